@@ -1,0 +1,1 @@
+"""inorder: compute in parallel, commit in order, lose nothing, repeat nothing."""

@@ -1,0 +1,201 @@
+"""One state per seq, for the whole run, and the only code that changes it.
+
+The dense column (one byte a seq) lives as long as the run. The heavier columns, attempt number and owner, span only
+the active windows: `forget` drops them as windows close. Counts are kept as states change, so nothing here ever scans.
+
+The ledger knows the table, the cursor and the fence:
+
+* a move that the table does not list raises and changes nothing;
+* `commit` moves the cursor over a contiguous run that starts exactly at it, or raises;
+* every lease gets the next attempt number, and `fence` takes the owner off an attempt that ended without a result, so
+  that what it still sends can be told from what the present holder sends.
+
+A batch method does what a loop over the single moves would do, only faster; a property test holds them to it.
+"""
+
+from array import array
+from collections.abc import Sequence
+from typing import NoReturn
+
+from .invariants import IllegalTransition, violated
+from .states import TERMINAL_STATES, State, is_legal
+
+UNSEEN = int(State.UNSEEN)
+DISPATCHED = int(State.DISPATCHED)
+IN_FLIGHT = int(State.IN_FLIGHT)
+FAIL = int(State.TERMINAL_FAIL)
+CANCEL = int(State.TERMINAL_CANCEL)
+COMMITTED = int(State.COMMITTED)
+
+NOBODY = -1
+_SETTLED_KINDS = bytes(TERMINAL_STATES[:3])
+
+
+class Ledger:
+    """States, attempts and owners of the seqs planned so far."""
+
+    def __init__(self) -> None:
+        self.states = bytearray()
+        self.next_commit_seq = 0
+        self.dispatched_count = 0
+        self.in_flight_count = 0
+        self.terminal_count = 0
+        self.committed_count = 0
+        self.wall_ms = 0
+        self._base = 0
+        self._attempts = array("I")
+        self._owners = array("q")
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    @property
+    def base(self) -> int:
+        """First seq that still has its heavier columns."""
+        return self._base
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory of all columns."""
+        heavy = len(self._attempts) * self._attempts.itemsize + len(self._owners) * self._owners.itemsize
+        return len(self.states) + heavy
+
+    def extend(self, count: int) -> int:
+        """Give the next `count` seqs, dense and in plan order; the first of them."""
+        start = len(self.states)
+        self.states.extend(bytes(count))
+        self._attempts.extend(array("I", bytes(4 * count)))
+        self._owners.extend(array("q", [NOBODY]) * count)
+        return start
+
+    def attempt(self, seq: int) -> int:
+        """The number of the latest attempt, 0 before the first."""
+        return self._attempts[seq - self._base]
+
+    def owner(self, seq: int) -> int:
+        """Who holds or last delivered the latest attempt; NOBODY when it was fenced, or its columns are gone."""
+        if not self._base <= seq < len(self.states):
+            return NOBODY
+        return self._owners[seq - self._base]
+
+    def move(self, seq: int, attempted: int, *, owner: int | None = None) -> None:
+        """One move of one seq. Entering IN_FLIGHT needs an owner and begins a new attempt."""
+        prior = self.states[seq]
+        if not is_legal(prior, attempted) or (attempted == IN_FLIGHT and owner is None):
+            self._illegal(seq, attempted)
+        if attempted == COMMITTED and seq != self.next_commit_seq:
+            violated(f"commit of seq {seq} out of order, the cursor is at {self.next_commit_seq}")
+        self.states[seq] = attempted
+        self.dispatched_count += (attempted == DISPATCHED) - (prior == DISPATCHED)
+        self.in_flight_count += (attempted == IN_FLIGHT) - (prior == IN_FLIGHT)
+        self.terminal_count += (FAIL - 2 <= attempted <= CANCEL) - (prior == FAIL and attempted == DISPATCHED)
+        if attempted == COMMITTED:
+            self.committed_count += 1
+            self.next_commit_seq += 1
+        elif owner is not None:
+            self._attempts[seq - self._base] += 1
+            self._owners[seq - self._base] = owner
+
+    def lease(self, seqs: Sequence[int], owner: int) -> list[int]:
+        """UNSEEN or DISPATCHED, then IN_FLIGHT, for each; the attempt numbers that fence this lease."""
+        states, attempts, owners, base = self.states, self._attempts, self._owners, self._base
+        again = 0
+        for seq in seqs:
+            prior = states[seq]
+            if prior == DISPATCHED:
+                again += 1
+            elif prior != UNSEEN:
+                self._illegal(seq, IN_FLIGHT)
+        if len({*seqs}) != len(seqs):
+            violated(f"owner {owner} is given the same seq twice in {list(seqs)}")
+        numbers = []
+        for seq in seqs:
+            states[seq] = IN_FLIGHT
+            index = seq - base
+            number = attempts[index] + 1
+            attempts[index] = number
+            owners[index] = owner
+            numbers.append(number)
+        self.dispatched_count -= again
+        self.in_flight_count += len(numbers)
+        return numbers
+
+    def again(self, seq: int) -> None:
+        """IN_FLIGHT through TERMINAL_FAIL to DISPATCHED in one go: a retry or a reclaim. The attempt is fenced."""
+        if self.states[seq] != IN_FLIGHT:
+            self._illegal(seq, DISPATCHED)
+        self.states[seq] = DISPATCHED
+        self.in_flight_count -= 1
+        self.dispatched_count += 1
+        self.fence(seq)
+
+    def fence(self, seq: int) -> None:
+        """Take the owner off the latest attempt: whatever it still sends is stale."""
+        self._owners[seq - self._base] = NOBODY
+
+    def settle(self, start: int, outcomes: bytes) -> None:
+        """IN_FLIGHT to the outcome, for the contiguous run from `start`."""
+        end = start + len(outcomes)
+        if outcomes.translate(None, _SETTLED_KINDS):
+            violated(f"seqs {start} to {end - 1} cannot be settled as {sorted(set(outcomes))}")
+        run = self.states[start:end]
+        if run.count(IN_FLIGHT) != len(outcomes):
+            offset = next((i for i, state in enumerate(run) if state != IN_FLIGHT), len(run))
+            if start + offset >= len(self.states):
+                violated(f"seq {start + offset} is settled but was never planned")
+            self._illegal(start + offset, outcomes[offset])
+        self.states[start:end] = outcomes
+        self.in_flight_count -= len(outcomes)
+        self.terminal_count += len(outcomes)
+
+    def cancel(self, start: int, end: int) -> None:
+        """To TERMINAL_CANCEL by the legal way of each; nothing in the range may be terminal already."""
+        run = self.states[start:end]
+        counts = [run.count(state) for state in (UNSEEN, DISPATCHED, IN_FLIGHT)]
+        if sum(counts) != end - start:
+            offset = next(i for i, state in enumerate(run) if state > IN_FLIGHT)
+            self._illegal(start + offset, CANCEL)
+        self.states[start:end] = bytes([CANCEL]) * (end - start)
+        self.dispatched_count -= counts[1]
+        self.in_flight_count -= counts[2]
+        self.terminal_count += end - start
+
+    def commit(self, end: int) -> None:
+        """Every terminal kind to COMMITTED, from the cursor to `end`; the cursor moves by one a seq."""
+        start = self.next_commit_seq
+        run = self.states[start:end]
+        terminal = sum(run.count(state) for state in TERMINAL_STATES)
+        if terminal != end - start:
+            offset = next((i for i, state in enumerate(run) if state not in TERMINAL_STATES), len(run))
+            if start + offset >= len(self.states):
+                violated(f"seq {start + offset} is committed but was never planned")
+            self._illegal(start + offset, COMMITTED)
+        self.states[start:end] = bytes([COMMITTED]) * (end - start)
+        self.committed_count += end - start
+        self.next_commit_seq = end
+
+    def replay_commit(self, end: int) -> None:
+        """What a journal says was committed. Here, and only here, saying it again changes nothing."""
+        start = self.next_commit_seq
+        if end <= start:
+            return
+        if end > len(self.states):
+            violated(f"the journal commits seq {end - 1} but only {len(self.states)} were planned")
+        if self.states[start:end].count(UNSEEN) != end - start:
+            violated(f"the journal commits seqs {start} to {end - 1}, which this run has already begun")
+        self.states[start:end] = bytes([COMMITTED]) * (end - start)
+        self.terminal_count += end - start
+        self.committed_count += end - start
+        self.next_commit_seq = end
+
+    def forget(self, end: int) -> None:
+        """Drop the heavier columns below `end`: those windows are closed."""
+        count = end - self._base
+        del self._attempts[:count]
+        del self._owners[:count]
+        self._base = end
+
+    def _illegal(self, seq: int, attempted: int) -> NoReturn:
+        raise IllegalTransition(
+            seq=seq, prior=self.states[seq], attempted=attempted, owner=self.owner(seq), wall_ms=self.wall_ms
+        )

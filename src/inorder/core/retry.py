@@ -1,0 +1,107 @@
+"""Failure, and when it is worth another attempt.
+
+Three rules keep the results independent of machine weather and of timing:
+
+* Only an item's own, retryable failure spends its retries. A lost worker or an expired lease never does; that trouble
+  has a budget of its own in the kernel.
+* The wait before a retry is derived from (seed, seq, attempt), so it is the same on every run, and it is a due time in
+  a heap, so nobody else waits for it.
+* Retries are bounded per window as well as per item, and where the bound of a window could run short they are granted
+  in seq order (`WindowRetries`). Otherwise which item gets the last retry would depend on who failed first.
+"""
+
+from enum import StrEnum
+from hashlib import blake2b
+
+import msgspec
+
+from .options import RetryOptions
+
+
+class Category(StrEnum):
+    """Whose fault a failure is, in the words of the manifest."""
+
+    INPUT = "input"
+    CONFIG = "config"
+    RUNTIME = "runtime"
+    TIMEOUT = "timeout"
+    IO = "io"
+    PROVIDER = "provider"
+    UNKNOWN = "unknown"
+
+
+HOPELESS: frozenset[Category] = frozenset({Category.INPUT, Category.CONFIG, Category.TIMEOUT})
+"""Categories that no further attempt can mend; they fail at once whatever the flag on the failure says."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an attempt failed."""
+
+    category: Category
+    message: str
+    retryable: bool = False
+    detail: str = ""
+
+    @property
+    def may_succeed_later(self) -> bool:
+        """Whether another attempt is worth anything."""
+        return self.retryable and self.category not in HOPELESS
+
+
+def backoff_ms(options: RetryOptions, seq: int, attempt: int) -> int:
+    """Wait before retry number `attempt` of `seq`: exponential, between half of it and the whole."""
+    ceiling = min(options.backoff_ms << min(attempt - 1, 40), options.backoff_ms_max)
+    identity = b"%d.%d.%d" % (options.seed, seq, attempt)
+    draw = int.from_bytes(blake2b(identity, digest_size=8).digest(), "little")
+    half = ceiling // 2
+    return ceiling - half + draw % (half + 1)
+
+
+class Verdict(StrEnum):
+    """What becomes of a retryable failure."""
+
+    AGAIN = "again"
+    FINAL = "final"
+    WAIT = "wait"
+
+
+class WindowRetries:
+    """The retries of one window.
+
+    While even the worst case (every item not yet final uses all its retries) fits the window's bound, the bound cannot
+    bind and a retry is granted at once. Otherwise a failed item waits until every lower seq of its window is final and
+    then takes what is left. Both ways give what a single worker going through the window in order would have given,
+    and since the worst case only shrinks, a window never goes back from the first way to the second.
+    """
+
+    def __init__(self, options: RetryOptions, entries_max: int) -> None:
+        self._retries_max = options.retries_max
+        self._bound = options.window_retries_max
+        self._entries_max = entries_max
+        self.used = 0
+        self.granted: dict[int, int] = {}
+        """Retries of each item that had any."""
+
+    def is_exhausted(self, seq: int) -> bool:
+        """Whether the item has used all of its own retries."""
+        return self.granted.get(seq, 0) >= self._retries_max
+
+    def grant(self, seq: int) -> int:
+        """Spend a retry on `seq`; how many it has had now."""
+        self.used += 1
+        number = self.granted.get(seq, 0) + 1
+        self.granted[seq] = number
+        return number
+
+    def judge(self, seq: int, *, final_count: int, is_frontier: bool) -> Verdict:
+        """Decide on the latest failure of `seq`, when `final_count` items of the window are final."""
+        if self.is_exhausted(seq):
+            return Verdict.FINAL
+        if self._bound is None:
+            return Verdict.AGAIN
+        worst = self.used + self._retries_max * (self._entries_max - final_count)
+        if worst <= self._bound:
+            return Verdict.AGAIN
+        if not is_frontier:
+            return Verdict.WAIT
+        return Verdict.AGAIN if self.used < self._bound else Verdict.FINAL

@@ -1,0 +1,72 @@
+"""The life of one seq, as a table.
+
+Every unit of work has a seq, and every seq is in exactly one of eight states. The twelve moves below are the only
+ones there are; whatever is not listed is illegal, ends the stage, and changes nothing.
+
+    UNSEEN ─▶ DISPATCHED ─▶ IN_FLIGHT ─▶ TERMINAL_SUCCESS ─┐
+                 ▲   │          │   ├──▶ TERMINAL_SKIP ────┤
+                 │   │          │   ├──▶ TERMINAL_FAIL ────┼─▶ COMMITTED
+                 │   └──────────┼───┴──▶ TERMINAL_CANCEL ──┘
+                 └── retry ─────┘ (through TERMINAL_FAIL, inside one ledger call)
+
+A seq is *in flight* from the moment a worker holds a lease on it until its outcome is final. Like an instruction in
+an out-of-order processor it may be computed long before it retires: a computed result waits in the reorder buffer,
+still IN_FLIGHT, until every lower seq is settled. Only then is its outcome final, because only then is it known
+whether the error budget or a cancel ended the run before it.
+
+`docs/specs/ledger.md` quotes this table, and a test keeps the two equal.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class State(IntEnum):
+    """The eight states with their fixed codes; the codes are stored in journals, so they never change."""
+
+    UNSEEN = 0
+    DISPATCHED = 1
+    IN_FLIGHT = 2
+    TERMINAL_SUCCESS = 3
+    TERMINAL_SKIP = 4
+    TERMINAL_FAIL = 5
+    TERMINAL_CANCEL = 6
+    COMMITTED = 7
+
+
+class Transition(NamedTuple):
+    """One legal move and the occasion for it."""
+
+    prior: State
+    attempted: State
+    occasion: str
+
+
+TRANSITIONS: tuple[Transition, ...] = (
+    Transition(State.UNSEEN, State.DISPATCHED, "chosen for dispatch, or for cancellation before any work"),
+    Transition(State.DISPATCHED, State.IN_FLIGHT, "a worker took a lease"),
+    Transition(State.IN_FLIGHT, State.TERMINAL_SUCCESS, "settled: the result stands"),
+    Transition(State.IN_FLIGHT, State.TERMINAL_SKIP, "settled: the worker declined the item"),
+    Transition(State.IN_FLIGHT, State.TERMINAL_FAIL, "settled as failed, or the first half of a retry or reclaim"),
+    Transition(State.DISPATCHED, State.TERMINAL_CANCEL, "cancelled before work began"),
+    Transition(State.IN_FLIGHT, State.TERMINAL_CANCEL, "cancelled after its grace, or computed beyond the stop"),
+    Transition(State.TERMINAL_SUCCESS, State.COMMITTED, "the commit lane applied it"),
+    Transition(State.TERMINAL_SKIP, State.COMMITTED, "the cursor passed it, nothing to apply"),
+    Transition(State.TERMINAL_FAIL, State.COMMITTED, "the cursor passed it, nothing to apply"),
+    Transition(State.TERMINAL_CANCEL, State.COMMITTED, "the cursor passed it, nothing to apply"),
+    Transition(State.TERMINAL_FAIL, State.DISPATCHED, "the second half of a retry or reclaim"),
+)
+
+TERMINAL_STATES: tuple[State, ...] = (
+    State.TERMINAL_SUCCESS,
+    State.TERMINAL_SKIP,
+    State.TERMINAL_FAIL,
+    State.TERMINAL_CANCEL,
+)
+
+_LEGAL = frozenset((transition.prior, transition.attempted) for transition in TRANSITIONS)
+
+
+def is_legal(prior: int, attempted: int) -> bool:
+    """Whether the table lists this move."""
+    return (prior, attempted) in _LEGAL

@@ -1,0 +1,119 @@
+"""The layer rule: which part of the package may import which."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.sources import PACKAGE, PACKAGE_ROOT, Import, read_modules, write_package
+
+FACE = "(package)"  # src/inorder/__init__.py: the public names
+
+BELOW_RUNTIME = {"core", "errors", "host", "journal", "lanes", "sinks", "engines"}
+BELOW_STAGE = BELOW_RUNTIME | {"runtime"}
+BELOW_JOBS = BELOW_STAGE | {"stage"}
+LIBRARY = BELOW_JOBS | {"documents", "code", "index"}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "core": set(),
+    "errors": {"core"},
+    "host": {"errors"},
+    "journal": {"core", "errors"},
+    "lanes": {"core", "errors"},
+    "sinks": {"core", "errors", "host"},
+    "engines": {"core", "errors", "host"},
+    "runtime": BELOW_RUNTIME,
+    "stage": BELOW_STAGE,
+    "documents": BELOW_JOBS,
+    "code": BELOW_JOBS,
+    "index": BELOW_JOBS,
+    FACE: LIBRARY,
+    "cli": LIBRARY | {FACE},
+    "__main__": {"cli"},
+    "sim": LIBRARY | {FACE},
+}
+
+
+def layer_of(module_name: str) -> str:
+    parts = module_name.split(".")
+    return parts[1] if len(parts) > 1 else FACE
+
+
+def imported_layer(imported: Import) -> str | None:
+    """The layer an import reaches into, or None when it leaves the package."""
+    parts = imported.name.split(".")
+    if parts[0] != PACKAGE:
+        return None
+    from_face = imported.module == PACKAGE
+    if from_face and (len(parts) == 1 or parts[1] not in MAY_IMPORT):
+        return FACE
+    return parts[1]
+
+
+def layer_violations(root: Path) -> list[str]:
+    violations = []
+    for module in read_modules(root):
+        layer = layer_of(module.name)
+        if layer not in MAY_IMPORT:
+            violations.append(f"{module.name}: {layer} is not a layer of the table")
+            continue
+        for imported in module.imports():
+            target = imported_layer(imported)
+            if target not in {None, layer, *MAY_IMPORT[layer]}:
+                violations.append(f"{module.where(imported.line)}: {layer} must not import {target}")
+    return violations
+
+
+def test_the_package_keeps_its_layers() -> None:
+    assert read_modules(PACKAGE_ROOT)
+    assert layer_violations(PACKAGE_ROOT) == []
+
+
+@pytest.mark.parametrize("layer", [layer for layer in MAY_IMPORT if layer != "sim"])
+def test_only_the_simulator_may_import_the_simulator(layer: str) -> None:
+    assert "sim" not in MAY_IMPORT[layer]
+
+
+def test_the_table_has_no_cycle() -> None:
+    settled: set[str] = set()
+    while ready := {layer for layer, below in MAY_IMPORT.items() if layer not in settled and below <= settled}:
+        settled |= ready
+    assert settled == MAY_IMPORT.keys()
+
+
+@pytest.mark.parametrize(
+    ("relative", "source", "complaint"),
+    [
+        ("core/kernel.py", "import inorder.errors", "core must not import errors"),
+        ("core/kernel.py", "from ..runtime import Runtime", "core must not import runtime"),
+        ("core/__init__.py", "from .. import journal", "core must not import journal"),
+        ("core/deep/leaf.py", "from ...host.clock import Clock", "core must not import host"),
+        ("journal/writer.py", "def write():\n    from inorder import host", "journal must not import host"),
+        ("engines/ray.py", "import importlib\nimportlib.import_module('inorder.sim')", "engines must not import sim"),
+        ("index/search.py", "from inorder.documents.embed import dense", "index must not import documents"),
+        ("stage/run.py", "from inorder import imap", "stage must not import (package)"),
+        ("runtime.py", "if True:\n    import inorder.stage.run", "runtime must not import stage"),
+        ("host/clock.py", "from inorder.core import states", "host must not import core"),
+        ("__init__.py", "from .sim import World", "(package) must not import sim"),
+        ("helpers.py", "", "helpers is not a layer"),
+    ],
+)
+def test_an_import_against_the_layers_is_found(tmp_path: Path, relative: str, source: str, complaint: str) -> None:
+    [violation] = layer_violations(write_package(tmp_path, {relative: source}))
+    assert complaint in violation
+
+
+@pytest.mark.parametrize(
+    ("relative", "source"),
+    [
+        ("core/kernel.py", "import heapq\nfrom . import ledger\nfrom .states import State\nfrom inorder.core import x"),
+        (
+            "engines/threads.py",
+            "from inorder.core.events import Event\nfrom ..host import clock\nimport inorder.errors",
+        ),
+        ("runtime.py", "from .core import kernel\nfrom .engines.base import Engine"),
+        ("sim/world.py", "import inorder\nfrom inorder import imap\nfrom inorder.sim import clock"),
+        ("__init__.py", "from .runtime import imap\nfrom .errors import ItemError"),
+    ],
+)
+def test_an_import_along_the_layers_is_let_through(tmp_path: Path, relative: str, source: str) -> None:
+    assert layer_violations(write_package(tmp_path, {relative: source})) == []
