@@ -96,6 +96,10 @@ class Board:
         """Workers seen and not lost, with the batch key of the latest batch of each."""
         self.idle: dict[int, int] = {}
         """Workers that wait for items, the longest waiting first, with the most each would take."""
+        self.limits: dict[int, int] = {}
+        """The most each worker wanted at its latest pull."""
+        self.demand = 0
+        """All of `limits` together."""
         self.stop: Stop | None = None
         self.counters = Counters()
         self.out: list[Command] = []
@@ -146,6 +150,7 @@ class Board:
         """The worker is gone."""
         self.workers.pop(worker, None)
         self.idle.pop(worker, None)
+        self.demand -= self.limits.pop(worker, 0)
 
     def request_stop(self, kind: StopKind, reason: str, grace_ms: int, limit_seq: int | None = None) -> None:
         """Stop the run. A second request can shorten the grace and lower the limit, and changes nothing else."""

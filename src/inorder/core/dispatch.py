@@ -23,8 +23,12 @@ class Dispatcher:
 
     def pulled(self, worker: int, limit: int) -> None:
         """A worker asks for items."""
-        self._board.workers.setdefault(worker, "")
-        self._board.idle[worker] = max(1, limit)
+        board = self._board
+        limit = max(1, limit)
+        board.workers.setdefault(worker, "")
+        board.idle[worker] = limit
+        board.demand += limit - board.limits.get(worker, 0)
+        board.limits[worker] = limit
 
     def run(self) -> None:
         """Serve idle workers, the longest waiting first, until there is nobody or nothing left."""

@@ -44,6 +44,8 @@ class WindowOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Resize windows at boundaries from recorded snapshots."""
     plan_ahead: int = 1024
     """Items asked from the plan before workers need them: schedules order within what they can see."""
+    plan_by_demand: bool = False
+    """Ask for no more than twice what the workers want at once: for plans whose items are large or slow to come by."""
 
     def __post_init__(self) -> None:
         _require_between("windows.entries_min", self.entries_min, 1, 2**20)

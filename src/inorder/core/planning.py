@@ -78,7 +78,7 @@ class Planning:
         self.fill()
 
     def ask(self) -> None:
-        """Ask for more items when fewer than half of `plan_ahead` wait and a window can take them."""
+        """Ask for more items when fewer than half of what is wanted ahead wait and a window can take them."""
         board = self._board
         if self.is_asked or board.intake.ended or board.planner.carry:
             return
@@ -86,6 +86,8 @@ class Planning:
         if len(windows) == ACTIVE_WINDOWS_MAX and windows[-1].sealed:
             return
         plan_ahead = board.options.windows.plan_ahead
+        if board.options.windows.plan_by_demand:
+            plan_ahead = max(1, min(plan_ahead, 2 * board.demand))
         missing = plan_ahead - board.ready_count
         if missing * 2 > plan_ahead:
             self.is_asked = True

@@ -1,0 +1,1 @@
+"""The messy world, behind small protocols."""

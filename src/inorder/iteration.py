@@ -1,0 +1,179 @@
+"""`imap`: the kernel for any Python programmer.
+
+A result counts as committed when the consumer comes back for the next one. Work goes on while the consumer iterates:
+every `next` also gives idle workers something to do, and between two calls at most the byte budget is buffered.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, TypeVar
+
+from inorder.core.commands import CommitRun
+from inorder.core.events import Envelope
+from inorder.core.invariants import violated
+from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, require
+from inorder.core.plan import PlanItem
+from inorder.core.states import State
+from inorder.engines.base import Engine
+from inorder.engines.inline import InlineEngine
+from inorder.engines.threads import ThreadEngine
+from inorder.errors import InfrastructureError, ItemError
+from inorder.host.clock import SystemClock
+from inorder.runtime import Runtime
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+POLICIES = ("io", "inline")
+ERRORS = ("raise", "yield")
+WORKERS_MAX = 1024
+_FAIL = int(State.TERMINAL_FAIL)
+_FEED_MS = 2
+_PLAIN = PlanItem()
+
+
+def imap(
+    function: Callable[[T], R],
+    items: Iterable[T],
+    *,
+    workers: int | None = None,
+    policy: Literal["io", "inline"] = "io",
+    timeout_s: float | None = None,
+    retries: int = 0,
+    buffered_bytes_max: int = 256 * 2**20,
+    errors: Literal["raise", "yield"] = "raise",
+    schedule: Literal["fifo", "sjf"] = "fifo",
+    cost: Callable[[T], float] | None = None,
+) -> Iterator[R | ItemError]:
+    """Apply `function` to each item on several workers; yield the results in the order of the items.
+
+    * `policy`: `io` runs threads, `inline` this thread.
+    * `workers`: how many; by default twice the processors for `io`, always one for `inline`.
+    * `timeout_s`: an item that runs longer fails, and the rest go on (not with `inline`, which cannot interrupt).
+    * `retries`: further attempts for failures that may pass (network, disk, unknown), with growing waits.
+    * `buffered_bytes_max`: results that wait for their turn hold no more than this, even behind a slow first item.
+    * `errors`: `raise` ends the iteration with an `ItemError` at the failed item; `yield` yields the error instead.
+    * `schedule`: `sjf` starts the cheapest of the items in sight first, by `cost(item)`; results keep their order.
+
+    The input is consumed lazily and may be endless. Closing the iterator, or leaving it to the garbage collector, stops
+    the workers.
+    """
+    _check(policy, workers, timeout_s, errors, buffered_bytes_max)
+    engine: Engine
+    if policy == "inline":
+        engine = InlineEngine(function)
+    else:
+        engine = ThreadEngine(function, workers or 2 * (os.cpu_count() or 1), timeout_s=timeout_s)
+    require(cost is None or callable(cost), "cost must be a function of an item")
+    options = KernelOptions(
+        windows=WindowOptions(entries=8192, plan_ahead=4096, plan_by_demand=schedule == "fifo"),
+        pressure=_pressure(buffered_bytes_max),
+        retry=RetryOptions(retries_max=retries),
+        schedule=schedule,
+    )
+    plan = ((_PLAIN, item) for item in items) if cost is None else ((PlanItem(cost=cost(i)), i) for i in items)
+    return _Iteration(plan, engine, options, errors)
+
+
+def _check(policy: str, workers: int | None, timeout_s: float | None, errors: str, buffered_bytes_max: int) -> None:
+    require(policy in POLICIES, f"policy must be one of {', '.join(POLICIES)}, got {policy!r}")
+    require(errors in ERRORS, f"errors must be one of {', '.join(ERRORS)}, got {errors!r}")
+    require(workers is None or 1 <= workers <= WORKERS_MAX, f"workers must be from 1 to {WORKERS_MAX}, got {workers}")
+    require(timeout_s is None or timeout_s > 0, f"timeout_s must be above 0, got {timeout_s}")
+    require(buffered_bytes_max >= 1, f"buffered_bytes_max must be at least 1, got {buffered_bytes_max}")
+    if policy == "inline":
+        require(workers in (None, 1), f"the inline policy has one worker, got workers={workers}")
+        require(timeout_s is None, "the inline policy cannot interrupt an item; use policy='io' for a timeout_s")
+
+
+def _pressure(hard: int) -> PressureOptions:
+    """The whole budget for either window: a straggler at the head of the first is the case the budget is for."""
+    soft = max(1, hard * 3 // 4)
+    return PressureOptions(
+        buffered_bytes_soft=soft, buffered_bytes_hard=hard, window_bytes_soft=soft, window_bytes_hard=hard
+    )
+
+
+class _Iteration(Iterator[Any]):
+    """The consumer's side of a run."""
+
+    def __init__(
+        self, plan: Iterable[tuple[PlanItem, Any]], engine: Engine, options: KernelOptions, errors: str
+    ) -> None:
+        self._clock = SystemClock()
+        self._errors = errors
+        self._ready: deque[tuple[Envelope, Any]] = deque()
+        self._position = 0
+        self._acknowledged = 0
+        self._fed_ms = 0
+        self._closed = False
+        self._runtime = Runtime(plan, engine, self._committed, self._clock, options=options)
+
+    @property
+    def position(self) -> int:
+        """The seq of the next result."""
+        return self._position
+
+    def __next__(self) -> Any:
+        if self._closed:
+            raise StopIteration
+        try:
+            return self._take()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Stop the workers. What was not yielded is dropped."""
+        if not self._closed:
+            self._closed = True
+            self._ready.clear()
+            self._runtime.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_runtime"):
+            self.close()
+
+    def _take(self) -> Any:
+        while not self._ready:
+            self._acknowledge()
+            if self._runtime.summary is not None:
+                self._end()
+            self._runtime.turn()
+        now_ms = self._clock.now_ms()
+        if now_ms - self._fed_ms >= _FEED_MS:
+            self._acknowledge()
+            self._runtime.turn(wait=False)
+            self._fed_ms = self._clock.now_ms()
+        envelope, item = self._ready.popleft()
+        self._position = envelope.seq + 1
+        if envelope.outcome != _FAIL:
+            return envelope.payload
+        error = _item_error(envelope, item)
+        if self._errors == "raise":
+            raise error
+        return error
+
+    def _acknowledge(self) -> None:
+        """Everything the consumer came back from is committed."""
+        if self._position > self._acknowledged:
+            self._acknowledged = self._position
+            self._runtime.acknowledge(self._position)
+
+    def _committed(self, runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
+        self._ready.extend(zip(run.envelopes, items, strict=True))
+
+    def _end(self) -> None:
+        summary = self._runtime.summary
+        self.close()
+        if summary is not None and summary.was_cancelled:
+            raise InfrastructureError(summary.cancel_reason)
+        raise StopIteration
+
+
+def _item_error(envelope: Envelope, item: Any) -> ItemError:
+    if envelope.failure is None:
+        violated(f"item {envelope.seq} failed without saying why")
+    cause = envelope.payload if isinstance(envelope.payload, BaseException) else None
+    return ItemError(envelope.seq, item, envelope.failure, envelope.attempt, cause)

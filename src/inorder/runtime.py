@@ -1,0 +1,144 @@
+"""Read this first: the one place where the pure kernel meets the world.
+
+    poll the engine ─▶ kernel.step(now, event) ─▶ perform the commands ─▶ again
+
+The runtime decides nothing. It owns what the kernel must not touch: the plan's iterator, the items themselves, the
+engine and the clock. `turn` is one round; `run` goes on until the kernel has ended the run. Commit runs are handed to
+`commit`, which calls `acknowledge` once they are safe: at once for a sink, one item at a time for an iterator.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from inorder.core.commands import (
+    Command,
+    CommitRun,
+    Dispatch,
+    NeedItems,
+    StopWorker,
+    Summary,
+)
+from inorder.core.events import CancelRequested, Committed, Event, Planned, Tick
+from inorder.core.invariants import violated
+from inorder.core.kernel import Kernel
+from inorder.core.options import KernelOptions
+from inorder.core.plan import PlanItem
+from inorder.engines.base import Batch, Engine, Task
+from inorder.host.clock import Clock
+
+PLAN_SLICE_MS = 10
+"""A slow plan is not waited for longer than this once it has yielded something."""
+
+Commit = Callable[["Runtime", CommitRun, Sequence[Any]], None]
+Observer = Callable[[int, Event, Sequence[Command]], None]
+
+
+class Runtime:
+    """One run: a plan of (description, item) pairs, an engine to work on them, and somebody to commit to."""
+
+    def __init__(
+        self,
+        plan: Iterable[tuple[PlanItem, Any]],
+        engine: Engine,
+        commit: Commit,
+        clock: Clock,
+        *,
+        options: KernelOptions,
+        total: int | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        self._plan = iter(plan)
+        self._engine = engine
+        self._commit = commit
+        self._clock = clock
+        self._observer = observer
+        self._items: dict[int, Any] = {}
+        self._next_seq = 0
+        self._inbox: deque[Event] = deque([Tick()])
+        self._perform: dict[type[Any], Callable[[Any], None]] = {
+            NeedItems: self._need_items,
+            Dispatch: self._dispatch,
+            StopWorker: lambda command: self._engine.stop_worker(command.worker, command.reason),
+            CommitRun: self._commit_run,
+        }
+        self.kernel = Kernel(options, total=total, epoch_ms=clock.wall_ms() - clock.now_ms())
+        self._engine.start()
+
+    @property
+    def summary(self) -> Summary | None:
+        """How the run ended, once it has."""
+        return self.kernel.summary
+
+    def run(self) -> Summary:
+        """Turn until the run has ended, then let the engine go."""
+        try:
+            while self.kernel.summary is None:
+                self.turn()
+            return self.kernel.summary
+        finally:
+            self.close()
+
+    def turn(self, *, wait: bool = True) -> None:
+        """One round: take what has happened, and do what follows. Waits for the first event unless told not to."""
+        if not self._inbox:
+            self._inbox.extend(self._engine.poll(self._patience_s() if wait else 0.0))
+        if not self._inbox:
+            if wait and self.kernel.wake_at_ms is None:
+                violated(f"nothing can happen any more; the run waits for {self.kernel.snapshot().waiting_for}")
+            self._inbox.append(Tick())
+        while self._inbox:
+            self._step(self._inbox.popleft())
+
+    def acknowledge(self, end: int) -> None:
+        """Everything below `end` is committed."""
+        self._inbox.append(Committed(end))
+
+    def cancel(self, reason: str, grace_ms: int | None = None) -> None:
+        """Stop the run; with no grace, now."""
+        self._inbox.append(CancelRequested(reason, grace_ms))
+
+    def close(self) -> None:
+        """Let the engine go, whatever state the run is in."""
+        self._items.clear()
+        self._engine.close()
+
+    def _step(self, event: Event) -> None:
+        now_ms = self._clock.now_ms()
+        commands = self.kernel.step(now_ms, event)
+        if self._observer is not None:
+            self._observer(now_ms, event, commands)
+        for command in commands:
+            perform = self._perform.get(type(command))
+            if perform is not None:
+                perform(command)
+
+    def _patience_s(self) -> float | None:
+        wake_at_ms = self.kernel.wake_at_ms
+        return None if wake_at_ms is None else max(0, wake_at_ms - self._clock.now_ms()) / 1000
+
+    def _need_items(self, command: NeedItems) -> None:
+        began_ms = self._clock.now_ms()
+        planned: list[PlanItem] = []
+        ended = False
+        while len(planned) < command.count:
+            try:
+                description, item = next(self._plan)
+            except StopIteration:
+                ended = True
+                break
+            planned.append(description)
+            self._items[self._next_seq] = item
+            self._next_seq += 1
+            if self._clock.now_ms() - began_ms > PLAN_SLICE_MS:
+                break
+        self._inbox.append(Planned(planned, ended))
+
+    def _dispatch(self, command: Dispatch) -> None:
+        pairs = zip(command.seqs, command.attempts, strict=True)
+        tasks = [Task(seq, attempt, self._items[seq]) for seq, attempt in pairs]
+        self._engine.dispatch(Batch(command.worker, tasks, command.isolated))
+
+    def _commit_run(self, run: CommitRun) -> None:
+        items = [self._items.pop(seq) for seq in range(run.start, run.end)]
+        self._commit(self, run, items)
