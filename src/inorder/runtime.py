@@ -31,7 +31,8 @@ PLAN_SLICE_MS = 10
 """A slow plan is not waited for longer than this once it has yielded something."""
 
 Commit = Callable[["Runtime", CommitRun, Sequence[Any]], None]
-Observer = Callable[[int, Event, Sequence[Command]], None]
+Observer = Callable[[int, Event, Sequence[Command] | None], None]
+"""Sees every step: the time, the event, and the commands, or None where the kernel raised."""
 
 
 class Runtime:
@@ -105,7 +106,12 @@ class Runtime:
 
     def _step(self, event: Event) -> None:
         now_ms = self._clock.now_ms()
-        commands = self.kernel.step(now_ms, event)
+        try:
+            commands = self.kernel.step(now_ms, event)
+        except Exception:
+            if self._observer is not None:
+                self._observer(now_ms, event, None)
+            raise
         if self._observer is not None:
             self._observer(now_ms, event, commands)
         for command in commands:

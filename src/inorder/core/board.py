@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
-from .commands import Command, Stopping
+from .commands import Command, Stopping, StopWorker
 from .events import Envelope
 from .invariants import Snapshot, WindowSnapshot
 from .leases import LeaseTable
@@ -70,7 +70,7 @@ class Counters(msgspec.Struct):
     local_batches: int = 0
     """Batches given to a worker whose previous batch had the same key."""
     starved_steps: int = 0
-    """Steps that ended with an idle worker, no pressure and nothing to give it."""
+    """Steps that ended with an idle worker and nothing to give it, only because the windows were too small."""
     unwatched_gaps: int = 0
     """Steps that came so late that the gap was not held against any lease."""
     commit_runs: int = 0
@@ -96,6 +96,8 @@ class Board:
         """Workers seen and not lost, with the batch key of the latest batch of each."""
         self.idle: dict[int, int] = {}
         """Workers that wait for items, the longest waiting first, with the most each would take."""
+        self.stopped: set[int] = set()
+        """Workers ended by our command and not yet confirmed gone: a pull of theirs is not a new worker."""
         self.limits: dict[int, int] = {}
         """The most each worker wanted at its latest pull."""
         self.demand = 0
@@ -146,6 +148,12 @@ class Board:
         """The active window that holds this seq."""
         return self.windows[0] if seq < self.windows[0].end else self.windows[1]
 
+    def stop_worker(self, worker: int, reason: str) -> None:
+        """End a worker whose lease has been taken back."""
+        self.forget_worker(worker)
+        self.stopped.add(worker)
+        self.out.append(StopWorker(worker, reason))
+
     def forget_worker(self, worker: int) -> None:
         """The worker is gone."""
         self.workers.pop(worker, None)
@@ -153,15 +161,16 @@ class Board:
         self.demand -= self.limits.pop(worker, 0)
 
     def request_stop(self, kind: StopKind, reason: str, grace_ms: int, limit_seq: int | None = None) -> None:
-        """Stop the run. A second request can shorten the grace and lower the limit, and changes nothing else."""
+        """Stop the run. A second request can shorten the grace; an exceeded error budget is what the run stopped for,
+        whatever came before it."""
         deadline_ms = self.now_ms + grace_ms
         if self.stop is None:
             self.stop = Stop(kind, reason, deadline_ms, limit_seq)
-            self.out.append(Stopping(reason, deadline_ms))
-            return
-        self.stop.deadline_ms = min(self.stop.deadline_ms, deadline_ms)
-        if limit_seq is not None:
-            self.stop.limit_seq = limit_seq
+        else:
+            self.stop.deadline_ms = deadline_ms = min(self.stop.deadline_ms, deadline_ms)
+            if kind is StopKind.ERROR_BUDGET:
+                self.stop.kind, self.stop.reason, self.stop.limit_seq = kind, reason, limit_seq
+        self.out.append(Stopping(self.stop.reason, deadline_ms))
 
     def snapshot(self, waiting_for: str) -> Snapshot:
         """The present moment, for a person."""

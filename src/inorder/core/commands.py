@@ -32,7 +32,8 @@ class Dispatch(msgspec.Struct, frozen=True):
 
 
 class StopWorker(msgspec.Struct, frozen=True):
-    """End this worker, by force where the engine can. Its lease is already gone: whatever it still sends is refused."""
+    """End this worker, by force where the engine can, and answer with `WorkerLost` (retired) once it can pull no more.
+    Its lease is already gone: whatever it still sends is refused."""
 
     worker: int
     reason: str
@@ -130,12 +131,13 @@ class Stopping(msgspec.Struct, frozen=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended. Every field is the same for any number of workers and any timing, unless it was cancelled."""
 
-    total: int
-    """Items announced by the plan, or where it announced nothing, items consumed."""
+    total: int | None
+    """Items of the plan; None: it announced no number, and the run stopped before it was read to its end."""
     succeeded: int
     skipped: int
     failed: int
-    cancelled: int
+    cancelled: int | None
+    """Everything else; None where `total` is."""
     retries: int
     """Retries spent by the items that were committed."""
     was_cancelled: bool
@@ -147,7 +149,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """The run is over; no lease is held and the kernel takes no more events."""
+    """The run is over; no lease is held and the kernel takes no more events. Payloads of results that were computed and
+    not committed are to be dropped."""
 
     summary: Summary
 

@@ -12,7 +12,7 @@ from .board import Board
 from .commands import Dispatch, PressureChanged
 from .leases import Lease
 from .pressure import Level
-from .windows import Window
+from .windows import ACTIVE_WINDOWS_MAX, Window
 
 
 class Dispatcher:
@@ -22,8 +22,10 @@ class Dispatcher:
         self._board = board
 
     def pulled(self, worker: int, limit: int) -> None:
-        """A worker asks for items."""
+        """A worker asks for items. One that was told to stop asks in vain."""
         board = self._board
+        if worker in board.stopped:
+            return
         limit = max(1, limit)
         board.workers.setdefault(worker, "")
         board.idle[worker] = limit
@@ -40,7 +42,7 @@ class Dispatcher:
         while board.idle:
             worker = next(iter(board.idle))
             if not self._serve(worker):
-                board.counters.starved_steps += board.pressure.level == Level.NORMAL and not board.ready_count
+                board.counters.starved_steps += self._is_starved()
                 return
             self.observe()
 
@@ -61,19 +63,26 @@ class Dispatcher:
             )
             board.out.append(change)
 
+    def _is_starved(self) -> bool:
+        """Whether a worker idles for no other reason than that the windows are too small."""
+        board = self._board
+        if board.ready_count or board.intake.ended or board.pressure.level != Level.NORMAL:
+            return False
+        return len(board.windows) == ACTIVE_WINDOWS_MAX and board.windows[-1].sealed
+
     def _serve(self, worker: int) -> bool:
         board = self._board
         if not board.windows:
             return False
         level = board.pressure.level
-        limit = board.idle[worker]
-        if level == Level.SOFT:
-            board.counters.slowed_dispatches += 1
-            limit = 1
-        crowded = level == Level.SOFT and len(board.leases) * 2 >= len(board.workers)
-        if level == Level.HARD or crowded:
+        is_slowed = level == Level.SOFT
+        is_crowded = is_slowed and len(board.leases) * 2 >= len(board.workers)
+        if level == Level.HARD or is_crowded:
             return self._serve_cursor(worker)
-        return any(self._serve_from(window, worker, limit) for window in self._served_windows())
+        limit = 1 if is_slowed else board.idle[worker]
+        is_served = any(self._serve_from(window, worker, limit) for window in self._served_windows())
+        board.counters.slowed_dispatches += is_slowed and is_served
+        return is_served
 
     def _served_windows(self) -> list[Window]:
         board = self._board

@@ -70,7 +70,7 @@ class Loss(StrEnum):
 
 
 class WorkerLost(msgspec.Struct, frozen=True):
-    """A worker is gone with whatever it held."""
+    """A worker is gone with whatever it held, and will not pull again. Also the answer to a `StopWorker`."""
 
     worker: int
     cause: Loss

@@ -107,7 +107,7 @@ class Kernel:
         board = self._board
         gap_ms = max(0, now_ms - board.now_ms)
         watched_ms = min(gap_ms, board.options.lease_ms // 4)
-        board.counters.unwatched_gaps += watched_ms < gap_ms and len(board.leases) > 0
+        board.counters.unwatched_gaps += gap_ms > board.options.lease_ms // 2 and len(board.leases) > 0
         board.now_ms += gap_ms
         board.watch_ms += watched_ms
         board.ledger.wall_ms = self._epoch_ms + board.now_ms

@@ -2,7 +2,8 @@
 
 Machine weather must not leak into results, so an item is blamed only on good evidence. The item a worker died on is a
 suspect: it is rerun by itself in a fresh worker, and only if it takes that one down too is it the item's failure.
-Everything that was queued behind it goes back unharmed. None of this touches an item's retries.
+Everything that was queued behind it goes back unharmed. Silence is no evidence at all: a stopped or starved machine is
+silent too, so an expired lease makes nobody a suspect. None of this touches an item's retries.
 
 Unexplained losses are paid from the infrastructure budget. A conviction explains the first loss after the fact and
 gives its price back, so a thousand hostile items do not stop a run that a thousand crashes of the machine would. The
@@ -10,7 +11,6 @@ budget is full again whenever a window closes: what it bounds is trouble without
 """
 
 from .board import Board, StopKind
-from .commands import StopWorker
 from .events import Loss, Returned, WorkerLost
 from .invariants import check
 from .leases import Lease
@@ -28,6 +28,7 @@ class Losses:
     def lost(self, event: WorkerLost) -> None:
         """A worker is gone. One that is unknown, or was already given up, changes nothing."""
         board = self._board
+        board.stopped.discard(event.worker)
         if event.worker not in board.workers:
             return
         board.counters.lost_workers += 1
@@ -66,10 +67,9 @@ class Losses:
         while (lease := board.leases.first_expired(board.watch_ms)) is not None:
             board.counters.expired_leases += 1
             board.leases.drop(lease.worker)
-            board.forget_worker(lease.worker)
             reason = f"worker {lease.worker} silent for {board.options.lease_ms} ms"
-            board.out.append(StopWorker(lease.worker, reason))
-            self._blame(lease, lease.running_seq, reason)
+            board.stop_worker(lease.worker, reason)
+            self._blame(lease, None, reason)
 
     def _blame(self, lease: Lease | None, suspect: int | None, reason: str) -> None:
         """An unexplained loss, or the second one of a suspect."""

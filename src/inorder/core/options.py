@@ -138,6 +138,11 @@ class KernelOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         require(
+            not self.windows.adaptive or self.retry.window_retries_max is None,
+            "options windows.adaptive and retry.window_retries_max cannot be combined: "
+            "which items share a bound on retries would depend on timing",
+        )
+        require(
             self.schedule in SCHEDULES,
             f"option schedule must be one of {', '.join(SCHEDULES)}, got {self.schedule!r}",
         )

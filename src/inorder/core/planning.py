@@ -4,9 +4,7 @@ from .board import Board
 from .commands import NeedItems, WindowOpened, WindowSealed
 from .events import Planned
 from .invariants import check
-from .windows import SizingSnapshot, Window
-
-ACTIVE_WINDOWS_MAX = 2
+from .windows import ACTIVE_WINDOWS_MAX, SizingSnapshot, Window
 
 
 class Planning:

@@ -62,8 +62,7 @@ class Pressure:
                 return False
         level, reason = self._tripped(values)
         if level < self.level:
-            level = self._released(values, level)
-            reason = self.reason if level else ""
+            level, reason = self._released(values, level, reason)
         if level == self.level:
             return False
         if level == Level.HARD:
@@ -94,11 +93,11 @@ class Pressure:
                     return level, f"{name} {value} above the {level.name.lower()} mark {mark}"
         return Level.NORMAL, ""
 
-    def _released(self, values: Signals, level: Level) -> Level:
+    def _released(self, values: Signals, level: Level, reason: str) -> tuple[Level, str]:
         """The lowest level that may be entered from the present one: every level left must be released by all."""
         for left, marks in reversed(self._marks.items()):
             if level < left <= self.level:
-                for value, mark in zip(values, marks, strict=True):
+                for name, value, mark in zip(SIGNALS, values, marks, strict=True):
                     if value * 100 > mark * self._ratio:
-                        return left
-        return level
+                        return left, f"{name} {value} above {self._ratio} % of the {left.name.lower()} mark {mark}"
+        return level, reason

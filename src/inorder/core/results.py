@@ -9,7 +9,7 @@ broken and the stage ends.
 from heapq import heappush
 
 from .board import Board
-from .commands import Reclaimed, Refused, RetryScheduled, StopWorker
+from .commands import Reclaimed, Refused, RetryScheduled
 from .events import Envelope, Overran
 from .invariants import check, violated
 from .leases import Lease
@@ -43,6 +43,8 @@ class Results:
             del lease.seqs[seq]
             window = board.window_of(seq)
             window.used_bytes -= lease.share_bytes
+            if lease.isolated:
+                window.suspects.discard(seq)  # it lived to answer
             if envelope.outcome == FAIL:
                 self._failed(window, envelope)
             else:
@@ -62,8 +64,7 @@ class Results:
         message = f"ran past its limit of {event.limit_ms} ms"
         board.counters.overruns += 1
         board.leases.drop(event.worker)
-        board.forget_worker(event.worker)
-        board.out.append(StopWorker(event.worker, f"seq {event.seq} {message}"))
+        board.stop_worker(event.worker, f"seq {event.seq} {message}")
         self.condemn(lease, event.seq, Failure(category=Category.TIMEOUT, message=message))
         self.reclaim(lease, f"seq {event.seq} {message}")
 
@@ -98,8 +99,7 @@ class Results:
         """Decide whether the latest failure of this item is tried again."""
         board = self._board
         seq = envelope.seq
-        is_frontier = seq == window.frontier
-        verdict = window.retries.judge(seq, final_count=window.computed_count, is_frontier=is_frontier)
+        verdict = window.retries.judge(seq, is_frontier=seq == window.frontier)
         if verdict is Verdict.WAIT:
             board.counters.retries_parked += 1
             window.parked[seq] = envelope
@@ -127,6 +127,7 @@ class Results:
             violated(f"the envelope of seq {seq} claims outcome {envelope.outcome} and {size} bytes")
         board.held[seq] = envelope
         window.computed_count += 1
+        window.retries.became_final(seq)
         window.used_bytes += size
         if seq > board.max_seen_seq:
             board.max_seen_seq = seq

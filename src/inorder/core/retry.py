@@ -70,8 +70,8 @@ class WindowRetries:
 
     While even the worst case (every item not yet final uses all its retries) fits the window's bound, the bound cannot
     bind and a retry is granted at once. Otherwise a failed item waits until every lower seq of its window is final and
-    then takes what is left. Both ways give what a single worker going through the window in order would have given,
-    and since the worst case only shrinks, a window never goes back from the first way to the second.
+    then takes what is left. Both ways give what a single worker going through the window in order would have given.
+    The worst case only shrinks as items become final, so a window never goes back from the first way to the second.
     """
 
     def __init__(self, options: RetryOptions, entries_max: int) -> None:
@@ -79,6 +79,8 @@ class WindowRetries:
         self._bound = options.window_retries_max
         self._entries_max = entries_max
         self.used = 0
+        self._used_by_final = 0
+        self._final_count = 0
         self.granted: dict[int, int] = {}
         """Retries of each item that had any."""
 
@@ -93,13 +95,18 @@ class WindowRetries:
         self.granted[seq] = number
         return number
 
-    def judge(self, seq: int, *, final_count: int, is_frontier: bool) -> Verdict:
-        """Decide on the latest failure of `seq`, when `final_count` items of the window are final."""
+    def became_final(self, seq: int) -> None:
+        """This item will ask for no more."""
+        self._final_count += 1
+        self._used_by_final += self.granted.get(seq, 0)
+
+    def judge(self, seq: int, *, is_frontier: bool) -> Verdict:
+        """Decide on the latest failure of `seq`; `is_frontier`: every lower seq of the window is final."""
         if self.is_exhausted(seq):
             return Verdict.FINAL
         if self._bound is None:
             return Verdict.AGAIN
-        worst = self.used + self._retries_max * (self._entries_max - final_count)
+        worst = self._used_by_final + self._retries_max * (self._entries_max - self._final_count)
         if worst <= self._bound:
             return Verdict.AGAIN
         if not is_frontier:

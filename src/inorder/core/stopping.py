@@ -9,7 +9,7 @@ exactly there. The cancelled seqs pass through COMMITTED in memory only: nothing
 """
 
 from .board import Board, StopKind
-from .commands import Ended, StopWorker, Summary
+from .commands import Ended, Summary
 from .cursor import CommitCursor
 from .invariants import check
 from .ledger import FAIL
@@ -35,8 +35,7 @@ class Ending:
             return
         stop.revoked = True
         for lease in board.leases.drain():
-            board.forget_worker(lease.worker)
-            board.out.append(StopWorker(lease.worker, stop.reason))
+            board.stop_worker(lease.worker, stop.reason)
             for seq in lease.seqs:
                 board.window_of(seq).used_bytes -= lease.share_bytes
                 board.ledger.fence(seq)
@@ -73,16 +72,17 @@ class Ending:
         counts = self._cursor.outcome_counts
         succeeded, skipped, failed = counts[State.TERMINAL_SUCCESS], counts[State.TERMINAL_SKIP], counts[FAIL]
         intake = board.intake
-        total = intake.admitted if intake.total is None else intake.total
         stop = board.stop
         if is_complete and stop is not None and stop.kind is not StopKind.ERROR_BUDGET:
             stop = None  # it came too late to stop anything
+        # How far an unannounced plan was read when the run stopped depends on timing, so it is not told.
+        total = intake.admitted if intake.total is None and stop is None else intake.total
         return Summary(
             total=total,
             succeeded=succeeded,
             skipped=skipped,
             failed=failed,
-            cancelled=total - succeeded - skipped - failed,
+            cancelled=None if total is None else total - succeeded - skipped - failed,
             retries=self._cursor.retries,
             was_cancelled=stop is not None,
             stop_kind=stop.kind.value if stop is not None else None,

@@ -21,6 +21,8 @@ from .plan import PlanItem
 from .ready import Ready
 from .retry import WindowRetries
 
+ACTIVE_WINDOWS_MAX = 2
+"""The first commits, the second computes ahead. A hard limit: utilisation under skew comes from window sizing."""
 _JSON = msgspec.json.Encoder()
 
 
@@ -36,7 +38,7 @@ class WindowRecord(msgspec.Struct, frozen=True, kw_only=True):
     entries: int
     oversize: bool
     seed_hash: str
-    """Of the planner options and every plan item up to the end of this window."""
+    """Of the options that cut windows and every plan item up to the end of this one."""
 
 
 class SizingSnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +90,7 @@ class WindowPlanner:
 
     def __init__(self, options: KernelOptions) -> None:
         self._options = options
-        self._hash = blake2b(_JSON.encode(options.windows), digest_size=16)
+        self._hash = blake2b(_JSON.encode(_cutting(options.windows)), digest_size=16)
         self._next_id = 0
         self.target_entries = options.windows.entries
         self.sizing: SizingSnapshot | None = None
@@ -148,6 +150,19 @@ class WindowPlanner:
         """Choose the size of the windows opened from now on."""
         self.sizing = snapshot
         self.target_entries = resized(self._options.windows, snapshot)[0]
+
+
+def _cutting(options: WindowOptions) -> list[object]:
+    """The options that decide where the plan is cut."""
+    return [
+        options.entries,
+        options.entries_min,
+        options.entries_max,
+        options.span_max,
+        options.cost_max,
+        options.bytes_max,
+        options.adaptive,
+    ]
 
 
 def resized(options: WindowOptions, snapshot: SizingSnapshot) -> tuple[int, str]:

@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
 
-from inorder.core.events import Beat, Envelope, Event, Finished, Overran, Pulled
+from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Overran, Pulled, WorkerLost
 
 from .attempt import attempt
 from .base import Batch, BatchSizer, Task
@@ -43,24 +43,35 @@ class _Worker:
             if envelopes:
                 self._outbox.put(Finished(self.number, envelopes))
 
+    def abandon(self) -> None:
+        """Let the thread end after the item it is on. It pulls and delivers no more."""
+        with self._lock:
+            self.abandoned = True
+        self.inbox.put(None)
+
+    def _pull(self) -> None:
+        with self._lock:
+            if not self.abandoned:
+                self._outbox.put(Pulled(self.number, self._sizer.limit))
+
     def _work(self) -> None:
-        self._outbox.put(Pulled(self.number, self._sizer.limit))
+        self._pull()
         while (batch := self.inbox.get()) is not None:
             began_s = flushed_s = monotonic()
             for task in batch.tasks:
                 self.running = (task, monotonic())
                 envelope = attempt(self._function, task)
                 self.running = None
-                if self.abandoned:
-                    return
                 with self._lock:
+                    if self.abandoned:
+                        return
                     self._envelopes.append(envelope)
                 if monotonic() - flushed_s >= _FLUSH_S:
                     self.flush()
                     flushed_s = monotonic()
             self.flush()
             self._sizer.observe(len(batch.tasks), monotonic() - began_s)
-            self._outbox.put(Pulled(self.number, self._sizer.limit))
+            self._pull()
 
 
 class ThreadEngine:
@@ -89,7 +100,8 @@ class ThreadEngine:
 
     def stop_worker(self, worker: int, reason: str) -> None:
         """Abandon the thread and start another."""
-        self._abandon(self._workers.pop(worker))
+        self._workers.pop(worker).abandon()
+        self._outbox.put(WorkerLost(worker, Loss.RETIRED, reason=reason))
         self._add_worker()
 
     def poll(self, timeout_s: float | None) -> list[Event]:
@@ -109,17 +121,12 @@ class ThreadEngine:
     def close(self) -> None:
         """Abandon every thread; the idle ones end at once, the others after the item they are on."""
         for worker in self._workers.values():
-            self._abandon(worker)
+            worker.abandon()
         self._workers.clear()
 
     def _add_worker(self) -> None:
         self._workers[self._next_number] = _Worker(self._next_number, self._function, self._outbox)
         self._next_number += 1
-
-    @staticmethod
-    def _abandon(worker: _Worker) -> None:
-        worker.abandoned = True
-        worker.inbox.put(None)
 
     def _patience_s(self, timeout_s: float | None) -> float:
         patience_s = self._beat_s if timeout_s is None else min(timeout_s, self._beat_s)

@@ -1,0 +1,282 @@
+"""An engine made of appointments: every delivery, death and delay is an entry in one heap of (true time, order).
+
+It implements `engines.base.Engine`, so the real runtime drives it. Waiting is what makes time pass: `poll` moves the
+virtual clock to the next appointment that produces an event. Envelopes carry `("result", seq, attempt)` as payload,
+so a result of a fenced attempt can be told from a good one wherever it turns up.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable
+from functools import partial
+from heapq import heappop, heappush
+from random import Random
+
+from inorder.core.events import (
+    Beat,
+    Envelope,
+    Event,
+    Finished,
+    Loss,
+    Overran,
+    Pulled,
+    Returned,
+    WorkerLost,
+)
+from inorder.core.retry import Category, Failure
+from inorder.core.states import State
+from inorder.engines.base import Batch, Task
+
+from .clock import VirtualClock
+from .scenario import Fate, Scenario, SimItem
+
+_FATE_OUTCOMES = {
+    Fate.OK: State.TERMINAL_SUCCESS,
+    Fate.SKIP: State.TERMINAL_SKIP,
+    Fate.FAIL: State.TERMINAL_FAIL,
+}
+_FLAKY = Failure(category=Category.IO, message="flaky", retryable=True)
+_BROKEN = Failure(category=Category.INPUT, message="broken", retryable=True)
+
+
+class _Worker:
+    """One simulated worker and what it holds."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.is_alive = True
+        self.is_stopped = False
+        self.is_silent = False
+        self.queue: deque[Task] = deque()
+        self.current: Task | None = None
+        self.isolated = False
+        self.envelopes: list[Envelope] = []
+        self.delivered_ms = 0
+        """When the latest delivery made so far arrives; what must come after it waits for that."""
+
+    @property
+    def is_working(self) -> bool:
+        return self.is_alive and (self.current is not None or bool(self.queue))
+
+
+class SimEngine:
+    """The workers of one scenario."""
+
+    def __init__(self, scenario: Scenario, clock: VirtualClock) -> None:
+        self._scenario = scenario
+        self._faults = scenario.faults
+        self._clock = clock
+        self._rng = Random(scenario.seed ^ 0x5EED)
+        self._heap: list[tuple[int, int, Callable[[], list[Event]]]] = []
+        self._order = 0
+        self._workers: dict[int, _Worker] = {}
+        self._next_number = 0
+        self._beats = False
+        self.failures: Counter[int] = Counter()
+        """Own failures of each seq that the kernel has answered with a retry; kept by the world."""
+        self.occurred: Counter[str] = Counter()
+        """Faults that really happened."""
+
+    def start(self) -> None:
+        """Everybody pulls."""
+        for _ in range(self._scenario.workers):
+            self._add_worker()
+
+    def post(self, delay_ms: int, event: Event) -> None:
+        """Deliver an event of the world later."""
+        self._at(delay_ms, lambda: [event])
+
+    def act(self, delay_ms: int, action: Callable[[], None]) -> None:
+        """Do something to the world later."""
+
+        def appointment() -> list[Event]:
+            action()
+            return []
+
+        self._at(delay_ms, appointment)
+
+    def commit_schedule(self, start: int, end: int) -> list[tuple[int, int]]:
+        """When the commit lane acknowledges a run: (up to where, after how long), cumulative and perhaps repeated."""
+        if not self._chance("slow_commit"):
+            return [(end, 0)]
+        middle = self._rng.randrange(start, end + 1)
+        delay_ms = self._rng.randrange(1, 60)
+        return [(middle, delay_ms), (middle, delay_ms + 1), (end, delay_ms + self._rng.randrange(1, 60))]
+
+    def dispatch(self, batch: Batch) -> None:
+        """The worker begins with the first task."""
+        worker = self._workers[batch.worker]
+        worker.queue.extend(batch.tasks)
+        worker.isolated = batch.isolated
+        if len(batch.tasks) > 1 and self._chance("give_back"):
+            self._at(self._rng.randrange(20), lambda: self._give_back(worker))
+        self._begin_next(worker)
+        if not self._beats:
+            self._beats = True
+            self._at(self._beat_ms, self._beat)
+
+    def stop_worker(self, worker: int, reason: str) -> None:
+        """The worker is gone, or goes on as a zombie whose deliveries nobody wants."""
+        stopped = self._workers[worker]
+        if stopped.is_alive and not stopped.is_stopped:
+            stopped.is_stopped = True
+            if not self._chance("zombie"):
+                stopped.is_alive = False
+            self._add_worker()
+            self._at(max(3, stopped.delivered_ms - self._clock.true_ms), lambda: [WorkerLost(worker, Loss.RETIRED)])
+
+    def poll(self, timeout_s: float | None) -> list[Event]:
+        """Let time pass until something happens."""
+        until_ms = None if timeout_s is None else self._clock.true_ms + round(timeout_s * 1000)
+        while self._heap and (until_ms is None or self._heap[0][0] <= until_ms):
+            at_ms, _, appointment = heappop(self._heap)
+            self._clock.advance_to(at_ms)
+            events = appointment()
+            if events:
+                return events
+        if until_ms is not None:
+            self._clock.advance_to(until_ms)
+        return []
+
+    def close(self) -> None:
+        """Nothing more happens."""
+        self._heap.clear()
+
+    @property
+    def _beat_ms(self) -> int:
+        return self._scenario.options.lease_ms // 4
+
+    def _at(self, delay_ms: int, appointment: Callable[[], list[Event]]) -> None:
+        self._order += 1
+        heappush(self._heap, (self._clock.true_ms + delay_ms, self._order, appointment))
+
+    def _chance(self, fault: str) -> bool:
+        percent: int = getattr(self._faults, fault)
+        if percent and self._rng.randrange(100) < percent:
+            self.occurred[fault] += 1
+            return True
+        return False
+
+    def _add_worker(self) -> None:
+        worker = _Worker(self._next_number)
+        self._next_number += 1
+        self._workers[worker.number] = worker
+        self._at(self._rng.randrange(3), lambda: [Pulled(worker.number, self._scenario.batch_limit)])
+
+    def _beat(self) -> list[Event]:
+        busy = [worker for worker in self._workers.values() if worker.is_working]
+        self._beats = bool(busy)
+        if busy:
+            self._at(self._beat_ms, self._beat)
+        beating = [worker.number for worker in busy if not worker.is_silent]
+        return [Beat(beating)] if beating else []
+
+    def _begin_next(self, worker: _Worker) -> None:
+        """Start the next task of the queue, with whatever is in store for it."""
+        if not worker.queue:
+            self._finish_batch(worker)
+            return
+        task = worker.queue.popleft()
+        worker.current = task
+        item: SimItem = task.item
+        flaky = self.failures[task.seq] < item.failures
+        if not worker.isolated and self._strike(worker, item.duration_ms):
+            return
+        if flaky or item.fate in _FATE_OUTCOMES:
+            self._at(item.duration_ms, lambda: self._complete(worker, task, flaky=flaky))
+        elif item.fate is Fate.HOSTILE:
+            self.occurred["hostile"] += 1
+            self._at(item.duration_ms, lambda: self._die(worker, Loss.DIED))
+        else:
+            self._hang(worker, task)
+
+    def _hang(self, worker: _Worker, task: Task) -> None:
+        self.occurred["hang"] += 1
+        limit_ms = self._scenario.timeout_ms
+        if limit_ms is None:
+            worker.is_silent = True
+            return
+        overran = Overran(worker.number, task.seq, task.attempt, limit_ms)
+        self._at(limit_ms, lambda: [overran])
+        self._at(limit_ms * 5, lambda: self._complete(worker, task, flaky=False))
+
+    def _strike(self, worker: _Worker, duration_ms: int) -> bool:
+        """Something happens to the worker that has nothing to do with its item. Never to one that runs a suspect: a
+        second unlucky death would make the item guilty, as it should."""
+        moment_ms = self._rng.randrange(duration_ms + 1)
+        for fault, cause in (("die", Loss.DIED), ("weather", Loss.WEATHER), ("retire", Loss.RETIRED)):
+            if self._chance(fault):
+                self._at(moment_ms, partial(self._die, worker, cause))
+                return True
+        if self._chance("silent"):
+            worker.is_silent = True
+            task = worker.current
+            if task is not None:
+                lease_ms = self._scenario.options.lease_ms
+                self._at(lease_ms * 3, lambda: self._complete(worker, task, flaky=False))
+            return True
+        return False
+
+    def _complete(self, worker: _Worker, task: Task, *, flaky: bool) -> list[Event]:
+        if not worker.is_alive:
+            return []
+        item: SimItem = task.item
+        payload = ("result", task.seq, task.attempt)
+        if flaky:
+            envelope = Envelope(task.seq, task.attempt, State.TERMINAL_FAIL, payload, 0, _FLAKY)
+        else:
+            outcome = _FATE_OUTCOMES.get(item.fate, State.TERMINAL_SUCCESS)
+            size = item.result_bytes if outcome is State.TERMINAL_SUCCESS else 0
+            failure = _BROKEN if outcome is State.TERMINAL_FAIL else None
+            envelope = Envelope(task.seq, task.attempt, outcome, payload, size, failure)
+        worker.current = None
+        worker.envelopes.append(envelope)
+        if worker.queue and self._chance("hoard"):
+            pass
+        else:
+            self._deliver(worker)
+        self._begin_next(worker)
+        return []
+
+    def _deliver(self, worker: _Worker) -> None:
+        """Send what the worker has done; it arrives a little later, perhaps twice, perhaps shuffled."""
+        envelopes, worker.envelopes = worker.envelopes, []
+        if not envelopes:
+            return
+        if len(envelopes) > 1 and self._chance("shuffle"):
+            self._rng.shuffle(envelopes)
+        delay_ms = self._rng.randrange(80) if self._chance("delay") else 0
+        finished = Finished(worker.number, envelopes)
+        self._at(delay_ms, lambda: [finished])
+        worker.delivered_ms = max(worker.delivered_ms, self._clock.true_ms + delay_ms)
+        if self._chance("duplicate"):
+            self._at(delay_ms + self._rng.randrange(100), lambda: [finished])
+
+    def _finish_batch(self, worker: _Worker) -> None:
+        self._deliver(worker)
+        if not worker.is_stopped:
+            pulled = Pulled(worker.number, self._scenario.batch_limit)
+            self._after_deliveries(worker, lambda: [pulled])
+
+    def _after_deliveries(self, worker: _Worker, appointment: Callable[[], list[Event]]) -> None:
+        self._at(max(0, worker.delivered_ms - self._clock.true_ms), appointment)
+
+    def _die(self, worker: _Worker, cause: Loss) -> list[Event]:
+        if not worker.is_alive:
+            return []
+        worker.is_alive = False
+        if worker.is_stopped:
+            return []
+        running = worker.current.seq if worker.current is not None else None
+        if self._chance("unknown"):
+            running = None
+        lost = WorkerLost(worker.number, cause, running, f"worker {worker.number} got signal 9")
+        self._after_deliveries(worker, lambda: [lost])
+        self._add_worker()
+        return []
+
+    def _give_back(self, worker: _Worker) -> list[Event]:
+        if not worker.is_alive or worker.is_stopped or not worker.queue:
+            return []
+        seqs = [task.seq for task in worker.queue]
+        worker.queue.clear()
+        return [Returned(worker.number, seqs)]

@@ -1,0 +1,337 @@
+"""Every interleaving of a small scope.
+
+Instead of drawing what happens next, this engine asks: all things that could happen now are listed, one is chosen, and
+the run goes on to its end. Then the same run is repeated with the last choice changed, until every choice has been
+made at every point. Nothing is sampled: within the scope, what is not found is not there.
+
+A fault is something that need not happen: a failure, a death, a silence, an overrun, a late or doubled answer, a
+cancel, a slow commit lane. A run has at most as many as the scope allows.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from inorder.core.commands import Command, CommitRun
+from inorder.core.events import (
+    Beat,
+    CancelRequested,
+    Committed,
+    Envelope,
+    Event,
+    Finished,
+    Loss,
+    Overran,
+    Pulled,
+    Returned,
+    WorkerLost,
+)
+from inorder.core.invariants import InvariantViolation
+from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
+from inorder.core.plan import PlanItem
+from inorder.core.retry import Category, Failure
+from inorder.core.states import State
+from inorder.engines.base import Batch, Task
+from inorder.runtime import Runtime
+
+from .clock import VirtualClock
+from .referee import Foul, Referee, demand
+from .scenario import Scenario, SimItem
+from .transcript import Step, lines_of
+
+LEASE_MS = 40
+TIME_STEPS_MAX = 12
+_FLAKY = Failure(category=Category.IO, message="flaky", retryable=True)
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """How small the world is."""
+
+    items: int = 4
+    workers: int = 2
+    faults: int = 2
+    batch_limit: int = 2
+    error_budget: int | None = None
+
+
+class Option(NamedTuple):
+    """Something that could happen now."""
+
+    name: str
+    is_fault: bool
+    happen: Callable[[], list[Event]]
+
+
+class Chooser:
+    """Follows a prefix of choices, then always takes the first; remembers how many there were."""
+
+    def __init__(self, prefix: Sequence[int]) -> None:
+        self._prefix = prefix
+        self.taken: list[tuple[int, int]] = []
+        self.names: list[str] = []
+
+    def choose(self, options: Sequence[Option]) -> Option:
+        """The next choice."""
+        position = len(self.taken)
+        index = self._prefix[position] if position < len(self._prefix) else 0
+        self.taken.append((index, len(options)))
+        self.names.append(options[index].name)
+        return options[index]
+
+    def next_prefix(self) -> list[int] | None:
+        """The choices of the next run, None when all have been made."""
+        for position in range(len(self.taken) - 1, -1, -1):
+            index, count = self.taken[position]
+            if index + 1 < count:
+                return [choice for choice, _ in self.taken[:position]] + [index + 1]
+        return None
+
+
+class _Worker:
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.tasks: deque[Task] = deque()
+        self.is_silent = False
+        self.isolated = False
+
+
+class ExploredEngine:
+    """Implements `engines.base.Engine` by choosing among all that could happen."""
+
+    def __init__(self, scope: Scope, chooser: Chooser, clock: VirtualClock) -> None:
+        self._scope = scope
+        self._chooser = chooser
+        self._clock = clock
+        self._workers: dict[int, _Worker] = {}
+        self._next_number = 0
+        self._faults_left = scope.faults
+        self._time_steps = 0
+        self._zombies: deque[tuple[int, Task]] = deque()
+        self._latest: Finished | None = None
+        self._due: list[Event] = []
+        self._unacknowledged: int | None = None
+        self._is_cancelled = False
+        self.must_fail: set[int] = set()
+        """Seqs that something happened to which no attempt can mend."""
+        self._failures: dict[int, int] = {}
+
+    def start(self) -> None:
+        """Everybody pulls."""
+        for _ in range(self._scope.workers):
+            self._add_worker()
+
+    def dispatch(self, batch: Batch) -> None:
+        """The worker holds these now."""
+        worker = self._workers[batch.worker]
+        worker.tasks.extend(batch.tasks)
+        worker.isolated = batch.isolated
+
+    def stop_worker(self, worker: int, reason: str) -> None:
+        """The worker is replaced; what it held may still be answered for by a zombie."""
+        self._bury(self._workers.pop(worker))
+        self._due.append(WorkerLost(worker, Loss.RETIRED))
+
+    def committing(self, end: int) -> None:
+        """A run was handed to the commit lane, which answers at once unless it is slow."""
+        prompt = Option("the commit lane is prompt", False, lambda: [Committed(end)])
+        slow = Option("the commit lane is slow", True, lambda: self._delay(end))
+        self._due.extend(self._take([prompt, slow] if self._faults_left else [prompt]))
+
+    def poll(self, timeout_s: float | None) -> list[Event]:
+        """Choose."""
+        if self._due:
+            events, self._due = self._due, []
+            return events
+        options = list(self._options(timeout_s))
+        if not options:
+            return []
+        return self._take(options)
+
+    def close(self) -> None:
+        """Nothing to let go."""
+
+    def _take(self, options: list[Option]) -> list[Event]:
+        option = self._chooser.choose(options)
+        self._faults_left -= option.is_fault
+        return option.happen()
+
+    def _delay(self, end: int) -> list[Event]:
+        self._unacknowledged = end
+        return []
+
+    def _options(self, timeout_s: float | None) -> Iterator[Option]:
+        if self._unacknowledged is not None:
+            yield Option("the commit lane acknowledges", False, self._acknowledge)
+        busy = [worker for worker in self._workers.values() if worker.tasks]
+        for worker in busy:
+            if not worker.is_silent:
+                yield Option(f"worker {worker.number} finishes", False, self._bind(self._finish, worker))
+        is_stuck = self._unacknowledged is None and all(worker.is_silent for worker in busy)
+        is_timed = timeout_s is not None and timeout_s * 1000 < LEASE_MS // 4
+        is_watched = self._time_steps < TIME_STEPS_MAX and (is_timed or any(worker.is_silent for worker in busy))
+        if timeout_s is not None and (is_stuck or is_watched):
+            yield Option("time passes", False, lambda: self._pass_time(timeout_s))
+        if self._faults_left:
+            yield from self._fault_options(busy)
+
+    def _fault_options(self, busy: list[_Worker]) -> Iterator[Option]:
+        for worker in busy:
+            number = worker.number
+            if not worker.is_silent:
+                yield Option(f"worker {number} fails", True, self._bind(self._fail, worker))
+                yield Option(f"worker {number} goes silent", True, self._bind(self._silence, worker))
+                yield Option(f"worker {number} overruns", True, self._bind(self._overrun, worker))
+            yield Option(f"worker {number} dies", True, self._bind(self._lose, worker, Loss.DIED))
+            yield Option(f"worker {number} is washed away", True, self._bind(self._lose, worker, Loss.WEATHER))
+            if len(worker.tasks) > 1:
+                yield Option(f"worker {number} gives back", True, self._bind(self._give_back, worker))
+        if self._zombies:
+            yield Option("a zombie answers", True, self._answer_late)
+        if self._latest is not None:
+            yield Option("an answer comes twice", True, self._answer_twice)
+        if not self._is_cancelled:
+            yield Option("the user cancels, in peace", True, self._bind(self._cancel, LEASE_MS))
+            yield Option("the user cancels, now", True, self._bind(self._cancel, 0))
+
+    @staticmethod
+    def _bind(function: Callable[..., list[Event]], *arguments: Any) -> Callable[[], list[Event]]:
+        return lambda: function(*arguments)
+
+    def _add_worker(self) -> None:
+        self._workers[self._next_number] = _Worker(self._next_number)
+        self._due.append(Pulled(self._next_number, self._scope.batch_limit))
+        self._next_number += 1
+
+    def _bury(self, worker: _Worker) -> None:
+        self._zombies.extend((worker.number, task) for task in worker.tasks)
+        self._add_worker()
+
+    def _answer(self, worker: _Worker, envelope: Envelope) -> list[Event]:
+        self._latest = Finished(worker.number, [envelope])
+        if worker.tasks:
+            return [self._latest]
+        return [self._latest, Pulled(worker.number, self._scope.batch_limit)]
+
+    def _finish(self, worker: _Worker) -> list[Event]:
+        return self._answer(worker, _success(worker.tasks.popleft()))
+
+    def _fail(self, worker: _Worker) -> list[Event]:
+        task = worker.tasks.popleft()
+        self._failures[task.seq] = self._failures.get(task.seq, 0) + 1
+        if self._failures[task.seq] > 1:
+            self.must_fail.add(task.seq)
+        failed = Envelope(task.seq, task.attempt, State.TERMINAL_FAIL, None, 0, _FLAKY)
+        return self._answer(worker, failed)
+
+    def _silence(self, worker: _Worker) -> list[Event]:
+        worker.is_silent = True
+        return [Beat([])]
+
+    def _overrun(self, worker: _Worker) -> list[Event]:
+        task = worker.tasks[0]
+        self.must_fail.add(task.seq)
+        return [Overran(worker.number, task.seq, task.attempt, 1)]
+
+    def _lose(self, worker: _Worker, cause: Loss) -> list[Event]:
+        del self._workers[worker.number]
+        seq = worker.tasks[0].seq
+        if worker.isolated and cause is Loss.DIED:
+            self.must_fail.add(seq)
+        self._bury(worker)
+        return [WorkerLost(worker.number, cause, seq)]
+
+    def _give_back(self, worker: _Worker) -> list[Event]:
+        seqs = [task.seq for task in worker.tasks][1:]
+        worker.tasks = deque([worker.tasks[0]])
+        return [Returned(worker.number, seqs)]
+
+    def _answer_late(self) -> list[Event]:
+        number, task = self._zombies.popleft()
+        return [Finished(number, [_success(task)])]
+
+    def _answer_twice(self) -> list[Event]:
+        latest, self._latest = self._latest, None
+        return [latest] if latest is not None else []
+
+    def _cancel(self, grace_ms: int) -> list[Event]:
+        self._is_cancelled = True
+        return [CancelRequested("the user pressed ^C", grace_ms)]
+
+    def _acknowledge(self) -> list[Event]:
+        end, self._unacknowledged = self._unacknowledged, None
+        return [] if end is None else [Committed(end)]
+
+    def _pass_time(self, timeout_s: float) -> list[Event]:
+        self._time_steps += 1
+        self._clock.advance_to(self._clock.true_ms + max(1, round(timeout_s * 1000)))
+        return [Beat([worker.number for worker in self._workers.values() if not worker.is_silent])]
+
+
+def _success(task: Task) -> Envelope:
+    return Envelope(task.seq, task.attempt, State.TERMINAL_SUCCESS, ("result", task.seq, task.attempt), 1)
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A choice of events that breaks a promise."""
+
+    foul: str
+    choices: list[str]
+    transcript: list[str]
+
+
+def explore(scope: Scope) -> Iterator[Finding | None]:
+    """Run every interleaving; yields None for each that kept all promises."""
+    prefix: list[int] | None = []
+    while prefix is not None:
+        chooser = Chooser(prefix)
+        yield _run(scope, chooser)
+        prefix = chooser.next_prefix()
+
+
+def _scenario(scope: Scope) -> Scenario:
+    items = tuple(SimItem(item_id=f"item-{number}") for number in range(scope.items))
+    options = KernelOptions(
+        windows=WindowOptions(entries=2, entries_min=1, plan_ahead=scope.items),
+        retry=RetryOptions(retries_max=1, backoff_ms=4),
+        lease_ms=LEASE_MS,
+        error_budget=scope.error_budget,
+    )
+    return Scenario(seed=0, items=items, options=options, workers=scope.workers, batch_limit=scope.batch_limit)
+
+
+def _run(scope: Scope, chooser: Chooser) -> Finding | None:
+    scenario, clock = _scenario(scope), VirtualClock()
+    engine, referee = ExploredEngine(scope, chooser, clock), Referee(scenario)
+    log: list[Step] = []
+
+    def observe(now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
+        log.append((now_ms, event, commands))
+        demand(len(log) < 500, "the run ends")
+        referee.observe(now_ms, event, commands)
+
+    def commit(runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
+        engine.committing(run.end)
+
+    runtime = Runtime(
+        ((PlanItem(item.item_id), item) for item in scenario.items),
+        engine,
+        commit,
+        clock,
+        options=scenario.options,
+        total=scope.items,
+        observer=observe,
+    )
+    try:
+        summary = runtime.run()
+        outcomes = referee.books.outcomes
+        failed = {seq for seq, outcome in enumerate(outcomes) if outcome == State.TERMINAL_FAIL}
+        expected = {seq for seq in engine.must_fail if seq < len(outcomes)}
+        demand(failed == expected, f"seqs {sorted(expected)} fail, not {sorted(failed)}")
+        demand(summary.was_cancelled or len(outcomes) == scope.items, "every item is committed")
+    except (Foul, InvariantViolation) as error:
+        if isinstance(error, InvariantViolation) and referee.is_second_answer():
+            return None
+        return Finding(foul=str(error), choices=chooser.names, transcript=lines_of(log))
+    return None

@@ -1,0 +1,72 @@
+"""Things that must happen sometimes.
+
+A simulator that never meets a fault proves nothing about it. Every world leaves marks: faults that struck, branches
+that the kernel took, ways in which runs ended. Over enough seeds each mark of `ALL` must be hit, or the worlds have
+become too tame; a test sees to that.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from inorder.core.board import Counters, StopKind
+
+from .scenario import Fate, Faults
+from .world import Report
+
+_DECISIONS = (
+    "shrink: buffered bytes above the soft mark",
+    "shrink: a quarter of the window was retried",
+    "shrink: commit lags by more than half a window",
+    "grow: workers found nothing to do",
+    "keep",
+)
+_PRESSURE_MOVES = (
+    "normal to soft",
+    "normal to hard",
+    "soft to hard",
+    "soft to normal",
+    "hard to soft",
+    "hard to normal",
+)
+
+ALL: tuple[str, ...] = (
+    *(f"kernel: {name}" for name in Counters.__struct_fields__),
+    *(f"fault: {name}" for name in (*Faults.__struct_fields__, Fate.HOSTILE, Fate.HANG, "clock jump")),
+    *(f"stop: {kind}" for kind in StopKind),
+    *(f"sizing: {decision}" for decision in _DECISIONS),
+    *(f"pressure: {move}" for move in _PRESSURE_MOVES),
+    "stop: none",
+    "engine caught answering twice",
+    "window: oversize",
+    "plan: empty",
+    "cancelled while computed ahead",
+)
+
+
+def marks_of(report: Report) -> set[str]:
+    """What this world has shown."""
+    counters = report.statistics
+    marks = {f"kernel: {name}" for name in Counters.__struct_fields__ if getattr(counters, name)}
+    marks.update(f"fault: {name}" for name in report.faults)
+    marks.update(f"sizing: {decision}" for decision in report.sizing)
+    marks.update(f"pressure: {move}" for move in report.pressure_moves)
+    summary = report.summary
+    if summary is not None:
+        marks.add(f"stop: {summary.stop_kind or 'none'}")
+        if summary.was_cancelled and report.computed_beyond_stop:
+            marks.add("cancelled while computed ahead")
+    if report.is_fatal:
+        marks.add("engine caught answering twice")
+    if report.has_oversize_window:
+        marks.add("window: oversize")
+    if not report.scenario.items:
+        marks.add("plan: empty")
+    return marks
+
+
+def missing(reports: Iterable[Report]) -> list[str]:
+    """Marks that none of these worlds has hit."""
+    hit: Counter[str] = Counter()
+    for report in reports:
+        hit.update(marks_of(report))
+    return [mark for mark in ALL if not hit[mark]]

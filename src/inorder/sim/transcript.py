@@ -1,0 +1,81 @@
+"""A run as text that a person can follow."""
+
+from collections.abc import Sequence
+
+from inorder.core.commands import (
+    Command,
+    CommitRun,
+    Dispatch,
+    Ended,
+    Reclaimed,
+    RetryScheduled,
+    StopWorker,
+    WindowOpened,
+    WindowSealed,
+)
+from inorder.core.events import Envelope, Event, Finished, Planned, WorkerLost
+from inorder.core.states import State
+
+Step = tuple[int, Event, Sequence[Command] | None]
+
+
+def lines_of(log: Sequence[Step]) -> list[str]:
+    """The log, one line an event and one line a command."""
+    return [line for step in log for line in _lines(step)]
+
+
+def _lines(step: Step) -> list[str]:
+    now_ms, event, commands = step
+    first = f"{now_ms:>9} ms  {event_text(event)}"
+    if commands is None:
+        return [first, " " * 14 + "! the kernel aborted"]
+    return [first, *(" " * 14 + "> " + command_text(command) for command in commands)]
+
+
+def event_text(event: Event) -> str:
+    """One event in a few words."""
+    if isinstance(event, Planned):
+        ids = ", ".join(item.item_id for item in event.items)
+        return f"planned {len(event.items)}: {ids}" + (" and that is all" if event.ended else "")
+    if isinstance(event, Finished):
+        return f"worker {event.worker} finished " + ", ".join(map(_envelope_text, event.envelopes))
+    if isinstance(event, WorkerLost):
+        running = "" if event.running_seq is None else f" on seq {event.running_seq}"
+        return f"worker {event.worker} {event.cause.value}{running}"
+    return _plain(event)
+
+
+def command_text(command: Command) -> str:
+    """One command in a few words."""
+    if isinstance(command, Dispatch):
+        attempts = ", ".join(f"{seq}#{attempt}" for seq, attempt in zip(command.seqs, command.attempts, strict=True))
+        alone = " alone" if command.isolated else ""
+        return f"dispatch {attempts} to worker {command.worker}{alone}, {command.share_bytes} B set aside for each"
+    if isinstance(command, CommitRun):
+        return f"commit {command.start} to {command.end - 1}: " + ", ".join(map(_envelope_text, command.envelopes))
+    if isinstance(command, WindowSealed):
+        record = command.record
+        oversize = ", oversize" if record.oversize else ""
+        return f"seal window {record.id}: seqs {record.start} to {record.end}{oversize}"
+    if isinstance(command, WindowOpened):
+        return f"open window {command.id} at seq {command.start} for {command.target_entries}"
+    if isinstance(command, RetryScheduled):
+        return f"retry {command.seq} after attempt {command.attempt} at {command.due_ms} ms"
+    if isinstance(command, Reclaimed):
+        suspected = ", suspected" if command.suspected else ""
+        return f"reclaim {command.seq}#{command.attempt} from worker {command.worker}{suspected}: {command.reason}"
+    if isinstance(command, StopWorker):
+        return f"stop worker {command.worker}: {command.reason}"
+    if isinstance(command, Ended):
+        return f"the end: {command.summary}"
+    return _plain(command)
+
+
+def _envelope_text(envelope: Envelope) -> str:
+    outcome = State(envelope.outcome).name.removeprefix("TERMINAL_").lower()
+    return f"{envelope.seq}#{envelope.attempt} {outcome} {envelope.payload_bytes} B"
+
+
+def _plain(value: Event | Command) -> str:
+    fields = " ".join(f"{name}={getattr(value, name)!r}" for name in value.__struct_fields__)
+    return f"{type(value).__name__} {fields}".rstrip()
