@@ -119,7 +119,9 @@ class SimEngine:
         stopped = self._workers[worker]
         if stopped.is_alive and not stopped.is_stopped:
             stopped.is_stopped = True
-            if not self._chance("zombie"):
+            if self._chance("zombie"):
+                self._at(1, lambda: [Pulled(worker, self._scenario.batch_limit)])
+            else:
                 stopped.is_alive = False
             self._add_worker()
             self._at(max(3, stopped.delivered_ms - self._clock.true_ms), lambda: [WorkerLost(worker, Loss.RETIRED)])
@@ -136,6 +138,10 @@ class SimEngine:
         if until_ms is not None:
             self._clock.advance_to(until_ms)
         return []
+
+    def is_quiet(self, worker: int) -> bool:
+        """Whether this worker gives no sign of life."""
+        return self._workers[worker].is_silent or not self._workers[worker].is_alive
 
     def close(self) -> None:
         """Nothing more happens."""
@@ -197,7 +203,8 @@ class SimEngine:
             return
         overran = Overran(worker.number, task.seq, task.attempt, limit_ms)
         self._at(limit_ms, lambda: [overran])
-        self._at(limit_ms * 5, lambda: self._complete(worker, task, flaky=False))
+        late_ms = self._rng.randrange(1, limit_ms)
+        self._at(limit_ms + late_ms, lambda: self._complete(worker, task, flaky=False))
 
     def _strike(self, worker: _Worker, duration_ms: int) -> bool:
         """Something happens to the worker that has nothing to do with its item. Never to one that runs a suspect: a

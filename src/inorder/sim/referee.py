@@ -29,6 +29,7 @@ from inorder.core.events import (
     Envelope,
     Event,
     Finished,
+    Loss,
     MemorySampled,
     Overran,
     Planned,
@@ -98,6 +99,7 @@ class Referee:
         self.last_event = event
         if commands is None:
             return
+        demand(not self.is_second_answer(), "a second answer from the current holder is fatal")
         self._watch_spinning(now_ms, event, commands)
         books.now_ms = max(books.now_ms, now_ms)
         self._refusals_due, self._overran = 0, None
@@ -181,8 +183,8 @@ class Referee:
     def _need_items(self, command: NeedItems) -> None:
         books, limits = self.books, self._options.windows
         demand(not books.stopping and not books.plan_ended, "the plan is not asked after its end or a stop")
-        ahead_max = 2 * limits.entries_max + limits.plan_ahead
-        demand(books.planned - books.acknowledged <= ahead_max, "the plan is consumed lazily")
+        is_full = len(books.windows) == 2 and books.windows[-1].end is not None
+        demand(not is_full and command.count <= limits.plan_ahead, "the plan is consumed no faster than windows open")
 
     def _dispatch(self, command: Dispatch) -> None:
         books = self.books
@@ -247,7 +249,8 @@ class Referee:
             window.retries += 1
             demand(window.retries <= policy.window_retries_max, f"window {window.id} keeps to its retries")
         wait_ms = command.due_ms - books.now_ms
-        demand(0 <= wait_ms <= policy.backoff_ms_max, f"the wait of {wait_ms} ms is within bounds")
+        longest_ms = min(policy.backoff_ms << (books.retries[seq] - 1), policy.backoff_ms_max)
+        demand(longest_ms // 2 <= wait_ms <= longest_ms, f"the wait of {wait_ms} ms is exponential with jitter")
         books.waiting[seq] = command.due_ms
         del books.holders[seq]
 
@@ -261,6 +264,9 @@ class Referee:
                 del books.leases[command.worker]
         del books.holders[seq]
         if command.suspected:
+            event = self.last_event
+            has_died = isinstance(event, WorkerLost) and event.cause is Loss.DIED
+            demand(has_died, f"seq {seq} is suspected only when its worker died")
             books.suspects.add(seq)
 
     def _refused(self, command: Refused) -> None:
@@ -292,6 +298,7 @@ class Referee:
     def _commit_run(self, command: CommitRun) -> None:
         books = self.books
         demand(not books.outstanding, "one run at a time is with the commit lane")
+        demand(len(command.envelopes) > 0, "no run is empty")
         demand(command.start == books.handed, f"the run starts at the cursor {books.handed}")
         window = books.windows[0]
         for envelope in command.envelopes:

@@ -103,7 +103,7 @@ def draw(seed: int) -> Scenario:
         options=options,
         faults=_draw_faults(rng),
         workers=rng.choice((1, 1, 2, 2, 3, 4, 8)),
-        batch_limit=rng.choice((1, 2, 4, 16)),
+        batch_limit=rng.choice((1, 2, 4, 16, 16)),
         timeout_ms=timeout_ms,
         announces_total=rng.random() < 0.7,
         cancel_at_ms=rng.randrange(0, 600) if is_hurried else None,
@@ -160,7 +160,7 @@ def _draw_options(rng: Random, items: tuple[SimItem, ...]) -> KernelOptions:
     soft = max(1, hard * rng.choice((50, 75, 100)) // 100)
     is_bounded = rng.random() < 0.25
     adaptive = not is_bounded and rng.random() < 0.4
-    entries = rng.choice((16, 32)) if is_roomy else rng.choice((1, 2, 4, 8, 32))
+    entries = rng.choice((16, 32)) if is_roomy else rng.choice((1, 2, 4, 8, 32, 32))
     lag_soft, lag_hard = (10**6, 10**6) if is_roomy else rng.choice(((10**6, 10**6), (3, 10**6), (3, 6)))
     return KernelOptions(
         windows=WindowOptions(
@@ -171,7 +171,7 @@ def _draw_options(rng: Random, items: tuple[SimItem, ...]) -> KernelOptions:
             cost_max=float("inf") if is_roomy else rng.choice((float("inf"), 60.0)),
             bytes_max=10**9 if is_roomy else rng.choice((10**9, 500)),
             adaptive=adaptive,
-            plan_ahead=64 if is_roomy else rng.choice((1, 4, 64)),
+            plan_ahead=64 if is_roomy else rng.choice((1, 4, 64, 64)),
             plan_by_demand=not is_roomy and rng.random() < 0.3,
         ),
         pressure=PressureOptions(
@@ -194,7 +194,7 @@ def _draw_options(rng: Random, items: tuple[SimItem, ...]) -> KernelOptions:
         ),
         schedule=rng.choice(("fifo", "fifo", "sjf")),
         aged_ms=rng.choice((0, 50, 10_000)),
-        batch_max=rng.choice((1, 3, 64)),
+        batch_max=rng.choice((1, 3, 64, 64)),
         commit_run_max=rng.choice((1, 3, 64)),
         lease_ms=400,
         infrastructure_budget=rng.choice((0, 2, 1000, 1000, 1000)),

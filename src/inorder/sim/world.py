@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from inorder.core.board import Counters
-from inorder.core.commands import Command, CommitRun, RetryScheduled, Summary
+from inorder.core.commands import Command, CommitRun, RetryScheduled, StopWorker, Summary
 from inorder.core.events import CancelRequested, Committed, Event, MemorySampled
 from inorder.core.invariants import InvariantViolation
 from inorder.core.plan import PlanItem
@@ -121,6 +121,8 @@ class World:
         for command in commands or ():
             if isinstance(command, RetryScheduled):
                 self.engine.failures[command.seq] += 1
+            elif isinstance(command, StopWorker) and command.reason.startswith(f"worker {command.worker} silent"):
+                demand(self.engine.is_quiet(command.worker), f"worker {command.worker} beats and keeps its lease")
         self.referee.observe(now_ms, event, commands)
 
     def _commit(self, runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:

@@ -1,0 +1,362 @@
+"""Bugs written by hand, each of which somebody could really make.
+
+A mutant replaces one piece of one file. The simulator, or the tests named, must notice. When the source changes so
+that a piece is no longer there, the mutant's test fails and the mutant is to be brought up to date.
+"""
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """One bug."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    caught_by: str = "sim"
+    """`sim`: the seeds; otherwise a test file."""
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    # ---- fencing and leases
+    Mutant(
+        "a stale result is applied",
+        "results.py",
+        "self._refuse(worker, envelope.seq, envelope.attempt)\n                continue",
+        "board.held.setdefault(envelope.seq, envelope)\n                continue",
+    ),
+    Mutant(
+        "the attempt number is not compared",
+        "results.py",
+        "if lease is None or seq not in lease.seqs or ledger.attempt(seq) != envelope.attempt:",
+        "if lease is None or seq not in lease.seqs:",
+        "tests/core/test_results.py",
+    ),
+    Mutant(
+        "a reclaimed attempt is not fenced",
+        "ledger.py",
+        "self.dispatched_count += 1\n        self.fence(seq)",
+        "self.dispatched_count += 1",
+    ),
+    Mutant(
+        "a second answer from the holder is overlooked",
+        "results.py",
+        "check(not second, ",
+        "check(True, ",
+    ),
+    Mutant(
+        "an overrun is not fenced",
+        "results.py",
+        "window.used_bytes -= lease.share_bytes\n        ledger.fence(seq)",
+        "window.used_bytes -= lease.share_bytes",
+    ),
+    Mutant(
+        "an overrun is retried",
+        "results.py",
+        "self.condemn(lease, event.seq, Failure(category=Category.TIMEOUT, message=message))\n",
+        "pass\n",
+    ),
+    Mutant(
+        "a beat does not refresh the lease",
+        "leases.py",
+        "lease.heartbeat_ms = now_ms\n",
+        "pass\n",
+    ),
+    Mutant(
+        "leases never expire",
+        "leases.py",
+        "return lease if now_ms - lease.heartbeat_ms >= self._lease_ms else None",
+        "return None",
+    ),
+    Mutant(
+        "a jump of the clock is held against the leases",
+        "kernel.py",
+        "watched_ms = min(gap_ms, board.options.lease_ms // 4)",
+        "watched_ms = gap_ms",
+    ),
+    Mutant(
+        "a stopped worker may pull again",
+        "dispatch.py",
+        "if worker in board.stopped:\n            return\n",
+        "pass\n",
+    ),
+    # ---- order and commit
+    Mutant(
+        "a commit passes a hole",
+        "cursor.py",
+        "while frontier < end and frontier in held:",
+        "while frontier < end and (frontier in held or frontier + 1 in held):",
+    ),
+    Mutant(
+        "the second window commits",
+        "cursor.py",
+        "end = min(window.frontier, start + board.options.commit_run_max)",
+        "end = min(board.windows[-1].frontier if window.frontier == window.end else window.frontier, "
+        "start + board.options.commit_run_max)",
+    ),
+    Mutant(
+        "a second run is handed over before the first is acknowledged",
+        "cursor.py",
+        "if self._committing or not board.windows:",
+        "if not board.windows:",
+    ),
+    Mutant(
+        "a repeated acknowledgement moves the cursor back",
+        "cursor.py",
+        "if count <= 0:\n            return\n",
+        "pass\n",
+    ),
+    Mutant(
+        "runs are handed over one by one",
+        "cursor.py",
+        "end = min(window.frontier, start + board.options.commit_run_max)",
+        "end = min(window.frontier, start + 1)",
+        "tests/core/test_cursor.py",
+    ),
+    Mutant(
+        "a window closes one seq early",
+        "cursor.py",
+        "board.ledger.next_commit_seq < window.end:",
+        "board.ledger.next_commit_seq < window.end - 1:",
+    ),
+    Mutant(
+        "bytes are not freed by the commit",
+        "cursor.py",
+        "board.windows[0].used_bytes -= sum(",
+        "board.windows[0].used_bytes -= 0 * sum(",
+    ),
+    Mutant(
+        "the ledger commits what is not terminal",
+        "ledger.py",
+        "if terminal != end - start:",
+        "if terminal > end - start:",
+        "tests/core/test_ledger.py",
+    ),
+    Mutant(
+        "a retry counts as terminal",
+        "ledger.py",
+        "self.in_flight_count -= 1\n        self.dispatched_count += 1\n",
+        "self.in_flight_count -= 1\n        self.dispatched_count += 1\n        self.terminal_count += 1\n",
+    ),
+    # ---- windows and the plan
+    Mutant(
+        "three windows are active",
+        "windows.py",
+        "ACTIVE_WINDOWS_MAX = 2",
+        "ACTIVE_WINDOWS_MAX = 3",
+    ),
+    Mutant(
+        "the cap on cost is not looked at",
+        "windows.py",
+        "if cost_after > limits.cost_max or size_after > limits.bytes_max:",
+        "if size_after > limits.bytes_max:",
+    ),
+    Mutant(
+        "the plan is asked although no window can take more",
+        "planning.py",
+        "if len(windows) == ACTIVE_WINDOWS_MAX and windows[-1].sealed:\n            return\n",
+        "pass\n",
+    ),
+    Mutant(
+        "adaptive sizing shrinks without end",
+        "windows.py",
+        'return max(options.entries_min, target // 2), "shrink: a quarter of the window was retried"',
+        'return target // 2, "shrink: a quarter of the window was retried"',
+        "tests/core/test_windows.py",
+    ),
+    Mutant(
+        "a repeated id is not noticed",
+        "plan.py",
+        "if found == print_:\n                return False\n",
+        "if found == print_:\n                return True\n",
+        "tests/core/test_plan.py",
+    ),
+    # ---- dispatch
+    Mutant(
+        "the second window is served first",
+        "dispatch.py",
+        "for window in self._served_windows())",
+        "for window in self._served_windows()[::-1])",
+    ),
+    Mutant(
+        "a batch mixes keys",
+        "ready.py",
+        "taken = self._drain(queue, limit)\n            if not queue:\n                del self._fresh[key]\n"
+        "            if taken:\n                return taken\n        return []",
+        "taken = self._drain(queue, limit)\n            for other in self._fresh.values():\n"
+        "                taken += self._drain(other, limit - len(taken))\n            if taken:\n"
+        "                return taken\n        return []",
+    ),
+    Mutant(
+        "shortest job first is not",
+        "ready.py",
+        '"sjf": _ShortestFirst}',
+        '"sjf": _Fifo}',
+        "tests/core/test_ready.py",
+    ),
+    Mutant(
+        "a worker gets more than it asked for",
+        "dispatch.py",
+        "return max(1, min(limit, board.options.batch_max,",
+        "return max(1, min(limit + 1, board.options.batch_max,",
+    ),
+    # ---- pressure
+    Mutant(
+        "dispatch resumes without hysteresis",
+        "pressure.py",
+        "if level < self.level:\n            level, reason = self._released(values, level, reason)\n",
+        "pass\n",
+    ),
+    Mutant(
+        "hard pressure does not pause",
+        "dispatch.py",
+        "if level == Level.HARD or is_crowded:",
+        "if is_crowded:",
+    ),
+    Mutant(
+        "soft pressure does not slow",
+        "dispatch.py",
+        "limit = 1 if is_slowed else board.idle[worker]",
+        "limit = board.idle[worker]",
+    ),
+    Mutant(
+        "soft pressure keeps every worker busy",
+        "dispatch.py",
+        "is_crowded = is_slowed and",
+        "is_crowded = False and",
+    ),
+    Mutant(
+        "the item that the cursor waits for is held back",
+        "dispatch.py",
+        "if seq not in window.ready:",
+        "if True:",
+    ),
+    Mutant(
+        "computing ahead never stops",
+        "pressure.py",
+        "self.prefetch_open = window_bytes <= self._prefetch_mark",
+        "self.prefetch_open = True",
+    ),
+    Mutant(
+        "a batch may overfill the budget",
+        "dispatch.py",
+        "board.options.batch_max, room // board.share_bytes, fair",
+        "board.options.batch_max, fair",
+    ),
+    # ---- failure and retry
+    Mutant(
+        "a lost worker spends the item's retries",
+        "results.py",
+        "board.counters.reclaims += 1\n",
+        "board.counters.reclaims += 1\n            window.retries.grant(seq)\n",
+    ),
+    Mutant(
+        "one retry too many",
+        "retry.py",
+        "return self.granted.get(seq, 0) >= self._retries_max",
+        "return self.granted.get(seq, 0) > self._retries_max",
+    ),
+    Mutant(
+        "the hopeless is retried",
+        "retry.py",
+        "return self.retryable and self.category not in HOPELESS",
+        "return self.retryable",
+    ),
+    Mutant(
+        "a window's last retry goes to whoever comes first",
+        "retry.py",
+        "if not is_frontier:\n            return Verdict.WAIT\n",
+        "pass\n",
+    ),
+    Mutant(
+        "retries do not wait",
+        "results.py",
+        "due_ms = board.now_ms + backoff_ms(board.options.retry, seq, number)",
+        "due_ms = board.now_ms",
+    ),
+    Mutant(
+        "the jitter depends on the moment",
+        "retry.py",
+        'identity = b"%d.%d.%d" % (options.seed, seq, attempt)',
+        'identity = b"%d.%d.%d" % (options.seed, seq, id(options))',
+        "tests/core/test_retry.py",
+    ),
+    Mutant(
+        "an item is convicted on its first death",
+        "losses.py",
+        "if lease.isolated:\n",
+        "if True:\n",
+    ),
+    Mutant(
+        "a suspect runs together with others",
+        "results.py",
+        "if seq in window.suspects:\n                window.ready.add_alone(seq)\n            else:\n"
+        "                window.ready.add_again(seq)",
+        "window.ready.add_again(seq)",
+    ),
+    Mutant(
+        "weather makes a suspect",
+        "losses.py",
+        "if lease is not None and event.cause is Loss.DIED:",
+        "if lease is not None:",
+    ),
+    Mutant(
+        "the infrastructure budget is never refilled",
+        "cursor.py",
+        "board.infrastructure_spent = 0\n",
+        "pass\n",
+        "tests/core/test_losses.py",
+    ),
+    Mutant(
+        "the infrastructure budget is never used up",
+        "losses.py",
+        "if board.infrastructure_spent > board.options.infrastructure_budget:",
+        "if False:",
+    ),
+    # ---- stopping
+    Mutant(
+        "one failure more than the error budget",
+        "cursor.py",
+        "while self.failed <= self.limit:",
+        "while self.failed <= self.limit and position < len(outcomes) - 2:",
+    ),
+    Mutant(
+        "what was computed beyond the error budget is committed",
+        "cursor.py",
+        "end = min(end, board.stop.limit_seq)",
+        "end = min(end, board.stop.limit_seq + 1)",
+    ),
+    Mutant(
+        "dispatch goes on after a stop",
+        "kernel.py",
+        "if self._board.stop is None:\n            self._planning.ask()\n            self._dispatcher.run()",
+        "self._dispatcher.run()",
+    ),
+    Mutant(
+        "leases survive a cancel",
+        "stopping.py",
+        "for lease in board.leases.drain():",
+        "for lease in ():",
+    ),
+    Mutant(
+        "a cancel gives no grace",
+        "stopping.py",
+        "if len(board.leases) and board.now_ms < stop.deadline_ms:\n            return\n",
+        "pass\n",
+        "tests/core/test_stopping.py",
+    ),
+    Mutant(
+        "the stop of a run never ends",
+        "kernel.py",
+        "times.append(board.stop.deadline_ms)",
+        "pass",
+        "tests/core/test_kernel.py",
+    ),
+    Mutant(
+        "the loop is woken for nothing",
+        "kernel.py",
+        "times.append(board.now_ms + board.options.lease_ms // 4)",
+        "times.append(board.now_ms)",
+    ),
+)

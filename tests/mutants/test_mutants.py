@@ -1,0 +1,55 @@
+"""Every hand-written bug is noticed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.catalogue import MUTANTS, Mutant
+
+ROOT = Path(__file__).parents[2]
+SEEDS = 1500
+BROKEN_PROMISE = 6
+TESTS_FAILED = 1
+
+
+def _mutated_copy(mutant: Mutant, place: Path) -> Path:
+    copy = place / "src"
+    shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
+    file = copy / "inorder" / "core" / mutant.file
+    source = file.read_text(encoding="utf-8")
+    assert source.count(mutant.old) == 1, f"{mutant.file} no longer holds the piece that {mutant.name!r} replaces"
+    file.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
+    return copy
+
+
+def _run(source: Path, place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", *arguments]
+    return subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, timeout=110, check=False)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
+def test_the_bug_is_caught(mutant: Mutant, tmp_path: Path) -> None:
+    source = _mutated_copy(mutant, tmp_path)
+    if mutant.caught_by == "sim":
+        hunt = _run(source, tmp_path, "inorder.sim", "hunt", "--count", str(SEEDS))
+        assert hunt.returncode == BROKEN_PROMISE, hunt.stdout + hunt.stderr
+        assert "replay it with: python -m inorder.sim run" in hunt.stdout
+    else:
+        tests = str(ROOT / mutant.caught_by)
+        run = _run(source, ROOT, "pytest", tests, "-x", "-q", "-p", "no:cacheprovider", "--requirements=off")
+        assert run.returncode == TESTS_FAILED, run.stdout + run.stderr
+
+
+def test_the_unharmed_source_passes_the_same_hunt(tmp_path: Path) -> None:
+    hunt = _run(ROOT / "src", tmp_path, "inorder.sim", "hunt", "--count", str(SEEDS))
+    assert hunt.returncode == 0, hunt.stdout + hunt.stderr
+
+
+def test_there_are_at_least_25_and_no_two_are_the_same() -> None:
+    assert len(MUTANTS) >= 25
+    assert len({(mutant.file, mutant.old, mutant.new) for mutant in MUTANTS}) == len(MUTANTS)
