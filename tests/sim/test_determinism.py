@@ -1,0 +1,41 @@
+"""The same seed is the same story, word for word."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inorder.sim.world import run_seed
+
+_TELL = """
+from inorder.sim.world import run_seed
+from hashlib import sha256
+digest = sha256()
+for seed in range(60):
+    digest.update("\\n".join(run_seed(seed, keep_log=True).transcript()).encode())
+print(digest.hexdigest())
+"""
+
+
+def _told_with(hash_seed: str, place: Path) -> str:
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    done = subprocess.run(
+        [sys.executable, "-c", _TELL], env=environment, cwd=place, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_the_same_seed_gives_the_same_transcript_under_any_hash_seed(tmp_path: Path) -> None:
+    told = {_told_with(hash_seed, tmp_path) for hash_seed in ("0", "1", "4242")}
+    assert len(told) == 1
+
+
+def test_different_seeds_give_different_transcripts() -> None:
+    assert run_seed(1, keep_log=True).transcript() != run_seed(2, keep_log=True).transcript()
+
+
+@pytest.mark.parametrize("seed", [7, 77, 777])
+def test_keeping_the_log_changes_nothing(seed: int) -> None:
+    assert run_seed(seed).summary == run_seed(seed, keep_log=True).summary

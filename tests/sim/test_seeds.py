@@ -1,0 +1,31 @@
+"""Thousands of worlds, each with its own misfortunes."""
+
+from collections import Counter
+
+import pytest
+
+from inorder.sim.marks import ALL, marks_of
+from inorder.sim.world import run_seed
+
+SEEDS = 5_000
+CHUNK = 500
+
+
+@pytest.mark.req("CMP-1", "CMP-2", "COM-1", "COM-2", "INV-3", "LED-4", "LED-6", "LED-7", "RTY-2", "WIN-4", "WIN-5")
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_every_seed_keeps_every_promise(first: int) -> None:
+    for seed in range(first, first + CHUNK):
+        report = run_seed(seed)
+        assert report.foul is None, f"{report.foul}; replay with: python -m inorder.sim run {seed}"
+
+
+def test_everything_that_should_happen_sometimes_does() -> None:
+    hit: Counter[str] = Counter()
+    for seed in range(SEEDS // 2):
+        hit.update(marks_of(run_seed(seed)))
+    assert [mark for mark in ALL if not hit[mark]] == []
+
+
+def test_no_mark_is_hit_that_is_not_on_the_list() -> None:
+    hit = set().union(*(marks_of(run_seed(seed)) for seed in range(300)))
+    assert hit <= set(ALL)
