@@ -9,7 +9,7 @@ from tests.tidy.sources import PACKAGE, PACKAGE_ROOT, Import, read_modules, writ
 FACE = "(package)"  # src/inorder/__init__.py: the public names
 
 BELOW_RUNTIME = {"core", "errors", "host", "journal", "lanes", "sinks", "engines"}
-BELOW_STAGE = BELOW_RUNTIME | {"runtime"}
+BELOW_STAGE = BELOW_RUNTIME | {"runtime", "iteration"}
 BELOW_JOBS = BELOW_STAGE | {"stage"}
 LIBRARY = BELOW_JOBS | {"documents", "code", "index"}
 
@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sinks": {"core", "errors", "host"},
     "engines": {"core", "errors", "host"},
     "runtime": BELOW_RUNTIME,
+    "iteration": BELOW_RUNTIME | {"runtime"},
     "stage": BELOW_STAGE,
     "documents": BELOW_JOBS,
     "code": BELOW_JOBS,

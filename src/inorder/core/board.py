@@ -164,13 +164,15 @@ class Board:
         """Stop the run. A second request can shorten the grace; an exceeded error budget is what the run stopped for,
         whatever came before it."""
         deadline_ms = self.now_ms + grace_ms
-        if self.stop is None:
+        before = self.stop
+        if before is None:
             self.stop = Stop(kind, reason, deadline_ms, limit_seq)
+        elif kind is StopKind.ERROR_BUDGET:
+            self.stop = Stop(kind, reason, min(before.deadline_ms, deadline_ms), limit_seq, before.revoked)
         else:
-            self.stop.deadline_ms = deadline_ms = min(self.stop.deadline_ms, deadline_ms)
-            if kind is StopKind.ERROR_BUDGET:
-                self.stop.kind, self.stop.reason, self.stop.limit_seq = kind, reason, limit_seq
-        self.out.append(Stopping(self.stop.reason, deadline_ms))
+            self.stop = msgspec.structs.replace(before, deadline_ms=min(before.deadline_ms, deadline_ms))
+        if self.stop != before:
+            self.out.append(Stopping(self.stop.reason, self.stop.deadline_ms))
 
     def snapshot(self, waiting_for: str) -> Snapshot:
         """The present moment, for a person."""
