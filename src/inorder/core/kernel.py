@@ -3,7 +3,7 @@
 `step(now_ms, event)` is the only way to change a run, and the commands it returns are the only way a run changes the
 world. It takes the event, then does whatever has become possible, in an order that lets one step do as much as it can:
 
-    event ─▶ expired leases ─▶ frontiers ─▶ settle ─▶ close and open windows ─▶ stop ─▶ ask the plan ─▶ dispatch ─▶ end
+    event ─▶ expired leases ─▶ frontiers ─▶ settle ─▶ close and open windows ─▶ stop ─▶ dispatch ─▶ ask the plan ─▶ end
 
 After each step `wake_at_ms` says when something will be possible without an event: a retry falls due while a worker
 is idle, the grace of a stop runs out, or the leases want to be looked at. The caller then sends a `Tick`.
@@ -121,8 +121,8 @@ class Kernel:
             self._cursor.settle()
         self._ending.revoke_if_due()
         if self._board.stop is None:
-            self._planning.ask()
             self._dispatcher.run()
+            self._planning.ask()
         self.summary = self._ending.conclude()
         self.wake_at_ms = self._next_wake_ms()
 

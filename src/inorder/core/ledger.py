@@ -14,7 +14,7 @@ A batch method does what a loop over the single moves would do, only faster; a p
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from .invariants import IllegalTransition, violated
@@ -140,10 +140,8 @@ class Ledger:
             violated(f"seqs {start} to {end - 1} cannot be settled as {sorted(set(outcomes))}")
         run = self.states[start:end]
         if run.count(IN_FLIGHT) != len(outcomes):
-            offset = next((i for i, state in enumerate(run) if state != IN_FLIGHT), len(run))
-            if start + offset >= len(self.states):
-                violated(f"seq {start + offset} is settled but was never planned")
-            self._illegal(start + offset, outcomes[offset])
+            seq = self._first(start, end, lambda state: state != IN_FLIGHT, "settled")
+            self._illegal(seq, outcomes[seq - start])
         self.states[start:end] = outcomes
         self.in_flight_count -= len(outcomes)
         self.terminal_count += len(outcomes)
@@ -153,8 +151,7 @@ class Ledger:
         run = self.states[start:end]
         counts = [run.count(state) for state in (UNSEEN, DISPATCHED, IN_FLIGHT)]
         if sum(counts) != end - start:
-            offset = next(i for i, state in enumerate(run) if state > IN_FLIGHT)
-            self._illegal(start + offset, CANCEL)
+            self._illegal(self._first(start, end, lambda state: state > IN_FLIGHT, "cancelled"), CANCEL)
         self.states[start:end] = bytes([CANCEL]) * (end - start)
         self.dispatched_count -= counts[1]
         self.in_flight_count -= counts[2]
@@ -166,10 +163,7 @@ class Ledger:
         run = self.states[start:end]
         terminal = sum(run.count(state) for state in TERMINAL_STATES)
         if terminal != end - start:
-            offset = next((i for i, state in enumerate(run) if state not in TERMINAL_STATES), len(run))
-            if start + offset >= len(self.states):
-                violated(f"seq {start + offset} is committed but was never planned")
-            self._illegal(start + offset, COMMITTED)
+            self._illegal(self._first(start, end, lambda state: state not in TERMINAL_STATES, "committed"), COMMITTED)
         self.states[start:end] = bytes([COMMITTED]) * (end - start)
         self.committed_count += end - start
         self.next_commit_seq = end
@@ -194,6 +188,15 @@ class Ledger:
         del self._attempts[:count]
         del self._owners[:count]
         self._base = end
+
+    def _first(self, start: int, end: int, is_wrong: Callable[[int], bool], what: str) -> int:
+        """The seq of a range that is in the way of a move; only called when there is one."""
+        for seq in range(start, max(end, start + 1)):
+            if seq >= len(self.states):
+                violated(f"seq {seq} is {what} but was never planned")
+            if is_wrong(self.states[seq]):
+                break
+        return seq
 
     def _illegal(self, seq: int, attempted: int) -> NoReturn:
         raise IllegalTransition(

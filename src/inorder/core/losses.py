@@ -50,7 +50,7 @@ class Losses:
         lease = board.leases.get(event.worker)
         if lease is None:
             return
-        seqs = [seq for seq in event.seqs if seq in lease.seqs]
+        seqs = [seq for seq in dict.fromkeys(event.seqs) if seq in lease.seqs]
         part = Lease(
             event.worker, seqs, share_bytes=lease.share_bytes, isolated=lease.isolated, now_ms=lease.heartbeat_ms
         )

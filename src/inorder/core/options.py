@@ -49,8 +49,8 @@ class WindowOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _require_between("windows.entries_min", self.entries_min, 1, 2**20)
-        _require_between("windows.entries", self.entries, self.entries_min, self.entries_max)
         _require_between("windows.entries_max", self.entries_max, self.entries_min, 2**20)
+        _require_between("windows.entries", self.entries, self.entries_min, self.entries_max)
         _require_between("windows.span_max", self.span_max, 1, 2**24)
         _require_between("windows.bytes_max", self.bytes_max, 1, 2**62)
         _require_between("windows.plan_ahead", self.plan_ahead, 1, 2**20)

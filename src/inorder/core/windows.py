@@ -127,7 +127,7 @@ class WindowPlanner:
                 window.size_bytes_max = item.size_bytes
             ready.add_fresh(seq, item.cost, item.batch_key)
             seq += 1
-        self._hash.update(_JSON.encode_lines(placed))
+        self._hash.update(_identity(placed))
         window.end = seq
         window.predicted_cost, window.predicted_bytes = cost, size
         return full or room == len(placed)
@@ -150,6 +150,22 @@ class WindowPlanner:
         """Choose the size of the windows opened from now on."""
         self.sizing = snapshot
         self.target_entries = resized(self._options.windows, snapshot)[0]
+
+
+def _identity(items: list[PlanItem]) -> bytes:
+    """The items as bytes, the same however the plan is cut into answers. Ids need not be valid text: file names are
+    not."""
+    try:
+        return _JSON.encode_lines(items)
+    except UnicodeEncodeError:
+        return b"".join(_lone_identity(item) for item in items)
+
+
+def _lone_identity(item: PlanItem) -> bytes:
+    try:
+        return _JSON.encode(item) + b"\n"
+    except UnicodeEncodeError:
+        return ascii(msgspec.structs.astuple(item)).encode() + b"\n"
 
 
 def _cutting(options: WindowOptions) -> list[object]:

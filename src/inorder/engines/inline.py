@@ -6,7 +6,7 @@ interrupt an item, so it has no time limit.
 
 from collections import deque
 from collections.abc import Callable
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 from inorder.core.events import Envelope, Event, Finished, Pulled
@@ -45,14 +45,16 @@ class InlineEngine:
         if self._tasks:
             envelopes: list[Envelope] = []
             began_s = perf_counter()
-            while self._tasks and perf_counter() - began_s < _SLICE_S:
-                envelopes.append(attempt(self._function, self._tasks.popleft()))
+            while self._tasks and (not envelopes or perf_counter() - began_s < _SLICE_S):
+                envelopes.append(attempt(self._function, self._tasks.popleft(), may_interrupt=True))
             self._sizer.observe(len(envelopes), perf_counter() - began_s)
             events.append(Finished(_WORKER, envelopes))
             self._pulls = not self._tasks
         if self._pulls:
             self._pulls = False
             events.append(Pulled(_WORKER, self._sizer.limit))
+        if not events and timeout_s:
+            sleep(timeout_s)
         return events
 
     def close(self) -> None:
