@@ -4,7 +4,6 @@ A result counts as committed when the consumer comes back for the next one. Work
 every `next` also gives idle workers something to do, and between two calls at most the byte budget is buffered.
 """
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeVar
@@ -15,17 +14,17 @@ from inorder.core.invariants import violated
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, require
 from inorder.core.plan import PlanItem
 from inorder.core.states import State
-from inorder.engines.base import Engine
+from inorder.engines.base import Engine, processors
 from inorder.engines.inline import InlineEngine
 from inorder.engines.threads import ThreadEngine
-from inorder.errors import InfrastructureError, ItemError
+from inorder.errors import InfrastructureError, ItemError, OperatorError
 from inorder.host.clock import SystemClock
 from inorder.runtime import Runtime
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-POLICIES = ("io", "inline")
+POLICIES = ("io", "cpu", "inline")
 ERRORS = ("raise", "yield")
 WORKERS_MAX = 1024
 _FAIL = int(State.TERMINAL_FAIL)
@@ -38,7 +37,7 @@ def imap(
     items: Iterable[T],
     *,
     workers: int | None = None,
-    policy: Literal["io", "inline"] = "io",
+    policy: Literal["io", "cpu", "inline"] = "io",
     timeout_s: float | None = None,
     retries: int = 0,
     buffered_bytes_max: int = 256 * 2**20,
@@ -48,9 +47,11 @@ def imap(
 ) -> Iterator[R | ItemError]:
     """Apply `function` to each item on several workers; yield the results in the order of the items.
 
-    * `policy`: `io` runs threads, `inline` this thread.
-    * `workers`: how many; by default twice the processors for `io`, always one for `inline`.
-    * `timeout_s`: an item that runs longer fails, and the rest go on (not with `inline`, which cannot interrupt).
+    * `policy`: `cpu` runs processes, `io` threads, `inline` this thread. Processes need a function at the top level of a
+      module, and a script that starts work under `if __name__ == "__main__":`.
+    * `workers`: how many; by default one a processor for `cpu`, two for `io`, always one for `inline`.
+    * `timeout_s`: an item that runs longer fails, and the rest go on (not with `inline`, which cannot interrupt). A
+      process is killed; a thread cannot be, it is left behind and replaced.
     * `retries`: further attempts for failures that may pass (network, disk, unknown), with growing waits.
     * `buffered_bytes_max`: results that wait for their turn hold no more than this, even behind a slow first item.
     * `errors`: `raise` ends the iteration with an `ItemError` at the failed item; `yield` yields the error instead.
@@ -60,11 +61,7 @@ def imap(
     the workers.
     """
     _check(policy, workers, timeout_s, errors, buffered_bytes_max)
-    engine: Engine
-    if policy == "inline":
-        engine = InlineEngine(function)
-    else:
-        engine = ThreadEngine(function, workers or 2 * (os.cpu_count() or 1), timeout_s=timeout_s)
+    engine = _engine(function, policy, workers, timeout_s)
     require(cost is None or callable(cost), "cost must be a function of an item")
     options = KernelOptions(
         windows=WindowOptions(entries=8192, plan_ahead=4096, plan_by_demand=schedule == "fifo"),
@@ -72,8 +69,26 @@ def imap(
         retry=RetryOptions(retries_max=retries),
         schedule=schedule,
     )
-    plan = ((_PLAIN, item) for item in items) if cost is None else ((PlanItem(cost=cost(i)), i) for i in items)
+    plan = ((_PLAIN, item) for item in items) if cost is None else ((_priced(cost, item), item) for item in items)
     return _Iteration(plan, engine, options, errors)
+
+
+def _engine(function: Callable[[T], R], policy: str, workers: int | None, timeout_s: float | None) -> Engine:
+    if policy == "inline":
+        return InlineEngine(function)
+    if policy == "io":
+        return ThreadEngine(function, workers or 2 * processors(), timeout_s=timeout_s)
+    from inorder.engines.processes import ProcessEngine  # here, because multiprocessing is slow to import
+
+    return ProcessEngine(function, workers or processors(), timeout_s=timeout_s)
+
+
+def _priced(cost: Callable[[T], float], item: T) -> PlanItem:
+    price = cost(item)
+    try:
+        return PlanItem(cost=float(price))
+    except (TypeError, ValueError) as error:
+        raise OperatorError(f"cost must give a number, got {price!r} for {item!r:.80}") from error
 
 
 def _check(policy: str, workers: int | None, timeout_s: float | None, errors: str, buffered_bytes_max: int) -> None:

@@ -24,7 +24,7 @@ from inorder.core.invariants import violated
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions
 from inorder.core.plan import PlanItem
-from inorder.engines.base import Batch, Engine, Task
+from inorder.engines.base import SLACK_BYTES, Batch, Engine, Task
 from inorder.host.clock import Clock
 
 PLAN_SLICE_MS = 10
@@ -56,6 +56,7 @@ class Runtime:
         self._observer = observer
         self._items: dict[int, Any] = {}
         self._next_seq = 0
+        self._slack_bytes = min(SLACK_BYTES, options.pressure.buffered_bytes_hard // 16)
         self._inbox: deque[Event] = deque([Tick()])
         self._perform: dict[type[Any], Callable[[Any], None]] = {
             NeedItems: self._need_items,
@@ -82,8 +83,8 @@ class Runtime:
 
     def turn(self, *, wait: bool = True) -> None:
         """One round: take what has happened, and do what follows. Waits for the first event unless told not to."""
-        if not self._inbox:
-            self._inbox.extend(self._engine.poll(self._patience_s() if wait else 0.0))
+        is_waiting = wait and not self._inbox
+        self._inbox.extend(self._engine.poll(self._patience_s() if is_waiting else 0.0))
         if not self._inbox:
             if wait and self.kernel.wake_at_ms is None:
                 violated(f"nothing can happen any more; the run waits for {self.kernel.snapshot().waiting_for}")
@@ -102,6 +103,8 @@ class Runtime:
     def close(self) -> None:
         """Let the engine go, whatever state the run is in."""
         self._items.clear()
+        self._inbox.clear()
+        self.kernel.release()
         self._engine.close()
 
     def _step(self, event: Event) -> None:
@@ -143,7 +146,8 @@ class Runtime:
     def _dispatch(self, command: Dispatch) -> None:
         pairs = zip(command.seqs, command.attempts, strict=True)
         tasks = [Task(seq, attempt, self._items[seq]) for seq, attempt in pairs]
-        self._engine.dispatch(Batch(command.worker, tasks, command.isolated))
+        bytes_max = command.share_bytes * len(tasks) + self._slack_bytes
+        self._engine.dispatch(Batch(command.worker, tasks, command.isolated, bytes_max))
 
     def _commit_run(self, run: CommitRun) -> None:
         items = [self._items.pop(seq) for seq in range(run.start, run.end)]

@@ -233,6 +233,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "if True:",
     ),
     Mutant(
+        "an item goes out against the pressure although the cursor waits for the commit lane",
+        "dispatch.py",
+        "seq = self._board.ledger.next_commit_seq\n",
+        "seq = window.frontier\n",
+    ),
+    Mutant(
         "computing ahead never stops",
         "pressure.py",
         "self.prefetch_open = window_bytes <= self._prefetch_mark",

@@ -144,6 +144,14 @@ class Board:
                 share = window.size_bytes_max
         return share
 
+    @property
+    def blocked_seq(self) -> int:
+        """First planned seq that is not computed; the number of planned seqs when all are."""
+        for window in self.windows:
+            if window.frontier < window.end:
+                return window.frontier
+        return len(self.ledger)
+
     def window_of(self, seq: int) -> Window:
         """The active window that holds this seq."""
         return self.windows[0] if seq < self.windows[0].end else self.windows[1]
@@ -177,7 +185,7 @@ class Board:
     def snapshot(self, waiting_for: str) -> Snapshot:
         """The present moment, for a person."""
         ledger = self.ledger
-        blocked = self.windows[0].frontier if self.windows else len(ledger)
+        blocked = self.blocked_seq
         known = blocked < len(ledger)
         return Snapshot(
             now_ms=self.now_ms,

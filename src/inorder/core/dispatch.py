@@ -92,9 +92,10 @@ class Dispatcher:
         return board.windows
 
     def _serve_cursor(self, worker: int) -> bool:
-        """The one item that may always go."""
+        """The one item that may always go: the cursor is at it, and nothing but it can move the run. While the commit
+        lane is still busy with lower seqs, that is what the cursor waits for."""
         window = self._board.windows[0]
-        seq = window.frontier
+        seq = self._board.ledger.next_commit_seq
         if seq not in window.ready:
             return False
         isolated = window.ready.is_suspect(seq)

@@ -103,6 +103,10 @@ class Kernel:
         """Where the run stands, and what it waits for."""
         return self._board.snapshot(self._waiting_for())
 
+    def release(self) -> None:
+        """Let go of every result that was not handed over: the run is given up where it stands."""
+        self._board.held.clear()
+
     def _pass_time(self, now_ms: int) -> None:
         board = self._board
         gap_ms = max(0, now_ms - board.now_ms)
@@ -151,14 +155,14 @@ class Kernel:
             return "nothing: the run has ended"
         if self._cursor.is_committing:
             return f"the commit lane, from seq {board.ledger.next_commit_seq} on"
-        seq = board.windows[0].frontier if board.windows else len(board.ledger)
+        seq = board.blocked_seq
         if seq >= len(board.ledger):
             return "the plan" if self._planning.is_asked else "an event"
         owner = board.ledger.owner(seq)
         lease = board.leases.get(owner)
         if lease is not None and seq in lease.seqs:
             return f"worker {owner}, which holds seq {seq}"
-        if seq in board.windows[0].ready:
+        if seq in board.window_of(seq).ready:
             paused = " (dispatch is paused)" if board.pressure.level == Level.HARD else ""
             return f"a worker to pull seq {seq}{paused}"
         return next((f"the retry of seq {seq} at {due} ms" for due, s in board.retries_due if s == seq), "an event")

@@ -92,7 +92,7 @@ class Ledger:
         if attempted == COMMITTED:
             self.committed_count += 1
             self.next_commit_seq += 1
-        elif owner is not None:
+        elif attempted == IN_FLIGHT and owner is not None:
             self._attempts[seq - self._base] += 1
             self._owners[seq - self._base] = owner
 
@@ -160,6 +160,8 @@ class Ledger:
     def commit(self, end: int) -> None:
         """Every terminal kind to COMMITTED, from the cursor to `end`; the cursor moves by one a seq."""
         start = self.next_commit_seq
+        if end < start:
+            violated(f"a commit up to seq {end - 1} lies behind the cursor, which is at {start}")
         run = self.states[start:end]
         terminal = sum(run.count(state) for state in TERMINAL_STATES)
         if terminal != end - start:
@@ -191,7 +193,7 @@ class Ledger:
 
     def _first(self, start: int, end: int, is_wrong: Callable[[int], bool], what: str) -> int:
         """The seq of a range that is in the way of a move; only called when there is one."""
-        for seq in range(start, max(end, start + 1)):
+        for seq in range(start, end):
             if seq >= len(self.states):
                 violated(f"seq {seq} is {what} but was never planned")
             if is_wrong(self.states[seq]):

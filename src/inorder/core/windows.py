@@ -153,18 +153,18 @@ class WindowPlanner:
 
 
 def _identity(items: list[PlanItem]) -> bytes:
-    """The items as bytes, the same however the plan is cut into answers. Ids need not be valid text: file names are
-    not."""
+    """The items as bytes, the same however the plan is cut into answers. Ids need not be valid text, file names are
+    not; and a cost may be a number of any class."""
     try:
         return _JSON.encode_lines(items)
-    except UnicodeEncodeError:
+    except (TypeError, UnicodeEncodeError):
         return b"".join(_lone_identity(item) for item in items)
 
 
 def _lone_identity(item: PlanItem) -> bytes:
     try:
         return _JSON.encode(item) + b"\n"
-    except UnicodeEncodeError:
+    except (TypeError, UnicodeEncodeError):
         return ascii(msgspec.structs.astuple(item)).encode() + b"\n"
 
 

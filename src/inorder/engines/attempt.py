@@ -58,10 +58,11 @@ def failure_of(error: BaseException) -> Failure:
     try:
         said = str(error)
         detail = "".join(traceback.format_exception(error, limit=-8))
+        category, retryable = _classify(error)
     except Exception:
         said = detail = "(it cannot be printed)"
+        category, retryable = Category.UNKNOWN, True
     message = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    category, retryable = _classify(error)
     return Failure(category=category, message=message, retryable=retryable, detail=detail)
 
 

@@ -7,9 +7,13 @@ past its time limit is an `Overran`, a dead worker a `WorkerLost`. The kernel de
 Worker ids are never used twice, so a late answer can always be told from a new one.
 """
 
+import os
 from typing import Any, NamedTuple, Protocol
 
 from inorder.core.events import Event
+
+SLACK_BYTES = 2**20
+"""What a batch may bring beyond what was set aside for it before its worker gives the rest of it back."""
 
 
 class Task(NamedTuple):
@@ -26,6 +30,8 @@ class Batch(NamedTuple):
     worker: int
     tasks: list[Task]
     isolated: bool
+    bytes_max: int = SLACK_BYTES
+    """Results together larger than this were not foreseen: the worker gives back what it has not started."""
 
 
 class Engine(Protocol):
@@ -44,7 +50,8 @@ class Engine(Protocol):
         ...
 
     def poll(self, timeout_s: float | None) -> list[Event]:
-        """What has happened; waits up to `timeout_s` for the first event (None: for as long as it takes)."""
+        """What has happened; waits up to `timeout_s` for the first event. None: for as long as it takes, and an empty
+        answer then means that nothing can come any more."""
         ...
 
     def close(self) -> None:
@@ -68,3 +75,8 @@ class BatchSizer:
         """A batch of `count` items took this long."""
         fitting = int(count * self._target_s / max(elapsed_s, 1e-9))
         self.limit = max(1, min(fitting, self.limit * 2, self._limit_max))
+
+
+def processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -9,12 +9,11 @@ from collections.abc import Callable
 from time import perf_counter, sleep
 from typing import Any
 
-from inorder.core.events import Envelope, Event, Finished, Pulled
+from inorder.core.events import Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
 
 from .attempt import attempt
 from .base import Batch, BatchSizer, Task
 
-_WORKER = 0
 _SLICE_S = 0.005
 
 
@@ -25,34 +24,36 @@ class InlineEngine:
         self._function = function
         self._tasks: deque[Task] = deque()
         self._sizer = BatchSizer()
-        self._pulls = False
+        self._worker = 0
+        self._bytes_left = 0
+        self._due: list[Event] = []
 
     def start(self) -> None:
         """The one worker pulls."""
-        self._pulls = True
+        self._pull()
 
     def dispatch(self, batch: Batch) -> None:
         """Queue the batch for the next poll."""
         self._tasks.extend(batch.tasks)
+        self._bytes_left = batch.bytes_max
 
     def stop_worker(self, worker: int, reason: str) -> None:
-        """Drop what is queued; there is nothing to interrupt."""
+        """Drop what is queued and go on under another number; there is nothing to interrupt."""
         self._tasks.clear()
+        self._due.append(WorkerLost(worker, Loss.RETIRED, reason=reason))
+        self._worker += 1
+        self._pull()
 
     def poll(self, timeout_s: float | None) -> list[Event]:
         """Run for a few milliseconds, at least one task if there is one."""
-        events: list[Event] = []
+        events, self._due = self._due, []
         if self._tasks:
-            envelopes: list[Envelope] = []
-            began_s = perf_counter()
-            while self._tasks and (not envelopes or perf_counter() - began_s < _SLICE_S):
-                envelopes.append(attempt(self._function, self._tasks.popleft(), may_interrupt=True))
-            self._sizer.observe(len(envelopes), perf_counter() - began_s)
-            events.append(Finished(_WORKER, envelopes))
-            self._pulls = not self._tasks
-        if self._pulls:
-            self._pulls = False
-            events.append(Pulled(_WORKER, self._sizer.limit))
+            events.append(Finished(self._worker, self._run()))
+            if self._bytes_left < 0 and self._tasks:
+                events.append(Returned(self._worker, [task.seq for task in self._tasks]))
+                self._tasks.clear()
+            if not self._tasks:
+                events.append(Pulled(self._worker, self._sizer.limit))
         if not events and timeout_s:
             sleep(timeout_s)
         return events
@@ -60,3 +61,16 @@ class InlineEngine:
     def close(self) -> None:
         """Drop what is queued."""
         self._tasks.clear()
+
+    def _pull(self) -> None:
+        self._due.append(Pulled(self._worker, self._sizer.limit))
+
+    def _run(self) -> list[Envelope]:
+        envelopes: list[Envelope] = []
+        began_s = perf_counter()
+        while self._tasks and (not envelopes or perf_counter() - began_s < _SLICE_S) and self._bytes_left >= 0:
+            envelope = attempt(self._function, self._tasks.popleft(), may_interrupt=True)
+            self._bytes_left -= envelope.payload_bytes
+            envelopes.append(envelope)
+        self._sizer.observe(len(envelopes), perf_counter() - began_s)
+        return envelopes

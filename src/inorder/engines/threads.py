@@ -7,150 +7,105 @@ so none keeps the process alive.
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
 
-from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Overran, Pulled, WorkerLost
+from inorder.core.events import Envelope, Event, Finished, Pulled, Returned
 
 from .attempt import attempt
-from .base import Batch, BatchSizer, Task
+from .base import Batch, BatchSizer
+from .pooled import Outbox, PooledEngine, Running
 
 _FLUSH_S = 0.002
 
 
-class _Worker:
-    """One thread, what it is on, and the envelopes it has not handed over yet."""
+class ThreadWorker:
+    """Runs each batch in the thread it is given."""
 
-    def __init__(self, number: int, function: Callable[[Any], Any], outbox: "SimpleQueue[Event]") -> None:
+    def __init__(self, number: int, outbox: Outbox, function: Callable[[Any], Any]) -> None:
         self.number = number
-        self.inbox: SimpleQueue[Batch | None] = SimpleQueue()
-        self.running: tuple[Task, float] | None = None
-        self.abandoned = False
-        self._function = function
         self._outbox = outbox
-        self._envelopes: list[Envelope] = []
-        self._lock = threading.Lock()
+        self._function = function
         self._sizer = BatchSizer()
-        self._thread = threading.Thread(target=self._work, name=f"inorder-worker-{number}", daemon=True)
-        self._thread.start()
+        self._lock = threading.Lock()
+        self._envelopes: list[Envelope] = []
+        self._waiting: list[int] = []
+        """Seqs of the batch that are not started, the next one last."""
+        self._running: Running | None = None
+        self._is_stopped = False
 
-    def flush(self) -> None:
-        """Hand over what is done. Called by the thread, and by the engine before it gives the thread up."""
+    def execute(self, batch: Batch) -> None:
+        """Run the batch until it is done, taken back, stopped, or larger than foreseen."""
+        began_s = flushed_s = monotonic()
+        bytes_left = batch.bytes_max
+        done = 0
+        self._waiting = [task.seq for task in reversed(batch.tasks)]
+        for task in batch.tasks:
+            if not self._begin(task.seq, task.attempt):
+                break
+            envelope = attempt(self._function, task)
+            bytes_left -= envelope.payload_bytes
+            done += 1
+            with self._lock:
+                self._running = None
+                self._envelopes.append(envelope)
+            if bytes_left < 0:
+                break
+            if monotonic() - flushed_s >= _FLUSH_S:
+                self.hand_over()
+                flushed_s = monotonic()
+        self.hand_over()
+        if seqs := self.take_back():
+            self._put(Returned(self.number, seqs))
+        self._sizer.observe(max(1, done), monotonic() - began_s)
+        self._put(Pulled(self.number, self._sizer.limit))
+
+    def running(self) -> Running | None:
+        """The item it is on."""
+        return self._running
+
+    def hand_over(self) -> None:
+        """Put what is done into the outbox."""
         with self._lock:
             envelopes, self._envelopes = self._envelopes, []
-            if envelopes:
+            if envelopes and not self._is_stopped:
                 self._outbox.put(Finished(self.number, envelopes))
 
-    def abandon(self) -> None:
-        """Let the thread end after the item it is on. It pulls and delivers no more."""
+    def take_back(self) -> list[int]:
+        """Forbid it to start what it has not started."""
         with self._lock:
-            self.abandoned = True
-        self.inbox.put(None)
+            seqs, self._waiting = self._waiting[::-1], []
+            return seqs
 
-    def _pull(self) -> None:
+    def is_beating(self) -> bool:
+        """A thread of this process lives as long as the process."""
+        return True
+
+    def stop(self) -> None:
+        """It starts and delivers nothing more."""
         with self._lock:
-            if not self.abandoned:
-                self._outbox.put(Pulled(self.number, self._sizer.limit))
+            self._is_stopped = True
+            self._waiting = []
 
-    def _work(self) -> None:
-        self._pull()
-        while (batch := self.inbox.get()) is not None:
-            began_s = flushed_s = monotonic()
-            for task in batch.tasks:
-                self.running = (task, monotonic())
-                envelope = attempt(self._function, task)
-                self.running = None
-                with self._lock:
-                    if self.abandoned:
-                        return
-                    self._envelopes.append(envelope)
-                if monotonic() - flushed_s >= _FLUSH_S:
-                    self.flush()
-                    flushed_s = monotonic()
-            self.flush()
-            self._sizer.observe(len(batch.tasks), monotonic() - began_s)
-            self._pull()
+    def _begin(self, seq: int, attempt_number: int) -> bool:
+        with self._lock:
+            if self._is_stopped or not self._waiting:
+                return False
+            self._waiting.pop()
+            self._running = Running(seq, attempt_number, monotonic())
+            return True
+
+    def _put(self, event: Event) -> None:
+        with self._lock:
+            if not self._is_stopped:
+                self._outbox.put(event)
 
 
-class ThreadEngine:
-    """`workers` threads, each with an inbox of its own."""
+class ThreadEngine(PooledEngine):
+    """`workers` threads."""
 
-    def __init__(
-        self, function: Callable[[Any], Any], workers: int, *, timeout_s: float | None, beat_s: float = 5.0
-    ) -> None:
-        self._function = function
-        self._count = workers
-        self._timeout_s = timeout_s
-        self._beat_s = beat_s
-        self._beaten_s = monotonic()
-        self._outbox: SimpleQueue[Event] = SimpleQueue()
-        self._workers: dict[int, _Worker] = {}
-        self._next_number = 0
+    def __init__(self, function: Callable[[Any], Any], workers: int, *, timeout_s: float | None) -> None:
+        def make_worker(number: int, outbox: Outbox) -> ThreadWorker:
+            return ThreadWorker(number, outbox, function)
 
-    def start(self) -> None:
-        """Start the threads; each pulls as soon as it runs."""
-        for _ in range(self._count):
-            self._add_worker()
-
-    def dispatch(self, batch: Batch) -> None:
-        """Put the batch into the worker's inbox."""
-        self._workers[batch.worker].inbox.put(batch)
-
-    def stop_worker(self, worker: int, reason: str) -> None:
-        """Abandon the thread and start another."""
-        self._workers.pop(worker).abandon()
-        self._outbox.put(WorkerLost(worker, Loss.RETIRED, reason=reason))
-        self._add_worker()
-
-    def poll(self, timeout_s: float | None) -> list[Event]:
-        """Wait for answers, but not past the moment when a running item may have used up its time."""
-        events: list[Event] = []
-        with suppress(Empty):
-            events.append(self._outbox.get(timeout=self._patience_s(timeout_s)))
-        now_s = monotonic()
-        overruns = [] if self._timeout_s is None else self._overruns(now_s, self._timeout_s)
-        events.extend(self._drain())
-        events.extend(overruns)
-        if now_s - self._beaten_s >= self._beat_s:
-            self._beaten_s = now_s
-            events.append(Beat(list(self._workers)))
-        return events
-
-    def close(self) -> None:
-        """Abandon every thread; the idle ones end at once, the others after the item they are on."""
-        for worker in self._workers.values():
-            worker.abandon()
-        self._workers.clear()
-
-    def _add_worker(self) -> None:
-        self._workers[self._next_number] = _Worker(self._next_number, self._function, self._outbox)
-        self._next_number += 1
-
-    def _patience_s(self, timeout_s: float | None) -> float:
-        patience_s = self._beat_s if timeout_s is None else min(timeout_s, self._beat_s)
-        if self._timeout_s is not None:
-            now_s = monotonic()
-            for worker in self._workers.values():
-                running = worker.running
-                left_s = self._timeout_s if running is None else running[1] + self._timeout_s - now_s
-                patience_s = min(patience_s, left_s)
-        return max(0.0, patience_s)
-
-    def _drain(self) -> list[Event]:
-        events = []
-        while not self._outbox.empty():
-            events.append(self._outbox.get())
-        return events
-
-    def _overruns(self, now_s: float, timeout_s: float) -> list[Event]:
-        """Items past their limit. What their workers have done before is flushed, and so arrives first."""
-        events: list[Event] = []
-        for worker in self._workers.values():
-            running = worker.running
-            if running is not None and now_s - running[1] >= timeout_s:
-                task = running[0]
-                worker.flush()
-                events.append(Overran(worker.number, task.seq, task.attempt, int(timeout_s * 1000)))
-        return events
+        super().__init__(make_worker, workers, timeout_s=timeout_s, name="threads")

@@ -207,7 +207,7 @@ class Referee:
 
     def _check_pressure(self, command: Dispatch) -> None:
         books, limits = self.books, self._options.pressure
-        if command.seqs == [books.frontier]:
+        if command.seqs == [books.acknowledged]:
             return
         demand(books.pressure != "hard", "under hard pressure only the item the cursor waits for is dispatched")
         share = command.share_bytes * len(command.seqs)

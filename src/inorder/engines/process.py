@@ -1,0 +1,169 @@
+"""One worker process, seen from its parent."""
+
+import contextlib
+import os
+import pickle
+import signal
+from multiprocessing import get_context, reduction
+from multiprocessing.connection import Connection
+from typing import Any
+
+import msgspec
+
+from inorder.core.events import Envelope
+from inorder.core.retry import Category, Failure
+
+from .attempt import FAIL, failure_of
+from .base import Task
+from .child import READY, Answer, ChildOptions, Row, child_main
+from .status import Running, Status
+from .wire import unpack
+
+_JOIN_S = 5.0
+_DECODER = msgspec.msgpack.Decoder(Answer)
+
+
+class StartupError(Exception):
+    """The process ended, or could not load the function, before it took any work."""
+
+
+class ProcessDied(Exception):
+    """The process ended while it had work."""
+
+
+class WorkerProcess:
+    """A child with one pipe, one block of status and one life line."""
+
+    def __init__(self, function_pickle: bytes, options: ChildOptions) -> None:
+        context = get_context("spawn")
+        self._connection: Connection[Any, Any]
+        self._connection, theirs = context.Pipe()
+        life_theirs, self._life = context.Pipe(duplex=False)
+        self._status, descriptor = Status.create()
+        self._is_ready = False
+        self.tasks_done = 0
+        self._process = context.Process(
+            target=child_main,
+            args=(theirs, life_theirs, function_pickle, options),
+            name="inorder-worker",
+            daemon=True,
+        )
+        try:
+            self._process.start()
+            theirs.close()
+            life_theirs.close()
+            reduction.send_handle(self._connection, descriptor, self.pid)
+        finally:
+            os.close(descriptor)
+
+    @property
+    def pid(self) -> int:
+        """Of the child."""
+        return self._process.pid or 0
+
+    def running(self) -> Running | None:
+        """The item it is on."""
+        return self._status.running()
+
+    def take_back(self, started: int) -> None:
+        """Forbid it to start more than the first `started` items of its batch."""
+        self._status.allow(started)
+
+    def is_alive(self) -> bool:
+        """Whether it lives."""
+        return self._process.is_alive()
+
+    def resident_bytes(self) -> int:
+        """Its memory; 0 where that cannot be read."""
+        try:
+            with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, ValueError):
+            return 0
+
+    def send(self, tasks: list[Task], bytes_max: int) -> list[Envelope]:
+        """Give it a batch. Items that cannot be sent are answered for here, the others go."""
+        sendable, refused = [], []
+        for task in tasks:
+            try:
+                sendable.append((task.seq, task.attempt, pickle.dumps(task.item, protocol=5)))
+            except Exception as error:
+                refused.append(_unsendable(task, error))
+        self._status.allow(len(sendable))
+        try:
+            self._connection.send_bytes(pickle.dumps((bytes_max, sendable), protocol=5))
+        except OSError as error:
+            raise ProcessDied(self.reason()) from error
+        return refused
+
+    def receive(self) -> tuple[list[Envelope], bool]:
+        """Wait for the next answers; whether they are the last of the batch."""
+        try:
+            self._await_ready()
+            answer = _DECODER.decode(self._connection.recv_bytes())
+            envelopes = [self._envelope(row) for row in answer.rows]
+        except (EOFError, OSError) as error:
+            raise ProcessDied(self.reason()) from error
+        self.tasks_done += len(envelopes)
+        return envelopes, answer.is_last
+
+    def _await_ready(self) -> None:
+        if self._is_ready:
+            return
+        try:
+            said = self._connection.recv_bytes()
+        except (EOFError, OSError) as error:
+            raise StartupError(f"it ended while starting: {self.reason()}") from error
+        if said != READY:
+            raise StartupError(f"it cannot load the function: {said.decode(errors='replace')}")
+        self._is_ready = True
+
+    def _envelope(self, row: Row) -> Envelope:
+        try:
+            value = unpack(self._connection, row.payload)
+        except (EOFError, OSError):
+            raise
+        except Exception as error:
+            message = f"the result cannot be read: {type(error).__name__}: {error}"
+            failure = Failure(category=Category.RUNTIME, message=message)
+            return Envelope(row.seq, row.attempt, FAIL, None, 0, failure, row.exec_ms)
+        return Envelope(row.seq, row.attempt, row.outcome, value, row.payload_bytes, row.failure, row.exec_ms)
+
+    def reason(self) -> str:
+        """How it ended, in words."""
+        self._process.join(_JOIN_S)
+        code = self._process.exitcode
+        if code is None:
+            return f"process {self.pid} closed its pipe"
+        if code < 0:
+            return f"process {self.pid} was ended by {_signal_name(-code)}"
+        return f"process {self.pid} exited with status {code}"
+
+    def kill(self) -> None:
+        """End it and everything its items started, now."""
+        with contextlib.suppress(OSError):
+            os.killpg(self.pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            self._process.kill()
+
+    def close(self) -> None:
+        """End it and let go of what belongs to it."""
+        self.kill()
+        self._process.join(_JOIN_S)
+        self._connection.close()
+        self._life.close()
+
+
+def _unsendable(task: Task, error: Exception) -> Envelope:
+    failure = failure_of(error)
+    message = f"the item cannot be sent to a process: {failure.message}"
+    return Envelope(
+        task.seq, task.attempt, FAIL, error, 0, Failure(category=Category.INPUT, message=message, detail=failure.detail)
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

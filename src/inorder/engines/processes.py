@@ -1,0 +1,182 @@
+"""Workers that are processes: for work that computes, and for work that may crash, hang or leak.
+
+Each worker is one spawned process behind one pipe; while it has a batch, a thread of ours speaks to it. A process
+that dies is seen by its pipe at once, and nobody else is touched. One that must go is killed with everything it
+started. An isolated item gets a process that has run nothing before.
+"""
+
+import pickle
+import threading
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+from inorder.core.events import Event, Finished, Loss, Pulled, Returned, WorkerLost
+from inorder.core.options import OperatorError, require
+from inorder.errors import InfrastructureError
+
+from .base import Batch, BatchSizer
+from .child import ChildOptions
+from .pooled import Outbox, PooledEngine, Running
+from .process import ProcessDied, StartupError, WorkerProcess
+
+
+class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of a worker process."""
+
+    memory_bytes_max: int | None = None
+    """Address space of a worker: an item that wants more gets a MemoryError instead of taking the machine down."""
+    recycle_tasks: int | None = None
+    """Items after which a worker is replaced: for libraries that leak."""
+    recycle_resident_bytes: int | None = None
+    """Resident memory above which a worker is replaced once its batch is done."""
+
+    def __post_init__(self) -> None:
+        for name in ("memory_bytes_max", "recycle_tasks", "recycle_resident_bytes"):
+            value = getattr(self, name)
+            require(value is None or value >= 1, f"option {name} must be at least 1, got {value}")
+
+
+class ProcessWorker:
+    """One process after another, under one number."""
+
+    def __init__(self, number: int, outbox: Outbox, function_pickle: bytes, options: ProcessOptions) -> None:
+        self.number = number
+        self._outbox = outbox
+        self._function_pickle = function_pickle
+        self._options = options
+        self._sizer = BatchSizer()
+        self._lock = threading.Lock()
+        self._order: list[int] = []
+        """Seqs of the batch, in order."""
+        self._answered: set[int] = set()
+        self._is_stopped = False
+        self._process = self._spawn()
+
+    def execute(self, batch: Batch) -> None:
+        """Send the batch and pass the answers on."""
+        if batch.isolated and self._process.tasks_done:
+            self._renew()
+        began_s = monotonic()
+        self._order = [task.seq for task in batch.tasks]
+        self._answered = set()
+        try:
+            refused = self._process.send(batch.tasks, batch.bytes_max)
+            self._pass_on(refused)
+            is_last = False
+            while not is_last:
+                envelopes, is_last = self._process.receive()
+                self._pass_on(envelopes)
+        except ProcessDied as error:
+            self._lost(str(error))
+            return
+        except StartupError as error:
+            self._put(_startup_error(error))
+            return
+        if seqs := [seq for seq in self._order if seq not in self._answered]:
+            self._put(Returned(self.number, seqs))
+        self._sizer.observe(max(1, len(self._answered)), monotonic() - began_s)
+        if self._is_worn_out():
+            self._renew()
+        self._put(Pulled(self.number, self._sizer.limit))
+
+    def running(self) -> Running | None:
+        """The item it is on."""
+        running = self._process.running()
+        return None if running is None else Running(running.seq, running.attempt, running.began_ns / 1e9)
+
+    def hand_over(self) -> None:
+        """The process does that by itself."""
+
+    def take_back(self) -> list[int]:
+        """Forbid it to start what comes after the item it is on. Should it have started one in this very moment, that
+        attempt is fenced by what the kernel does with the answer of this."""
+        running = self.running()
+        if running is None or running.seq not in self._order:
+            return []
+        started = self._order.index(running.seq) + 1
+        seqs = [seq for seq in self._order[started:] if seq not in self._answered]
+        if seqs:
+            self._process.take_back(started)
+            self._order = self._order[:started]
+        return seqs
+
+    def is_beating(self) -> bool:
+        """Whether the process lives. What it computes, and whether it holds the interpreter's lock, does not matter."""
+        return self._process.is_alive()
+
+    def stop(self) -> None:
+        """Kill it."""
+        with self._lock:
+            self._is_stopped = True
+            self._process.close()
+
+    def _spawn(self) -> WorkerProcess:
+        options = ChildOptions(memory_bytes_max=self._options.memory_bytes_max)
+        return WorkerProcess(self._function_pickle, options)
+
+    def _renew(self) -> None:
+        """Another process under the same number."""
+        with self._lock:
+            if not self._is_stopped:
+                self._process.close()
+                self._process = self._spawn()
+
+    def _is_worn_out(self) -> bool:
+        tasks, size = self._options.recycle_tasks, self._options.recycle_resident_bytes
+        if tasks is not None and self._process.tasks_done >= tasks:
+            return True
+        return size is not None and self._process.resident_bytes() > size
+
+    def _pass_on(self, envelopes: list[Any]) -> None:
+        if envelopes:
+            self._answered.update(envelope.seq for envelope in envelopes)
+            self._put(Finished(self.number, envelopes))
+
+    def _lost(self, reason: str) -> None:
+        running = self._process.running()
+        self._put(WorkerLost(self.number, Loss.DIED, None if running is None else running.seq, reason))
+
+    def _put(self, event: Event | Exception) -> None:
+        with self._lock:
+            if not self._is_stopped:
+                self._outbox.put(event)
+
+
+def _startup_error(error: StartupError) -> Exception:
+    hint = "a script that starts work must do so under: if __name__ == '__main__':"
+    return InfrastructureError(f"a worker process cannot start; {error}; {hint}")
+
+
+class ProcessEngine(PooledEngine):
+    """`workers` processes."""
+
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        workers: int,
+        *,
+        timeout_s: float | None,
+        options: ProcessOptions | None = None,
+    ) -> None:
+        function_pickle = sendable(function)
+        limits = options or ProcessOptions()
+
+        def make_worker(number: int, outbox: Outbox) -> ProcessWorker:
+            return ProcessWorker(number, outbox, function_pickle, limits)
+
+        super().__init__(make_worker, workers, timeout_s=timeout_s, name="processes")
+
+
+def sendable(function: Callable[[Any], Any]) -> bytes:
+    """The function as it travels to a process; one that cannot travel is refused with what to do instead."""
+    try:
+        return pickle.dumps(function, protocol=5)
+    except Exception as error:
+        name = getattr(function, "__qualname__", repr(function))
+        raise OperatorError(
+            f"{name} cannot be sent to a process ({type(error).__name__}: {error}); define it at the top level of a "
+            "module, bind arguments with functools.partial, or use policy='io' to run it in threads"
+        ) from error

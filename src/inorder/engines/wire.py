@@ -1,0 +1,114 @@
+"""How values travel between our own live processes.
+
+Small values go through the pipe as one pickle. The buffers of large ones (arrays, bytes) travel out of band: the sender
+writes them into anonymous shared memory, one copy, and passes the descriptor; the receiver maps it, and arrays are
+views of that map, no copy. Where there is no such memory they go through the pipe, two copies.
+
+Pickle is used between a parent and the children it started, over pipes that nobody else holds. Nothing is ever
+unpickled from disk or from a network.
+"""
+
+import mmap
+import os
+import pickle
+from multiprocessing import reduction
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import msgspec
+
+from .status import shared_file
+
+SHARED_BYTES_MIN = 256 * 1024
+"""Below this the pipe is cheaper than a mapping."""
+_ALIGNMENT = 64
+
+
+class Parcel(NamedTuple):
+    """A value made ready to send: the pickle, and what travels beside it."""
+
+    data: bytes
+    buffers: list[memoryview]
+
+    @property
+    def size_bytes(self) -> int:
+        """All of it."""
+        return len(self.data) + sum(buffer.nbytes for buffer in self.buffers)
+
+
+class Label(msgspec.Struct, array_like=True, gc=False):
+    """What the receiver must know of a parcel before it can read it."""
+
+    data: bytes
+    sizes: list[int]
+    """Of the buffers that follow in shared memory."""
+
+
+def pack(value: Any) -> Parcel:
+    """Pickle a value; large buffers are kept apart. Raises whatever pickling raises."""
+    if type(value) is bytes and len(value) >= SHARED_BYTES_MIN:
+        return Parcel(_RAW, [memoryview(value)])
+    found: list[pickle.PickleBuffer] = []
+
+    def keep_apart(buffer: pickle.PickleBuffer) -> bool:
+        is_small = buffer.raw().nbytes < SHARED_BYTES_MIN
+        if not is_small:
+            found.append(buffer)
+        return is_small
+
+    data = pickle.dumps(value, protocol=5, buffer_callback=keep_apart)
+    if not found and len(data) >= SHARED_BYTES_MIN:
+        return Parcel(_PICKLED, [memoryview(data)])
+    return Parcel(data, [buffer.raw() for buffer in found])
+
+
+_RAW = b"raw"
+_PICKLED = b"pickled"
+
+
+def label(parcel: Parcel) -> Label:
+    """The label of a parcel."""
+    return Label(parcel.data, [buffer.nbytes for buffer in parcel.buffers])
+
+
+def send_buffers(connection: "Connection[Any, Any]", parcel: Parcel, pid: int) -> None:
+    """Send what travels beside the label, in shared memory."""
+    if not parcel.buffers:
+        return
+    total = sum(_aligned(buffer.nbytes) for buffer in parcel.buffers)
+    descriptor = shared_file(total)
+    try:
+        with mmap.mmap(descriptor, total) as area:
+            position = 0
+            for buffer in parcel.buffers:
+                area[position : position + buffer.nbytes] = buffer
+                position += _aligned(buffer.nbytes)
+        reduction.send_handle(connection, descriptor, pid)
+    finally:
+        os.close(descriptor)
+
+
+def unpack(connection: "Connection[Any, Any]", received: Label) -> Any:
+    """Take in what travels beside the label and give the value back. Raises whatever unpickling raises, after the
+    connection is ready for the next message."""
+    if not received.sizes:
+        return pickle.loads(received.data)
+    descriptor = reduction.recv_handle(connection)
+    try:
+        area = memoryview(mmap.mmap(descriptor, sum(map(_aligned, received.sizes))))
+    finally:
+        os.close(descriptor)
+    buffers = []
+    position = 0
+    for size in received.sizes:
+        buffers.append(area[position : position + size])
+        position += _aligned(size)
+    if received.data == _RAW:
+        return bytes(buffers[0])
+    if received.data == _PICKLED:
+        return pickle.loads(buffers[0])
+    return pickle.loads(received.data, buffers=buffers)
+
+
+def _aligned(size: int) -> int:
+    return max(_ALIGNMENT, -(-size // _ALIGNMENT) * _ALIGNMENT)

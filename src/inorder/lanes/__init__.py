@@ -1,0 +1,24 @@
+"""Lanes: bounded, rate-limited, prioritised queues with workers behind them, and one counted outcome per submission."""
+
+from .cancel import CancelToken
+from .config import LaneConfig
+from .lane import Lane
+from .manager import LaneManager
+from .measures import DurationStatistics, LaneStatistics
+from .outcomes import Outcome, Reason, TaskState
+from .ticket import NotAdmitted, TaskCancelled, Ticket
+
+__all__ = [
+    "CancelToken",
+    "DurationStatistics",
+    "Lane",
+    "LaneConfig",
+    "LaneManager",
+    "LaneStatistics",
+    "NotAdmitted",
+    "Outcome",
+    "Reason",
+    "TaskCancelled",
+    "TaskState",
+    "Ticket",
+]

@@ -1,0 +1,357 @@
+"""What every engine must do, whatever its workers are made of.
+
+A further engine joins by one line in `KINDS`. Items are `SimItem`s: an engine that calls functions is given `work`,
+which does to an item what its fate says, and the simulated engine reads the fate itself. `Crew` plays the kernel and
+keeps books of who holds what, so each test also checks that nobody answers for what he does not hold, answers twice,
+pulls while he holds something, or speaks after he is gone.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
+from inorder.core.options import KernelOptions
+from inorder.core.retry import Category
+from inorder.core.states import State
+from inorder.engines.base import Batch, Engine, Task
+from inorder.engines.inline import InlineEngine
+from inorder.engines.threads import ThreadEngine
+from inorder.sim.clock import VirtualClock
+from inorder.sim.engine import SimEngine
+from inorder.sim.scenario import Fate, Scenario, SimItem
+from tests.gates import Gate, alive, ended, nobody_left_behind
+
+ROUNDS_MAX = 200
+
+Function = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One way to have an engine."""
+
+    name: str
+    make: Callable[[Function], Engine]
+    workers: int = 1
+    calls_functions: bool = True
+    shares_memory: bool = True
+    """Its workers see the events and lists of the test."""
+    works_in_background: bool = True
+    """Work goes on while nobody polls."""
+    patience_s: float = 0.2
+    """How long to wait in one poll; an engine of which nothing can be expected later need not be waited for."""
+
+
+def _sim(function: Function) -> Engine:
+    return SimEngine(Scenario(seed=7, items=(), options=KernelOptions(), workers=3), VirtualClock())
+
+
+KINDS = [
+    Kind("inline", InlineEngine, works_in_background=False, patience_s=0.0),
+    Kind("threads-1", lambda function: ThreadEngine(function, 1, timeout_s=None)),
+    Kind("threads-4", lambda function: ThreadEngine(function, 4, timeout_s=None), workers=4),
+    Kind("simulated", _sim, workers=3, calls_functions=False, shares_memory=False, works_in_background=False),
+]
+
+
+def kinds(condition: Callable[[Kind], bool] = lambda kind: True) -> pytest.MarkDecorator:
+    """Run the test with every engine of which this is true."""
+    params = [pytest.param(kind, id=kind.name) for kind in filter(condition, KINDS)]
+    return pytest.mark.parametrize("kind", params)
+
+
+def work(item: SimItem) -> tuple[str, str]:
+    """Do to the item what its fate says."""
+    if item.fate is Fate.FAIL:
+        raise FileNotFoundError(item.item_id)
+    return ("done", item.item_id)
+
+
+def items(count: int, *, failing: tuple[int, ...] = ()) -> list[SimItem]:
+    return [SimItem(item_id=f"item-{n}", fate=Fate.FAIL if n in failing else Fate.OK) for n in range(count)]
+
+
+class Crew:
+    """Plays the kernel against an engine, and keeps the books."""
+
+    def __init__(self, engine: Engine, patience_s: float) -> None:
+        self.engine = engine
+        self.idle: dict[int, int] = {}
+        """Workers that have pulled, and how much each would take."""
+        self.seen: set[int] = set()
+        self.gone: dict[int, WorkerLost] = {}
+        self.answers: list[Envelope] = []
+        self.returned: list[int] = []
+        """Seqs given back unstarted."""
+        self._held: dict[int, set[tuple[int, int]]] = {}
+        self._next_seq = 0
+        self._patience_s = patience_s
+        engine.start()
+
+    def give(self, worker: int, batch: list[Any], *, attempt: int = 1) -> list[Task]:
+        """Give this idle worker a batch; the tasks it became."""
+        del self.idle[worker]
+        tasks = [Task(self._next_seq + n, attempt + n % 3, item) for n, item in enumerate(batch)]
+        self._next_seq += len(tasks)
+        self._held[worker] = {(task.seq, task.attempt) for task in tasks}
+        self.engine.dispatch(Batch(worker, tasks, isolated=False))
+        return tasks
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        """Poll until this is so."""
+        for _ in range(ROUNDS_MAX):
+            if until():
+                return
+            self.poll(self._patience_s)
+        raise AssertionError("it never came to be")
+
+    def worker(self) -> int:
+        """Some idle worker."""
+        self.wait(lambda: bool(self.idle))
+        return next(iter(self.idle))
+
+    def wait_for_all(self, workers: int) -> None:
+        """Until so many workers idle and nothing is held."""
+        self.wait(lambda: len(self.idle) == workers)
+        assert not any(self._held.values()), "somebody went idle with items in hand"
+
+    def poll(self, timeout_s: float) -> list[Event]:
+        """Poll once and enter what happened."""
+        events = self.engine.poll(timeout_s)
+        for event in events:
+            self._enter(event)
+        return events
+
+    def stop(self, worker: int) -> None:
+        """Have this worker stopped."""
+        self.idle.pop(worker, None)
+        self.engine.stop_worker(worker, "enough of it")
+
+    def _enter(self, event: Event) -> None:
+        assert isinstance(event, Pulled | Finished | Returned | WorkerLost | Beat), f"unexpected {event}"
+        if isinstance(event, Beat):
+            return
+        assert event.worker not in self.gone, f"{event} of a worker that is gone"
+        held = self._held.setdefault(event.worker, set())
+        if isinstance(event, WorkerLost):
+            self.gone[event.worker] = event
+            self.idle.pop(event.worker, None)
+            held.clear()
+        elif isinstance(event, Pulled):
+            assert not held, f"worker {event.worker} pulls while it holds {held}"
+            assert event.worker not in self.idle, f"worker {event.worker} pulls twice"
+            assert event.limit >= 1
+            self.idle[event.worker] = event.limit
+            self.seen.add(event.worker)
+        elif isinstance(event, Returned):
+            given_back = {task for task in held if task[0] in event.seqs}
+            assert len(given_back) == len(event.seqs), f"worker {event.worker} gives back what it does not hold"
+            held -= given_back
+            self.returned += event.seqs
+        else:
+            for envelope in event.envelopes:
+                held.remove((envelope.seq, envelope.attempt))
+                self.answers.append(envelope)
+
+
+@pytest.fixture(autouse=True)
+def everybody_goes_home() -> Iterator[None]:
+    with nobody_left_behind():
+        yield
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    with Gate() as gate:
+        yield gate
+
+
+@pytest.fixture
+def hire() -> Iterator[Callable[..., Crew]]:
+    """Starts engines, and closes them."""
+    crews: list[Crew] = []
+
+    def hire(kind: Kind, function: Function = work) -> Crew:
+        crews.append(Crew(kind.make(function), kind.patience_s))
+        return crews[-1]
+
+    yield hire
+    for crew in crews:
+        crew.engine.close()
+
+
+Hire = Callable[..., Crew]
+
+
+@kinds()
+def test_every_worker_announces_itself_by_pulling(kind: Kind, hire: Hire) -> None:
+    crew = hire(kind)
+    crew.wait_for_all(kind.workers)
+    assert len(crew.seen) == kind.workers
+
+
+@pytest.mark.req("CMP-2")
+@kinds()
+def test_every_item_is_answered_once_with_its_own_seq_and_attempt(kind: Kind, hire: Hire) -> None:
+    crew = hire(kind)
+    tasks: list[Task] = []
+    for size in (1, 2, 5, 20):
+        crew.wait_for_all(kind.workers)
+        for worker in list(crew.idle):
+            tasks += crew.give(worker, items(size))
+    crew.wait_for_all(kind.workers)
+    answered = sorted((envelope.seq, envelope.attempt, envelope.outcome) for envelope in crew.answers)
+    assert answered == [(task.seq, task.attempt, State.TERMINAL_SUCCESS) for task in tasks]
+
+
+@kinds(lambda kind: kind.shares_memory and kind.works_in_background)
+def test_a_worker_pulls_only_when_it_holds_nothing(kind: Kind, hire: Hire, gate: Gate) -> None:
+    crew = hire(kind, lambda item: gate.hold() if item == "stay" else None)
+    crew.wait_for_all(kind.workers)
+    worker = crew.worker()
+    crew.give(worker, ["go", "stay", "go"])
+    gate.has_visitor()
+    crew.poll(0)
+    assert worker not in crew.idle
+    gate.open()
+    crew.wait_for_all(kind.workers)
+    assert sorted([envelope.seq for envelope in crew.answers] + crew.returned) == [0, 1, 2]
+
+
+@kinds(lambda kind: kind.calls_functions)
+def test_a_result_stays_with_its_item(kind: Kind, hire: Hire) -> None:
+    crew = hire(kind)
+    crew.wait_for_all(kind.workers)
+    names = {task.seq: task.item.item_id for worker in list(crew.idle) for task in crew.give(worker, items(7))}
+    crew.wait_for_all(kind.workers)
+    assert {envelope.seq: envelope.payload for envelope in crew.answers} == {
+        seq: ("done", name) for seq, name in names.items()
+    }
+
+
+@pytest.mark.req("RTY-1")
+@kinds(lambda kind: kind.calls_functions)
+def test_an_exception_becomes_a_failure_that_says_whose_fault_it_is(kind: Kind, hire: Hire) -> None:
+    crew = hire(kind)
+    crew.give(crew.worker(), items(1, failing=(0,)))
+    crew.wait_for_all(kind.workers)
+    [envelope] = crew.answers
+    assert envelope.outcome == State.TERMINAL_FAIL
+    assert envelope.failure is not None
+    assert (envelope.failure.category, envelope.failure.retryable) == (Category.INPUT, False)
+    assert envelope.failure.message == "FileNotFoundError: item-0"
+    assert isinstance(envelope.payload, FileNotFoundError)
+
+
+@kinds()
+def test_after_a_failure_the_rest_of_the_batch_is_answered(kind: Kind, hire: Hire) -> None:
+    crew = hire(kind)
+    crew.give(crew.worker(), items(5, failing=(1, 3)))
+    crew.wait_for_all(kind.workers)
+    outcomes = {envelope.seq: envelope.outcome for envelope in crew.answers}
+    assert [seq for seq, outcome in outcomes.items() if outcome == State.TERMINAL_FAIL] == [1, 3]
+    assert [seq for seq, outcome in outcomes.items() if outcome == State.TERMINAL_SUCCESS] == [0, 2, 4]
+
+
+def leave(item: str) -> str:
+    """Calls `sys.exit`, so to speak, on some items."""
+    if item == "leave":
+        raise SystemExit(3)
+    return item
+
+
+@kinds(lambda kind: kind.calls_functions)
+def test_a_function_that_wants_to_exit_only_fails_its_item(kind: Kind, hire: Hire) -> None:
+    crew = hire(kind, leave)
+    crew.give(crew.worker(), ["a", "leave", "b"])
+    crew.wait_for_all(kind.workers)
+    fail, success = State.TERMINAL_FAIL, State.TERMINAL_SUCCESS
+    assert [(envelope.seq, envelope.outcome) for envelope in crew.answers] == [(0, success), (1, fail), (2, success)]
+    assert isinstance(crew.answers[1].payload, SystemExit)
+
+
+@kinds()
+def test_a_stopped_worker_is_reported_retired_and_another_pulls_under_a_new_id(kind: Kind, hire: Hire) -> None:
+    crew = hire(kind)
+    crew.wait_for_all(kind.workers)
+    before = set(crew.seen)
+    worker = crew.worker()
+    crew.stop(worker)
+    crew.wait(lambda: worker in crew.gone and len(crew.idle) == kind.workers)
+    assert crew.gone[worker].cause is Loss.RETIRED
+    [replacement] = crew.seen - before
+    crew.give(replacement, items(2))
+    crew.wait_for_all(kind.workers)
+    assert len(crew.answers) == 2
+
+
+@kinds(lambda kind: kind.shares_memory and kind.works_in_background)
+def test_a_worker_stopped_at_work_is_replaced_while_its_item_still_runs(kind: Kind, hire: Hire, gate: Gate) -> None:
+    crew = hire(kind, lambda item: gate.hold() if item == "stay" else item)
+    crew.wait_for_all(kind.workers)
+    worker = crew.worker()
+    crew.give(worker, ["stay", "never"])
+    gate.has_visitor()
+    crew.stop(worker)
+    crew.wait(lambda: worker in crew.gone and len(crew.idle) == kind.workers)
+    gate.open()
+    crew.give(max(crew.idle), ["other"])
+    crew.wait_for_all(kind.workers)
+    assert [envelope.payload for envelope in crew.answers] == ["other"]
+
+
+@kinds()
+def test_with_nothing_to_do_a_poll_for_no_time_returns_nothing(kind: Kind, hire: Hire) -> None:
+    crew = hire(kind)
+    crew.wait_for_all(kind.workers)
+    assert crew.poll(0) == []
+
+
+@kinds(lambda kind: kind.shares_memory and kind.works_in_background)
+def test_a_poll_for_no_time_does_not_wait_for_work_under_way(kind: Kind, hire: Hire, gate: Gate) -> None:
+    crew = hire(kind, lambda item: gate.hold())
+    crew.wait_for_all(kind.workers)
+    crew.give(crew.worker(), ["stay"])
+    gate.has_visitor()
+    assert crew.poll(0) == []  # only this thread opens the gate: had it waited, an answer or a beat would be here
+
+
+@kinds()
+def test_closing_twice_is_closing_once(kind: Kind, hire: Hire) -> None:
+    before = alive()
+    crew = hire(kind)
+    crew.give(crew.worker(), items(3))
+    crew.engine.close()
+    crew.engine.close()
+    assert ended(alive() - before)
+
+
+@kinds(lambda kind: kind.shares_memory)
+def test_after_closing_nothing_more_is_started(kind: Kind, hire: Hire, gate: Gate) -> None:
+    started: list[str] = []
+
+    def function(item: str) -> None:
+        started.append(item)
+        gate.hold()
+
+    before = alive()
+    crew = hire(kind, function)
+    crew.give(crew.worker(), ["first", "second"])
+    if kind.works_in_background:
+        gate.has_visitor()
+    crew.engine.close()
+    gate.open()
+    assert ended(alive() - before)
+    assert not [event for event in crew.engine.poll(0) if isinstance(event, Finished)]
+    assert started == (["first"] if kind.works_in_background else [])
+
+
+@kinds(lambda kind: not kind.calls_functions)
+def test_a_closed_simulation_stands_still(kind: Kind, hire: Hire) -> None:
+    crew = hire(kind)
+    crew.give(crew.worker(), items(3))
+    crew.engine.close()
+    assert crew.poll(kind.patience_s) == []
