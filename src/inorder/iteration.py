@@ -47,8 +47,8 @@ def imap(
 ) -> Iterator[R | ItemError]:
     """Apply `function` to each item on several workers; yield the results in the order of the items.
 
-    * `policy`: `cpu` runs processes, `io` threads, `inline` this thread. Processes need a function at the top level of a
-      module, and a script that starts work under `if __name__ == "__main__":`.
+    * `policy`: `cpu` runs processes, `io` threads, `inline` this thread. Processes need a function at the top level of
+      a module, and a script that starts work under `if __name__ == "__main__":`.
     * `workers`: how many; by default one a processor for `cpu`, two for `io`, always one for `inline`.
     * `timeout_s`: an item that runs longer fails, and the rest go on (not with `inline`, which cannot interrupt). A
       process is killed; a thread cannot be, it is left behind and replaced.

@@ -18,6 +18,7 @@ from inorder.core.retry import Category
 from inorder.core.states import State
 from inorder.engines.base import Batch, Engine, Task
 from inorder.engines.inline import InlineEngine
+from inorder.engines.processes import ProcessEngine
 from inorder.engines.threads import ThreadEngine
 from inorder.sim.clock import VirtualClock
 from inorder.sim.engine import SimEngine
@@ -53,6 +54,7 @@ KINDS = [
     Kind("inline", InlineEngine, works_in_background=False, patience_s=0.0),
     Kind("threads-1", lambda function: ThreadEngine(function, 1, timeout_s=None)),
     Kind("threads-4", lambda function: ThreadEngine(function, 4, timeout_s=None), workers=4),
+    Kind("processes", lambda function: ProcessEngine(function, 2, timeout_s=None), workers=2, shares_memory=False),
     Kind("simulated", _sim, workers=3, calls_functions=False, shares_memory=False, works_in_background=False),
 ]
 

@@ -4,12 +4,13 @@ import os
 import subprocess
 import sys
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.core.commands import Ended, NeedItems, Summary
-from inorder.core.events import Event, Tick
+from inorder.core.commands import CommitRun, Ended, NeedItems, Summary
+from inorder.core.events import Event, Loss, Tick
 from inorder.core.kernel import Kernel
 from inorder.core.options import OperatorError
 from inorder.core.plan import PlanItem
@@ -75,6 +76,22 @@ def test_after_a_bad_plan_the_kernel_raises_the_same_error_again() -> None:
         driver.tick()
     assert again.value is first.value
     assert driver.kernel.summary is None
+
+
+def test_statistics_begin_at_nothing() -> None:
+    assert set(msgspec.structs.asdict(Kernel(options()).statistics()).values()) == {0}
+
+
+def test_statistics_count_what_has_happened() -> None:
+    driver = Driver.of(5, entries=2, retries_max=2)
+    driver.pull(1)
+    driver.pull(2)
+    driver.fail(0, retryable=True)
+    driver.lose(2, Loss.WEATHER)
+    driver.drain()
+    counted = driver.kernel.statistics()
+    assert (counted.retries, counted.reclaims, counted.lost_workers, counted.windows_closed) == (1, 1, 1, 3)
+    assert (counted.dispatches, counted.envelopes, counted.commit_runs) == (7, 6, len(driver.told(CommitRun)))
 
 
 def test_statistics_are_a_copy() -> None:

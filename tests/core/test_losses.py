@@ -160,9 +160,12 @@ def test_a_suspect_that_lived_to_answer_is_a_suspect_no_longer() -> None:
     driver.lose(1, Loss.DIED)
     driver.pull(2)
     driver.fail(0, retryable=True)
-    driver.pull(3)
-    assert not driver.told(Dispatch)[-1].isolated
-    driver.lose(3, Loss.DIED)
+    for worker in (3, 4):
+        driver.pull(worker)
+        assert not driver.told(Dispatch)[-1].isolated
+        driver.lose(worker, Loss.WEATHER)
+    driver.pull(5)
+    driver.lose(5, Loss.DIED)
     assert driver.kernel.statistics().convictions == 0
 
 

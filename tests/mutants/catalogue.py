@@ -336,7 +336,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "dispatch goes on after a stop",
         "kernel.py",
-        "if self._board.stop is None:\n            self._planning.ask()\n            self._dispatcher.run()",
+        "if self._board.stop is None:\n            self._dispatcher.run()\n            self._planning.ask()",
         "self._dispatcher.run()",
     ),
     Mutant(

@@ -20,7 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "journal": {"core", "errors"},
     "lanes": {"core", "errors"},
     "sinks": {"core", "errors", "host"},
-    "engines": {"core", "errors", "host"},
+    "engines": {"core", "errors", "host", "lanes"},
     "runtime": BELOW_RUNTIME,
     "iteration": BELOW_RUNTIME | {"runtime"},
     "stage": BELOW_STAGE,

@@ -140,7 +140,7 @@ class Ledger:
             violated(f"seqs {start} to {end - 1} cannot be settled as {sorted(set(outcomes))}")
         run = self.states[start:end]
         if run.count(IN_FLIGHT) != len(outcomes):
-            seq = self._first(start, end, lambda state: state != IN_FLIGHT, "settled")
+            seq = self._first(start, lambda state: state != IN_FLIGHT, "settled")
             self._illegal(seq, outcomes[seq - start])
         self.states[start:end] = outcomes
         self.in_flight_count -= len(outcomes)
@@ -151,7 +151,7 @@ class Ledger:
         run = self.states[start:end]
         counts = [run.count(state) for state in (UNSEEN, DISPATCHED, IN_FLIGHT)]
         if sum(counts) != end - start:
-            self._illegal(self._first(start, end, lambda state: state > IN_FLIGHT, "cancelled"), CANCEL)
+            self._illegal(self._first(start, lambda state: state > IN_FLIGHT, "cancelled"), CANCEL)
         self.states[start:end] = bytes([CANCEL]) * (end - start)
         self.dispatched_count -= counts[1]
         self.in_flight_count -= counts[2]
@@ -165,7 +165,7 @@ class Ledger:
         run = self.states[start:end]
         terminal = sum(run.count(state) for state in TERMINAL_STATES)
         if terminal != end - start:
-            self._illegal(self._first(start, end, lambda state: state not in TERMINAL_STATES, "committed"), COMMITTED)
+            self._illegal(self._first(start, lambda state: state not in TERMINAL_STATES, "committed"), COMMITTED)
         self.states[start:end] = bytes([COMMITTED]) * (end - start)
         self.committed_count += end - start
         self.next_commit_seq = end
@@ -191,13 +191,13 @@ class Ledger:
         del self._owners[:count]
         self._base = end
 
-    def _first(self, start: int, end: int, is_wrong: Callable[[int], bool], what: str) -> int:
+    def _first(self, start: int, is_wrong: Callable[[int], bool], what: str) -> int:
         """The seq of a range that is in the way of a move; only called when there is one."""
-        for seq in range(start, end):
-            if seq >= len(self.states):
-                violated(f"seq {seq} is {what} but was never planned")
-            if is_wrong(self.states[seq]):
-                break
+        seq = start
+        while seq < len(self.states) and not is_wrong(self.states[seq]):
+            seq += 1
+        if seq >= len(self.states):
+            violated(f"seq {seq} is {what} but was never planned")
         return seq
 
     def _illegal(self, seq: int, attempted: int) -> NoReturn:

@@ -12,13 +12,14 @@ first, the place and the token go back, and the task never runs.
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextvars import copy_context
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from .applicants import Request
 from .cancel import CancelSignal
-from .crew import here
+from .crew import here, without_our_frame
 from .passage import steps_through
 from .shell import Shell
 from .ticket import AnyTicket, Result, Ticket
@@ -37,7 +38,7 @@ async def submit(
     now_s = shell.clock()
     ticket: Ticket[Any] = Ticket(shell, function, args, priority, now_s)
     if _is_coroutine_function(function):
-        ticket._job = CoroutineJob(ticket, loop)
+        ticket._job = CoroutineJob(ticket, loop, await _watch_of(loop))
     if cancel is not None or not shell.admit_at_once(ticket, now_s):
         gate = LoopGate(loop)
         deadline_at_s = None if deadline_s is None else now_s + deadline_s
@@ -90,23 +91,70 @@ class LoopGate:
         return True
 
 
+class LoopWatch:
+    """Knows when a loop is about to end, and ends what lanes have begun on it.
+
+    A loop that ends cancels its tasks, and each of them frees a place for the next one of its lane, which would be
+    begun on the same loop and never come to an end. But before it is closed, a loop closes the asynchronous generators
+    it has met. So one of those is left waiting on every loop that lanes use.
+    """
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.jobs: set[CoroutineJob] = set()
+
+    async def watch(self) -> AsyncGenerator[None, None]:
+        """Ends when the loop does."""
+        try:
+            yield
+        finally:
+            self.ended = True
+            tasks = [task for job in list(self.jobs) if (task := job.end_with_loop()) is not None]
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+_watches: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[LoopWatch, AsyncGenerator[None, None]]] = (
+    WeakKeyDictionary()
+)
+
+
+async def _watch_of(loop: asyncio.AbstractEventLoop) -> LoopWatch:
+    """The watch over the running loop."""
+    known = _watches.get(loop)
+    if known is None:
+        watch = LoopWatch()
+        known = _watches[loop] = (watch, watch.watch())
+        await anext(known[1])
+    return known[0]
+
+
 class CoroutineJob:
     """A coroutine function as a task of a lane."""
 
-    def __init__(self, ticket: AnyTicket, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, ticket: AnyTicket, loop: asyncio.AbstractEventLoop, watch: LoopWatch) -> None:
         self.thread = threading.get_ident()
         self._ticket = ticket
         self._loop = loop
+        self._watch = watch
         self._context = copy_context()
         self._task: asyncio.Task[tuple[Any, BaseException | None]] | None = None
         self._unwanted = False
 
     def begin(self) -> None:
-        """Have the loop start the coroutine; where the loop is closed, the task is cancelled."""
+        """Have the loop start the coroutine; where the loop has ended, the task is cancelled."""
         try:
-            self._loop.call_soon_threadsafe(self._start)
-        except RuntimeError:
-            self._holder.end_job(self._ticket, None, None, cancelled=True)
+            if not self._watch.ended:
+                self._loop.call_soon_threadsafe(self._start)
+                return
+        except RuntimeError:  # closed
+            pass
+        self._holder.end_job(self._ticket, None, None, cancelled=True)
+
+    def end_with_loop(self) -> "asyncio.Task[Any] | None":
+        """The loop is ending: cancel the coroutine; its task, if it has begun."""
+        self._holder.end_job(self._ticket, None, None, cancelled=True)
+        self._stop()
+        return self._task
 
     def give_up(self) -> None:
         """Cancel the coroutine, or never start it. Its outcome has no effect any more."""
@@ -128,7 +176,10 @@ class CoroutineJob:
         return holder
 
     def _start(self) -> None:
-        if not self._unwanted:
+        if self._watch.ended:
+            self._holder.end_job(self._ticket, None, None, cancelled=True)
+        elif not self._unwanted:
+            self._watch.jobs.add(self)
             self._task = self._loop.create_task(self._run(), context=self._context)
             # Not inside the coroutine: one that is cancelled before its first step never gets there.
             self._task.add_done_callback(self._ended)
@@ -146,15 +197,17 @@ class CoroutineJob:
         except (asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:
-            return None, error.with_traceback(error.__traceback__.tb_next if error.__traceback__ else None)
+            del self, function, args  # the traceback holds this frame, and the ticket will hold the error
+            return None, without_our_frame(error)
 
     def _ended(self, task: "asyncio.Task[tuple[Any, BaseException | None]]") -> None:
-        self._task = None
+        self._watch.jobs.discard(self)
         if task.cancelled():
             self._holder.end_job(self._ticket, None, None, cancelled=True)
         else:
             value, error = task.result()
             self._holder.end_job(self._ticket, value, error, cancelled=False)
+        self._task = self._ticket._job = None  # let the ticket go as soon as its caller does
 
 
 def _is_coroutine_function(function: Callable[..., Any]) -> bool:

@@ -169,12 +169,17 @@ def run(ticket: AnyTicket) -> tuple[Any, BaseException | None]:
     try:
         value = function(*args)  # type: ignore[misc]
     except BaseException as error:
-        # Without our own frame, which holds the ticket, which will hold the error.
-        return None, error.with_traceback(error.__traceback__.tb_next if error.__traceback__ else None)
+        del ticket, function, args  # the traceback holds this frame, and the ticket will hold the error
+        return None, without_our_frame(error)
     if type(value) is CoroutineType:
         value.close()
         return None, TypeError(f"{function!r} gave a coroutine: submit coroutine functions with submit_async")
     return value, None
+
+
+def without_our_frame(error: BaseException) -> BaseException:
+    """The error with a traceback that begins in the task."""
+    return error.with_traceback(error.__traceback__.tb_next if error.__traceback__ else None)
 
 
 def call_all(calls: list[Callable[[], object]]) -> None:

@@ -103,9 +103,9 @@ class LaneManager:
             if lane is None:
                 raise OperatorError(f"no lane is named {name!r}")
             self._redirects.discard(name)
+            self._fold_former()
             self._former.append(lane)
-        if lane.close(drain, timeout_s):
-            self._forget(lane)
+        lane.close(drain, timeout_s)
         return lane.statistics()
 
     def statistics(self) -> dict[str, LaneStatistics]:
@@ -117,6 +117,7 @@ class LaneManager:
     def aggregate(self) -> LaneStatistics:
         """All lanes added up, those included that were unregistered. Percentiles are of the latest of present lanes."""
         with self._lock:
+            self._fold_former()
             lanes = [*self._lanes.values(), *self._former]
             total = self._past.copy()
         for lane in lanes:
@@ -142,13 +143,12 @@ class LaneManager:
     ) -> None:
         self.close(drain=error is None)
 
-    def _forget(self, lane: Lane) -> None:
-        """Keep the counts of a lane that is over, and nothing else of it."""
-        with self._lock:
-            if lane in self._former:
-                self._former.remove(lane)
-                self._past.add(lane)
-                self._past.forget_present()
+    def _fold_former(self) -> None:
+        """Of lanes in which nothing can happen any more, keep the counts and nothing else."""
+        for lane in [lane for lane in self._former if lane._shell.is_at_rest()]:
+            self._former.remove(lane)
+            self._past.add(lane)
+            self._past.forget_present()
 
 
 class _Sum:

@@ -4,6 +4,7 @@ Every method takes the lock once, for a short while, and calls nobody under it b
 to be woken, callbacks of tickets) is called when the lock has been released.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -175,6 +176,13 @@ class Shell:
             }
         return LaneStatistics(**counts, wait_s=waits.statistics(), run_s=runs.statistics()), waits, runs
 
+    def is_at_rest(self) -> bool:
+        """Whether every task has ended and every submission that came has its outcome, for good."""
+        desk = self.desk
+        with self._lock:
+            decided = desk.accepted + sum(desk.refusals.values())
+            return self._crew.is_over and desk.submitted == decided
+
     def begin_close(self, drain: bool) -> None:
         """Let nobody in any more and turn away those who wait. Queued tasks still run (`drain`) or are cancelled."""
         cancelled: list[AnyTicket] = []
@@ -195,18 +203,19 @@ class Shell:
         until_s = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             with self._lock:
-                if self._crew.is_over:
-                    return True
-                jobs = list(self._jobs())
-                if any(job.thread == threading.get_ident() for job in jobs):
-                    return None
-                left_s = None if until_s is None else until_s - time.monotonic()
-                if left_s is not None and left_s <= 0:
-                    return False
-                look_s = _LOST_LOOK_S if jobs else None
-                self._changed.wait(min((s for s in (left_s, look_s) if s is not None), default=None))
                 self._lose_jobs(self.clock())
                 calls = self._follow()
+                if not calls:
+                    if self._crew.is_over:
+                        return True
+                    jobs = list(self._jobs())
+                    if any(job.thread == threading.get_ident() for job in jobs):
+                        return None
+                    left_s = math.inf if until_s is None else until_s - time.monotonic()
+                    if left_s <= 0:
+                        return False
+                    wait_s = min(left_s, _LOST_LOOK_S) if jobs else left_s
+                    self._changed.wait(None if wait_s == math.inf else wait_s)
             call_all(calls)
 
     def give_up_all(self) -> None:

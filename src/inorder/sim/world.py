@@ -21,7 +21,7 @@ from .referee import Foul, Referee, demand
 from .scenario import Scenario, draw
 from .transcript import Step, lines_of
 
-STEPS_MAX = 50_000
+STEPS_MAX = 10_000
 """A run that takes more steps than this is not going to end."""
 
 

@@ -1,0 +1,240 @@
+"""How many tasks run at once: a fixed number, or one that really goes up and down."""
+
+import threading
+
+import pytest
+
+from inorder.lanes import Lane, LaneConfig, Outcome
+from tests.lanes.conftest import MakeLane
+from tests.lanes.doubles import GUARD_S, Gate, ManualTime, ended, lane_threads, outcomes, start_waiting
+
+pytestmark = pytest.mark.req("LAN-1")
+
+
+def test_no_more_tasks_run_at_once_than_allowed(make_lane: MakeLane, gate: Gate) -> None:
+    lane = make_lane(max_concurrency=3, capacity=10)
+    tickets = [lane.submit(gate.hold, number) for number in range(9)]
+    gate.has_visitors(3)
+    counted = lane.statistics()
+    assert (counted.running, counted.depth, counted.workers, counted.concurrency) == (3, 6, 3, 3)
+    gate.open()
+    assert [ticket.result(GUARD_S) for ticket in tickets] == list(range(9))
+    assert gate.inside_max == 3
+
+
+def test_all_allowed_tasks_do_run_at_once(make_lane: MakeLane) -> None:
+    lane = make_lane(max_concurrency=5)
+    together = threading.Barrier(5)
+    tickets = [lane.submit(together.wait, GUARD_S) for _ in range(5)]
+    assert sorted(ticket.result(GUARD_S) for ticket in tickets) == [0, 1, 2, 3, 4]
+
+
+def test_threads_come_only_when_there_is_work_for_them(make_lane: MakeLane, gate: Gate) -> None:
+    lane = make_lane(max_concurrency=8)
+    assert lane.statistics().workers == 0
+    for _ in range(3):
+        lane.submit(int).result(GUARD_S)
+    assert lane.statistics().workers <= 3
+    lane.submit(gate.hold)
+    lane.submit(gate.hold)
+    gate.has_visitors(2)
+    assert lane.statistics().workers < 8
+
+
+def test_worker_threads_are_daemons(make_lane: MakeLane, gate: Gate) -> None:
+    lane = make_lane("daemons", max_concurrency=2)
+    lane.submit(gate.hold)
+    gate.has_visitors()
+    assert [thread.daemon for thread in lane_threads("daemons")] == [True]
+
+
+def test_a_fixed_lane_has_no_further_thread(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
+    before = set(threading.enumerate())
+    lane = make_lane(max_concurrency=1, capacity=5)
+    lane.submit(gate.hold)
+    gate.has_visitors()
+    lane.submit(gate.hold)
+    time.pass_by(1e6)
+    lane.tick()
+    assert len(set(threading.enumerate()) - before) == 1
+    assert lane.statistics().concurrency == 1
+
+
+# Between two bounds
+
+
+def test_a_dynamic_lane_starts_small(make_lane: MakeLane, gate: Gate) -> None:
+    lane = make_lane(min_concurrency=1, max_concurrency=4, scale_up_after_s=5)
+    for _ in range(4):
+        lane.submit(gate.hold)
+    gate.has_visitors()
+    counted = lane.statistics()
+    assert (counted.running, counted.workers, counted.concurrency, counted.depth) == (1, 1, 1, 3)
+
+
+def test_waiting_tasks_bring_workers_one_by_one_up_to_the_maximum(
+    make_lane: MakeLane, gate: Gate, time: ManualTime
+) -> None:
+    lane = make_lane(min_concurrency=1, max_concurrency=3, scale_up_after_s=5)
+    for _ in range(5):
+        lane.submit(gate.hold)
+    gate.has_visitors()
+    for expected in (2, 3):
+        time.pass_by(4.9)
+        lane.tick()
+        gate.has_no_further_visitor()
+        time.pass_by(0.1)
+        lane.tick()
+        gate.has_visitors()
+        assert lane.statistics().concurrency == expected
+    time.pass_by(1e6)
+    lane.tick()
+    assert (lane.statistics().concurrency, lane.statistics().running) == (3, 3)
+    assert gate.inside_max == 3
+
+
+def test_idle_workers_leave_one_by_one_down_to_the_minimum(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
+    lane = make_lane("leaving", min_concurrency=1, max_concurrency=3, scale_up_after_s=0, scale_down_after_s=60)
+    tickets = [lane.submit(gate.hold) for _ in range(3)]
+    gate.has_visitors(3)
+    gate.open()
+    for ticket in tickets:
+        ticket.result(GUARD_S)
+    threads = lane_threads("leaving")
+    assert (len(threads), lane.statistics().concurrency) == (3, 3)
+    seen = []
+    for seconds in (59.9, 0.1, 60, 60, 60):
+        time.pass_by(seconds)
+        lane.tick()
+        seen.append((lane.statistics().concurrency, lane.statistics().workers))
+    assert seen == [(3, 3), (2, 2), (1, 1), (1, 1), (1, 1)]
+    [stays] = [thread for thread in threads if not _ends(thread, len(threads))]
+    assert stays.is_alive()
+
+
+def _ends(thread: threading.Thread, of: int) -> bool:
+    thread.join(0 if of == 1 else 1.0)
+    return not thread.is_alive()
+
+
+def test_a_lane_that_shrank_grows_again(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
+    lane = make_lane(min_concurrency=1, max_concurrency=2, scale_up_after_s=5, scale_down_after_s=60)
+    for _ in range(2):
+        lane.submit(gate.hold)
+    gate.has_visitors()
+    time.pass_by(5)
+    lane.tick()
+    gate.has_visitors()
+    gate.open()
+    lane.submit(int).result(GUARD_S)
+    _wait_until_idle(lane)
+    time.pass_by(60)
+    lane.tick()
+    assert lane.statistics().concurrency == 1
+    again = Gate()
+    tickets = [lane.submit(again.hold) for _ in range(2)]
+    again.has_visitors()
+    time.pass_by(5)
+    lane.tick()
+    again.has_visitors()
+    again.open()
+    assert [ticket.result(GUARD_S) for ticket in tickets] == [None, None]
+
+
+def _wait_until_idle(lane: Lane) -> None:
+    """Go on once every task has been booked: two tasks meet, so both workers are free of what was before."""
+    meeting = threading.Barrier(lane.statistics().concurrency)
+    for ticket in [lane.submit(meeting.wait, GUARD_S) for _ in range(meeting.parties)]:
+        ticket.result(GUARD_S)
+
+
+def test_a_busy_lane_does_not_shrink(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
+    lane = make_lane(min_concurrency=1, max_concurrency=2, scale_up_after_s=0, scale_down_after_s=60)
+    for _ in range(2):
+        lane.submit(gate.hold)
+    gate.has_visitors(2)
+    time.pass_by(1e6)
+    lane.tick()
+    assert lane.statistics().concurrency == 2
+
+
+def test_a_full_lane_grows_before_it_refuses_anybody(make_lane: MakeLane, gate: Gate) -> None:
+    lane = make_lane(min_concurrency=1, max_concurrency=3, capacity=0, strategy="drop", scale_up_after_s=1e4)
+    found = [lane.submit(gate.hold).outcome for _ in range(4)]
+    assert found == [Outcome.ACCEPTED] * 3 + [Outcome.DROPPED]
+    gate.has_visitors(3)
+    assert outcomes(lane) == (3, 0, 0, 1)
+
+
+def test_a_growing_lane_lets_those_in_who_wait_for_a_place(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
+    lane = make_lane(min_concurrency=2, max_concurrency=2, capacity=0)
+    for _ in range(2):
+        lane.submit(gate.hold)
+    caller = start_waiting(lane.submit, gate.hold)
+    time.pass_by(1e6)
+    lane.tick()
+    assert caller.is_waiting
+    gate.open()
+    assert caller.answer().outcome is Outcome.ACCEPTED
+
+
+def test_on_a_real_clock_a_lane_grows_and_shrinks_by_itself() -> None:
+    gate = Gate()
+    config = LaneConfig(
+        name="alive", min_concurrency=1, max_concurrency=2, scale_up_after_s=0.001, scale_down_after_s=0.001
+    )
+    with Lane(config) as lane:
+        tickets = [lane.submit(gate.hold) for _ in range(2)]
+        gate.has_visitors(2)
+        threads = lane_threads("alive")
+        gate.open()
+        for ticket in tickets:
+            ticket.result(GUARD_S)
+        [leaver] = _until_one_has_ended(threads)
+        assert leaver in threads
+        assert lane.statistics().concurrency == 1
+        assert lane.submit(int).result(GUARD_S) == 0
+    assert ended(lane_threads("alive"))
+
+
+def _until_one_has_ended(threads: list[threading.Thread]) -> list[threading.Thread]:
+    for _ in range(int(GUARD_S) * 50):
+        for thread in threads:
+            thread.join(0.01)
+            if not thread.is_alive():
+                return [thread]
+    raise AssertionError("no worker left")
+
+
+def test_without_any_thread_to_be_had_the_task_fails_and_nothing_hangs(
+    make_lane: MakeLane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    lane = make_lane()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        ticket = lane.submit(int)
+        assert ticket.outcome is Outcome.ACCEPTED
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            ticket.result(0)
+    assert lane.statistics().failed == 1
+    assert lane.submit(int).result(GUARD_S) == 0
+
+
+def test_without_a_further_thread_the_present_ones_do_the_work(
+    make_lane: MakeLane, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    lane = make_lane(max_concurrency=4)
+    lane.submit(gate.hold)
+    gate.has_visitors()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        waiting = lane.submit(int)
+    assert not waiting.done
+    gate.open()
+    assert waiting.result(GUARD_S) == 0

@@ -1,0 +1,163 @@
+"""Many threads do everything at once, at random: the books of every lane always add up."""
+
+import asyncio
+import random
+import threading
+from typing import Any
+
+import pytest
+
+from inorder.lanes import CancelToken, Lane, LaneManager, LaneStatistics, Outcome, Ticket
+from tests.lanes.doubles import check_books, ended, lane_config, lane_threads
+
+THREADS = 32
+STEPS = 120
+GUARD_S = 60.0
+
+
+def lanes() -> LaneManager:
+    """Every strategy, fixed and dynamic, limited and not, redirecting into each other."""
+    shared = {"waiting_max": 8}
+    return LaneManager(
+        lane_config(
+            "front",
+            max_concurrency=2,
+            capacity=3,
+            strategy="redirect",
+            redirect_to="back",
+            **shared,
+        ),
+        lane_config(
+            "back",
+            min_concurrency=1,
+            max_concurrency=4,
+            capacity=2,
+            strategy="redirect",
+            redirect_to="last",
+            scale_up_after_s=0,
+            scale_down_after_s=0,
+            **shared,
+        ),
+        lane_config("last", max_concurrency=1, capacity=1, **shared),
+        lane_config("limited", max_concurrency=2, capacity=2, rate_per_s=5000, burst=5, **shared),
+        lane_config("dropping", max_concurrency=1, capacity=0, strategy="drop"),
+        lane_config("rejecting", min_concurrency=1, max_concurrency=3, capacity=1, strategy="reject"),
+    )
+
+
+NAMES = ("front", "back", "last", "limited", "dropping", "rejecting")
+
+
+class Crowd:
+    """32 threads with dice of their own."""
+
+    def __init__(self, seed: int) -> None:
+        self.manager = lanes()
+        self.lanes = {name: self.manager.lane(name) for name in NAMES}
+        self.together = threading.Barrier(THREADS)
+        self.troubles: list[BaseException] = []
+        self.ran = [0] * THREADS
+        self.tickets: list[list[Ticket[Any]]] = [[] for _ in range(THREADS)]
+        self.calls = [0] * THREADS
+        self.threads = [
+            threading.Thread(target=self._live, args=(number, random.Random(seed * 1000 + number)), daemon=True)
+            for number in range(THREADS)
+        ]
+
+    def run(self) -> None:
+        for thread in self.threads:
+            thread.start()
+        for thread in self.threads:
+            thread.join(GUARD_S)
+        assert not any(thread.is_alive() for thread in self.threads), "a thread never came back"
+        if self.troubles:
+            raise self.troubles[0]
+
+    def _live(self, number: int, dice: random.Random) -> None:
+        try:
+            self.together.wait(GUARD_S)
+            for _ in range(STEPS):
+                self._act(number, dice)
+        except BaseException as error:
+            self.troubles.append(error)
+
+    def _act(self, number: int, dice: random.Random) -> None:
+        lane = self.lanes[dice.choice(NAMES)]
+        match dice.randrange(100):
+            case roll if roll < 70:
+                self._submit(number, lane, dice)
+            case roll if roll < 78:
+                check_books(lane.statistics(), at_rest=False)
+            case roll if roll < 83:
+                check_books(self.manager.aggregate(), at_rest=False)
+            case roll if roll < 88 and self.tickets[number]:
+                dice.choice(self.tickets[number]).cancel()
+            case roll if roll < 92 and self.tickets[number]:
+                lane.abandon(dice.choice(self.tickets[number]))
+            case roll if roll < 97:
+                lane.tick()
+            case roll if roll < 99:
+                asyncio.run(self._submit_async(number, lane, dice))
+            case _ if dice.random() < 0.1:
+                lane.close(drain=dice.random() < 0.5, timeout_s=dice.choice([None, 0.0]))
+
+    def _submit(self, number: int, lane: Lane, dice: random.Random) -> None:
+        cancel = CancelToken() if dice.random() < 0.2 else None
+        if cancel is not None and dice.random() < 0.5:
+            timer = threading.Thread(target=cancel.set, daemon=True)
+            timer.start()
+        self.calls[number] += 1
+        options: dict[str, Any] = {"priority": dice.randrange(3), "cancel": cancel}
+        if dice.random() < 0.5:
+            ticket = lane.try_submit(self._task, number, dice.randrange(20), **options)
+        else:
+            ticket = lane.submit(self._task, number, dice.randrange(20), deadline_s=dice.choice([0, 0.005]), **options)
+        assert ticket.outcome is not None
+        self.tickets[number].append(ticket)
+
+    async def _submit_async(self, number: int, lane: Lane, dice: random.Random) -> None:
+        async def coroutine() -> None:
+            await asyncio.sleep(0)
+
+        waiting = [
+            asyncio.create_task(lane.submit_async(coroutine, deadline_s=0.005 if dice.random() < 0.5 else 0.05))
+            for _ in range(4)
+        ]
+        self.calls[number] += 4
+        await asyncio.sleep(0)
+        waiting[dice.randrange(4)].cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    def _task(self, number: int, kind: int) -> None:
+        if kind == 0:
+            raise ValueError
+        if kind == 1:
+            self.manager.lane("last").close(drain=False)
+        if kind == 2:
+            self.tickets[number].append(self.lanes["dropping"].try_submit(int))
+            self.ran[number] += 1
+
+
+def totals(counted: list[LaneStatistics], name: str) -> int:
+    return sum(getattr(each, name) for each in counted)
+
+
+@pytest.mark.req("LAN-1", "LAN-4", "LAN-5", "LAN-6", "LAN-8", "LAN-9")
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_a_crowd_does_the_books_add_up(seed: int) -> None:
+    crowd = Crowd(seed)
+    crowd.run()
+    assert crowd.manager.close(drain=seed % 2 == 0)
+    counted = [lane.statistics() for lane in crowd.lanes.values()]
+    for each in counted:
+        check_books(each)
+        assert each.workers == 0
+    check_books(crowd.manager.aggregate())
+    # Every call is there, once; and what one lane passed on is what another received.
+    assert totals(counted, "submitted") - totals(counted, "received") == sum(crowd.calls) + sum(crowd.ran)
+    assert totals(counted, "received") >= totals(counted, "redirected")
+    tickets = [ticket for row in crowd.tickets for ticket in row]
+    assert all(ticket.done for ticket in tickets)
+    assert {ticket.outcome for ticket in tickets} == set(Outcome)
+    for name in NAMES:
+        assert ended(lane_threads(name))
