@@ -44,7 +44,7 @@ class Leisure:
         self._tail = tail
         self._head = threading.Event()
         monkeypatch.setattr(iteration, "SystemClock", lambda: self.clock)
-        monkeypatch.setattr(iteration, "ThreadEngine", self._hire)
+        monkeypatch.setattr(threads, "ThreadEngine", self._hire)
         self.results: Any = inorder.imap(self._work, itertools.count(), workers=2)
         assert self.take(0) == 0
 

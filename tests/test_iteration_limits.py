@@ -48,7 +48,7 @@ def when_quiet(monkeypatch: pytest.MonkeyPatch, gate: Gate) -> Callable[[Callabl
     """Has something done when only the gate can bring anything new."""
 
     def when_quiet(action: Callable[[], object]) -> None:
-        monkeypatch.setattr(iteration, "ThreadEngine", quiet_engine(gate, action))
+        monkeypatch.setattr(threads, "ThreadEngine", quiet_engine(gate, action))
 
     return when_quiet
 
@@ -237,7 +237,7 @@ def test_an_interrupt_inside_a_thread_does_not_leave_the_run_waiting(monkeypatch
         raise KeyboardInterrupt
 
     before = alive()
-    monkeypatch.setattr(iteration, "ThreadEngine", Impatient)
+    monkeypatch.setattr(threads, "ThreadEngine", Impatient)
     with pytest.raises((KeyboardInterrupt, ItemError)):
         next(inorder.imap(interrupt, range(3), workers=1))
 

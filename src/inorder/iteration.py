@@ -15,8 +15,6 @@ from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, W
 from inorder.core.plan import PlanItem
 from inorder.core.states import State
 from inorder.engines.base import Engine, processors
-from inorder.engines.inline import InlineEngine
-from inorder.engines.threads import ThreadEngine
 from inorder.errors import InfrastructureError, ItemError, OperatorError
 from inorder.host.clock import SystemClock
 from inorder.runtime import Runtime
@@ -74,11 +72,16 @@ def imap(
 
 
 def _engine(function: Callable[[T], R], policy: str, workers: int | None, timeout_s: float | None) -> Engine:
+    """The engine of a policy, loaded when it is wanted: lanes and multiprocessing take a while to import."""
     if policy == "inline":
+        from inorder.engines.inline import InlineEngine
+
         return InlineEngine(function)
     if policy == "io":
+        from inorder.engines.threads import ThreadEngine
+
         return ThreadEngine(function, workers or 2 * processors(), timeout_s=timeout_s)
-    from inorder.engines.processes import ProcessEngine  # here, because multiprocessing is slow to import
+    from inorder.engines.processes import ProcessEngine
 
     return ProcessEngine(function, workers or processors(), timeout_s=timeout_s)
 

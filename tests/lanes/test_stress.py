@@ -12,6 +12,8 @@ from tests.lanes.doubles import check_books, ended, lane_config, lane_threads
 
 THREADS = 32
 STEPS = 120
+LATE = 100
+"""Lanes are closed only in the last steps, so that there is something to close."""
 GUARD_S = 60.0
 
 
@@ -56,7 +58,7 @@ class Crowd:
         self.lanes = {name: self.manager.lane(name) for name in NAMES}
         self.together = threading.Barrier(THREADS)
         self.troubles: list[BaseException] = []
-        self.ran = [0] * THREADS
+        self.nested: list[Ticket[Any]] = []
         self.tickets: list[list[Ticket[Any]]] = [[] for _ in range(THREADS)]
         self.calls = [0] * THREADS
         self.threads = [
@@ -76,16 +78,16 @@ class Crowd:
     def _live(self, number: int, dice: random.Random) -> None:
         try:
             self.together.wait(GUARD_S)
-            for _ in range(STEPS):
-                self._act(number, dice)
+            for step in range(STEPS):
+                self._act(number, dice, late=step >= LATE)
         except BaseException as error:
             self.troubles.append(error)
 
-    def _act(self, number: int, dice: random.Random) -> None:
+    def _act(self, number: int, dice: random.Random, *, late: bool) -> None:
         lane = self.lanes[dice.choice(NAMES)]
         match dice.randrange(100):
             case roll if roll < 70:
-                self._submit(number, lane, dice)
+                self._submit(number, lane, dice, late=late)
             case roll if roll < 78:
                 check_books(lane.statistics(), at_rest=False)
             case roll if roll < 83:
@@ -98,20 +100,21 @@ class Crowd:
                 lane.tick()
             case roll if roll < 99:
                 asyncio.run(self._submit_async(number, lane, dice))
-            case _ if dice.random() < 0.1:
+            case _ if late:
                 lane.close(drain=dice.random() < 0.5, timeout_s=dice.choice([None, 0.0]))
 
-    def _submit(self, number: int, lane: Lane, dice: random.Random) -> None:
+    def _submit(self, number: int, lane: Lane, dice: random.Random, *, late: bool) -> None:
         cancel = CancelToken() if dice.random() < 0.2 else None
         if cancel is not None and dice.random() < 0.5:
             timer = threading.Thread(target=cancel.set, daemon=True)
             timer.start()
         self.calls[number] += 1
         options: dict[str, Any] = {"priority": dice.randrange(3), "cancel": cancel}
+        kind = dice.randrange(0 if late else 1, 10)
         if dice.random() < 0.5:
-            ticket = lane.try_submit(self._task, number, dice.randrange(20), **options)
+            ticket = lane.try_submit(self._task, kind, **options)
         else:
-            ticket = lane.submit(self._task, number, dice.randrange(20), deadline_s=dice.choice([0, 0.005]), **options)
+            ticket = lane.submit(self._task, kind, deadline_s=dice.choice([0, 0.005]), **options)
         assert ticket.outcome is not None
         self.tickets[number].append(ticket)
 
@@ -128,14 +131,15 @@ class Crowd:
         waiting[dice.randrange(4)].cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
 
-    def _task(self, number: int, kind: int) -> None:
+    def _task(self, kind: int) -> None:
         if kind == 0:
+            self.lanes["last"].close(drain=False)
+        elif kind == 1:
             raise ValueError
-        if kind == 1:
-            self.manager.lane("last").close(drain=False)
-        if kind == 2:
-            self.tickets[number].append(self.lanes["dropping"].try_submit(int))
-            self.ran[number] += 1
+        elif kind == 2:
+            self.nested.append(self.lanes["dropping"].try_submit(int))
+        else:
+            sum(range(3000 * kind))  # some work, so that lanes fill up
 
 
 def totals(counted: list[LaneStatistics], name: str) -> int:
@@ -148,16 +152,17 @@ def test_whatever_a_crowd_does_the_books_add_up(seed: int) -> None:
     crowd = Crowd(seed)
     crowd.run()
     assert crowd.manager.close(drain=seed % 2 == 0)
+    for name in NAMES:
+        assert ended(lane_threads(name))
     counted = [lane.statistics() for lane in crowd.lanes.values()]
     for each in counted:
         check_books(each)
         assert each.workers == 0
     check_books(crowd.manager.aggregate())
     # Every call is there, once; and what one lane passed on is what another received.
-    assert totals(counted, "submitted") - totals(counted, "received") == sum(crowd.calls) + sum(crowd.ran)
+    assert totals(counted, "submitted") - totals(counted, "received") == sum(crowd.calls) + len(crowd.nested)
     assert totals(counted, "received") >= totals(counted, "redirected")
     tickets = [ticket for row in crowd.tickets for ticket in row]
     assert all(ticket.done for ticket in tickets)
     assert {ticket.outcome for ticket in tickets} == set(Outcome)
-    for name in NAMES:
-        assert ended(lane_threads(name))
+    assert min(totals(counted, name) for name in ("completed", "failed", "cancelled")) > 0

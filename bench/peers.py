@@ -1,0 +1,259 @@
+"""The tools that are compared, each used the way its documentation shows, with the start method it picks by itself.
+
+`results` is for measuring: the ordered iteration that a user would write. `outcomes` is for the gauntlet: one outcome
+an item, through whatever each tool offers to go on after a failed item and to bound the time of one.
+"""
+
+import functools
+import importlib
+import itertools
+import multiprocessing
+import resource
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, NamedTuple
+
+import inorder
+from inorder.core.commands import CommitRun
+from inorder.core.options import KernelOptions
+from inorder.core.plan import PlanItem
+from inorder.core.states import State
+from inorder.engines.processes import ProcessEngine, ProcessOptions
+from inorder.host.clock import SystemClock
+from inorder.runtime import Runtime
+
+WORKERS = 2
+Function = Callable[[Any], Any]
+
+
+class Outcome(NamedTuple):
+    """What came for one item: a value, or why there is none."""
+
+    value: Any
+    error: str = ""
+
+
+class Limits(NamedTuple):
+    """What an item may use."""
+
+    item_s: float
+    memory_bytes: int | None
+
+
+def limit_memory(size: int | None) -> None:
+    """For an initializer of a worker."""
+    if size is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+def installed(tool: str) -> bool:
+    """Whether the tool can be imported."""
+    try:
+        importlib.import_module(TOOLS[tool].module)
+    except ImportError:
+        return False
+    return True
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _each(take: Callable[[], Any], *, goes_on: bool) -> Iterator[Outcome]:
+    """Outcomes of an iteration that raises at a failed item and then goes on, or does not."""
+    while True:
+        try:
+            value = take()
+        except StopIteration:
+            return
+        except Exception as error:
+            yield Outcome(None, _said(error))
+            if not goes_on:
+                return
+        else:
+            yield Outcome(value)
+
+
+# inorder
+
+
+def inorder_results(function: Function, items: Iterable[Any], buffered_bytes_max: int | None = None) -> Iterator[Any]:
+    """Ordered results; the others have no budget, so they are not given one."""
+    budget = {} if buffered_bytes_max is None else {"buffered_bytes_max": buffered_bytes_max}
+    return inorder.imap(function, items, workers=WORKERS, policy="cpu", **budget)
+
+
+def inorder_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
+    """`imap`, or the runtime it stands on where a limit is wanted that `imap` does not have."""
+    if limits.memory_bytes is not None:
+        yield from _inorder_limited(function, items, limits)
+        return
+    found = inorder.imap(function, items, workers=WORKERS, policy="cpu", timeout_s=limits.item_s, errors="yield")
+    for value in found:
+        yield Outcome(None, str(value)) if isinstance(value, inorder.ItemError) else Outcome(value)
+
+
+def _inorder_limited(function: Function, items: Sequence[Any], limits: Limits) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+
+    def commit(runtime: Runtime, run: CommitRun, _: Sequence[Any]) -> None:
+        for envelope in run.envelopes:
+            if envelope.outcome == State.TERMINAL_SUCCESS or envelope.failure is None:
+                outcomes.append(Outcome(envelope.payload))
+            else:
+                category, message = envelope.failure.category.value, envelope.failure.message
+                outcomes.append(Outcome(None, f"item {envelope.seq} failed ({category}): {message}"))
+        runtime.acknowledge(run.end)
+
+    options = ProcessOptions(memory_bytes_max=limits.memory_bytes)
+    engine = ProcessEngine(function, WORKERS, timeout_s=limits.item_s, options=options)
+    Runtime(((PlanItem(), item) for item in items), engine, commit, SystemClock(), options=KernelOptions()).run()
+    return outcomes
+
+
+# concurrent.futures
+
+
+def executor_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
+    """`map` with its chunk size of one."""
+    with ProcessPoolExecutor(WORKERS) as executor:
+        yield from executor.map(function, items)
+
+
+def executor_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
+    """A future an item, because `map` ends at the first failure."""
+    executor = ProcessPoolExecutor(WORKERS, initializer=limit_memory, initargs=(limits.memory_bytes,))
+    futures = [executor.submit(function, item) for item in items]
+    waits = iter(futures)
+    yield from _each(lambda: next(waits).result(limits.item_s), goes_on=True)
+    executor.shutdown(wait=True, cancel_futures=True)
+
+
+# multiprocessing
+
+
+def pool_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
+    """`imap` with its chunk size of one."""
+    with multiprocessing.Pool(WORKERS) as pool:
+        yield from pool.imap(function, items)
+
+
+def pool_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
+    """It goes on after an exception, but after a timeout it asks for the same item again: that is the end."""
+    with multiprocessing.Pool(WORKERS, initializer=limit_memory, initargs=(limits.memory_bytes,)) as pool:
+        found = pool.imap(function, items)
+        for outcome in _each(lambda: found.next(timeout=limits.item_s), goes_on=True):
+            yield outcome
+            if outcome.error.startswith("TimeoutError"):
+                return
+
+
+# joblib
+
+
+def joblib_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
+    """An ordered generator."""
+    from joblib import Parallel, delayed
+
+    call = delayed(function)
+    yield from Parallel(n_jobs=WORKERS, return_as="generator")(call(item) for item in items)
+
+
+def joblib_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
+    """A generator that ends at the first failure: there is no other way."""
+    from joblib import Parallel, delayed
+
+    call = delayed(function)
+    extra = {"initializer": limit_memory, "initargs": (limits.memory_bytes,)}
+    Parallel(n_jobs=WORKERS, **extra)(delayed(abs)(number) for number in range(4))  # a slow start is no timeout
+    parallel = Parallel(n_jobs=WORKERS, return_as="generator", timeout=limits.item_s, **extra)
+    found = parallel(call(item) for item in items)
+    yield from _each(lambda: next(found), goes_on=False)
+
+
+# mpire
+
+
+def mpire_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
+    """`imap` with the chunks it picks."""
+    from mpire import WorkerPool
+
+    with WorkerPool(n_jobs=WORKERS) as pool:
+        yield from pool.imap(function, items)
+
+
+def mpire_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
+    """A result object an item, because `imap` ends at the first failure."""
+    from mpire import WorkerPool
+
+    prepare = functools.partial(limit_memory, limits.memory_bytes)
+    with WorkerPool(n_jobs=WORKERS) as pool:
+        asked = [
+            pool.apply_async(function, (item,), task_timeout=limits.item_s, worker_init=prepare) for item in items
+        ]
+        waits = iter(asked)
+        yield from _each(lambda: next(waits).get(), goes_on=True)
+
+
+# pebble
+
+
+def pebble_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
+    """`map` with its chunk size of one."""
+    from pebble import ProcessPool
+
+    with ProcessPool(max_workers=WORKERS) as pool:
+        yield from pool.map(function, items).result()
+
+
+def pebble_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
+    """`map` with a timeout; its iterator goes on after a failed item."""
+    from pebble import ProcessPool
+
+    with ProcessPool(max_workers=WORKERS, initializer=limit_memory, initargs=(limits.memory_bytes,)) as pool:
+        found = pool.map(function, items, timeout=limits.item_s).result()
+        yield from _each(lambda: next(found), goes_on=True)
+
+
+# No tool at all
+
+
+def split_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
+    """Half of the items for each of two processes, all results at the end: what no scheduling at all costs."""
+    whole = list(items)
+    share = -(-len(whole) // WORKERS)
+    halves = [whole[start : start + share] for start in range(0, len(whole), share)]
+    pipes = [multiprocessing.Pipe(duplex=False) for _ in halves]
+    processes = [
+        multiprocessing.Process(target=_send_half, args=(theirs, function, half))
+        for (_, theirs), half in zip(pipes, halves, strict=True)
+    ]
+    for process in processes:
+        process.start()
+    found = [ours.recv() for ours, _ in pipes]
+    for process in processes:
+        process.join()
+    return itertools.chain.from_iterable(found)
+
+
+def _send_half(connection: Any, function: Function, half: list[Any]) -> None:
+    connection.send([function(item) for item in half])
+
+
+class Tool(NamedTuple):
+    """One column."""
+
+    module: str
+    results: Callable[..., Iterator[Any]]
+    outcomes: Callable[[Function, Sequence[Any], Limits], Iterator[Outcome]] | None
+
+
+TOOLS = {
+    "inorder": Tool("inorder", inorder_results, inorder_outcomes),
+    "ProcessPoolExecutor": Tool("concurrent.futures", executor_results, executor_outcomes),
+    "Pool.imap": Tool("multiprocessing", pool_results, pool_outcomes),
+    "joblib": Tool("joblib", joblib_results, joblib_outcomes),
+    "mpire": Tool("mpire", mpire_results, mpire_outcomes),
+    "pebble": Tool("pebble", pebble_results, pebble_outcomes),
+    "static split": Tool("multiprocessing", split_results, None),
+}
