@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import psutil
@@ -24,9 +25,17 @@ class Ended(NamedTuple):
     seconds: float
     output: str
     errors: str
+    orphans: int
+    """Processes named in the watched file that outlived the program."""
 
 
-def run_bounded(arguments: list[str], seconds_max: float, folder: str, environment: dict[str, str]) -> Ended:
+def run_bounded(
+    arguments: list[str],
+    seconds_max: float,
+    folder: str,
+    environment: dict[str, str] | None = None,
+    watch: Path | None = None,
+) -> Ended:
     """Run this interpreter with `arguments`; its output is kept in files in `folder`, which no orphan can hold up."""
     _adopt_orphans()
     began_s = time.monotonic()
@@ -37,20 +46,25 @@ def run_bounded(arguments: list[str], seconds_max: float, folder: str, environme
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=errors,
-            env={**os.environ, **environment},
+            env={**os.environ, **(environment or {})},
         )
         try:
             has_hung = _has_hung(process, seconds_max)
-        finally:
             seconds = time.monotonic() - began_s
+            orphans = _count_running(watch)
+        finally:
             status = _end_all(process)
-    return Ended(has_hung, status, seconds, _text(output_path), _text(errors_path))
+    return Ended(has_hung, status, seconds, _text(output_path), _text(errors_path), orphans)
 
 
-def is_running(pid: int) -> bool:
-    """Whether a process still does something."""
+def _count_running(watch: Path | None) -> int:
+    pids = watch.read_text(encoding="ascii").split() if watch is not None and watch.exists() else []
+    return sum(_is_running(int(pid)) for pid in pids)
+
+
+def _is_running(pid: int) -> bool:
     try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 

@@ -2,25 +2,16 @@
 
 `results` is for measuring: the ordered iteration that a user would write. `outcomes` is for the gauntlet: one outcome
 an item, through whatever each tool offers to go on after a failed item and to bound the time of one.
+
+Nothing is imported before its tool is used: what one of them loads must not count as another's memory or time.
 """
 
 import functools
 import importlib
 import itertools
-import multiprocessing
 import resource
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
-
-import inorder
-from inorder.core.commands import CommitRun
-from inorder.core.options import KernelOptions
-from inorder.core.plan import PlanItem
-from inorder.core.states import State
-from inorder.engines.processes import ProcessEngine, ProcessOptions
-from inorder.host.clock import SystemClock
-from inorder.runtime import Runtime
 
 WORKERS = 2
 Function = Callable[[Any], Any]
@@ -79,12 +70,16 @@ def _each(take: Callable[[], Any], *, goes_on: bool) -> Iterator[Outcome]:
 
 def inorder_results(function: Function, items: Iterable[Any], buffered_bytes_max: int | None = None) -> Iterator[Any]:
     """Ordered results; the others have no budget, so they are not given one."""
+    import inorder
+
     budget = {} if buffered_bytes_max is None else {"buffered_bytes_max": buffered_bytes_max}
     return inorder.imap(function, items, workers=WORKERS, policy="cpu", **budget)
 
 
 def inorder_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
     """`imap`, or the runtime it stands on where a limit is wanted that `imap` does not have."""
+    import inorder
+
     if limits.memory_bytes is not None:
         yield from _inorder_limited(function, items, limits)
         return
@@ -94,9 +89,16 @@ def inorder_outcomes(function: Function, items: Sequence[Any], limits: Limits) -
 
 
 def _inorder_limited(function: Function, items: Sequence[Any], limits: Limits) -> list[Outcome]:
+    from inorder.core.options import KernelOptions
+    from inorder.core.plan import PlanItem
+    from inorder.core.states import State
+    from inorder.engines.processes import ProcessEngine, ProcessOptions
+    from inorder.host.clock import SystemClock
+    from inorder.runtime import Runtime
+
     outcomes: list[Outcome] = []
 
-    def commit(runtime: Runtime, run: CommitRun, _: Sequence[Any]) -> None:
+    def commit(runtime: Any, run: Any, _: Sequence[Any]) -> None:
         for envelope in run.envelopes:
             if envelope.outcome == State.TERMINAL_SUCCESS or envelope.failure is None:
                 outcomes.append(Outcome(envelope.payload))
@@ -116,12 +118,16 @@ def _inorder_limited(function: Function, items: Sequence[Any], limits: Limits) -
 
 def executor_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
     """`map` with its chunk size of one."""
+    from concurrent.futures import ProcessPoolExecutor
+
     with ProcessPoolExecutor(WORKERS) as executor:
         yield from executor.map(function, items)
 
 
 def executor_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
     """A future an item, because `map` ends at the first failure."""
+    from concurrent.futures import ProcessPoolExecutor
+
     executor = ProcessPoolExecutor(WORKERS, initializer=limit_memory, initargs=(limits.memory_bytes,))
     futures = [executor.submit(function, item) for item in items]
     waits = iter(futures)
@@ -134,12 +140,16 @@ def executor_outcomes(function: Function, items: Sequence[Any], limits: Limits) 
 
 def pool_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
     """`imap` with its chunk size of one."""
+    import multiprocessing
+
     with multiprocessing.Pool(WORKERS) as pool:
         yield from pool.imap(function, items)
 
 
 def pool_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
     """It goes on after an exception, but after a timeout it asks for the same item again: that is the end."""
+    import multiprocessing
+
     with multiprocessing.Pool(WORKERS, initializer=limit_memory, initargs=(limits.memory_bytes,)) as pool:
         found = pool.imap(function, items)
         for outcome in _each(lambda: found.next(timeout=limits.item_s), goes_on=True):
@@ -188,9 +198,7 @@ def mpire_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> 
 
     prepare = functools.partial(limit_memory, limits.memory_bytes)
     with WorkerPool(n_jobs=WORKERS) as pool:
-        asked = [
-            pool.apply_async(function, (item,), task_timeout=limits.item_s, worker_init=prepare) for item in items
-        ]
+        asked = [pool.apply_async(function, (item,), task_timeout=limits.item_s, worker_init=prepare) for item in items]
         waits = iter(asked)
         yield from _each(lambda: next(waits).get(), goes_on=True)
 
@@ -220,6 +228,8 @@ def pebble_outcomes(function: Function, items: Sequence[Any], limits: Limits) ->
 
 def split_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
     """Half of the items for each of two processes, all results at the end: what no scheduling at all costs."""
+    import multiprocessing
+
     whole = list(items)
     share = -(-len(whole) // WORKERS)
     halves = [whole[start : start + share] for start in range(0, len(whole), share)]
@@ -250,8 +260,8 @@ class Tool(NamedTuple):
 
 TOOLS = {
     "inorder": Tool("inorder", inorder_results, inorder_outcomes),
-    "ProcessPoolExecutor": Tool("concurrent.futures", executor_results, executor_outcomes),
-    "Pool.imap": Tool("multiprocessing", pool_results, pool_outcomes),
+    "ProcessPoolExecutor": Tool("concurrent.futures.process", executor_results, executor_outcomes),
+    "Pool.imap": Tool("multiprocessing.pool", pool_results, pool_outcomes),
     "joblib": Tool("joblib", joblib_results, joblib_outcomes),
     "mpire": Tool("mpire", mpire_results, mpire_outcomes),
     "pebble": Tool("pebble", pebble_results, pebble_outcomes),

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder import Category, ItemError, iteration
-from inorder.engines import threads
+from inorder import Category, ItemError
+from inorder.engines import inline, threads
 from inorder.engines.inline import InlineEngine
 from inorder.engines.threads import ThreadEngine
 from tests.gates import (
@@ -211,7 +211,7 @@ def test_the_wait_before_an_inline_retry_is_no_busy_loop(monkeypatch: pytest.Mon
             polls += 1
             return super().poll(timeout_s)
 
-    monkeypatch.setattr(iteration, "InlineEngine", Counting)
+    monkeypatch.setattr(inline, "InlineEngine", Counting)
     outcomes = iter([ConnectionError("reset"), "fine"])
 
     def function(item: str) -> str:

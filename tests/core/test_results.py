@@ -186,6 +186,28 @@ def test_a_payload_is_kept_while_it_waits_for_lower_seqs_and_goes_when_the_run_i
 
 
 @pytest.mark.req("CMP-2")
+def test_a_payload_is_not_kept_once_the_run_is_given_up() -> None:
+    driver = pulling(2, 1, 2)
+    payload = Payload()
+    reference = weakref.ref(payload)
+    driver.kernel.step(0, Finished(2, [answer(1, 1, payload)]))
+    del payload
+    assert kept(reference)
+    driver.kernel.release()
+    assert not kept(reference)
+
+
+@pytest.mark.xfail(raises=KeyError, reason="a run that was given up goes on without the results it let go of")
+def test_a_run_that_was_given_up_does_not_go_on() -> None:
+    driver = pulling(2, 1, 2)
+    driver.finish(0)
+    driver.finish(1)
+    driver.kernel.release()
+    with pytest.raises(InvariantViolation):
+        driver.ack()
+
+
+@pytest.mark.req("CMP-2")
 def test_a_refused_payload_is_not_kept() -> None:
     driver = pulling(1, 1)
     payload = Payload()

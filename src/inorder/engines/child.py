@@ -218,7 +218,6 @@ class _Surroundings:
 
     def __init__(self) -> None:
         self._saved = [os.dup(number) for number in (1, 2)]
-        self._children = f"/proc/self/task/{threading.get_native_id()}/children"
 
     def damage(self, *, thorough: bool) -> str:
         """What the latest item broke, mended by now; empty: nothing. `thorough` also looks for processes."""
@@ -238,12 +237,14 @@ class _Surroundings:
             found = f"left {len(pids)} child process{'es' if len(pids) > 1 else ''} behind"
         return found
 
-    def _left_behind(self) -> list[int]:
-        try:
-            with open(self._children, encoding="ascii") as file:
-                return [int(pid) for pid in file.read().split() if _is_running(int(pid))]
-        except OSError:
-            return []
+    @staticmethod
+    def _left_behind() -> list[int]:
+        pids: list[int] = []
+        with contextlib.suppress(OSError):
+            for thread in os.listdir("/proc/self/task"):
+                with open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:
+                    pids.extend(int(pid) for pid in file.read().split() if _is_running(int(pid)))
+        return pids
 
 
 def _is_running(pid: int) -> bool:

@@ -38,6 +38,10 @@ class Worker(Protocol):
         """Its id, never used twice."""
         ...
 
+    def prepare(self, batch: Batch) -> None:
+        """Make ready for a batch, on the thread of the engine."""
+        ...
+
     def execute(self, batch: Batch) -> None:
         """Run a batch, on a thread of the lane, and put what happens into the outbox, a `Pulled` at last."""
         ...
@@ -91,6 +95,7 @@ class PooledEngine:
     def dispatch(self, batch: Batch) -> None:
         """Have the worker execute the batch on a thread of the lane."""
         worker = self._workers[batch.worker]
+        worker.prepare(batch)
         self._busy.add(batch.worker)
         self._tickets[batch.worker] = self._lane.submit(worker.execute, batch)
 
@@ -101,11 +106,16 @@ class PooledEngine:
         self._add_worker()
 
     def poll(self, timeout_s: float | None) -> list[Event]:
-        """Wait for answers, but not past the moment when something is to be looked at."""
+        """Wait for answers, and look around every few milliseconds while somebody is at work."""
+        until_s = None if timeout_s is None else monotonic() + timeout_s
         while True:
             events = self._wait(timeout_s)
-            if events or timeout_s is not None or not self._busy:
+            if events or (until_s is None and not self._busy):
                 return events
+            if until_s is not None:
+                timeout_s = until_s - monotonic()
+                if timeout_s <= 0:
+                    return events
 
     def close(self) -> None:
         """End every worker. Work under way is given up."""

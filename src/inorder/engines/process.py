@@ -26,6 +26,11 @@ _DECODER = msgspec.msgpack.Decoder(Answer)
 class StartupError(Exception):
     """The process ended, or could not load the function, before it took any work."""
 
+    def __init__(self, message: str, signal_name: str | None = None) -> None:
+        super().__init__(message)
+        self.signal_name = signal_name
+        """The signal that ended it; None: it ended by itself."""
+
 
 class ProcessDied(Exception):
     """The process ended while it had work."""
@@ -113,7 +118,10 @@ class WorkerProcess:
         try:
             said = self._connection.recv_bytes()
         except (EOFError, OSError) as error:
-            raise StartupError(f"it ended while starting: {self.reason()}") from error
+            reason = self.reason()
+            code = self._process.exitcode
+            signal_name = _signal_name(-code) if code is not None and code < 0 else None
+            raise StartupError(f"it ended while starting: {reason}", signal_name) from error
         if said != READY:
             raise StartupError(f"it cannot load the function: {said.decode(errors='replace')}")
         self._is_ready = True

@@ -22,6 +22,9 @@ from .child import ChildOptions
 from .pooled import Outbox, PooledEngine, Running
 from .process import ProcessDied, StartupError, WorkerProcess
 
+_BATCH_S = 0.02
+"""Work in one batch: long against the round trip to a process, short against what a person notices."""
+
 
 class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of a worker process."""
@@ -47,7 +50,7 @@ class ProcessWorker:
         self._outbox = outbox
         self._function_pickle = function_pickle
         self._options = options
-        self._sizer = BatchSizer()
+        self._sizer = BatchSizer(target_s=_BATCH_S)
         self._lock = threading.Lock()
         self._order: list[int] = []
         """Seqs of the batch, in order."""
@@ -55,10 +58,14 @@ class ProcessWorker:
         self._is_stopped = False
         self._process = self._spawn()
 
+    def prepare(self, batch: Batch) -> None:
+        """Start another process where this one is worn out, or the item must run in one that has run nothing. Here and
+        not in `execute`, because a process dies with the thread that started it."""
+        if (batch.isolated and self._process.tasks_done) or self._is_worn_out():
+            self._renew()
+
     def execute(self, batch: Batch) -> None:
         """Send the batch and pass the answers on."""
-        if batch.isolated and self._process.tasks_done:
-            self._renew()
         began_s = monotonic()
         self._order = [task.seq for task in batch.tasks]
         self._answered = set()
@@ -73,13 +80,12 @@ class ProcessWorker:
             self._lost(str(error))
             return
         except StartupError as error:
-            self._put(_startup_error(error))
+            is_killed = error.signal_name is not None
+            self._put(WorkerLost(self.number, Loss.WEATHER, reason=str(error)) if is_killed else _startup_error(error))
             return
         if seqs := [seq for seq in self._order if seq not in self._answered]:
             self._put(Returned(self.number, seqs))
         self._sizer.observe(max(1, len(self._answered)), monotonic() - began_s)
-        if self._is_worn_out():
-            self._renew()
         self._put(Pulled(self.number, self._sizer.limit))
 
     def running(self) -> Running | None:

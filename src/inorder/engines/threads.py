@@ -34,6 +34,9 @@ class ThreadWorker:
         self._running: Running | None = None
         self._is_stopped = False
 
+    def prepare(self, batch: Batch) -> None:
+        """A thread needs no preparation, and an isolated item no other thread: it cannot take one down."""
+
     def execute(self, batch: Batch) -> None:
         """Run the batch until it is done, taken back, stopped, or larger than foreseen."""
         began_s = flushed_s = monotonic()
