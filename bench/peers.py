@@ -88,7 +88,7 @@ def inorder_outcomes(function: Function, items: Sequence[Any], limits: Limits) -
         yield Outcome(None, str(value)) if isinstance(value, inorder.ItemError) else Outcome(value)
 
 
-def _inorder_limited(function: Function, items: Sequence[Any], limits: Limits) -> list[Outcome]:
+def _inorder_limited(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
     from inorder.core.options import KernelOptions
     from inorder.core.plan import PlanItem
     from inorder.core.states import State
@@ -109,8 +109,13 @@ def _inorder_limited(function: Function, items: Sequence[Any], limits: Limits) -
 
     options = ProcessOptions(memory_bytes_max=limits.memory_bytes)
     engine = ProcessEngine(function, WORKERS, timeout_s=limits.item_s, options=options)
-    Runtime(((PlanItem(), item) for item in items), engine, commit, SystemClock(), options=KernelOptions()).run()
-    return outcomes
+    plan = ((PlanItem(), item) for item in items)
+    runtime = Runtime(plan, engine, commit, SystemClock(), options=KernelOptions())
+    while runtime.summary is None:
+        runtime.turn()
+        yield from outcomes
+        outcomes.clear()
+    runtime.close()
 
 
 # concurrent.futures

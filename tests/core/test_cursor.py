@@ -195,7 +195,7 @@ class Watched(bytearray):
 @pytest.mark.req("COM-4", "LED-8")
 @pytest.mark.parametrize("count", [50, 5000])
 def test_a_commit_looks_at_its_own_run_and_not_at_the_rest_of_the_ledger(count: int) -> None:
-    driver = Driver.of(count, entries=8192, entries_max=8192)
+    driver = Driver.of(count, entries=8192, entries_max=8192, plan_ahead=5000)
     driver.pull()
     ledger = driver.kernel._board.ledger
     ledger.states = watched = Watched(ledger.states)

@@ -293,3 +293,11 @@ def test_ten_million_seqs_take_two_bytes_each_at_most() -> None:
     assert ledger.committed_count == count
     assert sys.getsizeof(ledger.states) <= held <= 2 * count
     assert peak < 200_000_000
+
+
+@pytest.mark.parametrize("seq", [-1, 3])
+def test_a_seq_that_was_never_planned_cannot_be_moved(seq: int) -> None:
+    ledger = Ledger()
+    ledger.extend(3)
+    with pytest.raises(InvariantViolation, match="never planned"):
+        ledger.move(seq, State.DISPATCHED)

@@ -122,3 +122,9 @@ def test_options_are_values() -> None:
     assert "batch_max=7" in repr(KernelOptions(batch_max=7))
     with pytest.raises(AttributeError):
         KernelOptions().batch_max = 3
+
+
+@pytest.mark.parametrize("value", [100.5, True, "64"])
+def test_a_number_that_is_not_whole_is_refused_by_name(value: object) -> None:
+    with pytest.raises(OperatorError, match=r"option windows\.entries must be a whole number"):
+        WindowOptions(entries=value)  # type: ignore[arg-type]

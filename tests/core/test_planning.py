@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inorder.core.commands import Dispatch, NeedItems, WindowClosed, WindowOpened, WindowSealed
-from inorder.core.events import Planned
+from inorder.core.events import Planned, Tick
 from inorder.core.invariants import InvariantViolation
-from inorder.core.options import KernelOptions
+from inorder.core.kernel import Kernel
+from inorder.core.options import KernelOptions, WindowOptions
 from inorder.core.plan import PlanItem
 from inorder.core.windows import SizingSnapshot, WindowRecord, resized
 from tests.core.driver import Driver, Story, options
@@ -308,3 +309,11 @@ def test_every_adaptive_size_follows_from_its_recorded_snapshot_alone(
         target = 3 if window.sizing is None else resized(settings.windows, window.sizing)[0]
         assert window.target_entries == min(target, 6)
         assert sealed[window.id].entries <= window.target_entries
+
+
+@pytest.mark.req("WIN-7")
+def test_a_plan_that_answers_with_more_than_was_asked_for_is_refused() -> None:
+    kernel = Kernel(KernelOptions(windows=WindowOptions(plan_ahead=2)))
+    kernel.step(0, Tick())
+    with pytest.raises(InvariantViolation, match="2 items were asked for, 3 came"):
+        kernel.step(0, Planned([PlanItem()] * 3))

@@ -197,7 +197,6 @@ def test_a_payload_is_not_kept_once_the_run_is_given_up() -> None:
     assert not kept(reference)
 
 
-@pytest.mark.xfail(raises=KeyError, reason="a run that was given up goes on without the results it let go of")
 def test_a_run_that_was_given_up_does_not_go_on() -> None:
     driver = pulling(2, 1, 2)
     driver.finish(0)

@@ -3,11 +3,11 @@
 import gc
 import threading
 import weakref
-from typing import Any
+from queue import SimpleQueue
 
 import pytest
 
-from inorder.lanes import Lane, LaneConfig, Outcome, Reason, TaskCancelled, TaskState
+from inorder.lanes import Lane, LaneConfig, Outcome, Reason, TaskCancelled, TaskState, Ticket
 from tests.lanes.conftest import MakeLane
 from tests.lanes.doubles import (
     GUARD_S,
@@ -209,18 +209,17 @@ def test_leaving_the_block_by_an_exception_cancels_what_waits(make_lane: MakeLan
         with lane:
             lane.submit(gate.hold)
             gate.has_visitors()
-            queued.append(lane.submit(int))
+            queued.put(lane.submit(int))
             raise LookupError
 
-    queued: list[Any] = []
+    queued: SimpleQueue[Ticket[int]] = SimpleQueue()
     caller = Caller(leave)
-    while not queued:
-        pass
-    assert queued[0].wait(GUARD_S)
+    ticket = queued.get(timeout=GUARD_S)
+    assert ticket.wait(GUARD_S)
     gate.open()
     with pytest.raises(LookupError):
         caller.answer()
-    assert queued[0].state is TaskState.CANCELLED
+    assert ticket.state is TaskState.CANCELLED
 
 
 def test_a_dynamic_lane_ends_with_all_its_threads(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:

@@ -108,13 +108,19 @@ def test_idle_workers_leave_one_by_one_down_to_the_minimum(make_lane: MakeLane, 
         lane.tick()
         seen.append((lane.statistics().concurrency, lane.statistics().workers))
     assert seen == [(3, 3), (2, 2), (1, 1), (1, 1), (1, 1)]
-    [stays] = [thread for thread in threads if not _ends(thread, len(threads))]
-    assert stays.is_alive()
+    assert len(_until_ended(threads, 2)) == 2
+    assert len(lane_threads("leaving")) == 1
 
 
-def _ends(thread: threading.Thread, of: int) -> bool:
-    thread.join(0 if of == 1 else 1.0)
-    return not thread.is_alive()
+def _until_ended(threads: list[threading.Thread], count: int) -> list[threading.Thread]:
+    """These threads that have ended, once there are so many."""
+    for _ in range(int(GUARD_S) * 50):
+        gone = [thread for thread in threads if not thread.is_alive()]
+        if len(gone) >= count:
+            return gone
+        threads[0].join(0.01)
+        threads[-1].join(0.01)
+    raise AssertionError("no worker left")
 
 
 def test_a_lane_that_shrank_grows_again(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
@@ -190,20 +196,10 @@ def test_on_a_real_clock_a_lane_grows_and_shrinks_by_itself() -> None:
         gate.open()
         for ticket in tickets:
             ticket.result(GUARD_S)
-        [leaver] = _until_one_has_ended(threads)
-        assert leaver in threads
+        assert len(_until_ended(threads, 1)) == 1
         assert lane.statistics().concurrency == 1
         assert lane.submit(int).result(GUARD_S) == 0
     assert ended(lane_threads("alive"))
-
-
-def _until_one_has_ended(threads: list[threading.Thread]) -> list[threading.Thread]:
-    for _ in range(int(GUARD_S) * 50):
-        for thread in threads:
-            thread.join(0.01)
-            if not thread.is_alive():
-                return [thread]
-    raise AssertionError("no worker left")
 
 
 def test_without_any_thread_to_be_had_the_task_fails_and_nothing_hangs(
@@ -221,6 +217,23 @@ def test_without_any_thread_to_be_had_the_task_fails_and_nothing_hangs(
             ticket.result(0)
     assert lane.statistics().failed == 1
     assert lane.submit(int).result(GUARD_S) == 0
+
+
+def test_without_any_thread_those_who_wait_fail_too_and_nothing_hangs(
+    make_lane: MakeLane, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    lane = make_lane(max_concurrency=1, capacity=0)
+    stuck = lane.submit(gate.hold)
+    gate.has_visitors()
+    callers = [start_waiting(lane.submit, int) for _ in range(3)]
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        lane.abandon(stuck)
+        found = [caller.answer().exception(GUARD_S) for caller in callers]
+    assert [str(error) for error in found] == ["can't start new thread"] * 3
 
 
 def test_without_a_further_thread_the_present_ones_do_the_work(

@@ -1,5 +1,6 @@
 """Lanes by name: registration that refuses nonsense, sums that never shrink, and use by many threads at once."""
 
+import asyncio
 import random
 import threading
 from collections.abc import Iterator
@@ -8,7 +9,19 @@ import pytest
 
 from inorder.errors import OperatorError
 from inorder.lanes import LaneConfig, LaneManager, LaneStatistics, Outcome, Reason
-from tests.lanes.doubles import GUARD_S, Caller, Gate, ManualTime, check_books, ended, lane_config, lane_threads
+from inorder.lanes import lane as lane_module
+from tests.lanes.doubles import (
+    GUARD_S,
+    Caller,
+    Gate,
+    ManualTime,
+    WatchedGate,
+    check_books,
+    ended,
+    lane_config,
+    lane_threads,
+    start_waiting,
+)
 
 pytestmark = pytest.mark.req("LAN-8")
 
@@ -144,6 +157,17 @@ def test_an_empty_manager_has_counted_nothing(manager: LaneManager) -> None:
     assert manager.statistics() == {}
 
 
+def test_coroutines_are_submitted_by_name_too(manager: LaneManager) -> None:
+    async def answer() -> int:
+        return 42
+
+    async def main() -> int:
+        return await (await manager.submit_async("a", answer))
+
+    manager.register(lane_config("a"))
+    assert asyncio.run(main()) == 42
+
+
 def test_closing_ends_every_lane_and_refuses_new_ones(manager: LaneManager, gate: Gate) -> None:
     manager.register(lane_config("a"), lane_config("b"))
     tickets = [manager.submit(name, gate.hold, name) for name in ("a", "b")]
@@ -158,15 +182,17 @@ def test_closing_ends_every_lane_and_refuses_new_ones(manager: LaneManager, gate
     assert ended(lane_threads("a") + lane_threads("b"))
 
 
-def test_all_lanes_stop_taking_tasks_before_the_first_is_waited_for(manager: LaneManager, gate: Gate) -> None:
-    manager.register(lane_config("slow"), lane_config("other"))
-    manager.submit("slow", gate.hold)
-    gate.has_visitors()
-    other = manager.lane("other")
+def test_all_lanes_stop_taking_tasks_before_the_first_is_waited_for(
+    manager: LaneManager, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager.register(lane_config("slow"), lane_config("other", max_concurrency=1, capacity=0))
+    for name in ("slow", "other"):
+        manager.submit(name, gate.hold)
+    gate.has_visitors(2)
+    monkeypatch.setattr(lane_module, "ThreadGate", WatchedGate)
+    turned_away = start_waiting(manager.submit, "other", int)
     closing = Caller(manager.close)
-    queued_late = threading.Event()
-    while not other.closed:
-        assert not queued_late.is_set()
+    assert turned_away.answer().reason is Reason.CLOSED
     assert closing.is_waiting
     gate.open()
     assert closing.answer()

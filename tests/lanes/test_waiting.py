@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from inorder.errors import OperatorError
 from inorder.lanes import CancelToken, Lane, Outcome, Reason
 from tests.lanes.conftest import MakeLane
 from tests.lanes.doubles import GUARD_S, Gate, ManualTime, outcomes, start_waiting
@@ -167,6 +168,36 @@ def test_an_interrupted_wait_is_rejected_and_leaves_the_room(lane: Lane, monkeyp
     with pytest.raises(KeyboardInterrupt):
         lane.submit(int)
     assert (lane.statistics().waiting, outcomes(lane)) == (0, (1, 1, 0, 0))
+
+
+def test_a_signal_that_raises_is_taken_for_set_and_harms_nobody(make_lane: MakeLane, gate: Gate) -> None:
+    class Broken:
+        def __init__(self) -> None:
+            self.works = True
+
+        def is_set(self) -> bool:
+            if self.works:
+                return False
+            raise OSError
+
+    lane = make_lane(max_concurrency=1, capacity=0)
+    lane.submit(gate.hold)
+    gate.has_visitors()
+    cancel = Broken()
+    caller = start_waiting(lane.submit, int, cancel=cancel)
+    cancel.works = False
+    gate.open()
+    assert caller.answer().outcome is Outcome.REJECTED
+    assert lane.submit(int).result(GUARD_S) == 0
+
+
+def test_nonsense_is_refused_before_anything_is_counted(make_lane: MakeLane) -> None:
+    lane = make_lane()
+    for nonsense in ({"cancel": object()}, {"priority": "high"}, {"priority": None}, {"priority": 1.5}):
+        for submit in (lane.submit, lane.try_submit):
+            with pytest.raises(OperatorError, match=next(iter(nonsense))):
+                submit(int, **nonsense)
+    assert lane.statistics().submitted == 0
 
 
 class TestCancelToken:

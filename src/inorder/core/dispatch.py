@@ -1,9 +1,9 @@
 """Who gets what next.
 
 Workers pull; nothing is queued on a busy worker that an idle one could have had. The oldest active window is served
-first, the second one only while its bytes allow. Under soft pressure items go out one by one to at most half of the
-workers; under hard pressure nothing goes out but the one item that the cursor waits for. That exception is what keeps
-backpressure from ever deadlocking: whatever else is full, the run can always move at its oldest end.
+first, the second one only while its bytes allow. Under soft pressure items go out one by one to half of the workers,
+rounded up; under hard pressure nothing goes out but the one item that the cursor waits for. That exception is what
+keeps backpressure from ever deadlocking: whatever else is full, the run can always move at its oldest end.
 """
 
 from heapq import heappop

@@ -8,8 +8,8 @@ world. It takes the event, then does whatever has become possible, in an order t
 After each step `wake_at_ms` says when something will be possible without an event: a retry falls due while a worker
 is idle, the grace of a stop runs out, or the leases want to be looked at. The caller then sends a `Tick`.
 
-Time is a number that is handed in. If it jumps back it stands still here; if it jumps ahead no lease is charged for
-the gap (`leases.py`). No outcome depends on it but a user's own cancel and the time limits of items.
+Time is a number that is handed in. If it jumps back it stands still here; if it jumps ahead, leases are charged for a
+small part of the gap only (`leases.py`). No outcome depends on it but a user's own cancel and the time limits of items.
 """
 
 from collections.abc import Callable
@@ -104,8 +104,11 @@ class Kernel:
         return self._board.snapshot(self._waiting_for())
 
     def release(self) -> None:
-        """Let go of every result that was not handed over: the run is given up where it stands."""
+        """Give the run up where it stands and let go of every result that was not handed over. Unless it had ended, it
+        takes no more events."""
         self._board.held.clear()
+        if self.summary is None and self._error is None:
+            self._error = InvariantViolation("the run was given up and takes no more events")
 
     def _pass_time(self, now_ms: int) -> None:
         board = self._board

@@ -6,7 +6,8 @@ them in the order of their latest beat makes the longest silent one the first: f
 and one more, never at the ledger.
 
 Heartbeats are kept in *watched* time, a clock that the kernel advances by at most a quarter of a lease per step. When
-the whole process was stopped, or the machine slept, the gap says nothing about the workers, and it expires nobody.
+the whole process was stopped, or the machine slept, the gap says nothing about the workers, and by itself it expires
+nobody who had been heard of in time.
 """
 
 from collections import OrderedDict

@@ -80,6 +80,8 @@ class Ledger:
 
     def move(self, seq: int, attempted: int, *, owner: int | None = None) -> None:
         """One move of one seq. Entering IN_FLIGHT needs an owner and begins a new attempt."""
+        if not 0 <= seq < len(self.states):
+            violated(f"seq {seq} is moved but was never planned")
         prior = self.states[seq]
         if not is_legal(prior, attempted) or (attempted == IN_FLIGHT and owner is None):
             self._illegal(seq, attempted)

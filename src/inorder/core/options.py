@@ -21,7 +21,8 @@ def require(condition: bool, message: str) -> None:
         raise OperatorError(message)
 
 
-def _require_between(name: str, value: float, low: float, high: float) -> None:
+def _require_between(name: str, value: int, low: int, high: int) -> None:
+    require(type(value) is int, f"option {name} must be a whole number, got {value!r}")
     require(low <= value <= high, f"option {name} must be between {low} and {high}, got {value}")
 
 

@@ -13,8 +13,12 @@ class Planning:
     def __init__(self, board: Board) -> None:
         self._board = board
         self._starved_before = 0
-        self.is_asked = False
-        """A request is out; the plan has not answered yet."""
+        self._asked_count = 0
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a request is out that the plan has not answered yet."""
+        return self._asked_count > 0
 
     @property
     def is_exhausted(self) -> bool:
@@ -26,9 +30,10 @@ class Planning:
         """The plan answers. What comes after a stop is not looked at."""
         board = self._board
         check(self.is_asked, "items were planned that nobody asked for")
-        self.is_asked = False
+        asked_count, self._asked_count = self._asked_count, 0
         if board.stop is not None:
             return
+        check(len(event.items) <= asked_count, f"{asked_count} items were asked for, {len(event.items)} came")
         board.intake.admit(event.items)
         board.planner.carry.extend(event.items)
         if event.ended:
@@ -88,5 +93,5 @@ class Planning:
             plan_ahead = max(1, min(plan_ahead, 2 * board.demand))
         missing = plan_ahead - board.ready_count
         if missing * 2 > plan_ahead:
-            self.is_asked = True
+            self._asked_count = missing
             board.out.append(NeedItems(missing))

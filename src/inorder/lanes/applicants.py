@@ -12,6 +12,8 @@ from contextlib import suppress
 from enum import Enum, auto
 from typing import Protocol
 
+from inorder.core.options import require
+
 from .cancel import LOOK_S, CancelSignal, CancelToken
 from .outcomes import Reason
 from .ticket import AnyTicket
@@ -65,6 +67,7 @@ class Request:
     def __init__(
         self, gate: Gate | None, *, deadline_at_s: float | None = None, cancel: CancelSignal | None = None
     ) -> None:
+        require(cancel is None or hasattr(cancel, "is_set"), f"cancel must have is_set(), got {cancel!r}")
         self.gate = gate
         """None: the caller does not wait."""
         self.deadline_at_s = deadline_at_s
@@ -72,9 +75,16 @@ class Request:
         self.trail: list[Applicant] = []
         """Its stays, one for each lane it has come to."""
 
+    def is_cancelled(self) -> bool:
+        """Whether the caller has called it off. A signal that raises is taken for set: this is asked by others too."""
+        try:
+            return self.cancel is not None and self.cancel.is_set()
+        except Exception:
+            return True
+
     def given_up(self, now_s: float) -> Reason | None:
         """Whether the caller wants no more, and why."""
-        if self.cancel is not None and self.cancel.is_set():
+        if self.is_cancelled():
             return Reason.CANCELLED
         if self.deadline_at_s is not None and now_s >= self.deadline_at_s:
             return Reason.DEADLINE

@@ -22,7 +22,7 @@ from .cancel import CancelSignal
 from .crew import here, without_our_frame
 from .passage import steps_through
 from .shell import Shell
-from .ticket import AnyTicket, Result, Ticket
+from .ticket import AnyTicket, Result, Ticket, require_priority
 
 
 async def submit(
@@ -34,6 +34,7 @@ async def submit(
     cancel: CancelSignal | None,
 ) -> Ticket[Any]:
     """Take a submission through, waiting as a coroutine waits."""
+    require_priority(priority)
     loop = asyncio.get_running_loop()
     now_s = shell.clock()
     ticket: Ticket[Any] = Ticket(shell, function, args, priority, now_s)

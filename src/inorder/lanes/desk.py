@@ -226,15 +226,14 @@ class Desk:
 
     def fail_queued(self, error: BaseException, now_s: float) -> None:
         """There is no thread for what is queued and none can be had. Coroutine tasks need none and stay."""
-        for ticket in self.queue.drain():
-            if ticket._job is not None:
-                self.queue.push(ticket, ticket.priority)
-                continue
-            self.taken -= 1
-            self.failed += 1
-            ticket._error = error
-            self._tell(ticket, _FAILED)
-        self.changed(now_s)
+        while doomed := [ticket for ticket in self.queue if ticket._job is None]:
+            for ticket in doomed:
+                self.queue.remove(ticket, ticket.priority)
+                self.taken -= 1
+                self.failed += 1
+                ticket._error = error
+                self._tell(ticket, _FAILED)
+            self.changed(now_s)  # which may let in others, with the same fate
 
     def close(self) -> None:
         """Nobody gets in any more. Those who wait are turned away; what was accepted stays."""
@@ -263,10 +262,9 @@ class Desk:
     # ---- Details
 
     def _admit(self, applicant: Applicant, now_s: float) -> Reason | None:
-        request = applicant.request
         if self.closed:
             return Reason.CLOSED
-        if request.cancel is not None and request.cancel.is_set():
+        if applicant.request.is_cancelled():
             return Reason.CANCELLED
         if self.taken >= self.places and not self._grow():
             return Reason.FULL

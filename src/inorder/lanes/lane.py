@@ -5,9 +5,9 @@ under one lock, `passage` is the way of a submission from its arrival to its out
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from inorder.errors import OperatorError
 
@@ -19,10 +19,7 @@ from .crew import here
 from .measures import LaneStatistics
 from .passage import walk
 from .shell import Shell
-from .ticket import AnyTicket, Ticket
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
+from .ticket import AnyTicket, Ticket, require_priority
 
 Result = TypeVar("Result")
 
@@ -67,6 +64,8 @@ class Lane:
 
         The outcome is on the ticket: nothing is raised for it.
         """
+        if priority != 0:
+            require_priority(priority)
         now_s = self._clock()
         shell = self._shell
         ticket: Ticket[Result] = Ticket(shell, function, args, priority, now_s)
@@ -80,6 +79,8 @@ class Lane:
         self, function: Callable[..., Result], /, *args: Any, priority: int = 0, cancel: CancelSignal | None = None
     ) -> Ticket[Result]:
         """Like `submit`, but never waits: what would have waited is rejected."""
+        if priority != 0:
+            require_priority(priority)
         now_s = self._clock()
         ticket: Ticket[Result] = Ticket(self._shell, function, args, priority, now_s)
         if cancel is not None or not self._shell.admit_at_once(ticket, now_s):
@@ -88,7 +89,7 @@ class Lane:
 
     async def submit_async(
         self,
-        function: "Callable[..., Coroutine[Any, Any, Result]] | Callable[..., Result]",
+        function: Callable[..., Coroutine[Any, Any, Result]] | Callable[..., Result],
         /,
         *args: Any,
         priority: int = 0,

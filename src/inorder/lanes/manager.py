@@ -6,7 +6,7 @@ and closed without it, so a lane that is slow to close holds up nobody who uses 
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -92,6 +92,20 @@ class LaneManager:
     ) -> Ticket[Result]:
         """`Lane.try_submit` on the lane of this name."""
         return self.lane(name).try_submit(function, *args, priority=priority, cancel=cancel)
+
+    async def submit_async(
+        self,
+        name: str,
+        function: Callable[..., Coroutine[Any, Any, Result]] | Callable[..., Result],
+        /,
+        *args: Any,
+        priority: int = 0,
+        deadline_s: float | None = None,
+        cancel: CancelSignal | None = None,
+    ) -> Ticket[Result]:
+        """`Lane.submit_async` on the lane of this name."""
+        lane = self.lane(name)
+        return await lane.submit_async(function, *args, priority=priority, deadline_s=deadline_s, cancel=cancel)
 
     def unregister(self, name: str, drain: bool = True, timeout_s: float | None = None) -> LaneStatistics:
         """Take a lane out and close it; its last statistics. Those that redirect to it drop their overflow.

@@ -11,6 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from inorder.core.options import require
+
 from .outcomes import Outcome, Reason, TaskState
 
 Result = TypeVar("Result")
@@ -168,3 +170,8 @@ class Ticket(msgspec.Struct, Generic[Result], eq=False):
 
 
 AnyTicket = Ticket[Any]
+
+
+def require_priority(priority: object) -> None:
+    """Refuse what cannot be ordered, before it is in a queue."""
+    require(isinstance(priority, int), f"priority must be a whole number, got {priority!r}")

@@ -1,0 +1,281 @@
+"""`inorder.imap` beside what else maps a function over items on two processes, in one run.
+
+    python bench/imap.py [--quick] [--json] [--only inorder joblib] [--figures noop straggler]
+
+Every figure of every tool is taken in a fresh program, tool after tool in each round, and the median of the rounds is
+printed. Absolute times are noise on a machine that others use too: read the ratios, which come from the same minutes.
+
+* `noop`: microseconds an item, for items that do nothing; 5x means that a tool needs five times what inorder needs
+* `millisecond`: items that compute for 1 ms, against a static split of the list over two processes
+* `pareto`: items whose lengths are very uneven, against the bound that no schedule beats
+* `straggler`: how far the parent's memory peak rises over its start, while 2000 results of 200 kB wait behind a first
+  item of 3 s; inorder has a budget of 64 MB, the others have no such option
+* `first`: seconds from the call to the first result
+* `import`: milliseconds of `import inorder`, the best of five
+
+`noop`, `millisecond` and `pareto` run from the moment the first item begins in any worker to the moment the consumer
+has the last result, so starting the workers is not in them.
+"""
+
+import argparse
+import functools
+import importlib
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from bounded import run_bounded
+from peers import TOOLS, WORKERS, installed
+
+PROGRAM_S_MAX = 180.0
+RESULT_BYTES = 200_000
+STRAGGLER_S = 3.0
+BUDGET_BYTES = 64_000_000
+SPLIT = "static split"
+PARETO_SHAPE, PARETO_MS_MIN, PARETO_MS_MAX = 1.3, 1.0, 250.0
+
+
+class Span(NamedTuple):
+    """When an item ran, on the clock that all processes share."""
+
+    began_s: float
+    ended_s: float
+
+
+# What the workers run
+
+
+def noop(_: int) -> float:
+    """Nothing; when."""
+    return time.monotonic()
+
+
+def compute(seconds: float) -> Span:
+    """Use the processor for this long, however long the machine takes to give it."""
+    began_s = time.monotonic()
+    until_s = time.thread_time() + seconds
+    while time.thread_time() < until_s:
+        pass
+    return Span(began_s, time.monotonic())
+
+
+def occupy(seconds: float) -> Span:
+    """Be busy until this long from now."""
+    began_s = time.monotonic()
+    while (now_s := time.monotonic()) < began_s + seconds:
+        pass
+    return Span(began_s, now_s)
+
+
+def weigh(number: int) -> bytes:
+    """A large result; the first one late."""
+    if number == 0:
+        time.sleep(STRAGGLER_S)
+    return bytes(RESULT_BYTES)
+
+
+# What a program measures
+
+
+def measure_noop(tool: str, count: int) -> dict[str, float]:
+    """Microseconds an item."""
+    found = list(TOOLS[tool].results(noop, range(count)))
+    ended_s = time.monotonic()
+    _check(len(found) == count, f"{tool} delivered {len(found)} of {count}")
+    return {"us": (ended_s - min(found)) / count * 1e6}
+
+
+def measure_millisecond(tool: str, count: int) -> dict[str, float]:
+    """Wall seconds."""
+    spans = list(TOOLS[tool].results(compute, [0.001] * count))
+    ended_s = time.monotonic()
+    _check(len(spans) == count, f"{tool} delivered {len(spans)} of {count}")
+    return {"s": ended_s - min(span.began_s for span in spans)}
+
+
+def measure_pareto(tool: str, count: int) -> dict[str, float]:
+    """Wall seconds over the bound: half of the time that the items really took, or the longest of them."""
+    draw = random.Random(7)
+    lengths_s = [min(PARETO_MS_MIN * draw.paretovariate(PARETO_SHAPE), PARETO_MS_MAX) / 1000 for _ in range(count)]
+    spans = list(TOOLS[tool].results(occupy, lengths_s))
+    wall_s = time.monotonic() - min(span.began_s for span in spans)
+    _check(len(spans) == count, f"{tool} delivered {len(spans)} of {count}")
+    took_s = [span.ended_s - span.began_s for span in spans]
+    return {"ratio": wall_s / max(sum(took_s) / WORKERS, *took_s), "s": wall_s}
+
+
+def measure_straggler(tool: str, count: int) -> dict[str, float]:
+    """Megabytes of the parent's peak over its start."""
+    results = TOOLS[tool].results
+    if tool == "inorder":
+        results = functools.partial(results, buffered_bytes_max=BUDGET_BYTES)
+    before = _peak_bytes()
+    delivered = sum(len(value) == RESULT_BYTES for value in results(weigh, range(count)))
+    _check(delivered == count, f"{tool} delivered {delivered} of {count}")
+    return {"mb": (_peak_bytes() - before) / 1e6}
+
+
+def measure_first(tool: str, count: int) -> dict[str, float]:
+    """Seconds to the first result."""
+    called_s = time.monotonic()
+    found = iter(TOOLS[tool].results(noop, range(count)))
+    next(found)
+    seconds = time.monotonic() - called_s
+    for _ in found:
+        pass
+    return {"s": seconds}
+
+
+def _peak_bytes() -> int:
+    with open("/proc/self/status", encoding="ascii") as file:
+        line = next(line for line in file if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
+
+
+def _check(holds: bool, message: str) -> None:
+    if not holds:
+        raise SystemExit(message)
+
+
+class Figure(NamedTuple):
+    """One table."""
+
+    measure: Callable[[str, int], dict[str, float]]
+    unit: str
+    count: int
+    quick: int
+    rounds: int
+    has_split: bool = False
+
+
+FIGURES = {
+    "noop": Figure(measure_noop, "us", 20_000, 4_000, 3, has_split=True),
+    "millisecond": Figure(measure_millisecond, "s", 4_000, 600, 3, has_split=True),
+    "pareto": Figure(measure_pareto, "ratio", 1_000, 250, 3, has_split=True),
+    "straggler": Figure(measure_straggler, "mb", 2_000, 800, 1),
+    "first": Figure(measure_first, "s", 100, 100, 5),
+}
+
+
+# Around the programs
+
+
+def take(name: str, tool: str, count: int) -> dict[str, Any]:
+    """One figure of one tool, in a program of its own."""
+    if not installed(tool):
+        return {"failed": "not installed"}
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = [os.path.abspath(__file__), "--program", name, tool, str(count)]
+        ended = run_bounded(arguments, PROGRAM_S_MAX, folder)
+    if ended.has_hung:
+        return {"failed": "hung"}
+    if ended.status != 0:
+        return {"failed": ended.errors.strip().split("\n")[-1]}
+    found: dict[str, Any] = json.loads(ended.output)
+    return found
+
+
+def take_rounds(name: str, tools: list[str], *, quick: bool) -> dict[str, dict[str, Any]]:
+    """The median of each tool; the tools take turns, so that whatever disturbs one disturbs the others."""
+    figure = FIGURES[name]
+    if not figure.has_split:
+        tools = [tool for tool in tools if tool != SPLIT]
+    taken: dict[str, list[dict[str, Any]]] = {tool: [] for tool in tools}
+    for _ in range(1 if quick else figure.rounds):
+        for tool in tools:
+            if not any("failed" in one for one in taken[tool]):
+                taken[tool].append(take(name, tool, figure.quick if quick else figure.count))
+    return {tool: _middle(rounds, figure.unit) for tool, rounds in taken.items()}
+
+
+def _middle(rounds: list[dict[str, Any]], unit: str) -> dict[str, Any]:
+    failed = next((one for one in rounds if "failed" in one), None)
+    if failed is not None:
+        return failed
+    values = [one[unit] for one in rounds]
+    return {unit: statistics.median(values), "rounds": values}
+
+
+def import_ms(count: int = 5) -> float:
+    """The best of some fresh interpreters."""
+    program = "import time; t = time.perf_counter(); import inorder; print(time.perf_counter() - t)"
+    taken = [
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60).stdout
+        for _ in range(count)
+    ]
+    return min(map(float, taken)) * 1000
+
+
+def ratios(found: dict[str, dict[str, Any]], unit: str, against: str) -> dict[str, float]:
+    """Each tool's figure over that of one of them."""
+    base = found.get(against, {}).get(unit)
+    return {tool: one[unit] / base for tool, one in found.items() if base and unit in one}
+
+
+LABELS = {
+    "noop": ("no-op items, µs an item", "inorder"),
+    "millisecond": ("4000 items of 1 ms, s", SPLIT),
+    "pareto": ("Pareto lengths, wall over the ideal bound", None),
+    "straggler": ("results behind a straggler, MB over the start", None),
+    "first": ("first result, s from the call", None),
+}
+
+
+def table(found: dict[str, dict[str, dict[str, Any]]], tools: list[str]) -> str:
+    """Markdown, a column a tool."""
+    lines = ["| | " + " | ".join(tools) + " |", "|---" * (len(tools) + 1) + "|"]
+    for name, row in found.items():
+        title, against = LABELS[name]
+        over = ratios(row, FIGURES[name].unit, against) if against else {}
+        if against:
+            title += f" (and over {against})"
+        lines.append(f"| {title} | " + " | ".join(_cell(row, name, tool, over) for tool in tools) + " |")
+    return "\n".join(lines)
+
+
+def _cell(row: dict[str, dict[str, Any]], name: str, tool: str, over: dict[str, float]) -> str:
+    if tool not in row:
+        return ""
+    if "failed" in row[tool]:
+        return str(row[tool]["failed"])
+    value = row[tool][FIGURES[name].unit]
+    shown = f"{value:.1f}" if FIGURES[name].unit in ("us", "mb") else f"{value:.3f}"
+    return f"{shown} ({over[tool]:.2f}x)" if tool in over else shown
+
+
+def main() -> None:
+    """Take every figure and print them side by side."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer items, one round")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=TOOLS, default=list(TOOLS), metavar="TOOL")
+    parser.add_argument("--figures", nargs="+", choices=FIGURES, default=list(FIGURES), metavar="FIGURE")
+    parser.add_argument("--program", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.program:
+        name, tool, count = options.program
+        importlib.import_module(TOOLS[tool].module)
+        print(json.dumps(FIGURES[name].measure(tool, int(count))))
+        return
+    found = {}
+    for name in options.figures:
+        found[name] = take_rounds(name, options.only, quick=options.quick)
+        print(f"{name}: done", file=sys.stderr)
+    imported_ms = import_ms()
+    if options.json:
+        print(json.dumps({**found, "import_ms": imported_ms, "load": os.getloadavg()}))
+        return
+    print(table(found, options.only))
+    print(f"\n`import inorder`: {imported_ms:.0f} ms, the best of five")
+    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}: absolute times are noise, read the ratios")
+
+
+if __name__ == "__main__":
+    main()
