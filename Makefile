@@ -5,11 +5,16 @@ VENV := .venv
 STAMP := $(VENV)/.stamp
 RUN := $(VENV)/bin/python
 
+# What inorder is measured against lives in an environment of its own, never in the package's.
+BENCH_VENV := .venv-bench
+BENCH_STAMP := $(BENCH_VENV)/.stamp
+BENCH_RUN := $(BENCH_VENV)/bin/python
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench soak clean
+.PHONY: help demo test check bench bench-peers gauntlet soak clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(STAMP) ## run the example
 	$(RUN) examples/demo.py
@@ -23,14 +28,20 @@ check: $(STAMP) ## lint, formatting and types
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-bench: $(STAMP) ## measure the kernel
+bench: $(STAMP) $(BENCH_STAMP) ## measure the kernel, and imap beside its peers
 	$(RUN) bench/kernel.py
+	$(BENCH_RUN) bench/imap.py
+
+bench-peers: $(BENCH_STAMP) ## install what imap is measured against
+
+gauntlet: $(BENCH_STAMP) ## one bad item among two hundred: what inorder and its peers deliver
+	$(BENCH_RUN) bench/gauntlet.py
 
 soak: $(STAMP) ## run simulator seeds for SECONDS_MAX seconds (default 60)
 	$(RUN) -m inorder.sim soak --seconds $(SECONDS_MAX)
 
-clean: ## remove the virtual environment, caches and build outputs
-	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove the virtual environments, caches and build outputs
+	rm -rf $(VENV) $(BENCH_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 $(STAMP): pyproject.toml constraints.txt
@@ -38,4 +49,10 @@ $(STAMP): pyproject.toml constraints.txt
 		|| { echo "inorder needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+$(BENCH_STAMP): pyproject.toml bench/constraints.txt
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_RUN) -m pip install --quiet --disable-pip-version-check --constraint bench/constraints.txt \
+		--editable . joblib mpire pebble psutil
 	@touch $@

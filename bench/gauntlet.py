@@ -10,11 +10,12 @@ with everything it started after `--guard` seconds, and says what that program d
 * `N results, M x E`: N good results, with errors E in the places of others too
 * `hung`: the guard had to end it
 
-Where a tool can bound the time of an item, or of the wait for it, the bound is 2 s. For inorder each row is a promise:
-all others in order, the item and the reason named, no later than 2 s after the limit that ran from when it first
-began; the exit status is 1 where one is broken. A result of 500 MB is no misbehaviour, only large: there the promise is
-200 results. The seconds of the whole row are printed too; they hold starting the workers, and what else the machine
-was doing.
+Where a tool can bound the time of an item, or of the wait for it, the bound is 2 s, and 6 s for the large result.
+
+For inorder each row is a promise: all others in order, the item and the reason named, no later than 4 s after the item
+first began; the exit status is 1 where one is broken. A result of 500 MB is no misbehaviour, only large: there the
+promise is 200 results. The seconds in the table are those of the whole row; they hold starting the workers, and what
+else the machine was doing.
 """
 
 import argparse
@@ -37,6 +38,8 @@ COUNT = 200
 BAD = 77
 ITEM_S = 0.010
 LIMIT_S = 2.0
+LARGE_LIMIT_S = 6.0
+"""Some tools count the journey of a result as time of its item; a slow machine should not decide that row."""
 PROMISE_S = LIMIT_S + 2.0
 LARGE_BYTES = 500_000_000
 MEMORY_BYTES = 2 * 2**30
@@ -137,6 +140,9 @@ class Row(NamedTuple):
     misbehave: Any
     results: int = COUNT - 1
     """What inorder promises to deliver."""
+    limit_s: float = LIMIT_S
+    """Of the item, or where a tool has no such limit, of the wait for it."""
+    memory_bytes: int | None = None
 
 
 ROWS = {
@@ -146,11 +152,11 @@ ROWS = {
     "hang": Row("hangs in Python", hang),
     "hang-lock": Row("hangs in C, holds the GIL", hang_with_lock),
     "hang-deaf": Row("ignores SIGTERM and hangs", hang_deaf),
-    "memory": Row("exceeds the worker's memory limit", gluttony),
+    "memory": Row("exceeds the worker's memory limit", gluttony, memory_bytes=MEMORY_BYTES),
     "raise-unpicklable": Row("raises an exception that cannot be pickled", raise_unpicklable),
     "raise-unreadable": Row("raises an exception that cannot be unpickled", raise_unreadable),
     "return-unpicklable": Row("returns a value that cannot be pickled", return_unpicklable),
-    "return-large": Row("returns 500 MB", return_large, COUNT),
+    "return-large": Row("returns 500 MB", return_large, COUNT, limit_s=LARGE_LIMIT_S),
     "close-stdout": Row("prints and closes stdout", close_stdout),
     "orphan": Row("leaves a child process behind", orphan),
 }
@@ -178,7 +184,7 @@ def _note(name: str, line: str) -> None:
 
 def run_cell(tool: str, name: str) -> None:
     """Note each outcome as it comes, so that it is known even if no other follows."""
-    limits = Limits(LIMIT_S, MEMORY_BYTES if name == "memory" else None)
+    limits = Limits(ROWS[name].limit_s, ROWS[name].memory_bytes)
     outcomes = TOOLS[tool].outcomes
     if outcomes is None:
         raise SystemExit(f"{tool} does not take part")

@@ -221,7 +221,7 @@ def ratios(found: dict[str, dict[str, Any]], unit: str, against: str) -> dict[st
 
 LABELS = {
     "noop": ("no-op items, µs an item", "inorder"),
-    "millisecond": ("4000 items of 1 ms, s", SPLIT),
+    "millisecond": ("items of 1 ms, wall s", SPLIT),
     "pareto": ("Pareto lengths, wall over the ideal bound", None),
     "straggler": ("results behind a straggler, MB over the start", None),
     "first": ("first result, s from the call", None),

@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import pickle
 import threading
 import weakref
 from collections import Counter
@@ -126,6 +127,12 @@ def test_errors_can_be_yielded_in_their_place_instead(policy: Any) -> None:
         (1, 1, "bad 1"),
         (3, 3, "bad 3"),
     ]
+
+
+def test_an_item_error_can_be_sent_to_another_process() -> None:
+    [error] = inorder.imap(reject(7), [7], policy="inline", errors="yield")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (copy.seq, copy.item, copy.category, copy.attempts, str(copy)) == (0, 7, Category.RUNTIME, 1, str(error))
 
 
 @both_policies

@@ -5,6 +5,7 @@ started by then is not going to be, so counting needs no waiting.
 """
 
 import itertools
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -16,9 +17,11 @@ import pytest
 import inorder
 from inorder import Category, ItemError
 from inorder.engines import inline, threads
+from inorder.engines.base import Batch
 from inorder.engines.inline import InlineEngine
 from inorder.engines.threads import ThreadEngine
 from tests.gates import (
+    GUARD_S,
     FixedSizer,
     Gate,
     alive,
@@ -222,6 +225,30 @@ def test_the_wait_before_an_inline_retry_is_no_busy_loop(monkeypatch: pytest.Mon
 
     assert list(inorder.imap(function, ["item"], policy="inline", retries=1)) == ["fine"]
     assert polls <= 20
+
+
+@pytest.mark.req("CMP-5")
+def test_what_waits_behind_a_slow_item_is_done_by_an_idle_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow_and_next: list[int] = []
+    next_is_done = threading.Event()
+
+    class Watching(ThreadEngine):
+        def dispatch(self, batch: Batch) -> None:
+            if len(batch.tasks) >= 2 and not slow_and_next:
+                slow_and_next.extend(task.item for task in batch.tasks[:2])
+            super().dispatch(batch)
+
+    def function(item: int) -> int:
+        if slow_and_next[:1] == [item]:
+            assert next_is_done.wait(GUARD_S), "the item behind this one waited for it"
+        elif slow_and_next[1:] == [item]:
+            next_is_done.set()
+        return item
+
+    monkeypatch.setattr(threads, "ThreadEngine", Watching)
+    monkeypatch.setattr(threads, "BatchSizer", partial(FixedSizer, 8))
+    assert list(inorder.imap(function, range(100), workers=2)) == list(range(100))
+    assert next_is_done.is_set()
 
 
 def test_an_interrupt_inside_a_thread_does_not_leave_the_run_waiting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,6 +77,13 @@ def test_a_cost_that_is_no_cost_is_refused_with_the_place_of_its_item(schedule: 
         list(results)
 
 
+@pytest.mark.parametrize("price", [None, "cheap", [1]])
+def test_a_cost_that_is_no_number_is_refused_with_its_item(price: Any) -> None:
+    results = inorder.imap(str, ["a", "b"], policy="inline", cost=lambda item: price if item == "b" else 1)
+    with pytest.raises(OperatorError, match=r"cost must give a number, got .* for 'b'"):
+        list(results)
+
+
 def test_an_error_of_the_cost_function_comes_through() -> None:
     with pytest.raises(ZeroDivisionError):
         list(inorder.imap(str, range(5), policy="inline", cost=lambda item: 1 / item))

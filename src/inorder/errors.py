@@ -31,6 +31,10 @@ class ItemError(Exception):
         self.retryable = failure.retryable
         self.attempts = attempts
         self.__cause__ = cause
+        self._failure = failure
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ItemError, (self.seq, self.item, self._failure, self.attempts)
 
 
 class InfrastructureError(Exception):

@@ -121,12 +121,17 @@ class _Iteration(Iterator[Any]):
     ) -> None:
         self._clock = SystemClock()
         self._errors = errors
-        self._ready: deque[tuple[Envelope, Any]] = deque()
+        self._ready = ready = deque[tuple[Envelope, Any]]()
         self._position = 0
         self._acknowledged = 0
         self._fed_ms = 0
         self._closed = False
-        self._runtime = Runtime(plan, engine, self._committed, self._clock, options=options)
+
+        def commit(runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
+            # Not a method: the runtime must not hold the iteration, or leaving a loop would not end it at once.
+            ready.extend(zip(run.envelopes, items, strict=True))
+
+        self._runtime = Runtime(plan, engine, commit, self._clock, options=options)
 
     @property
     def position(self) -> int:
@@ -178,9 +183,6 @@ class _Iteration(Iterator[Any]):
         if self._position > self._acknowledged:
             self._acknowledged = self._position
             self._runtime.acknowledge(self._position)
-
-    def _committed(self, runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
-        self._ready.extend(zip(run.envelopes, items, strict=True))
 
     def _end(self) -> None:
         summary = self._runtime.summary

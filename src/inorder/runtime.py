@@ -65,7 +65,11 @@ class Runtime:
             CommitRun: self._commit_run,
         }
         self.kernel = Kernel(options, total=total, epoch_ms=clock.wall_ms() - clock.now_ms())
-        self._engine.start()
+        try:
+            self._engine.start()
+        except BaseException:
+            self._engine.close()
+            raise
 
     @property
     def summary(self) -> Summary | None:

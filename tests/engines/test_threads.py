@@ -4,6 +4,7 @@ The engine's clock is one that stands still unless the test moves it, so no item
 """
 
 import gc
+import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Overran, Pulled, Returned, WorkerLost
-from inorder.engines import threads
+from inorder.engines import pooled, threads
 from inorder.engines.base import Batch, Task
 from inorder.engines.threads import ThreadEngine
 from tests.gates import GUARD_S, Gate, ManualTime, alive, ended, nobody_left_behind, stop_time
@@ -242,6 +243,23 @@ def test_a_stopped_worker_beats_no_more(make: Make, time: ManualTime) -> None:
     take(engine, 1, Pulled)
     time.pass_by(5.0)
     assert engine.poll(0) == [Beat([1, 2])]
+
+
+def test_to_wait_for_as_long_as_it_takes_does_not_end_with_nothing_while_somebody_is_at_work(
+    make: Make, host: Host, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = itertools.count()
+
+    def patient_time() -> float:
+        if next(looks) == 5:
+            gate.open()
+        return 1000.0
+
+    engine = make(host)
+    give(engine, 0, "stay")
+    gate.has_visitor()
+    monkeypatch.setattr(pooled, "monotonic", patient_time)
+    assert delivered(engine.poll(None)) == ["STAY"]
 
 
 def test_an_interrupt_raised_by_the_function_is_no_silent_end_of_its_worker(make: Make) -> None:

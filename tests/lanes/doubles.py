@@ -75,6 +75,13 @@ class WatchedGate(ThreadGate):
         super().wait(timeout_s)
 
 
+class InterruptedGate(ThreadGate):
+    """A caller's gate at which the user interrupts the caller."""
+
+    def wait(self, timeout_s: float) -> None:
+        raise KeyboardInterrupt
+
+
 class Caller:
     """A thread that makes one call, for the answer or the exception."""
 

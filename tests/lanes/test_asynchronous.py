@@ -3,6 +3,8 @@
 import asyncio
 import contextvars
 import functools
+import subprocess
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -556,9 +558,8 @@ def test_a_loop_that_ends_takes_its_coroutines_with_it_and_the_lane_goes_on(make
     assert lane.statistics().cancelled == 4
 
 
-@pytest.mark.parametrize("notice", ["close", "tick"])
-def test_a_loop_closed_before_the_coroutine_began_is_noticed(make_lane: MakeLane, notice: str) -> None:
-    lane = make_lane(max_concurrency=1)
+def on_a_loop_that_is_closed(lane: Lane) -> Ticket[Any]:
+    """A coroutine task whose loop was closed right after the submission, without any ceremony."""
     loop = asyncio.new_event_loop()
 
     async def main() -> Ticket[Any]:
@@ -567,10 +568,35 @@ def test_a_loop_closed_before_the_coroutine_began_is_noticed(make_lane: MakeLane
 
     submitting = loop.create_task(main())
     loop.run_forever()
-    assert submitting.done()
-    ticket = submitting.result()
-    assert ticket.state is TaskState.RUNNING
     loop.close()
+    return submitting.result()
+
+
+def test_a_queued_coroutine_whose_loop_is_closed_is_cancelled_when_its_turn_comes(
+    make_lane: MakeLane, gate: Gate
+) -> None:
+    lane = make_lane(max_concurrency=1)
+    lane.submit(gate.hold)
+    gate.has_visitors()
+    ticket = on_a_loop_that_is_closed(lane)
+    behind = lane.submit(int)
+    gate.open()
+    assert behind.result(GUARD_S) == 0
+    assert ticket.state is TaskState.CANCELLED
+
+
+def test_a_coroutine_whose_loop_is_closed_can_be_given_up(make_lane: MakeLane) -> None:
+    lane = make_lane(max_concurrency=1)
+    ticket = on_a_loop_that_is_closed(lane)
+    assert lane.abandon(ticket)
+    assert lane.submit(int).result(GUARD_S) == 0
+
+
+@pytest.mark.parametrize("notice", ["close", "tick"])
+def test_a_loop_closed_before_the_coroutine_began_is_noticed(make_lane: MakeLane, notice: str) -> None:
+    lane = make_lane(max_concurrency=1)
+    ticket = on_a_loop_that_is_closed(lane)
+    assert ticket.state is TaskState.RUNNING
     if notice == "close":
         assert lane.close()
     else:
@@ -579,9 +605,6 @@ def test_a_loop_closed_before_the_coroutine_began_is_noticed(make_lane: MakeLane
 
 
 def test_importing_lanes_does_not_import_asyncio() -> None:
-    import subprocess
-    import sys
-
     heavy = "{'asyncio', 'concurrent.futures', 'multiprocessing', 'logging'}"
     program = f"import sys; import inorder.lanes; print(sorted({heavy} & set(sys.modules)))"
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

@@ -219,7 +219,7 @@ class DeskMachine(RuleBasedStateMachine):
         assert not (desk.taken < desk.places and has_token)
 
 
-DeskMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=60)
+DeskMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=50)
 TestDeskMachine = DeskMachine.TestCase
 
 

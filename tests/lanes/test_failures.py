@@ -7,7 +7,7 @@ import pytest
 
 from inorder.lanes import TaskState
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Gate
+from tests.lanes.doubles import GUARD_S, Gate, start_waiting
 
 pytestmark = pytest.mark.req("LAN-7")
 
@@ -109,8 +109,6 @@ def test_a_failure_lets_the_next_caller_in(make_lane: MakeLane, gate: Gate) -> N
     def fail_later() -> None:
         gate.hold()
         raise ValueError
-
-    from tests.lanes.doubles import start_waiting
 
     lane.submit(fail_later)
     caller = start_waiting(lane.submit, int)

@@ -3,9 +3,10 @@
 import pytest
 
 from inorder.errors import OperatorError
-from inorder.lanes import CancelToken, Lane, NotAdmitted, Outcome, Reason, TaskState
+from inorder.lanes import CancelToken, Lane, LaneConfig, NotAdmitted, Outcome, Reason, TaskState
+from inorder.lanes import lane as lane_module
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Gate, ManualTime, outcomes, start_waiting
+from tests.lanes.doubles import GUARD_S, Gate, InterruptedGate, ManualTime, outcomes, start_waiting
 
 pytestmark = pytest.mark.req("LAN-4")
 
@@ -176,16 +177,9 @@ def test_the_lane_at_the_end_of_a_cycle_says_so(make_lane: MakeLane, gate: Gate)
 def test_an_interrupted_wait_at_the_other_lane_is_rejected_everywhere(
     make_lane: MakeLane, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from inorder.lanes import lane as lane_module
-    from inorder.lanes.applicants import ThreadGate
-
-    class Interrupted(ThreadGate):
-        def wait(self, timeout_s: float) -> None:
-            raise KeyboardInterrupt
-
     lane = full(make_lane, gate, strategy="redirect", redirect_to="spare")
     spare = full(make_lane, gate, "spare")
-    monkeypatch.setattr(lane_module, "ThreadGate", Interrupted)
+    monkeypatch.setattr(lane_module, "ThreadGate", InterruptedGate)
     with pytest.raises(KeyboardInterrupt):
         lane.submit(int)
     assert (outcomes(lane), outcomes(spare)) == ((2, 1, 0, 0), (2, 1, 0, 0))
@@ -211,7 +205,5 @@ def test_the_outcomes_are_exactly_four() -> None:
 
 
 def test_a_lane_cannot_redirect_to_itself() -> None:
-    from inorder.lanes import LaneConfig
-
     with pytest.raises(OperatorError, match="cannot redirect to itself"):
         LaneConfig(name="lane", strategy="redirect", redirect_to="lane")

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from inorder.lanes import Outcome, Reason
+from inorder.lanes import Lane, LaneConfig, Outcome, Reason
 from tests.lanes.conftest import MakeLane
 from tests.lanes.doubles import GUARD_S, Gate, ManualTime, outcomes, start_waiting
 
@@ -51,8 +51,6 @@ def test_one_token_lets_one_of_many_in(make_lane: MakeLane, time: ManualTime) ->
 
 
 def test_those_who_wait_for_tokens_wake_by_themselves_on_a_real_clock() -> None:
-    from inorder.lanes import Lane, LaneConfig
-
     with Lane(LaneConfig(name="real", rate_per_s=200, burst=1, max_concurrency=2)) as lane:
         started = threading.Barrier(4)
 

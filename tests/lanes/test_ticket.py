@@ -93,6 +93,23 @@ def test_a_callback_that_raises_becomes_a_warning_and_the_lane_goes_on(
     assert [str(warning.message) for warning in caught] == [f"a callback of a lane raised {error!r}"]
 
 
+def test_an_interrupt_of_the_main_thread_is_not_lost_and_stops_no_other_callback(
+    make_lane: MakeLane, gate: Gate
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    lane = make_lane(max_concurrency=1)
+    lane.submit(gate.hold)
+    ticket = lane.submit(int)
+    called: list[int] = []
+    ticket.when_done(interrupt)
+    ticket.when_done(lambda: called.append(1))
+    with pytest.raises(KeyboardInterrupt):
+        ticket.cancel()
+    assert (called, ticket.state) == ([1], TaskState.CANCELLED)
+
+
 def test_a_callback_may_use_the_lane(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1)
     followed = threading.Event()

@@ -6,8 +6,10 @@ import pytest
 
 from inorder.errors import OperatorError
 from inorder.lanes import CancelToken, Lane, Outcome, Reason
+from inorder.lanes import lane as lane_module
+from inorder.lanes.applicants import ThreadGate
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Gate, ManualTime, outcomes, start_waiting
+from tests.lanes.doubles import GUARD_S, Gate, InterruptedGate, ManualTime, outcomes, start_waiting
 
 pytestmark = pytest.mark.req("LAN-5")
 
@@ -157,17 +159,31 @@ def test_too_many_waiting_submissions_are_rejected(make_lane: MakeLane, gate: Ga
 
 
 def test_an_interrupted_wait_is_rejected_and_leaves_the_room(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inorder.lanes import lane as lane_module
-    from inorder.lanes.applicants import ThreadGate
-
-    class Interrupted(ThreadGate):
-        def wait(self, timeout_s: float) -> None:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(lane_module, "ThreadGate", Interrupted)
+    monkeypatch.setattr(lane_module, "ThreadGate", InterruptedGate)
     with pytest.raises(KeyboardInterrupt):
         lane.submit(int)
     assert (lane.statistics().waiting, outcomes(lane)) == (0, (1, 1, 0, 0))
+
+
+def test_an_interrupt_that_comes_after_the_admission_does_not_undo_it(
+    make_lane: MakeLane, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = make_lane(max_concurrency=1, capacity=0)
+    held = lane.submit(gate.hold)
+    gate.has_visitors()
+    ran = threading.Event()
+
+    class Late(ThreadGate):
+        def wait(self, timeout_s: float) -> None:
+            gate.open()
+            held.result(GUARD_S)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(lane_module, "ThreadGate", Late)
+    with pytest.raises(KeyboardInterrupt):
+        lane.submit(ran.set)
+    assert ran.wait(GUARD_S)
+    assert outcomes(lane) == (2, 0, 0, 0)
 
 
 def test_a_signal_that_raises_is_taken_for_set_and_harms_nobody(make_lane: MakeLane, gate: Gate) -> None:

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from inorder.core.events import Event
-from tests.specs import declared, observed
+from tests.specs import declared, lanes, observed
 from tests.specs.declared import option_names, option_table
 from tests.specs.pages import BadMarkers, complaint, marked_tables, page_names, read_page, table
 
@@ -36,9 +36,21 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("cancellation.md", "stop-options"): lambda: option_table(
         "cancel_grace_ms", "error_budget", "infrastructure_budget"
     ),
+    ("lanes.md", "lane-outcomes"): lanes.outcome_rules,
+    ("lanes.md", "lane-reasons"): lanes.reasons,
+    ("lanes.md", "lane-redirects"): lanes.redirect_rules,
+    ("lanes.md", "lane-states"): lanes.states,
+    ("lanes.md", "lane-statistics"): lanes.statistics,
+    ("lanes.md", "lane-options"): lanes.options,
 }
 
-PROVES = {"states": "LED-1", "transitions": "LED-2", "pairs": "LED-2"}
+PROVES = {
+    "states": "LED-1",
+    "transitions": "LED-2",
+    "pairs": "LED-2",
+    "lane-outcomes": "LAN-4",
+    "lane-redirects": "LAN-4",
+}
 
 
 def quoted_tables() -> list[object]:
@@ -68,6 +80,11 @@ def test_every_option_of_the_kernel_is_on_some_page() -> None:
 def test_every_option_says_its_reason() -> None:
     assert [name for name, field in declared.options().items() if not field.meaning] == []
     assert declared.options().keys() == option_names()
+
+
+def test_every_option_and_every_word_of_a_lane_says_what_it_means() -> None:
+    for quoted in (lanes.options(), lanes.statistics(), lanes.reasons(), lanes.states()):
+        assert "|  |" not in quoted
 
 
 def test_the_table_of_a_stop_has_a_row_for_every_event() -> None:

@@ -63,7 +63,12 @@ def failure_of(error: BaseException) -> Failure:
         said = detail = "(it cannot be printed)"
         category, retryable = Category.UNKNOWN, True
     message = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    return Failure(category=category, message=message, retryable=retryable, detail=detail)
+    return Failure(category=category, message=as_text(message), retryable=retryable, detail=as_text(detail))
+
+
+def as_text(said: str) -> str:
+    """Text that can be written anywhere: an undecodable file name in a message is not."""
+    return said.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _classify(error: BaseException) -> tuple[Category, bool]:

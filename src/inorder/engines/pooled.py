@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import NamedTuple, Protocol
 
-from inorder.core.events import Beat, Event, Loss, Overran, Pulled, Returned, WorkerLost
+from inorder.core.events import Beat, Event, Loss, Overran, Pulled, WorkerLost
 from inorder.lanes import Lane, LaneConfig, Ticket
 
 from .base import Batch
@@ -54,8 +54,8 @@ class Worker(Protocol):
         """Put what is done into the outbox, if something is."""
         ...
 
-    def take_back(self) -> list[int]:
-        """Forbid it to start what it has not started; those seqs."""
+    def take_back(self) -> None:
+        """Forbid it to start what it has not started, and put that into the outbox as `Returned` before it can pull."""
         ...
 
     def is_beating(self) -> bool:
@@ -172,7 +172,7 @@ class PooledEngine:
         return max(0.0, patience_s)
 
     def _look_at_running(self, now_s: float) -> list[Event]:
-        """Items past their limit, and items that wait behind a slow one while somebody has nothing to do."""
+        """Items past their limit; and have those given back that wait behind a slow one while somebody is idle."""
         events: list[Event] = []
         has_idle = len(self._busy) < len(self._workers)
         for number in self._busy:
@@ -183,6 +183,6 @@ class PooledEngine:
             worker.hand_over()
             if self._timeout_s is not None and now_s - running.began_s >= self._timeout_s:
                 events.append(Overran(number, running.seq, running.attempt, int(self._timeout_s * 1000)))
-            elif has_idle and (seqs := worker.take_back()):
-                events.append(Returned(number, seqs))
+            elif has_idle:
+                worker.take_back()
         return events

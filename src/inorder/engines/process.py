@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pickle
+import select
 import signal
 from multiprocessing import get_context, reduction
 from multiprocessing.connection import Connection
@@ -16,9 +17,11 @@ from inorder.core.retry import Category, Failure
 from .attempt import FAIL, failure_of
 from .base import Task
 from .child import READY, Answer, ChildOptions, Row, child_main
+from .spawning import start
 from .status import Running, Status
-from .wire import unpack
+from .wire import receive_buffers, unpack
 
+PackedTask = tuple[int, int, bytes]
 _JOIN_S = 5.0
 _DECODER = msgspec.msgpack.Decoder(Answer)
 
@@ -54,12 +57,18 @@ class WorkerProcess:
             daemon=True,
         )
         try:
-            self._process.start()
+            start(self._process)
             theirs.close()
             life_theirs.close()
             reduction.send_handle(self._connection, descriptor, self.pid)
         finally:
             os.close(descriptor)
+        self._ending: int | None = None
+        self._poll = select.poll()
+        if hasattr(os, "pidfd_open"):
+            self._ending = os.pidfd_open(self.pid)
+            self._poll.register(self._ending, select.POLLIN)
+            self._poll.register(self._connection.fileno(), select.POLLIN)
 
     @property
     def pid(self) -> int:
@@ -86,26 +95,19 @@ class WorkerProcess:
         except (OSError, ValueError):
             return 0
 
-    def send(self, tasks: list[Task], bytes_max: int) -> list[Envelope]:
-        """Give it a batch. Items that cannot be sent are answered for here, the others go."""
-        sendable, refused = [], []
-        for task in tasks:
-            try:
-                sendable.append((task.seq, task.attempt, pickle.dumps(task.item, protocol=5)))
-            except Exception as error:
-                refused.append(_unsendable(task, error))
-        self._status.allow(len(sendable))
+    def send(self, tasks: list[PackedTask], bytes_max: int) -> None:
+        """Give it a batch."""
+        self._status.allow(len(tasks))
         try:
-            self._connection.send_bytes(pickle.dumps((bytes_max, sendable), protocol=5))
+            self._connection.send_bytes(pickle.dumps((bytes_max, tasks), protocol=5))
         except OSError as error:
             raise ProcessDied(self.reason()) from error
-        return refused
 
     def receive(self) -> tuple[list[Envelope], bool]:
         """Wait for the next answers; whether they are the last of the batch."""
         try:
             self._await_ready()
-            answer = _DECODER.decode(self._connection.recv_bytes())
+            answer = _DECODER.decode(self._read())
             envelopes = [self._envelope(row) for row in answer.rows]
         except (EOFError, OSError) as error:
             raise ProcessDied(self.reason()) from error
@@ -116,7 +118,7 @@ class WorkerProcess:
         if self._is_ready:
             return
         try:
-            said = self._connection.recv_bytes()
+            said = self._read()
         except (EOFError, OSError) as error:
             reason = self.reason()
             code = self._process.exitcode
@@ -126,12 +128,18 @@ class WorkerProcess:
             raise StartupError(f"it cannot load the function: {said.decode(errors='replace')}")
         self._is_ready = True
 
+    def _read(self) -> bytes:
+        """The next message. The end of the process is seen also where something it forked holds the pipe open."""
+        ending = self._ending
+        if ending is not None and [descriptor for descriptor, _ in self._poll.poll()] == [ending]:
+            raise EOFError
+        return self._connection.recv_bytes()
+
     def _envelope(self, row: Row) -> Envelope:
+        buffers = receive_buffers(self._connection, row.payload)
         try:
-            value = unpack(self._connection, row.payload)
-        except (EOFError, OSError):
-            raise
-        except Exception as error:
+            value = unpack(row.payload, buffers)
+        except BaseException as error:
             message = f"the result cannot be read: {type(error).__name__}: {error}"
             failure = Failure(category=Category.RUNTIME, message=message)
             return Envelope(row.seq, row.attempt, FAIL, None, 0, failure, row.exec_ms)
@@ -155,11 +163,26 @@ class WorkerProcess:
             self._process.kill()
 
     def close(self) -> None:
-        """End it and let go of what belongs to it."""
+        """End it. Its descriptors are let go with this object and not before: a thread may be waiting on them, and a
+        number that is free can be another worker's a moment later."""
         self.kill()
         self._process.join(_JOIN_S)
-        self._connection.close()
-        self._life.close()
+
+    def __del__(self) -> None:
+        ending = getattr(self, "_ending", None)
+        if ending is not None:
+            os.close(ending)
+
+
+def packed(tasks: list[Task]) -> tuple[list[PackedTask], list[Envelope]]:
+    """Tasks as they travel, and the answers for those that cannot."""
+    sendable, refused = [], []
+    for task in tasks:
+        try:
+            sendable.append((task.seq, task.attempt, pickle.dumps(task.item, protocol=5)))
+        except Exception as error:
+            refused.append(_unsendable(task, error))
+    return sendable, refused
 
 
 def _unsendable(task: Task, error: Exception) -> Envelope:

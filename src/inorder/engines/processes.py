@@ -20,7 +20,7 @@ from inorder.errors import InfrastructureError
 from .base import Batch, BatchSizer
 from .child import ChildOptions
 from .pooled import Outbox, PooledEngine, Running
-from .process import ProcessDied, StartupError, WorkerProcess
+from .process import ProcessDied, StartupError, WorkerProcess, packed
 
 _BATCH_S = 0.02
 """Work in one batch: long against the round trip to a process, short against what a person notices."""
@@ -59,18 +59,19 @@ class ProcessWorker:
         self._process = self._spawn()
 
     def prepare(self, batch: Batch) -> None:
-        """Start another process where this one is worn out, or the item must run in one that has run nothing. Here and
-        not in `execute`, because a process dies with the thread that started it."""
+        """Start another process where this one is worn out, or the item must run in one that has run nothing."""
         if (batch.isolated and self._process.tasks_done) or self._is_worn_out():
             self._renew()
 
     def execute(self, batch: Batch) -> None:
         """Send the batch and pass the answers on."""
         began_s = monotonic()
-        self._order = [task.seq for task in batch.tasks]
-        self._answered = set()
+        tasks, refused = packed(batch.tasks)
+        with self._lock:
+            self._order = [task[0] for task in tasks]
+            self._answered = set()
         try:
-            refused = self._process.send(batch.tasks, batch.bytes_max)
+            self._process.send(tasks, batch.bytes_max)
             self._pass_on(refused)
             is_last = False
             while not is_last:
@@ -83,10 +84,11 @@ class ProcessWorker:
             is_killed = error.signal_name is not None
             self._put(WorkerLost(self.number, Loss.WEATHER, reason=str(error)) if is_killed else _startup_error(error))
             return
-        if seqs := [seq for seq in self._order if seq not in self._answered]:
-            self._put(Returned(self.number, seqs))
         self._sizer.observe(max(1, len(self._answered)), monotonic() - began_s)
-        self._put(Pulled(self.number, self._sizer.limit))
+        with self._lock:
+            self._give_back(0)
+            self._order = []
+            self._post(Pulled(self.number, self._sizer.limit))
 
     def running(self) -> Running | None:
         """The item it is on."""
@@ -96,18 +98,15 @@ class ProcessWorker:
     def hand_over(self) -> None:
         """The process does that by itself."""
 
-    def take_back(self) -> list[int]:
-        """Forbid it to start what comes after the item it is on. Should it have started one in this very moment, that
-        attempt is fenced by what the kernel does with the answer of this."""
+    def take_back(self) -> None:
+        """Forbid it to start what comes after the item it is on, and give that back. Should it have started one in this
+        very moment, that attempt is fenced once the kernel has seen this."""
         running = self.running()
-        if running is None or running.seq not in self._order:
-            return []
-        started = self._order.index(running.seq) + 1
-        seqs = [seq for seq in self._order[started:] if seq not in self._answered]
-        if seqs:
-            self._process.take_back(started)
-            self._order = self._order[:started]
-        return seqs
+        with self._lock:
+            if running is not None and running.seq in self._order:
+                started = self._order.index(running.seq) + 1
+                self._process.take_back(started)
+                self._give_back(started)
 
     def is_beating(self) -> bool:
         """Whether the process lives. What it computes, and whether it holds the interpreter's lock, does not matter."""
@@ -145,10 +144,21 @@ class ProcessWorker:
         running = self._process.running()
         self._put(WorkerLost(self.number, Loss.DIED, None if running is None else running.seq, reason))
 
+    def _give_back(self, started: int) -> None:
+        """Under the lock: what stands from there on in the batch and was not answered goes back."""
+        seqs = [seq for seq in self._order[started:] if seq not in self._answered]
+        if seqs:
+            self._order = self._order[:started]
+            self._post(Returned(self.number, seqs))
+
     def _put(self, event: Event | Exception) -> None:
         with self._lock:
-            if not self._is_stopped:
-                self._outbox.put(event)
+            self._post(event)
+
+    def _post(self, event: Event | Exception) -> None:
+        """Under the lock."""
+        if not self._is_stopped:
+            self._outbox.put(event)
 
 
 def _startup_error(error: StartupError) -> Exception:

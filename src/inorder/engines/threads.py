@@ -58,8 +58,7 @@ class ThreadWorker:
                 self.hand_over()
                 flushed_s = monotonic()
         self.hand_over()
-        if seqs := self.take_back():
-            self._put(Returned(self.number, seqs))
+        self.take_back()
         self._sizer.observe(max(1, done), monotonic() - began_s)
         self._put(Pulled(self.number, self._sizer.limit))
 
@@ -74,11 +73,12 @@ class ThreadWorker:
             if envelopes and not self._is_stopped:
                 self._outbox.put(Finished(self.number, envelopes))
 
-    def take_back(self) -> list[int]:
-        """Forbid it to start what it has not started."""
+    def take_back(self) -> None:
+        """Forbid it to start what it has not started, and give that back."""
         with self._lock:
             seqs, self._waiting = self._waiting[::-1], []
-            return seqs
+            if seqs and not self._is_stopped:
+                self._outbox.put(Returned(self.number, seqs))
 
     def is_beating(self) -> bool:
         """A thread of this process lives as long as the process."""

@@ -88,11 +88,10 @@ def send_buffers(connection: "Connection[Any, Any]", parcel: Parcel, pid: int) -
         os.close(descriptor)
 
 
-def unpack(connection: "Connection[Any, Any]", received: Label) -> Any:
-    """Take in what travels beside the label and give the value back. Raises whatever unpickling raises, after the
-    connection is ready for the next message."""
+def receive_buffers(connection: "Connection[Any, Any]", received: Label) -> list[memoryview]:
+    """Take in what travels beside a label. Raises only what the connection raises."""
     if not received.sizes:
-        return pickle.loads(received.data)
+        return []
     descriptor = reduction.recv_handle(connection)
     try:
         area = memoryview(mmap.mmap(descriptor, sum(map(_aligned, received.sizes))))
@@ -103,6 +102,11 @@ def unpack(connection: "Connection[Any, Any]", received: Label) -> Any:
     for size in received.sizes:
         buffers.append(area[position : position + size])
         position += _aligned(size)
+    return buffers
+
+
+def unpack(received: Label, buffers: list[memoryview]) -> Any:
+    """The value. Raises whatever unpickling raises."""
     if received.data == _RAW:
         return bytes(buffers[0])
     if received.data == _PICKLED:

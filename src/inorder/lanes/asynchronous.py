@@ -48,8 +48,7 @@ async def submit(
             try:
                 await gate.wait(patience_s)
             except BaseException as error:
-                steps.throw(error)
-                raise
+                steps.throw(error)  # which raises it again, once the books are right
     return ticket
 
 
@@ -149,11 +148,11 @@ class CoroutineJob:
                 return
         except RuntimeError:  # closed
             pass
-        self._holder.end_job(self._ticket, None, None, cancelled=True)
+        self._end(None, None, cancelled=True)
 
     def end_with_loop(self) -> "asyncio.Task[Any] | None":
         """The loop is ending: cancel the coroutine; its task, if it has begun."""
-        self._holder.end_job(self._ticket, None, None, cancelled=True)
+        self._end(None, None, cancelled=True)
         self._stop()
         return self._task
 
@@ -169,16 +168,12 @@ class CoroutineJob:
         """Whether the loop was closed under it."""
         return self._loop.is_closed()
 
-    @property
-    def _holder(self) -> Shell:
-        holder = self._ticket._holder
-        if not isinstance(holder, Shell):
-            raise TypeError(f"{holder!r} runs no coroutines")
-        return holder
+    def _end(self, value: Any, error: BaseException | None, *, cancelled: bool) -> None:
+        self._ticket._holder.end_job(self._ticket, value, error, cancelled=cancelled)
 
     def _start(self) -> None:
         if self._watch.ended:
-            self._holder.end_job(self._ticket, None, None, cancelled=True)
+            self._end(None, None, cancelled=True)
         elif not self._unwanted:
             self._watch.jobs.add(self)
             self._task = self._loop.create_task(self._run(), context=self._context)
@@ -190,7 +185,7 @@ class CoroutineJob:
             self._task.cancel()
 
     async def _run(self) -> tuple[Any, BaseException | None]:
-        here.set(self._holder)
+        here.set(self._ticket._holder)
         function, args = self._ticket._function, self._ticket._args
         self._ticket._function, self._ticket._args = None, ()
         try:
@@ -204,10 +199,10 @@ class CoroutineJob:
     def _ended(self, task: "asyncio.Task[tuple[Any, BaseException | None]]") -> None:
         self._watch.jobs.discard(self)
         if task.cancelled():
-            self._holder.end_job(self._ticket, None, None, cancelled=True)
+            self._end(None, None, cancelled=True)
         else:
             value, error = task.result()
-            self._holder.end_job(self._ticket, value, error, cancelled=False)
+            self._end(value, error, cancelled=False)
         self._task = self._ticket._job = None  # let the ticket go as soon as its caller does
 
 

@@ -44,14 +44,21 @@ class LaneStatistics(msgspec.Struct, frozen=True, kw_only=True):
     received: int = 0
     """Those of them that another lane passed on; without these, the sum over lanes is the number of calls."""
     accepted: int = 0
+    """Submissions that this lane took."""
     rejected: int = 0
+    """Submissions that were refused before admission, or given up by their callers."""
     redirected: int = 0
+    """Submissions that found no place here and were taken by another lane."""
     dropped: int = 0
+    """Submissions that found no place here and were taken by nobody."""
     completed: int = 0
+    """Tasks that returned."""
     failed: int = 0
+    """Tasks that raised."""
     cancelled: int = 0
+    """Tasks that were taken back while queued, or given up while they ran."""
     abandoned: int = 0
-    """Cancelled tasks that were running; their threads may still be held."""
+    """Those of the cancelled that were given up while they ran; their threads may still be held."""
     wait_s: DurationStatistics = DurationStatistics()
     """From the call to the start of the task; for a redirected one, to its acceptance elsewhere."""
     run_s: DurationStatistics = DurationStatistics()

@@ -23,8 +23,7 @@ def walk(shell: Shell, ticket: AnyTicket, request: Request, gate: ThreadGate | N
             try:
                 gate.wait(patience_s)
             except BaseException as error:
-                steps.throw(error)
-                raise
+                steps.throw(error)  # which raises it again, once the books are right
 
 
 def steps_through(shell: Shell, ticket: AnyTicket, request: Request) -> Steps:

@@ -50,6 +50,10 @@ class Holder(Protocol):
         """Give a task up, also one that runs."""
         ...
 
+    def end_job(self, ticket: "AnyTicket", value: object, error: BaseException | None, *, cancelled: bool) -> None:
+        """A task that ran elsewhere has ended."""
+        ...
+
     def subscribe(self, ticket: "AnyTicket", callback: Callable[[], object]) -> bool:
         """Have a callback called once the task has ended; False if it has."""
         ...

@@ -1,0 +1,275 @@
+"""The engine of processes by itself: batches, deaths in the middle of one, work taken back, and worn out processes."""
+
+import gc
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inorder.core.commands import CommitRun
+from inorder.core.events import Beat, Envelope, Finished, Loss, Overran, Pulled, Returned, WorkerLost
+from inorder.core.options import KernelOptions
+from inorder.core.plan import PlanItem
+from inorder.core.retry import Category
+from inorder.core.states import State
+from inorder.engines import pooled, processes
+from inorder.engines.base import Batch, Task
+from inorder.engines.processes import ProcessEngine, ProcessOptions
+from inorder.errors import OperatorError
+from inorder.host.clock import SystemClock
+from inorder.runtime import Runtime
+from tests.engines.misbehaviour import (
+    GUARD_S,
+    HOARD_BYTES,
+    MEMORY_BYTES,
+    Mischief,
+    Unsendable,
+    ended_at_last,
+    hoard,
+    hold_interpreter_for,
+    is_running,
+    serve,
+    sign_or_wait,
+    wait_for_the_others,
+    whoami,
+    word_at,
+)
+from tests.gates import FixedSizer, nobody_left_behind
+
+Make = Callable[..., ProcessEngine]
+
+
+@pytest.fixture(autouse=True)
+def everybody_goes_home() -> Iterator[None]:
+    with nobody_left_behind():
+        yield
+    assert multiprocessing.active_children() == []
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    """Makes engines whose workers have all pulled, and closes them."""
+    made = []
+
+    def make(function: Callable[[Any], Any], workers: int = 1, **options: Any) -> ProcessEngine:
+        engine = ProcessEngine(function, workers, timeout_s=None, options=ProcessOptions(**options))
+        made.append(engine)
+        engine.start()
+        assert {event.worker for event in take(engine, workers, Pulled)} == set(range(workers))
+        return engine
+
+    yield make
+    for engine in made:
+        engine.close()
+
+
+def take(engine: ProcessEngine, count: int, *kinds: type[Any]) -> list[Any]:
+    """Poll until so many events of these kinds have come; these."""
+    taken: list[Any] = []
+    for _ in range(int(GUARD_S * 10)):
+        taken += [event for event in engine.poll(0.1) if isinstance(event, kinds)]
+        if len(taken) >= count:
+            return taken
+    raise AssertionError(f"{len(taken)} of {count} events came")
+
+
+def give(engine: ProcessEngine, worker: int, *items: Any, isolated: bool = False) -> None:
+    engine.dispatch(Batch(worker, [Task(seq, 1, item) for seq, item in enumerate(items)], isolated=isolated))
+
+
+def answers_to(engine: ProcessEngine, *items: Any, isolated: bool = False, worker: int = 0) -> list[Any]:
+    """The payloads for a batch that is answered in full."""
+    give(engine, worker, *items, isolated=isolated)
+    events = take(engine, 1, Pulled, Finished, WorkerLost)
+    while not isinstance(events[-1], Pulled | WorkerLost):
+        events += take(engine, 1, Pulled, Finished, WorkerLost)
+    assert not [event for event in events if isinstance(event, WorkerLost)]
+    return [envelope.payload for event in events if isinstance(event, Finished) for envelope in event.envelopes]
+
+
+def run_through(engine: ProcessEngine, items: list[Any], **options: Any) -> tuple[list[Envelope], Runtime]:
+    """A whole run under the kernel; its envelopes in order."""
+    committed: list[Envelope] = []
+
+    def commit(runtime: Runtime, run: CommitRun, _: Any) -> None:
+        committed.extend(run.envelopes)
+        runtime.acknowledge(run.end)
+
+    plan = ((PlanItem(), item) for item in items)
+    runtime = Runtime(plan, engine, commit, SystemClock(), options=KernelOptions(**options))
+    runtime.run()
+    assert [envelope.seq for envelope in committed] == list(range(len(items)))
+    return committed, runtime
+
+
+@pytest.mark.req("RTY-3")
+@pytest.mark.parametrize(("name", "ending"), [("kill", "SIGKILL"), ("exit", "status 3")])
+def test_a_death_in_a_batch_names_the_item_and_how_the_process_ended(make: Make, name: str, ending: str) -> None:
+    engine = make(serve)
+    give(engine, 0, 1, 2, Mischief(name), 3, 4)
+    [lost] = take(engine, 1, WorkerLost)
+    assert (lost.worker, lost.cause, lost.running_seq) == (0, Loss.DIED, 2)
+    assert ending in lost.reason
+
+
+@pytest.mark.req("RTY-3")
+def test_a_death_in_a_batch_of_quick_items_harms_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "BatchSizer", lambda **_: FixedSizer(16))
+    items = [Mischief("exit") if seq == 10 else seq for seq in range(60)]
+    envelopes, runtime = run_through(ProcessEngine(serve, 2, timeout_s=None), items)
+    failed = [envelope for envelope in envelopes if envelope.outcome == State.TERMINAL_FAIL]
+    assert [envelope.seq for envelope in failed] == [10]
+    assert [envelope.payload for envelope in envelopes if envelope.seq != 10] == [n * 2 for n in range(60) if n != 10]
+    counted = runtime.kernel.statistics()
+    assert (counted.suspects, counted.convictions, counted.isolated_dispatches, counted.retries) == (1, 1, 1, 0)
+    assert counted.reclaims > 1  # others were queued behind it
+
+
+@pytest.mark.req("RTY-3")
+def test_a_process_that_dies_with_a_fork_of_it_alive_is_lost_at_once(make: Make, tmp_path: Path) -> None:
+    path = str(tmp_path / "pid")
+    engine = make(serve)
+    assert answers_to(engine, 1) == [2]
+    with ended_at_last(path):
+        give(engine, 0, Mischief("leave fork and exit", path))
+        [lost] = take(engine, 1, WorkerLost)
+        assert (lost.running_seq, lost.cause) == (0, Loss.DIED)
+        assert "exited with status 3" in lost.reason
+
+
+def test_a_result_whose_unpickling_wants_to_exit_only_fails_its_item(make: Make) -> None:
+    engine = make(serve)
+    assert answers_to(engine, 1) == [2]
+    give(engine, 0, Mischief("return unreadable, as an exit"))
+    [finished] = take(engine, 1, Finished, WorkerLost)
+    assert "the result cannot be read" in finished.envelopes[0].failure.message
+
+
+@pytest.mark.req("CMP-5")
+def test_what_waits_behind_a_slow_item_is_taken_back_for_an_idle_worker(make: Make, tmp_path: Path) -> None:
+    go, behind = str(tmp_path / "go"), str(tmp_path / "behind")
+    engine = make(sign_or_wait, workers=2)
+    give(engine, 0, Mischief("wait", go), f"{behind}-1", f"{behind}-2")
+    [returned] = take(engine, 1, Returned)
+    assert (returned.worker, returned.seqs) == (0, [1, 2])
+    [second] = answers_to(engine, f"{behind}-elsewhere", worker=1)
+    Path(go).touch()
+    assert [event.worker for event in take(engine, 1, Pulled)] == [0]
+    assert not list(tmp_path.glob("behind-[12]")), "it ran what was taken from it"
+    assert word_at(f"{behind}-elsewhere") == second
+
+
+@pytest.mark.req("CMP-5")
+def test_with_nobody_idle_nothing_is_taken_back(make: Make, tmp_path: Path) -> None:
+    go = str(tmp_path / "go")
+    engine = make(sign_or_wait)
+    give(engine, 0, Mischief("wait", go), str(tmp_path / "behind"))
+    for _ in range(5):
+        assert not [event for event in engine.poll(0.05) if not isinstance(event, Beat)]
+    Path(go).touch()
+    take(engine, 1, Pulled)
+    assert (tmp_path / "behind").exists()
+
+
+@pytest.mark.req("CMP-5")
+def test_what_is_taken_back_is_not_started_also_where_items_before_it_could_not_be_sent(
+    make: Make, tmp_path: Path
+) -> None:
+    go, behind = str(tmp_path / "go"), str(tmp_path / "behind")
+    engine = make(sign_or_wait, workers=2)
+    give(engine, 0, Unsendable(), Unsendable(), Mischief("wait", go), f"{behind}-1", f"{behind}-2")
+    [returned] = take(engine, 1, Returned)
+    assert returned.seqs == [3, 4]
+    Path(go).touch()
+    take(engine, 1, Pulled)
+    assert not list(tmp_path.glob("behind-*")), "it ran what was taken from it"
+
+
+@pytest.mark.req("CMP-5")
+def test_followers_of_a_slow_item_are_done_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "BatchSizer", lambda **_: FixedSizer(16))
+    items = [(str(tmp_path), number, number == 20) for number in range(40)]
+    envelopes, runtime = run_through(ProcessEngine(wait_for_the_others, 2, timeout_s=None), items)
+    assert [envelope.payload for envelope in envelopes] == list(range(40))
+    assert runtime.kernel.statistics().returns > 0
+    signatures = {number: word_at(tmp_path / f"{number}.done") for number in range(40)}
+    assert signatures[21] != signatures[20]
+
+
+@pytest.mark.req("LED-7")
+def test_a_worker_that_computes_in_c_with_the_lock_keeps_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pooled, "BEAT_S", 0.05)
+    engine = ProcessEngine(hold_interpreter_for, 1, timeout_s=None)
+    [envelope], runtime = run_through(engine, [1500], lease_ms=300)
+    assert (envelope.payload, envelope.attempt) == (1500, 1)
+    counted = runtime.kernel.statistics()
+    assert (counted.expired_leases, counted.lost_workers) == (0, 0)
+
+
+def test_an_overrun_is_told_of_an_item_that_holds_the_lock(tmp_path: Path) -> None:
+    engine = ProcessEngine(serve, 1, timeout_s=0.3)
+    try:
+        engine.start()
+        take(engine, 1, Pulled)
+        engine.dispatch(Batch(0, [Task(7, 2, Mischief("hang in C", str(tmp_path / "pid")))], isolated=False))
+        assert take(engine, 1, Overran)[0] == Overran(0, 7, 2, 300)
+        engine.stop_worker(0, "late")
+        assert not is_running(word_at(tmp_path / "pid"))
+    finally:
+        engine.close()
+
+
+@pytest.mark.req("RTY-3")
+def test_an_isolated_item_gets_a_process_that_has_run_nothing(make: Make) -> None:
+    engine = make(whoami)
+    [used] = answers_to(engine, "first")
+    [fresh] = answers_to(engine, "alone", isolated=True)
+    assert fresh != used
+    assert not is_running(used)
+
+
+def test_a_worker_is_renewed_after_so_many_items(make: Make) -> None:
+    engine = make(whoami, recycle_tasks=3)
+    pids = [answers_to(engine, number)[0] for number in range(9)]
+    assert [pids.index(pid) for pid in pids] == [0, 0, 0, 3, 3, 3, 6, 6, 6]
+    assert not any(map(is_running, pids[:6]))
+
+
+def test_a_worker_is_renewed_once_it_has_grown_too_large(make: Make) -> None:
+    engine = make(hoard, recycle_resident_bytes=HOARD_BYTES)
+    [before, grown, after] = [answers_to(engine, item)[0] for item in ("small", "hoard", "small")]
+    assert before == grown
+    assert after != grown
+    assert not is_running(grown)
+
+
+def test_an_item_beyond_the_memory_limit_fails_and_its_worker_goes_on(make: Make) -> None:
+    engine = make(serve, memory_bytes_max=MEMORY_BYTES)
+    give(engine, 0, 1, Mischief("want memory"), 3)
+    events = take(engine, 1, Pulled, Finished, WorkerLost)
+    while not isinstance(events[-1], Pulled):
+        events += take(engine, 1, Pulled, Finished, WorkerLost)
+    envelopes = [envelope for event in events[:-1] for envelope in event.envelopes]
+    assert [envelope.payload for envelope in envelopes if envelope.seq != 1] == [2, 6]
+    failure = envelopes[1].failure
+    assert (failure.category, failure.message) == (Category.RUNTIME, "MemoryError")
+
+
+def test_renewing_a_process_leaves_no_descriptor_open(make: Make) -> None:
+    engine = make(whoami, recycle_tasks=1)
+    answers_to(engine, 0)
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(5):
+        answers_to(engine, number)
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+@pytest.mark.parametrize("name", ["memory_bytes_max", "recycle_tasks", "recycle_resident_bytes"])
+def test_a_limit_below_one_is_refused(name: str) -> None:
+    with pytest.raises(OperatorError, match=name):
+        ProcessOptions(**{name: 0})

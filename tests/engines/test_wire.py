@@ -1,0 +1,185 @@
+"""How values cross between processes: whole, in order, and with no copy more than it says."""
+
+import os
+import tracemalloc
+from collections.abc import Callable, Iterator
+from multiprocessing import Pipe
+from typing import Any
+
+import pytest
+
+from inorder.engines.status import Running, Status
+from inorder.engines.wire import SHARED_BYTES_MIN, Parcel, label, pack, receive_buffers, send_buffers, unpack
+from tests.engines.misbehaviour import Tensor, Unreadable, Unsendable
+
+LARGE = 32 * 2**20
+LITTLE = 2**20
+
+
+class Wire:
+    """Both ends of a pipe, in one process."""
+
+    def __init__(self) -> None:
+        self._near, self._far = Pipe()
+
+    def send(self, parcel: Parcel) -> None:
+        send_buffers(self._near, parcel, os.getpid())
+
+    def receive(self, parcel: Parcel) -> Any:
+        received = label(parcel)
+        return unpack(received, receive_buffers(self._far, received))
+
+    def carry(self, value: Any) -> Any:
+        parcel = pack(value)
+        self.send(parcel)
+        return self.receive(parcel)
+
+    def close(self) -> None:
+        self._near.close()
+        self._far.close()
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    wire = Wire()
+    yield wire
+    wire.close()
+
+
+def allocated(call: Callable[[], Any]) -> tuple[Any, int]:
+    """What the call gives, and how much of Python's own memory it took at most on the way."""
+    tracemalloc.start()
+    try:
+        value = call()
+        return value, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("value", [None, 0, "text", b"bytes", [1, {"a": (2.5, None)}], {"nested": [b"x" * 1000]}])
+def test_a_small_value_travels_in_its_label(wire: Wire, value: Any) -> None:
+    parcel = pack(value)
+    assert parcel.buffers == []
+    assert wire.receive(parcel) == value
+
+
+@pytest.mark.parametrize("size", [0, 1, SHARED_BYTES_MIN - 1, SHARED_BYTES_MIN, SHARED_BYTES_MIN + 1, LARGE + 63])
+@pytest.mark.parametrize("kind", [bytes, bytearray, bytes.hex, lambda data: [data, len(data)]])
+def test_a_value_of_any_size_arrives_as_it_was(wire: Wire, kind: Callable[[bytes], Any], size: int) -> None:
+    value = kind((b"\x00\x01\xfe\xff\x7f" * (size // 5 + 1))[:size])
+    received = wire.carry(value)
+    assert type(received) is type(value)
+    assert received == value
+
+
+@pytest.mark.parametrize("size", [1, SHARED_BYTES_MIN - 1, SHARED_BYTES_MIN, SHARED_BYTES_MIN + 1])
+def test_several_buffers_of_odd_sizes_stay_apart(wire: Wire, size: int) -> None:
+    tensors = [Tensor(bytearray([number]) * (size + number), (size + number,)) for number in range(5)]
+    received = wire.carry(tensors)
+    assert [bytes(tensor.data) for tensor in received] == [bytes(tensor.data) for tensor in tensors]
+    assert [tensor.shape for tensor in received] == [tensor.shape for tensor in tensors]
+
+
+def test_a_parcel_tells_its_whole_size() -> None:
+    assert pack(b"x" * LARGE).size_bytes == pytest.approx(LARGE, abs=1000)
+    assert pack(Tensor(bytearray(LARGE), (LARGE,))).size_bytes == pytest.approx(LARGE, abs=1000)
+    assert pack("x" * LARGE).size_bytes == pytest.approx(LARGE, abs=1000)
+
+
+@pytest.mark.req("CMP-6")
+def test_an_array_is_written_once_and_mapped_without_a_copy(wire: Wire) -> None:
+    tensor = Tensor(bytearray(b"\x05" * LARGE), (LARGE,))
+    parcel, packing_bytes = allocated(lambda: pack(tensor))
+    assert parcel.buffers[0].obj is tensor.data
+    _, sending_bytes = allocated(lambda: wire.send(parcel))
+    received, receiving_bytes = allocated(lambda: wire.receive(parcel))
+    assert max(packing_bytes, sending_bytes, receiving_bytes) < LITTLE
+    assert type(received.data.obj).__name__ == "mmap"
+    assert received.data == tensor.data
+
+
+@pytest.mark.req("CMP-6")
+def test_large_bytes_are_copied_once_out_of_the_map_and_nowhere_else(wire: Wire) -> None:
+    value = b"\x06" * LARGE
+    parcel, packing_bytes = allocated(lambda: pack(value))
+    assert parcel.buffers[0].obj is value
+    _, sending_bytes = allocated(lambda: wire.send(parcel))
+    received, receiving_bytes = allocated(lambda: wire.receive(parcel))
+    assert max(packing_bytes, sending_bytes) < LITTLE
+    assert LARGE <= receiving_bytes < LARGE + LITTLE
+    assert received == value
+
+
+def test_a_received_array_can_be_written_to_and_outlives_its_wire() -> None:
+    wire = Wire()
+    received = wire.carry(Tensor(bytearray(LARGE), (LARGE,)))
+    wire.close()
+    received.data[-1] = 9
+    assert (received.data[0], received.data[-1]) == (0, 9)
+
+
+def test_a_map_is_let_go_with_its_array(wire: Wire) -> None:
+    def maps() -> int:
+        with open("/proc/self/maps", encoding="utf-8") as file:
+            return file.read().count("memfd:inorder")
+
+    before = maps()
+    received = wire.carry(Tensor(bytearray(LARGE), (LARGE,)))
+    assert maps() == before + 1
+    del received
+    assert maps() == before
+
+
+def test_no_descriptor_is_left_open(wire: Wire) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        wire.carry(b"x" * LARGE)
+        wire.carry("x" * LARGE)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_after_a_value_that_cannot_be_read_the_next_one_can(wire: Wire) -> None:
+    bad, good = pack([Unreadable(), bytearray(LARGE)]), pack(b"y" * LARGE)
+    assert bad.buffers
+    wire.send(bad)
+    wire.send(good)
+    with pytest.raises(ValueError, match="cannot be put together"):
+        wire.receive(bad)
+    assert wire.receive(good) == b"y" * LARGE
+
+
+def test_what_cannot_be_packed_says_so() -> None:
+    with pytest.raises(TypeError, match="cannot be taken apart"):
+        pack([Unsendable()])
+
+
+class TwoSides:
+    """The block of one worker as its parent and as the worker see it."""
+
+    def __init__(self) -> None:
+        self.parent, descriptor = Status.create()
+        self.worker = Status(descriptor)
+        os.close(descriptor)
+
+
+def test_a_new_block_says_that_nothing_runs() -> None:
+    assert TwoSides().parent.running() is None
+
+
+@pytest.mark.parametrize(("seq", "attempt", "now_ns"), [(0, 1, 1), (2**62, 2**31, 2**62), (5, 1000, 10**18)])
+def test_the_parent_sees_what_the_worker_is_on(seq: int, attempt: int, now_ns: int) -> None:
+    sides = TwoSides()
+    sides.worker.begin(seq, attempt, now_ns)
+    assert sides.parent.running() == Running(seq, attempt, now_ns)
+    sides.worker.rest()
+    assert sides.parent.running() is None
+
+
+def test_the_worker_sees_how_far_it_may_go_whatever_it_is_on() -> None:
+    sides = TwoSides()
+    sides.worker.begin(3, 1, 99)
+    sides.parent.allow(7)
+    assert sides.worker.allowed() == 7
+    assert sides.parent.running() == Running(3, 1, 99)
+    sides.worker.rest()
+    assert sides.worker.allowed() == 7

@@ -1,0 +1,19 @@
+"""The example does what it says, in a process of its own."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "rate_limited_client.py"
+
+
+@pytest.mark.req("LAN-2", "LAN-5")
+def test_the_rate_limited_client_is_never_told_off_and_the_rude_one_is() -> None:
+    finished = subprocess.run([sys.executable, str(EXAMPLE)], capture_output=True, text=True, timeout=100, check=False)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert re.search(r"through the lane   60 calls in \d+\.\d s, [1-4] at once, 0 told off", finished.stdout)
+    assert re.search(r"without the lane   60 calls at once, [1-9]\d* told off", finished.stdout)
+    assert re.search(r"73 submitted = \d+ accepted \+ [1-9]\d* rejected", finished.stdout)
