@@ -3,7 +3,8 @@
     python bench/imap.py [--quick] [--json] [--only inorder joblib] [--figures noop straggler]
 
 Every figure of every tool is taken in a fresh program, tool after tool in each round, and the median of the rounds is
-printed. Absolute times are noise on a machine that others use too: read the ratios, which come from the same minutes.
+printed, then the best. Absolute times are noise on a machine that others use too: read the ratios, which come from the
+same minutes, and where others were busy the ratio of the best.
 
 * `noop`: microseconds an item, for items that do nothing; 5x means that a tool needs five times what inorder needs
 * `millisecond`: items that compute for 1 ms, against a static split of the list over two processes
@@ -200,7 +201,7 @@ def _middle(rounds: list[dict[str, Any]], unit: str) -> dict[str, Any]:
     if failed is not None:
         return failed
     values = [one[unit] for one in rounds]
-    return {unit: statistics.median(values), "rounds": values}
+    return {unit: statistics.median(values), "best": min(values), "rounds": values}
 
 
 def import_ms(count: int = 5) -> float:
@@ -233,19 +234,20 @@ def table(found: dict[str, dict[str, dict[str, Any]]], tools: list[str]) -> str:
     lines = ["| | " + " | ".join(tools) + " |", "|---" * (len(tools) + 1) + "|"]
     for name, row in found.items():
         title, against = LABELS[name]
-        over = ratios(row, FIGURES[name].unit, against) if against else {}
         if against:
             title += f" (and over {against})"
-        lines.append(f"| {title} | " + " | ".join(_cell(row, name, tool, over) for tool in tools) + " |")
+        for key, what in ((FIGURES[name].unit, title), ("best", "- the best round")):
+            over = ratios(row, key, against) if against else {}
+            lines.append(f"| {what} | " + " | ".join(_cell(row, name, tool, key, over) for tool in tools) + " |")
     return "\n".join(lines)
 
 
-def _cell(row: dict[str, dict[str, Any]], name: str, tool: str, over: dict[str, float]) -> str:
+def _cell(row: dict[str, dict[str, Any]], name: str, tool: str, key: str, over: dict[str, float]) -> str:
     if tool not in row:
         return ""
     if "failed" in row[tool]:
         return str(row[tool]["failed"])
-    value = row[tool][FIGURES[name].unit]
+    value = row[tool][key]
     shown = f"{value:.1f}" if FIGURES[name].unit in ("us", "mb") else f"{value:.3f}"
     return f"{shown} ({over[tool]:.2f}x)" if tool in over else shown
 

@@ -78,7 +78,14 @@ class Sealed(Exception):
 
 
 def refuse(kind: str, message: str) -> None:
-    raise {"ValueError": ValueError, "OSError": OSError, "SystemExit": SystemExit}[kind](message)
+    raise {"ValueError": ValueError, "OSError": OSError, "SystemExit": SystemExit, "Mute": Mute}[kind](message)
+
+
+class Mute(Exception):
+    """An exception that cannot be printed."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
 
 
 class Unreadable:
@@ -94,8 +101,11 @@ class Unreadable:
 class Unsendable:
     """Cannot be pickled."""
 
+    def __init__(self, kind: type[BaseException] = TypeError) -> None:
+        self.kind = kind
+
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("cannot be taken apart")
+        raise self.kind("cannot be taken apart")
 
 
 class Tensor:
@@ -228,6 +238,7 @@ MISCHIEF: dict[str, Callable[[str], Any]] = {
     "return unreadable": lambda path: Unreadable(),
     "return unreadable, as of the disk": lambda path: Unreadable("OSError"),
     "return unreadable, as an exit": lambda path: Unreadable("SystemExit"),
+    "return unreadable, without words": lambda path: Unreadable("Mute"),
     "close stream": _close_stream,
     "close descriptor": _close_descriptor,
     "close descriptor and linger": _close_descriptor_and_linger,
