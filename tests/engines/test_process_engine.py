@@ -155,9 +155,6 @@ def test_a_result_whose_unpickling_wants_to_exit_only_fails_its_item(make: Make)
     [(Mischief("return unreadable, without words"), "cannot be read"), (Unsendable(SystemExit), "cannot be sent")],
     ids=["result", "item"],
 )
-@pytest.mark.xfail(
-    strict=True, reason="process.py: what it raises besides escapes, and nobody hears of the batch again"
-)
 def test_what_cannot_travel_for_the_oddest_reasons_only_fails_its_item(make: Make, item: Any, text: str) -> None:
     engine = make(serve)
     assert answers_to(engine, 1) == [2]

@@ -82,6 +82,8 @@ class PooledEngine:
         self._outbox: Outbox = SimpleQueue()
         self._workers: dict[int, Worker] = {}
         self._busy: set[int] = set()
+        self._overrun: dict[int, Running] = {}
+        """Overruns already told, by worker."""
         self._next_number = 0
         self._beaten_s = monotonic()
         self._tickets: dict[int, Ticket[None]] = {}
@@ -132,6 +134,7 @@ class PooledEngine:
     def _remove(self, number: int) -> None:
         worker = self._workers.pop(number)
         self._busy.discard(number)
+        self._overrun.pop(number, None)
         worker.stop()
         ticket = self._tickets.pop(number, None)
         if ticket is not None:
@@ -175,14 +178,23 @@ class PooledEngine:
         """Items past their limit; and have those given back that wait behind a slow one while somebody is idle."""
         events: list[Event] = []
         has_idle = len(self._busy) < len(self._workers)
-        for number in self._busy:
+        for number in list(self._busy):
             worker = self._workers[number]
             running = worker.running()
             if running is None or now_s - running.began_s < SLOW_S:
                 continue
             worker.hand_over()
             if self._timeout_s is not None and now_s - running.began_s >= self._timeout_s:
-                events.append(Overran(number, running.seq, running.attempt, int(self._timeout_s * 1000)))
+                events.extend(self._overran(number, running, int(self._timeout_s * 1000)))
             elif has_idle:
                 worker.take_back()
         return events
+
+    def _overran(self, number: int, running: Running, limit_ms: int) -> list[Event]:
+        """Tell of an overrun once. If the kernel has not stopped the worker for it, the attempt was taken back in the
+        moment it began: nobody waits for it, and the worker goes for the sake of the next item."""
+        if self._overrun.get(number) == running:
+            self.stop_worker(number, f"seq {running.seq} ran past its limit of {limit_ms} ms, and nobody wants it")
+            return []
+        self._overrun[number] = running
+        return [Overran(number, running.seq, running.attempt, limit_ms)]

@@ -140,14 +140,17 @@ class WorkerProcess:
         try:
             value = unpack(row.payload, buffers)
         except BaseException as error:
-            message = f"the result cannot be read: {type(error).__name__}: {error}"
+            message = f"the result cannot be read: {failure_of(error).message}"
             failure = Failure(category=Category.RUNTIME, message=message)
             return Envelope(row.seq, row.attempt, FAIL, None, 0, failure, row.exec_ms)
         return Envelope(row.seq, row.attempt, row.outcome, value, row.payload_bytes, row.failure, row.exec_ms)
 
     def reason(self) -> str:
         """How it ended, in words."""
-        self._process.join(_JOIN_S)
+        if self._ending is None:
+            self._process.join(_JOIN_S)
+        else:  # `join` waits for a pipe, which something it forked may hold open
+            select.select([self._ending], [], [], _JOIN_S)
         code = self._process.exitcode
         if code is None:
             return f"process {self.pid} closed its pipe"
@@ -180,12 +183,12 @@ def packed(tasks: list[Task]) -> tuple[list[PackedTask], list[Envelope]]:
     for task in tasks:
         try:
             sendable.append((task.seq, task.attempt, pickle.dumps(task.item, protocol=5)))
-        except Exception as error:
+        except BaseException as error:
             refused.append(_unsendable(task, error))
     return sendable, refused
 
 
-def _unsendable(task: Task, error: Exception) -> Envelope:
+def _unsendable(task: Task, error: BaseException) -> Envelope:
     failure = failure_of(error)
     message = f"the item cannot be sent to a process: {failure.message}"
     return Envelope(

@@ -17,6 +17,7 @@ from inorder.core.events import Event, Finished, Loss, Pulled, Returned, WorkerL
 from inorder.core.options import OperatorError, require
 from inorder.errors import InfrastructureError
 
+from .attempt import failure_of
 from .base import Batch, BatchSizer
 from .child import ChildOptions
 from .pooled import Outbox, PooledEngine, Running
@@ -64,6 +65,13 @@ class ProcessWorker:
             self._renew()
 
     def execute(self, batch: Batch) -> None:
+        """Run a batch; whatever goes wrong on the way is the end of this worker, never silence."""
+        try:
+            self._execute(batch)
+        except BaseException as error:
+            self._lost(f"it cannot be understood: {failure_of(error).message}")
+
+    def _execute(self, batch: Batch) -> None:
         """Send the batch and pass the answers on."""
         began_s = monotonic()
         tasks, refused = packed(batch.tasks)
