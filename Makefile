@@ -21,7 +21,7 @@ demo: $(STAMP) ## run the example
 
 test: $(STAMP) ## run the tests; fails on an unproven landed requirement or an uncovered line of the core
 	$(RUN) -m pytest -n 2 --requirements=enforce \
-		--cov=inorder.core --cov-branch --cov-report=term-missing --cov-fail-under=100
+		--cov=src/inorder/core --cov-branch --cov-report=term-missing --cov-fail-under=100
 
 check: $(STAMP) ## lint, formatting and types
 	$(RUN) -m ruff check .

@@ -34,7 +34,15 @@ class ItemError(Exception):
         self._failure = failure
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ItemError, (self.seq, self.item, self._failure, self.attempts)
+        said = (self.category.value, self.message, self.retryable, self._failure.detail)
+        return _item_error, (self.seq, self.item, said, self.attempts)
+
+
+def _item_error(seq: int, item: Any, said: tuple[str, str, bool, str], attempts: int) -> ItemError:
+    """An error that has travelled. Its cause has not."""
+    category, message, retryable, detail = said
+    failure = Failure(category=Category(category), message=message, retryable=retryable, detail=detail)
+    return ItemError(seq, item, failure, attempts)
 
 
 class InfrastructureError(Exception):

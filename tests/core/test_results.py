@@ -6,7 +6,7 @@ import weakref
 import pytest
 
 from inorder.core.commands import Dispatch, Reclaimed, Refused, RetryScheduled, StopWorker
-from inorder.core.events import Envelope, Finished, Loss, Overran
+from inorder.core.events import Envelope, Finished, Loss, Overran, Tick
 from inorder.core.invariants import InvariantViolation
 from inorder.core.retry import Category
 from inorder.core.states import State
@@ -279,3 +279,13 @@ def test_a_failure_that_will_be_retried_is_an_attempt_record_and_no_terminal_eve
     assert record == RetryScheduled(0, 1, 0, flaw(retryable=True))
     assert driver.kernel.snapshot().terminal_count == 0
     assert driver.committed == []
+
+
+def test_giving_up_a_run_that_has_ended_changes_nothing() -> None:
+    driver = Driver(total=0)
+    driver.plan([], ended=True)
+    summary = driver.kernel.summary
+    assert summary is not None
+    driver.kernel.release()
+    assert driver.kernel.step(0, Tick()) == []
+    assert driver.kernel.summary is summary

@@ -44,7 +44,7 @@ class Gate:
             self.inside_max = max(self.inside_max, self.inside)
         self._arrived.release()
         try:
-            if not self._open.wait(GUARD_S):
+            if not self._open.wait(3 * GUARD_S):  # longer than any test waits for what the gate holds back
                 raise AssertionError("the gate was never opened")
         finally:
             with self._lock:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from inorder.lanes import CancelToken, Lane, LaneConfig, Outcome, Reason, TaskCancelled, TaskState, Ticket
+from inorder.lanes import CancelToken, Lane, LaneConfig, Outcome, Reason, TaskCancelled, TaskState, Ticket, asynchronous
 from tests.lanes.conftest import MakeLane
 from tests.lanes.doubles import GUARD_S, Gate, ManualTime, outcomes
 
@@ -259,6 +259,36 @@ def test_waiting_for_a_token_ends_when_it_is_there() -> None:
     assert lane.close()
 
 
+def test_one_who_is_woken_for_nothing_waits_on_quietly(
+    make_lane: MakeLane, time: ManualTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Counted(asynchronous.LoopGate):
+        looks = 0
+
+        async def wait(self, timeout_s: float) -> None:
+            Counted.looks += 1
+            assert Counted.looks < 20, "it does not wait, it spins"
+            await super().wait(timeout_s)
+
+    monkeypatch.setattr(asynchronous, "LoopGate", Counted)
+    lane = make_lane(rate_per_s=0.1, burst=1)
+
+    async def main() -> None:
+        await lane.submit_async(int)
+        first, second = await started(lane.submit_async(int)), await started(lane.submit_async(int))
+        time.pass_by(10)
+        lane.tick()
+        await first
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not second.done()
+        time.pass_by(10)
+        lane.tick()
+        await second
+
+    run(main)
+
+
 def test_a_cancelled_redirect_is_rejected_everywhere(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane("lane", max_concurrency=1, capacity=0, strategy="redirect", redirect_to="spare")
     spare = make_lane("spare", max_concurrency=1, capacity=0)
@@ -344,6 +374,7 @@ def test_no_more_coroutines_run_at_once_than_allowed(make_lane: MakeLane) -> Non
         assert latch.inside_max == 3
 
     run(main)
+    assert lane.statistics().workers == 0
 
 
 def test_coroutines_and_functions_share_the_places_and_the_order(make_lane: MakeLane, gate: Gate) -> None:
@@ -454,6 +485,25 @@ def test_a_coroutine_given_up_before_its_first_step_never_runs(make_lane: MakeLa
     run(main)
     assert ran == []
     assert lane.statistics().cancelled == 1
+
+
+def test_a_coroutine_given_up_before_the_lane_came_to_begin_it_never_runs(make_lane: MakeLane) -> None:
+    lane = make_lane()
+    ran: list[int] = []
+
+    async def note() -> None:
+        ran.append(1)
+
+    async def main() -> None:
+        ticket = await lane.submit_async(note)
+        assert ticket._job is not None
+        lane.abandon(ticket)
+        ticket._job.begin()  # a slow thread that had been told to begin it before
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    run(main)
+    assert ran == []
 
 
 def test_a_coroutine_that_was_cancelled_from_within_counts_as_cancelled(make_lane: MakeLane) -> None:

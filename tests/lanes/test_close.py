@@ -303,6 +303,14 @@ def test_the_thread_of_a_task_given_up_is_replaced_at_once(make_lane: MakeLane, 
     assert lane.statistics().workers == 1
 
 
+def test_the_thread_of_a_task_given_up_is_replaced_even_if_nothing_waits(make_lane: MakeLane, gate: Gate) -> None:
+    lane = make_lane(max_concurrency=1)
+    stuck = lane.submit(gate.hold)
+    gate.has_visitors()
+    lane.abandon(stuck)
+    assert lane.statistics().workers == 1
+
+
 def test_concurrency_is_kept_however_many_are_given_up(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=2)
     for _ in range(3):
@@ -402,6 +410,13 @@ def test_an_idle_worker_keeps_nothing_of_the_last_task(make_lane: MakeLane, kept
     gc.collect()
     assert freed.wait(GUARD_S)
     assert lane.statistics().workers == 1
+
+
+def test_a_ticket_keeps_no_arguments_of_a_task_that_has_begun(make_lane: MakeLane) -> None:
+    freed = threading.Event()
+    ticket = make_lane().submit(id, Weighty(freed))
+    ticket.result(GUARD_S)
+    assert freed.wait(GUARD_S)
 
 
 def test_a_task_taken_back_frees_its_arguments(make_lane: MakeLane, gate: Gate) -> None:

@@ -202,6 +202,34 @@ def test_on_a_real_clock_a_lane_grows_and_shrinks_by_itself() -> None:
     assert ended(lane_threads("alive"))
 
 
+def test_what_one_thread_has_to_call_is_called_by_no_other(make_lane: MakeLane) -> None:
+    lane = make_lane(max_concurrency=1)
+    lane.submit(int).result(GUARD_S)
+    shell, called = lane._shell, []
+
+    class Eventful:
+        """A lock after whose release another thread has something to call already."""
+
+        def __init__(self, lock: threading.Lock) -> None:
+            self._lock = lock
+
+        def __enter__(self) -> None:
+            self._lock.acquire()
+
+        def __exit__(self, *raised: object) -> None:
+            self._lock.release()
+            shell.desk.afterwards.append(lambda: called.append(1))
+
+    held = Gate()
+    lane.submit(held.hold)
+    held.has_visitors()
+    lock, shell._lock = shell._lock, Eventful(shell._lock)  # type: ignore[assignment]
+    lane.submit(int)
+    shell._lock = lock
+    assert called == []
+    held.open()
+
+
 def test_without_any_thread_to_be_had_the_task_fails_and_nothing_hangs(
     make_lane: MakeLane, monkeypatch: pytest.MonkeyPatch
 ) -> None:

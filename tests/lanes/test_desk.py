@@ -226,6 +226,39 @@ TestDeskMachine = DeskMachine.TestCase
 # What the machine cannot see
 
 
+class PaperJob:
+    """Stands for a coroutine task."""
+
+    thread = 0
+
+    def __init__(self) -> None:
+        self.begun = False
+
+    def begin(self) -> None:
+        self.begun = True
+
+    def give_up(self) -> None: ...
+
+    def is_lost(self) -> bool:
+        return False
+
+
+@pytest.mark.req("LAN-11")
+def test_a_coroutine_behind_a_function_begins_with_it_if_there_is_a_place() -> None:
+    for places, begins in ((1, False), (2, True)):
+        desk = Desk(LaneConfig(name="desk", max_concurrency=places))
+        function: Ticket[Any] = Ticket(NoDoor(), int, (), 0, 0.0)  # type: ignore[arg-type]
+        coroutine: Ticket[Any] = Ticket(NoDoor(), int, (), 0, 0.0, _job=PaperJob())  # type: ignore[arg-type]
+        for ticket in (function, coroutine):
+            assert desk.admit_at_once(ticket, 0.0)
+        assert desk.take_calls() == []
+        assert desk.start(0.0) is function
+        for call in desk.take_calls():
+            call()
+        assert coroutine._job.begun == begins  # type: ignore[union-attr]
+        assert desk.start(0.0) is None
+
+
 def test_only_the_first_in_line_watches_the_bucket() -> None:
     desk = Desk(LaneConfig(name="desk", rate_per_s=1, burst=1))
     desk.bucket.try_take(0.0)  # type: ignore[union-attr]

@@ -220,11 +220,15 @@ def test_tasks_of_several_lanes_may_close_the_manager_at_once(manager: LaneManag
 
 
 def test_a_task_may_take_its_own_lane_out_and_the_counts_stay(manager: LaneManager) -> None:
+    def leave() -> tuple[LaneStatistics, LaneStatistics]:
+        return manager.unregister("a"), manager.aggregate()
+
     manager.register(lane_config("a"))
     lane = manager.lane("a")
-    assert manager.submit("a", manager.unregister, "a").result(GUARD_S).running == 1
+    last, total = manager.submit("a", leave).result(GUARD_S)
+    assert (last.running, total.running, total.accepted) == (1, 1, 1)
     lane.close()
-    assert manager.aggregate().completed == 1
+    assert (manager.aggregate().completed, manager._former) == (1, [])
 
 
 def test_leaving_the_block_closes_and_an_exception_cancels_what_waits() -> None:

@@ -144,6 +144,18 @@ def test_a_cancelled_wait_for_a_token_spends_none_and_the_next_in_line_is_served
     assert second.answer().outcome is Outcome.ACCEPTED
 
 
+def test_a_thread_that_read_the_clock_long_ago_brings_no_extra_token(make_lane: MakeLane) -> None:
+    lane = make_lane(rate_per_s=1, burst=1, when_limited="reject")
+    late_s = 10.0
+
+    def clock() -> float:
+        """What is read before the lock is taken is old by the time the lock is there."""
+        return late_s if lane._shell._lock.locked() else 0.0
+
+    lane._clock = lane._shell.clock = clock
+    assert [lane.submit(int).outcome for _ in range(3)] == [Outcome.ACCEPTED, Outcome.REJECTED, Outcome.REJECTED]
+
+
 def test_many_threads_get_no_more_than_the_bucket_holds(make_lane: MakeLane) -> None:
     lane = make_lane(max_concurrency=4, rate_per_s=0.001, burst=20, when_limited="reject")
     together = threading.Barrier(8)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from time import monotonic, monotonic_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -55,7 +55,7 @@ class Answer(msgspec.Struct, array_like=True):
     is_last: bool
 
 
-class ChildOptions(msgspec.Struct, frozen=True, kw_only=True):
+class ChildOptions(NamedTuple):
     """How a worker process is set up."""
 
     memory_bytes_max: int | None = None
