@@ -76,13 +76,13 @@ def test_a_callback_is_called_for_a_task_taken_back(make_lane: MakeLane, gate: G
     assert called == [1]
 
 
-@pytest.mark.parametrize("error", [ValueError("spoilt"), SystemExit("spoilt")], ids=repr)
 def test_nobody_subscribes_to_what_has_ended(make_lane: MakeLane) -> None:
     ticket = make_lane().submit(int)
     ticket.result(GUARD_S)
     assert not ticket._holder.subscribe(ticket, lambda: None)
 
 
+@pytest.mark.parametrize("error", [ValueError("spoilt"), SystemExit("spoilt")], ids=repr)
 def test_a_callback_that_raises_becomes_a_warning_and_the_lane_goes_on(
     make_lane: MakeLane, gate: Gate, error: BaseException
 ) -> None:

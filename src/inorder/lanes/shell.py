@@ -135,7 +135,10 @@ class Shell:
         with self._lock:
             if ticket.done:
                 return False
-            ticket._callbacks = [*(ticket._callbacks or ()), callback]
+            if ticket._callbacks is None:
+                ticket._callbacks = [callback]
+            else:
+                ticket._callbacks.append(callback)
             return True
 
     def unsubscribe(self, ticket: AnyTicket, callback: Callable[[], object]) -> None:

@@ -134,7 +134,9 @@ class Ticket(msgspec.Struct, Generic[Result], eq=False):
         ended.acquire()
         if not self._holder.subscribe(self, ended.release):
             return True
-        if ended.acquire(timeout=-1 if timeout_s is None else min(max(timeout_s, 0.0), threading.TIMEOUT_MAX)):
+        if timeout_s is None:
+            return ended.acquire()
+        if ended.acquire(timeout=min(max(timeout_s, 0.0), threading.TIMEOUT_MAX)):
             return True
         self._holder.unsubscribe(self, ended.release)
         return self.done
