@@ -188,7 +188,7 @@ class Desk:
         else:
             self.failed += 1
             ticket._error = error
-        self.runs.record(ended_s - (ticket.started_s or 0.0))
+        self.runs.record(ended_s - ticket.started_s)
         self._stop(ticket, _COMPLETED if error is None else _FAILED)
         if self.dynamic or self.jobs_queued or self.room:
             self.changed(now_s)

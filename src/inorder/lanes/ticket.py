@@ -97,7 +97,7 @@ class Ticket(msgspec.Struct, Generic[Result], eq=False):
     """None only while the submission is not decided."""
     reason: Reason | None = None
     """Why it was not accepted by the lane it was submitted to."""
-    started_s: float | None = None
+    started_s: float = 0.0
     _job: Job | None = None
     _value: Any = None
     _error: BaseException | None = None
