@@ -23,7 +23,7 @@ from .child import ChildOptions
 from .pooled import Outbox, PooledEngine, Running
 from .process import ProcessDied, StartupError, WorkerProcess, packed
 
-_BATCH_S = 0.02
+_BATCH_S = 0.1
 """Work in one batch: long against the round trip to a process, short against what a person notices."""
 
 

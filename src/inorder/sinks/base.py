@@ -1,0 +1,110 @@
+"""What a run asks of a place that its results go to.
+
+A sink gets contiguous runs of entries, in seq order, each seq once. It answers with its *position*: how far it has
+come, in words that let anybody check later whether it really holds that much. The run writes the position into its
+journal *after* the sink has taken the entries. So after a crash the sink may hold more than the journal says, and after
+a loss of power it may also hold less. Recovery asks, from the newest journaled position to the oldest, which one the
+sink still `holds`, and has it `roll_back` to that one; whatever came after is done again, to the same bytes.
+
+The rules, which `tests/conformance` checks for every sink:
+
+* `apply` takes one run in one act: one write, one transaction. It is never called for a seq at or below its position.
+* What `apply` did is visible to readers when it returns, and survives the death of the process; `sync` makes it survive
+  the loss of power.
+* `roll_back` to a position it holds leaves the sink as it was at that position, byte for byte; twice is once. Position
+  0 is always held: it is the empty sink.
+* A sink that fails raises. It is not used again by this run; the next one begins with recovery.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from inorder.core.retry import Failure
+
+
+class Output(msgspec.Struct, frozen=True, array_like=True):
+    """One file that an item made."""
+
+    path: str
+    """Where it is published, relative to the root of the sink, with `/`."""
+    size: int
+    checksum: int
+    """CRC-32 of its bytes."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One item at its end, as sinks see it."""
+
+    seq: int
+    outcome: int
+    """TERMINAL_SUCCESS, TERMINAL_SKIP or TERMINAL_FAIL."""
+    attempts: int = 1
+    item: Any = None
+    payload: Any = None
+    """What the worker gave back; only of a success."""
+    failure: Failure | None = None
+    outputs: Sequence[Output] = ()
+    staging: str = ""
+    """The folder in which the files of this very attempt wait to be published, under the same relative paths."""
+    exec_ms: float = 0.0
+    """Volatile."""
+
+
+class Position(msgspec.Struct, frozen=True, array_like=True):
+    """How far a sink has come."""
+
+    end: int = 0
+    """Every seq below it has been applied."""
+    offset: int = 0
+    """How much it holds, in a unit of its own: bytes, rows, files."""
+    checksum: int = 0
+    """CRC-32 of what it holds, in a form of its own."""
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """What the journal knows of a run that was about to be applied: enough to check it, or to undo it."""
+
+    start: int
+    end: int
+    outputs: dict[int, Sequence[Output]] = {}
+    """By seq, for the successes that made files."""
+
+
+class Sink(Protocol):
+    """A place that results go to."""
+
+    @property
+    def name(self) -> str:
+        """Stands in the journal beside its positions: never change it."""
+        ...
+
+    def apply(self, entries: Sequence[Entry]) -> Position:
+        """Take a contiguous run, in one act. The position after it."""
+        ...
+
+    def position(self) -> Position:
+        """How far it has come."""
+        ...
+
+    def sync(self) -> None:
+        """Make everything applied safe from a loss of power."""
+        ...
+
+    def holds(self, position: Position, since: Sequence[Trace]) -> bool:
+        """Whether it really holds what it held at this position. `since`: the runs from the latest sync to it, oldest
+        first."""
+        ...
+
+    def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
+        """Become what it was at this position. `undone`: the runs that may have been applied after it."""
+        ...
+
+    def verify(self, position: Position) -> list[str]:
+        """What is wrong with it at this position, a line each; empty: nothing."""
+        ...
+
+    def close(self) -> None:
+        """Let its files go. Twice is once."""
+        ...
