@@ -77,45 +77,20 @@ def inorder_results(function: Function, items: Iterable[Any], buffered_bytes_max
 
 
 def inorder_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
-    """`imap`, or the runtime it stands on where a limit is wanted that `imap` does not have."""
+    """`imap` with its limits."""
     import inorder
 
-    if limits.memory_bytes is not None:
-        yield from _inorder_limited(function, items, limits)
-        return
-    found = inorder.imap(function, items, workers=WORKERS, policy="cpu", timeout_s=limits.item_s, errors="yield")
+    found = inorder.imap(
+        function,
+        items,
+        workers=WORKERS,
+        policy="cpu",
+        timeout_s=limits.item_s,
+        errors="yield",
+        memory_bytes_max=limits.memory_bytes,
+    )
     for value in found:
         yield Outcome(None, str(value)) if isinstance(value, inorder.ItemError) else Outcome(value)
-
-
-def _inorder_limited(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
-    from inorder.core.options import KernelOptions
-    from inorder.core.plan import PlanItem
-    from inorder.core.states import State
-    from inorder.engines.processes import ProcessEngine, ProcessOptions
-    from inorder.host.clock import SystemClock
-    from inorder.runtime import Runtime
-
-    outcomes: list[Outcome] = []
-
-    def commit(runtime: Any, run: Any, _: Sequence[Any]) -> None:
-        for envelope in run.envelopes:
-            if envelope.outcome == State.TERMINAL_SUCCESS or envelope.failure is None:
-                outcomes.append(Outcome(envelope.payload))
-            else:
-                category, message = envelope.failure.category.value, envelope.failure.message
-                outcomes.append(Outcome(None, f"item {envelope.seq} failed ({category}): {message}"))
-        runtime.acknowledge(run.end)
-
-    options = ProcessOptions(memory_bytes_max=limits.memory_bytes)
-    engine = ProcessEngine(function, WORKERS, timeout_s=limits.item_s, options=options)
-    plan = ((PlanItem(), item) for item in items)
-    runtime = Runtime(plan, engine, commit, SystemClock(), options=KernelOptions())
-    while runtime.summary is None:
-        runtime.turn()
-        yield from outcomes
-        outcomes.clear()
-    runtime.close()
 
 
 # concurrent.futures

@@ -42,6 +42,8 @@ def imap(
     errors: Literal["raise", "yield"] = "raise",
     schedule: Literal["fifo", "sjf"] = "fifo",
     cost: Callable[[T], float] | None = None,
+    memory_bytes_max: int | None = None,
+    recycle_tasks: int | None = None,
 ) -> Iterator[R | ItemError]:
     """Apply `function` to each item on several workers; yield the results in the order of the items.
 
@@ -54,12 +56,15 @@ def imap(
     * `buffered_bytes_max`: results that wait for their turn hold no more than this, even behind a slow first item.
     * `errors`: `raise` ends the iteration with an `ItemError` at the failed item; `yield` yields the error instead.
     * `schedule`: `sjf` starts the cheapest of the items in sight first, by `cost(item)`; results keep their order.
+    * `memory_bytes_max`, `recycle_tasks` (`cpu` only): the address space of a worker, beyond which an item fails with a
+      MemoryError; and the items after which a worker is replaced, for libraries that leak.
 
     The input is consumed lazily and may be endless. Closing the iterator, or leaving it to the garbage collector, stops
     the workers.
     """
     _check(policy, workers, timeout_s, errors, buffered_bytes_max)
-    engine = _engine(function, policy, workers, timeout_s)
+    limits = {"memory_bytes_max": memory_bytes_max, "recycle_tasks": recycle_tasks}
+    engine = _engine(function, policy, workers, timeout_s, limits)
     require(cost is None or callable(cost), "cost must be a function of an item")
     options = KernelOptions(
         windows=WindowOptions(entries=8192, plan_ahead=4096, plan_by_demand=schedule == "fifo"),
@@ -71,8 +76,12 @@ def imap(
     return _Iteration(plan, engine, options, errors)
 
 
-def _engine(function: Callable[[T], R], policy: str, workers: int | None, timeout_s: float | None) -> Engine:
+def _engine(
+    function: Callable[[T], R], policy: str, workers: int | None, timeout_s: float | None, limits: dict[str, int | None]
+) -> Engine:
     """The engine of a policy, loaded when it is wanted: lanes and multiprocessing take a while to import."""
+    for name, value in limits.items():
+        require(policy == "cpu" or value is None, f"{name} is for worker processes; use policy='cpu'")
     if policy == "inline":
         from inorder.engines.inline import InlineEngine
 
@@ -81,9 +90,9 @@ def _engine(function: Callable[[T], R], policy: str, workers: int | None, timeou
         from inorder.engines.threads import ThreadEngine
 
         return ThreadEngine(function, workers or 2 * processors(), timeout_s=timeout_s)
-    from inorder.engines.processes import ProcessEngine
+    from inorder.engines.processes import ProcessEngine, ProcessOptions
 
-    return ProcessEngine(function, workers or processors(), timeout_s=timeout_s)
+    return ProcessEngine(function, workers or processors(), timeout_s=timeout_s, options=ProcessOptions(**limits))
 
 
 def _priced(cost: Callable[[T], float], item: T) -> PlanItem:

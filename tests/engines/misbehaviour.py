@@ -194,6 +194,17 @@ def _leave_child(path: str) -> None:
     time.sleep(0.01)
 
 
+def _leave_child_at_once(path: str) -> None:
+    leave_word(path, subprocess.Popen(["sleep", "1000"]).pid)
+
+
+def _wait_beside_a_child(path: str) -> None:
+    stay_a_while(0)  # the system knows when a process began to a hundredth of a second
+    with subprocess.Popen(["sleep", "1000"]) as child:
+        wait_for(path)
+        child.kill()
+
+
 def _leave_family(path: str) -> None:
     script = f"sleep 1000 & echo $! > {path}.part; mv {path}.part {path}; wait"
     subprocess.Popen(["sh", "-c", script])
@@ -243,6 +254,7 @@ MISCHIEF: dict[str, Callable[[str], Any]] = {
     "close descriptor": _close_descriptor,
     "close descriptor and linger": _close_descriptor_and_linger,
     "leave child": _leave_child,
+    "leave child at once": _leave_child_at_once,
     "leave family": _leave_family,
     "leave fork and exit": _leave_fork_and_exit,
     "replace stream": _replace_stream,
@@ -251,7 +263,16 @@ MISCHIEF: dict[str, Callable[[str], Any]] = {
     "50 MB": lambda path: b"\xab" * (50 * 2**20),
     "tensor": lambda path: Tensor(bytearray(b"\xcd" * (8 * 2**20)), (8, 2**20)),
     "wait": wait_for,
+    "wait beside a child": _wait_beside_a_child,
 }
+
+
+def stay_a_while(number: int) -> int:
+    """Take twenty milliseconds of the processor."""
+    until_s = time.thread_time() + 0.02
+    while time.thread_time() < until_s:
+        pass
+    return number
 
 
 def serve(item: Any) -> Any:

@@ -31,7 +31,7 @@ class Nimble:
     def hand_over(self) -> None:
         """Nothing yet."""
 
-    def take_back(self) -> None:
+    def take_back(self, *, half: bool = False) -> None:
         if self._running is None:
             return
         self._running = None

@@ -33,6 +33,7 @@ from tests.engines.misbehaviour import (
     is_running,
     serve,
     sign_or_wait,
+    stay_a_while,
     wait_for_the_others,
     whoami,
     word_at,
@@ -76,6 +77,23 @@ def take(engine: ProcessEngine, count: int, *kinds: type[Any], within_s: float =
         if len(taken) >= count:
             return taken
     raise AssertionError(f"{len(taken)} of {count} events came")
+
+
+def take_until_pulled(engine: ProcessEngine) -> list[Finished]:
+    """Poll until the worker asks for more; what it finished on the way."""
+    events = []
+    while not events or not isinstance(events[-1], Pulled):
+        events += take(engine, 1, Finished, Pulled)
+    return [event for event in events if isinstance(event, Finished)]
+
+
+def taken_back(engine: ProcessEngine, count: int) -> set[int]:
+    """Poll until so many items have been taken back, in as many pieces as it takes."""
+    seqs: set[int] = set()
+    while len(seqs) < count:
+        [returned] = take(engine, 1, Returned)
+        seqs.update(returned.seqs)
+    return seqs
 
 
 def give(engine: ProcessEngine, worker: int, *items: Any, isolated: bool = False) -> None:
@@ -168,13 +186,47 @@ def test_what_waits_behind_a_slow_item_is_taken_back_for_an_idle_worker(make: Ma
     go, behind = str(tmp_path / "go"), str(tmp_path / "behind")
     engine = make(sign_or_wait, workers=2)
     give(engine, 0, Mischief("wait", go), f"{behind}-1", f"{behind}-2")
-    [returned] = take(engine, 1, Returned)
-    assert (returned.worker, returned.seqs) == (0, [1, 2])
+    assert taken_back(engine, 2) == {1, 2}
     [second] = answers_to(engine, f"{behind}-elsewhere", worker=1)
     Path(go).touch()
     assert [event.worker for event in take(engine, 1, Pulled)] == [0]
     assert not list(tmp_path.glob("behind-[12]")), "it ran what was taken from it"
     assert word_at(f"{behind}-elsewhere") == second
+
+
+@pytest.mark.req("CMP-5")
+def test_of_a_long_row_of_quick_items_an_idle_worker_gets_half(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pooled, "SLOW_S", GUARD_S)  # nothing is slow
+    engine = make(stay_a_while, workers=2)
+    give(engine, 0, *range(100))
+    [returned] = take(engine, 1, Returned)
+    assert returned.worker == 0
+    assert returned.seqs == list(range(100 - len(returned.seqs), 100))
+    assert 40 <= len(returned.seqs) <= 50
+
+
+def test_among_quick_items_only_the_one_that_left_a_process_behind_is_to_blame(make: Make, tmp_path: Path) -> None:
+    pid_file = str(tmp_path / "pid")
+    engine = make(serve)
+    give(engine, 0, *range(20), Mischief("leave child at once", pid_file), *range(20))
+    envelopes = [envelope for event in take_until_pulled(engine) for envelope in event.envelopes]
+    assert [envelope.seq for envelope in envelopes] == list(range(41)), "an answer was given twice, or not at all"
+    blamed = [(envelope.seq, envelope.failure.message) for envelope in envelopes if envelope.failure is not None]
+    assert blamed == [(20, "left 1 child process behind")]
+    assert [envelope.payload for envelope in envelopes if envelope.failure is None] == [2 * n for n in range(20)] * 2
+
+
+def test_what_is_done_does_not_wait_behind_an_item_that_waits_for_a_process_of_its_own(
+    make: Make, tmp_path: Path
+) -> None:
+    go = str(tmp_path / "go")
+    engine = make(serve)
+    give(engine, 0, 1, 2, Mischief("wait beside a child", go))
+    [finished] = take(engine, 1, Finished)
+    assert [envelope.payload for envelope in finished.envelopes] == [2, 4]
+    Path(go).touch()
+    [finished] = take(engine, 1, Finished)
+    assert [(envelope.seq, envelope.failure) for envelope in finished.envelopes] == [(2, None)]
 
 
 @pytest.mark.req("CMP-5")
@@ -196,8 +248,7 @@ def test_what_is_taken_back_is_not_started_also_where_items_before_it_could_not_
     go, behind = str(tmp_path / "go"), str(tmp_path / "behind")
     engine = make(sign_or_wait, workers=2)
     give(engine, 0, Unsendable(), Unsendable(), Mischief("wait", go), f"{behind}-1", f"{behind}-2")
-    [returned] = take(engine, 1, Returned)
-    assert returned.seqs == [3, 4]
+    assert taken_back(engine, 2) == {3, 4}
     Path(go).touch()
     take(engine, 1, Pulled)
     assert not list(tmp_path.glob("behind-*")), "it ran what was taken from it"

@@ -13,6 +13,7 @@ from inorder.core.retry import Category
 from inorder.engines import process, processes
 from inorder.errors import InfrastructureError, ItemError, OperatorError
 from tests.engines.misbehaviour import (
+    MEMORY_BYTES,
     Endings,
     Mischief,
     Tensor,
@@ -175,6 +176,22 @@ def test_an_item_that_leaves_a_family_behind_is_named_alone(tmp_path: Path) -> N
         error = the_one_failure(Mischief("leave family", pid_file), serve_slowly, workers=1)
         assert "behind" in error.message
         assert not is_running(word_at(pid_file))
+
+
+def test_an_item_that_wants_more_memory_than_a_worker_may_have_fails_alone() -> None:
+    error = the_one_failure(Mischief("want memory"), memory_bytes_max=MEMORY_BYTES)
+    assert "MemoryError" in error.message
+
+
+def test_workers_are_replaced_after_so_many_items() -> None:
+    pids = list(imap(whoami_slowly, range(12), policy="cpu", workers=1, recycle_tasks=4))
+    assert all(pids.count(pid) <= 4 for pid in pids)
+
+
+@pytest.mark.parametrize("option", ["memory_bytes_max", "recycle_tasks"])
+def test_limits_of_processes_are_refused_where_there_are_none(option: str) -> None:
+    with pytest.raises(OperatorError, match=f"{option} is for worker processes"):
+        imap(serve, [1], policy="io", **{option: 1})
 
 
 def test_a_result_of_fifty_megabytes_arrives_whole() -> None:

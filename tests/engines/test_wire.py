@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inorder.engines.status import Running, Status
-from inorder.engines.wire import SHARED_BYTES_MIN, Parcel, label, pack, receive_buffers, send_buffers, unpack
+from inorder.engines.wire import SHARED_BYTES_MIN, Parcel, pack, receive_buffers, send_buffers, sizes, unpack
 from tests.engines.misbehaviour import Tensor, Unreadable, Unsendable
 
 LARGE = 32 * 2**20
@@ -26,8 +26,7 @@ class Wire:
         send_buffers(self._near, parcel, os.getpid())
 
     def receive(self, parcel: Parcel) -> Any:
-        received = label(parcel)
-        return unpack(received, receive_buffers(self._far, received))
+        return unpack(parcel.data, receive_buffers(self._far, sizes(parcel.buffers)))
 
     def carry(self, value: Any) -> Any:
         parcel = pack(value)
@@ -57,7 +56,7 @@ def allocated(call: Callable[[], Any]) -> tuple[Any, int]:
 
 
 @pytest.mark.parametrize("value", [None, 0, "text", b"bytes", [1, {"a": (2.5, None)}], {"nested": [b"x" * 1000]}])
-def test_a_small_value_travels_in_its_label(wire: Wire, value: Any) -> None:
+def test_a_small_value_travels_in_its_pickle(wire: Wire, value: Any) -> None:
     parcel = pack(value)
     assert parcel.buffers == []
     assert wire.receive(parcel) == value

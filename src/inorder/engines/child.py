@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
-from time import monotonic, monotonic_ns
+from time import monotonic_ns
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,14 +24,16 @@ import msgspec
 from inorder.core.retry import Category, Failure
 
 from .attempt import FAIL, SUCCESS, failure_of
-from .status import Status
-from .wire import Label, Parcel, label, pack, send_buffers
+from .status import Running, Status
+from .surroundings import Surroundings
+from .wire import Parcel, pack, send_buffers, sizes
 
-_FLUSH_S = 0.02
-"""Answers go out at the latest this long after the ones before them; each message costs the parent a tenth of a
+_FLUSH_S = 0.2
+"""Answers go out at the latest this long after the ones before them; each message costs the parent about half a
 millisecond, which on a small machine is taken from the workers."""
+_FLUSH_NS = int(_FLUSH_S * 1e9)
+_LOOK_NS = 5_000_000
 _FLUSH_BYTES = 4 * 1024 * 1024
-_CHILDREN_MAX = 1000
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -42,7 +44,9 @@ class Row(msgspec.Struct, array_like=True, gc=False):
     seq: int
     attempt: int
     outcome: int
-    payload: Label
+    payload: bytes
+    sizes: list[int]
+    """Of the buffers that follow in shared memory."""
     payload_bytes: int
     failure: Failure | None
     exec_ms: float
@@ -70,8 +74,9 @@ def child_main(
     connection: "Connection[Any, Any]", life: "Connection[Any, Any]", function_pickle: bytes, options: ChildOptions
 ) -> None:
     """Entry point of the process: set up, then run batches until the pipe closes."""
-    outgoing = _Outgoing(connection)
-    _belong_to_parent(life, outgoing)
+    _belong_to_parent()
+    child: list[_Child] = []
+    threading.Thread(target=_watch, args=(life, child), name="inorder-watch", daemon=True).start()
     if options.memory_bytes_max is not None:
         _limit_memory(options.memory_bytes_max)
     status = Status(reduction.recv_handle(connection))
@@ -81,27 +86,27 @@ def child_main(
         connection.send_bytes(failure_of(error).message.encode())
         return
     connection.send_bytes(READY)
-    child = _Child(outgoing, status, function)
+    child.append(_Child(_Outgoing(connection), status, function))
     with contextlib.suppress(EOFError, OSError):
         while True:
-            child.run(connection.recv_bytes())
+            child[0].run(connection.recv_bytes())
 
 
-def _belong_to_parent(life: "Connection[Any, Any]", outgoing: "_Outgoing") -> None:
+def _belong_to_parent() -> None:
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
         libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
         libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    threading.Thread(target=_watch, args=(life, outgoing), name="inorder-watch", daemon=True).start()
 
 
-def _watch(life: "Connection[Any, Any]", outgoing: "_Outgoing") -> None:
+def _watch(life: "Connection[Any, Any]", children: "list[_Child]") -> None:
     """End with the parent; until then, see to it that nothing done waits long behind a slow item."""
     with contextlib.suppress(EOFError, OSError):
         while not life.poll(_FLUSH_S):
-            outgoing.flush_if_stale()
+            for child in children:
+                child.watch()
         life.recv_bytes()
     os.killpg(os.getpgid(0), signal.SIGKILL)
 
@@ -113,78 +118,149 @@ def _limit_memory(size: int) -> None:
 
 
 class _Outgoing:
-    """Answers on their way to the parent, sent in pieces by whoever comes first: the work, or the watch."""
+    """Answers on their way to the parent, sent in pieces by whoever comes first: the work, or the watch.
+
+    An answer leaves only once somebody has vouched for it: looked around after its item, and found nothing broken.
+    """
 
     def __init__(self, connection: "Connection[Any, Any]") -> None:
         self._connection = connection
         self._lock = threading.Lock()
-        self._rows: list[Row] = []
-        self._parcels: list[Parcel] = []
+        self._answers: list[tuple[Row, Parcel]] = []
+        self._vouched = 0
         self._size = 0
-        self._flushed_s = monotonic()
+        self._flushed_ns = monotonic_ns()
 
     def add(self, row: Row, parcel: Parcel) -> None:
         """One more answer."""
         with self._lock:
-            self._rows.append(row)
-            self._size += parcel.size_bytes
-            if parcel.buffers:
-                self._parcels.append(parcel)
-        if self._size >= _FLUSH_BYTES or monotonic() - self._flushed_s >= _FLUSH_S:
-            self.flush()
+            self._answers.append((row, parcel))
+            self._size += row.payload_bytes
+
+    def is_due(self, now_ns: int) -> bool:
+        """Whether it is time to send."""
+        return now_ns - self._flushed_ns >= _FLUSH_NS or self._size >= _FLUSH_BYTES
+
+    def vouch(self) -> None:
+        """Everything added so far may go."""
+        with self._lock:
+            self._vouched = len(self._answers)
+
+    def vouch_before(self, running: Running) -> None:
+        """Everything added so far may go, unless the running item is among it: then it has ended by now, and nobody has
+        looked around."""
+        with self._lock:
+            if self._answers and self._answers[-1][0].seq != running.seq:
+                self._vouched = len(self._answers)
+
+    def recall(self) -> int:
+        """Forget the answers that nobody has vouched for; how many they were."""
+        with self._lock:
+            count = len(self._answers) - self._vouched
+            del self._answers[self._vouched :]
+            return count
 
     def flush(self, *, is_last: bool = False) -> None:
-        """Send what is done: one message, then the shared memory of each large result in order."""
+        """Send what may go: one message, then the shared memory of each large result in order."""
         with self._lock:
-            rows, parcels = self._rows, self._parcels
-            self._rows, self._parcels, self._size = [], [], 0
-            self._flushed_s = monotonic()
-            if rows or is_last:
+            answers = self._answers[: self._vouched]
+            del self._answers[: self._vouched]
+            self._vouched = 0
+            self._size = sum(row.payload_bytes for row, _ in self._answers)
+            self._flushed_ns = monotonic_ns()
+            if answers or is_last:
+                rows = [row for row, _ in answers]
                 self._connection.send_bytes(_ENCODER.encode(Answer(rows, is_last)))
-                for parcel in parcels:
-                    send_buffers(self._connection, parcel, os.getppid())
+                for _, parcel in answers:
+                    if parcel.buffers:
+                        send_buffers(self._connection, parcel, os.getppid())
 
-    def flush_if_stale(self) -> None:
-        """Send what has waited for too long."""
-        if self._rows and monotonic() - self._flushed_s >= _FLUSH_S:
-            self.flush()
+
+Work = tuple[int, int, bytes]
+"""Seq, attempt, and the pickle of the item."""
 
 
 class _Child:
-    """Runs batches, one item after the other."""
+    """Runs batches, one item after the other.
+
+    What an item broke is looked for every few milliseconds, not after every item: a look costs some microseconds, and
+    ten times that where the items have pushed it out of the caches. Where a look finds something and several items ran
+    since the one before, they are run again one by one, and the look that finds it then knows whose it is.
+    """
 
     def __init__(self, outgoing: _Outgoing, status: Status, function: Callable[[Any], Any]) -> None:
         self._outgoing = outgoing
         self._status = status
         self._function = function
-        self._surroundings = _Surroundings()
+        self._surroundings = Surroundings()
+        self._recent: list[Work] = []
+        """Run since the last look."""
+        self._looked_ns = monotonic_ns()
 
     def run(self, message: bytes) -> None:
         """Run what the message asks for, as far as the parent allows and as long as results are no larger than
         foreseen. What is not answered for goes back."""
         bytes_left: int
-        tasks: list[tuple[int, int, bytes]]
+        tasks: list[Work]
         bytes_left, tasks = pickle.loads(message)
-        for number, (seq, attempt, item_pickle) in enumerate(tasks):
+        for number, task in enumerate(tasks):
             if number >= self._status.allowed() or bytes_left < 0:
                 break
-            bytes_left -= self._run_one(seq, attempt, item_pickle)
+            row, ended_ns = self._run_one(task)
+            bytes_left -= row.payload_bytes
+            self._recent.append(task)
+            if ended_ns - self._looked_ns >= _LOOK_NS or self._outgoing.is_due(ended_ns):
+                self._look_around()
+                if self._outgoing.is_due(ended_ns):
+                    self._outgoing.flush()
+        self._look_around()
+        self._status.rest()
         self._outgoing.flush(is_last=True)
 
-    def _run_one(self, seq: int, attempt: int, item_pickle: bytes) -> int:
-        """Run one item; the size of its result."""
+    def watch(self) -> None:
+        """Called every now and then from another thread: see to it that nothing done waits long behind a slow item."""
+        if self._outgoing.is_due(monotonic_ns()):
+            running = self._status.running()
+            if running is not None and self._surroundings.is_whole(running.began_ns):
+                self._outgoing.vouch_before(running)
+            self._outgoing.flush()
+
+    def _look_around(self) -> None:
+        recent, self._recent = self._recent, []
+        damage = self._surroundings.damage()
+        if damage:
+            self._find_culprit(recent[len(recent) - self._outgoing.recall() :], damage)
+        self._outgoing.vouch()
+        self._looked_ns = monotonic_ns()
+
+    def _find_culprit(self, suspects: list[Work], damage: str) -> None:
+        """Blame the only one it can have been, or run them again to see."""
+        for task in suspects:
+            if len(suspects) > 1:
+                self._run_one(task)
+                damage = self._surroundings.damage()
+                if not damage:
+                    self._outgoing.vouch()
+                    continue
+                self._outgoing.recall()
+            failure = Failure(category=Category.RUNTIME, message=damage)
+            self._outgoing.add(Row(task[0], task[1], FAIL, _NOTHING.data, [], 0, failure, 0.0), _NOTHING)
+            self._outgoing.vouch()
+
+    def _run_one(self, task: Work) -> tuple[Row, int]:
+        """Run one item; its answer, and when it ended. What is done around the function here costs every item: about
+        five microseconds, and some times that where the function has pushed us out of the caches."""
+        seq, attempt, item_pickle = task
         began_ns = monotonic_ns()
         self._status.begin(seq, attempt, began_ns)
         parcel, failure = self._compute(item_pickle)
-        elapsed_s = (monotonic_ns() - began_ns) / 1e9
-        damage = self._surroundings.damage()
-        if damage and failure is None:
-            parcel, failure = _NOTHING, Failure(category=Category.RUNTIME, message=damage)
+        ended_ns = monotonic_ns()
+        data, buffers = parcel
+        size = len(data) if not buffers else parcel.size_bytes
         outcome = SUCCESS if failure is None else FAIL
-        row = Row(seq, attempt, outcome, label(parcel), parcel.size_bytes, failure, elapsed_s * 1000)
+        row = Row(seq, attempt, outcome, data, sizes(buffers), size, failure, (ended_ns - began_ns) / 1e6)
         self._outgoing.add(row, parcel)
-        self._status.rest()
-        return parcel.size_bytes
+        return row, ended_ns
 
     def _compute(self, item_pickle: bytes) -> tuple[Parcel, Failure | None]:
         try:
@@ -212,63 +288,3 @@ def _packed_error(error: BaseException) -> Parcel:
     except BaseException:
         return _NOTHING
     return parcel if not parcel.buffers else _NOTHING
-
-
-class _Surroundings:
-    """Notices and mends what an item did to the process that others share."""
-
-    def __init__(self) -> None:
-        self._saved = [os.dup(number) for number in (1, 2)]
-
-    def damage(self) -> str:
-        """What the latest item broke, mended by now; empty: nothing. Costs about two microseconds where all is well."""
-        found = ""
-        for number, name in ((1, "stdout"), (2, "stderr")):
-            stream = getattr(sys, name)
-            if stream is None or getattr(stream, "closed", False) or not _is_open(number):
-                os.dup2(self._saved[number - 1], number)
-                setattr(sys, name, open(number, "w", buffering=1, closefd=False))  # noqa: SIM115
-                found = f"closed {name}"
-        count = 0
-        while _has_children() and count < _CHILDREN_MAX and (pids := self._left_behind()):
-            for pid in pids:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
-                with contextlib.suppress(OSError):
-                    os.waitpid(pid, 0)
-            count += len(pids)  # whatever these had started is ours now: look again
-        return f"left {count} child process{'es' if count > 1 else ''} behind" if count else found
-
-    @staticmethod
-    def _left_behind() -> list[int]:
-        pids: list[int] = []
-        with contextlib.suppress(OSError):
-            for thread in os.listdir("/proc/self/task"):
-                with open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:
-                    pids.extend(int(pid) for pid in file.read().split() if _is_running(int(pid)))
-        return pids
-
-
-def _has_children() -> bool:
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
-
-
-def _is_running(pid: int) -> bool:
-    """Whether a child still runs; one that has ended and only waits to be asked for its status does no harm."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def _is_open(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        return False
-    return True

@@ -136,7 +136,7 @@ class WorkerProcess:
         return self._connection.recv_bytes()
 
     def _envelope(self, row: Row) -> Envelope:
-        buffers = receive_buffers(self._connection, row.payload)
+        buffers = receive_buffers(self._connection, row.sizes)
         try:
             value = unpack(row.payload, buffers)
         except BaseException as error:

@@ -23,8 +23,9 @@ from .child import ChildOptions
 from .pooled import Outbox, PooledEngine, Running
 from .process import ProcessDied, StartupError, WorkerProcess, packed
 
-_BATCH_S = 0.1
-"""Work in one batch: long against the round trip to a process, short against what a person notices."""
+_BATCH_S = 0.2
+"""Work in one batch: long against the round trip to a process, which costs some milliseconds of two processors, and
+short for somebody who watches the results."""
 
 
 class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +97,7 @@ class ProcessWorker:
         with self._lock:
             self._give_back(0)
             self._order = []
-            self._post(Pulled(self.number, self._sizer.limit))
+            self._post(Pulled(self.number, self._appetite()))
 
     def running(self) -> Running | None:
         """The item it is on."""
@@ -106,15 +107,17 @@ class ProcessWorker:
     def hand_over(self) -> None:
         """The process does that by itself."""
 
-    def take_back(self) -> None:
-        """Forbid it to start what comes after the item it is on, and give that back. Should it have started one in this
-        very moment, that attempt is fenced once the kernel has seen this."""
+    def take_back(self, *, half: bool = False) -> None:
+        """Forbid it to start what comes after the item it is on, or the later half of that, and give it back. Should it
+        have started one in this very moment, that attempt is fenced once the kernel has seen this."""
         running = self.running()
         with self._lock:
             if running is not None and running.seq in self._order:
                 started = self._order.index(running.seq) + 1
-                self._process.take_back(started)
-                self._give_back(started)
+                kept = started + (len(self._order) - started + 1) // 2 if half else started
+                if kept < len(self._order):
+                    self._process.take_back(kept)
+                    self._give_back(kept)
 
     def is_beating(self) -> bool:
         """Whether the process lives. What it computes, and whether it holds the interpreter's lock, does not matter."""
@@ -136,6 +139,14 @@ class ProcessWorker:
             if not self._is_stopped:
                 self._process.close()
                 self._process = self._spawn()
+
+    def _appetite(self) -> int:
+        """How many items to ask for: no more than the process is to run before it is replaced."""
+        tasks = self._options.recycle_tasks
+        if tasks is None:
+            return self._sizer.limit
+        left = tasks - self._process.tasks_done
+        return min(self._sizer.limit, left if left > 0 else tasks)
 
     def _is_worn_out(self) -> bool:
         tasks, size = self._options.recycle_tasks, self._options.recycle_resident_bytes

@@ -1,22 +1,22 @@
 """What a worker process is on, readable by its parent at any moment without a message.
 
-Sixty-four bytes of shared memory: the running seq, its attempt, when it began, and up to which item of its batch the
-worker may go. The worker writes a few words an item; the parent reads them when it wonders whether an item has
-overrun, or what a dead worker died of. A read that falls between two writes can be off by one item: whatever follows
-from it names seq and attempt, and the kernel refuses what is no longer true.
+Sixty-four bytes of shared memory: when the running item began, its seq, its attempt, and up to which item of its batch
+the worker may go. The worker writes a few words an item; the parent reads them when it wonders whether an item has
+overrun, or what a dead worker died of.
+
+A reader must never mix the words of two items: the seq of a new one with the beginning of a slow one before it would
+look like an overrun. So the beginning is a seal. The writer breaks it, writes the rest, and sets it again, to a value
+that no other item ever has; a reader that finds the same whole seal before and after has read one item.
 """
 
 import mmap
 import os
-import struct
 import tempfile
 from typing import NamedTuple
 
-_FORMAT = struct.Struct("<qqq")
-_LIMIT = struct.Struct("<q")
-_LIMIT_AT = 32
 _SIZE = 64
-IDLE = -1
+_BEGAN, _SEQ, _ATTEMPT, _LIMIT = range(4)  # words of eight bytes, each written at once
+_NOTHING = -1
 
 
 class Running(NamedTuple):
@@ -42,7 +42,7 @@ class Status:
     """One worker's block, mapped on both sides."""
 
     def __init__(self, descriptor: int) -> None:
-        self._map = mmap.mmap(descriptor, _SIZE)
+        self._words = memoryview(mmap.mmap(descriptor, _SIZE)).cast("q")
 
     @classmethod
     def create(cls) -> tuple["Status", int]:
@@ -54,26 +54,27 @@ class Status:
 
     def begin(self, seq: int, attempt: int, now_ns: int) -> None:
         """The worker starts an item."""
-        _FORMAT.pack_into(self._map, 0, seq, attempt, now_ns)
+        words = self._words
+        words[_BEGAN] = _NOTHING
+        words[_SEQ] = seq
+        words[_ATTEMPT] = attempt
+        words[_BEGAN] = now_ns
 
     def rest(self) -> None:
-        """The worker is between items."""
-        _FORMAT.pack_into(self._map, 0, IDLE, 0, 0)
+        """The worker has nothing to do."""
+        self._words[_BEGAN] = _NOTHING
 
     def running(self) -> Running | None:
         """The item the worker is on, None between items."""
-        running = Running(*_FORMAT.unpack_from(self._map, 0))
-        return None if running.seq == IDLE else running
+        words = self._words
+        began_ns = words[_BEGAN]
+        running = Running(words[_SEQ], words[_ATTEMPT], began_ns)
+        return None if began_ns == _NOTHING or words[_BEGAN] != began_ns else running
 
     def allow(self, count: int) -> None:
         """The worker may start this many items of its batch."""
-        _LIMIT.pack_into(self._map, _LIMIT_AT, count)
+        self._words[_LIMIT] = count
 
     def allowed(self) -> int:
         """How many items of its batch the worker may start."""
-        count: int = _LIMIT.unpack_from(self._map, _LIMIT_AT)[0]
-        return count
-
-    def close(self) -> None:
-        """Unmap."""
-        self._map.close()
+        return self._words[_LIMIT]

@@ -73,10 +73,12 @@ class ThreadWorker:
             if envelopes and not self._is_stopped:
                 self._outbox.put(Finished(self.number, envelopes))
 
-    def take_back(self) -> None:
-        """Forbid it to start what it has not started, and give that back."""
+    def take_back(self, *, half: bool = False) -> None:
+        """Forbid it to start what it has not started, or half of that, and give it back."""
         with self._lock:
-            seqs, self._waiting = self._waiting[::-1], []
+            count = len(self._waiting) // 2 if half else len(self._waiting)
+            seqs = self._waiting[:count][::-1]
+            del self._waiting[:count]
             if seqs and not self._is_stopped:
                 self._outbox.put(Returned(self.number, seqs))
 

@@ -15,8 +15,6 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-import msgspec
-
 from .status import shared_file
 
 SHARED_BYTES_MIN = 256 * 1024
@@ -34,14 +32,6 @@ class Parcel(NamedTuple):
     def size_bytes(self) -> int:
         """All of it."""
         return len(self.data) + sum(buffer.nbytes for buffer in self.buffers)
-
-
-class Label(msgspec.Struct, array_like=True, gc=False):
-    """What the receiver must know of a parcel before it can read it."""
-
-    data: bytes
-    sizes: list[int]
-    """Of the buffers that follow in shared memory."""
 
 
 def pack(value: Any) -> Parcel:
@@ -66,9 +56,12 @@ _RAW = b"raw"
 _PICKLED = b"pickled"
 
 
-def label(parcel: Parcel) -> Label:
-    """The label of a parcel."""
-    return Label(parcel.data, [buffer.nbytes for buffer in parcel.buffers])
+_NO_SIZES: list[int] = []
+
+
+def sizes(buffers: list[memoryview]) -> list[int]:
+    """What the receiver must know of the buffers before it can take them in."""
+    return [buffer.nbytes for buffer in buffers] if buffers else _NO_SIZES
 
 
 def send_buffers(connection: "Connection[Any, Any]", parcel: Parcel, pid: int) -> None:
@@ -88,30 +81,32 @@ def send_buffers(connection: "Connection[Any, Any]", parcel: Parcel, pid: int) -
         os.close(descriptor)
 
 
-def receive_buffers(connection: "Connection[Any, Any]", received: Label) -> list[memoryview]:
-    """Take in what travels beside a label. Raises only what the connection raises."""
-    if not received.sizes:
+def receive_buffers(connection: "Connection[Any, Any]", lengths: list[int]) -> list[memoryview]:
+    """Take in what travels beside a pickle. Raises only what the connection raises."""
+    if not lengths:
         return []
     descriptor = reduction.recv_handle(connection)
     try:
-        area = memoryview(mmap.mmap(descriptor, sum(map(_aligned, received.sizes))))
+        area = memoryview(mmap.mmap(descriptor, sum(map(_aligned, lengths))))
     finally:
         os.close(descriptor)
     buffers = []
     position = 0
-    for size in received.sizes:
+    for size in lengths:
         buffers.append(area[position : position + size])
         position += _aligned(size)
     return buffers
 
 
-def unpack(received: Label, buffers: list[memoryview]) -> Any:
+def unpack(data: bytes, buffers: list[memoryview]) -> Any:
     """The value. Raises whatever unpickling raises."""
-    if received.data == _RAW:
+    if not buffers:
+        return pickle.loads(data)
+    if data == _RAW:
         return bytes(buffers[0])
-    if received.data == _PICKLED:
+    if data == _PICKLED:
         return pickle.loads(buffers[0])
-    return pickle.loads(received.data, buffers=buffers)
+    return pickle.loads(data, buffers=buffers)
 
 
 def _aligned(size: int) -> int:

@@ -1,0 +1,65 @@
+"""The shared words of a worker process, read while they are written."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from inorder.engines.status import Running, Status
+
+
+class Halting:
+    """Shared words whose writer is looked at after every single store."""
+
+    def __init__(self, words: Any, look: Any) -> None:
+        self._words = words
+        self._look = look
+
+    def __getitem__(self, index: int) -> int:
+        return int(self._words[index])
+
+    def __setitem__(self, index: int, value: int) -> None:
+        self._words[index] = value
+        self._look()
+
+
+@pytest.mark.req("RTY-4")
+def test_between_any_two_words_of_the_writer_a_reader_sees_one_item_or_none() -> None:
+    status, _ = Status.create()
+    seen: list[Running | None] = []
+    words = status._words
+    reader = Status.__new__(Status)
+    reader._words = words
+    status._words = Halting(words, lambda: seen.append(reader.running()))  # type: ignore[assignment]
+    status.begin(75, 1, 1_000)
+    status.begin(76, 2, 9_000)
+    status.rest()
+    assert seen.pop() is None
+    assert {found for found in seen if found is not None} == {Running(75, 1, 1_000), Running(76, 2, 9_000)}
+
+
+@pytest.mark.req("RTY-4")
+def test_a_writer_that_goes_on_while_somebody_reads_is_never_misread() -> None:
+    status, _ = Status.create()
+    ended = threading.Event()
+
+    def write() -> None:
+        for seq in range(1, 200_000):
+            status.begin(seq, seq + 1, seq + 2)
+            if seq % 3 == 0:
+                status.rest()
+        ended.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while not ended.is_set():
+        running = status.running()
+        assert running is None or (running.attempt, running.began_ns) == (running.seq + 1, running.seq + 2)
+    writer.join()
+
+
+def test_a_new_block_says_that_nothing_runs() -> None:
+    status, _ = Status.create()
+    assert status.running() is None
+    status.allow(3)
+    assert status.allowed() == 3
