@@ -7,7 +7,7 @@ What survives what:
 
 * `append` and `truncate` survive the death of the process; only `sync` makes them survive the loss of power.
 * A new, renamed or removed *name* survives the loss of power only after `sync_directory` of its folder, however often
-  the file itself was synced.
+  the file itself was synced. Of a rename between two folders it is the one it went to.
 * `rename` is atomic: whoever looks sees the old file or the new one, whole.
 
 Trouble is an `OSError`, as the operating system gives it. After a failed `sync` nobody knows what is on the disk, and a
@@ -17,13 +17,18 @@ second one that succeeds proves nothing: stop, and let recovery decide.
 import contextlib
 import os
 import shutil
+import stat
 from typing import NamedTuple, Protocol
+
+CLOSED = 2**31 - 1
+"""No file ever has so high a number: whoever uses it gets EBADF."""
 
 
 class Facts(NamedTuple):
     """What a folder says of a name."""
 
     size: int
+    """Bytes in the file; 0 for a folder."""
     is_directory: bool
 
 
@@ -72,7 +77,7 @@ class Filesystem(Protocol):
         ...
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name, in the place of whatever had it."""
+        """Give a file another name, in the place of the file that had it. Folders keep their names."""
         ...
 
     def unlink(self, path: str) -> None:
@@ -101,7 +106,6 @@ class SystemFile:
 
     def __init__(self, path: str) -> None:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-        self._is_open = True
 
     @property
     def size(self) -> int:
@@ -133,10 +137,10 @@ class SystemFile:
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Let it go."""
-        if self._is_open:
-            self._is_open = False
-            os.close(self._descriptor)
+        """Let it go. The number is forgotten, for it may soon be that of another file."""
+        descriptor, self._descriptor = self._descriptor, CLOSED
+        if descriptor != CLOSED:
+            os.close(descriptor)
 
 
 class SystemFilesystem:
@@ -157,7 +161,8 @@ class SystemFilesystem:
             found = os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return Facts(found.st_size, os.path.isdir(path))
+        is_directory = stat.S_ISDIR(found.st_mode)
+        return Facts(0 if is_directory else found.st_size, is_directory)
 
     def rename(self, old: str, new: str) -> None:
         """Give a file another name."""

@@ -8,5 +8,7 @@ between is the real one.
     python -m inorder.sim soak --seconds 60
     python -m inorder.sim explore          every interleaving of a small scope
 
+Beside it stands a disk that forgets what was not synced (`disk`), and a walk through every loss of power (`power`).
+
 It ships with the package: engines, sinks and stages of your own can be tried on the same world.
 """
