@@ -47,6 +47,9 @@ class Script:
         line = next(self._lines, [])
         return line() if callable(line) else line
 
+    def wake(self) -> None:
+        self.log.append(("wake", None))
+
     def close(self) -> None:
         self.log.append(("close", None))
 
@@ -73,6 +76,9 @@ class Obedient:
     def poll(self, timeout_s: float | None) -> list[Event]:
         events, self._events = self._events, []
         return events
+
+    def wake(self) -> None:
+        """Nobody ever waits here."""
 
     def close(self) -> None:
         self._events = []

@@ -3,6 +3,8 @@
 * `ItemError`: one item failed; the run went on without it.
 * `InfrastructureError`: the machine, the disk or the cluster failed; nothing is wrong with the items, run again.
 * `OperatorError`: a bad option or a bad plan; it says which.
+* `BusyError`: another run has what this one needs; it is the operator's to wait or to stop it.
+* `IntegrityError`: what is on the disk is not what was written there; nothing is done with it.
 * `InvariantViolation`: a bug of ours, with a snapshot of the run.
 """
 
@@ -12,7 +14,16 @@ from inorder.core.invariants import IllegalTransition, InvariantViolation
 from inorder.core.options import OperatorError
 from inorder.core.retry import Category, Failure
 
-__all__ = ["Category", "IllegalTransition", "InfrastructureError", "InvariantViolation", "ItemError", "OperatorError"]
+__all__ = [
+    "BusyError",
+    "Category",
+    "IllegalTransition",
+    "InfrastructureError",
+    "IntegrityError",
+    "InvariantViolation",
+    "ItemError",
+    "OperatorError",
+]
 
 
 class ItemError(Exception):
@@ -49,3 +60,15 @@ class InfrastructureError(Exception):
     """The world under the run gave way. What is committed stays committed; the same run can be repeated."""
 
     exit_code = 1
+
+
+class BusyError(OperatorError):
+    """Somebody else holds what this run must have to itself."""
+
+    exit_code = 5
+
+
+class IntegrityError(Exception):
+    """A journal or a dataset is damaged. It says where; nothing was changed."""
+
+    exit_code = 6

@@ -4,19 +4,21 @@ A result counts as committed when the consumer comes back for the next one. Work
 every `next` also gives idle workers something to do, and between two calls at most the byte budget is buffered.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, TypeVar
 
-from inorder.core.commands import CommitRun
 from inorder.core.events import Envelope
 from inorder.core.invariants import violated
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, require
 from inorder.core.plan import PlanItem
 from inorder.core.states import State
+from inorder.delivery import Delivery, JournaledDelivery
 from inorder.engines.base import Engine, processors
 from inorder.errors import InfrastructureError, ItemError, OperatorError
 from inorder.host.clock import SystemClock
+from inorder.identity import digest_of, named
+from inorder.journal.writer import JournalOptions, Policy
 from inorder.runtime import Runtime
 
 T = TypeVar("T")
@@ -44,6 +46,9 @@ def imap(
     cost: Callable[[T], float] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    fsync: Policy = "batch",
+    key: Callable[[T], Any] | None = None,
 ) -> Iterator[R | ItemError]:
     """Apply `function` to each item on several workers; yield the results in the order of the items.
 
@@ -58,6 +63,10 @@ def imap(
     * `schedule`: `sjf` starts the cheapest of the items in sight first, by `cost(item)`; results keep their order.
     * `memory_bytes_max`, `recycle_tasks` (`cpu` only): the address space of a worker, beyond which an item fails with a
       MemoryError; and the items after which a worker is replaced, for libraries that leak.
+    * `journal`: a file in which the iteration remembers how far it came. A result is committed when the consumer comes
+      back for the next one; after a crash, the same call goes on with the first result that was not. `fsync` says when
+      to wait for the disk: `always`, `batch`, `interval` or `off`; whatever it is, a killed process repeats at most the
+      one result it was on. Items are recognised by their value; give `key` where that is no plain data.
 
     The input is consumed lazily and may be endless. Closing the iterator, or leaving it to the garbage collector, stops
     the workers.
@@ -73,7 +82,24 @@ def imap(
         schedule=schedule,
     )
     plan = ((_PLAIN, item) for item in items) if cost is None else ((_priced(cost, item), item) for item in items)
-    return _Iteration(plan, engine, options, errors)
+    clock = SystemClock()
+    return _Iteration(plan, engine, options, errors, _delivery(journal, function, fsync, key, clock), clock)
+
+
+def _delivery(
+    journal: str | os.PathLike[str] | None,
+    function: Callable[[T], R],
+    fsync: Policy,
+    key: Callable[[T], Any] | None,
+    clock: SystemClock,
+) -> Delivery:
+    if journal is None:
+        require(
+            fsync == "batch" and key is None, "fsync and key are for an iteration with a journal; give journal=PATH"
+        )
+        return Delivery()
+    path = os.fspath(journal)
+    return JournaledDelivery(path, digest_of("imap", named(function)), JournalOptions(fsync=fsync), key, clock)
 
 
 def _engine(
@@ -126,21 +152,28 @@ class _Iteration(Iterator[Any]):
     """The consumer's side of a run."""
 
     def __init__(
-        self, plan: Iterable[tuple[PlanItem, Any]], engine: Engine, options: KernelOptions, errors: str
+        self,
+        plan: Iterable[tuple[PlanItem, Any]],
+        engine: Engine,
+        options: KernelOptions,
+        errors: str,
+        delivery: Delivery,
+        clock: SystemClock,
     ) -> None:
-        self._clock = SystemClock()
+        self._clock = clock
         self._errors = errors
-        self._ready = ready = deque[tuple[Envelope, Any]]()
-        self._position = 0
-        self._acknowledged = 0
+        self._delivery = delivery
+        self._ready = delivery.ready
+        self._position = self._returned = self._acknowledged = delivery.memory.restored.end
+        self._item: Any = None
         self._fed_ms = 0
         self._closed = False
-
-        def commit(runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
-            # Not a method: the runtime must not hold the iteration, or leaving a loop would not end it at once.
-            ready.extend(zip(run.envelopes, items, strict=True))
-
-        self._runtime = Runtime(plan, engine, commit, self._clock, options=options)
+        # Nothing here is a method of ours: the runtime must not hold the iteration, or leaving a loop would not end it.
+        try:
+            self._runtime = Runtime(plan, engine, delivery.commit, clock, options=options, memory=delivery.memory)
+        except BaseException:
+            delivery.close(is_end=False)
+            raise
 
     @property
     def position(self) -> int:
@@ -151,6 +184,7 @@ class _Iteration(Iterator[Any]):
         if self._closed:
             raise StopIteration
         try:
+            self._come_back()
             return self._take()
         except BaseException:
             self.close()
@@ -158,14 +192,26 @@ class _Iteration(Iterator[Any]):
 
     def close(self) -> None:
         """Stop the workers. What was not yielded is dropped."""
-        if not self._closed:
-            self._closed = True
-            self._ready.clear()
-            self._runtime.close()
+        self._close(is_end=False)
 
     def __del__(self) -> None:
         if hasattr(self, "_runtime"):
             self.close()
+
+    def _close(self, *, is_end: bool) -> None:
+        if not self._closed:
+            self._closed = True
+            try:
+                self._runtime.close()
+            finally:
+                self._delivery.close(is_end=is_end)
+
+    def _come_back(self) -> None:
+        """The consumer has done with what it got."""
+        if self._position > self._returned:
+            self._returned = self._position
+            self._delivery.came_back(self._position, self._item)
+            self._item = None
 
     def _take(self) -> Any:
         while not self._ready:
@@ -180,6 +226,7 @@ class _Iteration(Iterator[Any]):
             self._fed_ms = self._clock.now_ms()
         envelope, item = self._ready.popleft()
         self._position = envelope.seq + 1
+        self._item = item
         if envelope.outcome != _FAIL:
             return envelope.payload
         error = _item_error(envelope, item)
@@ -195,8 +242,9 @@ class _Iteration(Iterator[Any]):
 
     def _end(self) -> None:
         summary = self._runtime.summary
-        self.close()
-        if summary is not None and summary.was_cancelled:
+        was_cancelled = summary is not None and summary.was_cancelled
+        self._close(is_end=not was_cancelled)
+        if summary is not None and was_cancelled:
             raise InfrastructureError(summary.cancel_reason)
         raise StopIteration
 

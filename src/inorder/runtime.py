@@ -9,30 +9,49 @@ engine and the clock. `turn` is one round; `run` goes on until the kernel has en
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from inorder.core.commands import (
     Command,
     CommitRun,
     Dispatch,
     NeedItems,
+    RetryScheduled,
     StopWorker,
     Summary,
+    WindowOpened,
 )
 from inorder.core.events import CancelRequested, Committed, Event, Planned, Tick
 from inorder.core.invariants import violated
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions
 from inorder.core.plan import PlanItem
+from inorder.core.restored import Restored
 from inorder.engines.base import SLACK_BYTES, Batch, Engine, Task
 from inorder.host.clock import Clock
 
 PLAN_SLICE_MS = 10
 """A slow plan is not waited for longer than this once it has yielded something."""
 
+COMMIT_PATIENCE_S = 5.0
+"""The commit thread wakes the run when it is done; this is for looking around meanwhile."""
+
 Commit = Callable[["Runtime", CommitRun, Sequence[Any]], None]
 Observer = Callable[[int, Event, Sequence[Command] | None], None]
 """Sees every step: the time, the event, and the commands, or None where the kernel raised."""
+
+
+class Memory(NamedTuple):
+    """What a run with a journal brings along."""
+
+    restored: Restored = Restored()
+    """Where the run before was interrupted."""
+    passed_by: Callable[[Any], None] | None = None
+    """Is shown every item that was committed then."""
+    note: Callable[[WindowOpened | RetryScheduled], None] | None = None
+    """Is told what the journal must know of besides outcomes."""
+    commits_elsewhere: bool = False
+    """Runs are committed on another thread: while one is, the run may wait for that alone."""
 
 
 class Runtime:
@@ -48,23 +67,28 @@ class Runtime:
         options: KernelOptions,
         total: int | None = None,
         observer: Observer | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self._plan = iter(plan)
         self._engine = engine
         self._commit = commit
         self._clock = clock
         self._observer = observer
+        self._memory = memory = memory or Memory()
         self._items: dict[int, Any] = {}
         self._next_seq = 0
         self._slack_bytes = min(SLACK_BYTES, options.pressure.buffered_bytes_hard // 16)
-        self._inbox: deque[Event] = deque([Tick()])
+        self._inbox: deque[Event | BaseException] = deque([Tick()])
         self._perform: dict[type[Any], Callable[[Any], None]] = {
             NeedItems: self._need_items,
             Dispatch: self._dispatch,
             StopWorker: lambda command: self._engine.stop_worker(command.worker, command.reason),
             CommitRun: self._commit_run,
         }
-        self.kernel = Kernel(options, total=total, epoch_ms=clock.wall_ms() - clock.now_ms())
+        if memory.note is not None:
+            self._perform[WindowOpened] = self._perform[RetryScheduled] = memory.note
+        epoch_ms = clock.wall_ms() - clock.now_ms()
+        self.kernel = Kernel(options, total=total, epoch_ms=epoch_ms, restored=memory.restored)
         try:
             self._engine.start()
         except BaseException:
@@ -90,19 +114,24 @@ class Runtime:
         is_waiting = wait and not self._inbox
         self._inbox.extend(self._engine.poll(self._patience_s() if is_waiting else 0.0))
         if not self._inbox:
-            if wait and self.kernel.wake_at_ms is None:
+            if is_waiting and self.kernel.wake_at_ms is None and not self._is_committed_elsewhere():
                 violated(f"nothing can happen any more; the run waits for {self.kernel.snapshot().waiting_for}")
             self._inbox.append(Tick())
         while self._inbox:
             self._step(self._inbox.popleft())
+
+    def post(self, event: Event | BaseException) -> None:
+        """Tell the run of something, from any thread. An exception is raised by the turn that finds it."""
+        self._inbox.append(event)
+        self._engine.wake()
 
     def acknowledge(self, end: int) -> None:
         """Everything below `end` is committed."""
         self._inbox.append(Committed(end))
 
     def cancel(self, reason: str, grace_ms: int | None = None) -> None:
-        """Stop the run; with no grace, now."""
-        self._inbox.append(CancelRequested(reason, grace_ms))
+        """Stop the run, from any thread; with no grace, now."""
+        self.post(CancelRequested(reason, grace_ms))
 
     def close(self) -> None:
         """Let the engine go, whatever state the run is in."""
@@ -111,7 +140,9 @@ class Runtime:
         self.kernel.release()
         self._engine.close()
 
-    def _step(self, event: Event) -> None:
+    def _step(self, event: Event | BaseException) -> None:
+        if isinstance(event, BaseException):
+            raise event
         now_ms = self._clock.now_ms()
         try:
             commands = self.kernel.step(now_ms, event)
@@ -126,9 +157,15 @@ class Runtime:
             if perform is not None:
                 perform(command)
 
+    def _is_committed_elsewhere(self) -> bool:
+        """Whether another thread has a run in hand, and will say so."""
+        return self._memory.commits_elsewhere and self.kernel.is_committing
+
     def _patience_s(self) -> float | None:
         wake_at_ms = self.kernel.wake_at_ms
-        return None if wake_at_ms is None else max(0, wake_at_ms - self._clock.now_ms()) / 1000
+        if wake_at_ms is None:
+            return COMMIT_PATIENCE_S if self._is_committed_elsewhere() else None
+        return max(0, wake_at_ms - self._clock.now_ms()) / 1000
 
     def _need_items(self, command: NeedItems) -> None:
         began_ms = self._clock.now_ms()
@@ -141,7 +178,10 @@ class Runtime:
                 ended = True
                 break
             planned.append(description)
-            self._items[self._next_seq] = item
+            if self._next_seq >= self._memory.restored.end:
+                self._items[self._next_seq] = item
+            elif self._memory.passed_by is not None:
+                self._memory.passed_by(item)
             self._next_seq += 1
             if self._clock.now_ms() - began_ms > PLAN_SLICE_MS:
                 break

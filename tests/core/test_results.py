@@ -276,7 +276,7 @@ def test_an_overrun_that_comes_too_late_changes_nothing(stale: Overran) -> None:
 def test_a_failure_that_will_be_retried_is_an_attempt_record_and_no_terminal_event() -> None:
     driver = pulling(1, 1, retries_max=1)
     [record] = driver.fail(0, retryable=True)
-    assert record == RetryScheduled(0, 1, 0, flaw(retryable=True))
+    assert record == RetryScheduled(0, 1, 0, flaw(retryable=True), 1)
     assert driver.kernel.snapshot().terminal_count == 0
     assert driver.committed == []
 

@@ -159,7 +159,7 @@ def test_a_retry_keeps_its_seq_and_counts_its_attempts() -> None:
     for attempt in (1, 2):
         [scheduled] = driver.fail(0, retryable=True)
         assert scheduled == RetryScheduled(
-            0, attempt, driver.now_ms + scheduled.due_ms - driver.now_ms, flaw(retryable=True)
+            0, attempt, driver.now_ms + scheduled.due_ms - driver.now_ms, flaw(retryable=True), attempt
         )
         assert 50 <= scheduled.due_ms - driver.now_ms <= 100
         assert driver.kernel.snapshot().terminal_count == 0

@@ -9,7 +9,8 @@ from tests.tidy.sources import PACKAGE, PACKAGE_ROOT, Import, read_modules, writ
 FACE = "(package)"  # src/inorder/__init__.py: the public names
 
 BELOW_RUNTIME = {"core", "errors", "host", "journal", "lanes", "sinks", "engines"}
-BELOW_STAGE = BELOW_RUNTIME | {"runtime", "iteration"}
+RUNTIME = {"runtime", "identity", "recovery", "committing"}
+BELOW_STAGE = BELOW_RUNTIME | RUNTIME | {"journaled", "delivery", "iteration"}
 BELOW_JOBS = BELOW_STAGE | {"stage"}
 LIBRARY = BELOW_JOBS | {"documents", "code", "index"}
 
@@ -21,8 +22,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lanes": {"core", "errors"},
     "sinks": {"core", "errors", "host"},
     "engines": {"core", "errors", "host", "lanes"},
+    "identity": {"core", "errors"},
     "runtime": BELOW_RUNTIME,
-    "iteration": BELOW_RUNTIME | {"runtime"},
+    "recovery": BELOW_RUNTIME,
+    "committing": BELOW_RUNTIME | {"runtime", "identity", "recovery"},
+    "journaled": BELOW_RUNTIME | RUNTIME,
+    "delivery": BELOW_RUNTIME | RUNTIME,
+    "iteration": BELOW_RUNTIME | RUNTIME | {"delivery"},
     "stage": BELOW_STAGE,
     "documents": BELOW_JOBS,
     "code": BELOW_JOBS,

@@ -16,6 +16,7 @@ from .ledger import Ledger
 from .options import KernelOptions
 from .plan import Intake
 from .pressure import Pressure
+from .restored import Restored
 from .states import State
 from .windows import Window, WindowPlanner
 
@@ -80,8 +81,9 @@ class Counters(msgspec.Struct):
 class Board:
     """Everything that changes."""
 
-    def __init__(self, options: KernelOptions, total: int | None) -> None:
+    def __init__(self, options: KernelOptions, total: int | None, restored: Restored) -> None:
         self.options = options
+        self.restored = restored
         self.intake = Intake(total)
         self.planner = WindowPlanner(options)
         self.ledger = Ledger()
@@ -108,7 +110,7 @@ class Board:
         self.now_ms = 0
         self.watch_ms = 0
         self.memory_bytes = 0
-        self.max_seen_seq = -1
+        self.max_seen_seq = restored.end - 1
         self.learned_bytes = -1
         """Size to expect of a result: rises at once to the largest seen, falls slowly. -1: none seen yet."""
         self.infrastructure_spent = 0

@@ -46,6 +46,8 @@ class RetryScheduled(msgspec.Struct, frozen=True):
     attempt: int
     due_ms: int
     failure: Failure
+    retries: int = 0
+    """Spent on this item, this one included. To be journaled, so that a resumed run does not grant them again."""
 
 
 class Reclaimed(msgspec.Struct, frozen=True):
@@ -102,6 +104,8 @@ class CommitRun(msgspec.Struct, frozen=True):
 
     start: int
     envelopes: list[Envelope]
+    retries: dict[int, int] = {}
+    """Retries spent, by seq, for those that had any."""
 
     @property
     def end(self) -> int:

@@ -28,6 +28,11 @@ class ErrorBudget:
         self.limit = limit
         self.failed = 0
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether there were too many."""
+        return self.limit is not None and self.failed > self.limit
+
     def cut(self, outcomes: bytes) -> int | None:
         """How many of these outcomes still count: all (None), or up to and including the one failure too many."""
         failures = outcomes.count(FAIL)
@@ -51,12 +56,21 @@ class CommitCursor:
         self._committing: deque[int] = deque()
         """Payload sizes of the run handed over and not yet acknowledged."""
         self.outcome_counts = [0] * 8
-        self.retries = 0
+        self.retries = board.restored.retries
+        self._restore()
 
     @property
     def is_committing(self) -> bool:
         """Whether a run is with the commit lane."""
         return bool(self._committing)
+
+    def _restore(self) -> None:
+        restored = self._board.restored
+        for state, count in zip(TERMINAL_STATES, (restored.succeeded, restored.skipped, restored.failed), strict=False):
+            self.outcome_counts[state] = count
+        self._budget.failed = restored.failed
+        if self._budget.is_exceeded:
+            self._exhausted(restored.end)
 
     def advance_frontiers(self) -> None:
         """Move each window's frontier over what is computed; decide the retry that waited for it to come by."""
@@ -92,14 +106,17 @@ class CommitCursor:
             self._exhausted(start + counted)
         board.ledger.settle(start, outcomes)
         for envelope in envelopes:
-            seq = envelope.seq
-            del board.held[seq]
+            del board.held[envelope.seq]
             self._committing.append(envelope.payload_bytes)
-            self.retries += window.retries.granted.get(seq, 0)
+        granted = window.retries.granted
+        retries = (
+            {seq: granted[seq] for seq in range(start, start + len(envelopes)) if seq in granted} if granted else {}
+        )
+        self.retries += sum(retries.values())
         for state in TERMINAL_STATES:
             self.outcome_counts[state] += outcomes.count(state)
         board.counters.commit_runs += 1
-        board.out.append(CommitRun(start, envelopes))
+        board.out.append(CommitRun(start, envelopes, retries))
 
     def acknowledged(self, end: int) -> None:
         """The commit lane is done with everything below `end`."""

@@ -40,16 +40,19 @@ from .losses import Losses
 from .options import KernelOptions
 from .planning import Planning
 from .pressure import Level
+from .restored import Restored
 from .results import Results
 from .stopping import Ending
 
 
 class Kernel:
     """One run. `total` is the number of items the plan announces, where it does; `epoch_ms` is the wall clock at
-    `now_ms` 0, used only to date an error."""
+    `now_ms` 0, used only to date an error; `restored` is where an earlier run of the same plan was interrupted."""
 
-    def __init__(self, options: KernelOptions, *, total: int | None = None, epoch_ms: int = 0) -> None:
-        self._board = board = Board(options, total)
+    def __init__(
+        self, options: KernelOptions, *, total: int | None = None, epoch_ms: int = 0, restored: Restored | None = None
+    ) -> None:
+        self._board = board = Board(options, total, restored or Restored())
         self._epoch_ms = epoch_ms
         self._results = Results(board)
         self._losses = Losses(board, self._results)
@@ -94,6 +97,11 @@ class Kernel:
         board.counters.steps += 1
         commands, board.out = board.out, []
         return commands
+
+    @property
+    def is_committing(self) -> bool:
+        """Whether a run is with the commit lane."""
+        return self._cursor.is_committing
 
     def statistics(self) -> Counters:
         """What has happened so far; a copy."""

@@ -68,6 +68,12 @@ class Ledger:
         self._owners.extend(array("q", [NOBODY]) * count)
         return start
 
+    def restore_attempts(self, start: int, attempts: dict[int, int]) -> None:
+        """Go on counting, from `start` on, where an interrupted run stopped."""
+        for seq, count in attempts.items():
+            if start <= seq < len(self.states):
+                self._attempts[seq - self._base] = count
+
     def attempt(self, seq: int) -> int:
         """The number of the latest attempt, 0 before the first."""
         return self._attempts[seq - self._base]

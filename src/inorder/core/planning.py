@@ -4,7 +4,11 @@ from .board import Board
 from .commands import NeedItems, WindowOpened, WindowSealed
 from .events import Planned
 from .invariants import check
+from .options import require
 from .windows import ACTIVE_WINDOWS_MAX, SizingSnapshot, Window
+
+PASS_BY_MAX = 8192
+"""Items asked for at once while they only pass by."""
 
 
 class Planning:
@@ -38,26 +42,66 @@ class Planning:
         board.planner.carry.extend(event.items)
         if event.ended:
             board.intake.end()
+            require(
+                board.intake.admitted >= board.restored.end,
+                f"the plan ended after {board.intake.admitted} items, but {board.restored.end} are already committed",
+            )
         self.fill()
 
     def fill(self) -> None:
         """Put planned items into windows, opening and sealing as the caps demand."""
         board = self._board
         planner, windows = board.planner, board.windows
+        self._pass_by()
         while planner.carry:
             if not windows or windows[-1].sealed:
                 if len(windows) == ACTIVE_WINDOWS_MAX:
                     return
-                window = planner.open(len(board.ledger), board.now_ms)
+                window = self._open()
                 windows.append(window)
                 board.out.append(WindowOpened(window.id, window.start, window.target_entries, planner.sizing))
             window = windows[-1]
-            is_full = planner.fill(window)
-            board.ledger.extend(window.end - len(board.ledger))
+            is_full = planner.fill(window, committed_end=board.restored.end)
+            start = board.ledger.extend(window.end - len(board.ledger))
+            board.ledger.restore_attempts(start, board.restored.granted)
+            if board.ledger.next_commit_seq < board.restored.end:
+                self._replay(window)
             if is_full:
                 board.out.append(WindowSealed(planner.seal(window)))
         if board.intake.ended and windows and not windows[-1].sealed:
             board.out.append(WindowSealed(planner.seal(windows[-1])))
+
+    def _pass_by(self) -> None:
+        """Let the items go by that lie in windows which were closed before this run began."""
+        board = self._board
+        count = min(len(board.planner.carry), board.restored.resume_start - len(board.ledger))
+        if count > 0:
+            board.planner.pass_by(count)
+            board.ledger.extend(count)
+            board.ledger.replay_commit(len(board.ledger))
+            board.ledger.forget(len(board.ledger))
+
+    def _open(self) -> Window:
+        """The next window: as it was, if it was open when the run before was interrupted."""
+        board = self._board
+        start = len(board.ledger)
+        for known in board.restored.windows:
+            if known.start == start:
+                board.planner.restore(known.id, known.target_entries, known.sizing)
+        window = board.planner.open(start, board.now_ms)
+        window.retries.restore(board.restored.granted_from(start))
+        return window
+
+    def _replay(self, window: Window) -> None:
+        """Take note of what the journal says was committed in this window."""
+        board = self._board
+        start = board.ledger.next_commit_seq
+        end = min(board.restored.end, window.end)
+        board.ledger.replay_commit(end)
+        for seq in range(start, end):
+            window.retries.became_final(seq)
+        window.computed_count += end - start
+        window.frontier = end
 
     def closed(self, window: Window) -> None:
         """A window has closed: choose the size of the next, from a snapshot and nothing else, and open it."""
@@ -91,6 +135,8 @@ class Planning:
         plan_ahead = board.options.windows.plan_ahead
         if board.options.windows.plan_by_demand:
             plan_ahead = max(1, min(plan_ahead, 2 * board.demand))
+        if len(board.ledger) < board.restored.end:
+            plan_ahead = PASS_BY_MAX
         missing = plan_ahead - board.ready_count
         if missing * 2 > plan_ahead:
             self._asked_count = missing

@@ -112,7 +112,7 @@ class Results:
             board.counters.retries += 1
             board.ledger.again(seq)
             heappush(board.retries_due, (due_ms, seq))
-            board.out.append(RetryScheduled(seq, envelope.attempt, due_ms, _failure_of(envelope)))
+            board.out.append(RetryScheduled(seq, envelope.attempt, due_ms, _failure_of(envelope), number))
 
     def _failed(self, window: Window, envelope: Envelope) -> None:
         if _failure_of(envelope).may_succeed_later:

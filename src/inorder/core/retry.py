@@ -84,6 +84,11 @@ class WindowRetries:
         self.granted: dict[int, int] = {}
         """Retries of each item that had any."""
 
+    def restore(self, granted: dict[int, int]) -> None:
+        """Take over what was granted before the run was interrupted."""
+        self.granted.update(granted)
+        self.used = sum(self.granted.values())
+
     def is_exhausted(self, seq: int) -> bool:
         """Whether the item has used all of its own retries."""
         return self.granted.get(seq, 0) >= self._retries_max

@@ -87,5 +87,5 @@ class Ending:
             was_cancelled=stop is not None,
             stop_kind=stop.kind.value if stop is not None else None,
             cancel_reason=stop.reason if stop is not None else None,
-            stopped_at=stopped_at if stop is not None else None,
+            stopped_at=max(stopped_at, board.restored.end) if stop is not None else None,
         )

@@ -104,8 +104,18 @@ class WindowPlanner:
         self._next_id += 1
         return window
 
-    def fill(self, window: Window) -> bool:
-        """Move items from `carry` into the window; whether it is full now."""
+    def restore(self, id_: int, target_entries: int, sizing: SizingSnapshot | None) -> None:
+        """The next window has been open before, with this number and size."""
+        self._next_id = id_
+        self.target_entries = target_entries
+        self.sizing = sizing
+
+    def pass_by(self, count: int) -> None:
+        """Let the first `count` items of `carry` go: their window was closed long ago."""
+        self._hash.update(_identity([self.carry.popleft() for _ in range(count)]))
+
+    def fill(self, window: Window, *, committed_end: int = 0) -> bool:
+        """Move items from `carry` into the window; whether it is full now. Those below `committed_end` are done."""
         limits = self._options.windows
         carry, ready = self.carry, window.ready
         seq = window.end
@@ -125,7 +135,8 @@ class WindowPlanner:
             cost, size = cost_after, size_after
             if item.size_bytes > window.size_bytes_max:
                 window.size_bytes_max = item.size_bytes
-            ready.add_fresh(seq, item.cost, item.batch_key)
+            if seq >= committed_end:
+                ready.add_fresh(seq, item.cost, item.batch_key)
             seq += 1
         self._hash.update(_identity(placed))
         window.end = seq

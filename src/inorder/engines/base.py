@@ -54,6 +54,10 @@ class Engine(Protocol):
         answer then means that nothing can come any more."""
         ...
 
+    def wake(self) -> None:
+        """Have a `poll` that waits return soon. Called from any thread."""
+        ...
+
     def close(self) -> None:
         """End every worker. Work under way is abandoned."""
         ...

@@ -6,7 +6,8 @@ interrupt an item, so it has no time limit.
 
 from collections import deque
 from collections.abc import Callable
-from time import perf_counter, sleep
+from threading import Event as Flag
+from time import perf_counter
 from typing import Any
 
 from inorder.core.events import Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
@@ -27,6 +28,7 @@ class InlineEngine:
         self._worker = 0
         self._bytes_left = 0
         self._due: list[Event] = []
+        self._woken = Flag()
 
     def start(self) -> None:
         """The one worker pulls."""
@@ -55,8 +57,13 @@ class InlineEngine:
             if not self._tasks:
                 events.append(Pulled(self._worker, self._sizer.limit))
         if not events and timeout_s:
-            sleep(timeout_s)
+            self._woken.wait(timeout_s)
+        self._woken.clear()
         return events
+
+    def wake(self) -> None:
+        """Have a `poll` that waits return soon."""
+        self._woken.set()
 
     def close(self) -> None:
         """Drop what is queued."""

@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import NamedTuple, Protocol
 
-from inorder.core.events import Beat, Event, Loss, Overran, Pulled, WorkerLost
+from inorder.core.events import Beat, Event, Loss, Overran, Pulled, Tick, WorkerLost
 from inorder.lanes import Lane, LaneConfig, Ticket
 
 from .base import Batch
@@ -120,6 +120,10 @@ class PooledEngine:
                 timeout_s = until_s - monotonic()
                 if timeout_s <= 0:
                     return events
+
+    def wake(self) -> None:
+        """Have a `poll` that waits return soon."""
+        self._outbox.put(Tick())
 
     def close(self) -> None:
         """End every worker. Work under way is given up."""

@@ -123,9 +123,9 @@ class SystemFile:
 
     def append(self, data: bytes) -> None:
         """Put all of it at the end."""
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._descriptor, rest) :]
+        written = os.write(self._descriptor, data)
+        while written < len(data):  # a short write, which files seldom do
+            written += os.write(self._descriptor, memoryview(data)[written:])
 
     def truncate(self, size: int) -> None:
         """Cut it there."""

@@ -143,6 +143,9 @@ class SimEngine:
         """Whether this worker gives no sign of life."""
         return self._workers[worker].is_silent or not self._workers[worker].is_alive
 
+    def wake(self) -> None:
+        """Nobody ever waits here."""
+
     def close(self) -> None:
         """Nothing more happens."""
         self._heap.clear()

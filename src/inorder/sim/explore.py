@@ -133,6 +133,9 @@ class ExploredEngine:
         self._bury(self._workers.pop(worker))
         self._due.append(WorkerLost(worker, Loss.RETIRED))
 
+    def wake(self) -> None:
+        """Nobody ever waits here."""
+
     def committing(self, end: int) -> None:
         """A run was handed to the commit lane, which answers at once unless it is slow."""
         prompt = Option("the commit lane is prompt", False, lambda: [Committed(end)])

@@ -6,22 +6,34 @@ journal *after* the sink has taken the entries. So after a crash the sink may ho
 a loss of power it may also hold less. Recovery asks, from the newest journaled position to the oldest, which one the
 sink still `holds`, and has it `roll_back` to that one; whatever came after is done again, to the same bytes.
 
-The rules, which `tests/conformance` checks for every sink:
+The rules, which `inorder.sinks.conformance` checks for every sink:
 
-* `apply` takes one run in one act: one write, one transaction. It is never called for a seq at or below its position.
+* `apply` takes one run in one act: one write, one transaction. A run begins where the sink stands; one that leaves a
+  hole or comes a second time is refused.
+* Every entry moves the position. Only a success brings a payload or files.
 * What `apply` did is visible to readers when it returns, and survives the death of the process; `sync` makes it survive
   the loss of power.
+* Where it stands and what it holds follow from the entries alone, however they were cut into runs.
 * `roll_back` to a position it holds leaves the sink as it was at that position, byte for byte; twice is once. Position
   0 is always held: it is the empty sink.
+* A run begins with `roll_back`, also when there is nothing to undo. A sink that cannot tell by itself where it stands
+  refuses everything before that.
 * A sink that fails raises. It is not used again by this run; the next one begins with recovery.
+
+A sink with transactions keeps its position beside its rows, so the two never disagree, and it cannot go back. It may
+*stay ahead* instead: it `holds` every position below its own, answers after `roll_back` as if it had gone back, and
+`apply` skips what it already has. No seq is applied twice either way. At position 0 it too really becomes empty.
 """
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
+from inorder.core.invariants import check, violated
 from inorder.core.retry import Failure
+from inorder.core.states import State
 
 
 class Output(msgspec.Struct, frozen=True, array_like=True):
@@ -51,6 +63,11 @@ class Entry(msgspec.Struct, frozen=True):
     exec_ms: float = 0.0
     """Volatile."""
 
+    @property
+    def is_success(self) -> bool:
+        """Whether it has a payload or files to apply."""
+        return self.outcome == State.TERMINAL_SUCCESS
+
 
 class Position(msgspec.Struct, frozen=True, array_like=True):
     """How far a sink has come."""
@@ -68,7 +85,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     start: int
     end: int
-    outputs: dict[int, Sequence[Output]] = {}
+    outputs: Mapping[int, Sequence[Output]] = {}
     """By seq, for the successes that made files."""
 
 
@@ -81,7 +98,7 @@ class Sink(Protocol):
         ...
 
     def apply(self, entries: Sequence[Entry]) -> Position:
-        """Take a contiguous run, in one act. The position after it."""
+        """Take a contiguous run, in one act. The position after it. An empty run changes nothing."""
         ...
 
     def position(self) -> Position:
@@ -98,7 +115,8 @@ class Sink(Protocol):
         ...
 
     def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
-        """Become what it was at this position. `undone`: the runs that may have been applied after it."""
+        """Become what it was at this position, or stay ahead of it. `undone`: the runs that may have been applied after
+        it."""
         ...
 
     def verify(self, position: Position) -> list[str]:
@@ -108,3 +126,25 @@ class Sink(Protocol):
     def close(self) -> None:
         """Let its files go. Twice is once."""
         ...
+
+
+def check_run(name: str, position: Position | None, entries: Sequence[Entry]) -> Position:
+    """Refuse a run that does not begin where the sink stands, or has a hole; where the sink stands. None: it cannot
+    tell, because it was just opened or failed half-way."""
+    if position is None:
+        violated(f"sink {name} must be rolled back before it is used")
+    if entries:
+        start, end = entries[0].seq, entries[-1].seq + 1
+        check(start == position.end, f"sink {name} stands at seq {position.end} and was given a run from seq {start}")
+        check(
+            end - start == len(entries), f"sink {name} was given {len(entries)} entries for seqs {start} to {end - 1}"
+        )
+    return position
+
+
+def tally(position: Position, entries: Sequence[Entry]) -> Position:
+    """The position after these, for a sink that has no bytes of its own to count: successes, and a CRC-32 of every seq
+    with its outcome."""
+    said = b"".join(b"%d:%d;" % (entry.seq, entry.outcome) for entry in entries)
+    successes = sum(entry.is_success for entry in entries)
+    return Position(position.end + len(entries), position.offset + successes, zlib.crc32(said, position.checksum))

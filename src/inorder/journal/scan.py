@@ -1,0 +1,107 @@
+"""Reading a journal back, whatever happened to it. Pure: bytes in, records and a verdict out.
+
+A crash can leave anything in the part of the file that was never synced: nothing, a piece, zeros, even whole records
+after a broken one. All of that is a *torn tail*: nobody was ever told that it was safe, it is cut at the last good
+record, and work is repeated. Damage in the part that *was* synced is something else: the disk, or somebody, has changed
+what was promised. That is *corrupt*, and refused with the offset.
+
+How to tell them apart: commit and checkpoint records say how much of the journal was synced when they were written. If
+a good record after the broken place says that the broken place was safe, it is corruption.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from .frame import MAGIC, VERSION, Fault, frame_at
+from .records import Checkpoint, Commit, Header, Record, decode
+
+
+class Verdict(StrEnum):
+    """What a journal is worth."""
+
+    CLEAN = "clean"
+    TORN = "torn tail"
+    CORRUPT = "corrupt"
+    FOREIGN = "not a journal"
+    VERSION = "another version"
+
+
+class Found(NamedTuple):
+    """One good record."""
+
+    record: Record
+    offset: int
+    end: int
+
+
+class Scan(NamedTuple):
+    """What was found."""
+
+    found: list[Found]
+    verdict: Verdict
+    offset: int
+    """First byte that is not part of a good record; the length of the file where all is well."""
+    message: str
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a run can go on from it."""
+        return self.verdict in (Verdict.CLEAN, Verdict.TORN)
+
+
+def scan(data: bytes) -> Scan:
+    """Read records until the end, or until something is wrong."""
+    found: list[Found] = []
+    offset = 0
+    while offset < len(data):
+        frame = frame_at(data, offset)
+        if isinstance(frame, Fault):
+            return _broken(data, found, offset, frame.message)
+        if frame.version != VERSION:
+            message = f"record of format version {frame.version}, this program reads version {VERSION}"
+            return Scan(found, Verdict.VERSION, offset, message)
+        try:
+            record = decode(frame.type, frame.body)
+        except msgspec.DecodeError as error:
+            return Scan(found, Verdict.CORRUPT, offset, f"the record is whole and makes no sense: {error}")
+        if record is None:
+            message = f"record of type {frame.type}, which this program does not know"
+            return Scan(found, Verdict.VERSION, offset, message)
+        if not found and not isinstance(record, Header):
+            return Scan(found, Verdict.FOREIGN, 0, "it does not begin with a header")
+        found.append(Found(record, offset, frame.end))
+        offset = frame.end
+    if not found:
+        return Scan(found, Verdict.FOREIGN, 0, "the file is empty")
+    return Scan(found, Verdict.CLEAN, offset, "")
+
+
+def _broken(data: bytes, found: list[Found], offset: int, message: str) -> Scan:
+    if not found:
+        return Scan(found, Verdict.FOREIGN, 0, message)
+    for claim, at in _later(data, offset + 1):
+        if claim.durable > offset:
+            message = f"{message}, and the record at byte {at} says that this part was safe"
+            return Scan(found, Verdict.CORRUPT, offset, message)
+    return Scan(found, Verdict.TORN, offset, message)
+
+
+def _later(data: bytes, offset: int) -> Iterator[tuple[Commit | Checkpoint, int]]:
+    """Good commit and checkpoint records from there on, wherever they begin."""
+    magic = bytes([MAGIC])
+    offset = data.find(magic, offset)
+    while offset >= 0:
+        frame = frame_at(data, offset)
+        if isinstance(frame, Fault):
+            offset = data.find(magic, offset + 1)
+            continue
+        try:
+            record = decode(frame.type, frame.body) if frame.version == VERSION else None
+        except msgspec.DecodeError:
+            record = None
+        if isinstance(record, Commit | Checkpoint):
+            yield record, offset
+        offset = data.find(magic, frame.end)

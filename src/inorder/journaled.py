@@ -1,0 +1,96 @@
+"""A run with a journal and sinks, from its opening to its end.
+
+    job = Job(filesystem=..., path="run.journal", header=Header(...), sinks=[...], identify=...)
+    summary = run_journaled(job, plan, engine, SystemClock(), KernelOptions())
+
+Run again after any interruption, with the same plan and configuration, it goes on where it stopped, and what the sinks
+hold in the end is the same, byte for byte, as if nothing had happened.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from inorder.committing import CommitLane, Describe, Journal, ThreadedCommit, plain_entry
+from inorder.core.board import StopKind
+from inorder.core.commands import Summary
+from inorder.core.options import KernelOptions
+from inorder.core.plan import PlanItem
+from inorder.engines.base import Engine
+from inorder.host.clock import Clock
+from inorder.host.filesystem import Filesystem
+from inorder.identity import PlanDigest, identity_of
+from inorder.journal.records import Header
+from inorder.journal.writer import JournalOptions
+from inorder.recovery import Opened, create, resume
+from inorder.runtime import Observer, Runtime
+from inorder.sinks.base import Sink
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept, and where."""
+
+    filesystem: Filesystem
+    path: str
+    """Of the journal."""
+    header: Header
+    sinks: Sequence[Sink] = ()
+    identify: Callable[[Any], bytes] = identity_of
+    """An item as bytes that are the same in every process."""
+    describe: Describe = plain_entry
+    options: JournalOptions = msgspec.field(default_factory=JournalOptions)
+    commit_thread: bool = False
+    """Commit on a thread of its own, so that waiting for the disk keeps no worker waiting."""
+
+    def open(self, *, anew: bool = False) -> Opened:
+        """The journal of an interrupted run, or a new one."""
+        begin = create if anew or self.filesystem.facts(self.path) is None else resume
+        return begin(self.filesystem, self.path, self.header, self.sinks)
+
+
+class JournaledRun:
+    """One run under way."""
+
+    def __init__(
+        self,
+        job: Job,
+        opened: Opened,
+        plan: Iterable[tuple[PlanItem, Any]],
+        engine: Engine,
+        clock: Clock,
+        options: KernelOptions,
+        *,
+        total: int | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        journal = Journal(opened.writer, job.filesystem, job.path, job.options, clock)
+        digest = PlanDigest(job.identify, end=opened.restored.end, expected=opened.digest)
+        lane = CommitLane(journal, job.sinks, digest, job.describe)
+        self._lane: CommitLane | ThreadedCommit = ThreadedCommit(lane) if job.commit_thread else lane
+        memory = self._lane.memory(opened.restored)
+        self.runtime = Runtime(
+            plan, engine, self._lane, clock, options=options, total=total, observer=observer, memory=memory
+        )
+
+    def run(self) -> Summary:
+        """To the end. A run that was cancelled, or that the machine failed, can be resumed; any other is over."""
+        try:
+            summary = self.runtime.run()
+            self._lane.finish(is_end=summary.stop_kind in (None, StopKind.ERROR_BUDGET.value))
+        finally:
+            self._lane.close()
+        return summary
+
+
+def run_journaled(
+    job: Job,
+    plan: Iterable[tuple[PlanItem, Any]],
+    engine: Engine,
+    clock: Clock,
+    options: KernelOptions,
+    *,
+    total: int | None = None,
+) -> Summary:
+    """Begin, or go on; to the end."""
+    return JournaledRun(job, job.open(), plan, engine, clock, options, total=total).run()

@@ -1,0 +1,141 @@
+"""Opening a journal: a new one, or one that an interrupted run has left.
+
+    read ─▶ scan ─▶ replay ─▶ ask the sinks ─▶ roll them back ─▶ cut the journal ─▶ go on
+
+Every step can be interrupted and done again. Sinks are rolled back before the journal is cut: as long as the journal
+tells of runs that may have reached a sink, whoever comes next can undo them.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from inorder.core.restored import Restored
+from inorder.errors import InfrastructureError, IntegrityError, OperatorError
+from inorder.host.filesystem import Filesystem, write_whole
+from inorder.journal.records import Checkpoint, Header, Terminal, encode
+from inorder.journal.replay import Candidate, Corrupt, Replay, replay
+from inorder.journal.scan import Scan, Verdict, scan
+from inorder.journal.writer import Writer
+from inorder.sinks.base import Output, Position, Sink, Trace
+
+
+class Opened(NamedTuple):
+    """A journal that is ready to go on."""
+
+    writer: Writer
+    restored: Restored
+    digest: bytes
+    """Of the items below `restored.end`."""
+    is_resumed: bool
+    is_finished: bool
+    """The run went to its end; there is nothing left to do."""
+    warning: str
+    """What was lost, in words; empty: nothing."""
+
+
+def read_journal(filesystem: Filesystem, path: str) -> tuple[Scan, Replay]:
+    """What a journal says. Raises IntegrityError where it cannot be trusted."""
+    try:
+        found = scan(filesystem.read(path))
+    except OSError as error:
+        raise InfrastructureError(f"the journal {path} cannot be read ({error.strerror or error})") from error
+    if found.verdict is Verdict.FOREIGN:
+        raise IntegrityError(f"{path} is not a journal of inorder, or its beginning is damaged: {found.message}")
+    if not found.is_usable:
+        raise IntegrityError(
+            f"the journal {path} is unusable: {found.verdict.value} at byte {found.offset}: {found.message}; "
+            "restore it from a copy, or remove it to begin anew"
+        )
+    try:
+        return found, replay(found.found)
+    except Corrupt as error:
+        raise IntegrityError(
+            f"the journal {path} is {error}; restore it from a copy, or remove it to begin anew"
+        ) from error
+
+
+def create(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Sink]) -> Opened:
+    """Begin a new journal in the place of whatever was there, and empty the sinks."""
+    first = Checkpoint(end=0, durable=0, marks=[(0, 0, 0) for _ in sinks])
+    data = encode(header) + encode(first)
+    try:
+        write_whole(filesystem, path, data)
+        file = filesystem.open(path)
+    except OSError as error:
+        raise InfrastructureError(f"the journal {path} cannot be written ({error.strerror or error})") from error
+    for sink in sinks:
+        sink.roll_back(Position(), ())
+    writer = Writer(file, path, replay(scan(data).found), len(data))
+    return Opened(writer, Restored(), b"", is_resumed=False, is_finished=False, warning="")
+
+
+def resume(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Sink]) -> Opened:
+    """Go on from the newest place that the journal knows and every sink can show."""
+    found, state = read_journal(filesystem, path)
+    _require_same(path, header, state.header)
+    candidate = _choose(path, state, sinks)
+    warning = ""
+    if found.verdict is Verdict.TORN:
+        warning = f"the journal {path} has a torn tail at byte {found.offset}: {found.message}; cut there"
+    _roll_back(state, candidate, sinks)
+    try:
+        file = filesystem.open(path)
+        file.truncate(candidate.offset)
+        file.sync()
+    except OSError as error:
+        raise InfrastructureError(f"the journal {path} cannot be written ({error.strerror or error})") from error
+    kept = replay(record for record in found.found if record.end <= candidate.offset)
+    is_finished = kept.is_end and candidate.offset == kept.newest.offset
+    restored = state.restored(candidate)
+    kept.granted = restored.granted
+    kept.terminals = []
+    writer = Writer(file, path, kept, candidate.offset)
+    writer.append(*writer.checkpoint(is_end=False))
+    writer.sync()
+    return Opened(writer, restored, candidate.digest, True, is_finished, warning)
+
+
+def _require_same(path: str, ours: Header, theirs: Header | None) -> None:
+    if theirs is None:
+        raise IntegrityError(f"the journal {path} has no header")
+    for what, mine, other in (
+        ("plan", ours.plan_hash, theirs.plan_hash),
+        ("configuration", ours.config_hash, theirs.config_hash),
+        ("set of sinks", ours.sinks, theirs.sinks),
+    ):
+        if mine != other:
+            raise OperatorError(
+                f"the {what} has changed since the journal {path} was begun; "
+                f"run again with the same {what}, or begin anew with another journal"
+            )
+
+
+def _choose(path: str, state: Replay, sinks: Sequence[Sink]) -> Candidate:
+    for candidate in reversed(state.candidates):
+        since = _traces(terminal for terminal in state.terminals if terminal.start < candidate.end)
+        if all(sink.holds(Position(*candidate.marks[sink.name]), since) for sink in sinks):
+            return candidate
+    names = ", ".join(sink.name for sink in sinks)
+    raise IntegrityError(
+        f"what the journal {path} says was committed up to seq {state.candidates[0].end} is not there any more "
+        f"({names}); restore it from a copy, or remove the journal to begin anew"
+    )
+
+
+def _roll_back(state: Replay, candidate: Candidate, sinks: Sequence[Sink]) -> None:
+    undone = _traces(terminal for terminal in state.terminals if terminal.end > candidate.end)
+    for sink in sinks:
+        mark = candidate.marks.get(sink.name, (0, 0, 0))
+        sink.roll_back(Position(*mark), undone)
+
+
+def _traces(terminals: Iterable[Terminal]) -> list[Trace]:
+    traces = []
+    for terminal in terminals:
+        outputs = {
+            terminal.start + place: [Output(*made) for made in detail.outputs]
+            for place, detail in terminal.details.items()
+            if detail.outputs
+        }
+        traces.append(Trace(terminal.start, terminal.end, outputs))
+    return traces

@@ -1,0 +1,203 @@
+"""What every sink must do, tried on all of ours and on the one in the documentation.
+
+The rules are in `inorder.sinks.conformance`, for whoever writes another. A further sink joins by one line in `STANDS`.
+The last tests try the rules themselves: sinks with a typical mistake each, which a rule must find.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from inorder.host.filesystem import SystemFilesystem
+from inorder.sinks import conformance as rules
+from inorder.sinks.base import Entry, Position, Sink, Trace
+from inorder.sinks.conformance import RULES, BrokenRule, Make, Stand
+from inorder.sinks.memory import MemorySink
+from tests.sinks.stands import ManifestStand, MemoryStand, OutputsStand, SqliteStand
+
+PAGE = Path(__file__).parents[2] / "docs" / "writing-a-sink.md"
+
+Rule = Callable[[Make], None]
+
+
+def documented(folder: Path) -> Stand:
+    """The stand of the page on writing sinks, made by running what stands there."""
+    [sink, stand, _] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(sink + stand, str(PAGE), "exec"), names)
+    made: Stand = names["DocumentStand"](folder)
+    return made
+
+
+STANDS: dict[str, Callable[[Path], Stand]] = {
+    "memory": lambda folder: MemoryStand(),
+    "manifest": ManifestStand,
+    "outputs": lambda folder: OutputsStand(SystemFilesystem(), str(folder)),
+    "sqlite": SqliteStand,
+    "documented": documented,
+}
+
+PROVES: dict[Rule, tuple[str, ...]] = {
+    rules.a_run_is_one_act: ("COM-1",),
+    rules.a_run_that_does_not_follow_is_refused: ("COM-1",),
+    rules.every_entry_moves_the_position: ("COM-2", "JRN-2"),
+    rules.only_a_success_applies_a_payload: ("COM-2",),
+}
+
+
+def _rule(rule: Rule) -> Any:
+    return pytest.param(rule, id=rule.__name__, marks=[pytest.mark.req(each) for each in PROVES.get(rule, ())])
+
+
+@pytest.mark.parametrize("kind", STANDS)
+@pytest.mark.parametrize("rule", [_rule(rule) for rule in RULES])
+def test_a_sink_keeps_the_rule(kind: str, rule: Rule, tmp_path_factory: pytest.TempPathFactory) -> None:
+    rule(lambda: STANDS[kind](tmp_path_factory.mktemp(kind)))
+
+
+class Unmoved(MemorySink):
+    """Only successes move it."""
+
+    def apply(self, entries: Sequence[Entry]) -> Position:
+        return super().apply([entry for entry in entries if entry.is_success])
+
+
+class Generous(MemorySink):
+    """Gives everybody a payload."""
+
+    def apply(self, entries: Sequence[Entry]) -> Position:
+        return super().apply([msgspec.structs.replace(entry, payload="something") for entry in entries])
+
+
+class Restless(MemorySink):
+    """An empty run moves it."""
+
+    def apply(self, entries: Sequence[Entry]) -> Position:
+        self._position = msgspec.structs.replace(super().apply(entries), offset=len(self.entries) + (not entries))
+        return self._position
+
+
+class Counting(MemorySink):
+    """Its position counts runs."""
+
+    runs = 0
+
+    def apply(self, entries: Sequence[Entry]) -> Position:
+        self.runs += 1
+        self._position = msgspec.structs.replace(super().apply(entries), offset=self.runs)
+        return self._position
+
+
+class Careless(MemorySink):
+    """Takes whatever comes."""
+
+    def apply(self, entries: Sequence[Entry]) -> Position:
+        self._position = Position(entries[0].seq) if entries else self._position
+        return super().apply(entries)
+
+
+class Boastful(MemorySink):
+    """Says that it holds everything."""
+
+    def holds(self, position: Position, since: Sequence[Trace]) -> bool:
+        return True
+
+
+class Forgetful(MemorySink):
+    """Says that it holds nothing but the beginning."""
+
+    def holds(self, position: Position, since: Sequence[Trace]) -> bool:
+        return position == Position()
+
+
+class Stubborn(MemorySink):
+    """Keeps what it was told to give back."""
+
+    def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
+        self._position = position
+
+
+class Blind(MemorySink):
+    """Finds nothing wrong, ever."""
+
+    def verify(self, position: Position) -> list[str]:
+        return []
+
+
+class Suspicious(MemorySink):
+    """Finds something wrong, always."""
+
+    def verify(self, position: Position) -> list[str]:
+        return ["the weather"]
+
+
+class Elsewhere(MemoryStand):
+    """A place for a sink of another kind, of which more or less is claimed."""
+
+    def __init__(self, kind: type[MemorySink] = MemorySink, **claims: bool) -> None:
+        super().__init__()
+        self._kind = kind
+        vars(self).update(claims)
+
+    def open(self) -> Sink:
+        self.sink = self._kind()
+        return self.sink
+
+
+class Piecemeal(ManifestStand):
+    """Every entry is an append of its own."""
+
+    def open(self) -> Sink:
+        sink = super().open()
+        whole = sink.apply
+        sink.apply = lambda entries: [whole([entry]) for entry in entries][-1]  # type: ignore[method-assign]
+        return sink
+
+
+class Buffered(ManifestStand):
+    """What is applied is written when the sink is closed."""
+
+    def open(self) -> Sink:
+        sink = super().open()
+        file, late = self.filesystem.files[-1], list[bytes]()
+        append, close = file.append, file.close
+
+        def flush_and_close() -> None:
+            append(b"".join(late))
+            late.clear()
+            close()
+
+        file.append, file.close = late.append, flush_and_close  # type: ignore[method-assign]
+        return sink
+
+
+@pytest.mark.parametrize(
+    ("make", "rule"),
+    [
+        (lambda folder: Elsewhere(Unmoved), rules.every_entry_moves_the_position),
+        (lambda folder: Elsewhere(Generous), rules.only_a_success_applies_a_payload),
+        (lambda folder: Elsewhere(Restless), rules.an_empty_run_changes_nothing),
+        (lambda folder: Elsewhere(Counting), rules.how_entries_are_cut_into_runs_does_not_matter),
+        (lambda folder: Elsewhere(Careless), rules.a_run_that_does_not_follow_is_refused),
+        (lambda folder: Elsewhere(Boastful), rules.it_holds_what_it_held_and_nothing_else),
+        (lambda folder: Elsewhere(Forgetful), rules.it_holds_what_it_held_and_nothing_else),
+        (lambda folder: Elsewhere(Stubborn), rules.rolled_back_it_is_what_it_was),
+        (lambda folder: Elsewhere(Blind), rules.harm_is_found),
+        (lambda folder: Elsewhere(Suspicious), rules.harm_is_found),
+        (lambda folder: Elsewhere(survives_death=True), rules.it_outlives_its_process),
+        (lambda folder: Elsewhere(survives_death=True), rules.synced_and_opened_again_it_goes_on),
+        (lambda folder: Elsewhere(is_exclusive=True), rules.only_one_can_be_open),
+        (Piecemeal, rules.a_run_is_one_act),
+        (Buffered, rules.it_outlives_its_process),
+        (Buffered, rules.only_a_success_applies_a_payload),
+    ],
+)
+def test_a_sink_with_a_mistake_breaks_the_rule(
+    make: Callable[[Path], Stand], rule: Rule, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with pytest.raises(BrokenRule):
+        rule(lambda: make(tmp_path_factory.mktemp("mistaken")))

@@ -1,0 +1,24 @@
+"""Which paths may be believed."""
+
+import pytest
+
+from inorder.errors import OperatorError
+from inorder.host.paths import safe_relative, why_unsafe
+
+UNSAFE = ["", "/", "/etc/passwd", "..", "../x", "a/../b", "a/..", ".", "./a", "a/./b", "a//b", "a/", "a\0b", "\udcff"]
+
+
+@pytest.mark.parametrize("path", UNSAFE)
+def test_a_path_that_is_not_plainly_beneath_its_folder_is_refused_with_the_reason(path: str) -> None:
+    reason = why_unsafe(path)
+    assert reason is not None
+    with pytest.raises(OperatorError, match="cannot be used") as caught:
+        safe_relative(path)
+    assert str(caught.value).endswith(reason)
+    assert repr(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["a", "a/b", "...", "a..b/c", ".hidden", "ü/日本", "a b", "a\nb", "~", "-rf"])
+def test_a_plain_path_is_itself(path: str) -> None:
+    assert why_unsafe(path) is None
+    assert safe_relative(path) == path

@@ -1,0 +1,241 @@
+"""A crash at every durable operation of a sink, and whatever may be found after it.
+
+The journal is played by `Diary`, which outlives the crash: it knows of every run before it is applied and of every
+position after. From any crash, of the process or of the power, recovery and the same entries again must lead to the
+bytes of an undisturbed run, and must not fall behind the latest sync.
+"""
+
+from collections.abc import Callable, Iterator
+from errno import EIO, ENOSPC
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+import pytest
+
+from inorder.core.invariants import InvariantViolation
+from inorder.core.states import State
+from inorder.errors import InfrastructureError
+from inorder.sim.contents import Medium
+from inorder.sim.disk import Disk
+from inorder.sim.operations import DiskFaults
+from inorder.sinks.base import Position, Sink, Trace
+from inorder.sinks.conformance import Diary, Stand
+from inorder.sinks.manifest import ManifestSink
+from inorder.sinks.outputs import sweep
+from tests.sinks.stands import HEAD, OutputsStand, row_of
+
+CUTS = (2, 1, 3, 1, 4)
+SYNCED_AFTER = (1, 3)
+STATES_MAX = 8
+
+
+class ManifestOnDisk(Stand):
+    """A manifest that the power can be taken from."""
+
+    def __init__(self, disk: Disk) -> None:
+        self.disk = disk
+
+    def open(self) -> Sink:
+        return ManifestSink(self.disk, "data/manifest.jsonl", row_of, head=HEAD)
+
+    def content(self) -> object:
+        return self.disk.read("data/manifest.jsonl")
+
+
+class OutputsOnDisk(OutputsStand):
+    """Published files that the power can be taken from. What earlier runs staged is swept away first."""
+
+    def __init__(self, disk: Disk) -> None:
+        super().__init__(disk, "data")
+
+    def open(self) -> Sink:
+        sweep(self.filesystem, self.staging)
+        return super().open()
+
+
+Make = Callable[[Disk], Stand]
+KINDS = pytest.mark.parametrize("make", [ManifestOnDisk, OutputsOnDisk])
+
+
+class Known(NamedTuple):
+    """What the journal knew."""
+
+    positions: list[Position]
+    traces: list[Trace]
+    synced: int
+
+
+class Moment(NamedTuple):
+    """Just before a durable operation."""
+
+    operation: str
+    disk: Disk
+    known: Known
+
+
+def new_disk(*, syncs: bool = True) -> Disk:
+    disk = Disk(medium=Medium(sector_bytes=7), syncs=syncs)
+    disk.make_directory("data")
+    return disk.crash(lambda ways: 0)  # all of it is safe
+
+
+def go_on(diary: Diary) -> None:
+    """The rest of the entries, in the same runs."""
+    for number in range(len(diary.positions) - 1, len(CUTS)):
+        diary.apply(CUTS[number])
+        if number in SYNCED_AFTER:
+            diary.sync()
+
+
+def from_the_beginning(diary: Diary) -> None:
+    """A run on a new place, to its end."""
+    diary.sink = diary.stand.open()
+    diary.sink.roll_back(Position(), ())
+    go_on(diary)
+
+
+def unopened(stand: Stand) -> Diary:
+    return Diary(stand, None)  # type: ignore[arg-type]
+
+
+def undisturbed(make: Make) -> object:
+    diary = unopened(make(new_disk()))
+    from_the_beginning(diary)
+    return diary.stand.content()
+
+
+def moments(make: Make, disk: Disk) -> list[Moment]:
+    """Tell the whole story once, and keep a copy of everything before each operation."""
+    kept: list[Moment] = []
+    diary = unopened(make(disk))
+
+    def keep(number: int, name: str, path: str) -> None:
+        known = Known(list(diary.positions), list(diary.traces), diary.synced)
+        kept.append(Moment(f"{number}: {name} {path}", disk.copy(), known))
+
+    disk.on_operation = keep
+    from_the_beginning(diary)
+    diary.sync()
+    keep(disk.operations, "the end", "")
+    return kept
+
+
+def recovered(make: Make, found: Disk, known: Known) -> Diary:
+    """A new process, on the disk as it was found."""
+    stand = make(found)
+    diary = Diary(stand, stand.open())
+    diary.positions, diary.traces, diary.synced = list(known.positions), list(known.traces), known.synced
+    diary.recover()
+    return diary
+
+
+def check_every_loss_of_power(make: Make, disk: Disk, states_max: int = STATES_MAX) -> int:
+    """How many disks were found."""
+    wanted, count = undisturbed(make), 0
+    for operation, lost, known in moments(make, disk):
+        for found in lost.states(states_max):
+            diary = recovered(make, found, known)
+            safe = known.positions[known.synced]
+            assert diary.end >= safe.end, f"power lost before {operation}: fell behind what was synced"
+            go_on(diary)
+            assert diary.stand.content() == wanted, f"power lost before {operation}"
+            assert diary.sink.verify(diary.positions[-1]) == []
+            count += 1
+    return count
+
+
+@pytest.mark.req("JRN-2")
+@pytest.mark.parametrize(("make", "states_max"), [(ManifestOnDisk, 1000), (OutputsOnDisk, STATES_MAX)])
+def test_power_lost_at_any_moment_costs_nothing_that_was_synced_and_the_rest_is_done_again(
+    make: Make, states_max: int
+) -> None:
+    assert check_every_loss_of_power(make, new_disk(), states_max) > 500
+
+
+@KINDS
+def test_a_disk_that_only_says_it_synced_is_found_out(make: Make) -> None:
+    with pytest.raises(AssertionError, match="power lost before"):
+        check_every_loss_of_power(make, new_disk(syncs=False))
+
+
+@pytest.mark.req("JRN-2")
+@KINDS
+def test_a_death_at_any_moment_loses_nothing_that_the_journal_knows_of(make: Make) -> None:
+    wanted = undisturbed(make)
+    for operation, disk, known in moments(make, new_disk()):
+        disk.kill()
+        diary = recovered(make, disk, known)
+        assert diary.end == known.positions[-1].end, operation
+        go_on(diary)
+        assert diary.stand.content() == wanted, operation
+
+
+@KINDS
+def test_what_a_dead_process_had_not_synced_is_synced_by_the_next(make: Make) -> None:
+    wanted = undisturbed(make)
+    for operation, disk, known in moments(make, new_disk()):
+        disk.kill()
+        diary = recovered(make, disk, known)
+        go_on(diary)
+        diary.sync()
+        for found in disk.states(STATES_MAX):
+            assert make(found).content() == wanted, operation
+
+
+@KINDS
+def test_a_second_death_in_the_middle_of_recovery_changes_nothing(make: Make) -> None:
+    wanted = undisturbed(make)
+    for _, disk, known in moments(make, new_disk())[::5]:
+        disk.kill()
+        for again, twice in _moments_of_recovery(make, disk, known):
+            diary = recovered(make, twice, known)
+            go_on(diary)
+            assert diary.stand.content() == wanted, again
+
+
+def _moments_of_recovery(make: Make, disk: Disk, known: Known) -> Iterator[tuple[str, Disk]]:
+    kept: list[tuple[str, Disk]] = []
+    disk.on_operation = lambda number, name, path: kept.append((f"{number}: {name} {path}", disk.copy()))
+    recovered(make, disk, known)
+    return chain.from_iterable(((what, found) for found in lost.states(3)) for what, lost in kept)
+
+
+@KINDS
+@pytest.mark.parametrize("error", [EIO, ENOSPC])
+def test_a_disk_that_fails_once_stops_the_run_and_the_next_one_heals_it(make: Make, error: int) -> None:
+    wanted = undisturbed(make)
+    disk = new_disk()
+    log: list[tuple[int, str]] = []
+    disk.on_operation = lambda number, name, path: log.append((number, path))
+    from_the_beginning(unopened(make(disk)))
+    of_the_sink = [number for number, path in log if "staging" not in path]
+    assert len(of_the_sink) >= 10
+    for number in of_the_sink:
+        disk = new_disk()
+        disk.faults = DiskFaults(fail_at={number: error}, short_writes={number: 30})
+        diary = unopened(make(disk))
+        with pytest.raises(InfrastructureError, match="cannot be"):
+            from_the_beginning(diary)
+        known = Known(diary.positions, diary.traces, diary.synced)
+        disk.kill()
+        healed = recovered(make, disk, known)
+        go_on(healed)
+        assert healed.stand.content() == wanted
+
+
+@KINDS
+def test_after_a_failure_nothing_is_taken_before_it_is_rolled_back(make: Make) -> None:
+    for call in ("apply", "sync"):
+        disk = new_disk()
+        stand = make(disk)
+        sink = stand.open()
+        sink.apply([stand.entry(0, State.TERMINAL_SUCCESS)])
+        entries = [stand.entry(1, State.TERMINAL_SUCCESS)]
+        disk.faults = DiskFaults(fail_at={disk.operations: EIO})
+        with pytest.raises(InfrastructureError):
+            sink.sync() if call == "sync" else sink.apply(entries)
+        disk.faults = DiskFaults()
+        for refused in (sink.sync, sink.position, partial(sink.apply, entries)):
+            with pytest.raises(InvariantViolation, match="must be rolled back before it is used"):
+                refused()
