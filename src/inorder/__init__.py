@@ -7,15 +7,26 @@ for result in inorder.imap(function, items, workers=8, policy="cpu", timeout_s=3
 from typing import TYPE_CHECKING, Any
 
 from inorder.core.retry import Category
-from inorder.errors import InfrastructureError, InvariantViolation, ItemError, OperatorError
+from inorder.errors import (
+    BusyError,
+    InfrastructureError,
+    IntegrityError,
+    InvariantViolation,
+    ItemError,
+    OperatorError,
+)
 from inorder.iteration import imap
 
 if TYPE_CHECKING:
     from inorder.lanes import Lane, LaneConfig, LaneManager, Outcome
 
+__version__ = "0.1.0"
+
 __all__ = [
+    "BusyError",
     "Category",
     "InfrastructureError",
+    "IntegrityError",
     "InvariantViolation",
     "ItemError",
     "Lane",

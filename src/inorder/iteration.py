@@ -13,12 +13,10 @@ from inorder.core.invariants import violated
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, require
 from inorder.core.plan import PlanItem
 from inorder.core.states import State
-from inorder.delivery import Delivery, JournaledDelivery
+from inorder.delivery import Delivery
 from inorder.engines.base import Engine, processors
 from inorder.errors import InfrastructureError, ItemError, OperatorError
 from inorder.host.clock import SystemClock
-from inorder.identity import digest_of, named
-from inorder.journal.writer import JournalOptions, Policy
 from inorder.runtime import Runtime
 
 T = TypeVar("T")
@@ -47,7 +45,7 @@ def imap(
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
     journal: str | os.PathLike[str] | None = None,
-    fsync: Policy = "batch",
+    fsync: Literal["always", "batch", "interval", "off"] = "batch",
     key: Callable[[T], Any] | None = None,
 ) -> Iterator[R | ItemError]:
     """Apply `function` to each item on several workers; yield the results in the order of the items.
@@ -89,7 +87,7 @@ def imap(
 def _delivery(
     journal: str | os.PathLike[str] | None,
     function: Callable[[T], R],
-    fsync: Policy,
+    fsync: Any,
     key: Callable[[T], Any] | None,
     clock: SystemClock,
 ) -> Delivery:
@@ -98,6 +96,10 @@ def _delivery(
             fsync == "batch" and key is None, "fsync and key are for an iteration with a journal; give journal=PATH"
         )
         return Delivery()
+    from inorder.identity import digest_of, named
+    from inorder.journal.writer import JournalOptions
+    from inorder.resuming import JournaledDelivery
+
     path = os.fspath(journal)
     return JournaledDelivery(path, digest_of("imap", named(function)), JournalOptions(fsync=fsync), key, clock)
 

@@ -18,6 +18,21 @@ def test_a_path_that_is_not_plainly_beneath_its_folder_is_refused_with_the_reaso
     assert repr(path) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("", "empty"),
+        ("/a", "absolute"),
+        ("a\0b", "zero character"),
+        ("a/../b", "leads out"),
+        ("a/./b", "plainest form"),
+        ("\ud800", "not Unicode"),
+    ],
+)
+def test_the_reason_is_the_one_that_helps(path: str, reason: str) -> None:
+    assert reason in (why_unsafe(path) or "")
+
+
 @pytest.mark.parametrize("path", ["a", "a/b", "...", "a..b/c", ".hidden", "ü/日本", "a b", "a\nb", "~", "-rf"])
 def test_a_plain_path_is_itself(path: str) -> None:
     assert why_unsafe(path) is None

@@ -11,7 +11,7 @@ import pytest
 
 from inorder.core.invariants import InvariantViolation
 from inorder.core.states import State
-from inorder.errors import BusyError, InfrastructureError, OperatorError
+from inorder.errors import BusyError, InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFile, SystemFilesystem
 from inorder.sinks.base import Entry, Position
 from inorder.sinks.manifest import ManifestSink, open_manifest, whole_lines
@@ -164,8 +164,20 @@ def is_held(path: Path, position: Position) -> bool:
         return sink.holds(position, ())
 
 
+def test_what_it_found_in_the_file_is_forgotten_when_the_file_changes(path: Path) -> None:
+    sink = manifest(path)
+    first = sink.apply(entries(0, 3))
+    assert sink.holds(first, ())
+    second = sink.apply(entries(3, 6))
+    assert sink.holds(second, ())
+    sink.roll_back(first, ())
+    sink.apply([Entry(3, State.TERMINAL_SUCCESS, payload="something much longer than before" * 20)])
+    assert not sink.holds(second, ())
+    assert sink.holds(first, ())
+
+
 def test_rolling_back_to_where_it_never_was_is_refused(path: Path) -> None:
-    with pytest.raises(InfrastructureError, match="has 0 bytes, fewer than the 100 it once had"):
+    with pytest.raises(IntegrityError, match="has 0 bytes, fewer than the 100 it once had"):
         manifest(path).roll_back(Position(3, 100, 5), ())
 
 

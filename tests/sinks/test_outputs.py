@@ -225,6 +225,17 @@ def test_rolling_back_removes_what_the_undone_runs_published_and_nothing_else(di
     assert disk.tree(ROOT) == {"foreign": b"not ours", "a/kept": b"x"}
     for found in disk.states(50):
         assert not found.tree(ROOT).keys() & {"a/gone", "b/gone"}
+    sink.sync()
+
+
+def test_what_it_found_of_a_file_is_forgotten_when_files_change(disk: Disk, sink: OutputsSink) -> None:
+    entry = success(disk, 0, {"a": b"x"})
+    position = Position(1, 1, 0)
+    assert not sink.holds(position, [trace(entry)])
+    sink.apply([entry])
+    assert sink.holds(position, [trace(entry)])
+    sink.roll_back(Position(), [trace(entry)])
+    assert not sink.holds(position, [trace(entry)])
 
 
 def test_what_was_not_synced_is_held_only_byte_for_byte(disk: Disk, sink: OutputsSink) -> None:

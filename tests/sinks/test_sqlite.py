@@ -12,7 +12,7 @@ import pytest
 
 from inorder.core.invariants import InvariantViolation
 from inorder.core.states import State
-from inorder.errors import BusyError, InfrastructureError, OperatorError
+from inorder.errors import BusyError, InfrastructureError, IntegrityError, OperatorError
 from inorder.sinks import sqlite as module
 from inorder.sinks.base import Entry, Position
 from inorder.sinks.conformance import CUTS, Diary, opened, outcome_of
@@ -91,9 +91,12 @@ def test_a_reader_in_the_middle_of_a_run_sees_nothing_of_it(path: Path) -> None:
 
 
 def test_a_write_that_fails_leaves_nothing_behind(path: Path) -> None:
+    mistakes = [KeyError("a mistake")]
+
     def write(connection: sqlite3.Connection, run: Sequence[Entry]) -> None:
         insert_results(connection, run)
-        raise KeyError("a mistake")
+        if mistakes:
+            raise mistakes.pop()
 
     sink = sink_at(path, write)
     with pytest.raises(KeyError):
@@ -101,6 +104,8 @@ def test_a_write_that_fails_leaves_nothing_behind(path: Path) -> None:
     assert results(path) == []
     assert sink.position() == Position()
     assert ask(path, "SELECT * FROM inorder_position") == []
+    sink.apply(entries(0, 3))
+    assert results(path) == successes(3)
     sink.close()
 
 
@@ -215,14 +220,15 @@ def test_ahead_of_the_journal_it_skips_what_it_has_and_writes_the_rest_once(path
     undisturbed.close()
 
 
-def test_a_run_that_catches_up_with_other_outcomes_is_stopped(path: Path) -> None:
+@pytest.mark.parametrize("outcome", [State.TERMINAL_SUCCESS, State.TERMINAL_SKIP])
+def test_a_run_that_catches_up_with_other_outcomes_is_stopped(path: Path, outcome: State) -> None:
     sink = sink_at(path)
     journaled = sink.apply(entries(0, 2))
     sink.apply(entries(2, 5))
     sink.roll_back(journaled, ())
-    others = [Entry(seq, State.TERMINAL_FAIL) for seq in range(2, 8)]
+    others = [Entry(seq, outcome if seq == 3 else outcome_of(seq), payload="") for seq in range(2, 8)]
     sink.apply(others[:2])
-    with pytest.raises(InfrastructureError, match="other outcomes for the seqs below 5 than this run: begin it anew"):
+    with pytest.raises(IntegrityError, match="other outcomes for the seqs below 5 than this run: begin it anew"):
         sink.apply(others[2:])
     assert results(path) == successes(5)
     sink.close()
@@ -423,8 +429,22 @@ def test_damage_is_found_by_verify_and_said_by_everything_else(path: Path) -> No
     path.write_bytes(data)
     sink = sink_at(path, lambda connection, run: connection.execute("SELECT sum(seq) FROM results") and None)
     assert sink.verify(position)
-    with pytest.raises(InfrastructureError, match=r"results\.sqlite is damaged \(.*\); remove it and run again"):
+    with pytest.raises(IntegrityError, match=r"results\.sqlite is damaged \(.*\); remove it and run again"):
         sink.apply(entries(2000, 2001))
+    sink.close()
+
+
+def test_verify_says_what_sqlite_finds_wrong_with_the_pages(path: Path) -> None:
+    sink = SqliteSink(str(path), f"{SCHEMA} CREATE INDEX IF NOT EXISTS by_result ON results (result);", insert_results)
+    position = sink.apply(entries(0, 5))
+    sink.close()
+    with closing(sqlite3.connect(path)) as vandal, vandal:
+        vandal.execute("PRAGMA writable_schema=ON")
+        vandal.execute("DELETE FROM sqlite_master WHERE name = 'by_result'")
+    sink = sink_at(path)
+    [line] = sink.verify(position)
+    assert line.startswith(f"{path}: ")
+    assert "never used" in line
     sink.close()
 
 

@@ -10,7 +10,7 @@ FACE = "(package)"  # src/inorder/__init__.py: the public names
 
 BELOW_RUNTIME = {"core", "errors", "host", "journal", "lanes", "sinks", "engines"}
 RUNTIME = {"runtime", "identity", "recovery", "committing"}
-BELOW_STAGE = BELOW_RUNTIME | RUNTIME | {"journaled", "delivery", "iteration"}
+BELOW_STAGE = BELOW_RUNTIME | RUNTIME | {"journaled", "delivery", "resuming", "iteration"}
 BELOW_JOBS = BELOW_STAGE | {"stage"}
 LIBRARY = BELOW_JOBS | {"documents", "code", "index"}
 
@@ -27,8 +27,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recovery": BELOW_RUNTIME,
     "committing": BELOW_RUNTIME | {"runtime", "identity", "recovery"},
     "journaled": BELOW_RUNTIME | RUNTIME,
-    "delivery": BELOW_RUNTIME | RUNTIME,
-    "iteration": BELOW_RUNTIME | RUNTIME | {"delivery"},
+    "delivery": BELOW_RUNTIME | {"runtime"},
+    "resuming": BELOW_RUNTIME | RUNTIME | {"delivery"},
+    "iteration": BELOW_RUNTIME | RUNTIME | {"delivery", "resuming"},
     "stage": BELOW_STAGE,
     "documents": BELOW_JOBS,
     "code": BELOW_JOBS,

@@ -25,7 +25,7 @@ Made = tuple[str, int, int]
 """A file that an item made: path, size, checksum."""
 
 
-class Header(msgspec.Struct, frozen=True, array_like=True):
+class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Whose journal this is."""
 
     run_id: str
@@ -37,7 +37,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
     """Volatile."""
 
 
-class Window(msgspec.Struct, frozen=True, array_like=True):
+class Window(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A window was opened."""
 
     id: int
@@ -47,7 +47,7 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
     """The snapshot behind the target, in the order of its fields; None: the target of the options."""
 
 
-class Attempt(msgspec.Struct, frozen=True, array_like=True):
+class Attempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An item failed and will be tried again."""
 
     seq: int
@@ -55,7 +55,7 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True):
     """Spent by it so far."""
 
 
-class Detail(msgspec.Struct, frozen=True, array_like=True):
+class Detail(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is not plain about an outcome."""
 
     retries: int = 0
@@ -64,7 +64,7 @@ class Detail(msgspec.Struct, frozen=True, array_like=True):
     outputs: tuple[Made, ...] = ()
 
 
-class Terminal(msgspec.Struct, frozen=True, array_like=True):
+class Terminal(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The outcomes of a contiguous run of seqs, a byte each."""
 
     start: int
@@ -84,7 +84,7 @@ class Terminal(msgspec.Struct, frozen=True, array_like=True):
         return Terminal(self.start + passed, self.outcomes[passed:], details)
 
 
-class Commit(msgspec.Struct, frozen=True, array_like=True):
+class Commit(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Every sink has taken everything below `end`."""
 
     end: int
@@ -96,7 +96,7 @@ class Commit(msgspec.Struct, frozen=True, array_like=True):
     """Of the identities of all items below `end`."""
 
 
-class Checkpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+class Checkpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
     """All that replay knows at this point; every sink was synced before it was written. Outcomes that are not committed
     by now are void unless they are told again after it."""
 
@@ -125,7 +125,7 @@ _TYPES: dict[type[Any], Type] = {
     Checkpoint: Type.CHECKPOINT,
 }
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODERS: dict[int, Any] = {type_: msgspec.msgpack.Decoder(kind) for kind, type_ in _TYPES.items()}
+_DECODERS: dict[int, Any] = {type_: msgspec.msgpack.Decoder(kind).decode for kind, type_ in _TYPES.items()}
 _SIZING = msgspec.structs.fields(SizingSnapshot)
 
 
@@ -136,8 +136,8 @@ def encode(record: Record) -> bytes:
 
 def decode(type_: int, body: bytes) -> Record | None:
     """The record of a frame; None: this version knows no such type. Raises msgspec.DecodeError for a wrong body."""
-    decoder = _DECODERS.get(type_)
-    record: Record | None = None if decoder is None else decoder.decode(body)
+    decode_ = _DECODERS.get(type_)
+    record: Record | None = None if decode_ is None else decode_(body)
     return record
 
 

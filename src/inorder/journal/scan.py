@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from .frame import MAGIC, VERSION, Fault, frame_at
+from .frame import MAGIC, VERSION, Fault, frame_at, whole_at
 from .records import Checkpoint, Commit, Header, Record, decode
 
 
@@ -55,33 +55,36 @@ class Scan(NamedTuple):
 def scan(data: bytes) -> Scan:
     """Read records until the end, or until something is wrong."""
     found: list[Found] = []
-    offset = 0
-    while offset < len(data):
-        frame = frame_at(data, offset)
-        if isinstance(frame, Fault):
-            return _broken(data, found, offset, frame.message)
-        if frame.version != VERSION:
-            message = f"record of format version {frame.version}, this program reads version {VERSION}"
+    offset, size = 0, len(data)
+    while offset < size:
+        whole = whole_at(data, offset)
+        if whole is None:
+            fault = frame_at(data, offset)
+            return _broken(data, found, offset, fault.message if isinstance(fault, Fault) else "")
+        type_, version, body_at, sum_at = whole
+        if version != VERSION:
+            message = f"record of format version {version}, this program reads version {VERSION}"
             return Scan(found, Verdict.VERSION, offset, message)
         try:
-            record = decode(frame.type, frame.body)
+            record = decode(type_, data[body_at:sum_at])
         except msgspec.DecodeError as error:
             return Scan(found, Verdict.CORRUPT, offset, f"the record is whole and makes no sense: {error}")
         if record is None:
-            message = f"record of type {frame.type}, which this program does not know"
+            message = f"record of type {type_}, which this program does not know"
             return Scan(found, Verdict.VERSION, offset, message)
-        if not found and not isinstance(record, Header):
-            return Scan(found, Verdict.FOREIGN, 0, "it does not begin with a header")
-        found.append(Found(record, offset, frame.end))
-        offset = frame.end
+        end = sum_at + 4
+        found.append(Found(record, offset, end))
+        offset = end
     if not found:
         return Scan(found, Verdict.FOREIGN, 0, "the file is empty")
+    if not isinstance(found[0].record, Header):
+        return Scan([], Verdict.FOREIGN, 0, "it does not begin with a header")
     return Scan(found, Verdict.CLEAN, offset, "")
 
 
 def _broken(data: bytes, found: list[Found], offset: int, message: str) -> Scan:
-    if not found:
-        return Scan(found, Verdict.FOREIGN, 0, message)
+    if not found or not isinstance(found[0].record, Header):
+        return Scan([], Verdict.FOREIGN, 0, message)
     for claim, at in _later(data, offset + 1):
         if claim.durable > offset:
             message = f"{message}, and the record at byte {at} says that this part was safe"

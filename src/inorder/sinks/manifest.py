@@ -12,14 +12,16 @@ Fields stand in the order in which the row names them, and everything inside the
 the same bytes. A row that cannot be written stops the run before anything of it is.
 """
 
+import contextlib
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from inorder.errors import InfrastructureError, OperatorError
+from inorder.errors import IntegrityError, OperatorError
 from inorder.host.filesystem import Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.host.trouble import trouble
@@ -95,9 +97,7 @@ class ManifestSink:
         self._changing()
         with trouble(f"{self._path} cannot be cut at byte {position.offset}"):
             if (size := self._file.size) < position.offset:
-                raise InfrastructureError(
-                    f"{self._path} has {size} bytes, fewer than the {position.offset} it once had"
-                )
+                raise IntegrityError(f"{self._path} has {size} bytes, fewer than the {position.offset} it once had")
             self._file.truncate(position.offset)
         self._sync()
         self._position = position
@@ -156,13 +156,28 @@ def whole_lines(data: bytes) -> list[bytes]:
 
 def _line(fields: Row, what: str) -> bytes:
     """One row, in the order of its fields. Raises an `OperatorError` that names the field that cannot be written."""
-    parts = []
+    try:
+        line = b",".join([_label(field) + _encode(value) for field, value in fields.items()])
+    except Exception as error:
+        raise OperatorError(f"{what}: {_culprit(fields)} cannot be written as JSON: {error}") from error
+    if b"\n" in line:  # only what was JSON before it came here can have one
+        raise OperatorError(f"{what}: {_culprit(fields)} cannot be written on one line")
+    return b"{%b}\n" % line
+
+
+@lru_cache(1024)
+def _label(field: str) -> bytes:
+    """How a field begins. Rows of one kind have the same fields."""
+    if type(field) is not str:
+        raise TypeError("a field is named by a string")
+    return _encode(field) + b":"
+
+
+def _culprit(fields: Row) -> str:
+    """The first field that cannot be written on one line."""
     for field, value in fields.items():
-        try:
-            part = _encode(field) + b":" + _encode(value)
-        except Exception as error:
-            raise OperatorError(f"{what}: field {field!r} cannot be written as JSON: {error}") from error
-        if type(field) is not str or b"\n" in part:
-            raise OperatorError(f"{what}: field {field!r} cannot be written on a line of JSON")
-        parts.append(part)
-    return b"{" + b",".join(parts) + b"}\n"
+        with contextlib.suppress(Exception):
+            if b"\n" not in _label(field) + _encode(value):
+                continue
+        return f"field {field!r}"
+    return "it"

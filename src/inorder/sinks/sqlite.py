@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from inorder.core.invariants import check
-from inorder.errors import InfrastructureError, OperatorError
+from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.lock import Lock
 
 from .base import Entry, Position, Trace, check_run, tally
@@ -81,7 +81,7 @@ class SqliteSink:
         if already <= len(entries):
             if tally(self._position, entries[:already]) != self._stored:
                 seqs = f"the seqs below {self._stored.end}"
-                raise InfrastructureError(f"{self._path} has other outcomes for {seqs} than this run: begin it anew")
+                raise IntegrityError(f"{self._path} has other outcomes for {seqs} than this run: begin it anew")
             self._add(entries[already:], position)
         self._position = position
         return position

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from inorder.errors import BusyError, InfrastructureError, OperatorError
+from inorder.errors import BusyError, InfrastructureError, IntegrityError, OperatorError
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _PLACE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
@@ -16,7 +16,7 @@ _MACHINE = {
 }
 
 
-def explained(error: sqlite3.Error, path: str, doing: str) -> OperatorError | InfrastructureError:
+def explained(error: sqlite3.Error, path: str, doing: str) -> OperatorError | InfrastructureError | IntegrityError:
     """The error to raise instead. An error of SQL is the operator's, because the SQL is."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code in _BUSY:
@@ -24,7 +24,7 @@ def explained(error: sqlite3.Error, path: str, doing: str) -> OperatorError | In
     if code == sqlite3.SQLITE_NOTADB:
         return OperatorError(f"{path} is not an SQLite database; it is left as it is")
     if code == sqlite3.SQLITE_CORRUPT:
-        return InfrastructureError(f"{path} is damaged ({error}); remove it and run again")
+        return IntegrityError(f"{path} is damaged ({error}); remove it and run again")
     if code in _MACHINE:
         return InfrastructureError(f"{path}: {doing}: {error}")
     if code in _PLACE:

@@ -1,0 +1,5 @@
+"""`python -m inorder` is `inorder`."""
+
+from inorder.cli.app import main
+
+main()

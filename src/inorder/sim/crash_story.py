@@ -1,0 +1,195 @@
+"""A whole run on a disk, small enough to be crashed at every one of its durable operations.
+
+A story is a scenario of the simulator (items that fail, are skipped, are tried again, kill their workers) with a
+journal, a manifest, and published files, all on one `Disk`. Workers write the files of their items into staging through
+the same disk, so the power can go while they do.
+
+What must be found in the end follows from the story alone: the oracle knows how every item ends, and from that come the
+bytes of the manifest and of every file. No run has to be believed, not even an undisturbed one.
+"""
+
+import zlib
+from random import Random
+from typing import Any
+
+import msgspec
+
+from inorder.core.commands import Summary
+from inorder.core.events import Envelope
+from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
+from inorder.core.states import State
+from inorder.journal.writer import POLICIES, JournalOptions, Policy
+from inorder.sinks.base import Entry, Output
+
+from .contents import Medium
+from .disk import Disk
+from .oracle import foretell
+from .scenario import Fate, Faults, Scenario, SimItem
+from .world import foretold_summary
+
+FOLDER = "data"
+JOURNAL = f"{FOLDER}/run.journal"
+MANIFEST = f"{FOLDER}/manifest.jsonl"
+ROOT = f"{FOLDER}/out"
+STAGING = f"{FOLDER}/out.staging"
+
+HEAD = ({"row": "__config__", "made_by": "the simulator"},)
+MEDIUM = Medium(sector_bytes=64)
+"""Sectors so small that records and rows tear."""
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Story(msgspec.Struct, frozen=True, kw_only=True):
+    """What is done, and how it is kept."""
+
+    scenario: Scenario
+    journal: JournalOptions
+
+    @property
+    def seed(self) -> int:
+        """What it was drawn from."""
+        return self.scenario.seed
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What must be there in the end."""
+
+    manifest: bytes
+    files: dict[str, bytes]
+    """By path from the root."""
+    summary: Summary
+
+    @property
+    def end(self) -> int:
+        """How many items are committed."""
+        return self.summary.succeeded + self.summary.skipped + self.summary.failed
+
+
+def new_disk(*, syncs: bool = True) -> Disk:
+    """A disk with an empty folder for the run, which is safe."""
+    disk = Disk(medium=MEDIUM, syncs=syncs)
+    disk.make_directory(FOLDER)
+    return disk.crash(lambda ways: 0)
+
+
+def draw_story(seed: int, fsync: Policy | None = None) -> Story:
+    """The story of this seed."""
+    rng = Random(seed ^ 0xC4A54)
+    items = tuple(_draw_item(rng, number) for number in range(rng.randrange(5, 12)))
+    scenario = Scenario(
+        seed=seed,
+        items=items,
+        options=_draw_options(rng),
+        faults=_draw_faults(rng),
+        workers=rng.choice((1, 2, 3, 4)),
+        batch_limit=rng.choice((1, 2, 4)),
+        timeout_ms=30,
+        announces_total=rng.random() < 0.5,
+        cancel_at_ms=rng.randrange(0, 60) if rng.random() < 0.25 else None,
+        cancel_grace_ms=rng.choice((None, 0, 5)),
+    )
+    policy = rng.choice(POLICIES)
+    journal = JournalOptions(
+        fsync=fsync or policy,
+        checkpoint_ms=rng.choice((1, 10, 30, 100_000)),
+        compact_bytes=rng.choice((1, 400, 800, 1_000_000)),
+    )
+    return Story(scenario=scenario, journal=journal)
+
+
+def _draw_item(rng: Random, number: int) -> SimItem:
+    fate = rng.choices((Fate.OK, Fate.SKIP, Fate.FAIL, Fate.HOSTILE, Fate.HANG), (70, 12, 10, 4, 4))[0]
+    return SimItem(
+        item_id=f"item-{number}",
+        fate=fate,
+        failures=rng.choice((0, 0, 0, 1, 2)),
+        duration_ms=rng.choice((1, 3, 10, 25)),
+        result_bytes=rng.choice((0, 5, 70, 200)),
+        batch_key=rng.choice(("", "", "a", "b")),
+    )
+
+
+def _draw_options(rng: Random) -> KernelOptions:
+    is_bounded = rng.random() < 0.4
+    return KernelOptions(
+        windows=WindowOptions(
+            entries=rng.choice((2, 3, 4)), entries_min=1, entries_max=8, adaptive=not is_bounded and rng.random() < 0.5
+        ),
+        retry=RetryOptions(
+            retries_max=rng.choice((0, 1, 2)),
+            window_retries_max=rng.randrange(4) if is_bounded else None,
+            backoff_ms=rng.choice((0, 5)),
+            backoff_ms_max=20,
+        ),
+        schedule=rng.choice(("fifo", "sjf")),
+        commit_run_max=rng.choice((1, 2, 3, 64)),
+        lease_ms=400,
+        infrastructure_budget=1000,
+        error_budget=rng.choice((None, None, None, 1, 2)),
+        cancel_grace_ms=rng.choice((0, 10)),
+    )
+
+
+def _draw_faults(rng: Random) -> Faults:
+    chosen = {name: 30 for name in ("delay", "shuffle", "hoard", "give_back", "zombie") if rng.random() < 0.3}
+    chosen |= {name: 10 for name in ("die", "weather", "retire", "silent") if rng.random() < 0.15}
+    return Faults(**chosen)
+
+
+def files_of(seq: int, item: SimItem) -> dict[str, bytes]:
+    """The files that an item makes, by path from the root."""
+    text = f"{item.item_id} ".encode()
+    files = {f"group-{seq % 2}/{item.item_id}": (text * item.result_bytes)[: item.result_bytes]}
+    if seq % 3 == 0:
+        files[f"{item.item_id}.done"] = text
+    return files
+
+
+def outputs_of(seq: int, item: SimItem) -> list[Output]:
+    """What is said of these files."""
+    return [Output(path, len(data), zlib.crc32(data)) for path, data in files_of(seq, item).items()]
+
+
+def staging_of(seq: int, attempt: int) -> str:
+    """Where an attempt leaves them."""
+    return f"{STAGING}/{seq}-{attempt}"
+
+
+def described(envelope: Envelope, item: SimItem, attempts: int) -> Entry:
+    """An item at its end, with its files."""
+    if envelope.outcome != State.TERMINAL_SUCCESS:
+        return Entry(envelope.seq, envelope.outcome, attempts, item, failure=envelope.failure)
+    outputs, staging = outputs_of(envelope.seq, item), staging_of(envelope.seq, envelope.attempt)
+    return Entry(envelope.seq, envelope.outcome, attempts, item, outputs=outputs, staging=staging)
+
+
+def row_of(entry: Entry) -> dict[str, Any]:
+    """A line of the manifest."""
+    return {
+        "seq": entry.seq,
+        "id": entry.item.item_id,
+        "status": State(entry.outcome).name,
+        "attempts": entry.attempts,
+        "outputs": entry.outputs,
+    }
+
+
+def foretold(story: Story) -> Wanted:
+    """What the story must leave behind, worked out without running anything."""
+    scenario = story.scenario
+    prophecy = foretell(scenario)
+    rows: list[dict[str, Any]] = list(HEAD)
+    files: dict[str, bytes] = {}
+    for seq, (item, ending) in enumerate(zip(scenario.items, prophecy.endings, strict=False)):
+        is_success = ending.outcome is State.TERMINAL_SUCCESS
+        outputs = outputs_of(seq, item) if is_success else []
+        rows.append(row_of(Entry(seq, ending.outcome, ending.retries + 1, item, outputs=outputs)))
+        if is_success:
+            files |= files_of(seq, item)
+    manifest = b"".join(b"{%s}\n" % b",".join(_fields(row)) for row in rows)
+    return Wanted(manifest=manifest, files=files, summary=foretold_summary(scenario, prophecy))
+
+
+def _fields(row: dict[str, Any]) -> list[bytes]:
+    return [_encode(name) + b":" + _encode(value) for name, value in row.items()]
