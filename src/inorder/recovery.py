@@ -16,7 +16,7 @@ from inorder.journal.records import Checkpoint, Header, Terminal, encode
 from inorder.journal.replay import Candidate, Corrupt, Replay, replay
 from inorder.journal.scan import Scan, Verdict, scan
 from inorder.journal.writer import Writer
-from inorder.sinks.base import Output, Position, Sink, Trace
+from inorder.sinks.base import Output, Position, Sink, Trace, origin_of
 
 
 class Opened(NamedTuple):
@@ -55,16 +55,18 @@ def read_journal(filesystem: Filesystem, path: str) -> tuple[Scan, Replay]:
 
 
 def create(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Sink]) -> Opened:
-    """Begin a new journal in the place of whatever was there, and empty the sinks."""
-    first = Checkpoint(end=0, durable=0, marks=[(0, 0, 0) for _ in sinks])
+    """Begin a new journal in the place of whatever was there, with every sink at its origin."""
+    origins = [origin_of(sink) for sink in sinks]
+    marks = [(origin.end, origin.offset, origin.checksum) for origin in origins]
+    first = Checkpoint(end=0, durable=0, marks=marks)
     data = encode(header) + encode(first)
     try:
         write_whole(filesystem, path, data)
         file = filesystem.open(path)
     except OSError as error:
         raise InfrastructureError(f"the journal {path} cannot be written ({error.strerror or error})") from error
-    for sink in sinks:
-        sink.roll_back(Position(), ())
+    for sink, origin in zip(sinks, origins, strict=True):
+        sink.roll_back(origin, ())
     writer = Writer(file, path, replay(scan(data).found), len(data))
     return Opened(writer, Restored(), b"", is_resumed=False, is_finished=False, warning="")
 
@@ -78,6 +80,8 @@ def resume(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Si
     if found.verdict is Verdict.TORN:
         warning = f"the journal {path} has a torn tail at byte {found.offset}: {found.message}; cut there"
     _roll_back(state, candidate, sinks)
+    for sink in sinks:  # a dead process may have left what it did not sync, and what follows says that all is safe
+        sink.sync()
     try:
         file = filesystem.open(path)
         file.truncate(candidate.offset)
@@ -125,8 +129,7 @@ def _choose(path: str, state: Replay, sinks: Sequence[Sink]) -> Candidate:
 def _roll_back(state: Replay, candidate: Candidate, sinks: Sequence[Sink]) -> None:
     undone = _traces(terminal for terminal in state.terminals if terminal.end > candidate.end)
     for sink in sinks:
-        mark = candidate.marks.get(sink.name, (0, 0, 0))
-        sink.roll_back(Position(*mark), undone)
+        sink.roll_back(Position(*candidate.marks[sink.name]), undone)
 
 
 def _traces(terminals: Iterable[Terminal]) -> list[Trace]:

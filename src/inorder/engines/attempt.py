@@ -3,7 +3,7 @@
 import traceback
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from inorder.core.events import Envelope
 from inorder.core.retry import Category, Failure
@@ -13,6 +13,7 @@ from .base import Task
 from .sizing import payload_bytes
 
 SUCCESS = int(State.TERMINAL_SUCCESS)
+SKIP = int(State.TERMINAL_SKIP)
 FAIL = int(State.TERMINAL_FAIL)
 
 _MISSING_INPUT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
@@ -34,6 +35,13 @@ _DETERMINISTIC = (
 _CATEGORIES = frozenset(category.value for category in Category)
 
 
+class Skip(NamedTuple):
+    """What a function returns for an item that needs nothing done."""
+
+    reason: str
+    value: Any = None
+
+
 def attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bool = False) -> Envelope:
     """Run one task. Nothing the function raises gets out, except the interrupt of the user where this is the thread
     that receives it."""
@@ -46,7 +54,8 @@ def attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bool =
         elapsed_ms = (perf_counter() - began_s) * 1000
         return Envelope(task.seq, task.attempt, FAIL, error, 0, failure_of(error), elapsed_ms)
     elapsed_ms = (perf_counter() - began_s) * 1000
-    return Envelope(task.seq, task.attempt, SUCCESS, value, payload_bytes(value), None, elapsed_ms)
+    outcome = SKIP if type(value) is Skip else SUCCESS
+    return Envelope(task.seq, task.attempt, outcome, value, payload_bytes(value), None, elapsed_ms)
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -57,13 +66,26 @@ def failure_of(error: BaseException) -> Failure:
     """
     try:
         said = str(error)
-        detail = "".join(traceback.format_exception(error, limit=-8))
         category, retryable = _classify(error)
+        detail = _detail_of(error)
+        message = said if _speaks_for_itself(error) else f"{type(error).__name__}: {said}"
     except Exception:
         said = detail = "(it cannot be printed)"
         category, retryable = Category.UNKNOWN, True
-    message = f"{type(error).__name__}: {said}" if said else type(error).__name__
+        message = f"{type(error).__name__}: {said}"
+    if not said:
+        message = type(error).__name__
     return Failure(category=category, message=as_text(message), retryable=retryable, detail=as_text(detail))
+
+
+def _speaks_for_itself(error: BaseException) -> bool:
+    """Whether an exception says whose fault it is: then its words are the whole message."""
+    return getattr(error, "category", None) in _CATEGORIES
+
+
+def _detail_of(error: BaseException) -> str:
+    said = getattr(error, "detail", "") if _speaks_for_itself(error) else ""
+    return said if said and isinstance(said, str) else "".join(traceback.format_exception(error, limit=-8))
 
 
 def as_text(said: str) -> str:

@@ -23,7 +23,7 @@ import msgspec
 
 from inorder.core.retry import Category, Failure
 
-from .attempt import FAIL, SUCCESS, failure_of
+from .attempt import FAIL, SKIP, SUCCESS, Skip, failure_of
 from .status import Running, Status
 from .surroundings import Surroundings
 from .wire import Parcel, pack, send_buffers, sizes
@@ -253,31 +253,30 @@ class _Child:
         seq, attempt, item_pickle = task
         began_ns = monotonic_ns()
         self._status.begin(seq, attempt, began_ns)
-        parcel, failure = self._compute(item_pickle)
+        parcel, outcome, failure = self._compute(item_pickle)
         ended_ns = monotonic_ns()
         data, buffers = parcel
         size = len(data) if not buffers else parcel.size_bytes
-        outcome = SUCCESS if failure is None else FAIL
         row = Row(seq, attempt, outcome, data, sizes(buffers), size, failure, (ended_ns - began_ns) / 1e6)
         self._outgoing.add(row, parcel)
         return row, ended_ns
 
-    def _compute(self, item_pickle: bytes) -> tuple[Parcel, Failure | None]:
+    def _compute(self, item_pickle: bytes) -> tuple[Parcel, int, Failure | None]:
         try:
             item = pickle.loads(item_pickle)
         except BaseException as error:
             failure = failure_of(error)
             message = f"the item cannot be read in the worker: {failure.message}"
-            return _NOTHING, Failure(category=Category.INPUT, message=message, detail=failure.detail)
+            return _NOTHING, FAIL, Failure(category=Category.INPUT, message=message, detail=failure.detail)
         try:
             value = self._function(item)
         except BaseException as error:
-            return _packed_error(error), failure_of(error)
+            return _packed_error(error), FAIL, failure_of(error)
         try:
-            return pack(value), None
+            return pack(value), SKIP if type(value) is Skip else SUCCESS, None
         except BaseException as error:
             message = f"the result cannot be sent: {failure_of(error).message}"
-            return _NOTHING, Failure(category=Category.RUNTIME, message=message)
+            return _NOTHING, FAIL, Failure(category=Category.RUNTIME, message=message)
 
 
 def _packed_error(error: BaseException) -> Parcel:

@@ -15,6 +15,7 @@ second one that succeeds proves nothing: stop, and let recovery decide.
 """
 
 import contextlib
+import ctypes
 import os
 import shutil
 import stat
@@ -94,6 +95,11 @@ class Filesystem(Protocol):
 
     def sync_directory(self, path: str) -> None:
         """Return once every change of names in this folder is safe from a loss of power."""
+        ...
+
+    def sync_all(self, path: str) -> None:
+        """Return once everything, bytes and names, on the disk that this folder lies on is safe from a loss of power:
+        for many files at once, where one by one would take a second a thousand."""
         ...
 
     def free_bytes(self, path: str) -> int:
@@ -188,9 +194,27 @@ class SystemFilesystem:
         finally:
             os.close(descriptor)
 
+    def sync_all(self, path: str) -> None:
+        """Wait for the disk."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _sync_disk_of(descriptor)
+        finally:
+            os.close(descriptor)
+
     def free_bytes(self, path: str) -> int:
         """Room left where this folder lies."""
         return shutil.disk_usage(path).free
+
+
+def _sync_disk_of(descriptor: int) -> None:
+    """The disk that an open folder lies on, or all of them where the system knows no way to sync one."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "syncfs"):
+        os.sync()
+    elif libc.syncfs(descriptor) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
 
 
 def write_whole(filesystem: Filesystem, path: str, data: bytes) -> None:

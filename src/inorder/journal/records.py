@@ -10,6 +10,7 @@
 Fields are only ever added at the end, with a default, or the version of the record changes.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -79,9 +80,13 @@ class Terminal(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def from_(self, start: int) -> "Terminal":
         """The part of it that begins there."""
-        passed = max(0, start - self.start)
-        details = {place - passed: detail for place, detail in self.details.items() if place >= passed}
-        return Terminal(self.start + passed, self.outcomes[passed:], details)
+        return self.part(max(start, self.start), self.end)
+
+    def part(self, start: int, end: int) -> "Terminal":
+        """What it says of the seqs from `start` to `end`, which are its own."""
+        places = range(start - self.start, end - self.start)
+        details = {place - places.start: detail for place, detail in self.details.items() if place in places}
+        return Terminal(start, self.outcomes[places.start : places.stop], details)
 
 
 class Commit(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -125,20 +130,16 @@ _TYPES: dict[type[Any], Type] = {
     Checkpoint: Type.CHECKPOINT,
 }
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODERS: dict[int, Any] = {type_: msgspec.msgpack.Decoder(kind).decode for kind, type_ in _TYPES.items()}
+DECODERS: dict[int, Callable[[bytes], Record]] = {
+    type_: msgspec.msgpack.Decoder(kind).decode for kind, type_ in _TYPES.items()
+}
+"""From the body of a frame to its record, by type; each raises msgspec.DecodeError for a body that makes no sense."""
 _SIZING = msgspec.structs.fields(SizingSnapshot)
 
 
 def encode(record: Record) -> bytes:
     """The record, framed."""
     return framed(_TYPES[type(record)], _ENCODER.encode(record))
-
-
-def decode(type_: int, body: bytes) -> Record | None:
-    """The record of a frame; None: this version knows no such type. Raises msgspec.DecodeError for a wrong body."""
-    decode_ = _DECODERS.get(type_)
-    record: Record | None = None if decode_ is None else decode_(body)
-    return record
 
 
 def sizing_fields(sizing: SizingSnapshot | None) -> tuple[int, ...] | None:

@@ -66,6 +66,8 @@ class Replay:
         """Retries spent, by seq, from the start of the oldest of these windows on."""
         self.is_end = False
         self._sinks: list[str] = []
+        self._window_id = -1
+        """Of the latest window that was opened."""
         self._terminal_end = 0
         self._terminal_counts = [0, 0, 0, 0]
         """Successes, skips, failures and retries of everything terminal so far."""
@@ -109,18 +111,22 @@ class Replay:
         elif isinstance(record, Attempt):
             self.granted[record.seq] = max(record.retries, self.granted.get(record.seq, 0))
         elif isinstance(record, Window):
-            self._window(record)
+            self._window(record, offset)
         elif isinstance(record, Checkpoint):
             self._checkpoint(record, offset, end)
         elif self.header is None:
             self.header = record
             self._sinks = record.sinks
-            self.candidates = [Candidate(0, end, {}, b"")]
+            self.candidates = [Candidate(0, end, dict.fromkeys(record.sinks, (0, 0, 0)), b"")]
         elif record != self.header:
             raise Corrupt(offset, "a second header that differs from the first")
 
-    def _window(self, record: Window) -> None:
-        if not any(window.id == record.id for window in self.windows):
+    def _window(self, record: Window, offset: int) -> None:
+        """A run that resumes tells again of the windows that were open."""
+        if record.id > self._window_id + 1:
+            raise Corrupt(offset, f"window {record.id} is opened after window {self._window_id}")
+        if record.id > self._window_id:
+            self._window_id = record.id
             self.windows.append(record)
 
     def _terminal(self, record: Terminal, offset: int) -> None:
@@ -146,8 +152,7 @@ class Replay:
             raise Corrupt(offset, f"seqs {self._terminal_end} to {record.start - 1} have no outcome")
         for known in self.terminals:
             start, end = max(known.start, record.start), min(known.end, record.end)
-            before = known.outcomes[start - known.start : end - known.start]
-            if start < end and before != record.outcomes[start - record.start : end - record.start]:
+            if start < end and known.part(start, end) != record.part(start, end):
                 raise Corrupt(offset, f"a second, different outcome for a seq from {start} to {end - 1}")
         if record.end > self._terminal_end:
             raise Corrupt(offset, f"outcomes from seq {record.start} on overlap those before them")
@@ -187,6 +192,8 @@ class Replay:
         self.terminals = []
         self.granted = dict(record.granted)
         self.windows = list(record.windows)
+        if record.windows:
+            self._window_id = record.windows[-1].id
         self.is_end = record.is_end
 
     def _marks(self, marks: list[Mark], offset: int) -> dict[str, Mark]:
@@ -198,6 +205,7 @@ class Replay:
 def replay(found: Iterable[Found]) -> Replay:
     """The state that these records tell of."""
     state = Replay()
+    take = state.take
     for record, offset, end in found:
-        state.take(record, offset, end)
+        take(record, offset, end)
     return state

@@ -9,6 +9,7 @@ How to tell them apart: commit and checkpoint records say how much of the journa
 a good record after the broken place says that the broken place was safe, it is corruption.
 """
 
+import contextlib
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from .frame import MAGIC, VERSION, Fault, frame_at, whole_at
-from .records import Checkpoint, Commit, Header, Record, decode
+from .records import DECODERS, Checkpoint, Commit, Header, Record
 
 
 class Verdict(StrEnum):
@@ -55,6 +56,7 @@ class Scan(NamedTuple):
 def scan(data: bytes) -> Scan:
     """Read records until the end, or until something is wrong."""
     found: list[Found] = []
+    append = found.append
     offset, size = 0, len(data)
     while offset < size:
         whole = whole_at(data, offset)
@@ -65,15 +67,16 @@ def scan(data: bytes) -> Scan:
         if version != VERSION:
             message = f"record of format version {version}, this program reads version {VERSION}"
             return Scan(found, Verdict.VERSION, offset, message)
-        try:
-            record = decode(type_, data[body_at:sum_at])
-        except msgspec.DecodeError as error:
-            return Scan(found, Verdict.CORRUPT, offset, f"the record is whole and makes no sense: {error}")
-        if record is None:
+        decode = DECODERS.get(type_)
+        if decode is None:
             message = f"record of type {type_}, which this program does not know"
             return Scan(found, Verdict.VERSION, offset, message)
+        try:
+            record = decode(data[body_at:sum_at])
+        except msgspec.DecodeError as error:
+            return Scan(found, Verdict.CORRUPT, offset, f"the record is whole and makes no sense: {error}")
         end = sum_at + 4
-        found.append(Found(record, offset, end))
+        append(Found(record, offset, end))
         offset = end
     if not found:
         return Scan(found, Verdict.FOREIGN, 0, "the file is empty")
@@ -101,10 +104,9 @@ def _later(data: bytes, offset: int) -> Iterator[tuple[Commit | Checkpoint, int]
         if isinstance(frame, Fault):
             offset = data.find(magic, offset + 1)
             continue
-        try:
-            record = decode(frame.type, frame.body) if frame.version == VERSION else None
-        except msgspec.DecodeError:
-            record = None
-        if isinstance(record, Commit | Checkpoint):
-            yield record, offset
+        decode = DECODERS.get(frame.type) if frame.version == VERSION else None
+        with contextlib.suppress(msgspec.DecodeError):
+            record = None if decode is None else decode(frame.body)
+            if isinstance(record, Commit | Checkpoint):
+                yield record, offset
         offset = data.find(magic, frame.end)

@@ -107,29 +107,14 @@ class Writer:
 
     def checkpoint(self, *, is_end: bool) -> list[Record]:
         """The records that tell everything known by now: a checkpoint, and the outcomes that still stand after it."""
-        state, newest = self.state, self.state.newest
-        restored = state.restored(newest)
-        standing = [terminal.from_(newest.end) for terminal in state.terminals if terminal.end > newest.end]
-        checkpoint = Checkpoint(
-            end=newest.end,
-            durable=self.durable,
-            marks=list(newest.marks.values()),
-            digest=newest.digest,
-            succeeded=restored.succeeded,
-            skipped=restored.skipped,
-            failed=restored.failed,
-            retries=restored.retries,
-            granted=restored.granted,
-            windows=tuple(window for window in state.windows if window.start >= restored.resume_start),
-            is_end=is_end,
-        )
-        return [checkpoint, *standing]
+        return self._everything(self.durable, is_end=is_end)
 
     def compacted(self) -> bytes:
         """A journal that says the same as this one, in as few bytes as can be."""
         header = self.state.header
         check(header is not None, "a journal without a header")
-        return b"".join(encode(record) for record in (header, *self.checkpoint(is_end=False)) if record is not None)
+        records = (header, *self._everything(0, is_end=False))
+        return b"".join(encode(record) for record in records if record is not None)
 
     def go_on_in(self, file: Storage, data: bytes) -> None:
         """Go on in another file, which holds these bytes and is synced."""
@@ -141,6 +126,25 @@ class Writer:
     def close(self) -> None:
         """Let the file go."""
         self._file.close()
+
+    def _everything(self, durable: int, *, is_end: bool) -> list[Record]:
+        state, newest = self.state, self.state.newest
+        restored = state.restored(newest)
+        standing = [terminal.from_(newest.end) for terminal in state.terminals if terminal.end > newest.end]
+        checkpoint = Checkpoint(
+            end=newest.end,
+            durable=durable,
+            marks=list(newest.marks.values()),
+            digest=newest.digest,
+            succeeded=restored.succeeded,
+            skipped=restored.skipped,
+            failed=restored.failed,
+            retries=restored.retries,
+            granted=restored.granted,
+            windows=tuple(window for window in state.windows if window.start >= restored.resume_start),
+            is_end=is_end,
+        )
+        return [checkpoint, *standing]
 
     def _poison(self, error: OSError) -> None:
         self._trouble = error

@@ -1,18 +1,15 @@
 """One process in the story of a run: it begins or goes on, until the run ends or something ends the process.
 
-It keeps books on what it did, which outlive it: which items its workers were given, which seqs its sinks took, and how
-much the run had promised to keep whatever happens.
+It keeps books that outlive it: which items its workers were given, which seqs its sinks took, and how much of the run
+it has promised to keep whatever happens.
 """
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from inorder.core.commands import Command, RetryScheduled, Summary
 from inorder.core.events import CancelRequested, Committed, Event
 from inorder.core.plan import PlanItem
 from inorder.engines.base import Batch, Task
-from inorder.errors import InfrastructureError
 from inorder.host.trouble import trouble
 from inorder.journal.records import Header
 from inorder.journaled import Job, JournaledRun
@@ -23,4 +20,154 @@ from inorder.sinks.outputs import OutputsSink, sweep
 from .clock import VirtualClock
 from .crash_story import HEAD, JOURNAL, MANIFEST, ROOT, STAGING, Story, described, files_of, row_of, staging_of
 from .disk import Disk
-from .engine import SimEngine, _Worker
+from .engine import SimEngine
+from .referee import demand
+from .scenario import Fate, SimItem
+
+STEPS_MAX = 3_000
+"""A run that takes more steps than this is not going to end."""
+
+
+class Witness:
+    """A sink under watch."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self.name = sink.name
+        self.applied: list[int] = []
+        """Every seq it was given, in that order."""
+        self.synced_end = -1
+        """Where it stood at the latest sync."""
+
+    def apply(self, entries: Sequence[Entry]) -> Position:
+        """Take a run."""
+        self.applied.extend(entry.seq for entry in entries)
+        return self._sink.apply(entries)
+
+    def position(self) -> Position:
+        """Where it stands."""
+        return self._sink.position()
+
+    def sync(self) -> None:
+        """Make everything safe."""
+        self._sink.sync()
+        self.synced_end = self._sink.position().end
+
+    def holds(self, position: Position, since: Sequence[Trace]) -> bool:
+        """Whether it was there."""
+        return self._sink.holds(position, since)
+
+    def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
+        """Go back."""
+        self._sink.roll_back(position, undone)
+
+    def verify(self, position: Position) -> list[str]:
+        """What is wrong with it."""
+        return self._sink.verify(position)
+
+    def close(self) -> None:
+        """Let it go."""
+        self._sink.close()
+
+
+class _Engine(SimEngine):
+    """Simulated workers that write files into staging. Keeps a list of what they were given."""
+
+    def __init__(self, story: Story, disk: Disk, clock: VirtualClock, given: list[int]) -> None:
+        super().__init__(story.scenario, clock, self._stage)
+        self._disk = disk
+        self._given = given
+
+    def dispatch(self, batch: Batch) -> None:
+        """The worker begins."""
+        self._given.extend(task.seq for task in batch.tasks)
+        super().dispatch(batch)
+
+    def _stage(self, task: Task) -> None:
+        """Write the files of an attempt. A disk that fails is the machine's trouble and not the item's."""
+        item: SimItem = task.item
+        if item.fate is not Fate.OK:
+            return
+        with trouble(f"the files of item {task.seq} cannot be staged"):
+            for path, data in files_of(task.seq, item).items():
+                place = f"{staging_of(task.seq, task.attempt)}/{path}"
+                self._disk.make_directory(place.rpartition("/")[0])
+                file = self._disk.open(place)
+                file.truncate(0)
+                file.append(data)
+                file.close()
+
+
+class Life:
+    """One process. It can be ended by its disk, at any durable operation."""
+
+    def __init__(self, story: Story, disk: Disk) -> None:
+        self.summary: Summary | None = None
+        """How the run ended, if it did in this life."""
+        self.resumed_at: int | None = None
+        """The seq it went on from, once it had found out."""
+        self.acknowledged = 0
+        """Every seq below it survives the death of the process."""
+        self.promised = 0
+        """Every seq below it survives a loss of power too: it was acknowledged when all sinks were synced."""
+        self.given: list[int] = []
+        """The seqs that workers were given, in that order."""
+        self._story = story
+        self._disk = disk
+        self._steps = 0
+        self._clock = VirtualClock()
+        self._engine = _Engine(story, disk, self._clock, self.given)
+        self._sinks: list[Witness] = []
+
+    def live(self, *, may_cancel: bool = False, on_opened: Callable[[int], None] | None = None) -> None:
+        """Begin the run or go on with it, to its end; or until it is cancelled, if the scenario says so and it may be.
+        `on_opened` is told the seq it goes on from, when all that may be rolled back has been."""
+        scenario, job = self._story.scenario, self._new_job()
+        opened = job.open()
+        self.resumed_at = self.promised = self.acknowledged = opened.restored.end
+        if on_opened is not None:
+            on_opened(opened.restored.end)
+        self._engine.failures.update(opened.restored.granted)
+        if may_cancel and scenario.cancel_at_ms is not None:
+            self._engine.post(scenario.cancel_at_ms, CancelRequested("a signal", scenario.cancel_grace_ms))
+        plan = [(PlanItem(item.item_id, batch_key=item.batch_key), item) for item in scenario.items]
+        total = len(plan) if scenario.announces_total else None
+        run = JournaledRun(
+            job, opened, plan, self._engine, self._clock, scenario.options, total=total, observer=self._observe
+        )
+        self.summary = run.run()
+        if self._story.journal.fsync != "off":
+            self.promised = self.acknowledged
+
+    def _new_job(self) -> Job:
+        sweep(self._disk, STAGING)
+        manifest = ManifestSink(self._disk, MANIFEST, row_of, head=HEAD)
+        self._sinks = [Witness(manifest), Witness(OutputsSink(self._disk, ROOT, staging=STAGING))]
+        return Job(
+            filesystem=self._disk,
+            path=JOURNAL,
+            header=Header("story", "", "as drawn", [sink.name for sink in self._sinks]),
+            sinks=self._sinks,
+            describe=described,
+            options=self._story.journal,
+        )
+
+    def check_books(self) -> None:
+        """No sink may be given a seq that was committed before, or two out of order, and no worker may be given one."""
+        start = self.resumed_at if self.resumed_at is not None else 0
+        for sink in self._sinks:
+            inorder = list(range(start, start + len(sink.applied)))
+            demand(sink.applied == inorder, f"sink {sink.name} goes on from seq {start} in order, got {sink.applied}")
+        repeated = [seq for seq in self.given if seq < start]
+        demand(not repeated, f"what is committed up to seq {start} is not done again, got {repeated}")
+
+    def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
+        self._steps += 1
+        demand(self._steps <= STEPS_MAX, "the run ends")
+        if isinstance(event, Committed):
+            self.acknowledged = event.end
+            if all(sink.synced_end == event.end for sink in self._sinks):
+                self.promised = event.end
+        for command in commands or ():
+            if isinstance(command, RetryScheduled):
+                self._engine.failures[command.seq] += 1

@@ -53,17 +53,26 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What must be there in the end."""
+    """What must be there in the end, and on the way."""
 
-    manifest: bytes
-    files: dict[str, bytes]
-    """By path from the root."""
+    rows: tuple[bytes, ...]
+    """The manifest, line by line, without its head."""
+    files: tuple[dict[str, bytes], ...]
+    """Of each item, by path from the root."""
     summary: Summary
 
     @property
     def end(self) -> int:
-        """How many items are committed."""
-        return self.summary.succeeded + self.summary.skipped + self.summary.failed
+        """How many items are committed in the end."""
+        return len(self.rows)
+
+    def manifest(self, end: int) -> bytes:
+        """The manifest when so many are committed; the head goes out with the first of them."""
+        return _HEAD_ROWS + b"".join(self.rows[:end]) if end else b""
+
+    def published(self, end: int) -> dict[str, bytes]:
+        """The files when so many are committed."""
+        return {path: data for files in self.files[:end] for path, data in files.items()}
 
 
 def new_disk(*, syncs: bool = True) -> Disk:
@@ -179,17 +188,18 @@ def foretold(story: Story) -> Wanted:
     """What the story must leave behind, worked out without running anything."""
     scenario = story.scenario
     prophecy = foretell(scenario)
-    rows: list[dict[str, Any]] = list(HEAD)
-    files: dict[str, bytes] = {}
+    rows: list[bytes] = []
+    files: list[dict[str, bytes]] = []
     for seq, (item, ending) in enumerate(zip(scenario.items, prophecy.endings, strict=False)):
         is_success = ending.outcome is State.TERMINAL_SUCCESS
         outputs = outputs_of(seq, item) if is_success else []
-        rows.append(row_of(Entry(seq, ending.outcome, ending.retries + 1, item, outputs=outputs)))
-        if is_success:
-            files |= files_of(seq, item)
-    manifest = b"".join(b"{%s}\n" % b",".join(_fields(row)) for row in rows)
-    return Wanted(manifest=manifest, files=files, summary=foretold_summary(scenario, prophecy))
+        rows.append(_line(row_of(Entry(seq, ending.outcome, ending.retries + 1, item, outputs=outputs))))
+        files.append(files_of(seq, item) if is_success else {})
+    return Wanted(rows=tuple(rows), files=tuple(files), summary=foretold_summary(scenario, prophecy))
 
 
-def _fields(row: dict[str, Any]) -> list[bytes]:
-    return [_encode(name) + b":" + _encode(value) for name, value in row.items()]
+def _line(row: dict[str, Any]) -> bytes:
+    return b"{%s}\n" % b",".join(_encode(name) + b":" + _encode(value) for name, value in row.items())
+
+
+_HEAD_ROWS = b"".join(map(_line, HEAD))

@@ -14,8 +14,10 @@ through the answers.
 A disk is for one thread: with more, the numbers of its operations would mean nothing.
 """
 
+import os
 from collections.abc import Iterator
 from errno import EISDIR, ENOTEMPTY
+from hashlib import blake2b
 from weakref import WeakSet
 
 from inorder.host.filesystem import Facts
@@ -23,7 +25,7 @@ from inorder.host.filesystem import Facts
 from .choices import Draw, every, sampled
 from .contents import Contents, Medium
 from .disk_file import DiskFile
-from .names import Folder, Names, files, with_files
+from .names import Folder, Layout, Names, files, with_files
 from .operations import DiskFaults, OnOperation, Operations, trouble
 
 FREE_BYTES = 2**40
@@ -123,6 +125,20 @@ class Disk:
         if self._syncs:
             self._names.sync(folder)
 
+    def sync_all(self, path: str) -> None:
+        """Make everything safe. What was pending when one failed is never made safe."""
+        self._names.folder(path)
+        everything = self._names.everything()
+        try:
+            self._operations.begin("sync_all", path)
+        except OSError:
+            for node in everything:
+                self._names.fail_to_sync(node) if isinstance(node, Folder) else node.fail_to_sync()
+            raise
+        if self._syncs:
+            for node in everything:
+                self._names.sync(node) if isinstance(node, Folder) else node.sync()
+
     def free_bytes(self, path: str) -> int:
         """Room left."""
         self._names.find(path)
@@ -194,6 +210,13 @@ class Disk:
         """Every file in this folder and below, by its path from there, with the bytes that a reader sees."""
         return {name: bytes(contents.seen) for name, contents in files(self._all_names.layout(path))}
 
+    def fingerprint(self) -> bytes:
+        """The same for two disks that no reader can tell apart."""
+        digest = blake2b(digest_size=16)
+        for said in _said(self._all_names.layout()):
+            digest.update(said)
+        return digest.digest()
+
     def copy(self) -> "Disk":
         """Another disk in the same state, with the same faults to come. Nothing is open on it, and it tells nobody."""
         twin = self._blank()
@@ -218,3 +241,15 @@ class Disk:
         if capacity is None:
             return FREE_BYTES
         return max(0, capacity - sum(len(contents.seen) for _, contents in files(self._all_names.layout())))
+
+
+def _said(layout: Layout) -> Iterator[bytes | bytearray]:
+    """All that there is to a layout."""
+    for name, node in sorted(layout.items()):
+        if isinstance(node, Contents):
+            yield b"%s/%d:" % (os.fsencode(name), len(node.seen))
+            yield node.seen
+        else:
+            yield b"%s/(" % os.fsencode(name)
+            yield from _said(node)
+            yield b")"

@@ -61,8 +61,10 @@ class _Worker:
 class SimEngine:
     """The workers of one scenario."""
 
-    def __init__(self, scenario: Scenario, clock: VirtualClock) -> None:
+    def __init__(self, scenario: Scenario, clock: VirtualClock, work: Callable[[Task], None] | None = None) -> None:
+        """`work` is done at the end of every attempt that comes to one, before anybody is told of it."""
         self._scenario = scenario
+        self._work = work
         self._faults = scenario.faults
         self._clock = clock
         self._rng = Random(scenario.seed ^ 0x5EED)
@@ -229,6 +231,8 @@ class SimEngine:
     def _complete(self, worker: _Worker, task: Task, *, flaky: bool) -> list[Event]:
         if not worker.is_alive:
             return []
+        if self._work is not None:
+            self._work(task)
         item: SimItem = task.item
         payload = ("result", task.seq, task.attempt)
         if flaky:

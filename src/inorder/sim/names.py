@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from errno import EEXIST, EISDIR, ENAMETOOLONG, ENOENT, ENOTDIR
+from functools import lru_cache
 from posixpath import normpath
 from typing import Union
 
@@ -84,7 +85,7 @@ class Names:
 
     def place(self, path: str) -> Place:
         """The folder that a name is in, or would be, and its last part."""
-        *above, last = _parts(path) or [""]
+        *above, last = _parts(path) or ("",)
         if not last:
             raise trouble(EISDIR, path)
         folder = self.folder("/" + "/".join(above))
@@ -108,6 +109,14 @@ class Names:
             except NotADirectoryError:
                 raise trouble(EEXIST if each == paths[-1] else ENOTDIR, path) from None
         return []
+
+    def everything(self) -> list[Node]:
+        """Every folder and file that a reader sees; the folders first, from the root."""
+        found: list[Node] = [self.root]
+        for node in found:
+            if isinstance(node, Folder):
+                found.extend(node.seen.values())
+        return sorted(found, key=lambda node: not isinstance(node, Folder))
 
     def change(self, places: dict[Place, Node | None]) -> None:
         """Let names stand for something else, all in one act."""
@@ -213,19 +222,20 @@ def with_files(layout: Layout, become: Callable[[Contents], Contents]) -> Layout
     }
 
 
-def _parts(path: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def _parts(path: str) -> tuple[str, ...]:
     if "\0" in path:
         raise ValueError("embedded null byte")
     if not path:
         raise trouble(ENOENT, path)
-    return [part for part in normpath("/" + path).split("/") if part]
+    return tuple(part for part in normpath("/" + path).split("/") if part)
 
 
 def _child(node: Node, name: str, path: str) -> Node:
     if not isinstance(node, Folder):
         raise trouble(ENOTDIR, path)
-    _check_length(name, path)
     if name not in node.seen:
+        _check_length(name, path)
         raise trouble(ENOENT, path)
     return node.seen[name]
 

@@ -128,6 +128,14 @@ class Sink(Protocol):
         ...
 
 
+def origin_of(sink: Sink) -> Position:
+    """Where a new run begins in this sink. The empty sink, unless it has an `origin()` that says otherwise: one that
+    keeps what earlier runs have put there."""
+    origin = getattr(sink, "origin", None)
+    found: Position = Position() if origin is None else origin()
+    return found
+
+
 def check_run(name: str, position: Position | None, entries: Sequence[Entry]) -> Position:
     """Refuse a run that does not begin where the sink stands, or has a hole; where the sink stands. None: it cannot
     tell, because it was just opened or failed half-way."""

@@ -6,7 +6,8 @@ before it ever changes while a run goes on.
 
 The position is the length of the file and the CRC-32 of all of it, carried along from append to append; the file is
 read only by recovery and by `verify`. The head, one or more rows that say what the others are about, goes out with the
-first run. So position 0 is the empty file, and a file that was healed has the bytes of one that never broke.
+first run. So position 0 is the empty file, and a file that was healed has the bytes of one that never broke. A manifest
+that `appends` keeps the rows of earlier runs before its own.
 
 Fields stand in the order in which the row names them, and everything inside them in sorted order: the same entries give
 the same bytes. A row that cannot be written stops the run before anything of it is.
@@ -22,7 +23,7 @@ from typing import Any
 import msgspec
 
 from inorder.errors import IntegrityError, OperatorError
-from inorder.host.filesystem import Filesystem, SystemFilesystem
+from inorder.host.filesystem import File, Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.host.trouble import trouble
 
@@ -30,6 +31,7 @@ from .base import Entry, Position, Trace, check_run
 from .prefix import Prefixes
 
 Row = Mapping[str, Any]
+_PIECE_BYTES = 2**16
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -46,6 +48,7 @@ class ManifestSink:
         head: Sequence[Row] = (),
         name: str = "manifest",
         lock: Lock | None = None,
+        appends: bool = False,
     ) -> None:
         self.name = name
         self._filesystem = filesystem
@@ -53,6 +56,7 @@ class ManifestSink:
         self._row = row
         self._head = b"".join(_line(fields, f"head of {path}") for fields in head)
         self._lock = lock
+        self._appends = appends
         with trouble(f"{path} cannot be opened"):
             self._file = filesystem.open(path)
             self._position = Position() if self._file.size == 0 else None
@@ -66,7 +70,7 @@ class ManifestSink:
         position = check_run(self.name, self._position, entries)
         if not entries:
             return position
-        data = b"".join([b"" if position.offset else self._head, *map(self._line_of, entries)])
+        data = b"".join([b"" if position.end else self._head, *map(self._line_of, entries)])
         self._changing()
         with trouble(f"{self._path}: seqs {entries[0].seq} to {entries[-1].seq} cannot be appended"):
             self._file.append(data)
@@ -77,6 +81,15 @@ class ManifestSink:
     def position(self) -> Position:
         """How far it has come."""
         return check_run(self.name, self._position, ())
+
+    def origin(self) -> Position:
+        """Where a new run begins: an empty file, or where `appends` was asked for the end of the rows of earlier
+        runs."""
+        if not self._appends:
+            return Position()
+        with trouble(f"{self._path} cannot be read"):
+            size = _whole_bytes(self._file)
+            return Position(0, size, Prefixes(self._file).checksum(size))
 
     def sync(self) -> None:
         """Make the rows, and once the name of the file, safe from a loss of power."""
@@ -147,6 +160,18 @@ def open_manifest(
     except BaseException:
         lock.release()
         raise
+
+
+def _whole_bytes(file: File) -> int:
+    """How long a file is without a last line that has no end."""
+    size = file.size
+    while size > 0:
+        start = max(0, size - _PIECE_BYTES)
+        found = file.read(start, size - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        size = start
+    return 0
 
 
 def whole_lines(data: bytes) -> list[bytes]:

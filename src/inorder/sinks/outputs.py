@@ -32,6 +32,9 @@ from inorder.host.trouble import trouble
 from .base import Entry, Output, Position, Trace, check_run
 from .prefix import Prefixes
 
+SYNC_EACH_MAX = 32
+"""More files than this are synced with the whole disk."""
+
 
 class _Move(NamedTuple):
     """A file on its way out of staging."""
@@ -83,9 +86,12 @@ class OutputsSink:
         """Make every published file, its bytes and its name, safe from a loss of power. Each folder is synced once."""
         position, self._position = self.position(), None
         with trouble(f"{self._root} cannot be synced"):
-            for path in self._unsynced:
-                self._sync_file(self._at(path))
-            self._sync_folders()
+            if len(self._unsynced) > SYNC_EACH_MAX:
+                self._sync_all()
+            else:
+                for path in self._unsynced:
+                    self._sync_file(self._at(path))
+                self._sync_folders()
         self._unsynced.clear()
         self._position = position
 
@@ -173,9 +179,20 @@ class OutputsSink:
             self._unsynced[output.path] = output
             self._folders.update(_with_ancestors(os.path.dirname(output.path)))
 
-    def _sync_file(self, path: str) -> None:
-        if self._filesystem.facts(path) is None:  # opening it would make an empty one
+    def _sync_all(self) -> None:
+        """The whole disk in one act: the same in a fraction of the time."""
+        for path in self._unsynced:
+            self._require_there(self._at(path))
+        self._filesystem.sync_all(self._root)
+        self._root_is_safe = True
+        self._folders.clear()
+
+    def _require_there(self, path: str) -> None:
+        if self._filesystem.facts(path) is None:
             raise FileNotFoundError(f"{path} was published and is gone")
+
+    def _sync_file(self, path: str) -> None:
+        self._require_there(path)  # opening it would make an empty one
         file = self._filesystem.open(path)
         try:
             file.sync()

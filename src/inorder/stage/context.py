@@ -1,0 +1,51 @@
+"""What a worker is given besides its item."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from .contracts import StageOptions, WorkItem
+from .places import output_path
+
+
+class StageContext:
+    """One for every item, and one for the hooks around the stage.
+
+    `resources` is for whatever is opened once and used by many items. With threads it is the same for all of them and
+    filled by `before_stage`; with processes every worker has its own, filled by `worker_setup`.
+    """
+
+    def __init__(self, stage: str, options: StageOptions, resources: dict[str, Any], staging: str = "") -> None:
+        self.stage = stage
+        self.options = options
+        self.data = Path(options.data)
+        self.resources = resources
+        self.warnings: list[str] = []
+        self.item: WorkItem | None = None
+        self._staging = staging
+        self._folder: str | None = None
+
+    def warn(self, message: str) -> None:
+        """Something that does not fail the item, and that somebody should know of. It goes into the manifest."""
+        self.warnings.append(message)
+
+    def output(self, name: str) -> Path:
+        """Where to write the output of this name. It is published when the item is committed, and not before."""
+        if self.item is None or name not in self.item.outputs:
+            declared = ", ".join(self.item.outputs) if self.item is not None else ""
+            raise KeyError(f"the item declares no output {name!r}, only: {declared or 'none'}")
+        path = self.staged(output_path(os.fspath(self.data), self.item.outputs[name]))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return Path(path)
+
+    @property
+    def folder(self) -> str | None:
+        """The staging folder of this attempt; None: nothing was staged."""
+        return self._folder
+
+    def staged(self, relative: str) -> str:
+        """Where a file of this attempt waits."""
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(dir=self._staging)
+        return f"{self._folder}/{relative}"

@@ -1,0 +1,226 @@
+"""The words that a stage and its runner share. Data only: importing this imports nothing heavy.
+
+A stage brings a plan (which items there are), a worker (how one is done) and perhaps hooks. Order, processes, time
+limits, retries, resume, budgets, manifests, progress and telemetry are the runner's.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from inorder.core.options import require
+from inorder.core.retry import Category
+from inorder.engines.attempt import Skip
+
+__all__ = [
+    "Skip",
+    "Stage",
+    "StageError",
+    "StageErrorSummary",
+    "StageHooks",
+    "StageOptions",
+    "StageOutcome",
+    "StagePlan",
+    "WorkItem",
+]
+
+POLICIES = ("io", "cpu", "gpu")
+SCHEDULES = ("fifo", "sjf")
+
+
+class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to do. It travels to a worker: keep it small, paths and numbers."""
+
+    item_id: str
+    """Stable and unique in the plan, the same on every run; usually the path of the input relative to its root."""
+    inputs: Mapping[str, str | Path] = {}
+    """Files that the result depends on. Their content is part of the fingerprint."""
+    outputs: Mapping[str, str | Path] = {}
+    """Files that the worker makes, by name; relative to DATA. `ctx.output(name)` says where to write each."""
+    cfg_hash: str = ""
+    """Of the options that the result depends on."""
+    cost_hint: float = 1.0
+    """Pages, bytes, chunks: for the schedule `sjf`."""
+    meta: Mapping[str, Any] = {}
+    """Small hints for the worker; not part of any fingerprint."""
+    batch_key: str = ""
+    """Items that share it go to a worker together."""
+
+    def satisfies(self, data: str | Path = ".", *, fingerprinting: bool = True) -> bool:
+        """Whether every output is there, not empty, and made of these inputs with this configuration."""
+        from .resume import judge
+
+        return judge(self, str(data), fingerprinting=fingerprinting).is_satisfied
+
+
+class StagePlan(msgspec.Struct, frozen=True):
+    """What a stage has to do. The order of the items is the order of everything that comes of them."""
+
+    stage_name: str
+    items: Iterable[WorkItem]
+    total_items: int | None = None
+    """None: not known beforehand."""
+
+
+class StageOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a stage is run. What is made does not depend on any of it, but for time limits."""
+
+    data: str | Path = ".inorder"
+    """The folder that everything goes to."""
+    policy: Literal["io", "cpu", "gpu"] = "io"
+    """`io` and `gpu` run threads, `cpu` runs processes."""
+    workers: int | None = None
+    """None: one a processor for `cpu` and `gpu`, two for `io`."""
+    schedule: Literal["fifo", "sjf"] = "fifo"
+    per_item_timeout_s: float = 0.0
+    """0: none."""
+    retries: int = 0
+    retry_backoff_s: float = 0.1
+    error_budget: int | None = None
+    """Failures that are tolerated; 0: stop at the first; None: any number."""
+    max_queue: int = 1024
+    """Items taken from the plan before a worker wants them."""
+    diagnostics_interval_s: float = 5.0
+    """Between two lines of progress, and between two snapshots in the telemetry."""
+    fingerprinting: bool = True
+    """Skip an item only if its inputs and configuration are those that its outputs were made of."""
+    resume: bool = True
+    """Go on with an interrupted run, and skip what is done."""
+    force: bool = False
+    """Do everything again."""
+    fsync: Literal["always", "batch", "interval", "off"] = "batch"
+    buffered_bytes_max: int = 256 * 2**20
+    memory_bytes_max: int | None = None
+    """Address space of a worker process."""
+    cancel_grace_s: float = 5.0
+    """What work in flight gets after a cancel."""
+    adaptive: bool = False
+    """Change the number of workers between 1 and `workers` with what the results say."""
+    attempts_log: bool = False
+    """Write a line at the beginning and the end of every attempt."""
+    telemetry: bool = True
+    progress: Literal["auto", "bar", "lines", "none"] = "auto"
+    verbose: bool = False
+    i_know_what_im_doing: bool = False
+
+    def __post_init__(self) -> None:
+        require(self.policy in POLICIES, f"policy must be one of {', '.join(POLICIES)}, got {self.policy!r}")
+        require(self.schedule in SCHEDULES, f"schedule must be one of {', '.join(SCHEDULES)}, got {self.schedule!r}")
+        for name, low in (
+            ("per_item_timeout_s", 0),
+            ("retries", 0),
+            ("retry_backoff_s", 0),
+            ("max_queue", 1),
+            ("buffered_bytes_max", 1),
+            ("cancel_grace_s", 0),
+        ):
+            value = getattr(self, name)
+            require(value >= low, f"{name} must be at least {low}, got {value}")
+        require(
+            self.diagnostics_interval_s > 0,
+            f"diagnostics_interval_s must be above 0, got {self.diagnostics_interval_s}",
+        )
+        for name in ("workers", "memory_bytes_max"):
+            value = getattr(self, name)
+            require(value is None or value >= 1, f"{name} must be at least 1, got {value}")
+        require(self.workers is None or self.workers <= 1024, f"workers must be at most 1024, got {self.workers}")
+        require(
+            self.error_budget is None or self.error_budget >= 0,
+            f"error_budget must be at least 0, got {self.error_budget}",
+        )
+
+
+class StageHooks(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stage wants to do around its items. An exception in a hook is a warning and nothing more.
+
+    `before_stage` and `after_stage` run once, in the process that runs the stage; `before_item` right before an item,
+    where the item runs; `after_item` when its outcome is final, in the order of the plan; `worker_setup` once in every
+    worker process, before its first item.
+    """
+
+    before_stage: Callable[[Any], None] | None = None
+    after_stage: Callable[["StageOutcome"], None] | None = None
+    before_item: Callable[[WorkItem, Any], None] | None = None
+    after_item: Callable[[WorkItem, Any, Any], None] | None = None
+    worker_setup: Callable[[Any], None] | None = None
+
+
+class StageErrorSummary(msgspec.Struct, frozen=True):
+    """One kind of failure, and how often it came."""
+
+    category: str
+    message: str
+    count: int
+    item_id: str
+    """The first item that had it, in the order of the plan."""
+
+
+class StageOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a stage went."""
+
+    stage: str
+    run_id: str
+    scheduled: int
+    """Items of the plan, as far as it was read."""
+    skipped: int
+    succeeded: int
+    failed: int
+    cancelled: int
+    was_cancelled: bool
+    cancel_reason: str | None
+    stop_kind: str | None
+    """`cancelled`, `error budget` or `infrastructure`; None: it went to its end."""
+    resumed_at: int | None
+    """The seq at which an interrupted run was taken up; None: this run began anew."""
+    wall_ms: float
+    queue_p50_ms: float
+    exec_p50_ms: float
+    exec_p95_ms: float
+    items_per_s: float
+    errors: list[StageErrorSummary] = []
+    """The first and the most frequent."""
+    warnings: list[str] = []
+
+
+class StageError(Exception):
+    """What a worker raises to say whose fault it is, and whether trying again can help."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        category: str = "runtime",
+        retryable: bool = False,
+        detail: str = "",
+        stage: str = "",
+        item_id: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.category = Category(category).value
+        self.retryable = retryable
+        self.detail = detail
+        self.stage = stage
+        self.item_id = item_id
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        said = (self.message, self.category, self.retryable, self.detail, self.stage, self.item_id)
+        return _stage_error, said
+
+
+def _stage_error(message: str, category: str, retryable: bool, detail: str, stage: str, item_id: str) -> StageError:
+    return StageError(message, category=category, retryable=retryable, detail=detail, stage=stage, item_id=item_id)
+
+
+class Stage(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage that the command line can run: `inorder stage package.module:name SRC...`."""
+
+    name: str
+    plan: Callable[[list[Path], Path], StagePlan]
+    """From the sources and DATA to the plan."""
+    worker: Callable[..., Any]
+    hooks: StageHooks = StageHooks()
+    options: StageOptions = msgspec.field(default_factory=StageOptions)
+    """The defaults of this stage."""

@@ -1,0 +1,52 @@
+"""Where things lie in DATA, and which paths an item may publish."""
+
+import os
+from pathlib import Path
+
+from inorder.host.paths import why_unsafe
+
+RESERVED = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging")
+"""Folders of DATA that are the runner's."""
+
+
+class Places:
+    """The runner's own paths for one stage."""
+
+    def __init__(self, data: str, stage: str) -> None:
+        self.data = os.path.abspath(data)
+        self.manifest = f"{self.data}/manifests/{stage}.jsonl"
+        self.journal = f"{self.data}/journal/{stage}.journal"
+        self.lock = f"{self.data}/locks/{stage}.lock"
+        self.cache = f"{self.data}/cache/{stage}.sqlite"
+        self.staging = f"{self.data}/.staging/{stage}"
+
+    def telemetry(self, run_id: str) -> str:
+        """What was measured."""
+        return f"{self.data}/telemetry/{run_id}.jsonl"
+
+    def attempts(self, run_id: str) -> str:
+        """When each attempt began and ended."""
+        return f"{self.data}/attempts/{run_id}.jsonl"
+
+    def make(self) -> None:
+        """Make the folders."""
+        for path in (self.manifest, self.journal, self.lock, self.cache):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.makedirs(self.staging, exist_ok=True)
+
+
+def output_path(data: str, path: str | Path) -> str:
+    """An output relative to DATA. Raises ValueError, with the reason, for one that must not be published there."""
+    text = os.fspath(path)
+    if os.path.isabs(text):
+        relative = os.path.relpath(text, data)
+        if relative.split(os.sep)[0] == os.pardir:
+            raise ValueError(f"the output {text} lies outside of DATA ({data})")
+        text = relative
+    text = text.replace(os.sep, "/")
+    reason = why_unsafe(text)
+    if reason:
+        raise ValueError(f"the output {text!r} cannot be published in DATA: {reason}")
+    if text.split("/")[0] in RESERVED:
+        raise ValueError(f"the output {text!r} lies in a folder of DATA that is not for outputs")
+    return text

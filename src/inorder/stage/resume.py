@@ -1,0 +1,105 @@
+"""Whether an item is done already, and if not, why not.
+
+An item is satisfied when all its outputs are there and not empty and, with fingerprinting, when its fingerprint says
+that they were made of these inputs with this configuration, and they still are what was made. The first thing that is
+not so is the reason to do the item again; `inorder explain` shows it.
+"""
+
+import os
+from typing import Any, NamedTuple
+
+from .contracts import WorkItem
+from .fingerprints import Fingerprint, beside, combined_sha256, crc32_of, decode, sha256_of
+from .places import output_path
+from .statcache import StatCache
+
+
+class Judgement(NamedTuple):
+    """Whether an item is done, and why or why not."""
+
+    is_satisfied: bool
+    reason: str
+    fingerprint: Fingerprint | None = None
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """What the worker had to say when it made the outputs."""
+        return {} if self.fingerprint is None else self.fingerprint.extras
+
+
+def judge(item: WorkItem, data: str, *, fingerprinting: bool = True, cache: StatCache | None = None) -> Judgement:
+    """Look at the outputs of an item, its fingerprint and its inputs."""
+    if not item.outputs:
+        return Judgement(False, "it declares no outputs")
+    try:
+        outputs = {name: output_path(data, path) for name, path in item.outputs.items()}
+    except ValueError as error:
+        return Judgement(False, str(error))
+    for name, path in outputs.items():
+        reason = _missing(f"{data}/{path}", name)
+        if reason:
+            return Judgement(False, reason)
+    if not fingerprinting:
+        return Judgement(True, "its outputs are there")
+    found = _fingerprint(f"{data}/{beside(outputs)}")
+    if found is None:
+        return Judgement(False, "it has no fingerprint")
+    reason = _stale(item, data, outputs, found, cache)
+    return Judgement(not reason, reason or "its outputs, inputs and configuration are unchanged", found)
+
+
+def _missing(path: str, name: str) -> str:
+    try:
+        size = os.stat(path).st_size
+    except OSError:
+        return f"its output {name!r} is missing"
+    return "" if size else f"its output {name!r} is empty"
+
+
+def _fingerprint(path: str) -> Fingerprint | None:
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return decode(file.read())
+    except OSError:
+        return None
+
+
+def _stale(item: WorkItem, data: str, outputs: dict[str, str], found: Fingerprint, cache: StatCache | None) -> str:
+    """What has changed; empty: nothing."""
+    if found.cfg_hash != item.cfg_hash:
+        return "its configuration has changed"
+    if {name: made.path for name, made in found.outputs.items()} != outputs:
+        return "its outputs have other names now"
+    try:
+        hashes = {name: _sha256(os.fspath(path), cache) for name, path in item.inputs.items()}
+    except OSError as error:
+        return f"its input cannot be read: {error.strerror or error}"
+    if combined_sha256(hashes) != found.input_sha256:
+        return "its input has changed"
+    for name, made in found.outputs.items():
+        if _crc32(f"{data}/{made.path}", cache) != (made.size, made.crc32):
+            return f"its output {name!r} was altered"
+    return ""
+
+
+def _sha256(path: str, cache: StatCache | None) -> str:
+    if cache is None:
+        return sha256_of(path)
+    stat = os.stat(path)
+    known = cache.get(path, stat, "sha256")
+    if known is None:
+        known = sha256_of(path)
+        cache.put(path, stat, "sha256", known)
+    return known
+
+
+def _crc32(path: str, cache: StatCache | None) -> tuple[int, int]:
+    if cache is None:
+        return crc32_of(path)
+    stat = os.stat(path)
+    known = cache.get(path, stat, "crc32")
+    if known is not None:
+        return stat.st_size, int(known)
+    size, checksum = crc32_of(path)
+    cache.put(path, stat, "crc32", str(checksum))
+    return size, checksum
