@@ -4,6 +4,7 @@ for result in inorder.imap(function, items, workers=8, policy="cpu", timeout_s=3
     ...
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from inorder.core.retry import Category
@@ -19,6 +20,18 @@ from inorder.iteration import imap
 
 if TYPE_CHECKING:
     from inorder.lanes import Lane, LaneConfig, LaneManager, Outcome
+    from inorder.stage.contracts import (
+        Skip,
+        Stage,
+        StageError,
+        StageErrorSummary,
+        StageHooks,
+        StageOptions,
+        StageOutcome,
+        StagePlan,
+        WorkItem,
+    )
+    from inorder.stage.run import run_stage
 
 __version__ = "0.1.0"
 
@@ -34,16 +47,39 @@ __all__ = [
     "LaneManager",
     "OperatorError",
     "Outcome",
+    "Skip",
+    "Stage",
+    "StageError",
+    "StageErrorSummary",
+    "StageHooks",
+    "StageOptions",
+    "StageOutcome",
+    "StagePlan",
+    "WorkItem",
     "imap",
+    "run_stage",
 ]
 
-_LANES = {"Lane", "LaneConfig", "LaneManager", "Outcome"}
+_LATER = {
+    "inorder.lanes": ("Lane", "LaneConfig", "LaneManager", "Outcome"),
+    "inorder.stage.contracts": (
+        "Skip",
+        "Stage",
+        "StageError",
+        "StageErrorSummary",
+        "StageHooks",
+        "StageOptions",
+        "StageOutcome",
+        "StagePlan",
+        "WorkItem",
+    ),
+    "inorder.stage.run": ("run_stage",),
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Lanes are loaded when they are first asked for: who only iterates in one thread does not pay for them."""
-    if name in _LANES:
-        import inorder.lanes
-
-        return getattr(inorder.lanes, name)
+    """Lanes and stages are loaded when they are first asked for: who only iterates does not pay for them."""
+    for module, names in _LATER.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
     raise AttributeError(f"module 'inorder' has no attribute {name!r}")

@@ -117,8 +117,14 @@ class CommitLane:
     """Applies runs to sinks, in the order that makes them safe. The runtime's `commit`."""
 
     def __init__(
-        self, journal: Journal, sinks: Sequence[Sink], digest: PlanDigest, describe: Describe = plain_entry
+        self,
+        journal: Journal,
+        sinks: Sequence[Sink],
+        digest: PlanDigest,
+        describe: Describe = plain_entry,
+        committed: Callable[[Sequence[Entry]], None] | None = None,
     ) -> None:
+        self._committed = committed
         self._journal = journal
         self._sinks = sinks
         self._digest = digest
@@ -150,6 +156,8 @@ class CommitLane:
         self._journal.committed(run.end, positions, self._digest.value())
         if self._journal.is_due:
             self.checkpoint()
+        if self._committed is not None:
+            self._committed(entries)
 
     def checkpoint(self, *, is_end: bool = False) -> None:
         """Make everything so far safe, and say so."""

@@ -51,6 +51,10 @@ def digest_of(*parts: str) -> str:
     return blake2b("\x00".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+class PlanChanged(OperatorError):
+    """The items are not those that an interrupted run has committed."""
+
+
 class PlanDigest:
     """The digest of all items so far; holds a resumed run to the plan it began with."""
 
@@ -67,7 +71,7 @@ class PlanDigest:
         self._hash.update(b"%d:%b" % (len(identity), identity))
         self._count += 1
         if self._count == self._end and self._expected != self._hash.digest():
-            raise OperatorError(
+            raise PlanChanged(
                 f"the plan has changed: its first {self._end} items are not those that the journal has committed; "
                 "give the same items again, or begin anew with another journal"
             )

@@ -25,7 +25,7 @@ from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.recovery import Opened, create, resume
 from inorder.runtime import Observer, Runtime
-from inorder.sinks.base import Sink
+from inorder.sinks.base import Entry, Sink
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,11 +42,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     options: JournalOptions = msgspec.field(default_factory=JournalOptions)
     commit_thread: bool = False
     """Commit on a thread of its own, so that waiting for the disk keeps no worker waiting."""
+    committed: Callable[[Sequence[Entry]], None] | None = None
+    """Is shown every run of entries once it is committed."""
 
-    def open(self, *, anew: bool = False) -> Opened:
-        """The journal of an interrupted run, or a new one."""
-        begin = create if anew or self.filesystem.facts(self.path) is None else resume
-        return begin(self.filesystem, self.path, self.header, self.sinks)
+    def open(self, *, anew: bool = False, as_found: bool = False) -> Opened:
+        """The journal of an interrupted run, or a new one. `as_found`: whatever plan and configuration it was of."""
+        if anew or self.filesystem.facts(self.path) is None:
+            return create(self.filesystem, self.path, self.header, self.sinks)
+        return resume(self.filesystem, self.path, None if as_found else self.header, self.sinks)
 
 
 class JournaledRun:
@@ -66,7 +69,7 @@ class JournaledRun:
     ) -> None:
         journal = Journal(opened.writer, job.filesystem, job.path, job.options, clock)
         digest = PlanDigest(job.identify, end=opened.restored.end, expected=opened.digest)
-        lane = CommitLane(journal, job.sinks, digest, job.describe)
+        lane = CommitLane(journal, job.sinks, digest, job.describe, job.committed)
         self._lane: CommitLane | ThreadedCommit = ThreadedCommit(lane) if job.commit_thread else lane
         memory = self._lane.memory(opened.restored)
         self.runtime = Runtime(

@@ -71,10 +71,11 @@ def create(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Si
     return Opened(writer, Restored(), b"", is_resumed=False, is_finished=False, warning="")
 
 
-def resume(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Sink]) -> Opened:
-    """Go on from the newest place that the journal knows and every sink can show."""
+def resume(filesystem: Filesystem, path: str, header: Header | None, sinks: Sequence[Sink]) -> Opened:
+    """Go on from the newest place that the journal knows and every sink can show. Without a header of ours, whatever
+    plan and configuration it was of."""
     found, state = read_journal(filesystem, path)
-    _require_same(path, header, state.header)
+    _require_same(path, header, state.header, [sink.name for sink in sinks])
     candidate = _choose(path, state, sinks)
     warning = ""
     if found.verdict is Verdict.TORN:
@@ -92,6 +93,7 @@ def resume(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Si
     is_finished = kept.is_end and candidate.offset == kept.newest.offset
     restored = state.restored(candidate)
     kept.granted = restored.granted
+    kept.windows = list(state.windows)  # what was granted belongs to a window, also where that is told of after the cut
     kept.terminals = []
     writer = Writer(file, path, kept, candidate.offset)
     writer.append(*writer.checkpoint(is_end=False))
@@ -99,13 +101,14 @@ def resume(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Si
     return Opened(writer, restored, candidate.digest, True, is_finished, warning)
 
 
-def _require_same(path: str, ours: Header, theirs: Header | None) -> None:
+def _require_same(path: str, ours: Header | None, theirs: Header | None, sinks: list[str]) -> None:
     if theirs is None:
         raise IntegrityError(f"the journal {path} has no header")
+    ours = ours or theirs
     for what, mine, other in (
         ("plan", ours.plan_hash, theirs.plan_hash),
         ("configuration", ours.config_hash, theirs.config_hash),
-        ("set of sinks", ours.sinks, theirs.sinks),
+        ("set of sinks", sinks, theirs.sinks),
     ):
         if mine != other:
             raise OperatorError(

@@ -10,6 +10,7 @@ from inorder.journal.records import Attempt, Checkpoint, Commit, Header, Record,
 from inorder.journal.scan import Scan, Verdict, scan
 
 HEADER = Header("a run", "a plan", "a configuration")
+BEGUN = (HEADER, Checkpoint(end=0, durable=0))
 DONE = b"\x03"
 
 
@@ -35,7 +36,7 @@ class Written:
 
 def run_of(synced_after: int) -> Written:
     """Two runs of outcomes, and then a commit record that says how many of the records before it were synced."""
-    before = (HEADER, Terminal(0, DONE), Commit(1, 0), Terminal(1, DONE))
+    before = (*BEGUN, Terminal(0, DONE), Commit(1, 0), Terminal(1, DONE))
     return Written(*before, Commit(2, len(Written(*before[:synced_after]).data)), Attempt(2, 1))
 
 
@@ -67,24 +68,24 @@ def test_the_header_tells_the_run_the_plan_and_the_configuration_and_its_frame_t
     data = encode(Header("a run", "a plan", "a configuration", ["rows"], 5))
     assert data[1] == VERSION
     assert data[2] == Type.HEADER
-    [(header, _, _)] = scan(data).found
+    header = scan(data).found[0].record
     assert header == Header(
         run_id="a run", plan_hash="a plan", config_hash="a configuration", sinks=["rows"], created_ms=5
     )
 
 
 @pytest.mark.req("JRN-5")
-@pytest.mark.parametrize("index", [1, 2, 3])
+@pytest.mark.parametrize("index", [2, 3, 4])
 def test_damage_in_what_a_later_commit_says_was_synced_is_corrupt_at_its_offset(index: int) -> None:
-    written = run_of(synced_after=4)
+    written = run_of(synced_after=5)
     found = scan(written.broken(index))
     assert summed_up(found) == (Verdict.CORRUPT, written.at(index), index)
-    assert found.message.endswith(f", and the record at byte {written.at(4)} says that this part was safe")
+    assert found.message.endswith(f", and the record at byte {written.at(5)} says that this part was safe")
     assert not found.is_usable
 
 
 @pytest.mark.req("JRN-5")
-@pytest.mark.parametrize("index", [2, 3])
+@pytest.mark.parametrize("index", [2, 3, 4])
 def test_the_same_damage_is_a_torn_tail_where_nothing_says_that_it_was_synced(index: int) -> None:
     written = run_of(synced_after=2)
     found = scan(written.broken(index))
@@ -98,24 +99,33 @@ def test_what_was_synced_ends_where_the_commit_says_and_not_a_byte_later() -> No
     written = run_of(synced_after=3)
     assert summed_up(scan(written.broken(2))) == (Verdict.CORRUPT, written.at(2), 2)
     assert summed_up(scan(written.broken(3))) == (Verdict.TORN, written.at(3), 3)
+    assert summed_up(scan(written.broken(4))) == (Verdict.TORN, written.at(4), 4)
 
 
 @pytest.mark.req("JRN-5")
 def test_a_good_record_after_a_broken_one_in_the_part_that_was_not_synced_is_cut_too() -> None:
-    start = (HEADER, Terminal(0, DONE))
+    start = (*BEGUN, Terminal(0, DONE))
     synced = len(Written(*start).data)
     written = Written(*start, Commit(1, synced), Terminal(1, DONE), Attempt(9, 1), Commit(2, synced))
-    found = scan(written.broken(3))
-    assert summed_up(found) == (Verdict.TORN, written.at(3), 3)
+    found = scan(written.broken(4))
+    assert summed_up(found) == (Verdict.TORN, written.at(4), 4)
 
 
 @pytest.mark.req("JRN-5")
 def test_a_checkpoint_says_as_well_what_was_synced() -> None:
-    before = Written(HEADER, Terminal(0, DONE), Commit(1, 0))
-    written = Written(HEADER, Terminal(0, DONE), Commit(1, 0), Checkpoint(end=1, durable=len(before.data)))
-    for index in (1, 2):
+    before = (*BEGUN, Terminal(0, DONE), Commit(1, 0))
+    written = Written(*before, Checkpoint(end=1, durable=len(Written(*before).data)))
+    for index in (2, 3):
         assert summed_up(scan(written.broken(index))) == (Verdict.CORRUPT, written.at(index), index)
-    assert summed_up(scan(written.broken(3))) == (Verdict.TORN, written.at(3), 3)
+    assert summed_up(scan(written.broken(4))) == (Verdict.TORN, written.at(4), 4)
+
+
+@pytest.mark.req("JRN-5")
+def test_the_checkpoint_that_is_written_with_the_header_cannot_be_torn() -> None:
+    written = Written(*BEGUN)
+    message = "the record does not match its checksum, and what is written together with the header cannot be torn"
+    assert scan(written.broken(1))[1:] == (Verdict.CORRUPT, written.at(1), message)
+    assert scan(encode(HEADER))[1:] == (Verdict.CORRUPT, written.at(1), "it ends after its header")
 
 
 @pytest.mark.req("JRN-5")
@@ -123,13 +133,12 @@ def test_a_checkpoint_says_as_well_what_was_synced() -> None:
 def test_the_claim_is_found_wherever_it_lies_behind_the_damage(place: int) -> None:
     """The broken record has lost its length: nobody knows where the next one begins."""
     written = run_of(synced_after=4)
-    assert summed_up(scan(written.broken(1, place))) == (Verdict.CORRUPT, written.at(1), 1)
+    assert summed_up(scan(written.broken(2, place))) == (Verdict.CORRUPT, written.at(2), 2)
 
 
 @pytest.mark.req("JRN-5")
 def test_a_claim_that_is_itself_damaged_or_of_another_version_or_makes_no_sense_claims_nothing() -> None:
-    start = Written(HEADER, Terminal(0, DONE))
-    torn = start.broken(1)
+    torn = Written(*BEGUN, Terminal(0, DONE)).broken(2)
     claim = encode(Commit(1, len(torn)))
     body = claim[9:-4]
     for harmless in (claim[:-1], framed(Type.COMMIT, body, VERSION + 1), framed(Type.COMMIT, b"?"), framed(77, body)):
@@ -140,9 +149,9 @@ def test_a_claim_that_is_itself_damaged_or_of_another_version_or_makes_no_sense_
 @pytest.mark.req("JRN-5")
 @pytest.mark.parametrize("rest", [b"\0", bytes(4096), b"\x1e", b"anything at all"])
 def test_whatever_lies_behind_the_last_record_is_cut(rest: bytes) -> None:
-    written = Written(HEADER, Terminal(0, DONE))
+    written = Written(*BEGUN, Terminal(0, DONE))
     found = scan(written.data + rest)
-    assert summed_up(found) == (Verdict.TORN, len(written.data), 2)
+    assert summed_up(found) == (Verdict.TORN, len(written.data), 3)
 
 
 @pytest.mark.req("JRN-5")

@@ -2,15 +2,23 @@
 
 The lock is the operating system's advisory lock on a file beside the thing it guards. It ends with the process that
 holds it, however that ends. The file itself is never removed: whoever unlinks it lets a second holder in, through a new
-file of the same name. It holds the number of the process, for people and for the error of whoever comes second.
+file of the same name. It says which process has it, where and since when, for people and for the error of whoever comes
+second.
 """
 
+import datetime
 import fcntl
 import os
+import platform
 
 from inorder.errors import BusyError
 
 from .trouble import trouble
+
+
+def _whoami() -> str:
+    since = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return f"process {os.getpid()} on {platform.node()} since {since}\n"
 
 
 class Lock:
@@ -23,12 +31,11 @@ class Lock:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.ftruncate(self._descriptor, 0)
-                os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
+                os.pwrite(self._descriptor, _whoami().encode("utf-8", "replace"), 0)
             except BlockingIOError:
-                holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip()
+                holder = os.pread(self._descriptor, 512, 0).decode("utf-8", "replace").strip()
                 self.release()
-                who = f"process {holder}" if holder else "another process"
-                raise BusyError(f"{guarded} is in use by {who}") from None
+                raise BusyError(f"{guarded} is in use by {holder or 'another process'}") from None
             except BaseException:
                 self.release()
                 raise

@@ -117,14 +117,14 @@ class Replay:
         elif self.header is None:
             self.header = record
             self._sinks = record.sinks
-            self.candidates = [Candidate(0, end, dict.fromkeys(record.sinks, (0, 0, 0)), b"")]
+            self.candidates = [Candidate(0, end, {}, b"")]
         elif record != self.header:
             raise Corrupt(offset, "a second header that differs from the first")
 
     def _window(self, record: Window, offset: int) -> None:
         """A run that resumes tells again of the windows that were open."""
         if record.id > self._window_id + 1:
-            raise Corrupt(offset, f"window {record.id} is opened after window {self._window_id}")
+            raise Corrupt(offset, f"window {record.id} is opened where window {self._window_id + 1} is the next")
         if record.id > self._window_id:
             self._window_id = record.id
             self.windows.append(record)

@@ -6,7 +6,8 @@ record, and work is repeated. Damage in the part that *was* synced is something 
 what was promised. That is *corrupt*, and refused with the offset.
 
 How to tell them apart: commit and checkpoint records say how much of the journal was synced when they were written. If
-a good record after the broken place says that the broken place was safe, it is corruption.
+a good record after the broken place says that the broken place was safe, it is corruption. So it is before the end of
+the second record: a journal comes into being with its header and a checkpoint, in one act.
 """
 
 import contextlib
@@ -82,12 +83,17 @@ def scan(data: bytes) -> Scan:
         return Scan(found, Verdict.FOREIGN, 0, "the file is empty")
     if not isinstance(found[0].record, Header):
         return Scan([], Verdict.FOREIGN, 0, "it does not begin with a header")
+    if len(found) == 1:
+        return Scan(found, Verdict.CORRUPT, offset, "it ends after its header")
     return Scan(found, Verdict.CLEAN, offset, "")
 
 
 def _broken(data: bytes, found: list[Found], offset: int, message: str) -> Scan:
     if not found or not isinstance(found[0].record, Header):
         return Scan([], Verdict.FOREIGN, 0, message)
+    if len(found) == 1:
+        message = f"{message}, and what is written together with the header cannot be torn"
+        return Scan(found, Verdict.CORRUPT, offset, message)
     for claim, at in _later(data, offset + 1):
         if claim.durable > offset:
             message = f"{message}, and the record at byte {at} says that this part was safe"

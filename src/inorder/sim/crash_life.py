@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from inorder.core.commands import Command, RetryScheduled, Summary
 from inorder.core.events import CancelRequested, Committed, Event
 from inorder.core.plan import PlanItem
+from inorder.core.restored import Restored
 from inorder.engines.base import Batch, Task
 from inorder.host.trouble import trouble
 from inorder.journal.records import Header
@@ -104,12 +105,14 @@ class Life:
     def __init__(self, story: Story, disk: Disk) -> None:
         self.summary: Summary | None = None
         """How the run ended, if it did in this life."""
-        self.resumed_at: int | None = None
-        """The seq it went on from, once it had found out."""
+        self.restored: Restored | None = None
+        """What it went on from, once it had found out."""
         self.acknowledged = 0
         """Every seq below it survives the death of the process."""
         self.promised = 0
         """Every seq below it survives a loss of power too: it was acknowledged when all sinks were synced."""
+        self.checkpoints = 0
+        """How often it found all sinks synced when a commit was acknowledged."""
         self.given: list[int] = []
         """The seqs that workers were given, in that order."""
         self._story = story
@@ -119,12 +122,18 @@ class Life:
         self._engine = _Engine(story, disk, self._clock, self.given)
         self._sinks: list[Witness] = []
 
+    @property
+    def resumed_at(self) -> int:
+        """The seq it went on from; 0 also where it did not get so far."""
+        return self.restored.end if self.restored is not None else 0
+
     def live(self, *, may_cancel: bool = False, on_opened: Callable[[int], None] | None = None) -> None:
         """Begin the run or go on with it, to its end; or until it is cancelled, if the scenario says so and it may be.
         `on_opened` is told the seq it goes on from, when all that may be rolled back has been."""
         scenario, job = self._story.scenario, self._new_job()
         opened = job.open()
-        self.resumed_at = self.promised = self.acknowledged = opened.restored.end
+        self.restored = opened.restored
+        self.promised = self.acknowledged = self.resumed_at
         if on_opened is not None:
             on_opened(opened.restored.end)
         self._engine.failures.update(opened.restored.granted)
@@ -154,7 +163,7 @@ class Life:
 
     def check_books(self) -> None:
         """No sink may be given a seq that was committed before, or two out of order, and no worker may be given one."""
-        start = self.resumed_at if self.resumed_at is not None else 0
+        start = self.resumed_at
         for sink in self._sinks:
             inorder = list(range(start, start + len(sink.applied)))
             demand(sink.applied == inorder, f"sink {sink.name} goes on from seq {start} in order, got {sink.applied}")
@@ -168,6 +177,7 @@ class Life:
             self.acknowledged = event.end
             if all(sink.synced_end == event.end for sink in self._sinks):
                 self.promised = event.end
+                self.checkpoints += 1
         for command in commands or ():
             if isinstance(command, RetryScheduled):
                 self._engine.failures[command.seq] += 1

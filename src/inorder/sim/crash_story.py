@@ -135,7 +135,7 @@ def _draw_options(rng: Random) -> KernelOptions:
         commit_run_max=rng.choice((1, 2, 3, 64)),
         lease_ms=400,
         infrastructure_budget=1000,
-        error_budget=rng.choice((None, None, None, 1, 2)),
+        error_budget=rng.choice((None, None, None, None, None, None, None, 1, 2)),
         cancel_grace_ms=rng.choice((0, 10)),
     )
 

@@ -57,7 +57,7 @@ class Trial:
         with _told("nothing happened"):
             life, _ = self._live_until(disk, None, is_first=True)
             operations = disk.operations
-            self._heal(disk, life.acknowledged)
+            self.heal(disk, life.acknowledged)
         return operations
 
     def every_loss_of_power(self, states: int, *, again: float = 0.0, seed: int = 0) -> None:
@@ -83,7 +83,7 @@ class Trial:
             with _told(f"{when}, the process died"):
                 self.look(disk)
                 twin, operations = disk.copy(), disk.operations
-                self._heal(disk, life.acknowledged)
+                self.heal(disk, life.acknowledged)
                 if rng.random() < again:
                     self._interrupt(twin, disk.operations - operations, life.promised, rng)
 
@@ -107,7 +107,7 @@ class Trial:
                 self.losses += 1
                 told.append(f"{when} the power went")
         with _told(", ".join(told)):
-            self._heal(disk, promised)
+            self.heal(disk, promised)
 
     def look(self, disk: Disk) -> None:
         """What a reader may see at any moment while the machine lives: nothing that is wrong or incomplete."""
@@ -152,7 +152,7 @@ class Trial:
             return
         self.healed += 1
         twin = found.copy()
-        self._known[fingerprint] = self._heal(found, promised)
+        self._known[fingerprint] = self.heal(found, promised)
         if is_again:
             self._interrupt(twin, found.operations, promised, rng)
 
@@ -164,11 +164,10 @@ class Trial:
             with _told(f"{when} of the next process the power went and state {number} was found"):
                 self._find(found, max(promised, life.promised), False, rng)
 
-    def _heal(self, disk: Disk, promised: int) -> int:
+    def heal(self, disk: Disk, promised: int) -> int:
         """Go on to the end, and compare everything with what was foretold. The seq it went on from."""
         life, _ = self._live_until(disk, None)
-        resumed_at = life.resumed_at or 0
-        _demand_kept(promised, resumed_at)
+        _demand_kept(promised, life.resumed_at)
         summary = self.wanted.summary
         demand(life.summary == summary, f"the summary is {summary}, not {life.summary}")
         self._compare(disk, self.wanted.end)
@@ -177,7 +176,7 @@ class Trial:
         demand(scan.verdict is Verdict.CLEAN, f"the journal is clean, not {scan.verdict.value}: {scan.message}")
         demand(replay.is_end, "the journal says that the run went to its end")
         demand(replay.newest.end == self.wanted.end, f"{self.wanted.end} are committed, not {replay.newest.end}")
-        return resumed_at
+        return life.resumed_at
 
     def _compare(self, disk: Disk, end: int) -> None:
         """Every sink stands at this seq, byte for byte."""

@@ -9,6 +9,7 @@ anything: the cache may be deleted, and a run is then slower.
 import contextlib
 import os
 import sqlite3
+import threading
 import time
 
 _OLD_ENOUGH_NS = 2_000_000_000
@@ -27,25 +28,31 @@ class StatCache:
     def __init__(self, path: str) -> None:
         self._connection = _open(path)
         self._pending: list[tuple[object, ...]] = []
+        self._lock = threading.Lock()
 
     def get(self, path: str, found: os.stat_result, kind: str) -> str | None:
         """The hash of a file that has not changed since; None: not known."""
         query = "SELECT hash FROM files WHERE path=? AND kind=? AND size=? AND mtime_ns=? AND inode=? AND hashed_ns>=?"
         identity = (os.fsencode(path), kind, found.st_size, found.st_mtime_ns, found.st_ino)
-        row = self._connection.execute(query, (*identity, found.st_mtime_ns + _OLD_ENOUGH_NS)).fetchone()
+        with self._lock:
+            row = self._connection.execute(query, (*identity, found.st_mtime_ns + _OLD_ENOUGH_NS)).fetchone()
         return None if row is None else str(row[0])
 
     def put(self, path: str, found: os.stat_result, kind: str, hash_: str) -> None:
         """A file was hashed while it looked like this."""
-        facts = (found.st_size, found.st_mtime_ns, found.st_ino, time.time_ns())
-        self._pending.append((os.fsencode(path), kind, *facts, hash_))
+        self.put_facts(path, (found.st_size, found.st_mtime_ns, found.st_ino), kind, hash_)
+
+    def put_facts(self, path: str, facts: tuple[int, int, int], kind: str, hash_: str) -> None:
+        """The same, from size, modification time and inode."""
+        with self._lock:
+            self._pending.append((os.fsencode(path), kind, *facts, time.time_ns(), hash_))
         if len(self._pending) >= _PENDING_MAX:
             self.flush()
 
     def flush(self) -> None:
         """Write down what was put. Trouble with it costs time in the next run, and nothing else."""
-        pending, self._pending = self._pending, []
-        with contextlib.suppress(sqlite3.Error), self._connection:
+        with self._lock, contextlib.suppress(sqlite3.Error), self._connection:
+            pending, self._pending = self._pending, []
             self._connection.executemany("REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", pending)
 
     def close(self) -> None:

@@ -1,0 +1,339 @@
+"""`run_stage`: the only place with pools, progress, manifests, retries, time limits and resume.
+
+    lock DATA ─▶ sweep staging ─▶ journal: go on, or begin anew ─▶ plan ─▶ workers ─▶ outputs, manifest ─▶ outcome
+
+The plan is read lazily. An item whose outputs are already there is skipped, but it is an item all the same: it has its
+seq, its row in the manifest, and its place in the order.
+"""
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from inorder.core.commands import Summary
+from inorder.core.events import Envelope
+from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, require
+from inorder.core.plan import PlanItem
+from inorder.core.states import State
+from inorder.engines.base import Engine, processors
+from inorder.errors import InfrastructureError, OperatorError
+from inorder.host.clock import SystemClock
+from inorder.host.entropy import new_run_id
+from inorder.host.filesystem import SystemFilesystem
+from inorder.host.lock import Lock
+from inorder.identity import PlanChanged, digest_of
+from inorder.journal.records import Header
+from inorder.journal.writer import JournalOptions
+from inorder.journaled import Job, JournaledRun
+from inorder.recovery import Opened
+from inorder.sinks.base import Entry, Output
+from inorder.sinks.manifest import ManifestSink
+from inorder.sinks.outputs import OutputsSink
+
+from .config_row import config_row
+from .context import StageContext
+from .contracts import StageHooks, StageOptions, StageOutcome, StagePlan, WorkItem
+from .places import Places
+from .resume import judge
+from .rows import SCHEMA_VERSION, row_of
+from .signals import cancelling
+from .statcache import StatCache
+from .watch import Watch
+from .work import Result, StageTask, StageWork
+
+_SUCCESS = int(State.TERMINAL_SUCCESS)
+_SKIP = int(State.TERMINAL_SKIP)
+
+
+def run_stage(
+    plan: StagePlan,
+    worker: Callable[..., Any],
+    options: StageOptions | None = None,
+    hooks: StageHooks | None = None,
+    *,
+    origin: dict[str, Any] | None = None,
+) -> StageOutcome:
+    """Do what the plan says, and everything that belongs to it. `origin` goes into the `__config__` row of the
+    manifest: how to make the same plan again."""
+    options = options or StageOptions()
+    require(isinstance(plan, StagePlan), f"run_stage needs a StagePlan, got {type(plan).__name__}")
+    options = msgspec.structs.replace(options, data=os.path.abspath(options.data))
+    places = Places(os.fspath(options.data), plan.stage_name)
+    try:
+        places.make()
+    except OSError as error:
+        raise InfrastructureError(f"DATA cannot be used: {error}") from error
+    lock = Lock(places.lock, f"stage {plan.stage_name} of {places.data}")
+    try:
+        return _StageRun(plan, worker, options, hooks or StageHooks(), places, origin or {}).run()
+    finally:
+        lock.release()
+
+
+class _StageRun:
+    """One run, under the lock."""
+
+    def __init__(
+        self,
+        plan: StagePlan,
+        worker: Callable[..., Any],
+        options: StageOptions,
+        hooks: StageHooks,
+        places: Places,
+        origin: dict[str, Any],
+    ) -> None:
+        self._plan = plan
+        self._worker = worker
+        self._options = options
+        self._hooks = hooks
+        self._places = places
+        self._run_id = new_run_id()
+        self._clock = SystemClock()
+        self._filesystem = SystemFilesystem()
+        self._resources: dict[str, Any] = {}
+        self._context = StageContext(plan.stage_name, options, self._resources)
+        self._config_row = config_row(plan.stage_name, self._run_id, options, origin)
+
+    def run(self) -> StageOutcome:
+        """From sweeping to summing up."""
+        began_s = time.monotonic()
+        shutil.rmtree(self._places.staging, ignore_errors=True)
+        os.makedirs(self._places.staging, exist_ok=True)
+        self._cache = StatCache(self._places.cache)
+        self._watch = Watch(self._plan, self._options, self._places, self._run_id)
+        try:
+            self._call_hook("before_stage", self._context)
+            summary, opened = self._run_to_its_end()
+            outcome = self._watch.outcome(summary, opened, (time.monotonic() - began_s) * 1000, self._context.warnings)
+            self._call_hook("after_stage", outcome)
+            self._watch.ended(outcome)
+        finally:
+            self._watch.close()
+            self._cache.close()
+        return outcome
+
+    def _run_to_its_end(self) -> tuple[Summary, Opened]:
+        """Go on with the run that was interrupted, unless its plan was another one."""
+        job = self._job()
+        opened = self._open(job)
+        try:
+            return self._run(job, opened), opened
+        except PlanChanged:
+            require(iter(self._plan.items) is not self._plan.items, _ONE_SHOT)
+        job = self._job()
+        opened = job.open(anew=True)
+        return self._run(job, opened), opened
+
+    def _run(self, job: Job, opened: Opened) -> Summary:
+        engine = self._engine()
+        try:
+            run = JournaledRun(
+                job,
+                opened,
+                self._planned(opened.restored.end),
+                engine,
+                self._clock,
+                self._kernel_options(),
+                total=self._plan.total_items,
+                observer=self._watch.observe,
+            )
+        except BaseException:
+            opened.writer.close()
+            raise
+        self._watch.started(run.runtime, opened)
+        with cancelling(run.runtime.cancel):
+            return run.run()
+
+    def _open(self, job: Job) -> Opened:
+        """The journal. One of another plan, of a run that has ended, or of one that is not wanted, is brought to a good
+        end first: what it was about to publish is taken back."""
+        if self._filesystem.facts(job.path) is None:
+            return job.open()
+        opened = job.open(as_found=True)
+        theirs = opened.writer.state.header
+        is_same = theirs is not None and (theirs.plan_hash, theirs.config_hash) == (
+            job.header.plan_hash,
+            job.header.config_hash,
+        )
+        if opened.warning:
+            self._context.warn(opened.warning)
+        if is_same and self._options.resume and not self._options.force and not opened.is_finished:
+            return opened
+        opened.writer.close()
+        return job.open(anew=True)
+
+    def _job(self) -> Job:
+        places, stage = self._places, self._plan.stage_name
+        outputs = OutputsSink(self._filesystem, places.data, staging=places.staging, name="outputs")
+        manifest = ManifestSink(
+            self._filesystem,
+            places.manifest,
+            partial(row_of, stage),
+            head=[self._config_row],
+            name="manifest",
+            appends=True,
+        )
+        config_hash = digest_of(stage, str(SCHEMA_VERSION), str(self._options.fingerprinting))
+        header = Header(
+            self._run_id, _plan_hash(self._plan), config_hash, [outputs.name, manifest.name], self._clock.wall_ms()
+        )
+        return Job(
+            filesystem=self._filesystem,
+            path=places.journal,
+            header=header,
+            sinks=[outputs, manifest],
+            identify=_identity,
+            describe=_described,
+            options=JournalOptions(fsync=self._options.fsync),
+            commit_thread=True,
+            committed=self._committed,
+        )
+
+    def _engine(self) -> Engine:
+        options, hooks = self._options, self._hooks
+        timeout_s = options.per_item_timeout_s or None
+        is_cpu = options.policy == "cpu"
+        work = StageWork(
+            self._worker,
+            self._plan.stage_name,
+            options,
+            self._places.staging,
+            before_item=hooks.before_item,
+            worker_setup=hooks.worker_setup if is_cpu else None,
+            resources=None if is_cpu else self._resources,
+        )
+        if is_cpu:
+            from inorder.engines.processes import ProcessEngine, ProcessOptions
+
+            limits = ProcessOptions(memory_bytes_max=options.memory_bytes_max)
+            return ProcessEngine(work, options.workers or processors(), timeout_s=timeout_s, options=limits)
+        from inorder.engines.threads import ThreadEngine
+
+        workers = options.workers or processors() * (2 if options.policy == "io" else 1)
+        return ThreadEngine(work, workers, timeout_s=timeout_s)
+
+    def _kernel_options(self) -> KernelOptions:
+        options = self._options
+        hard = options.buffered_bytes_max
+        soft = max(1, hard * 3 // 4)
+        return KernelOptions(
+            windows=WindowOptions(plan_ahead=min(options.max_queue, 2**20)),
+            pressure=PressureOptions(
+                buffered_bytes_soft=soft, buffered_bytes_hard=hard, window_bytes_soft=soft, window_bytes_hard=hard
+            ),
+            retry=RetryOptions(
+                retries_max=options.retries, backoff_ms=min(30_000, int(options.retry_backoff_s * 1000))
+            ),
+            schedule=options.schedule,
+            error_budget=options.error_budget,
+            cancel_grace_ms=int(options.cancel_grace_s * 1000),
+        )
+
+    def _planned(self, restored_end: int) -> Iterator[tuple[PlanItem, StageTask]]:
+        """The plan, with what is known of each item. Those that an interrupted run has committed are not looked at."""
+        for seq, item in enumerate(self._plan.items):
+            if not isinstance(item, WorkItem):
+                raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")
+            task = StageTask(item) if seq < restored_end else self._task(item)
+            yield PlanItem(item_id=item.item_id, cost=item.cost_hint, batch_key=item.batch_key), task
+
+    def _task(self, item: WorkItem) -> StageTask:
+        options = self._options
+        if options.force or not options.resume:
+            return StageTask(item)
+        found = judge(item, self._places.data, fingerprinting=options.fingerprinting, cache=self._cache)
+        if not found.is_satisfied:
+            return StageTask(item)
+        digest = found.fingerprint.input_sha256 if found.fingerprint is not None else ""
+        return StageTask(item, found.reason, found.extras, digest)
+
+    def _committed(self, entries: Sequence[Entry]) -> None:
+        """On the commit thread, after a run is safe: tell everybody who wants to know."""
+        for entry in entries:
+            if entry.outcome == _SUCCESS:
+                self._remember(entry.payload)
+        self._watch.committed(entries)
+        if self._hooks.after_item is not None:
+            for entry in entries:
+                result = entry.payload if entry.failure is None else entry.failure
+                self._call_hook("after_item", entry.item.item, result, self._context)
+
+    def _remember(self, result: Result) -> None:
+        """What the files of an item hash to; and tidy up after them."""
+        for path, size, mtime_ns, inode, digest in result.inputs:
+            self._cache.put_facts(path, (size, mtime_ns, inode), "sha256", digest)
+        for path, _, checksum in result.outputs[:-1]:
+            published = f"{self._places.data}/{path}"
+            with contextlib.suppress(OSError):
+                self._cache.put(published, os.stat(published), "crc32", str(checksum))
+        if result.staging:
+            _remove_folders(result.staging, [path for path, _, _ in result.outputs])
+
+    def _call_hook(self, name: str, *arguments: Any) -> None:
+        """A hook never breaks a stage."""
+        hook = getattr(self._hooks, name)
+        if hook is not None:
+            try:
+                hook(*arguments)
+            except Exception as error:
+                self._context.warn(f"{name}: {type(error).__name__}: {error}")
+
+
+_ONE_SHOT = (
+    "the plan has changed since it was interrupted, and its items can be read only once; "
+    "give StagePlan a list, or run with resume off"
+)
+
+
+def _described(envelope: Envelope, task: StageTask, attempts: int) -> Entry:
+    """An envelope as the sinks see it."""
+    payload: Any = envelope.payload if envelope.outcome in (_SUCCESS, _SKIP) else None
+    outputs: Sequence[Output] = ()
+    staging = ""
+    if envelope.outcome == _SUCCESS:
+        outputs = [Output(*made) for made in payload.outputs]
+        staging = payload.staging
+    return Entry(
+        envelope.seq,
+        envelope.outcome,
+        attempts,
+        task,
+        payload,
+        envelope.failure,
+        outputs,
+        staging,
+        envelope.exec_ms,
+    )
+
+
+def _identity(task: StageTask) -> bytes:
+    """What makes an item the same after a restart."""
+    item = task.item
+    outputs = "\x00".join(f"{name}={os.fspath(path)}" for name, path in item.outputs.items())
+    return f"{item.item_id}\x00{item.cfg_hash}\x00{outputs}".encode("utf-8", "surrogatepass")
+
+
+def _plan_hash(plan: StagePlan) -> str:
+    """Of the whole plan, where it is there already; empty: it is read as the run goes on."""
+    if not isinstance(plan.items, list | tuple):
+        return ""
+    return digest_of(*(f"{item.item_id}\x00{item.cfg_hash}" for item in plan.items if isinstance(item, WorkItem)))
+
+
+def _remove_folders(root: str, paths: Sequence[str]) -> None:
+    """Remove the folders that published files have left empty."""
+    folders = {root}
+    for path in paths:
+        folder = os.path.dirname(path)
+        while folder:
+            folders.add(f"{root}/{folder}")
+            folder = os.path.dirname(folder)
+    for folder in sorted(folders, key=len, reverse=True):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)

@@ -1,0 +1,24 @@
+"""Stories for the tests that crash them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from inorder.journal.writer import POLICIES, Policy
+from inorder.sim.crash_story import draw_story
+from inorder.sim.crashes import Trial
+from inorder.sim.referee import Foul
+
+SEEDS = range(1, 8)
+BY_POLICY = pytest.mark.parametrize("policy", POLICIES)
+
+
+@contextmanager
+def trial_of(seed: int, policy: Policy, *, syncs: bool = True) -> Iterator[Trial]:
+    """A story to be tried. A promise that it breaks is told with its seed."""
+    trial = Trial(draw_story(seed, policy), syncs=syncs)
+    try:
+        yield trial
+    except Foul as foul:
+        pytest.fail(f"draw_story({seed}, {policy!r}): {foul}")

@@ -1,0 +1,74 @@
+"""The process dies, at every durable operation of a whole run, while the machine lives on."""
+
+import pytest
+
+from inorder.journal.writer import Policy
+from inorder.sim.crash_life import Life
+from inorder.sim.crash_story import draw_story, new_disk
+from inorder.sim.disk import Disk
+from inorder.sim.operations import PowerLoss
+from tests.crash.stories import BY_POLICY, SEEDS, trial_of
+
+
+@pytest.mark.req("COM-1", "COM-2", "JRN-3", "JRN-7")
+@BY_POLICY
+def test_a_death_at_any_moment_repeats_nothing_that_was_committed(policy: Policy) -> None:
+    """What is committed is not given to a worker again, nor to a sink; what a reader sees meanwhile is never wrong."""
+    deaths = 0
+    for seed in SEEDS:
+        with trial_of(seed, policy) as trial:
+            trial.every_death()
+            deaths += trial.deaths
+    assert deaths >= 350
+
+
+@pytest.mark.req("JRN-3", "JRN-7")
+@BY_POLICY
+def test_what_a_dead_process_left_unsynced_is_safe_once_the_next_one_builds_upon_it(policy: Policy) -> None:
+    """The machine lives on, the next process recovers and goes on, and then the power goes."""
+    losses = 0
+    for seed in SEEDS[:4]:
+        with trial_of(seed, policy) as trial:
+            trial.every_death(again=1.0)
+            losses += trial.losses
+    assert losses >= 200
+
+
+@pytest.mark.req("JRN-3", "JRN-4")
+@BY_POLICY
+def test_a_recovery_that_is_done_twice_restores_the_same_as_once(policy: Policy) -> None:
+    """Windows and the retries granted in them included: the first recovery writes them down anew for the second."""
+    for seed in SEEDS:
+        for at in range(0, 120, 3):
+            disk = new_disk()
+            until(disk, at, Life(draw_story(seed, policy), disk))
+            first, second = (recovered(seed, policy, disk) for _ in range(2))
+            assert first == second, f"draw_story({seed}, {policy!r}), died before operation {at}"
+
+
+def until(disk: Disk, at: int, life: Life) -> None:
+    """Live until just before an operation, or to the end."""
+
+    def listen(number: int, name: str, path: str) -> None:
+        if number == at:
+            raise PowerLoss
+
+    disk.on_operation = listen
+    try:
+        life.live()
+    except PowerLoss:
+        disk.kill()
+    disk.on_operation = None
+
+
+def recovered(seed: int, policy: Policy, disk: Disk) -> object:
+    """What the next process goes on from; it dies as soon as it knows."""
+    life = Life(draw_story(seed, policy), disk)
+
+    def die(end: int) -> None:
+        raise PowerLoss
+
+    with pytest.raises(PowerLoss):
+        life.live(on_opened=die)
+    disk.kill()
+    return life.restored

@@ -1,0 +1,93 @@
+"""The power goes, at every durable operation of a whole run, and whatever may be found then is healed."""
+
+from collections import Counter
+
+import pytest
+
+from inorder.journal.writer import POLICIES, Policy
+from inorder.sim.crash_life import Life
+from inorder.sim.crash_story import JOURNAL, draw_story, foretold, new_disk
+from inorder.sim.crashes import Trial
+from tests.crash.stories import BY_POLICY, SEEDS, trial_of
+
+STATES = 16
+LOSSES_MIN = 5_000
+"""For each policy: 20,000 in all."""
+AGAIN = 0.05
+
+
+@pytest.mark.req("COM-2", "JRN-3", "JRN-7")
+@BY_POLICY
+def test_power_lost_at_any_moment_leaves_a_run_that_goes_on_to_the_same_bytes(policy: Policy) -> None:
+    losses = 0
+    for seed in SEEDS:
+        with trial_of(seed, policy) as trial:
+            trial.every_loss_of_power(STATES, again=AGAIN)
+            assert trial.healed > trial.losses // 4, "mostly the same disk was found again and again"
+            losses += trial.losses
+    assert losses >= LOSSES_MIN
+
+
+@BY_POLICY
+def test_one_misfortune_after_the_other_changes_nothing(policy: Policy) -> None:
+    for seed in range(100, 112):
+        with trial_of(seed, policy) as trial:
+            for number in range(10):
+                trial.misfortunes(number)
+
+
+@pytest.mark.req("CAN-1")
+@pytest.mark.parametrize("policy", ["always", "batch", "interval"])
+def test_a_cancelled_run_that_has_returned_loses_nothing_with_the_power(policy: Policy) -> None:
+    cancelled = 0
+    for seed in range(60):
+        story = draw_story(seed, policy)
+        disk = new_disk()
+        life = Life(story, disk)
+        life.live(may_cancel=True)
+        if life.summary is None or life.summary.stop_kind != "cancelled":
+            continue
+        cancelled += 1
+        assert life.summary.stopped_at == life.acknowledged
+        with trial_of(seed, policy) as trial:
+            for found in disk.states(6, seed):
+                assert trial.heal(found, life.acknowledged) == life.acknowledged
+    assert cancelled >= 5
+
+
+def test_what_should_happen_in_these_stories_sometimes_does() -> None:
+    seen: Counter[str] = Counter()
+    for policy in POLICIES:
+        for seed in SEEDS:
+            story = draw_story(seed, policy)
+            disk, log = new_disk(), []
+            disk.on_operation = lambda number, name, path, log=log: log.append(f"{name} {path}")
+            life = Life(story, disk)
+            life.live(may_cancel=True)
+            assert life.summary is not None
+            wanted = foretold(story)
+            seen[f"{policy}: compacted"] += log.count(f"rename {JOURNAL}") > 1
+            seen[f"{policy}: a checkpoint on the way"] += life.checkpoints > 1
+            seen[f"{policy}: stopped: {life.summary.stop_kind}"] += 1
+            seen[f"{policy}: failed"] += wanted.summary.failed > 0
+            seen[f"{policy}: skipped"] += wanted.summary.skipped > 0
+            seen[f"{policy}: retried"] += wanted.summary.retries > 0
+            seen[f"{policy}: out of order"] += life.given != sorted(life.given)
+            seen[f"{policy}: {story.scenario.workers} workers"] += 1
+    for policy in POLICIES:
+        for what in ("compacted", "a checkpoint on the way", "stopped: None", "stopped: cancelled", "failed", "skipped"):
+            assert seen[f"{policy}: {what}"], what
+        for what in ("stopped: error budget", "retried", "out of order", "1 workers", "3 workers", "4 workers"):
+            assert seen[f"{policy}: {what}"], what
+
+
+def test_the_same_disk_is_healed_in_the_same_way() -> None:
+    """Which is why a disk that is found a second time is not healed again."""
+    for policy in POLICIES:
+        story = draw_story(3, policy)
+        ends = []
+        for _ in range(2):
+            disk = new_disk()
+            Trial(story).heal(disk, 0)
+            ends.append((disk.fingerprint(), disk.operations))
+        assert ends[0] == ends[1]
