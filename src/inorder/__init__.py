@@ -17,6 +17,7 @@ from inorder.errors import (
     OperatorError,
 )
 from inorder.iteration import imap
+from inorder.version import __version__
 
 if TYPE_CHECKING:
     from inorder.lanes import Lane, LaneConfig, LaneManager, Outcome
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
         WorkItem,
     )
     from inorder.stage.run import run_stage
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BusyError",
@@ -56,6 +55,7 @@ __all__ = [
     "StageOutcome",
     "StagePlan",
     "WorkItem",
+    "__version__",
     "imap",
     "run_stage",
 ]

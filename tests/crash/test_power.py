@@ -74,11 +74,11 @@ def test_what_should_happen_in_these_stories_sometimes_does() -> None:
             seen[f"{policy}: retried"] += wanted.summary.retries > 0
             seen[f"{policy}: out of order"] += life.given != sorted(life.given)
             seen[f"{policy}: {story.scenario.workers} workers"] += 1
+    wanted_marks = ("compacted", "a checkpoint on the way", "failed", "skipped", "retried", "out of order")
+    endings = ("stopped: None", "stopped: cancelled", "stopped: error budget")
     for policy in POLICIES:
-        for what in ("compacted", "a checkpoint on the way", "stopped: None", "stopped: cancelled", "failed", "skipped"):
-            assert seen[f"{policy}: {what}"], what
-        for what in ("stopped: error budget", "retried", "out of order", "1 workers", "3 workers", "4 workers"):
-            assert seen[f"{policy}: {what}"], what
+        for mark in (*wanted_marks, *endings, "1 workers", "3 workers", "4 workers"):
+            assert seen[f"{policy}: {mark}"], mark
 
 
 def test_the_same_disk_is_healed_in_the_same_way() -> None:

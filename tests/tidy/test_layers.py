@@ -10,11 +10,12 @@ FACE = "(package)"  # src/inorder/__init__.py: the public names
 
 BELOW_RUNTIME = {"core", "errors", "host", "journal", "lanes", "sinks", "engines"}
 RUNTIME = {"runtime", "identity", "recovery", "committing"}
-BELOW_STAGE = BELOW_RUNTIME | RUNTIME | {"journaled", "delivery", "resuming", "iteration"}
+BELOW_STAGE = BELOW_RUNTIME | RUNTIME | {"version"} | {"journaled", "delivery", "resuming", "iteration"}
 BELOW_JOBS = BELOW_STAGE | {"stage"}
 LIBRARY = BELOW_JOBS | {"documents", "code", "index"}
 
 MAY_IMPORT: dict[str, set[str]] = {
+    "version": set(),
     "core": set(),
     "errors": {"core"},
     "host": {"errors"},

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from itertools import islice
 from random import Random
 
-from inorder.journal.scan import Verdict
-from inorder.recovery import read_journal
+from inorder.journal.replay import replay
+from inorder.journal.scan import Verdict, scan
 
 from .crash_life import Life
 from .crash_story import JOURNAL, MANIFEST, ROOT, Story, foretold, new_disk
@@ -172,10 +172,11 @@ class Trial:
         demand(life.summary == summary, f"the summary is {summary}, not {life.summary}")
         self._compare(disk, self.wanted.end)
         self._compare_files(disk, self.wanted.end)
-        scan, replay = read_journal(disk, JOURNAL)
-        demand(scan.verdict is Verdict.CLEAN, f"the journal is clean, not {scan.verdict.value}: {scan.message}")
-        demand(replay.is_end, "the journal says that the run went to its end")
-        demand(replay.newest.end == self.wanted.end, f"{self.wanted.end} are committed, not {replay.newest.end}")
+        found = scan(disk.read(JOURNAL))
+        demand(found.verdict is Verdict.CLEAN, f"the journal is clean, not {found.verdict.value}: {found.message}")
+        journal = replay(found.found)
+        demand(journal.is_end, "the journal says that the run went to its end")
+        demand(journal.newest.end == self.wanted.end, f"{self.wanted.end} are committed, not {journal.newest.end}")
         return life.resumed_at
 
     def _compare(self, disk: Disk, end: int) -> None:

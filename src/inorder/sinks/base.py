@@ -60,6 +60,9 @@ class Entry(msgspec.Struct, frozen=True):
     outputs: Sequence[Output] = ()
     staging: str = ""
     """The folder in which the files of this very attempt wait to be published, under the same relative paths."""
+    staged: Sequence[str] = ()
+    """Where each of `outputs` waits, if not there. Files with names that no other attempt uses need no folder of their
+    own, and folders are slow to make."""
     exec_ms: float = 0.0
     """Volatile."""
 

@@ -125,16 +125,13 @@ class OutputsSink:
     # ---- publishing
 
     def _moves(self, entry: Entry) -> Iterator[_Move]:
-        staging = os.path.normpath(entry.staging)
-        if entry.outputs and not _is_beneath(staging, self._staging):
-            raise OperatorError(f"item {entry.seq}: its files wait in {entry.staging!r}, outside of {self._staging}")
         seen = set()
-        for output in entry.outputs:
+        for number, output in enumerate(entry.outputs):
             self._require_safe(entry, output)
             if output.path in seen:
                 raise OperatorError(f"item {entry.seq} names its output {output.path!r} twice")
             seen.add(output.path)
-            staged = f"{staging}/{output.path}"
+            staged = self._staged(entry, number, output)
             facts = self._filesystem.facts(staged)
             if facts is None or facts.is_directory:
                 raise InfrastructureError(f"item {entry.seq}: its output {staged} is not there")
@@ -143,6 +140,14 @@ class OutputsSink:
                     f"item {entry.seq}: its output {staged} has {facts.size} bytes and not {output.size}"
                 )
             yield _Move(staged, output)
+
+    def _staged(self, entry: Entry, number: int, output: Output) -> str:
+        """Where a file waits."""
+        staged = os.path.normpath(entry.staged[number] if entry.staged else f"{entry.staging}/{output.path}")
+        place = staged if entry.staged else os.path.normpath(entry.staging)
+        if not _is_beneath(place, self._staging):
+            raise OperatorError(f"item {entry.seq}: its files wait in {place!r}, outside of {self._staging}")
+        return staged
 
     def _require_safe(self, entry: Entry, output: Output) -> None:
         safe_relative(output.path)

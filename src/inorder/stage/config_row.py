@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
+from inorder.version import __version__
+
 from .contracts import StageOptions
 from .rows import CONFIG_ID, SCHEMA_VERSION, printable
 
 
 def config_row(stage: str, run_id: str, options: StageOptions, origin: dict[str, Any]) -> dict[str, Any]:
     """`origin` says how the plan was made; `inorder retry` and `inorder explain` make it again from that."""
-    from inorder import __version__
-
     return {
         "stage": stage,
         "doc_id": CONFIG_ID,

@@ -1,12 +1,14 @@
 """What a worker is given besides its item."""
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from .contracts import StageOptions, WorkItem
 from .places import output_path
+
+_ENDING_MAX = 60
+"""Characters of a file's name that its staged name keeps: some libraries look at the ending."""
 
 
 class StageContext:
@@ -24,7 +26,9 @@ class StageContext:
         self.warnings: list[str] = []
         self.item: WorkItem | None = None
         self._staging = staging
-        self._folder: str | None = None
+        self._token = ""
+        self.files: dict[str, str] = {}
+        """Where the files of this attempt wait, by the path at which they will be published."""
 
     def warn(self, message: str) -> None:
         """Something that does not fail the item, and that somebody should know of. It goes into the manifest."""
@@ -35,17 +39,12 @@ class StageContext:
         if self.item is None or name not in self.item.outputs:
             declared = ", ".join(self.item.outputs) if self.item is not None else ""
             raise KeyError(f"the item declares no output {name!r}, only: {declared or 'none'}")
-        path = self.staged(output_path(os.fspath(self.data), self.item.outputs[name]))
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        return Path(path)
-
-    @property
-    def folder(self) -> str | None:
-        """The staging folder of this attempt; None: nothing was staged."""
-        return self._folder
+        return Path(self.staged(output_path(os.fspath(self.data), self.item.outputs[name])))
 
     def staged(self, relative: str) -> str:
-        """Where a file of this attempt waits."""
-        if self._folder is None:
-            self._folder = tempfile.mkdtemp(dir=self._staging)
-        return f"{self._folder}/{relative}"
+        """Where a file of this attempt waits: under a name that no other attempt ever has, with the same ending."""
+        if relative not in self.files:
+            self._token = self._token or os.urandom(8).hex()
+            ending = relative.rpartition("/")[2][-_ENDING_MAX:]
+            self.files[relative] = f"{self._staging}/{self._token}-{len(self.files)}-{ending}"
+        return self.files[relative]

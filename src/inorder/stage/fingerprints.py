@@ -72,7 +72,9 @@ def crc32_of(path: str) -> tuple[int, int]:
 
 
 def combined_sha256(hashes: Mapping[str, str]) -> str:
-    """Of all inputs of an item, by name; of a single one it is that one's own."""
+    """Of all inputs of an item, by name; of a single one it is that one's own, of none it is empty."""
+    if not hashes:
+        return ""
     if len(hashes) == 1:
         return next(iter(hashes.values()))
     said = "".join(f"{name}\0{digest}\n" for name, digest in sorted(hashes.items()))

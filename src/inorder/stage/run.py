@@ -265,15 +265,13 @@ class _StageRun:
                 self._call_hook("after_item", entry.item.item, result, self._context)
 
     def _remember(self, result: Result) -> None:
-        """What the files of an item hash to; and tidy up after them."""
+        """What the files of an item hash to."""
         for path, size, mtime_ns, inode, digest in result.inputs:
             self._cache.put_facts(path, (size, mtime_ns, inode), "sha256", digest)
         for path, _, checksum in result.outputs[:-1]:
             published = f"{self._places.data}/{path}"
             with contextlib.suppress(OSError):
                 self._cache.put(published, os.stat(published), "crc32", str(checksum))
-        if result.staging:
-            _remove_folders(result.staging, [path for path, _, _ in result.outputs])
 
     def _call_hook(self, name: str, *arguments: Any) -> None:
         """A hook never breaks a stage."""
@@ -295,10 +293,9 @@ def _described(envelope: Envelope, task: StageTask, attempts: int) -> Entry:
     """An envelope as the sinks see it."""
     payload: Any = envelope.payload if envelope.outcome in (_SUCCESS, _SKIP) else None
     outputs: Sequence[Output] = ()
-    staging = ""
+    staged: Sequence[str] = ()
     if envelope.outcome == _SUCCESS:
-        outputs = [Output(*made) for made in payload.outputs]
-        staging = payload.staging
+        outputs, staged = [Output(*made) for made in payload.outputs], payload.staged
     return Entry(
         envelope.seq,
         envelope.outcome,
@@ -307,8 +304,8 @@ def _described(envelope: Envelope, task: StageTask, attempts: int) -> Entry:
         payload,
         envelope.failure,
         outputs,
-        staging,
-        envelope.exec_ms,
+        staged=staged,
+        exec_ms=envelope.exec_ms,
     )
 
 
@@ -324,16 +321,3 @@ def _plan_hash(plan: StagePlan) -> str:
     if not isinstance(plan.items, list | tuple):
         return ""
     return digest_of(*(f"{item.item_id}\x00{item.cfg_hash}" for item in plan.items if isinstance(item, WorkItem)))
-
-
-def _remove_folders(root: str, paths: Sequence[str]) -> None:
-    """Remove the folders that published files have left empty."""
-    folders = {root}
-    for path in paths:
-        folder = os.path.dirname(path)
-        while folder:
-            folders.add(f"{root}/{folder}")
-            folder = os.path.dirname(folder)
-    for folder in sorted(folders, key=len, reverse=True):
-        with contextlib.suppress(OSError):
-            os.rmdir(folder)

@@ -7,7 +7,6 @@ needs and raises what it should say; it publishes nothing.
 import contextlib
 import inspect
 import os
-import shutil
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -38,7 +37,8 @@ class Result(NamedTuple):
     extras: dict[str, Any]
     outputs: list[tuple[str, int, int]]
     """Path, size and CRC-32 of every file, the fingerprint last."""
-    staging: str
+    staged: list[str]
+    """Where each of them waits."""
     input_sha256: str
     inputs: list[tuple[str, int, int, int, str]]
     """Path, size, modification time, inode and hash of every input."""
@@ -74,13 +74,14 @@ class StageWork:
     def __call__(self, task: StageTask) -> Any:
         """Do one item."""
         if task.skip:
-            return Skip(task.skip, Result(task.extras, [], "", task.input_sha256, [], []))
+            return Skip(task.skip, Result(task.extras, [], [], task.input_sha256, [], []))
         context = StageContext(self._stage, self._options, self._set_up(), self._staging)
         try:
             return self._attempt(task.item, context)
         except BaseException:
-            if context.folder is not None:
-                shutil.rmtree(context.folder, ignore_errors=True)
+            for path in context.files.values():
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
             raise
 
     def _attempt(self, item: WorkItem, context: StageContext) -> Any:
@@ -95,12 +96,13 @@ class StageWork:
         self._tap(item, context)
         value = self._worker(item, context) if self._takes_context else self._worker(item)
         inputs = self._unchanged(item, before, hashes)
-        digest = combined_sha256(hashes) if hashes else ""
+        digest = combined_sha256(hashes)
         if isinstance(value, Skip):
-            return Skip(value.reason, Result(self._extras(item, value.value), [], "", digest, inputs, context.warnings))
+            return Skip(value.reason, Result(self._extras(item, value.value), [], [], digest, inputs, context.warnings))
         extras = self._extras(item, value)
         outputs = self._outputs(item, context, extras, digest)
-        return Result(extras, outputs, context.folder or "", digest, inputs, context.warnings)
+        staged = [context.files[path] for path, _, _ in outputs]
+        return Result(extras, outputs, staged, digest, inputs, context.warnings)
 
     def _set_up(self) -> dict[str, Any]:
         """What this worker shares between its items; made before the first of them."""

@@ -1,0 +1,210 @@
+"""The trials see what they are for: each of these mistakes, made on purpose, is found out."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from inorder import committing, recovery
+from inorder.committing import CommitLane, Journal
+from inorder.core.commands import CommitRun
+from inorder.host.filesystem import Filesystem
+from inorder.journal.records import Terminal
+from inorder.journal.replay import Candidate, Replay
+from inorder.journal.writer import Policy
+from inorder.recovery import create
+from inorder.sim.contents import Contents
+from inorder.sim.crash_story import JOURNAL, draw_story
+from inorder.sim.crashes import Trial
+from inorder.sim.disk import Disk
+from inorder.sim.disk_file import DiskFile
+from inorder.sim.names import Names
+from inorder.sim.referee import Foul
+from inorder.sinks.base import Position, Sink, Trace
+from inorder.sinks.manifest import ManifestSink
+from inorder.sinks.outputs import OutputsSink
+from tests.crash.stories import BY_POLICY, SEEDS
+
+Mistake = Callable[[pytest.MonkeyPatch], None]
+
+
+def found_out(policy: Policy, *, syncs: bool = True, kind: str = "power") -> str:
+    """The first promise that is broken in the stories of the other tests."""
+    for seed in sorted(SEEDS, key=lambda seed: seed not in (3, 4)):  # those soon have a checkpoint, and compact
+        trial = Trial(draw_story(seed, policy), syncs=syncs)
+        try:
+            if kind == "power":
+                trial.every_loss_of_power(16)
+            else:
+                trial.every_death()
+        except Foul as foul:
+            return str(foul)
+    raise AssertionError("nobody noticed")
+
+
+# ---- disks and programs that do not sync
+
+
+@BY_POLICY
+def test_a_disk_that_only_says_it_syncs_is_found_out(policy: Policy) -> None:
+    assert found_out(policy, syncs=False)
+
+
+@BY_POLICY
+def test_names_that_are_never_synced_are_found_out(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Names, "sync", lambda self, folder: None)
+    assert found_out(policy)
+
+
+@BY_POLICY
+def test_bytes_that_are_never_synced_are_found_out(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Contents, "sync", lambda self: None)
+    assert found_out(policy)
+
+
+@pytest.mark.parametrize("path", ["data/run.journal", "data/run.journal.new", "data/manifest.jsonl", "data/out/"])
+def test_a_file_that_is_not_synced_is_found_out(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync = DiskFile.sync
+    monkeypatch.setattr(DiskFile, "sync", lambda self: None if self._path.startswith(path) else sync(self))
+    assert found_out("batch")
+
+
+@pytest.mark.parametrize("path", ["data", "data/out", "data/out/group-0"])
+def test_a_folder_that_is_not_synced_is_found_out(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync = Disk.sync_directory
+    monkeypatch.setattr(Disk, "sync_directory", lambda self, each: None if each == path else sync(self, each))
+    assert found_out("batch")
+
+
+@pytest.mark.parametrize("policy", ["always", "batch"])
+def test_outcomes_that_are_not_safe_before_a_sink_changes_are_found_out(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def outcomes(self: Journal, terminal: Terminal) -> None:
+        notes, self._notes = self._notes, []
+        self._writer.append(*notes, terminal)
+
+    monkeypatch.setattr(Journal, "outcomes", outcomes)
+    assert "the files at seq" in found_out(policy)
+
+
+@pytest.mark.parametrize("policy", ["batch", "interval", "off"])
+def test_a_checkpoint_of_sinks_that_are_not_synced_is_found_out(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def checkpoint(self: CommitLane, *, is_end: bool = False) -> None:
+        self._journal.checkpoint(is_end=is_end)
+
+    monkeypatch.setattr(CommitLane, "checkpoint", checkpoint)
+    assert found_out(policy)
+
+
+def test_commits_that_are_not_synced_are_found_out_where_that_was_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    committed = Journal.committed
+
+    def lazily(self: Journal, *said: Any) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(self._writer, "sync", lambda: None)
+            committed(self, *said)
+
+    monkeypatch.setattr(Journal, "committed", lazily)
+    assert "items were safe, but it went on from seq" in found_out("always")
+
+
+# ---- things done in the wrong order, or not at all
+
+
+def outcomes_after_sinks(patch: pytest.MonkeyPatch) -> None:
+    def perform(self: CommitLane, run: CommitRun, items: Sequence[Any]) -> None:
+        entries = []
+        for envelope, item in zip(run.envelopes, items, strict=True):
+            entries.append(self._describe(envelope, item, run.retries.get(envelope.seq, 0) + 1))
+            self._digest.add(item)
+        positions = [sink.apply(entries) for sink in self._sinks]
+        self._journal.outcomes(committing.terminal_of(run.start, entries))
+        self._journal.committed(run.end, positions, self._digest.value())
+        if self._journal.is_due:
+            self.checkpoint()
+
+    patch.setattr(CommitLane, "perform", perform)
+
+
+def sinks_are_not_asked(patch: pytest.MonkeyPatch) -> None:
+    def choose(path: str, state: Replay, sinks: Sequence[Sink]) -> Candidate:
+        return state.newest
+
+    patch.setattr(recovery, "_choose", choose)
+
+
+def published_files_are_not_rolled_back(patch: pytest.MonkeyPatch) -> None:
+    roll_back = OutputsSink.roll_back
+    patch.setattr(OutputsSink, "roll_back", lambda self, position, undone: roll_back(self, position, ()))
+
+
+def rows_are_not_rolled_back(patch: pytest.MonkeyPatch) -> None:
+    def stay(self: ManifestSink, position: Position, undone: Sequence[Trace]) -> None:
+        self._position = position
+
+    patch.setattr(ManifestSink, "roll_back", stay)
+
+
+def the_journal_is_not_cut(patch: pytest.MonkeyPatch) -> None:
+    truncate = DiskFile.truncate
+    patch.setattr(DiskFile, "truncate", lambda self, size: None if self._path == JOURNAL else truncate(self, size))
+
+
+def a_new_journal_is_written_in_place(patch: pytest.MonkeyPatch) -> None:
+    def write(filesystem: Filesystem, path: str, data: bytes) -> None:
+        file = filesystem.open(path)
+        file.truncate(0)
+        file.append(data)
+        file.sync()
+        file.close()
+
+    patch.setattr(committing, "write_whole", write)
+
+
+def every_run_begins_anew(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("inorder.journaled.resume", create)
+
+
+def published_files_are_not_looked_at(patch: pytest.MonkeyPatch) -> None:
+    def believe(self: OutputsSink, position: Position, since: Sequence[Trace]) -> bool:
+        return True
+
+    patch.setattr(OutputsSink, "holds", believe)
+
+
+def folders_are_not_remembered(patch: pytest.MonkeyPatch) -> None:
+    def enter(self: OutputsSink, path: str) -> None:
+        folder = path.rpartition("/")[0]
+        self._filesystem.make_directory(self._at(folder))
+
+    patch.setattr(OutputsSink, "_enter", enter)
+
+
+MISTAKES: tuple[tuple[Mistake, str], ...] = (
+    (outcomes_after_sinks, "power"),
+    (sinks_are_not_asked, "power"),
+    (published_files_are_not_rolled_back, "power"),
+    (published_files_are_not_rolled_back, "death"),
+    (rows_are_not_rolled_back, "death"),
+    (the_journal_is_not_cut, "power"),
+    (a_new_journal_is_written_in_place, "power"),
+    (every_run_begins_anew, "power"),
+    (every_run_begins_anew, "death"),
+    (published_files_are_not_looked_at, "power"),
+    (folders_are_not_remembered, "power"),
+)
+
+
+@pytest.mark.parametrize(("mistake", "kind"), MISTAKES, ids=lambda value: getattr(value, "__name__", value))
+def test_the_mistake_is_found_out(mistake: Mistake, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mistake(monkeypatch)
+    assert found_out("batch", kind=kind)
+
+
+@BY_POLICY
+def test_without_a_mistake_nothing_is_found_out(policy: Policy) -> None:
+    with pytest.raises(AssertionError, match="nobody noticed"):
+        found_out(policy, kind="death")
