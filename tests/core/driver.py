@@ -7,7 +7,7 @@ numbers, so that a property test can try any order of completion and shrink it.
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -29,6 +29,7 @@ from inorder.core.events import (
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions
 from inorder.core.plan import PlanItem
+from inorder.core.restored import Restored
 from inorder.core.retry import Category, Failure
 from inorder.core.states import State
 
@@ -58,8 +59,15 @@ def flaw(category: Category = Category.RUNTIME, *, retryable: bool = False) -> F
 class Driver:
     """One kernel with a plan, workers and a commit lane that do only what the test says."""
 
-    def __init__(self, settings: KernelOptions | None = None, *, total: int | None = None, epoch_ms: int = 0) -> None:
-        self.kernel = Kernel(settings or options(), total=total, epoch_ms=epoch_ms)
+    def __init__(
+        self,
+        settings: KernelOptions | None = None,
+        *,
+        total: int | None = None,
+        epoch_ms: int = 0,
+        restored: Restored | None = None,
+    ) -> None:
+        self.kernel = Kernel(settings or options(), total=total, epoch_ms=epoch_ms, restored=restored)
         self.now_ms = 0
         self.commands: list[Command] = []
         self.asked_count = 0
@@ -213,6 +221,11 @@ class Story:
     def plays(self, items: Sequence[PlanItem]) -> "Story":
         """With these plan items instead of plain ones."""
         self._items = iter(items)
+        return self
+
+    def goes_on(self, tries: Mapping[int, int]) -> "Story":
+        """With so many attempts of some items made before."""
+        self._tries.update(tries)
         return self
 
     def to_its_end(self, *, weather: int = 0) -> Driver:

@@ -131,7 +131,7 @@ class Results:
         window.used_bytes += size
         if seq > board.max_seen_seq:
             board.max_seen_seq = seq
-        if envelope.outcome == SUCCESS:
+        if envelope.outcome != FAIL:
             learned = board.learned_bytes
             board.learned_bytes = size if size > learned else learned - ((learned - size) >> _DECAY_SHIFT)
 

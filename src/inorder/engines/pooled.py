@@ -86,6 +86,8 @@ class PooledEngine:
         self._busy: set[int] = set()
         self._overrun: dict[int, Running] = {}
         """Overruns already told, by worker."""
+        self._leaving: set[int] = set()
+        """Workers that go when they next ask for work."""
         self._next_number = 0
         self._beaten_s = monotonic()
         self._tickets: dict[int, Ticket[None]] = {}
@@ -121,6 +123,17 @@ class PooledEngine:
                 if timeout_s <= 0:
                     return events
 
+    def resize(self, count: int) -> None:
+        """Have this many workers: more at once; fewer as they come to ask for more work."""
+        for _ in range(count - len(self._workers) + len(self._leaving)):
+            if self._leaving:
+                self._leaving.pop()
+            else:
+                self._add_worker()
+        surplus = len(self._workers) - len(self._leaving) - count
+        staying = [number for number in self._workers if number not in self._leaving]
+        self._leaving.update(staying[len(staying) - surplus :] if surplus > 0 else ())
+
     def wake(self) -> None:
         """Have a `poll` that waits return soon."""
         self._outbox.put(Tick())
@@ -141,6 +154,7 @@ class PooledEngine:
         worker = self._workers.pop(number)
         self._busy.discard(number)
         self._overrun.pop(number, None)
+        self._leaving.discard(number)
         worker.stop()
         ticket = self._tickets.pop(number, None)
         if ticket is not None:
@@ -168,6 +182,9 @@ class PooledEngine:
         if isinstance(event, Pulled):
             self._busy.discard(event.worker)
             self._tickets.pop(event.worker, None)
+            if event.worker in self._leaving:
+                self._remove(event.worker)
+                return WorkerLost(event.worker, Loss.RETIRED, reason="fewer workers are wanted")
         elif isinstance(event, WorkerLost) and event.worker in self._workers:
             self._tickets.pop(event.worker, None)
             self._remove(event.worker)

@@ -172,6 +172,8 @@ class StageOutcome(msgspec.Struct, frozen=True, kw_only=True):
     cancel_reason: str | None
     stop_kind: str | None
     """`cancelled`, `error budget` or `infrastructure`; None: it went to its end."""
+    stop_signal: int | None = None
+    """The number of the signal that stopped it."""
     resumed_at: int | None
     """The seq at which an interrupted run was taken up; None: this run began anew."""
     wall_ms: float

@@ -13,6 +13,11 @@ from .fingerprints import Fingerprint, beside, combined_sha256, crc32_of, decode
 from .places import output_path
 from .statcache import StatCache
 
+OUTPUTS_THERE = "its outputs are there"
+UNCHANGED = "its outputs, inputs and configuration are unchanged"
+SATISFIED = (OUTPUTS_THERE, UNCHANGED)
+"""The reasons in the row of an item that was skipped because it is done; any other was given by its worker."""
+
 
 class Judgement(NamedTuple):
     """Whether an item is done, and why or why not."""
@@ -40,12 +45,12 @@ def judge(item: WorkItem, data: str, *, fingerprinting: bool = True, cache: Stat
         if reason:
             return Judgement(False, reason)
     if not fingerprinting:
-        return Judgement(True, "its outputs are there")
+        return Judgement(True, OUTPUTS_THERE)
     found = _fingerprint(f"{data}/{beside(outputs)}")
     if found is None:
         return Judgement(False, "it has no fingerprint")
     reason = _stale(item, data, outputs, found, cache)
-    return Judgement(not reason, reason or "its outputs, inputs and configuration are unchanged", found)
+    return Judgement(not reason, reason or UNCHANGED, found)
 
 
 def _missing(path: str, name: str) -> str:

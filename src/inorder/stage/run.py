@@ -21,13 +21,14 @@ from inorder.core.events import Envelope
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, require
 from inorder.core.plan import PlanItem
 from inorder.core.states import State
-from inorder.engines.base import Engine, processors
+from inorder.engines.base import processors
+from inorder.engines.pooled import PooledEngine
 from inorder.errors import InfrastructureError, OperatorError
 from inorder.host.clock import SystemClock
 from inorder.host.entropy import new_run_id
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
-from inorder.identity import PlanChanged, digest_of
+from inorder.identity import PlanChanged
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.journaled import Job, JournaledRun
@@ -36,12 +37,14 @@ from inorder.sinks.base import Entry, Output
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
 
+from .adaptive import Steering
 from .config_row import config_row
 from .context import StageContext
 from .contracts import StageHooks, StageOptions, StageOutcome, StagePlan, WorkItem
 from .places import Places
 from .resume import judge
-from .rows import SCHEMA_VERSION, row_of
+from .rows import row_of
+from .sameness import config_hash, identity, plan_hash
 from .signals import cancelling
 from .statcache import StatCache
 from .watch import Watch
@@ -97,6 +100,8 @@ class _StageRun:
         self._clock = SystemClock()
         self._filesystem = SystemFilesystem()
         self._resources: dict[str, Any] = {}
+        self._signals: list[int] = []
+        """That came while it ran."""
         self._context = StageContext(plan.stage_name, options, self._resources)
         self._config_row = config_row(plan.stage_name, self._run_id, options, origin)
 
@@ -111,12 +116,17 @@ class _StageRun:
             self._call_hook("before_stage", self._context)
             summary, opened = self._run_to_its_end()
             outcome = self._watch.outcome(summary, opened, (time.monotonic() - began_s) * 1000, self._context.warnings)
+            outcome = msgspec.structs.replace(outcome, stop_signal=self._stop_signal(outcome))
             self._call_hook("after_stage", outcome)
             self._watch.ended(outcome)
         finally:
             self._watch.close()
             self._cache.close()
         return outcome
+
+    def _stop_signal(self, outcome: StageOutcome) -> int | None:
+        """The signal that stopped it, if one did."""
+        return self._signals[0] if self._signals and outcome.stop_kind == "cancelled" else None
 
     def _run_to_its_end(self) -> tuple[Summary, Opened]:
         """Go on with the run that was interrupted, unless its plan was another one."""
@@ -146,8 +156,10 @@ class _StageRun:
         except BaseException:
             opened.writer.close()
             raise
-        self._watch.started(run.runtime, opened)
-        with cancelling(run.runtime.cancel):
+        most = self._options.workers or processors()
+        steering = Steering(engine, most) if self._options.adaptive else None
+        self._watch.started(run.runtime, opened, steering)
+        with cancelling(run.runtime.cancel) as self._signals:
             return run.run()
 
     def _open(self, job: Job) -> Opened:
@@ -179,23 +191,26 @@ class _StageRun:
             name="manifest",
             appends=True,
         )
-        config_hash = digest_of(stage, str(SCHEMA_VERSION), str(self._options.fingerprinting))
         header = Header(
-            self._run_id, _plan_hash(self._plan), config_hash, [outputs.name, manifest.name], self._clock.wall_ms()
+            self._run_id,
+            plan_hash(self._plan),
+            config_hash(stage, self._options),
+            [outputs.name, manifest.name],
+            self._clock.wall_ms(),
         )
         return Job(
             filesystem=self._filesystem,
             path=places.journal,
             header=header,
             sinks=[outputs, manifest],
-            identify=_identity,
+            identify=lambda task: identity(task.item),
             describe=_described,
             options=JournalOptions(fsync=self._options.fsync),
             commit_thread=True,
             committed=self._committed,
         )
 
-    def _engine(self) -> Engine:
+    def _engine(self) -> PooledEngine:
         options, hooks = self._options, self._hooks
         timeout_s = options.per_item_timeout_s or None
         is_cpu = options.policy == "cpu"
@@ -307,17 +322,3 @@ def _described(envelope: Envelope, task: StageTask, attempts: int) -> Entry:
         staged=staged,
         exec_ms=envelope.exec_ms,
     )
-
-
-def _identity(task: StageTask) -> bytes:
-    """What makes an item the same after a restart."""
-    item = task.item
-    outputs = "\x00".join(f"{name}={os.fspath(path)}" for name, path in item.outputs.items())
-    return f"{item.item_id}\x00{item.cfg_hash}\x00{outputs}".encode("utf-8", "surrogatepass")
-
-
-def _plan_hash(plan: StagePlan) -> str:
-    """Of the whole plan, where it is there already; empty: it is read as the run goes on."""
-    if not isinstance(plan.items, list | tuple):
-        return ""
-    return digest_of(*(f"{item.item_id}\x00{item.cfg_hash}" for item in plan.items if isinstance(item, WorkItem)))

@@ -51,9 +51,11 @@ class StatCache:
 
     def flush(self) -> None:
         """Write down what was put. Trouble with it costs time in the next run, and nothing else."""
-        with self._lock, contextlib.suppress(sqlite3.Error), self._connection:
+        with self._lock, contextlib.suppress(sqlite3.Error):
             pending, self._pending = self._pending, []
             self._connection.executemany("REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", pending)
+            self._connection.execute("COMMIT")
+            self._connection.execute("BEGIN")  # one transaction for many questions: each by itself would cost double
 
     def close(self) -> None:
         """Write down what is left."""
@@ -65,10 +67,11 @@ def _open(path: str) -> sqlite3.Connection:
     """The database, begun anew where what lies there is none."""
     for attempt in ("as it is", "anew"):
         try:
-            connection = sqlite3.connect(path, check_same_thread=False)
+            connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=OFF")
             connection.execute(_SCHEMA)
+            connection.execute("BEGIN")
         except sqlite3.Error:
             if attempt == "anew":
                 break
@@ -76,6 +79,7 @@ def _open(path: str) -> sqlite3.Connection:
                 os.unlink(path)
         else:
             return connection
-    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
     connection.execute(_SCHEMA)
+    connection.execute("BEGIN")
     return connection

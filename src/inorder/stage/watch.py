@@ -13,8 +13,11 @@ from inorder.recovery import Opened
 from inorder.runtime import Runtime
 from inorder.sinks.base import Entry
 
+from .adaptive import Steering
+from .attempts import Attempts
 from .contracts import StageOptions, StageOutcome, StagePlan
 from .measures import ErrorTally, Histogram, Slowest
+from .otel import open_telemetry
 from .places import Places
 from .progress import Silence, Standing, display
 from .telemetry import Telemetry
@@ -43,10 +46,15 @@ class Watch:
         self._restored_end = 0
         self._ending = threading.Event()
         self._ticker: threading.Thread | None = None
-        self._telemetry = Telemetry(SystemFilesystem(), places.telemetry(run_id)) if options.telemetry else None
+        filesystem = SystemFilesystem()
+        self._telemetry = Telemetry(filesystem, places.telemetry(run_id)) if options.telemetry else None
+        self._attempts = Attempts(Telemetry(filesystem, places.attempts(run_id))) if options.attempts_log else None
+        self._otel = open_telemetry(plan.stage_name, options)
+        self._steering: Steering | None = None
 
-    def started(self, runtime: Runtime, opened: Opened) -> None:
+    def started(self, runtime: Runtime, opened: Opened, steering: Steering | None) -> None:
         """The run begins, perhaps not at its first item."""
+        self._steering = steering
         restored = opened.restored
         self._runtime = runtime
         self._restored_end = restored.end
@@ -85,17 +93,23 @@ class Watch:
                         self._queue_ms.record(now_ms - planned_ms)
         if self._telemetry is not None:
             self._telemetry.observe(event, commands or ())
+        if self._attempts is not None:
+            self._attempts.observe(event, commands or ())
         if time.monotonic() - self._gauged_s >= _GAUGES_S:
             self._gauge()
 
     def committed(self, entries: Sequence[Entry]) -> None:
         """A run of items is safe."""
+        if self._otel is not None:
+            self._otel.committed(entries)
         for entry in entries:
             self._counts[entry.outcome] += 1
             item_id = entry.item.item.item_id
             if entry.outcome != _SKIP:
                 self._exec_ms.record(entry.exec_ms)
                 self._slowest.record(item_id, entry.exec_ms)
+                if self._steering is not None:
+                    self._steering.record(entry.exec_ms, is_failure=entry.outcome == _FAIL)
             if entry.outcome == _FAIL and entry.failure is not None:
                 self._errors.record(item_id, entry.failure.category.value, entry.failure.message)
 
@@ -134,15 +148,16 @@ class Watch:
         if self._ticker is not None:
             self._ticker.join()
             self._display.close(self._standing(), self._slowest, self._errors.categories)
-        if self._telemetry is not None:
-            self._telemetry.close()
+        for stream in (self._telemetry, self._attempts, self._otel):
+            if stream is not None:
+                stream.close()
 
     def _tick(self) -> None:
         snapshot_s = 0.0
         while not self._ending.wait(min(self._display.interval_s, self._options.diagnostics_interval_s)):
             standing = self._standing()
             self._display.show(standing, self._slowest, self._errors.categories)
-            if self._telemetry is not None and standing.elapsed_s - snapshot_s >= self._options.diagnostics_interval_s:
+            if standing.elapsed_s - snapshot_s >= self._options.diagnostics_interval_s:
                 snapshot_s = standing.elapsed_s
                 self._snapshot(standing)
 
@@ -158,8 +173,9 @@ class Watch:
             item_queue_ms=_quantiles(self._queue_ms),
             errors=dict(self._errors.categories),
         )
-        if self._telemetry is not None:
-            self._telemetry.flush()
+        for stream in (self._telemetry, self._attempts):
+            if stream is not None:
+                stream.flush()
 
     def _gauge(self) -> None:
         """Look at the kernel, on the thread that it runs on."""
@@ -174,6 +190,10 @@ class Watch:
                 "next_commit_seq": found.next_commit_seq,
                 "max_seen_seq": found.max_seen_seq,
             }
+            if self._otel is not None:
+                self._otel.gauge(self._gauges)
+            if self._steering is not None:
+                self._gauges["workers"] = self._steering.steer()
 
     def _standing(self) -> Standing:
         counts = self._counts

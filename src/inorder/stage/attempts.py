@@ -1,0 +1,53 @@
+"""A line at the beginning and one at the end of every attempt, in `DATA/attempts/<run-id>.jsonl`.
+
+For watching from outside, while it happens: nothing depends on it, and it is not synced. `started` is the moment an
+attempt was given to a worker.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from inorder.core.commands import Command, Dispatch, Reclaimed
+from inorder.core.events import Event, Finished, Overran
+
+from .rows import STATUSES
+from .telemetry import Telemetry
+
+
+class Attempts:
+    """Follows attempts through the steps of a run."""
+
+    def __init__(self, stream: Telemetry) -> None:
+        self._stream = stream
+        self._open: dict[tuple[int, int], int] = {}
+        """Attempts that were started and not finished, with their worker."""
+
+    def observe(self, event: Event, commands: Sequence[Command]) -> None:
+        """One step."""
+        if isinstance(event, Finished):
+            for envelope in event.envelopes:
+                self._finish(envelope.seq, envelope.attempt, STATUSES[envelope.outcome], exec_ms=envelope.exec_ms)
+        elif isinstance(event, Overran):
+            self._finish(event.seq, event.attempt, "timeout")
+        for command in commands:
+            if isinstance(command, Dispatch):
+                for seq, attempt in zip(command.seqs, command.attempts, strict=True):
+                    self._open[seq, attempt] = command.worker
+                    self._stream.emit("started", seq=seq, attempt=attempt, worker=command.worker)
+            elif isinstance(command, Reclaimed):
+                self._finish(command.seq, command.attempt, "reclaimed", reason=command.reason)
+
+    def close(self) -> None:
+        """Whatever is still under way will not be heard of."""
+        for seq, attempt in sorted(self._open):
+            self._finish(seq, attempt, "abandoned")
+        self._stream.close()
+
+    def flush(self) -> None:
+        """Write what has gathered."""
+        self._stream.flush()
+
+    def _finish(self, seq: int, attempt: int, status: str, **fields: Any) -> None:
+        worker = self._open.pop((seq, attempt), None)
+        if worker is not None:
+            self._stream.emit("finished", seq=seq, attempt=attempt, worker=worker, status=status, **fields)

@@ -1,0 +1,221 @@
+"""A real run on real files, in a process that kills itself at one of its durable operations.
+
+The operations are counted by its filesystem: the journal, the manifest, the published files and, where this process is
+itself the worker, the staged ones. Rows of a database count too, from within the transaction that writes them.
+"""
+
+import os
+import signal
+import sqlite3
+import threading
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from inorder.core.events import Envelope
+from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
+from inorder.core.plan import PlanItem
+from inorder.core.states import State
+from inorder.engines.base import Engine
+from inorder.host.filesystem import SystemFile, SystemFilesystem
+from inorder.journal.records import Header
+from inorder.journal.writer import JournalOptions, Policy
+from inorder.journaled import Job, run_journaled
+from inorder.sinks.base import Entry, Output, Sink
+from inorder.sinks.manifest import ManifestSink
+from inorder.sinks.outputs import OutputsSink, sweep
+from inorder.sinks.sqlite import SqliteSink
+from tests.crash.worker import ITEMS, STAGING, work
+
+HEAD = ({"row": "__config__"},)
+SCHEMA = "CREATE TABLE IF NOT EXISTS results (seq INTEGER PRIMARY KEY, files INTEGER NOT NULL);"
+OPTIONS = KernelOptions(
+    windows=WindowOptions(entries=4, entries_min=1, entries_max=4),
+    retry=RetryOptions(retries_max=3, backoff_ms=0, backoff_ms_max=0),
+    batch_max=2,
+    commit_run_max=2,
+)
+SUCCESS = int(State.TERMINAL_SUCCESS)
+
+
+class Errand(msgspec.Struct, kw_only=True):
+    """What one process is to do, and when it is to die."""
+
+    folder: str
+    life: int = 0
+    engine: str = "inline"
+    fsync: Policy = "batch"
+    commit_thread: bool = False
+    has_database: bool = False
+    kill_at: int = -1
+    """The number of the operation; below 0: it lives."""
+    moment: str = "before"
+    """`before` the operation, `after` it, or `within`: an append has then written a part of its bytes."""
+
+
+class Reaper:
+    """Counts durable operations, and ends the process at one of them."""
+
+    def __init__(self, kill_at: int, moment: str) -> None:
+        self._kill_at = kill_at
+        self._moment = moment
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def begin(self) -> bool:
+        """An operation is about to happen. Whether it is to be the last one."""
+        with self._lock:
+            is_last = self._count == self._kill_at
+            self._count += 1
+        if is_last and self._moment == "before":
+            self.kill()
+        return is_last
+
+    def end(self, is_last: bool) -> None:
+        """It has happened."""
+        if is_last:
+            self.kill()
+
+    @property
+    def is_within(self) -> bool:
+        return self._moment == "within"
+
+    def kill(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+        threading.Event().wait()
+
+
+class MortalFile(SystemFile):
+    """A file whose operations are counted."""
+
+    def __init__(self, path: str, reaper: Reaper) -> None:
+        self._reaper = reaper
+        is_last = not os.path.exists(path) and reaper.begin()
+        super().__init__(path)
+        reaper.end(is_last)
+
+    def append(self, data: bytes) -> None:
+        is_last = self._reaper.begin()
+        if is_last and self._reaper.is_within:
+            data = data[: len(data) // 2]
+        super().append(data)
+        self._reaper.end(is_last)
+
+    def truncate(self, size: int) -> None:
+        is_last = self._reaper.begin()
+        super().truncate(size)
+        self._reaper.end(is_last)
+
+    def sync(self) -> None:
+        is_last = self._reaper.begin()
+        super().sync()
+        self._reaper.end(is_last)
+
+
+class MortalFilesystem(SystemFilesystem):
+    """The operating system's files, for a process that is about to die."""
+
+    def __init__(self, reaper: Reaper) -> None:
+        self._reaper = reaper
+
+    def open(self, path: str) -> SystemFile:
+        return MortalFile(path, self._reaper)
+
+    def rename(self, old: str, new: str) -> None:
+        is_last = self._reaper.begin()
+        super().rename(old, new)
+        self._reaper.end(is_last)
+
+    def unlink(self, path: str) -> None:
+        is_last = self._reaper.begin()
+        super().unlink(path)
+        self._reaper.end(is_last)
+
+    def make_directory(self, path: str) -> None:
+        is_last = not os.path.exists(path) and self._reaper.begin()
+        super().make_directory(path)
+        self._reaper.end(is_last)
+
+    def sync_directory(self, path: str) -> None:
+        is_last = self._reaper.begin()
+        super().sync_directory(path)
+        self._reaper.end(is_last)
+
+
+class TickingClock:
+    """A millisecond passes with every look at it: checkpoints come as often on a slow machine as on a fast one."""
+
+    def __init__(self) -> None:
+        self._now_ms = 0
+
+    def now_ms(self) -> int:
+        self._now_ms += 1
+        return self._now_ms
+
+    def wall_ms(self) -> int:
+        return self._now_ms
+
+
+def described(envelope: Envelope, item: int, attempts: int) -> Entry:
+    """An item at its end. How often it was tried depends on who died when, and is not kept."""
+    if envelope.outcome != SUCCESS:
+        return Entry(envelope.seq, envelope.outcome, item=item, failure=envelope.failure)
+    made = envelope.payload
+    outputs = [Output(*output) for output in made.outputs]
+    return Entry(envelope.seq, envelope.outcome, item=item, outputs=outputs, staging=made.staging)
+
+
+def row_of(entry: Entry) -> dict[str, Any]:
+    """A line of the manifest."""
+    return {"seq": entry.seq, "item": entry.item, "status": State(entry.outcome).name, "outputs": entry.outputs}
+
+
+def insert(reaper: Reaper, connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+    """A row for each success; the process may die before it or after, and the transaction is open all the while."""
+    for entry in entries:
+        is_last = reaper.begin()
+        connection.execute("INSERT INTO results VALUES (?, ?)", (entry.seq, len(entry.outputs)))
+        reaper.end(is_last)
+
+
+def engine_of(errand: Errand, filesystem: SystemFilesystem) -> Engine:
+    """Threads and this process stage their files through the filesystem that counts, other processes do not."""
+    if errand.engine == "processes":
+        from inorder.engines.processes import ProcessEngine
+
+        return ProcessEngine(partial(work, errand.folder, errand.life), 2, timeout_s=None)
+    function = partial(work, errand.folder, errand.life, filesystem=filesystem)
+    if errand.engine == "threads":
+        from inorder.engines.threads import ThreadEngine
+
+        return ThreadEngine(function, 3, timeout_s=None)
+    from inorder.engines.inline import InlineEngine
+
+    return InlineEngine(function)
+
+
+def run(errand: Errand) -> None:
+    """Begin, or go on; to the end, or to death."""
+    folder = errand.folder
+    reaper = Reaper(errand.kill_at, errand.moment)
+    filesystem = MortalFilesystem(reaper)
+    sweep(filesystem, f"{folder}/{STAGING}")
+    sinks: list[Sink] = [
+        ManifestSink(filesystem, f"{folder}/manifest.jsonl", row_of, head=HEAD),
+        OutputsSink(filesystem, f"{folder}/out", staging=f"{folder}/{STAGING}"),
+    ]
+    if errand.has_database:
+        sinks.append(SqliteSink(f"{folder}/results.sqlite", SCHEMA, partial(insert, reaper)))
+    job = Job(
+        filesystem=filesystem,
+        path=f"{folder}/run.journal",
+        header=Header("killed", "", "", [sink.name for sink in sinks]),
+        sinks=sinks,
+        describe=described,
+        options=JournalOptions(fsync=errand.fsync, checkpoint_ms=20, compact_bytes=500),
+        commit_thread=errand.commit_thread,
+    )
+    plan = [(PlanItem(), item) for item in range(ITEMS)]
+    run_journaled(job, plan, engine_of(errand, filesystem), TickingClock(), OPTIONS, total=ITEMS)
