@@ -28,8 +28,11 @@ check: $(STAMP) ## lint, formatting and types
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-bench: $(STAMP) $(BENCH_STAMP) ## measure the kernel, and imap beside its peers
+bench: $(STAMP) $(BENCH_STAMP) ## measure kernel, journal, stage and lanes, and imap beside its peers
 	$(RUN) bench/kernel.py
+	$(RUN) bench/journal.py
+	$(RUN) bench/stage.py
+	$(RUN) bench/lanes.py
 	$(BENCH_RUN) bench/imap.py
 
 bench-peers: $(BENCH_STAMP) ## install what imap is measured against

@@ -6,8 +6,8 @@
   manifest of one row an item; beside the same run without a journal
 * `noop`: microseconds an item that `journal=` with policy `batch` adds to `imap` over no-ops (target: at most 10)
 * `millisecond`: the same over items of 1 ms in two processes, as a ratio (target: at most 1.05)
-* `replay`: records that a start can read in a second of the processor (target: at least 300,000), for a journal of single commits, the
-  worst case
+* `replay`: records that a start can read in a second of the processor (target: at least 300,000), for a journal of
+  single commits, the worst case
 * `bytes`: bytes of journal an item, of an iteration and of a run with a manifest (target: at most 40)
 
 The figures of one pair are taken in turns, and the median of the rounds counts: the machine has other work too.

@@ -8,7 +8,8 @@ import os
 import signal
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -64,25 +65,21 @@ class Reaper:
         self._count = 0
         self._lock = threading.Lock()
 
-    def begin(self) -> bool:
-        """An operation is about to happen. Whether it is to be the last one."""
+    @contextmanager
+    def operation(self) -> Iterator[bool]:
+        """Around an operation. Whether it is to be left half done."""
         with self._lock:
             is_last = self._count == self._kill_at
             self._count += 1
         if is_last and self._moment == "before":
-            self.kill()
-        return is_last
+            self._kill()
+        try:
+            yield is_last and self._moment == "within"
+        finally:
+            if is_last:
+                self._kill()
 
-    def end(self, is_last: bool) -> None:
-        """It has happened."""
-        if is_last:
-            self.kill()
-
-    @property
-    def is_within(self) -> bool:
-        return self._moment == "within"
-
-    def kill(self) -> None:
+    def _kill(self) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         threading.Event().wait()
 
@@ -92,26 +89,20 @@ class MortalFile(SystemFile):
 
     def __init__(self, path: str, reaper: Reaper) -> None:
         self._reaper = reaper
-        is_last = not os.path.exists(path) and reaper.begin()
-        super().__init__(path)
-        reaper.end(is_last)
+        with nullcontext() if os.path.exists(path) else reaper.operation():
+            super().__init__(path)
 
     def append(self, data: bytes) -> None:
-        is_last = self._reaper.begin()
-        if is_last and self._reaper.is_within:
-            data = data[: len(data) // 2]
-        super().append(data)
-        self._reaper.end(is_last)
+        with self._reaper.operation() as is_half:
+            super().append(data[: len(data) // 2] if is_half else data)
 
     def truncate(self, size: int) -> None:
-        is_last = self._reaper.begin()
-        super().truncate(size)
-        self._reaper.end(is_last)
+        with self._reaper.operation():
+            super().truncate(size)
 
     def sync(self) -> None:
-        is_last = self._reaper.begin()
-        super().sync()
-        self._reaper.end(is_last)
+        with self._reaper.operation():
+            super().sync()
 
 
 class MortalFilesystem(SystemFilesystem):
@@ -124,24 +115,20 @@ class MortalFilesystem(SystemFilesystem):
         return MortalFile(path, self._reaper)
 
     def rename(self, old: str, new: str) -> None:
-        is_last = self._reaper.begin()
-        super().rename(old, new)
-        self._reaper.end(is_last)
+        with self._reaper.operation():
+            super().rename(old, new)
 
     def unlink(self, path: str) -> None:
-        is_last = self._reaper.begin()
-        super().unlink(path)
-        self._reaper.end(is_last)
+        with self._reaper.operation():
+            super().unlink(path)
 
     def make_directory(self, path: str) -> None:
-        is_last = not os.path.exists(path) and self._reaper.begin()
-        super().make_directory(path)
-        self._reaper.end(is_last)
+        with nullcontext() if os.path.exists(path) else self._reaper.operation():
+            super().make_directory(path)
 
     def sync_directory(self, path: str) -> None:
-        is_last = self._reaper.begin()
-        super().sync_directory(path)
-        self._reaper.end(is_last)
+        with self._reaper.operation():
+            super().sync_directory(path)
 
 
 class TickingClock:
@@ -175,9 +162,8 @@ def row_of(entry: Entry) -> dict[str, Any]:
 def insert(reaper: Reaper, connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
     """A row for each success; the process may die before it or after, and the transaction is open all the while."""
     for entry in entries:
-        is_last = reaper.begin()
-        connection.execute("INSERT INTO results VALUES (?, ?)", (entry.seq, len(entry.outputs)))
-        reaper.end(is_last)
+        with reaper.operation():
+            connection.execute("INSERT INTO results VALUES (?, ?)", (entry.seq, len(entry.outputs)))
 
 
 def engine_of(errand: Errand, filesystem: SystemFilesystem) -> Engine:

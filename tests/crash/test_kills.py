@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 from signal import SIGKILL
 from typing import IO
+from zlib import crc32
 
 import msgspec
 import pytest
@@ -93,8 +94,6 @@ def wanted_files() -> dict[str, bytes]:
 
 
 def wanted_manifest() -> bytes:
-    from zlib import crc32
-
     rows = [*HEAD]
     for item in range(ITEMS):
         outputs = [] if fails(item) else [Output(path, len(data), crc32(data)) for path, data in files_of(item).items()]
@@ -140,7 +139,8 @@ def kill_everywhere(do: Do, folder: Path, errand: Errand, step: int = 1) -> int:
     for number, kill_at in enumerate(count(0, step)):
         place = Place(folder / f"{errand.moment}-{kill_at}")
         where = msgspec.structs.replace(errand, folder=str(place.path), kill_at=kill_at)
-        if not killed(do, place, where, resume="processes" if errand.engine == "processes" and number % 20 == 19 else "inline"):
+        resume = errand.engine if number % 20 == 19 else "inline"
+        if not killed(do, place, where, resume):
             return number
     raise AssertionError("it never ends")
 

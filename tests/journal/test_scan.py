@@ -166,6 +166,10 @@ def test_whatever_lies_behind_the_last_record_is_cut(rest: bytes) -> None:
         (Written(HEADER).broken(0), "the record does not match its checksum"),
         (encode(Commit(1, 0)), "it does not begin with a header"),
         (encode(Commit(1, 0)) + b"and a torn tail", "no record begins here"),
+        (encode(Commit(1, 0)) + encode(Commit(2, 0)), "it does not begin with a header"),
+        (encode(Commit(1, 0)) + framed(Type.COMMIT, b"?"), "it does not begin with a header"),
+        (encode(Commit(1, 0)) + framed(Type.COMMIT, b"", 9), "it does not begin with a header"),
+        (encode(Commit(1, 0)) + framed(77, b""), "it does not begin with a header"),
     ],
 )
 def test_what_does_not_begin_with_a_header_is_no_journal(data: bytes, message: str) -> None:

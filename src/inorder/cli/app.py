@@ -13,7 +13,7 @@ import sys
 from types import FrameType
 
 from inorder.cli.exits import Exit, Interrupted
-from inorder.cli.output import complain, hang_up
+from inorder.cli.output import complain
 from inorder.core.invariants import InvariantViolation
 from inorder.core.options import OperatorError
 from inorder.errors import InfrastructureError, IntegrityError
@@ -36,9 +36,6 @@ def main() -> None:
         _leave(error, error.exit_code)
     except InvariantViolation as error:
         _leave(error, Exit.INTEGRITY, _BUG)
-    except BrokenPipeError:
-        hang_up()  # whoever read our output has gone; there is nobody to tell
-        sys.exit(Exit.FAILED)
     except OSError as error:
         _leave(error, Exit.FAILED)
     except Exception as error:

@@ -8,7 +8,7 @@ results still arrive alone.
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import msgspec
@@ -25,16 +25,17 @@ def claim_stdout() -> None:
         os.dup2(2, 1)
 
 
-def hang_up() -> None:
-    """Nobody reads the results any more: let what is still buffered go nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (*_claimed, sys.stdout):
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(nowhere, stream.fileno())
-
-
-def _results() -> BinaryIO:
-    return _claimed[0] if _claimed else sys.stdout.buffer
+@contextlib.contextmanager
+def _while_read() -> Iterator[BinaryIO]:
+    """Where results go. If whoever read them has gone, there is nobody to tell: the program ends, and what is still
+    buffered goes nowhere."""
+    stream = _claimed[0] if _claimed else sys.stdout.buffer
+    try:
+        yield stream
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        sys.exit(1)
 
 
 def complain(message: str) -> None:
@@ -72,23 +73,21 @@ def show(*lines: str) -> None:
 
 def show_bytes(data: bytes) -> None:
     """Bytes on stdout."""
-    stream = _results()
-    stream.write(data)
-    stream.flush()
+    with _while_read() as stream:
+        stream.write(data)
 
 
 def stream_json(name: str, values: Iterable[bytes], rest: Callable[[], dict[str, Any]]) -> None:
     """One JSON object on stdout that holds a list of any length, piece by piece: its values are JSON already. `rest` is
     what else it holds, asked for when the list is over."""
-    stream = _results()
-    stream.write(b"{%b:[" % encode_json(name))
-    for number, value in enumerate(values):
-        stream.write(b"," + value if number else value)
-    stream.write(b"]")
-    for key, value in rest().items():
-        stream.write(b",%b:%b" % (encode_json(key), encode_json(value)))
-    stream.write(b"}\n")
-    stream.flush()
+    with _while_read() as stream:
+        stream.write(b"{%b:[" % encode_json(name))
+        for number, value in enumerate(values):
+            stream.write(b"," + value if number else value)
+        stream.write(b"]")
+        for key, value in rest().items():
+            stream.write(b",%b:%b" % (encode_json(key), encode_json(value)))
+        stream.write(b"}\n")
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -67,25 +67,30 @@ def scan(data: bytes) -> Scan:
         type_, version, body_at, sum_at = whole
         if version != VERSION:
             message = f"record of format version {version}, this program reads version {VERSION}"
-            return Scan(found, Verdict.VERSION, offset, message)
+            return _judged(found, Verdict.VERSION, offset, message)
         decode = DECODERS.get(type_)
         if decode is None:
             message = f"record of type {type_}, which this program does not know"
-            return Scan(found, Verdict.VERSION, offset, message)
+            return _judged(found, Verdict.VERSION, offset, message)
         try:
             record = decode(data[body_at:sum_at])
         except msgspec.DecodeError as error:
-            return Scan(found, Verdict.CORRUPT, offset, f"the record is whole and makes no sense: {error}")
+            return _judged(found, Verdict.CORRUPT, offset, f"the record is whole and makes no sense: {error}")
         end = sum_at + 4
         append(Found(record, offset, end))
         offset = end
     if not found:
         return Scan(found, Verdict.FOREIGN, 0, "the file is empty")
-    if not isinstance(found[0].record, Header):
-        return Scan([], Verdict.FOREIGN, 0, "it does not begin with a header")
     if len(found) == 1:
-        return Scan(found, Verdict.CORRUPT, offset, "it ends after its header")
-    return Scan(found, Verdict.CLEAN, offset, "")
+        return _judged(found, Verdict.CORRUPT, offset, "it ends after its header")
+    return _judged(found, Verdict.CLEAN, offset, "")
+
+
+def _judged(found: list[Found], verdict: Verdict, offset: int, message: str) -> Scan:
+    """This verdict, unless it never was a journal."""
+    if found and not isinstance(found[0].record, Header):
+        return Scan([], Verdict.FOREIGN, 0, "it does not begin with a header")
+    return Scan(found, verdict, offset, message)
 
 
 def _broken(data: bytes, found: list[Found], offset: int, message: str) -> Scan:

@@ -1,0 +1,220 @@
+"""The options that every command which runs a stage shares, and the one place where they are described.
+
+Each has one name: `timeout_s` is `--timeout-s` on the command line, `INORDER_TIMEOUT_S` in the environment and
+`timeout_s` in `inorder.toml`. A command takes all of them with `@runner_options` and is handed those that were given;
+`settings.py` adds what the other places say.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from inorder.cli.kinds import Choice, Flag, Kind, Seconds, Size, Text, Whole
+
+PREFIX = "INORDER_"
+Given = Mapping[str, Any]
+"""What stood on the command line, by the name of the option."""
+
+
+class Option(NamedTuple):
+    """One shared option."""
+
+    name: str
+    field: str
+    """Of `StageOptions`."""
+    kind: Kind
+    help: str
+    default: str
+    """In words."""
+    flags: tuple[str, ...] = ()
+    """Where they are not simply the name."""
+    metavar: str = ""
+
+    @property
+    def variable(self) -> str:
+        """In the environment."""
+        return PREFIX + self.name.upper()
+
+    @property
+    def flag(self) -> str:
+        """On the command line."""
+        return self.flags[0].split("/")[0] if self.flags else "--" + self.name.replace("_", "-")
+
+    def parameter(self) -> inspect.Parameter:
+        """As Typer wants it. None: not given."""
+        text = f"{self.help} Default: {self.default}."
+        flags = self.flags or (self.flag,)
+        if isinstance(self.kind, Flag):
+            annotation: Any = Annotated[bool | None, typer.Option(*flags, help=text, show_default=False)]
+        else:
+            words = list(self.kind.words) if isinstance(self.kind, Choice) else []
+            shown = typer.Option(*flags, help=text, metavar=self.metavar, autocompletion=lambda: words)
+            annotation = Annotated[str | None, shown]
+        return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+SHARED = {
+    option.name: option
+    for option in (
+        Option("data", "data", Text(), "DATA: the folder that everything goes to.", ".inorder", metavar="DIR"),
+        Option(
+            "workers",
+            "workers",
+            Whole(1, 1024, "auto"),
+            "How many items are worked on at once.",
+            "auto: one a processor, two for the policy io",
+            metavar="N",
+        ),
+        Option(
+            "policy",
+            "policy",
+            Choice("io", "cpu", "gpu"),
+            "Where items run: io and gpu in threads, cpu in processes, which survive crashes and can be killed.",
+            "io",
+            metavar="io|cpu|gpu",
+        ),
+        Option(
+            "schedule",
+            "schedule",
+            Choice("fifo", "sjf"),
+            "Which items begin first: fifo in the order of the plan, sjf the cheapest. Results are in order anyway.",
+            "fifo",
+            metavar="fifo|sjf",
+        ),
+        Option(
+            "timeout_s",
+            "per_item_timeout_s",
+            Seconds(),
+            "Fail an item that takes longer than this.",
+            "0, no limit",
+            metavar="SECONDS",
+        ),
+        Option(
+            "retries",
+            "retries",
+            Whole(0, 1000),
+            "Try an item again this often if it failed for a reason that may pass.",
+            "0",
+            metavar="N",
+        ),
+        Option(
+            "retry_backoff_s",
+            "retry_backoff_s",
+            Seconds(),
+            "Wait this long before the first retry, and twice as long before each further one.",
+            "0.1",
+            metavar="SECONDS",
+        ),
+        Option(
+            "error_budget",
+            "error_budget",
+            Whole(0, 10**12, "none"),
+            "Stop once more items than this have failed; 0 stops at the first.",
+            "none: never stop for failures",
+            metavar="N",
+        ),
+        Option(
+            "max_queue",
+            "max_queue",
+            Whole(1, 2**20),
+            "Read at most this many items of the plan ahead of the workers.",
+            "1024",
+            metavar="N",
+        ),
+        Option(
+            "resume",
+            "resume",
+            Flag(),
+            "Go on with an interrupted run, and skip what is done.",
+            "resume",
+            flags=("--resume/--no-resume",),
+        ),
+        Option("force", "force", Flag(), "Do everything again, also what is done.", "no", flags=("--force/--no-force",)),
+        Option(
+            "fingerprinting",
+            "fingerprinting",
+            Flag(),
+            "Skip an item only if its inputs and configuration are those that its outputs were made of; without it, if "
+            "its outputs are there.",
+            "fingerprinting",
+            flags=("--fingerprinting/--no-fingerprinting",),
+        ),
+        Option(
+            "fsync",
+            "fsync",
+            Choice("always", "batch", "interval", "off"),
+            "When to wait for the disk. Nothing is lost when a program dies; this is about the loss of power.",
+            "batch",
+            metavar="always|batch|interval|off",
+        ),
+        Option(
+            "memory_limit",
+            "memory_bytes_max",
+            Size(),
+            "Address space of a worker process (policy cpu): an item that wants more fails.",
+            "none",
+            metavar="SIZE",
+        ),
+        Option(
+            "quiet",
+            "progress",
+            Flag(),
+            "Show no progress, and a summary only if something went wrong.",
+            "no",
+            flags=("--quiet/--no-quiet", "-q"),
+        ),
+        Option(
+            "verbose",
+            "verbose",
+            Flag(),
+            "Show the slowest items and the most frequent kinds of errors too.",
+            "no",
+            flags=("--verbose/--no-verbose", "-v"),
+        ),
+        Option(
+            "i_know_what_im_doing",
+            "i_know_what_im_doing",
+            Flag(),
+            "Run a stage made for the policy gpu in processes all the same.",
+            "no",
+            flags=("--i-know-what-im-doing",),
+        ),
+    )
+}
+
+_PROFILE = inspect.Parameter(
+    "profile",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[
+        str | None, typer.Option("--profile", metavar="NAME", help="Use [profile.NAME] of inorder.toml.")
+    ],
+)
+PROFILE = _PROFILE.name
+
+DataOption = Annotated[
+    str | None, typer.Option("--data", metavar="DIR", help="DATA: the folder to look at. Default: .inorder.")
+]
+StageOption = Annotated[
+    str | None, typer.Option("--stage", metavar="NAME", help="Only this stage. Default: every stage in DATA.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, for programs.")]
+
+
+def runner_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command all shared options; those that were given reach it as `given`."""
+    signature = inspect.signature(function, eval_str=True)
+    own = [parameter for parameter in signature.parameters.values() if parameter.name != "given"]
+    shared = [*(option.parameter() for option in SHARED.values()), _PROFILE]
+
+    @functools.wraps(function)
+    def command(**values: Any) -> None:
+        said = {parameter.name: values.pop(parameter.name) for parameter in shared}
+        function(**values, given={name: value for name, value in said.items() if value is not None})
+
+    own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+    command.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
+    return command
