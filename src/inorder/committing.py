@@ -18,13 +18,14 @@ from inorder.core.commands import CommitRun, RetryScheduled, WindowOpened
 from inorder.core.events import Committed, Envelope
 from inorder.core.restored import Restored
 from inorder.core.states import State
-from inorder.errors import InfrastructureError
+from inorder.errors import InfrastructureError, SyncError
 from inorder.host.clock import Clock
 from inorder.host.filesystem import Filesystem, write_whole
 from inorder.identity import PlanDigest
 from inorder.journal.records import Attempt, Commit, Detail, Record, Terminal, Window, sizing_fields
 from inorder.journal.writer import JournalOptions, Writer
 from inorder.lanes import Lane, LaneConfig
+from inorder.recovery import distrust
 from inorder.runtime import Memory, Runtime
 from inorder.sinks.base import Entry, Position, Sink
 
@@ -79,7 +80,7 @@ class Journal:
     def committed(self, end: int, positions: Sequence[Position], digest: bytes) -> None:
         """Write that every sink has come so far."""
         marks = [(position.end, position.offset, position.checksum) for position in positions] if positions else []
-        self._writer.append(Commit(end, self._writer.durable, marks, digest))
+        self._writer.append(Commit(end, self._writer.durable, marks, digest, self.syncs_commits))
         if self.syncs_commits:
             self._writer.sync()
 
@@ -96,6 +97,11 @@ class Journal:
         if self._options.fsync != "off":
             self._writer.sync()
 
+    def distrust(self) -> None:
+        """Something could not be synced. What a later run reads may then be nowhere but in memory; have it believe
+        nothing that was not synced before."""
+        distrust(self._filesystem, self._path, self._writer.durable)
+
     def close(self) -> None:
         """Let the file go."""
         self._writer.close()
@@ -106,10 +112,7 @@ class Journal:
             write_whole(self._filesystem, self._path, data)
             file = self._filesystem.open(self._path)
         except OSError as error:
-            raise InfrastructureError(
-                f"the journal {self._path} cannot be written ({error.strerror or error}); "
-                "what is committed is kept: mend that, and run the same again"
-            ) from error
+            self._writer.poison(error, is_sync=True)
         self._writer.go_on_in(file, data)
 
 
@@ -168,6 +171,10 @@ class CommitLane:
         """The run is over; `is_end`: with nothing left to resume."""
         self.checkpoint(is_end=is_end)
 
+    def distrust(self) -> None:
+        """Something could not be synced."""
+        self._journal.distrust()
+
     def memory(self, restored: Restored, *, commits_elsewhere: bool = False) -> Memory:
         """What the runtime has to know of this."""
         return Memory(restored, self.passed_by, self.note, commits_elsewhere)
@@ -180,7 +187,10 @@ class CommitLane:
 
     def _sync_sinks(self) -> None:
         for sink in self._sinks:
-            sink.sync()
+            try:
+                sink.sync()
+            except InfrastructureError as error:
+                raise SyncError(str(error)) from error
 
 
 class ThreadedCommit:
@@ -203,6 +213,11 @@ class ThreadedCommit:
         """The run is over."""
         self._lane.close(drain=True)
         self._inner.finish(is_end=is_end)
+
+    def distrust(self) -> None:
+        """Something could not be synced."""
+        self._lane.close(drain=True)
+        self._inner.distrust()
 
     def close(self) -> None:
         """Let what is under way come to its end, and every file go."""

@@ -62,6 +62,10 @@ class InfrastructureError(Exception):
     exit_code = 1
 
 
+class SyncError(InfrastructureError):
+    """The disk could not be made to keep something. What a later run reads of it may be nowhere but in memory."""
+
+
 class BusyError(OperatorError):
     """Somebody else holds what this run must have to itself."""
 

@@ -18,6 +18,7 @@ from inorder.core.commands import Summary
 from inorder.core.options import KernelOptions
 from inorder.core.plan import PlanItem
 from inorder.engines.base import Engine
+from inorder.errors import SyncError
 from inorder.host.clock import Clock
 from inorder.host.filesystem import Filesystem
 from inorder.identity import PlanDigest, identity_of
@@ -81,6 +82,9 @@ class JournaledRun:
         try:
             summary = self.runtime.run()
             self._lane.finish(is_end=summary.stop_kind in (None, StopKind.ERROR_BUDGET.value))
+        except SyncError:
+            self._lane.distrust()
+            raise
         finally:
             self._lane.close()
         return summary

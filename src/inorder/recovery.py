@@ -6,17 +6,22 @@ Every step can be interrupted and done again. Sinks are rolled back before the j
 tells of runs that may have reached a sink, whoever comes next can undo them.
 """
 
+import contextlib
+import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from inorder.core.restored import Restored
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import Filesystem, write_whole
-from inorder.journal.records import Checkpoint, Header, Terminal, encode
+from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal, encode
 from inorder.journal.replay import Candidate, Corrupt, Replay, replay
-from inorder.journal.scan import Scan, Verdict, scan
+from inorder.journal.scan import Claim, Scan, Verdict, scan
 from inorder.journal.writer import Writer
 from inorder.sinks.base import Output, Position, Sink, Trace, origin_of
+
+DISTRUSTED = ".distrusted"
+"""Ending of the file that says so."""
 
 
 class Opened(NamedTuple):
@@ -76,13 +81,62 @@ def resume(filesystem: Filesystem, path: str, header: Header | None, sinks: Sequ
     plan and configuration it was of."""
     found, state = read_journal(filesystem, path)
     _require_same(path, header, state.header, [sink.name for sink in sinks])
+    is_distrusted = filesystem.facts(f"{path}{DISTRUSTED}") is not None
+    if is_distrusted:
+        state = _as_synced(found, _synced_bytes(filesystem, path))
     candidate = _choose(path, state, sinks)
+    _roll_back(found, candidate, sinks)
+    for sink in sinks:  # a dead process may have left what it did not sync, and what follows says that all is safe
+        sink.sync()
+    writer = _cut(filesystem, path, found, state, candidate)
+    if is_distrusted:
+        _trust_again(filesystem, path)
     warning = ""
     if found.verdict is Verdict.TORN:
         warning = f"the journal {path} has a torn tail at byte {found.offset}: {found.message}; cut there"
-    _roll_back(state, candidate, sinks)
-    for sink in sinks:  # a dead process may have left what it did not sync, and what follows says that all is safe
-        sink.sync()
+    is_finished = state.is_end and candidate == state.newest
+    return Opened(writer, state.restored(candidate), candidate.digest, True, is_finished, warning)
+
+
+def distrust(filesystem: Filesystem, path: str, durable: int) -> None:
+    """Leave word that this journal, or something with it, could not be synced, and how much of it was before. As well
+    as can be done on a disk that has just failed."""
+    with contextlib.suppress(OSError):
+        write_whole(filesystem, f"{path}{DISTRUSTED}", b"%d\n" % durable)
+
+
+def _synced_bytes(filesystem: Filesystem, path: str) -> int:
+    """What that word says; 0 where it cannot be read."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(filesystem.read(f"{path}{DISTRUSTED}"))
+    return 0
+
+
+def _trust_again(filesystem: Filesystem, path: str) -> None:
+    try:
+        filesystem.unlink(f"{path}{DISTRUSTED}")
+        filesystem.sync_directory(os.path.dirname(path) or ".")
+    except OSError as error:
+        raise InfrastructureError(f"{path}{DISTRUSTED} cannot be removed ({error.strerror or error})") from error
+
+
+def _as_synced(found: Scan, durable: int) -> Replay:
+    """The state at the latest place at which everything is known to have been synced. What came after may be nowhere
+    but in memory, however well it reads: a failed sync leaves it there, and later ones pass it over."""
+    claims = [one.record.durable for one in found.found if isinstance(one.record, Claim)]
+    safe = max([durable, *claims, found.found[min(1, len(found.found) - 1)].end])
+    kept = [one for one in found.found if one.end <= safe]
+    while not _is_synced(kept[-1].record):
+        kept.pop()
+    return replay(kept)
+
+
+def _is_synced(record: Record) -> bool:
+    return isinstance(record, Header | Checkpoint) or (isinstance(record, Commit) and record.is_synced)
+
+
+def _cut(filesystem: Filesystem, path: str, found: Scan, state: Replay, candidate: Candidate) -> Writer:
+    """Cut the journal where the run goes on, and say everything anew."""
     try:
         file = filesystem.open(path)
         file.truncate(candidate.offset)
@@ -90,15 +144,12 @@ def resume(filesystem: Filesystem, path: str, header: Header | None, sinks: Sequ
     except OSError as error:
         raise InfrastructureError(f"the journal {path} cannot be written ({error.strerror or error})") from error
     kept = replay(record for record in found.found if record.end <= candidate.offset)
-    is_finished = kept.is_end and candidate.offset == kept.newest.offset
-    restored = state.restored(candidate)
-    kept.granted = restored.granted
+    kept.granted = state.restored(candidate).granted
     kept.windows = list(state.windows)  # what was granted belongs to a window, also where that is told of after the cut
-    kept.terminals = []
     writer = Writer(file, path, kept, candidate.offset)
-    writer.append(*writer.checkpoint(is_end=False))
+    writer.append(*writer.checkpoint(forgets=True))
     writer.sync()
-    return Opened(writer, restored, candidate.digest, True, is_finished, warning)
+    return writer
 
 
 def _require_same(path: str, ours: Header | None, theirs: Header | None, sinks: list[str]) -> None:
@@ -129,8 +180,9 @@ def _choose(path: str, state: Replay, sinks: Sequence[Sink]) -> Candidate:
     )
 
 
-def _roll_back(state: Replay, candidate: Candidate, sinks: Sequence[Sink]) -> None:
-    undone = _traces(terminal for terminal in state.terminals if terminal.end > candidate.end)
+def _roll_back(found: Scan, candidate: Candidate, sinks: Sequence[Sink]) -> None:
+    terminals = (one.record for one in found.found if isinstance(one.record, Terminal))
+    undone = _traces(terminal.from_(candidate.end) for terminal in terminals if terminal.end > candidate.end)
     for sink in sinks:
         sink.roll_back(Position(*candidate.marks[sink.name]), undone)
 

@@ -10,7 +10,7 @@ from typing import Any
 from inorder.committing import Journal, noted, plain_entry, terminal_of
 from inorder.core.commands import CommitRun, RetryScheduled, WindowOpened
 from inorder.delivery import Delivery
-from inorder.errors import InfrastructureError, OperatorError
+from inorder.errors import InfrastructureError, OperatorError, SyncError
 from inorder.host.clock import Clock
 from inorder.host.entropy import new_run_id
 from inorder.host.filesystem import SystemFilesystem
@@ -61,7 +61,9 @@ class JournaledDelivery(Delivery):
         super().close(is_end=is_end)
         try:
             self._journal.checkpoint(is_end=is_end)
-        except InfrastructureError:
+        except InfrastructureError as error:
+            if isinstance(error, SyncError):
+                self._journal.distrust()
             if is_end:
                 raise
         finally:

@@ -23,7 +23,11 @@ Outcomes = list[tuple[int, int]]
 
 
 def played(
-    script: Sequence[str], choices: Sequence[int], workers: int, limits: dict[str, Any], restored: Restored | None = None
+    script: Sequence[str],
+    choices: Sequence[int],
+    workers: int,
+    limits: dict[str, Any],
+    restored: Restored | None = None,
 ) -> Driver:
     """A run, from the beginning or from there, to its end."""
     driver = Driver(options(**limits), total=len(script), restored=restored)

@@ -20,6 +20,9 @@ from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
 from inorder.core.plan import PlanItem
 from inorder.core.states import State
 from inorder.engines.base import Engine
+from inorder.engines.inline import InlineEngine
+from inorder.engines.processes import ProcessEngine
+from inorder.engines.threads import ThreadEngine
 from inorder.host.filesystem import SystemFile, SystemFilesystem
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions, Policy
@@ -169,16 +172,10 @@ def insert(reaper: Reaper, connection: sqlite3.Connection, entries: Sequence[Ent
 def engine_of(errand: Errand, filesystem: SystemFilesystem) -> Engine:
     """Threads and this process stage their files through the filesystem that counts, other processes do not."""
     if errand.engine == "processes":
-        from inorder.engines.processes import ProcessEngine
-
         return ProcessEngine(partial(work, errand.folder, errand.life), 2, timeout_s=None)
     function = partial(work, errand.folder, errand.life, filesystem=filesystem)
     if errand.engine == "threads":
-        from inorder.engines.threads import ThreadEngine
-
         return ThreadEngine(function, 3, timeout_s=None)
-    from inorder.engines.inline import InlineEngine
-
     return InlineEngine(function)
 
 

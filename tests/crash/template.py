@@ -6,6 +6,7 @@ not end by itself is told of, and killed.
 """
 
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -34,6 +35,7 @@ def main() -> None:
     """Until there are no more lines."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    gc.freeze()  # or every copy would copy all of it as soon as it collects garbage
     for line in sys.stdin.buffer:
         errand = msgspec.json.decode(line, type=Errand)
         answer = msgspec.json.encode(do(errand))

@@ -30,7 +30,7 @@ Mistake = Callable[[pytest.MonkeyPatch], None]
 
 def found_out(policy: Policy, *, syncs: bool = True, kind: str = "power") -> str:
     """The first promise that is broken in the stories of the other tests."""
-    for seed in sorted(SEEDS, key=lambda seed: seed not in (3, 4)):  # those soon have a checkpoint, and compact
+    for seed in sorted(SEEDS, key=lambda seed: seed not in (4, 5)):  # those have a checkpoint soon, and compact
         trial = Trial(draw_story(seed, policy), syncs=syncs)
         try:
             if kind == "power":
@@ -204,7 +204,6 @@ def test_the_mistake_is_found_out(mistake: Mistake, kind: str, monkeypatch: pyte
     assert found_out("batch", kind=kind)
 
 
-@BY_POLICY
-def test_without_a_mistake_nothing_is_found_out(policy: Policy) -> None:
+def test_without_a_mistake_nothing_is_found_out() -> None:
     with pytest.raises(AssertionError, match="nobody noticed"):
-        found_out(policy, kind="death")
+        found_out("batch", kind="death")

@@ -8,9 +8,10 @@ import pytest
 
 from inorder.errors import InfrastructureError
 from inorder.journal.writer import Policy
+from inorder.recovery import DISTRUSTED
 from inorder.sim.crash_life import Life
-from inorder.sim.crash_story import new_disk
-from inorder.sim.crashes import Trial
+from inorder.sim.crash_story import JOURNAL, new_disk
+from inorder.sim.crashes import Left, Trial
 from inorder.sim.disk import Disk
 from inorder.sim.operations import DiskFaults
 from tests.crash.stories import BY_POLICY, trial_of
@@ -34,14 +35,18 @@ def stops_clearly(trial: Trial, disk: Disk, code: int, *, is_first: bool = True)
 
 
 def heals(trial: Trial, disk: Disk, life: Life) -> None:
-    """Once the trouble is gone the same run goes on, loses nothing, and ends as it must."""
+    """Once the trouble is gone the same run goes on, loses nothing, and ends as it must. Where a sync has failed, what
+    was not safe before it is done again: it reads well, and may be nowhere but in memory."""
     disk.kill()
     disk.faults = DiskFaults()
-    trial.heal(disk, life.acknowledged)
+    is_distrusted = disk.facts(f"{JOURNAL}{DISTRUSTED}") is not None
+    trial.heal(Left(disk, kept=life.promised if is_distrusted else life.acknowledged))
 
 
-@BY_POLICY
-@pytest.mark.parametrize("code", ERRORS)
+@pytest.mark.parametrize(
+    ("policy", "code"),
+    [("always", EIO), ("batch", EIO), ("interval", EIO), ("off", EIO), ("batch", ENOSPC), ("batch", EROFS)],
+)
 def test_an_operation_that_fails_stops_the_run_and_a_rerun_completes_it(policy: Policy, code: int) -> None:
     """Every write, sync, rename, removal and new name of it, one after the other; a failed write leaves a piece."""
     for seed in SEEDS:
@@ -118,10 +123,10 @@ def test_a_failed_sync_and_then_a_restart_of_the_machine_lose_nothing_that_was_s
                 disk.faults = DiskFaults(fail_at={number: EIO})
                 life = stops_clearly(trial, disk, EIO)
                 for found in disk.states(4, number):
-                    trial.heal(found, life.promised)
+                    trial.heal(Left(disk).after_power_loss(life, found))
 
 
-@pytest.mark.xfail(reason="recovery believes what it reads, and after a failed sync that may be nowhere but in memory")
+@pytest.mark.xfail(reason="a folder whose name could not be synced stays in limbo, whatever is published in it later")
 @BY_POLICY
 def test_a_failed_sync_and_then_a_rerun_on_the_same_machine_can_be_trusted_when_the_power_goes(policy: Policy) -> None:
     for seed in SEEDS:
@@ -131,7 +136,7 @@ def test_a_failed_sync_and_then_a_rerun_on_the_same_machine_can_be_trusted_when_
                 disk.faults = DiskFaults(fail_at={number: EIO})
                 heals(trial, disk, stops_clearly(trial, disk, EIO))
                 for found in disk.states(12, number):
-                    trial.heal(found, 0)
+                    trial.heal(Left(found, has_lost_power=True))
 
 
 def syncs_of(trial: Trial) -> list[int]:

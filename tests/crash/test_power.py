@@ -7,7 +7,7 @@ import pytest
 from inorder.journal.writer import POLICIES, Policy
 from inorder.sim.crash_life import Life
 from inorder.sim.crash_story import JOURNAL, draw_story, foretold, new_disk
-from inorder.sim.crashes import Trial
+from inorder.sim.crashes import Left, Trial
 from tests.crash.stories import BY_POLICY, SEEDS, trial_of
 
 STATES = 16
@@ -51,7 +51,8 @@ def test_a_cancelled_run_that_has_returned_loses_nothing_with_the_power(policy: 
         assert life.summary.stopped_at == life.acknowledged
         with trial_of(seed, policy) as trial:
             for found in disk.states(6, seed):
-                assert trial.heal(found, life.acknowledged) == life.acknowledged
+                left = Left(found, kept=life.acknowledged, has_lost_power=True)
+                assert trial.heal(left) == life.acknowledged
     assert cancelled >= 5
 
 
@@ -88,6 +89,6 @@ def test_the_same_disk_is_healed_in_the_same_way() -> None:
         ends = []
         for _ in range(2):
             disk = new_disk()
-            Trial(story).heal(disk, 0)
+            Trial(story).heal(Left(disk))
             ends.append((disk.fingerprint(), disk.operations))
         assert ends[0] == ends[1]

@@ -8,6 +8,7 @@ dies when told to, as a killed process does: with nothing tidied up, and everyth
 import zlib
 from collections.abc import Iterator, Sequence
 from random import Random
+from types import UnionType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -152,9 +153,7 @@ def sinks_on(disk: Filesystem) -> list[Sink]:
 
 def job_on(disk: Filesystem, **changes: Any) -> Job:
     """The job, with its files on this disk."""
-    job = Job(
-        filesystem=disk, path=PATH, header=HEADER, sinks=sinks_on(disk), describe=described, options=JOURNAL
-    )
+    job = Job(filesystem=disk, path=PATH, header=HEADER, sinks=sinks_on(disk), describe=described, options=JOURNAL)
     return msgspec.structs.replace(job, **changes)
 
 
@@ -200,7 +199,7 @@ class Session:
         except Died:
             return None
 
-    def told(self, kind: type[Any]) -> list[Any]:
+    def told(self, kind: type[Any] | UnionType) -> list[Any]:
         """Every command of this kind."""
         return [command for _, commands in self.steps for command in commands or () if isinstance(command, kind)]
 

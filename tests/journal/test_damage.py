@@ -21,12 +21,16 @@ from inorder.journal.scan import Found, Verdict, scan
 from inorder.journal.writer import JournalOptions
 from inorder.recovery import read_journal
 from inorder.sim.disk import Disk
-from tests.journal.jobs import JOURNAL, PATH, Session, journal_of, results_on
+from tests.journal.jobs import PATH, SCRIPT, Session, journal_of, results_on
 
 KINDS: dict[str, dict[str, Any]] = {
     "a finished run": {},
     "a run that died": {"dies_at": 44},
-    "a compacted one": {"options": JournalOptions(checkpoint_ms=250, compact_bytes=500), "dies_at": 46},
+    "a compacted one": {
+        "script": SCRIPT * 3,
+        "options": JournalOptions(checkpoint_ms=500, compact_bytes=500),
+        "dies_at": 85,
+    },
     "one whose commits are synced": {"options": JournalOptions(fsync="always", checkpoint_ms=300), "dies_at": 41},
 }
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
@@ -50,7 +54,7 @@ def safe_end(kind: str) -> int:
 
 
 def known(state: Replay) -> tuple[object, ...]:
-    """All that anybody who goes on from this state can see of it; where the records lie in the file is not part of it."""
+    """All that anybody who goes on from this state can see of it; not where the records lie in the file."""
     newest = state.newest
     standing = [terminal.from_(newest.end) for terminal in state.terminals if terminal.end > newest.end]
     return newest.end, newest.marks, newest.digest, state.restored(newest), standing, state.is_end
@@ -107,6 +111,9 @@ def test_the_journals_have_something_of_everything(kind: str) -> None:
     details = [detail for terminal in terminals for detail in terminal.details.values()]
     assert any(detail.retries for detail in details)
     assert any(detail.outputs for detail in details)
+    first = written(kind)[1].record
+    assert isinstance(first, Checkpoint)
+    assert (first.end > 0) == (kind == "a compacted one")
 
 
 @pytest.mark.req("JRN-5")
@@ -144,7 +151,7 @@ def test_every_truncation_leaves_a_true_beginning_and_says_what_was_cut(kind: st
 def test_every_byte_is_missed_whatever_stands_in_its_place(kind: str) -> None:
     data, chance = journal(kind), Random(5)
     for place in range(len(data)):
-        for _ in range(6):
+        for _ in range(3):
             other = chance.choice([byte for byte in range(256) if byte != data[place]])
             check_damage(kind, data[:place] + bytes([other]) + data[place + 1 :], place)
 
@@ -153,7 +160,7 @@ def test_every_byte_is_missed_whatever_stands_in_its_place(kind: str) -> None:
 @EVERY_KIND
 def test_zeros_in_the_place_of_any_range_are_found(kind: str) -> None:
     data, chance = journal(kind), Random(6)
-    for _ in range(3000):
+    for _ in range(1500):
         start = chance.randrange(len(data))
         end = min(len(data), start + chance.choice((1, 2, 4, 8, 16, 64, 512)))
         zeroed = data[:start] + bytes(end - start) + data[end:]
@@ -175,7 +182,7 @@ def check_tail(kind: str, data: bytes, place: int) -> None:
 def test_a_range_of_bytes_that_is_there_twice_is_found(kind: str) -> None:
     data, chance = journal(kind), Random(7)
     ends = {each.end for each in written(kind)}
-    for _ in range(3000):
+    for _ in range(1500):
         start = chance.randrange(len(data))
         end = min(len(data), start + chance.choice((1, 2, 4, 8, 16, 64, 512)))
         if start in ends and end in ends:
@@ -190,8 +197,7 @@ def check_read(kind: str, data: bytes) -> None:
         return
     try:
         state = replay(found.found)
-    except Corrupt as error:
-        assert 0 <= error.offset < len(data)
+    except Corrupt:
         return
     assert known(state) in moments(kind)
 
@@ -260,17 +266,15 @@ def test_a_record_that_contradicts_those_before_it_is_refused_with_the_offset_an
     assert message.endswith("seqs 0 to 1 have no outcome; restore it from a copy, or remove it to begin anew")
 
 
-def resumed_after(kind: str, harm: Callable[[bytes], bytes]) -> dict[str, bytes]:
-    """What a run leaves behind that finds the journal so, with everything else as it was."""
-    disk = Disk()
+def resumed_from(kind: str, size: int) -> dict[str, bytes]:
+    """What a run leaves behind that finds so many bytes of the journal, and everything else as it was."""
+    disk, again = Disk(), KINDS[kind] | {"dies_at": None}
     Session(disk, **KINDS[kind]).run()
     disk.kill()
-    data = harm(disk.read(PATH))
     file = disk.open(PATH)
-    file.truncate(0)
-    file.append(data)
+    file.truncate(size)
     file.close()
-    assert Session(disk, options=KINDS[kind].get("options", JOURNAL)).run() is not None
+    assert Session(disk, **again).run() is not None
     return results_on(disk)
 
 
@@ -278,7 +282,7 @@ def resumed_after(kind: str, harm: Callable[[bytes], bytes]) -> dict[str, bytes]
 @EVERY_KIND
 def test_a_run_that_resumes_from_any_true_beginning_ends_as_if_nothing_had_happened(kind: str) -> None:
     wanted = Disk()
-    Session(wanted).run()
+    Session(wanted, **KINDS[kind] | {"dies_at": None}).run()
     _, *ends = (each.end for each in written(kind))
-    for cut in sorted({*ends, *range(ends[0], ends[-1], 37)}):
-        assert resumed_after(kind, lambda data, cut=cut: data[:cut]) == results_on(wanted), cut
+    for cut in sorted({*ends, *range(ends[0], ends[-1], 97)}):
+        assert resumed_from(kind, cut) == results_on(wanted), cut

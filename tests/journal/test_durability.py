@@ -4,12 +4,13 @@ import pytest
 
 from inorder.core.commands import RetryScheduled, WindowOpened
 from inorder.core.retry import Category, Failure
+from inorder.journal.records import Commit
 from inorder.journal.replay import replay
 from inorder.journal.scan import scan
 from inorder.journal.writer import POLICIES, JournalOptions, Policy
 from inorder.sim.contents import Medium
 from inorder.sim.disk import Disk
-from tests.journal.jobs import PATH, Session
+from tests.journal.jobs import PATH, Session, journal_of
 from tests.journal.witness import Witness, acts_under
 
 OUTCOMES, COMMIT, CHECKPOINT = "journal: terminal", "journal: commit", "journal: checkpoint"
@@ -87,6 +88,14 @@ def test_a_commit_record_carries_the_position_and_the_checksum_of_every_sink() -
     assert [mark[:2] for mark in commit.marks] == [(3, 3), (3, 3)]
     assert all(mark[2] for mark in commit.marks)
     assert len(commit.digest) == 8
+
+
+@pytest.mark.req("JRN-2")
+@EVERY_POLICY
+def test_a_commit_record_says_whether_the_sinks_were_synced_before_it(fsync: Policy) -> None:
+    found = scan(journal_of(options=JournalOptions(fsync=fsync))).found
+    said = {each.record.is_synced for each in found if isinstance(each.record, Commit)}
+    assert said == {fsync == "always"}
 
 
 @pytest.mark.req("JRN-2")

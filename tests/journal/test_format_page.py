@@ -71,6 +71,7 @@ def test_the_frame_on_the_page_is_the_frame_of_the_code() -> None:
 def test_every_record_that_the_text_points_to_is_there() -> None:
     offsets = set(map(int, re.findall(r"^byte (\d+): ", shown(), re.MULTILINE)))
     story = PAGE.partition("What happened, as the file tells it:")[2]
-    named = [int(number) for line in re.findall(r"^\* byte ([\d, ]+)", story, re.MULTILINE) for number in line.split(",")]
+    lines = re.findall(r"^\* byte ([\d, ]+)", story, re.MULTILINE)
+    named = [int(number) for line in lines for number in line.split(",")]
     assert named
     assert set(named) <= offsets

@@ -22,7 +22,9 @@ def flipped(data: bytes, bit: int) -> bytes:
 
 
 @pytest.mark.req("JRN-1")
-@given(st.integers(0, 255), st.binary(max_size=300), st.integers(0, 255), st.binary(max_size=20), st.binary(max_size=20))
+@given(
+    st.integers(0, 255), st.binary(max_size=300), st.integers(0, 255), st.binary(max_size=20), st.binary(max_size=20)
+)
 def test_a_record_is_found_as_it_was_written_wherever_it_lies(
     type_: int, body: bytes, version: int, before: bytes, after: bytes
 ) -> None:

@@ -16,10 +16,11 @@ from inorder.sim.disk import Disk
 from inorder.sim.operations import DiskFaults
 from inorder.sim.power import power_losses
 from inorder.sinks.memory import MemorySink
-from tests.journal.jobs import HEADER, PATH, Session, job_on, plan_of, results_on, sinks_on
+from tests.journal.jobs import HEADER, PATH, SCRIPT, Session, job_on, plan_of, results_on, sinks_on
 
 NO_CHECKPOINT = JournalOptions(checkpoint_ms=10**9)
 PLAIN = Header("", "", "")
+MAKE_FILES = [seq for seq in range(0, len(SCRIPT), 3) if SCRIPT[seq].endswith("s")]
 
 
 def interrupted(polls: int = 30, **changes: Any) -> Disk:
@@ -33,6 +34,11 @@ def interrupted(polls: int = 30, **changes: Any) -> Disk:
 def ends_on(disk: Disk) -> list[int]:
     """The places that the journal can be gone on from."""
     return [candidate.end for candidate in read_journal(disk, PATH)[1].candidates]
+
+
+def newest_up_to(disk: Disk, seq: int) -> int:
+    """The newest of these places at which nothing from this seq on is committed."""
+    return max(end for end in ends_on(disk) if end <= seq)
 
 
 def rewrite(disk: Disk, path: str, data: bytes) -> None:
@@ -126,7 +132,7 @@ def test_another_plan_or_configuration_is_refused_and_nothing_is_changed(change:
 def test_another_set_of_sinks_is_refused(count: int) -> None:
     disk = interrupted()
     header = msgspec.structs.replace(HEADER, sinks=HEADER.sinks[:count])
-    with pytest.raises(OperatorError, match="^the set of sinks has changed since the journal run.journal was begun; "):
+    with pytest.raises(OperatorError, match=r"^the set of sinks has changed since the journal run.journal "):
         resume(disk, PATH, header, sinks_on(disk)[:count])
 
 
@@ -157,7 +163,8 @@ def test_items_that_are_not_those_committed_are_refused(place: int) -> None:
 @pytest.mark.req("JRN-3")
 def test_a_journal_without_a_header_of_ours_is_taken_as_it_is() -> None:
     disk = interrupted()
-    assert resume(disk, PATH, None, sinks_on(disk)).restored.end == 22
+    *_, newest = ends_on(disk)
+    assert resume(disk, PATH, None, sinks_on(disk)).restored.end == newest
 
 
 # ---- which place
@@ -195,7 +202,7 @@ def test_a_sink_that_holds_less_than_the_journal_says_has_an_older_place_chosen(
         opened = resume(disk, PATH, HEADER, sinks_on(disk))
         assert opened.restored.end == wanted
         published = sorted(int(path[4:-4]) for path in disk.tree() if path.startswith("out/"))
-        assert published == [seq for seq in (0, 3, 6, 12, 15, 18) if seq < wanted]
+        assert published == [seq for seq in MAKE_FILES if seq < wanted]
 
 
 @pytest.mark.req("JRN-3")
@@ -203,8 +210,9 @@ def test_an_altered_row_has_an_older_place_chosen_and_the_row_written_again() ->
     wanted = interrupted(10**6)
     disk = interrupted()
     rewrite(disk, "manifest.jsonl", disk.read("manifest.jsonl").replace(b"text 7", b"text ?"))
+    place = newest_up_to(disk, 7)
     session = Session(disk)
-    assert session.opened.restored.end == 7
+    assert session.opened.restored.end == place
     session.run()
     assert results_on(disk) == results_on(wanted)
 
@@ -213,7 +221,8 @@ def test_an_altered_row_has_an_older_place_chosen_and_the_row_written_again() ->
 def test_a_published_file_that_is_gone_has_an_older_place_chosen() -> None:
     disk = interrupted()
     disk.unlink("out/6.txt")
-    assert resume(disk, PATH, HEADER, sinks_on(disk)).restored.end == 6
+    place = newest_up_to(disk, 6)
+    assert resume(disk, PATH, HEADER, sinks_on(disk)).restored.end == place
 
 
 @pytest.mark.req("JRN-3")
@@ -259,7 +268,8 @@ def test_sinks_are_rolled_back_and_synced_before_the_journal_is_cut() -> None:
     disk.on_operation = lambda number, name, path: log.append(f"{name} {path}")
     resume(disk, PATH, HEADER, sinks_on(disk))
     [cut] = [number for number, act in enumerate(log) if act == f"truncate {PATH}"]
-    assert {"truncate manifest.jsonl", "unlink out/15.txt"} & set(log[:cut])
+    assert "truncate manifest.jsonl" in log[:cut]
+    assert "sync manifest.jsonl" in log[:cut]
     assert all(act.endswith(PATH) for act in log[cut:])
     assert log[cut + 1 :] == [f"sync {PATH}", f"append {PATH}", f"sync {PATH}"]
 
@@ -287,7 +297,6 @@ def test_going_on_twice_without_having_done_anything_finds_the_same() -> None:
             assert once.digest == twice.digest == thrice.digest
 
 
-@pytest.mark.xfail(strict=True, reason="the checkpoint of a resumed run counts outcomes that were never committed")
 @pytest.mark.req("JRN-3", "JRN-4")
 def test_outcomes_that_were_told_and_not_committed_are_not_counted_after_going_on_twice() -> None:
     disk = Disk()
@@ -298,19 +307,22 @@ def test_outcomes_that_were_told_and_not_committed_are_not_counted_after_going_o
     twice = resume(disk, PATH, PLAIN, ())
     assert (once.restored.end, once.restored.succeeded, once.restored.failed) == (1, 1, 0)
     assert twice.restored == once.restored
+    twice.writer.append(Terminal(1, bytes([FAIL])))  # this time it came out otherwise
+    assert twice.writer.state.terminal_end == 2
 
 
 @pytest.mark.req("JRN-3")
 def test_a_death_at_any_moment_of_going_on_is_gone_on_from_again() -> None:
     wanted = interrupted(10**6)
     disk = interrupted()
-    keep_rows(disk, 7)
+    keep_rows(disk, 8)
+    place = newest_up_to(disk, 8)
     moments: list[Disk] = []
     disk.on_operation = lambda number, name, path: moments.append(disk.copy())
     end = resume(disk, PATH, HEADER, sinks_on(disk)).restored.end
     assert len(moments) >= 8
     for moment in moments:
         session = Session(moment)
-        assert session.opened.restored.end == end == 7
+        assert session.opened.restored.end == end == place
         session.run()
         assert results_on(moment) == results_on(wanted)

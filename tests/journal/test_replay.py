@@ -2,8 +2,8 @@
 
 import pytest
 
-from inorder.core.retry import Category
 from inorder.core.restored import Restored, RestoredWindow
+from inorder.core.retry import Category
 from inorder.core.windows import SizingSnapshot
 from inorder.journal.records import (
     Attempt,

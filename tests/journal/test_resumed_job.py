@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.core.commands import Summary, WindowClosed, WindowOpened, WindowSealed
+from inorder.core.commands import CommitRun, RetryScheduled, Summary, WindowClosed, WindowOpened, WindowSealed
 from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
 from inorder.journal.records import Commit, Terminal, Window
 from inorder.journal.scan import scan
@@ -99,13 +99,29 @@ def test_no_seq_is_applied_to_a_sink_twice() -> None:
         assert seqs == list(range(40))
 
 
+def retries_told(session: Session) -> dict[int, int]:
+    """What was spent, by seq, when the latest outcomes were written."""
+    known: dict[int, int] = {}
+    written: dict[int, int] = {}
+    for command in session.told(RetryScheduled | CommitRun):
+        if isinstance(command, RetryScheduled):
+            known[command.seq] = command.retries
+        else:
+            written = dict(known)
+    return written
+
+
 @pytest.mark.req("JRN-3", "RTY-2")
 def test_retries_that_were_spent_are_not_granted_again() -> None:
     spent = 0
-    for _, disk in deaths():
+    for first, disk in deaths():
         session = Session(disk, seed=3)
         restored = session.opened.restored
         session.run()
+        told = retries_told(first)
+        assert {seq: count for seq, count in restored.granted.items() if seq >= restored.end} == {
+            seq: count for seq, count in told.items() if seq >= restored.end
+        }
         first_attempts: dict[int, int] = {}
         for seq, attempt in session.crew.worked:
             first_attempts.setdefault(seq, attempt)

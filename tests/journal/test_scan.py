@@ -1,11 +1,11 @@
-"""What is made of a journal that something has happened to. Here it is told by hand what was synced and what was not."""
+"""What is made of a journal that something has happened to. What of it was synced is told by hand here."""
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.journal.frame import OVERHEAD, VERSION, Type, framed
+from inorder.journal.frame import MAGIC, OVERHEAD, VERSION, Type, framed
 from inorder.journal.records import Attempt, Checkpoint, Commit, Header, Record, Terminal, Window, encode
 from inorder.journal.scan import Scan, Verdict, scan
 
@@ -134,6 +134,13 @@ def test_the_claim_is_found_wherever_it_lies_behind_the_damage(place: int) -> No
     """The broken record has lost its length: nobody knows where the next one begins."""
     written = run_of(synced_after=4)
     assert summed_up(scan(written.broken(2, place))) == (Verdict.CORRUPT, written.at(2), 2)
+
+
+@pytest.mark.req("JRN-5")
+def test_bytes_that_only_look_like_the_beginning_of_a_record_hide_no_claim() -> None:
+    before = (*BEGUN, Attempt(MAGIC, MAGIC), Attempt(MAGIC, 2))
+    written = Written(*before, Commit(0, len(Written(*before).data)))
+    assert summed_up(scan(written.broken(2))) == (Verdict.CORRUPT, written.at(2), 2)
 
 
 @pytest.mark.req("JRN-5")

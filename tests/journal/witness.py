@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from inorder.core.events import Envelope
 from inorder.committing import CommitLane, Journal
 from inorder.core.commands import CommitRun, WindowOpened
+from inorder.core.events import Envelope
 from inorder.core.states import State
 from inorder.identity import PlanDigest, identity_of
 from inorder.journal.records import Checkpoint, Commit, Header, encode

@@ -12,6 +12,7 @@ class Mutant(NamedTuple):
 
     name: str
     file: str
+    """In the core, or with the folder it is in."""
     old: str
     new: str
     caught_by: str = "sim"

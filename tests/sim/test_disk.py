@@ -210,3 +210,18 @@ def test_a_tree_is_told_from_the_folder_asked_for() -> None:
     disk.open("a/b/file").append(b"data")
     assert list(disk.tree().items()) == [("a/b/file", b"data"), ("top", b"")]
     assert disk.tree("/a") == {"b/file": b"data"}
+
+
+def test_a_fingerprint_tells_disks_apart_by_all_that_a_reader_can_see() -> None:
+    def made(*paths: str, data: bytes = b"x", folder: str = "d") -> bytes:
+        disk = Disk()
+        disk.make_directory(folder)
+        for path in paths:
+            file = disk.open(path)
+            file.append(data)
+            file.close()
+        return disk.fingerprint()
+
+    prints = [made(), made("a"), made("b"), made("a", data=b"y"), made("d/a"), made("a", folder="e"), made("a", "d/a")]
+    assert len(set(prints)) == len(prints)
+    assert made("a", "b") == made("b", "a")

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from inorder.core.events import Event
-from tests.specs import declared, lanes, observed
+from tests.specs import declared, exits, journal, lanes, observed
 from tests.specs.declared import option_names, option_table
 from tests.specs.pages import BadMarkers, complaint, marked_tables, page_names, read_page, table
 
@@ -42,6 +42,15 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("lanes.md", "lane-states"): lanes.states,
     ("lanes.md", "lane-statistics"): lanes.statistics,
     ("lanes.md", "lane-options"): lanes.options,
+    ("exit-codes.md", "exit-codes"): exits.codes,
+    ("exit-codes.md", "exit-outcomes"): exits.outcomes,
+    ("exit-codes.md", "exit-errors"): exits.raised,
+    ("journal-and-replay.md", "journal-records"): journal.records,
+    ("journal-and-replay.md", "journal-policies"): journal.policies,
+    ("journal-and-replay.md", "journal-verdicts"): journal.verdicts,
+    ("journal-and-replay.md", "journal-restored"): journal.restored,
+    ("journal-and-replay.md", "journal-errors"): journal.errors,
+    ("journal-and-replay.md", "journal-options"): journal.options,
 }
 
 PROVES = {
@@ -50,6 +59,12 @@ PROVES = {
     "pairs": "LED-2",
     "lane-outcomes": "LAN-4",
     "lane-redirects": "LAN-4",
+    "exit-codes": "CLI-3",
+    "exit-outcomes": "CLI-3",
+    "exit-errors": "CLI-3",
+    "journal-records": "JRN-1",
+    "journal-policies": "JRN-2",
+    "journal-verdicts": "JRN-5",
 }
 
 

@@ -17,7 +17,7 @@ class Exit(IntEnum):
     """The machine, the disk or a program under it failed, and no item is to blame. Mend that and run the same again:
     what is committed stays."""
     USAGE = 2
-    """An option, a setting, a path or a stage is wrong, and the line says which. Nothing was done."""
+    """An option, a setting, a path, a stage or its plan is wrong, and the line says which."""
     ITEMS_FAILED = 3
     """The run went to its end; some items failed, within the error budget. See `inorder failures`, then `inorder
     retry`."""

@@ -75,16 +75,17 @@ class Whole:
     """A whole number; or None, where there is a word for it."""
 
     def __init__(self, low: int, high: int, none: str = "") -> None:
-        self._low, self._high, self._none = low, high, none
+        self._low, self._high = low, high
+        self.none = none
 
     @property
     def allowed(self) -> str:
         """The range."""
-        return f"a whole number from {self._low} to {self._high}" + (f", or {self._none}" if self._none else "")
+        return f"a whole number from {self._low} to {self._high}" + (f", or {self.none}" if self.none else "")
 
     def read(self, found: Any) -> int | None:
         """The number."""
-        if self._none and found == self._none:
+        if self.none and found == self.none:
             return None
         if isinstance(found, str) and re.fullmatch(r"-?[0-9]{1,18}", found):
             found = int(found)
@@ -112,11 +113,12 @@ class Seconds:
 class Size:
     """A number of bytes; or None."""
 
+    none = "none"
     allowed = "a size such as 512M or 4G, or none"
 
     def read(self, found: Any) -> int | None:
         """The bytes."""
-        if found == "none":
+        if found == self.none:
             return None
         matched = _SIZE.fullmatch(str(found)) if isinstance(found, str | int) and not isinstance(found, bool) else None
         size = int(float(matched[1]) * _UNITS[matched[2].lower()]) if matched else 0

@@ -65,7 +65,7 @@ SHARED = {
             "workers",
             Whole(1, 1024, "auto"),
             "How many items are worked on at once.",
-            "auto: one a processor, two for the policy io",
+            "auto, one a processor and two for the policy io",
             metavar="N",
         ),
         Option(
@@ -113,7 +113,7 @@ SHARED = {
             "error_budget",
             Whole(0, 10**12, "none"),
             "Stop once more items than this have failed; 0 stops at the first.",
-            "none: never stop for failures",
+            "none, never stop for failures",
             metavar="N",
         ),
         Option(
@@ -132,7 +132,9 @@ SHARED = {
             "resume",
             flags=("--resume/--no-resume",),
         ),
-        Option("force", "force", Flag(), "Do everything again, also what is done.", "no", flags=("--force/--no-force",)),
+        Option(
+            "force", "force", Flag(), "Do everything again, also what is done.", "no", flags=("--force/--no-force",)
+        ),
         Option(
             "fingerprinting",
             "fingerprinting",
@@ -157,6 +159,22 @@ SHARED = {
             "Address space of a worker process (policy cpu): an item that wants more fails.",
             "none",
             metavar="SIZE",
+        ),
+        Option(
+            "adaptive",
+            "adaptive",
+            Flag(),
+            "Let the number of workers follow what they achieve, between 1 and --workers.",
+            "no",
+            flags=("--adaptive/--no-adaptive",),
+        ),
+        Option(
+            "attempts_log",
+            "attempts_log",
+            Flag(),
+            "Write the beginning and end of every attempt to DATA/attempts, for watching from outside.",
+            "no",
+            flags=("--attempts-log/--no-attempts-log",),
         ),
         Option(
             "quiet",

@@ -63,18 +63,24 @@ def encode_json(value: Any) -> bytes:
 
 def show_json(value: Any) -> None:
     """One JSON object on stdout."""
-    show_bytes(encode_json(value) + b"\n")
+    stream_lines([encode_json(value)])
 
 
 def show(*lines: str) -> None:
     """Lines on stdout."""
-    show_bytes("".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
+    stream_lines(map(as_bytes, lines))
 
 
-def show_bytes(data: bytes) -> None:
-    """Bytes on stdout."""
+def as_bytes(text: str) -> bytes:
+    """Text for stdout, whatever is in it."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def stream_lines(lines: Iterable[bytes]) -> None:
+    """Any number of lines on stdout, as they come."""
     with _while_read() as stream:
-        stream.write(data)
+        for line in lines:
+            stream.write(line + b"\n")
 
 
 def stream_json(name: str, values: Iterable[bytes], rest: Callable[[], dict[str, Any]]) -> None:

@@ -10,7 +10,7 @@ say in it.
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -55,35 +55,26 @@ class Settings(NamedTuple):
         return msgspec.structs.replace(self.base, **fields)
 
 
-class _Layer(NamedTuple):
-    """What one place says."""
-
-    values: Mapping[str, Any]
-    origin: str
-    """`{}` is the name in that place."""
+_Layer = dict[str, Value]
+"""What one place says."""
 
 
-def resolve(given: Given, stage: Stage | None = None, *, name: str | None = None) -> Settings:
-    """Ask every place. `name` is that of the stage, where the stage itself is not at hand."""
-    said = {option: value for option, value in given.items() if option != PROFILE}
+def resolve(given: Given, stage: Stage | None = None) -> Settings:
+    """Ask every place. Without a stage, nothing that is said of one alone."""
+    said = {name: value for name, value in given.items() if name != PROFILE}
     file = _read_file()
     profile = given.get(PROFILE) or os.environ.get("INORDER_PROFILE")
     layers = [
-        _checked({option: said[option] for option in said}, lambda option: option.flag, "command line {}"),
-        _checked(_environment(), lambda option: option.variable, "environment {}"),
-        *_file_layers(file or {}, profile, stage.name if stage is not None else name),
+        _layer(said, lambda option: option.flag, lambda option: "command line"),
+        _layer(_environment(), lambda option: option.variable, lambda option: f"environment {option.variable}"),
+        *_file_layers(file or {}, profile, None if stage is None else stage.name),
     ]
-    base = stage.options if stage is not None else StageOptions()
+    base = StageOptions() if stage is None else stage.options
     values = {}
     for option in SHARED.values():
-        found = next((layer for layer in layers if option.name in layer.values), None)
-        values[option.name] = _of_base(option, base) if found is None else _of(option, found)
+        found = next((layer[option.name] for layer in layers if option.name in layer), None)
+        values[option.name] = found or _of_base(option, base)
     return Settings(values, base, FILE if file is not None else None, profile)
-
-
-def _of(option: Option, layer: _Layer) -> Value:
-    spelled = {"command line {}": option.flag, "environment {}": option.variable}.get(layer.origin, "")
-    return Value(layer.values[option.name], layer.origin.format(spelled))
 
 
 def _of_base(option: Option, base: StageOptions) -> Value:
@@ -95,16 +86,16 @@ def _of_base(option: Option, base: StageOptions) -> Value:
     return Value(value == "none" if option.name == "quiet" else value, origin)
 
 
-def _checked(found: Mapping[str, Any], spelled: Any, origin: str) -> _Layer:
+def _layer(found: Mapping[str, Any], spelled: Callable[[Option], str], origin: Callable[[Option], str]) -> _Layer:
     """Values of shared options, each read as its kind."""
     values = {}
     for name, value in found.items():
         option = SHARED[name]
         try:
-            values[name] = option.kind.read(value)
+            values[name] = Value(option.kind.read(value), origin(option))
         except Refused:
             raise OperatorError(f"{spelled(option)} must be {option.kind.allowed}; got {value!r}") from None
-    return _Layer(values, origin)
+    return values
 
 
 # ---- the environment
@@ -135,7 +126,9 @@ def _read_file() -> dict[str, Any] | None:
         raise OperatorError(f"{FILE} cannot be read: {error}") from None
     for table, value in found.items():
         if table not in _TABLES:
-            raise OperatorError(f"{FILE}: {table} is no table of it; there are: [default], [profile.NAME], [stage.NAME]")
+            raise OperatorError(
+                f"{FILE}: {table} is no table of it; there are: [default], [profile.NAME], [stage.NAME]"
+            )
         tables = [value] if table == "default" else value.values() if isinstance(value, dict) else [None]
         if not all(isinstance(each, dict) for each in tables):
             spelled = "[default]" if table == "default" else f"[{table}.NAME]"
@@ -149,12 +142,12 @@ def _file_layers(file: Mapping[str, Any], profile: str | None, stage: str | None
     if profile is not None and profile not in profiles:
         known = ", ".join(profiles) or "none"
         raise OperatorError(f"there is no [profile.{profile}] in {FILE}; profiles there: {known}")
-    layers = {("profile", name): _table(f"profile.{name}", table) for name, table in profiles.items()}
-    layers |= {("stage", name): _table(f"stage.{name}", table) for name, table in stages.items()}
-    layers["default", ""] = _table("default", file.get("default", {}))
-    for key in (("profile", profile), ("stage", stage), ("default", "")):
-        if key in layers:
-            yield layers[key]  # type: ignore[index]
+    layers = {f"profile.{name}": _table(f"profile.{name}", table) for name, table in profiles.items()}
+    layers |= {f"stage.{name}": _table(f"stage.{name}", table) for name, table in stages.items()}
+    layers["default"] = _table("default", file.get("default", {}))
+    for name in (f"profile.{profile}", f"stage.{stage}", "default"):
+        if name in layers:
+            yield layers[name]
 
 
 def _table(name: str, found: Mapping[str, Any]) -> _Layer:
@@ -163,4 +156,4 @@ def _table(name: str, found: Mapping[str, Any]) -> _Layer:
             raise OperatorError(f"{FILE}: {key} in [{name}] is no setting; there are: {', '.join(SHARED)}")
         if key == "data" and name.startswith("stage."):
             raise OperatorError(f"{FILE}: data in [{name}] cannot be: all stages share one DATA; put it in [default]")
-    return _checked(found, lambda option: f"{FILE}: {option.name} in [{name}]", f"{FILE} [{name}]")
+    return _layer(found, lambda option: f"{FILE}: {option.name} in [{name}]", lambda option: f"{FILE} [{name}]")

@@ -134,7 +134,7 @@ class Board:
     @property
     def commit_lag(self) -> int:
         """Seqs from the cursor to the furthest computed one."""
-        lag = self.max_seen_seq + 1 - self.ledger.next_commit_seq
+        lag = self.max_seen_seq + 1 - max(self.ledger.next_commit_seq, self.restored.end)
         return lag if lag > 0 else 0
 
     @property

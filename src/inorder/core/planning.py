@@ -136,7 +136,7 @@ class Planning:
         if board.options.windows.plan_by_demand:
             plan_ahead = max(1, min(plan_ahead, 2 * board.demand))
         if len(board.ledger) < board.restored.end:
-            plan_ahead = PASS_BY_MAX
+            plan_ahead = min(PASS_BY_MAX, board.restored.end - len(board.ledger) + plan_ahead)
         missing = plan_ahead - board.ready_count
         if missing * 2 > plan_ahead:
             self._asked_count = missing

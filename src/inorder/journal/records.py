@@ -99,6 +99,8 @@ class Commit(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Where each sink stood, in the order of the header."""
     digest: bytes = b""
     """Of the identities of all items below `end`."""
+    is_synced: bool = False
+    """Every sink was synced before this was written."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):

@@ -20,6 +20,9 @@ import msgspec
 from .frame import MAGIC, VERSION, Fault, frame_at, whole_at
 from .records import DECODERS, Checkpoint, Commit, Header, Record
 
+Claim = Commit | Checkpoint
+"""Records that say how much was synced when they were written."""
+
 
 class Verdict(StrEnum):
     """What a journal is worth."""
@@ -106,8 +109,8 @@ def _broken(data: bytes, found: list[Found], offset: int, message: str) -> Scan:
     return Scan(found, Verdict.TORN, offset, message)
 
 
-def _later(data: bytes, offset: int) -> Iterator[tuple[Commit | Checkpoint, int]]:
-    """Good commit and checkpoint records from there on, wherever they begin."""
+def _later(data: bytes, offset: int) -> Iterator[tuple[Claim, int]]:
+    """Good records that make a claim, from there on, wherever they begin."""
     magic = bytes([MAGIC])
     offset = data.find(magic, offset)
     while offset >= 0:
@@ -118,6 +121,6 @@ def _later(data: bytes, offset: int) -> Iterator[tuple[Commit | Checkpoint, int]
         decode = DECODERS.get(frame.type) if frame.version == VERSION else None
         with contextlib.suppress(msgspec.DecodeError):
             record = None if decode is None else decode(frame.body)
-            if isinstance(record, Commit | Checkpoint):
+            if isinstance(record, Claim):
                 yield record, offset
         offset = data.find(magic, frame.end)

@@ -14,13 +14,13 @@ After a failed write or sync the journal is *poisoned*. What is on the disk is n
 succeeds later would prove nothing: the run stops, and recovery reads what is really there.
 """
 
-from typing import Literal, Protocol
+from typing import Literal, NoReturn, Protocol
 
 import msgspec
 
 from inorder.core.invariants import check
 from inorder.core.options import require
-from inorder.errors import InfrastructureError
+from inorder.errors import InfrastructureError, SyncError
 
 from .records import Checkpoint, Record, encode
 from .replay import Replay, replay
@@ -65,6 +65,10 @@ class Poisoned(InfrastructureError):
     """The journal could not be written. What is committed stays committed; the next run finds out how far it came."""
 
 
+class Unsynced(Poisoned, SyncError):
+    """It could not be synced."""
+
+
 class Writer:
     """The end of a journal. Knows at every moment what a replay of it would say."""
 
@@ -80,7 +84,7 @@ class Writer:
     def append(self, *records: Record) -> None:
         """Write records, together."""
         if self._trouble is not None:
-            self._poison(self._trouble)
+            self.poison(self._trouble)
         data = b""
         for record in records:
             frame = encode(record)
@@ -91,23 +95,25 @@ class Writer:
         try:
             self._file.append(data)
         except OSError as error:
-            self._poison(error)
+            self.poison(error)
 
     def sync(self) -> None:
         """Wait until everything written is safe."""
         if self._trouble is not None:
-            self._poison(self._trouble)
+            self.poison(self._trouble)
         if self.durable == self.offset:
             return
         try:
             self._file.sync()
         except OSError as error:
-            self._poison(error)
+            self.poison(error, is_sync=True)
         self.durable = self.offset
 
-    def checkpoint(self, *, is_end: bool) -> list[Record]:
-        """The records that tell everything known by now: a checkpoint, and the outcomes that still stand after it."""
-        return self._everything(self.durable, is_end=is_end)
+    def checkpoint(self, *, is_end: bool = False, forgets: bool = False) -> list[Record]:
+        """The records that tell everything known by now: a checkpoint, and the outcomes that still stand after it.
+        `forgets`: none of those do."""
+        records = self._everything(self.durable, is_end=is_end)
+        return records[:1] if forgets else records
 
     def compacted(self) -> bytes:
         """A journal that says the same as this one, in as few bytes as can be."""
@@ -146,9 +152,11 @@ class Writer:
         )
         return [checkpoint, *standing]
 
-    def _poison(self, error: OSError) -> None:
+    def poison(self, error: OSError, *, is_sync: bool = False) -> NoReturn:
+        """What is on the disk is not known any more: nothing is written from now on."""
         self._trouble = error
-        raise Poisoned(
+        kind = Unsynced if is_sync else Poisoned
+        raise kind(
             f"the journal {self._path} cannot be written ({error.strerror or error}); "
             "what is committed is kept: mend that, and run the same again"
         ) from error

@@ -1,4 +1,4 @@
-"""The simulator on the command line: `run`, `hunt`, `soak`, `explore`."""
+"""The simulator on the command line: `run`, `hunt`, `crash`, `soak`, `explore`."""
 
 import argparse
 import sys
@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
+from .crashes import CrashReport, crash_seed
 from .explore import Scope, explore
 from .marks import ALL, marks_of
 from .world import Report, run_seed
@@ -22,7 +23,9 @@ def main(arguments: list[str] | None = None) -> int:
     hunt = commands.add_parser("hunt", help="run a range of seeds, stop at the first that breaks a promise")
     hunt.add_argument("--first", type=int, default=0)
     hunt.add_argument("--count", type=int, default=1000)
-    soak = commands.add_parser("soak", help="run fresh seeds for a time, then say what was done")
+    crash = commands.add_parser("crash", help="crash the journaled run of one seed, and see whether it heals")
+    crash.add_argument("seed", type=int)
+    soak = commands.add_parser("soak", help="run and crash fresh seeds for a time, then say what was done")
     soak.add_argument("--seconds", type=float, default=60.0)
     soak.add_argument("--first", type=int, default=1_000_000)
     scope = commands.add_parser("explore", help="run every interleaving of a small scope")
@@ -36,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _run(options.seed)
     if options.command == "hunt":
         return _hunt(range(options.first, options.first + options.count))
+    if options.command == "crash":
+        return _crash(options.seed)
     if options.command == "soak":
         return _soak(options.first, options.seconds)
     return _explore(
@@ -78,32 +83,99 @@ def _hunt(seeds: Iterable[int]) -> int:
     return 0
 
 
+def _crash(seed: int) -> int:
+    report = crash_seed(seed)
+    scenario = report.story.scenario
+    for number, item in enumerate(scenario.items):
+        print(f"{number:>4}  {item.fate} after {item.failures} failures, {item.duration_ms} ms, {item.result_bytes} B")
+    print(f"{scenario.workers} workers, {report.story.journal}")
+    print(f"crash seed {seed}: {report.losses} losses of power, {report.deaths} deaths of the process alone")
+    return _crash_verdict(report)
+
+
+def _crash_verdict(report: CrashReport) -> int:
+    if report.foul is None:
+        return 0
+    seed = report.story.seed
+    print(f"crash seed {seed} broke a promise: {report.foul}")
+    print(f"replay it with: python -m inorder.sim crash {seed}")
+    return 6
+
+
+class _Soak:
+    """What was done so far. Half of the time goes to worlds of workers, half to crashes of whole runs."""
+
+    def __init__(self, first: int) -> None:
+        self.first = self.seed = self.crash_at = first
+        self.steps = self.losses = self.deaths = 0
+        self.faults: Counter[str] = Counter()
+        self.marks: Counter[str] = Counter()
+        self._spent_s = {"worlds": 0.0, "crashes": 0.0}
+
+    def turn(self) -> int:
+        """One more seed, of the kind that had less time."""
+        began_s = time.monotonic()
+        kind = min(self._spent_s, key=lambda kind: self._spent_s[kind])
+        status = self._world() if kind == "worlds" else self._story()
+        self._spent_s[kind] += time.monotonic() - began_s
+        return status
+
+    def _world(self) -> int:
+        report = run_seed(self.seed)
+        self.seed += 1
+        self.steps += report.steps
+        self.faults.update(report.faults)
+        self.marks.update(marks_of(report))
+        return _verdict(report)
+
+    def _story(self) -> int:
+        report = crash_seed(self.crash_at)
+        self.crash_at += 1
+        self.losses += report.losses
+        self.deaths += report.deaths
+        return _crash_verdict(report)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there was something of each."""
+        return self.seed > self.first and self.crash_at > self.first
+
+    def progress(self) -> str:
+        """One line."""
+        worlds, stories = self.seed - self.first, self.crash_at - self.first
+        return (
+            f"{worlds} schedules, {self.steps} events, {sum(self.faults.values())} faults; "
+            f"{stories} stories, {self.losses} losses of power"
+        )
+
+    def report(self) -> list[str]:
+        """All of it."""
+        lost = sum(self.faults[name] for name in ("die", "weather", "hostile", "retire"))
+        faults = ", ".join(f"{count} {name}" for name, count in self.faults.most_common())
+        hit = [mark for mark in ALL if self.marks[mark]]
+        return [
+            f"schedules      {self.seed - self.first} (seeds {self.first} to {self.seed - 1})",
+            f"events         {self.steps}",
+            f"crashes        {lost} workers lost",
+            f"faults         {sum(self.faults.values())}: {faults}",
+            f"stories        {self.crash_at - self.first} (crash seeds {self.first} to {self.crash_at - 1})",
+            f"power          {self.losses} losses, and {self.deaths} deaths of the process alone; all healed",
+            f"marks hit      {len(hit)} of {len(ALL)}",
+            *(f"  {self.marks[mark]:>9}  {mark}" for mark in ALL),
+        ]
+
+
 def _soak(first: int, seconds: float) -> int:
     began_s = told_s = time.monotonic()
-    seed = first
-    steps = 0
-    faults: Counter[str] = Counter()
-    marks: Counter[str] = Counter()
-    while (now_s := time.monotonic()) - began_s < seconds or seed == first:
-        report = run_seed(seed)
-        seed += 1
-        steps += report.steps
-        faults.update(report.faults)
-        marks.update(marks_of(report))
-        if _verdict(report):
-            return 6
+    soak = _Soak(first)
+    while (now_s := time.monotonic()) - began_s < seconds or not soak.is_enough:
+        status = soak.turn()
+        if status:
+            return status
         if now_s - told_s >= _PROGRESS_S:
             told_s = now_s
-            print(f"{seed - first} schedules, {steps} events, {sum(faults.values())} faults", file=sys.stderr)
-    deaths = sum(faults[name] for name in ("die", "weather", "hostile", "retire"))
-    print(f"schedules      {seed - first} (seeds {first} to {seed - 1})")
-    print(f"events         {steps}")
-    print(f"crashes        {deaths} workers lost")
-    print(f"faults         {sum(faults.values())}: " + ", ".join(f"{n} {name}" for name, n in faults.most_common()))
-    hit = [mark for mark in ALL if marks[mark]]
-    print(f"marks hit      {len(hit)} of {len(ALL)}")
-    for mark in ALL:
-        print(f"  {marks[mark]:>9}  {mark}")
+            print(soak.progress(), file=sys.stderr)
+    print("\n".join(soak.report()))
     return 0
 
 

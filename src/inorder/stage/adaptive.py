@@ -12,6 +12,8 @@ from .measures import Histogram
 SPIKE = 1.5
 """p95 this many times the best seen: too many workers for whatever is behind them."""
 STABLE = 1.15
+FORGETTING = 1.1
+"""What the best seen grows by while it is not reached: one lucky interval must not hold the number down for good."""
 FAILURE_SHARE_MAX = 0.1
 DECISION_S = 1.0
 ITEMS_MIN = 20
@@ -41,11 +43,13 @@ class Concurrency:
         best_ms = min(seen.p95_ms, self._best_p95_ms or seen.p95_ms)
         self._best_p95_ms = best_ms
         is_failing = seen.failures > FAILURE_SHARE_MAX * seen.items
+        is_stable = seen.p95_ms <= STABLE * best_ms
         if is_failing or seen.p95_ms > SPIKE * best_ms:
             self.workers = max(1, self.workers * 2 // 3)
-            self._best_p95_ms = best_ms * 1.1  # or one lucky interval would hold it down for good
-        elif seen.p95_ms <= STABLE * best_ms:
+        elif is_stable:
             self.workers = min(self._most, self.workers + 1)
+        if not is_stable:
+            self._best_p95_ms = best_ms * FORGETTING
         return self.workers
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from inorder.core.commands import Command, Dispatch, Reclaimed
-from inorder.core.events import Event, Finished, Overran
+from inorder.core.events import Event, Finished, Overran, WorkerLost
 
 from .rows import STATUSES
 from .telemetry import Telemetry
@@ -36,6 +36,9 @@ class Attempts:
                     self._stream.emit("started", seq=seq, attempt=attempt, worker=command.worker)
             elif isinstance(command, Reclaimed):
                 self._finish(command.seq, command.attempt, "reclaimed", reason=command.reason)
+        if isinstance(event, WorkerLost):  # what it had and is not given back has failed with it
+            for seq, attempt in [key for key, worker in self._open.items() if worker == event.worker]:
+                self._finish(seq, attempt, "lost", reason=event.reason)
 
     def close(self) -> None:
         """Whatever is still under way will not be heard of."""

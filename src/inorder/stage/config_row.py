@@ -27,6 +27,6 @@ def config_row(stage: str, run_id: str, options: StageOptions, origin: dict[str,
         "pid": os.getpid(),
         "argv": [printable(argument) for argument in sys.argv],
         "version": __version__,
-        "options": msgspec.to_builtins(options, enc_hook=str),
+        "options": msgspec.to_builtins(options, enc_hook=str) | {"data": printable(os.fspath(options.data))},
         "origin": origin,
     }

@@ -7,8 +7,10 @@ from typing import Any
 from .contracts import StageOptions, WorkItem
 from .places import output_path
 
-_ENDING_MAX = 60
-"""Characters of a file's name that its staged name keeps: some libraries look at the ending."""
+_ENDING_MAX = 40
+"""Characters of a file's name that its staged name keeps: some libraries look at the ending. A character has up to four
+bytes, and a name at most 255."""
+_WARNINGS_MAX = 100
 
 
 class StageContext:
@@ -31,8 +33,12 @@ class StageContext:
         """Where the files of this attempt wait, by the path at which they will be published."""
 
     def warn(self, message: str) -> None:
-        """Something that does not fail the item, and that somebody should know of. It goes into the manifest."""
-        self.warnings.append(message)
+        """Something that does not fail the item, and that somebody should know of. It goes into the manifest. Of very
+        many the first are kept."""
+        if len(self.warnings) < _WARNINGS_MAX:
+            self.warnings.append(str(message))
+        elif len(self.warnings) == _WARNINGS_MAX:
+            self.warnings.append("and more warnings, which are not kept")
 
     def output(self, name: str) -> Path:
         """Where to write the output of this name. It is published when the item is committed, and not before."""

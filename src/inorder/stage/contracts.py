@@ -4,13 +4,15 @@ A stage brings a plan (which items there are), a worker (how one is done) and pe
 limits, retries, resume, budgets, manifests, progress and telemetry are the runner's.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from inorder.core.options import require
+from inorder.core.options import OperatorError, require
 from inorder.core.retry import Category
 from inorder.engines.attempt import Skip
 
@@ -28,6 +30,19 @@ __all__ = [
 
 POLICIES = ("io", "cpu", "gpu")
 SCHEDULES = ("fifo", "sjf")
+FSYNCS = ("always", "batch", "interval", "off")
+PROGRESSES = ("auto", "bar", "lines", "none")
+_WHOLE = (
+    ("workers", 1, 1024),
+    ("retries", 0, 1000),
+    ("error_budget", 0, 2**62),
+    ("max_queue", 1, 2**20),
+    ("buffered_bytes_max", 1, 2**62),
+    ("memory_bytes_max", 1, 2**62),
+)
+_OPTIONAL = ("workers", "error_budget", "memory_bytes_max")
+_SECONDS = ("per_item_timeout_s", "retry_backoff_s", "cancel_grace_s", "diagnostics_interval_s")
+_SECONDS_MAX = 10**9
 
 
 class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +63,18 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     batch_key: str = ""
     """Items that share it go to a worker together."""
 
+    def __post_init__(self) -> None:
+        if type(self.item_id) is not str or not self.item_id:
+            raise OperatorError(f"an item is known by its item_id, a text, got {self.item_id!r}")
+        tables: tuple[Any, ...] = (self.inputs, self.outputs, self.meta)
+        for value in tables:
+            if type(value) is not dict and not isinstance(value, Mapping):
+                said = f"inputs, outputs and meta are dicts, got a {type(value).__name__}"
+                raise OperatorError(f"item {self.item_id!r}: {said}")
+        hint: Any = self.cost_hint
+        if type(hint) not in (int, float) and not isinstance(hint, Real):
+            raise OperatorError(f"item {self.item_id!r}: cost_hint is a number, got {hint!r}")
+
     def satisfies(self, data: str | Path = ".", *, fingerprinting: bool = True) -> bool:
         """Whether every output is there, not empty, and made of these inputs with this configuration."""
         from .resume import judge
@@ -59,9 +86,16 @@ class StagePlan(msgspec.Struct, frozen=True):
     """What a stage has to do. The order of the items is the order of everything that comes of them."""
 
     stage_name: str
+    """Letters, digits, `.`, `_` and `-`: manifest and journal are named after it."""
     items: Iterable[WorkItem]
     total_items: int | None = None
     """None: not known beforehand."""
+
+    def __post_init__(self) -> None:
+        require(
+            re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", self.stage_name) is not None,
+            f"a stage is named with letters, digits, '.', '_' and '-', at most 100 of them, got {self.stage_name!r}",
+        )
 
 
 class StageOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,30 +140,24 @@ class StageOptions(msgspec.Struct, frozen=True, kw_only=True):
     i_know_what_im_doing: bool = False
 
     def __post_init__(self) -> None:
-        require(self.policy in POLICIES, f"policy must be one of {', '.join(POLICIES)}, got {self.policy!r}")
-        require(self.schedule in SCHEDULES, f"schedule must be one of {', '.join(SCHEDULES)}, got {self.schedule!r}")
-        for name, low in (
-            ("per_item_timeout_s", 0),
-            ("retries", 0),
-            ("retry_backoff_s", 0),
-            ("max_queue", 1),
-            ("buffered_bytes_max", 1),
-            ("cancel_grace_s", 0),
+        for name, words in (
+            ("policy", POLICIES),
+            ("schedule", SCHEDULES),
+            ("fsync", FSYNCS),
+            ("progress", PROGRESSES),
         ):
             value = getattr(self, name)
-            require(value >= low, f"{name} must be at least {low}, got {value}")
-        require(
-            self.diagnostics_interval_s > 0,
-            f"diagnostics_interval_s must be above 0, got {self.diagnostics_interval_s}",
-        )
-        for name in ("workers", "memory_bytes_max"):
+            require(value in words, f"{name} must be one of {', '.join(words)}, got {value!r}")
+        for name, low, high in _WHOLE:
             value = getattr(self, name)
-            require(value is None or value >= 1, f"{name} must be at least 1, got {value}")
-        require(self.workers is None or self.workers <= 1024, f"workers must be at most 1024, got {self.workers}")
-        require(
-            self.error_budget is None or self.error_budget >= 0,
-            f"error_budget must be at least 0, got {self.error_budget}",
-        )
+            if value is not None or name not in _OPTIONAL:
+                require(type(value) is int, f"{name} must be a whole number, got {value!r}")
+                require(low <= value <= high, f"{name} must be from {low} to {high}, got {value}")
+        for name in _SECONDS:
+            value = getattr(self, name)
+            require(type(value) in (int, float), f"{name} must be a number of seconds, got {value!r}")
+            require(0 <= value <= _SECONDS_MAX, f"{name} must be from 0 to {_SECONDS_MAX}, got {value}")
+        require(self.diagnostics_interval_s > 0, "diagnostics_interval_s must be above 0")
 
 
 class StageHooks(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,10 +16,19 @@ from inorder.core.states import State
 from inorder.sinks.base import Entry
 
 from .contracts import StageOptions
-from .rows import STATUSES
+from .figures import METRICS
+from .rows import STATUSES, printable
 
 VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_METRICS_EXPORTER", "OTEL_TRACES_EXPORTER")
 _FAIL = int(State.TERMINAL_FAIL)
+_SKIP = int(State.TERMINAL_SKIP)
+_GAUGES = ("active_workers", "in_flight", "queue_depth", "pending_results", "buffered_bytes", "commit_lag")
+INSTRUMENTS = {
+    "inorder.items": ("counter", "items with an outcome, by `status`"),
+    **{f"inorder.{name}": METRICS[name] for name in ("item_exec_ms", "item_queue_ms")},
+    **{f"inorder.{name}": ("up-down counter", METRICS[name][1]) for name in _GAUGES},
+}
+"""What is measured there, with its kind and meaning."""
 
 
 def open_telemetry(stage: str, options: StageOptions) -> "OpenTelemetry | None":
@@ -48,11 +57,18 @@ class OpenTelemetry:
     def __init__(self, meter: Any, tracer: Any, stage: str, options: StageOptions) -> None:
         self._tracer = tracer
         self._labels = {"stage": stage, "policy": options.policy}
-        self._items = meter.create_counter("inorder.items", unit="1", description="items with an outcome, by status")
-        self._exec_ms = meter.create_histogram("inorder.item_exec_ms", unit="ms", description="time in the worker")
-        self._gauges = {
-            name: meter.create_up_down_counter(f"inorder.{name}") for name in ("in_flight", "queue_depth", "commit_lag")
+        make = {
+            "counter": meter.create_counter,
+            "histogram": meter.create_histogram,
+            "up-down counter": meter.create_up_down_counter,
         }
+        made = {
+            name: make[kind](name, unit="ms" if name.endswith("_ms") else "1", description=meaning)
+            for name, (kind, meaning) in INSTRUMENTS.items()
+        }
+        self._items, self._exec_ms = made["inorder.items"], made["inorder.item_exec_ms"]
+        self._queue_ms = made["inorder.item_queue_ms"]
+        self._gauges = {name: made[f"inorder.{name}"] for name in _GAUGES}
         self._latest = dict.fromkeys(self._gauges, 0)
 
     def committed(self, entries: Sequence[Entry]) -> None:
@@ -61,17 +77,27 @@ class OpenTelemetry:
             status = STATUSES[entry.outcome]
             labels = {**self._labels, "status": status}
             self._items.add(1, labels)
-            self._exec_ms.record(entry.exec_ms, labels)
+            if entry.outcome != _SKIP:
+                self._exec_ms.record(entry.exec_ms, labels)
             ended_ns = time.time_ns()
             span = self._tracer.start_span(
                 f"{self._labels['stage']} item",
                 start_time=ended_ns - int(entry.exec_ms * 1e6),
-                attributes={**labels, "item_id": entry.item.item.item_id, "seq": entry.seq, "attempts": entry.attempts},
+                attributes={
+                    **labels,
+                    "item_id": printable(entry.item.item.item_id),
+                    "seq": entry.seq,
+                    "attempts": entry.attempts,
+                },
             )
             if entry.outcome == _FAIL and entry.failure is not None:
                 span.set_attribute("error.category", entry.failure.category.value)
                 span.set_attribute("error.message", entry.failure.message)
             span.end(end_time=ended_ns)
+
+    def queued(self, waited_ms: float) -> None:
+        """An item was given to its worker."""
+        self._queue_ms.record(waited_ms, self._labels)
 
     def gauge(self, gauges: dict[str, int]) -> None:
         """How things stand."""
@@ -81,7 +107,8 @@ class OpenTelemetry:
             self._latest[name] = value
 
     def close(self) -> None:
-        """Send what has gathered, if the provider can be asked to."""
+        """Nothing is under way any more. Send what has gathered, if the provider can be asked to."""
+        self.gauge({})
         with contextlib.suppress(Exception):
             from opentelemetry import metrics, trace
 

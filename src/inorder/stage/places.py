@@ -7,6 +7,8 @@ from inorder.host.paths import why_unsafe
 
 RESERVED = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging")
 """Folders of DATA that are the runner's."""
+_NAME_BYTES_MAX = 255 - len(".fp.json")
+"""What filesystems take, less what the name of a fingerprint adds."""
 
 
 class Places:
@@ -47,6 +49,9 @@ def output_path(data: str, path: str | Path) -> str:
     reason = why_unsafe(text)
     if reason:
         raise ValueError(f"the output {text!r} cannot be published in DATA: {reason}")
-    if text.split("/")[0] in RESERVED:
+    parts = text.split("/")
+    if parts[0] in RESERVED:
         raise ValueError(f"the output {text!r} lies in a folder of DATA that is not for outputs")
+    if max(len(part.encode()) for part in parts) > _NAME_BYTES_MAX:
+        raise ValueError(f"the output {text!r} has a name of more than {_NAME_BYTES_MAX} bytes")
     return text

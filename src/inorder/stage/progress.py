@@ -1,5 +1,6 @@
 """How far a stage is, for whoever watches: a bar on a terminal, a line every few seconds elsewhere; on stderr."""
 
+import contextlib
 import sys
 from collections import Counter, deque
 from typing import Any, NamedTuple, Protocol, TextIO
@@ -59,6 +60,14 @@ def line(standing: Standing, rate: float) -> str:
     )
 
 
+def stopping(stage: str, reason: str, grace_ms: int) -> str:
+    """What is said when a run is asked to stop."""
+    if grace_ms <= 0:
+        return f"[{stage}] stopping now: {reason}"
+    grace = f"what is under way has {grace_ms / 1000:g} s to end, Ctrl-C again ends it now"
+    return f"[{stage}] stopping: {reason}; {grace}"
+
+
 def details(slowest: Slowest, categories: Counter[str]) -> list[str]:
     """What `-v` adds."""
     lines = []
@@ -66,7 +75,8 @@ def details(slowest: Slowest, categories: Counter[str]) -> list[str]:
         shown = ", ".join(f"{item_id} {exec_ms / 1000:.2f}s" for exec_ms, item_id in slowest.items)
         lines.append(f"  slowest: {shown}")
     if categories:
-        shown = ", ".join(f"{category} {count}" for category, count in categories.most_common(5))
+        found = Counter(categories)  # others go on counting
+        shown = ", ".join(f"{category} {count}" for category, count in found.most_common(5))
         lines.append(f"  errors: {shown}")
     return lines
 
@@ -80,8 +90,16 @@ class Display(Protocol):
         """Called every `interval_s`."""
         ...
 
+    def say(self, message: str) -> None:
+        """A line out of turn."""
+        ...
+
     def close(self, standing: Standing, slowest: Slowest, categories: Counter[str]) -> None:
         """The last word."""
+        ...
+
+    def stop(self) -> None:
+        """Show nothing more."""
         ...
 
 
@@ -93,7 +111,13 @@ class Silence:
     def show(self, standing: Standing, slowest: Slowest, categories: Counter[str]) -> None:
         """Nothing."""
 
+    def say(self, message: str) -> None:
+        """Nothing."""
+
     def close(self, standing: Standing, slowest: Slowest, categories: Counter[str]) -> None:
+        """Nothing."""
+
+    def stop(self) -> None:
         """Nothing."""
 
 
@@ -111,17 +135,24 @@ class Lines:
         """One more line."""
         self._print(standing, self._rate.sample(standing), slowest, categories)
 
+    def say(self, message: str) -> None:
+        """One more line."""
+        with contextlib.suppress(OSError, ValueError):
+            print(message, file=self._stream, flush=True)
+
     def close(self, standing: Standing, slowest: Slowest, categories: Counter[str]) -> None:
         """The whole of it: the rate is that of the whole run."""
         rate = (standing.done - self._start) / standing.elapsed_s if standing.elapsed_s > 0 else 0.0
         self._print(standing, rate, slowest, categories)
 
+    def stop(self) -> None:
+        """There is nothing to take away."""
+
     def _print(self, standing: Standing, rate: float, slowest: Slowest, categories: Counter[str]) -> None:
-        print(line(standing, rate), file=self._stream)
-        if self._verbose:
-            for detail in details(slowest, categories):
-                print(detail, file=self._stream)
-        self._stream.flush()
+        lines = [line(standing, rate), *(details(slowest, categories) if self._verbose else ())]
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
+            self._stream.write("".join(f"{each}\n" for each in lines))
+            self._stream.flush()
 
 
 class Bar:
@@ -155,19 +186,28 @@ class Bar:
         )
         self._bar.update(self._task, completed=standing.done, said=said)
 
+    def say(self, message: str) -> None:
+        """A line above it."""
+        with contextlib.suppress(OSError, ValueError):
+            self._bar.console.print(message, markup=False)
+
     def close(self, standing: Standing, slowest: Slowest, categories: Counter[str]) -> None:
         """Leave it where it ended."""
-        self.show(standing, slowest, categories)
-        self._bar.stop()
-        if self._verbose:
-            for detail in details(slowest, categories):
+        with contextlib.suppress(OSError, ValueError):
+            self.show(standing, slowest, categories)
+            self.stop()
+            for detail in details(slowest, categories) if self._verbose else ():
                 self._bar.console.print(detail, markup=False)
+
+    def stop(self) -> None:
+        """Let the terminal go."""
+        self._bar.stop()
 
 
 def display(mode: str, stage: str, total: int | None, done: int, interval_s: float, *, verbose: bool) -> Display:
     """What suits the place that stderr goes to."""
     stream = sys.stderr
-    if mode == "none":
+    if mode == "none" or stream is None:
         return Silence()
     if mode == "bar" or (mode == "auto" and stream.isatty()):
         return Bar(stream, stage, total, done, verbose=verbose)

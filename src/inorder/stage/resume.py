@@ -6,10 +6,12 @@ not so is the reason to do the item again; `inorder explain` shows it.
 """
 
 import os
+import stat
 from typing import Any, NamedTuple
 
 from .contracts import WorkItem
 from .fingerprints import Fingerprint, beside, combined_sha256, crc32_of, decode, sha256_of
+from .look import Look
 from .places import output_path
 from .statcache import StatCache
 
@@ -55,10 +57,12 @@ def judge(item: WorkItem, data: str, *, fingerprinting: bool = True, cache: Stat
 
 def _missing(path: str, name: str) -> str:
     try:
-        size = os.stat(path).st_size
+        found = os.stat(path)
     except OSError:
         return f"its output {name!r} is missing"
-    return "" if size else f"its output {name!r} is empty"
+    if not stat.S_ISREG(found.st_mode):
+        return f"its output {name!r} is no file"
+    return "" if found.st_size else f"its output {name!r} is empty"
 
 
 def _fingerprint(path: str) -> Fingerprint | None:
@@ -82,7 +86,11 @@ def _stale(item: WorkItem, data: str, outputs: dict[str, str], found: Fingerprin
     if combined_sha256(hashes) != found.input_sha256:
         return "its input has changed"
     for name, made in found.outputs.items():
-        if _crc32(f"{data}/{made.path}", cache) != (made.size, made.crc32):
+        try:
+            is_same = _crc32(f"{data}/{made.path}", cache) == (made.size, made.crc32)
+        except OSError as error:
+            return f"its output {name!r} cannot be read: {error.strerror or error}"
+        if not is_same:
             return f"its output {name!r} was altered"
     return ""
 
@@ -90,21 +98,21 @@ def _stale(item: WorkItem, data: str, outputs: dict[str, str], found: Fingerprin
 def _sha256(path: str, cache: StatCache | None) -> str:
     if cache is None:
         return sha256_of(path)
-    stat = os.stat(path)
-    known = cache.get(path, stat, "sha256")
+    look = Look.at(path)
+    known = cache.get(path, look, "sha256")
     if known is None:
         known = sha256_of(path)
-        cache.put(path, stat, "sha256", known)
+        cache.put(path, look, "sha256", known)
     return known
 
 
 def _crc32(path: str, cache: StatCache | None) -> tuple[int, int]:
     if cache is None:
         return crc32_of(path)
-    stat = os.stat(path)
-    known = cache.get(path, stat, "crc32")
+    look = Look.at(path)
+    known = cache.get(path, look, "crc32")
     if known is not None:
-        return stat.st_size, int(known)
+        return look.size, int(known)
     size, checksum = crc32_of(path)
-    cache.put(path, stat, "crc32", str(checksum))
+    cache.put(path, look, "crc32", str(checksum))
     return size, checksum

@@ -70,7 +70,9 @@ def row_of(stage: str, entry: Entry) -> dict[str, Any]:
     }
     extras = result.extras if result is not None else {}
     for name, value in extras.items():
-        row[f"extra_{name}" if name in BASE_FIELDS else name] = value
+        while name in row:
+            name = f"extra_{name}"
+        row[name] = value
     return row
 
 

@@ -18,11 +18,9 @@ import msgspec
 
 from inorder.core.commands import Summary
 from inorder.core.events import Envelope
-from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, require
+from inorder.core.options import require
 from inorder.core.plan import PlanItem
 from inorder.core.states import State
-from inorder.engines.base import processors
-from inorder.engines.pooled import PooledEngine
 from inorder.errors import InfrastructureError, OperatorError
 from inorder.host.clock import SystemClock
 from inorder.host.entropy import new_run_id
@@ -32,7 +30,7 @@ from inorder.identity import PlanChanged
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.journaled import Job, JournaledRun
-from inorder.recovery import Opened
+from inorder.recovery import Opened, read_journal
 from inorder.sinks.base import Entry, Output
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
@@ -41,6 +39,8 @@ from .adaptive import Steering
 from .config_row import config_row
 from .context import StageContext
 from .contracts import StageHooks, StageOptions, StageOutcome, StagePlan, WorkItem
+from .equipment import engine_of, kernel_options, workers_of
+from .look import Look
 from .places import Places
 from .resume import judge
 from .rows import row_of
@@ -66,6 +66,9 @@ def run_stage(
     manifest: how to make the same plan again."""
     options = options or StageOptions()
     require(isinstance(plan, StagePlan), f"run_stage needs a StagePlan, got {type(plan).__name__}")
+    require(callable(worker), f"run_stage needs a worker that can be called, got {type(worker).__name__}")
+    if plan.total_items is None and isinstance(plan.items, list | tuple):
+        plan = msgspec.structs.replace(plan, total_items=len(plan.items))
     options = msgspec.structs.replace(options, data=os.path.abspath(options.data))
     places = Places(os.fspath(options.data), plan.stage_name)
     try:
@@ -106,7 +109,7 @@ class _StageRun:
         self._config_row = config_row(plan.stage_name, self._run_id, options, origin)
 
     def run(self) -> StageOutcome:
-        """From sweeping to summing up."""
+        """From sweeping to sweeping."""
         began_s = time.monotonic()
         shutil.rmtree(self._places.staging, ignore_errors=True)
         os.makedirs(self._places.staging, exist_ok=True)
@@ -119,9 +122,13 @@ class _StageRun:
             outcome = msgspec.structs.replace(outcome, stop_signal=self._stop_signal(outcome))
             self._call_hook("after_stage", outcome)
             self._watch.ended(outcome)
+        except BaseException as error:
+            self._watch.failed(error)
+            raise
         finally:
             self._watch.close()
             self._cache.close()
+            shutil.rmtree(self._places.staging, ignore_errors=True)
         return outcome
 
     def _stop_signal(self, outcome: StageOutcome) -> int | None:
@@ -141,7 +148,7 @@ class _StageRun:
         return self._run(job, opened), opened
 
     def _run(self, job: Job, opened: Opened) -> Summary:
-        engine = self._engine()
+        engine = engine_of(self._options, self._work())
         try:
             run = JournaledRun(
                 job,
@@ -149,24 +156,25 @@ class _StageRun:
                 self._planned(opened.restored.end),
                 engine,
                 self._clock,
-                self._kernel_options(),
+                kernel_options(self._options),
                 total=self._plan.total_items,
                 observer=self._watch.observe,
             )
         except BaseException:
             opened.writer.close()
             raise
-        most = self._options.workers or processors()
-        steering = Steering(engine, most) if self._options.adaptive else None
+        steering = Steering(engine, workers_of(self._options)) if self._options.adaptive else None
         self._watch.started(run.runtime, opened, steering)
         with cancelling(run.runtime.cancel) as self._signals:
             return run.run()
 
     def _open(self, job: Job) -> Opened:
-        """The journal. One of another plan, of a run that has ended, or of one that is not wanted, is brought to a good
-        end first: what it was about to publish is taken back."""
+        """The journal. One of another plan, or of one that is not wanted, is brought to a good end first: what it was
+        about to publish is taken back. One that has ended is of no more use."""
         if self._filesystem.facts(job.path) is None:
             return job.open()
+        if read_journal(self._filesystem, job.path)[1].is_end:
+            return job.open(anew=True)
         opened = job.open(as_found=True)
         theirs = opened.writer.state.header
         is_same = theirs is not None and (theirs.plan_hash, theirs.config_hash) == (
@@ -175,7 +183,7 @@ class _StageRun:
         )
         if opened.warning:
             self._context.warn(opened.warning)
-        if is_same and self._options.resume and not self._options.force and not opened.is_finished:
+        if is_same and self._options.resume and not self._options.force:
             return opened
         opened.writer.close()
         return job.open(anew=True)
@@ -210,11 +218,10 @@ class _StageRun:
             committed=self._committed,
         )
 
-    def _engine(self) -> PooledEngine:
+    def _work(self) -> StageWork:
         options, hooks = self._options, self._hooks
-        timeout_s = options.per_item_timeout_s or None
         is_cpu = options.policy == "cpu"
-        work = StageWork(
+        return StageWork(
             self._worker,
             self._plan.stage_name,
             options,
@@ -223,40 +230,17 @@ class _StageRun:
             worker_setup=hooks.worker_setup if is_cpu else None,
             resources=None if is_cpu else self._resources,
         )
-        if is_cpu:
-            from inorder.engines.processes import ProcessEngine, ProcessOptions
-
-            limits = ProcessOptions(memory_bytes_max=options.memory_bytes_max)
-            return ProcessEngine(work, options.workers or processors(), timeout_s=timeout_s, options=limits)
-        from inorder.engines.threads import ThreadEngine
-
-        workers = options.workers or processors() * (2 if options.policy == "io" else 1)
-        return ThreadEngine(work, workers, timeout_s=timeout_s)
-
-    def _kernel_options(self) -> KernelOptions:
-        options = self._options
-        hard = options.buffered_bytes_max
-        soft = max(1, hard * 3 // 4)
-        return KernelOptions(
-            windows=WindowOptions(plan_ahead=min(options.max_queue, 2**20)),
-            pressure=PressureOptions(
-                buffered_bytes_soft=soft, buffered_bytes_hard=hard, window_bytes_soft=soft, window_bytes_hard=hard
-            ),
-            retry=RetryOptions(
-                retries_max=options.retries, backoff_ms=min(30_000, int(options.retry_backoff_s * 1000))
-            ),
-            schedule=options.schedule,
-            error_budget=options.error_budget,
-            cancel_grace_ms=int(options.cancel_grace_s * 1000),
-        )
 
     def _planned(self, restored_end: int) -> Iterator[tuple[PlanItem, StageTask]]:
         """The plan, with what is known of each item. Those that an interrupted run has committed are not looked at."""
+        seq = -1
         for seq, item in enumerate(self._plan.items):
             if not isinstance(item, WorkItem):
                 raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")
             task = StageTask(item) if seq < restored_end else self._task(item)
             yield PlanItem(item_id=item.item_id, cost=item.cost_hint, batch_key=item.batch_key), task
+        if seq + 1 < restored_end:
+            raise PlanChanged(f"the plan ends after {seq + 1} items, and {restored_end} are committed")
 
     def _task(self, item: WorkItem) -> StageTask:
         options = self._options
@@ -281,12 +265,12 @@ class _StageRun:
 
     def _remember(self, result: Result) -> None:
         """What the files of an item hash to."""
-        for path, size, mtime_ns, inode, digest in result.inputs:
-            self._cache.put_facts(path, (size, mtime_ns, inode), "sha256", digest)
+        for path, look, digest in result.inputs:
+            self._cache.put(path, look, "sha256", digest)
         for path, _, checksum in result.outputs[:-1]:
             published = f"{self._places.data}/{path}"
             with contextlib.suppress(OSError):
-                self._cache.put(published, os.stat(published), "crc32", str(checksum))
+                self._cache.put(published, Look.at(published), "crc32", str(checksum))
 
     def _call_hook(self, name: str, *arguments: Any) -> None:
         """A hook never breaks a stage."""

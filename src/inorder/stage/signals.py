@@ -30,4 +30,4 @@ def cancelling(cancel: Cancel) -> Iterator[list[int]]:
         yield came
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: not set from Python

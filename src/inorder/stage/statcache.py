@@ -2,7 +2,7 @@
 
 A file is taken for unchanged if size, modification time and inode are those it had when it was hashed, *and* it was by
 then old enough: a file that was changed twice within the resolution of the clock looks the same both times, so one
-modified less than two seconds before it was hashed is read again. What is remembered here is never the only copy of
+modified less than two seconds before it was looked at is read again. What is remembered here is never the only copy of
 anything: the cache may be deleted, and a run is then slower.
 """
 
@@ -10,7 +10,8 @@ import contextlib
 import os
 import sqlite3
 import threading
-import time
+
+from .look import Look
 
 _OLD_ENOUGH_NS = 2_000_000_000
 _PENDING_MAX = 2000
@@ -30,22 +31,19 @@ class StatCache:
         self._pending: list[tuple[object, ...]] = []
         self._lock = threading.Lock()
 
-    def get(self, path: str, found: os.stat_result, kind: str) -> str | None:
+    def get(self, path: str, look: Look, kind: str) -> str | None:
         """The hash of a file that has not changed since; None: not known."""
         query = "SELECT hash FROM files WHERE path=? AND kind=? AND size=? AND mtime_ns=? AND inode=? AND hashed_ns>=?"
-        identity = (os.fsencode(path), kind, found.st_size, found.st_mtime_ns, found.st_ino)
-        with self._lock:
-            row = self._connection.execute(query, (*identity, found.st_mtime_ns + _OLD_ENOUGH_NS)).fetchone()
+        wanted = (os.fsencode(path), kind, *look.facts, look.mtime_ns + _OLD_ENOUGH_NS)
+        row = None
+        with self._lock, contextlib.suppress(sqlite3.Error):  # a damaged page: as good as nothing
+            row = self._connection.execute(query, wanted).fetchone()
         return None if row is None else str(row[0])
 
-    def put(self, path: str, found: os.stat_result, kind: str, hash_: str) -> None:
-        """A file was hashed while it looked like this."""
-        self.put_facts(path, (found.st_size, found.st_mtime_ns, found.st_ino), kind, hash_)
-
-    def put_facts(self, path: str, facts: tuple[int, int, int], kind: str, hash_: str) -> None:
-        """The same, from size, modification time and inode."""
+    def put(self, path: str, look: Look, kind: str, hash_: str) -> None:
+        """A file was hashed after it looked like this."""
         with self._lock:
-            self._pending.append((os.fsencode(path), kind, *facts, time.time_ns(), hash_))
+            self._pending.append((os.fsencode(path), kind, *look, hash_))
         if len(self._pending) >= _PENDING_MAX:
             self.flush()
 
@@ -75,8 +73,9 @@ def _open(path: str) -> sqlite3.Connection:
         except sqlite3.Error:
             if attempt == "anew":
                 break
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+            for part in ("", "-wal", "-shm"):
+                with contextlib.suppress(OSError):
+                    os.unlink(path + part)
         else:
             return connection
     connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)

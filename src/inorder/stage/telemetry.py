@@ -5,6 +5,7 @@ from outside: nothing depends on it, trouble with it never stops a run, and it i
 """
 
 import contextlib
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -37,16 +38,24 @@ EVENTS: dict[type[Any], str] = {
     WorkerLost: "worker_lost",
     Overran: "overran",
 }
+"""Of what the kernel is told and asks for, what is worth a line."""
+RUN_EVENTS = {
+    "run_started": ("stage, run_id, resumed_at", "the run begins, or goes on at `resumed_at`"),
+    "snapshot": ("the metrics below", "every `diagnostics_interval_s`, and at the end"),
+    "run_ended": ("outcome", "the run came to an end; the whole StageOutcome"),
+    "run_failed": ("error, message", "the run broke off: a violated invariant, a disk that failed, a bad plan"),
+}
 _BUFFER_BYTES = 64 * 1024
 _ENCODER = msgspec.json.Encoder()
 
 
 class Telemetry:
-    """Lines on their way to a file."""
+    """Lines on their way to a file, from several threads."""
 
     def __init__(self, filesystem: Filesystem, path: str) -> None:
         self._file: File | None = None
         self._buffer = bytearray()
+        self._lock = threading.Lock()
         with contextlib.suppress(OSError):
             filesystem.make_directory(path.rpartition("/")[0])
             self._file = filesystem.open(path)
@@ -55,8 +64,11 @@ class Telemetry:
         """One more line."""
         if self._file is None:
             return
-        self._buffer += _ENCODER.encode({"time": int(time.time() * 1000), "event": event, **fields}) + b"\n"
-        if len(self._buffer) >= _BUFFER_BYTES:
+        line = _ENCODER.encode({"time": int(time.time() * 1000), "event": event, **fields}) + b"\n"
+        with self._lock:
+            self._buffer += line
+            is_full = len(self._buffer) >= _BUFFER_BYTES
+        if is_full:
             self.flush()
 
     def observe(self, event: Event, commands: Sequence[Command]) -> None:
@@ -68,13 +80,14 @@ class Telemetry:
 
     def flush(self) -> None:
         """Write what has gathered. A file that cannot be written is given up."""
-        data, self._buffer = bytes(self._buffer), bytearray()
-        if self._file is not None and data:
-            try:
-                self._file.append(data)
-            except OSError:
-                self._file.close()
-                self._file = None
+        with self._lock:
+            data, self._buffer = bytes(self._buffer), bytearray()
+            if self._file is not None and data:
+                try:
+                    self._file.append(data)
+                except OSError:
+                    self._file.close()
+                    self._file = None
 
     def close(self) -> None:
         """Write the rest."""

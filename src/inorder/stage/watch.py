@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from inorder.core.commands import Command, Dispatch, Summary
-from inorder.core.events import Event, Planned
+from inorder.core.commands import Command, Stopping, Summary
+from inorder.core.events import Event
 from inorder.core.states import State
 from inorder.host.filesystem import SystemFilesystem
 from inorder.recovery import Opened
@@ -16,10 +16,13 @@ from inorder.sinks.base import Entry
 from .adaptive import Steering
 from .attempts import Attempts
 from .contracts import StageOptions, StageOutcome, StagePlan
+from .equipment import workers_of
+from .figures import Figures, quantiles
 from .measures import ErrorTally, Histogram, Slowest
 from .otel import open_telemetry
 from .places import Places
-from .progress import Silence, Standing, display
+from .progress import Silence, Standing, display, stopping
+from .rows import printable
 from .telemetry import Telemetry
 
 _GAUGES_S = 0.1
@@ -34,16 +37,16 @@ class Watch:
         self._plan = plan
         self._options = options
         self._run_id = run_id
-        self._queue_ms, self._exec_ms = Histogram(), Histogram()
+        self._figures = Figures()
+        self._exec_ms = Histogram()
         self._errors, self._slowest = ErrorTally(), Slowest()
         self._counts = [0] * 8
-        self._planned_ms: dict[int, int] = {}
-        self._next_seq = 0
+        self._output_bytes = 0
+        self._restored_end = 0
         self._gauged_s = self._began_s = time.monotonic()
-        self._gauges: dict[str, int] = {}
+        self._gauges: dict[str, Any] = {}
         self._display: Any = Silence()
         self._runtime: Runtime | None = None
-        self._restored_end = 0
         self._ending = threading.Event()
         self._ticker: threading.Thread | None = None
         filesystem = SystemFilesystem()
@@ -53,11 +56,15 @@ class Watch:
         self._steering: Steering | None = None
 
     def started(self, runtime: Runtime, opened: Opened, steering: Steering | None) -> None:
-        """The run begins, perhaps not at its first item."""
-        self._steering = steering
+        """The run begins, perhaps not at its first item; and perhaps anew, where the plan turned out to be another."""
+        if self._ticker is not None:
+            self._stop_ticking()
+            self._display.stop()
         restored = opened.restored
+        self._steering = steering
         self._runtime = runtime
         self._restored_end = restored.end
+        self._figures = Figures(restored.end, None if self._otel is None else self._otel.queued)
         self._counts = [0] * 8
         for state, count in (
             (State.TERMINAL_SUCCESS, restored.succeeded),
@@ -75,22 +82,16 @@ class Watch:
             verbose=options.verbose,
         )
         self._emit("run_started", stage=self._plan.stage_name, run_id=self._run_id, resumed_at=restored.end or None)
+        self._ending.clear()
         self._ticker = threading.Thread(target=self._tick, name="inorder-watch", daemon=True)
         self._ticker.start()
 
     def observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
         """One step of the kernel."""
-        if type(event) is Planned:
-            for seq in range(self._next_seq, self._next_seq + len(event.items)):
-                if seq >= self._restored_end:
-                    self._planned_ms[seq] = now_ms
-            self._next_seq += len(event.items)
+        self._figures.observe(now_ms, event, commands or ())
         for command in commands or ():
-            if type(command) is Dispatch:
-                for seq in command.seqs:
-                    planned_ms = self._planned_ms.pop(seq, None)
-                    if planned_ms is not None:
-                        self._queue_ms.record(now_ms - planned_ms)
+            if type(command) is Stopping:
+                self._display.say(stopping(self._plan.stage_name, command.reason, command.deadline_ms - now_ms))
         if self._telemetry is not None:
             self._telemetry.observe(event, commands or ())
         if self._attempts is not None:
@@ -104,12 +105,15 @@ class Watch:
             self._otel.committed(entries)
         for entry in entries:
             self._counts[entry.outcome] += 1
-            item_id = entry.item.item.item_id
-            if entry.outcome != _SKIP:
-                self._exec_ms.record(entry.exec_ms)
-                self._slowest.record(item_id, entry.exec_ms)
-                if self._steering is not None:
-                    self._steering.record(entry.exec_ms, is_failure=entry.outcome == _FAIL)
+            for output in entry.outputs:
+                self._output_bytes += output.size
+            if entry.outcome == _SKIP:
+                continue
+            item_id = printable(entry.item.item.item_id)
+            self._exec_ms.record(entry.exec_ms)
+            self._slowest.record(item_id, entry.exec_ms)
+            if self._steering is not None:
+                self._steering.record(entry.exec_ms, is_failure=entry.outcome == _FAIL)
             if entry.outcome == _FAIL and entry.failure is not None:
                 self._errors.record(item_id, entry.failure.category.value, entry.failure.message)
 
@@ -130,7 +134,7 @@ class Watch:
             stop_kind=summary.stop_kind,
             resumed_at=opened.restored.end or None,
             wall_ms=round(wall_ms, 3),
-            queue_p50_ms=self._queue_ms.quantile(0.5),
+            queue_p50_ms=self._figures.queue_ms.quantile(0.5),
             exec_p50_ms=self._exec_ms.quantile(0.5),
             exec_p95_ms=self._exec_ms.quantile(0.95),
             items_per_s=round((done - opened.restored.end) / wall_ms * 1000, 3) if wall_ms > 0 else 0.0,
@@ -140,17 +144,27 @@ class Watch:
 
     def ended(self, outcome: StageOutcome) -> None:
         """The run is over."""
+        self._gauge()
+        self._snapshot(self._standing())
         self._emit("run_ended", outcome=outcome)
+
+    def failed(self, error: BaseException) -> None:
+        """The run broke off: of a violated invariant the message has the whole story."""
+        self._emit("run_failed", error=type(error).__name__, message=printable(str(error)))
 
     def close(self) -> None:
         """The last word, whatever happened."""
-        self._ending.set()
         if self._ticker is not None:
-            self._ticker.join()
+            self._stop_ticking()
             self._display.close(self._standing(), self._slowest, self._errors.categories)
         for stream in (self._telemetry, self._attempts, self._otel):
             if stream is not None:
                 stream.close()
+
+    def _stop_ticking(self) -> None:
+        self._ending.set()
+        if self._ticker is not None:
+            self._ticker.join()
 
     def _tick(self) -> None:
         snapshot_s = 0.0
@@ -162,15 +176,20 @@ class Watch:
                 self._snapshot(standing)
 
     def _snapshot(self, standing: Standing) -> None:
+        figures, elapsed_s = self._figures, standing.elapsed_s
         self._emit(
             "snapshot",
             items_total=standing.total,
             items_succeeded=standing.succeeded,
             items_skipped=standing.skipped,
             items_failed=standing.failed,
+            items_per_s=round((standing.done - self._restored_end) / elapsed_s, 3) if elapsed_s > 0 else 0.0,
+            output_bytes=self._output_bytes,
             **self._gauges,
-            item_exec_ms=_quantiles(self._exec_ms),
-            item_queue_ms=_quantiles(self._queue_ms),
+            item_queue_ms=quantiles(figures.queue_ms),
+            item_exec_ms=quantiles(self._exec_ms),
+            item_wait_ms=quantiles(figures.wait_ms),
+            commit_ms=quantiles(figures.commit_ms),
             errors=dict(self._errors.categories),
         )
         for stream in (self._telemetry, self._attempts):
@@ -181,19 +200,10 @@ class Watch:
         """Look at the kernel, on the thread that it runs on."""
         self._gauged_s = time.monotonic()
         if self._runtime is not None:
-            found = self._runtime.kernel.snapshot()
-            self._gauges = {
-                "in_flight": found.in_flight_count,
-                "queue_depth": found.planned_count - found.terminal_count - found.in_flight_count,
-                "buffered_bytes": found.buffered_bytes,
-                "commit_lag": found.commit_lag,
-                "next_commit_seq": found.next_commit_seq,
-                "max_seen_seq": found.max_seen_seq,
-            }
+            workers = self._steering.steer() if self._steering is not None else workers_of(self._options)
+            self._gauges = {"workers": workers, **self._figures.gauges(self._runtime.kernel)}
             if self._otel is not None:
                 self._otel.gauge(self._gauges)
-            if self._steering is not None:
-                self._gauges["workers"] = self._steering.steer()
 
     def _standing(self) -> Standing:
         counts = self._counts
@@ -212,13 +222,3 @@ class Watch:
     def _emit(self, event: str, **fields: Any) -> None:
         if self._telemetry is not None:
             self._telemetry.emit(event, **fields)
-
-
-def _quantiles(found: Histogram) -> dict[str, float]:
-    return {
-        "count": found.count,
-        "p50": found.quantile(0.5),
-        "p95": found.quantile(0.95),
-        "p99": found.quantile(0.99),
-        "max": round(found.largest, 3),
-    }

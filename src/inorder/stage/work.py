@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.engines.attempt import Skip
+from inorder.engines.attempt import Skip, as_text
 
 from .context import StageContext
 from .contracts import StageError, StageOptions, WorkItem
-from .fingerprints import SCHEMA_VERSION, Fingerprint, Made, beside, combined_sha256, crc32_of, sha256_of
+from .fingerprints import SCHEMA_VERSION, SUFFIX, Fingerprint, Made, beside, combined_sha256, crc32_of, sha256_of
+from .look import Look
 from .places import output_path
 
 
@@ -40,8 +41,8 @@ class Result(NamedTuple):
     staged: list[str]
     """Where each of them waits."""
     input_sha256: str
-    inputs: list[tuple[str, int, int, int, str]]
-    """Path, size, modification time, inode and hash of every input."""
+    inputs: list[tuple[str, Look, str]]
+    """Every input that was hashed: its path, what it looked like before, and its hash."""
     warnings: list[str]
 
 
@@ -66,6 +67,8 @@ class StageWork:
         self._before_item = before_item
         self._worker_setup = worker_setup
         self._resources = resources
+        self._trouble = ""
+        """What `worker_setup` raised."""
         self._takes_context = _takes_context(worker)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -77,32 +80,43 @@ class StageWork:
             return Skip(task.skip, Result(task.extras, [], [], task.input_sha256, [], []))
         context = StageContext(self._stage, self._options, self._set_up(), self._staging)
         try:
-            return self._attempt(task.item, context)
+            result = self._attempt(task.item, context)
         except BaseException:
-            for path in context.files.values():
-                with contextlib.suppress(OSError):
-                    os.unlink(path)
+            _discard(context)
             raise
+        if isinstance(result, Skip):
+            _discard(context)
+        return result
 
     def _attempt(self, item: WorkItem, context: StageContext) -> Any:
-        for path in item.outputs.values():
-            try:
-                output_path(os.fspath(context.data), path)
-            except ValueError as error:
-                raise self._error(item, str(error), "config") from None
+        self._require_places(item, context)
         context.item = item
-        before = {name: os.stat(path) for name, path in item.inputs.items()}
+        before = {name: Look.at(os.fspath(path)) for name, path in item.inputs.items()}
         hashes = self._hashes(item)
         self._tap(item, context)
         value = self._worker(item, context) if self._takes_context else self._worker(item)
-        inputs = self._unchanged(item, before, hashes)
+        self._require_unchanged(item, before)
+        inputs = [(os.fspath(item.inputs[name]), before[name], digest) for name, digest in hashes.items()]
         digest = combined_sha256(hashes)
         if isinstance(value, Skip):
-            return Skip(value.reason, Result(self._extras(item, value.value), [], [], digest, inputs, context.warnings))
+            extras = self._extras(item, value.value)
+            return Skip(str(value.reason), Result(extras, [], [], digest, inputs, context.warnings))
         extras = self._extras(item, value)
         outputs = self._outputs(item, context, extras, digest)
         staged = [context.files[path] for path, _, _ in outputs]
         return Result(extras, outputs, staged, digest, inputs, context.warnings)
+
+    def _require_places(self, item: WorkItem, context: StageContext) -> None:
+        """Every output has a place in DATA, and none is another's."""
+        try:
+            places = [output_path(os.fspath(context.data), path) for path in item.outputs.values()]
+        except ValueError as error:
+            raise self._error(item, str(error), "config") from None
+        if places and self._options.fingerprinting:
+            places.append(f"{places[0]}{SUFFIX}")
+        for path in places:
+            if places.count(path) > 1:
+                raise self._error(item, f"two of its files would be published as {path!r}", "config")
 
     def _set_up(self) -> dict[str, Any]:
         """What this worker shares between its items; made before the first of them."""
@@ -113,12 +127,12 @@ class StageWork:
                 try:
                     self._worker_setup(context)
                 except Exception as error:
-                    self._resources["setup_error"] = f"worker_setup: {type(error).__name__}: {error}"
+                    self._trouble = f"worker_setup: {type(error).__name__}: {error}"
         return self._resources
 
     def _tap(self, item: WorkItem, context: StageContext) -> None:
-        if (trouble := context.resources.get("setup_error")) is not None:
-            context.warn(trouble)
+        if self._trouble:
+            context.warn(self._trouble)
         if self._before_item is not None:
             try:
                 self._before_item(item, context)
@@ -130,24 +144,17 @@ class StageWork:
             return {}
         return {name: sha256_of(os.fspath(path)) for name, path in item.inputs.items()}
 
-    def _unchanged(
-        self, item: WorkItem, before: dict[str, os.stat_result], hashes: dict[str, str]
-    ) -> list[tuple[str, int, int, int, str]]:
-        """The inputs, if they are what they were when the item began."""
-        found = []
+    def _require_unchanged(self, item: WorkItem, before: dict[str, Look]) -> None:
+        """The inputs are what they were when the item began."""
         for name, path in item.inputs.items():
-            was, now = before[name], os.stat(path)
-            if (was.st_size, was.st_mtime_ns, was.st_ino) != (now.st_size, now.st_mtime_ns, now.st_ino):
+            if Look.at(os.fspath(path)).facts != before[name].facts:
                 raise self._error(item, f"the input {path} changed while it was read", "io", retryable=True)
-            if hashes:
-                found.append((os.fspath(path), now.st_size, now.st_mtime_ns, now.st_ino, hashes[name]))
-        return found
 
     def _extras(self, item: WorkItem, value: Any) -> dict[str, Any]:
         if value is None:
             return {}
         try:
-            extras = msgspec.to_builtins(value, str_keys=True)
+            extras = msgspec.to_builtins(value, str_keys=True, order="deterministic")
             msgspec.json.encode(extras)
         except Exception as error:
             raise self._error(item, f"what the worker returned cannot be written as JSON: {error}") from None
@@ -178,7 +185,7 @@ class StageWork:
                     Fingerprint(
                         schema_version=SCHEMA_VERSION,
                         stage=self._stage,
-                        item_id=item.item_id,
+                        item_id=as_text(item.item_id),
                         input_sha256=digest,
                         cfg_hash=item.cfg_hash,
                         outputs=made,
@@ -197,6 +204,13 @@ class StageWork:
 
     def _error(self, item: WorkItem, message: str, category: str = "runtime", *, retryable: bool = False) -> StageError:
         return StageError(message, category=category, retryable=retryable, stage=self._stage, item_id=item.item_id)
+
+
+def _discard(context: StageContext) -> None:
+    """Remove what an attempt has staged."""
+    for path in context.files.values():
+        with contextlib.suppress(OSError):
+            os.unlink(path)
 
 
 def _takes_context(worker: Callable[..., Any]) -> bool:

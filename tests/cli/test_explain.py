@@ -1,0 +1,193 @@
+"""`inorder explain` and `inorder plan`: what a run would do, and why, without running anything."""
+
+import signal
+
+import pytest
+
+from tests.cli.desk import Desk
+
+pytestmark = pytest.mark.req("CLI-5")
+
+
+@pytest.fixture
+def done(desk: Desk) -> Desk:
+    """Three items, all done."""
+    desk.sources("one", "one two", "one two three")
+    assert desk.stage("count").code == 0
+    return desk
+
+
+def explained(desk: Desk, path: str = "sources/0.txt") -> tuple[str, str]:
+    [found] = desk.run("explain", path, "--json").json["stages"]
+    return found["verdict"], found["reason"]
+
+
+def is_true(desk: Desk, *expected: str) -> None:
+    """What was foretold is what a run does."""
+    before = len(desk.calls())
+    desk.stage("count")
+    assert sorted(desk.calls()[before:]) == list(expected)
+
+
+def test_what_is_done_would_be_skipped(done: Desk) -> None:
+    assert explained(done) == ("skip", "its outputs, inputs and configuration are unchanged")
+    is_true(done)
+
+
+def test_a_changed_input_is_the_reason_and_what_it_was_is_told(done: Desk) -> None:
+    done.source("0.txt", "another one")
+    assert explained(done) == ("process", "its input has changed")
+    [found] = done.run("explain", "sources/0.txt", "--json").json["stages"]
+    change = found["changed"]["input_sha256"]
+    assert change["was"] == done.row("0.txt")["input_sha256"] != change["is"]
+    assert explained(done, "sources/1.txt")[0] == "skip"
+    is_true(done, "0.txt")
+
+
+def test_a_changed_configuration_is_the_reason_for_every_item(done: Desk) -> None:
+    done.write("config", "deadbeef")
+    ended = done.run("explain", "sources/1.txt")
+    assert ended.out.splitlines() == [
+        "count: 1.txt would be processed: its configuration has changed",
+        "  configuration: was (none), is deadbeef",
+        "  last time: success",
+    ]
+    is_true(done, "0.txt", "1.txt", "2.txt")
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda path: path.unlink(), "its output 'count' is missing"),
+        (lambda path: path.write_text(""), "its output 'count' is empty"),
+        (lambda path: path.write_text("7\n"), "its output 'count' was altered"),
+        (lambda path: path.with_name(f"{path.name}.fp.json").unlink(), "it has no fingerprint"),
+        (lambda path: path.with_name(f"{path.name}.fp.json").write_text("{}"), "it has no fingerprint"),
+    ],
+)
+def test_an_output_that_is_not_what_was_made_is_the_reason(done: Desk, damage: object, reason: str) -> None:
+    damage(done.output("0.txt"))  # type: ignore[operator]
+    assert explained(done) == ("process", reason)
+    is_true(done, "0.txt")
+
+
+def test_an_input_that_is_gone_would_fail(done: Desk) -> None:
+    """The plan still names it: somebody keeps a list."""
+    done.write("listed.py", LISTED)
+    assert done.run("stage", "listed:stage", "sources").code == 0
+    (done.source_folder / "0.txt").unlink()
+    verdict, reason = explained(done)
+    assert (verdict, reason) == ("missing", f"its input {done.source_folder / '0.txt'} is not there")
+    assert done.run("explain", "sources/0.txt").out.startswith("count: 0.txt would fail: its input ")
+    planned = done.run("plan", "--json").json
+    assert planned["stages"]["count"] == {"process": 0, "skip": 0, "missing": 1}
+
+
+LISTED = """
+import inorder
+from jobs import work
+
+def plan(sources, data):
+    inputs = {"text": sources[0] / "0.txt"}
+    return inorder.StagePlan("count", [inorder.WorkItem(item_id="0.txt", inputs=inputs, outputs={"count": "n"})])
+
+stage = inorder.Stage(name="count", plan=plan, worker=work)
+"""
+
+
+@pytest.mark.parametrize("path", ["0.txt", "sources/0.txt", "./sources/../sources/0.txt", ".inorder/counts/0.txt"])
+def test_an_item_is_known_by_its_id_its_input_and_its_output(done: Desk, path: str) -> None:
+    assert explained(done, path)[0] == "skip"
+
+
+def test_what_no_stage_knows_is_said_to_be_unknown(done: Desk) -> None:
+    ended = done.run("explain", "jobs.py")
+    assert ended.code == 0
+    assert ended.out.startswith(
+        "count: does not know jobs.py: it is no input, no output and no item of the plan made of"
+    )
+    assert explained(done, "jobs.py")[0] == "absent"
+
+
+def test_a_failure_and_a_new_file_are_told_of(done: Desk) -> None:
+    done.source("0.txt", "fail input")
+    done.stage("count")
+    done.source("3.txt", "new")
+    assert "last time: failure (input, 1 attempt): told to fail with input" in done.run("explain", "0.txt").out
+    assert "last time: no run has come to it" in done.run("explain", "3.txt").out
+
+
+def test_what_an_interrupted_run_has_done_would_be_passed_by(desk: Desk) -> None:
+    desk.sources("bare", "fail input")
+    desk.held("2.txt")
+    program = desk.start("stage", "jobs:hasty", "sources", "--workers", "1")
+    desk.is_held("2.txt", committed=2)
+    program.send_signal(signal.SIGTERM)
+    desk.end_of(program)
+    for name in ("0.txt", "1.txt"):
+        assert explained(desk, name) == (
+            "skip",
+            "the run that was interrupted has come past it, and will be gone on with",
+        )
+    desk.source("2.txt", "three")
+    assert explained(desk, "2.txt") == ("process", "its output 'count' is missing")
+    is_true(desk, "2.txt")
+    assert explained(desk, "1.txt")[0] == "process"
+
+
+def test_a_plan_that_has_changed_since_the_interruption_begins_anew(desk: Desk) -> None:
+    desk.sources("bare", "one")
+    desk.held("2.txt")
+    program = desk.start("stage", "jobs:hasty", "sources", "--workers", "1")
+    desk.is_held("2.txt", committed=2)
+    program.send_signal(signal.SIGTERM)
+    desk.end_of(program)
+    desk.source("2.txt", "three")
+    desk.source("00.txt", "a new first one")
+    assert explained(desk, "0.txt") == ("process", "it declares no outputs")
+    is_true(desk, "0.txt", "00.txt", "2.txt")
+
+
+def test_a_stage_that_cannot_be_found_from_here_is_told_in_one_line(done: Desk) -> None:
+    (done.folder / "jobs.py").unlink()
+    ended = done.run("explain", "sources/0.txt")
+    assert ended.code == 2
+    assert ended.err.startswith("inorder: the plan of stage count cannot be made again: there is no module jobs")
+
+
+def test_a_stage_that_cannot_be_found_does_not_hide_the_others(done: Desk) -> None:
+    done.write("listed.py", LISTED.replace('"count"', '"listed"'))
+    done.run("stage", "listed:stage", "sources")
+    (done.folder / "listed.py").unlink()
+    for command in (["explain", "sources/0.txt"], ["plan"]):
+        ended = done.run(*command, "--json")
+        assert ended.code == 0
+        assert "the plan of stage listed cannot be made again" in ended.err
+        assert "count" in ended.out
+
+
+def test_a_plan_lists_every_item_with_the_reason_and_counts_them(done: Desk) -> None:
+    done.source("1.txt", "other words")
+    ended = done.run("plan")
+    assert ended.out.splitlines() == [
+        "skip     count  0.txt  its outputs, inputs and configuration are unchanged",
+        "process  count  1.txt  its input has changed",
+        "skip     count  2.txt  its outputs, inputs and configuration are unchanged",
+        "count: 1 process, 2 skip, 0 missing",
+    ]
+    as_json = done.run("plan", "jobs:count", "sources", "--json").json
+    assert as_json["stages"] == {"count": {"process": 1, "skip": 2, "missing": 0}}
+    assert as_json["items"][1] == {
+        "stage": "count",
+        "item_id": "1.txt",
+        "verdict": "process",
+        "reason": "its input has changed",
+    }
+
+
+def test_a_plan_may_be_asked_for_before_anything_was_run_and_makes_nothing(desk: Desk) -> None:
+    desk.sources("one", "two")
+    ended = desk.run("plan", "jobs:count", "sources", "--data", "later")
+    assert ended.out.splitlines()[-1] == "count: 2 process, 0 skip, 0 missing"
+    assert not (desk.folder / "later").exists()
+    assert desk.calls() == []

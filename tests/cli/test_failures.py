@@ -1,0 +1,194 @@
+"""`inorder failures` and `inorder retry`: what failed, and running exactly that again."""
+
+import json
+import signal
+
+import pytest
+
+from tests.cli.desk import Desk
+
+pytestmark = pytest.mark.req("CLI-4")
+
+
+@pytest.fixture
+def failed(desk: Desk) -> Desk:
+    """Five items; the second and the fourth have failed."""
+    desk.sources("one", "fail input", "three", "flaky 9", "five")
+    assert desk.stage("count", "--retries", "1", "--retry-backoff-s", "0.01").code == 3
+    return desk
+
+
+def test_failed_items_are_listed_with_category_attempts_and_reason(failed: Desk) -> None:
+    ended = failed.run("failures")
+    assert ended.code == 0
+    assert ended.out.splitlines() == [
+        "count  1.txt  input, 1 attempt: told to fail with input",
+        "count  3.txt  provider, 2 attempts: ConnectionError: not yet",
+    ]
+    assert "2 items failed; `inorder retry` runs them again" in ended.err
+
+
+def test_dead_letters_are_the_rows_themselves(failed: Desk) -> None:
+    rows = [json.loads(line) for line in failed.run("failures", "--jsonl").out.splitlines()]
+    assert rows == [failed.row("1.txt"), failed.row("3.txt")]
+    assert failed.run("failures", "--json").json == {"failures": rows, "count": 2}
+
+
+def test_retry_runs_exactly_what_failed_and_adds_its_rows(failed: Desk) -> None:
+    before = failed.lines()
+    untouched = {number: failed.output(f"{number}.txt").stat() for number in (0, 2, 4)}
+    failed.source("1.txt", "now it works")
+    calls = failed.calls()
+    ended = failed.run("retry", "--json")
+    assert ended.code == 3
+    [outcome] = ended.json["stages"]
+    assert (outcome["scheduled"], outcome["succeeded"], outcome["failed"]) == (2, 1, 1)
+    assert sorted(failed.calls()[len(calls) :]) == ["1.txt", "3.txt"]
+    assert failed.lines()[: len(before)] == before
+    config, first, second = failed.lines()[len(before) :]
+    assert config["origin"] == before[0]["origin"] | {"only": "failures"}
+    assert (first["doc_id"], first["status"], second["doc_id"], second["status"]) == (
+        "1.txt",
+        "success",
+        "3.txt",
+        "failure",
+    )
+    assert {number: failed.output(f"{number}.txt").stat() for number in (0, 2, 4)} == untouched
+    assert failed.run("failures", "--json").json["count"] == 1
+    assert failed.run("verify").code == 0
+
+
+def test_after_a_retry_the_whole_stage_finds_everything_done(failed: Desk) -> None:
+    failed.source("1.txt", "now it works")
+    failed.source("3.txt", "and this too")
+    assert failed.run("retry").code == 0
+    assert failed.run("failures").out == ""
+    ended = failed.stage("count", "--json")
+    assert (ended.code, ended.json["skipped"], ended.json["succeeded"]) == (0, 5, 0)
+    nothing = failed.run("retry", "--json")
+    assert (nothing.code, nothing.json) == (0, {"stages": []})
+    assert failed.run("retry").err == "nothing has failed\n"
+
+
+def test_a_retry_runs_an_item_again_though_an_older_result_of_it_is_there(desk: Desk) -> None:
+    desk.sources("flaky 1")
+    desk.stage("count")
+    made = desk.output("0.txt").read_text()
+    (desk.folder / "calls").write_text("")
+    desk.source("0.txt", "flaky 2")
+    assert desk.stage("count", "--force").code == 3
+    desk.source("0.txt", "flaky 1")  # as it was when its result was made: a run would skip it
+    assert desk.output("0.txt").read_text() == made
+    assert desk.run("retry").code == 0
+    assert desk.calls() == ["0.txt", "0.txt"]
+
+
+def test_an_item_that_a_later_run_has_done_has_not_failed(failed: Desk) -> None:
+    failed.source("1.txt", "now it works")
+    failed.source("3.txt", "skip not needed")
+    assert failed.stage("count").code == 0
+    assert failed.run("failures").out == ""
+
+
+def test_failed_items_that_are_no_longer_in_the_plan_are_left_alone(failed: Desk) -> None:
+    (failed.source_folder / "1.txt").unlink()
+    ended = failed.run("retry", "--json")
+    assert ended.code == 3
+    assert "count: 1 failed item is no longer in the plan, and left alone" in ended.err
+    assert ended.json["stages"][0]["scheduled"] == 1
+    (failed.source_folder / "3.txt").unlink()
+    ended = failed.run("retry", "--json")
+    assert (ended.code, ended.json) == (0, {"stages": []})
+
+
+def test_a_retry_takes_the_same_options_as_a_run(desk: Desk) -> None:
+    desk.sources("flaky 3", "two")
+    assert desk.stage("count").code == 3
+    assert desk.run("retry", "--retries", "1", "--retry-backoff-s", "0.01").code == 0
+    assert desk.row("0.txt")["attempts"] == 2
+    desk.sources("fail input", "fail input")
+    desk.stage("count")
+    assert desk.run("retry", "--error-budget", "0").code == 4
+
+
+def interrupted(desk: Desk, *arguments: str) -> None:
+    """Interrupt a command once the worker is at `2.txt` and two items before it are committed."""
+    desk.held("2.txt")
+    program = desk.start(*arguments, "--workers", "1")
+    desk.is_held("2.txt", committed=len(desk.lines()) + 1 if desk.data.exists() else 2)
+    program.send_signal(signal.SIGTERM)
+    assert desk.end_of(program).code == 143
+
+
+def test_a_run_that_was_interrupted_is_gone_on_with_before_anything_is_retried(desk: Desk) -> None:
+    """Its journal would be thrown away; and one of its items has no outputs by which it could be known to be done."""
+    desk.sources("bare", "fail input")
+    interrupted(desk, "stage", "jobs:hasty", "sources")
+    journal = (desk.data / "journal" / "count.journal").read_bytes()
+    ended = desk.run("retry")
+    assert ended.code == 2
+    assert "was interrupted after 2 items; go on with it first" in ended.err
+    assert (desk.data / "journal" / "count.journal").read_bytes() == journal
+    desk.source("2.txt", "three")
+    assert desk.stage("hasty", "--json").json["resumed_at"] == 2
+    assert desk.calls().count("0.txt") == 1
+    desk.source("1.txt", "now it works")
+    assert desk.run("retry").code == 0
+
+
+def test_a_retry_that_was_interrupted_is_simply_repeated(desk: Desk) -> None:
+    desk.sources("fail input", "fail input", "fail input", "four")
+    assert desk.stage("hasty").code == 3
+    desk.sources("now it works", "fail io")
+    interrupted(desk, "retry")
+    assert [row["status"] for row in desk.rows()[-2:]] == ["success", "failure"]
+    assert desk.run("verify", "--json").json["problems"][0]["kind"] == "unfinished"
+    desk.source("2.txt", "now it works")
+    ended = desk.run("retry", "--json")
+    assert (ended.code, ended.json["stages"][0]["scheduled"]) == (3, 2)
+    desk.source("1.txt", "now it works")
+    assert desk.run("retry").code == 0
+    assert desk.stage("hasty", "--json").json["skipped"] == 4
+    assert desk.run("verify").code == 0
+
+
+@pytest.mark.parametrize("stage", ["hasty", "lazy"])
+def test_a_whole_run_after_an_interrupted_retry_does_what_is_left(desk: Desk, stage: str) -> None:
+    """The journal that lies there is of a part of the plan, and begins with another item than the plan does."""
+    name = {"hasty": "count", "lazy": "lazy"}[stage]
+    desk.sources("one", "fail input", "fail input")
+    assert desk.stage(stage).code == 3
+    desk.source("1.txt", "now it works")
+    desk.source("2.txt", "die")
+    assert desk.run("retry", "--workers", "1").code == -signal.SIGKILL
+    desk.source("2.txt", "three")
+    ended = desk.stage(stage, "--json")
+    assert (ended.code, ended.json["resumed_at"], ended.json["scheduled"]) == (0, None, 3)
+    assert desk.calls().count("0.txt") == 1
+    assert desk.row("2.txt", name)["status"] == "success"
+    assert desk.run("verify").code == 0
+
+
+def test_a_stage_that_was_run_by_a_program_cannot_be_retried_from_here(desk: Desk) -> None:
+    desk.sources("fail input")
+    desk.stage("count")
+    manifest = desk.data / "manifests" / "count.jsonl"
+    head, row = manifest.read_bytes().splitlines()
+    config = json.loads(head) | {"origin": {}}
+    manifest.write_bytes(json.dumps(config, separators=(",", ":")).encode() + b"\n" + row + b"\n")
+    ended = desk.run("retry")
+    assert ended.code == 2
+    assert "was run by a program of its own: only that can make its plan again" in ended.err
+
+
+def test_only_the_stage_that_was_asked_for_is_retried(desk: Desk) -> None:
+    desk.sources("fail input")
+    desk.stage("count")
+    desk.stage("lazy", "--force")
+    calls = len(desk.calls())
+    assert [row["stage"] for row in desk.run("failures", "--json").json["failures"]] == ["count", "lazy"]
+    assert [row["stage"] for row in desk.run("failures", "--json", "--stage", "lazy").json["failures"]] == ["lazy"]
+    desk.source("0.txt", "now it works")
+    assert desk.run("retry", "--stage", "lazy").code == 0
+    assert len(desk.calls()) == calls + 1
+    assert [row["stage"] for row in desk.run("failures", "--json").json["failures"]] == ["count"]

@@ -1,0 +1,119 @@
+"""Signals: a run that is interrupted stops, says so, and is gone on with by running the same again."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from tests.cli.desk import Desk, Ended
+
+pytestmark = [pytest.mark.req("CAN-2"), pytest.mark.req("CLI-3")]
+
+TEXTS = ["one", "one two", "hold", "one two three", "five"]
+
+
+def undisturbed(desk: Desk) -> object:
+    """What a run leaves that nobody interrupts."""
+    desk.sources(*(text if text != "hold" else "two words" for text in TEXTS))
+    assert desk.stage("count").code == 0
+    lasting = desk.lasting()
+    desk.put_aside()
+    return lasting
+
+
+def interrupted(desk: Desk, stage: str, *numbers: signal.Signals, policy: str = "io") -> Ended:
+    """A run that gets these signals while its worker is at the third item, each once the one before is heard."""
+    desk.sources(*TEXTS)
+    desk.held("2.txt")
+    program = desk.start("stage", f"jobs:{stage}", "sources", "--workers", "1", "--json", "--policy", policy)
+    desk.is_held("2.txt", committed=2)
+    heard = ""
+    for number in numbers:
+        program.send_signal(number)
+        heard += heard_from(program)
+    ended = desk.end_of(program)
+    return ended._replace(err=heard + ended.err)
+
+
+def heard_from(program: "subprocess.Popen[str]") -> str:
+    """What the program says until it has heard a signal."""
+    assert program.stderr is not None
+    said = ""
+    while "stopping" not in said.rpartition("\n")[0].rpartition("\n")[2]:
+        line = program.stderr.readline()
+        assert line, "it ended without a word"
+        said += line
+    return said
+
+
+@pytest.mark.parametrize("policy", ["io", "cpu"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_a_run_and_the_same_again_brings_it_to_the_same_end(
+    desk: Desk, number: signal.Signals, code: int, policy: str
+) -> None:
+    expected = undisturbed(desk)
+    ended = interrupted(desk, "hasty", number, policy=policy)
+    assert ended.code == code
+    outcome = ended.json
+    assert (outcome["stop_kind"], outcome["stop_signal"]) == ("cancelled", number)
+    assert (outcome["succeeded"], outcome["cancelled"]) == (2, 3)
+    assert "run the same again to go on" in ended.err
+    assert [row["doc_id"] for row in desk.rows()] == ["0.txt", "1.txt"]
+
+    desk.source("2.txt", "two words")
+    resumed = desk.stage("hasty", "--json")
+    assert (resumed.code, resumed.json["resumed_at"]) == (0, 2)
+    rows, outputs = desk.lasting()
+    # What was interrupted had another grace and other sources: the row of its configuration says so.
+    assert (rows[1:], outputs) == (expected[0][1:], expected[1])
+    assert desk.calls().count("0.txt") == desk.calls().count("1.txt") == 1
+
+
+def test_work_under_way_ends_within_its_grace_and_counts(desk: Desk) -> None:
+    desk.sources(*TEXTS)
+    desk.held("2.txt")
+    program = desk.start("stage", "jobs:patient", "sources", "--workers", "1", "--json")
+    desk.is_held("2.txt")
+    program.send_signal(signal.SIGINT)
+    assert "Ctrl-C again" in heard_from(program)
+    desk.let_go("2.txt")
+    ended = desk.end_of(program)
+    assert (ended.code, ended.json["succeeded"], ended.json["cancelled"]) == (130, 3, 2)
+
+
+@pytest.mark.parametrize("policy", ["io", "cpu"])
+def test_a_second_interrupt_ends_the_grace_and_the_run_can_still_be_gone_on_with(desk: Desk, policy: str) -> None:
+    ended = interrupted(desk, "patient", signal.SIGINT, signal.SIGINT, policy=policy)
+    assert (ended.code, ended.json["succeeded"], ended.json["cancelled"]) == (130, 2, 3)
+    assert "stopping now" in ended.err
+    desk.source("2.txt", "two words")
+    assert desk.stage("patient").code == 0
+    assert [row["doc_id"] for row in desk.rows()] == [f"{number}.txt" for number in range(5)]
+
+
+def test_an_interrupt_at_the_terminal_reaches_the_workers_too_and_harms_none(desk: Desk) -> None:
+    """Ctrl-C goes to every process of the group. Workers have sessions of their own."""
+    desk.sources("one", "two")
+    desk.held("2.txt")
+    command = ["stage", "jobs:patient", "sources", "--workers", "1", "--policy", "cpu", "--json"]
+    program = desk.start(*command, in_group=True)
+    desk.is_held("2.txt")
+    os.killpg(program.pid, signal.SIGINT)
+    heard_from(program)
+    desk.let_go("2.txt")
+    ended = desk.end_of(program)
+    assert (ended.code, ended.json["succeeded"], ended.json["failed"]) == (0, 3, 0)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_before_the_run_has_begun_ends_with_the_same_code(
+    desk: Desk, number: signal.Signals, code: int
+) -> None:
+    os.mkfifo(desk.source_folder / "0.txt")
+    program = desk.start("stage", "jobs:count", "sources")
+    with open(desk.source_folder / "0.txt", "w", encoding="ascii"):  # opens once the plan is being made
+        program.send_signal(number)
+        ended = desk.end_of(program)
+    assert ended.code == code
+    assert ended.err.strip() == "inorder: interrupted; run the same again to go on"

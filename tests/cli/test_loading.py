@@ -1,0 +1,74 @@
+"""Stages that cannot be loaded, and plans that cannot be made: one clear line, exit code 2, nothing done."""
+
+import pytest
+
+from tests.cli.desk import Desk
+
+pytestmark = pytest.mark.req("CLI-3")
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("jobs", "'jobs' is no stage; write it as package.module:name"),
+        ("jobs:", "'jobs:' is no stage"),
+        ("jbos:count", "there is no module jbos, neither in the current folder nor among what is installed"),
+        ("no.such.package:count", "there is no module no.such.package"),
+        ("jobs:cuont", "jobs has no 'cuont'; stages there: breaking, broken, chatty, count, "),
+        ("jobs:not_a_stage", "jobs:not_a_stage is a int and not an inorder.Stage; stages there: "),
+        ("faulty:stage", "faulty cannot be imported: ZeroDivisionError: division by zero"),
+        ("leaving:stage", "leaving cannot be imported: SystemExit: 7"),
+        ("hungry:stage", "hungry cannot be imported: ModuleNotFoundError: No module named 'no_such_library'"),
+        ("plain:stage", "plain has no 'stage'; there is no stage in it"),
+        ("jobs:broken", "the plan of stage broken cannot be made: LookupError: no items today"),
+        ("jobs:misnamed", "the plan of stage misnamed calls itself 'count'; both must have one name"),
+        ("planless:stage", "the plan of stage planless is a list, not a StagePlan"),
+    ],
+)
+def test_what_cannot_be_loaded_is_named(desk: Desk, entry: str, said: str) -> None:
+    desk.sources("one")
+    desk.write("faulty.py", "1 / 0")
+    desk.write("leaving.py", "raise SystemExit(7)")
+    desk.write("hungry.py", "import no_such_library")
+    desk.write("plain.py", "")
+    desk.write(
+        "planless.py", "import inorder\nstage = inorder.Stage(name='planless', plan=lambda s, d: [], worker=print)"
+    )
+    ended = desk.run("stage", entry, "sources")
+    assert (ended.code, ended.out) == (2, "")
+    [line] = ended.err.splitlines()
+    assert line.startswith(f"inorder: {said}")
+    assert not desk.data.exists()
+
+
+def test_a_source_that_is_not_there_is_named(desk: Desk) -> None:
+    ended = desk.run("stage", "jobs:count", "sources", "elsewhere")
+    assert ended.code == 2
+    assert ended.err == f"inorder: there is no {desk.folder / 'elsewhere'}\n"
+
+
+def test_a_plan_that_breaks_off_ends_the_run_and_what_is_done_stays(desk: Desk) -> None:
+    desk.sources("one", "two")
+    ended = desk.stage("breaking")
+    assert ended.code == 2
+    last = ended.err.splitlines()[-1]
+    assert last == "inorder: the plan of stage breaking broke off at its item 2: LookupError: the list was cut off"
+
+
+def test_a_plan_that_is_read_once_is_made_again_when_it_has_changed_since_the_interruption(desk: Desk) -> None:
+    desk.sources("one", "two", "die")
+    program = desk.start("stage", "jobs:lazy", "sources", "--workers", "1")  # a thread that kills takes all along
+    assert desk.end_of(program).code == -9
+    desk.source("2.txt", "three")
+    desk.source("00.txt", "a new first one")
+    ended = desk.stage("lazy", "--json")
+    assert (ended.code, ended.json["scheduled"]) == (0, 4)
+
+
+def test_a_module_elsewhere_is_found_where_python_looks(desk: Desk) -> None:
+    desk.sources("one")
+    away = desk.folder / "away"
+    away.mkdir()
+    (desk.folder / "jobs.py").rename(away / "jobs.py")
+    assert desk.stage("count").code == 2
+    assert desk.run("stage", "jobs:count", "sources", PYTHONPATH=str(away)).code == 0

@@ -1,0 +1,125 @@
+"""`inorder inspect` and `inorder manifest`, and what every command says where there is nothing to look at."""
+
+import json
+import signal
+import subprocess
+
+import pytest
+
+from tests.cli.desk import COMMAND, Desk
+
+pytestmark = pytest.mark.req("CLI-1")
+
+LOOKING = ["failures", "retry", "explain x", "plan", "verify", "inspect", "manifest"]
+
+
+@pytest.fixture
+def done(desk: Desk) -> Desk:
+    """Two runs; the second has found one of the failures mended."""
+    desk.sources("one", "fail input", "skip no words", "fail io", "warn careful")
+    desk.stage("count")
+    desk.source("3.txt", "now it works")
+    desk.stage("count")
+    return desk
+
+
+@pytest.mark.parametrize("command", LOOKING)
+def test_where_there_is_no_data_it_is_said_in_one_line(desk: Desk, command: str) -> None:
+    ended = desk.run(*command.split())
+    line = "inorder: there is no DATA at .inorder; run a stage first, or name another with --data\n"
+    assert ended == (2, "", line)
+
+
+@pytest.mark.parametrize("command", LOOKING)
+def test_a_folder_that_is_no_data_is_named(desk: Desk, command: str) -> None:
+    ended = desk.run(*command.split(), "--data", "sources")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("inorder: sources is no DATA of inorder: no stage has left a manifest there")
+
+
+def test_a_stage_that_is_not_there_is_named_with_those_that_are(done: Desk) -> None:
+    ended = done.run("inspect", "--stage", "cuont")
+    assert ended == (2, "", "inorder: .inorder knows no stage 'cuont'; stages there: count\n")
+
+
+def test_inspect_counts_items_by_how_they_stand_after_all_runs(done: Desk) -> None:
+    found = done.run("inspect", "--json").json
+    [stage] = found["stages"]
+    assert stage["items"] == {"success": 3, "skip": 1, "failure": 1}
+    assert stage["failures"] == {"input": 1}
+    assert stage["latest_run"]["state"] == "ended"
+    assert stage["latest_run"]["origin"] == {"entry": "jobs:count", "sources": [str(done.source_folder)]}
+    assert stage["warnings"] == ["1 item failed: see `inorder failures`"]
+    assert found["sizes"]["counts"]["files"] == 6
+    size = sum(path.stat().st_size for path in (done.data / "counts").iterdir())
+    assert found["sizes"]["counts"]["bytes"] == size
+
+
+def test_inspect_says_it_in_words(done: Desk) -> None:
+    lines = done.run("inspect").out.splitlines()
+    assert lines[0] == "DATA .inorder"
+    assert "  items       3 success, 1 skip, 1 failure" in lines
+    assert "  failures    1 input" in lines
+    assert any(line.startswith("  latest run  ") and line.endswith(", ended") for line in lines)
+    assert any(line.split()[:1] == ["counts"] and line.endswith("6 files") for line in lines)
+
+
+def test_inspect_warns_of_what_wants_attention(desk: Desk) -> None:
+    desk.sources("one", "warn careful", "die")
+    desk.start("stage", "jobs:count", "sources", "--workers", "1", "--fsync", "always")
+    assert desk.end_of(desk.started[0]).code == -signal.SIGKILL
+    manifest = desk.data / "manifests" / "count.jsonl"
+    manifest.write_bytes(manifest.read_bytes() + b"nonsense\n")
+    warnings = "\n".join(desk.run("inspect", "--json").json["stages"][0]["warnings"])
+    assert "its latest run was interrupted after" in warnings
+    assert "1 line of its manifest cannot be read" in warnings
+    (desk.data / "journal" / "count.journal").write_bytes(b"nonsense")
+    assert "its journal is not a journal" in desk.run("inspect").out
+    (desk.data / "journal" / "count.journal").unlink()
+    assert "its journal is missing" in desk.run("inspect").out
+
+
+def test_manifest_shows_rows_filtered_by_status_and_run(done: Desk) -> None:
+    everything = done.run("manifest", "--json").json["rows"]
+    assert everything == done.lines()
+    assert done.run("manifest", "--last-run", "--json").json["rows"] == done.lines()[6:]
+    failures = done.run("manifest", "--status", "failure", "--json").json["rows"]
+    assert [row["doc_id"] for row in failures] == ["1.txt", "3.txt", "1.txt"]
+    latest = done.run("manifest", "--status", "failure", "--last-run", "--jsonl")
+    assert [json.loads(line)["doc_id"] for line in latest.out.splitlines()] == ["1.txt"]
+    assert done.run("manifest", "--stage", "count", "--status", "config", "--json").json["rows"] == [
+        done.lines()[0],
+        done.lines()[6],
+    ]
+
+
+def test_manifest_in_words_is_a_line_a_row(done: Desk) -> None:
+    lines = done.run("manifest", "--last-run").out.splitlines()
+    assert lines[0].startswith("count  run ")
+    assert [line.split()[2] for line in lines[1:]] == ["skip", "failure", "skip", "success", "skip"]
+    assert lines[2].endswith("1.txt  input: told to fail with input")
+
+
+def test_a_status_that_does_not_exist_is_refused(done: Desk) -> None:
+    ended = done.run("manifest", "--status", "failed")
+    assert ended == (2, "", "inorder: --status must be one of success, skip, failure, config; got 'failed'\n")
+
+
+def test_a_reader_that_leaves_early_is_no_trouble(done: Desk) -> None:
+    manifest = done.data / "manifests" / "count.jsonl"
+    manifest.write_bytes(manifest.read_bytes() * 500)
+    program = subprocess.Popen(
+        [COMMAND, "manifest"], cwd=done.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline().startswith("count  run ")
+    program.stdout.close()
+    assert program.stderr is not None
+    with program.stderr as stderr:
+        assert stderr.read() == ""
+    assert program.wait() == 1
+
+
+def test_a_journal_is_read_by_its_path(done: Desk) -> None:
+    ended = done.run("journal", ".inorder/journal/count.journal", "--json")
+    assert (ended.code, ended.json["has_ended"], ended.json["failed"]) == (0, True, 1)

@@ -1,0 +1,95 @@
+"""Progress is on stderr: a bar where that is a terminal, plain lines elsewhere."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+
+import pytest
+
+from tests.cli.desk import COMMAND, GUARD_S, Desk, clean_environment
+
+pytestmark = pytest.mark.req("RUN-9")
+
+LINE = re.compile(
+    r"\[count\] \d+/\d+ \| succ \d+ \| skip \d+ \| fail \d+ \| \d+\.\d it/s \| ETA [-\d]{2}:[-\d]{2}:[-\d]{2}"
+)
+
+
+def on_a_terminal(desk: Desk, *arguments: str) -> tuple[int, str, str]:
+    """Run a stage with a terminal of 200 columns for its stderr: exit code, stdout, and what was shown."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+    program = subprocess.Popen(
+        [COMMAND, "stage", "jobs:count", "sources", *arguments],
+        cwd=desk.folder,
+        env=clean_environment() | {"TERM": "xterm"},
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while piece := os.read(ours, 65536):
+            shown += piece
+    except OSError:  # how a terminal says that everybody has left
+        pass
+    finally:
+        os.close(ours)
+    out, _ = program.communicate(timeout=GUARD_S)
+    return program.returncode, out.decode(), shown.decode()
+
+
+def without_colours(shown: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+
+
+def test_on_a_terminal_there_is_a_bar(desk: Desk) -> None:
+    desk.sources("one", "fail input", "skip no words")
+    code, out, shown = on_a_terminal(desk, "--json")
+    assert (code, json.loads(out)["failed"]) == (3, 1)
+    assert "\x1b[" in shown
+    plain = without_colours(shown)
+    assert "3/3" in plain
+    assert re.search(
+        r"succ 1 skip 1 fail 1 \| \d+\.\d it/s \| ETA \S+ \| \d+ in flight \| \S+ MB buffered \| lag", plain
+    )
+    assert not LINE.search(plain)
+
+
+def test_on_a_terminal_errors_of_the_command_are_coloured_and_quiet_hides_the_bar(desk: Desk) -> None:
+    desk.sources("fail input")
+    code, _, shown = on_a_terminal(desk, "--quiet")
+    assert code == 3
+    assert shown.startswith("\x1b[31minorder:\x1b[0m count: 0 succeeded")
+
+
+def test_into_a_pipe_goes_one_line_an_interval_and_a_last_one(desk: Desk) -> None:
+    desk.sources("one")
+    desk.held("1.txt")
+    program = desk.start("stage", "jobs:chatty", "sources", "--workers", "1")
+    desk.is_held("1.txt")
+    assert program.stderr is not None
+    lines = [program.stderr.readline() for _ in range(3)]
+    assert all(LINE.fullmatch(line.strip()) for line in lines)
+    desk.let_go("1.txt")
+    last = [line for line in desk.end_of(program).err.splitlines() if line.startswith("[")][-1]
+    assert LINE.fullmatch(last)
+    assert last.startswith("[count] 2/2 | succ 2 | skip 0 | fail 0")
+
+
+def test_verbose_adds_the_slowest_items_and_the_kinds_of_errors(desk: Desk) -> None:
+    desk.sources("one", "fail input", "fail io")
+    said = desk.stage("count", "-v").err
+    assert re.search(r"  slowest: \d.txt \d\.\d\ds, ", said)
+    assert re.search(r"  errors: (input 1, io 1|io 1, input 1)", said)
+    assert "slowest" not in desk.stage("count", "--force").err
+
+
+def test_a_plan_of_unknown_length_is_counted_without_a_total(desk: Desk) -> None:
+    desk.sources("one", "two")
+    assert "[lazy] 2/? | succ 2" in desk.stage("lazy").err

@@ -1,0 +1,206 @@
+"""`inorder stage`: what becomes of items, and what the exit code says of it."""
+
+import os
+
+import pytest
+
+from tests.cli.desk import Desk
+
+pytestmark = pytest.mark.req("CLI-3")
+
+
+def test_a_stage_in_the_current_folder_is_run_and_its_outputs_are_there(desk: Desk) -> None:
+    desk.sources("one", "one two", "one two three")
+    ended = desk.stage("count")
+    assert (ended.code, ended.out) == (0, "")
+    assert [desk.output(f"{number}.txt").read_text() for number in range(3)] == ["1\n", "2\n", "3\n"]
+    assert [row["words"] for row in desk.rows()] == [1, 2, 3]
+    assert "count: 3 succeeded, 0 skipped, 0 failed" in ended.err
+    assert "manifest: .inorder/manifests/count.jsonl" in ended.err
+
+
+def test_a_stage_in_processes_is_found_by_its_workers_too(desk: Desk) -> None:
+    desk.sources("one", "die", "one two three")
+    ended = desk.stage("count", "--policy", "cpu", "--workers", "1")
+    assert ended.code == 3
+    assert "SIGKILL" in desk.row("1.txt")["error"]["message"]
+    assert desk.output("2.txt").read_text() == "3\n"
+
+
+def test_the_same_again_does_nothing_and_says_so(desk: Desk) -> None:
+    desk.sources("one", "two")
+    desk.stage("count")
+    ended = desk.stage("count", "--json")
+    assert ended.code == 0
+    assert (ended.json["skipped"], ended.json["succeeded"]) == (2, 0)
+    assert desk.calls() == ["0.txt", "1.txt"]
+
+
+def test_force_does_everything_again(desk: Desk) -> None:
+    desk.sources("one", "two")
+    desk.stage("count")
+    assert desk.stage("count", "--force").code == 0
+    assert sorted(desk.calls()) == ["0.txt", "0.txt", "1.txt", "1.txt"]
+
+
+def test_with_json_stdout_is_the_outcome_and_nothing_else_even_if_workers_print(desk: Desk) -> None:
+    desk.sources("print I am here", "two")
+    for policy in ("io", "cpu"):
+        ended = desk.stage("count", "--json", "--force", "--policy", policy)
+        assert ended.json["succeeded"] == 2
+        assert "I am here" in ended.err
+
+
+@pytest.mark.req("RTY-4")
+@pytest.mark.parametrize("policy", ["io", "cpu"])
+def test_an_item_that_takes_too_long_fails_alone(desk: Desk, policy: str) -> None:
+    desk.sources("one", "hang", "three")
+    ended = desk.stage("count", "--policy", policy, "--timeout-s", "0.3", "--retries", "2", "--json")
+    assert ended.code == 3
+    assert (ended.json["succeeded"], ended.json["failed"]) == (2, 1)
+    row = desk.row("1.txt")
+    assert (row["status"], row["error"]["category"], row["attempts"]) == ("failure", "timeout", 1)
+
+
+def test_an_item_that_fails_twice_and_then_succeeds_is_a_success(desk: Desk) -> None:
+    desk.sources("one", "flaky 3", "three")
+    ended = desk.stage("count", "--retries", "2", "--retry-backoff-s", "0.01")
+    assert ended.code == 0
+    assert (desk.row("1.txt")["status"], desk.row("1.txt")["attempts"]) == ("success", 3)
+    assert desk.calls().count("1.txt") == 3
+
+
+def test_an_item_that_needs_one_retry_more_than_it_has_fails(desk: Desk) -> None:
+    desk.sources("flaky 3")
+    assert desk.stage("count", "--retries", "1", "--retry-backoff-s", "0.01").code == 3
+    row = desk.row("0.txt")
+    assert (row["error"]["category"], row["attempts"]) == ("provider", 2)
+
+
+@pytest.mark.req("CAN-3")
+@pytest.mark.parametrize("workers", ["1", "4"])
+def test_a_budget_of_one_and_three_failures_stop_at_the_second(desk: Desk, workers: str) -> None:
+    desk.sources("one", "fail input", "three", "fail input", "five", "fail input", "seven")
+    ended = desk.stage("count", "--error-budget", "1", "--workers", workers, "--json")
+    assert ended.code == 4
+    outcome = ended.json
+    assert (outcome["succeeded"], outcome["failed"], outcome["cancelled"]) == (2, 2, 3)
+    assert outcome["stop_kind"] == "error budget"
+    assert [row["status"] for row in desk.rows()] == ["success", "failure", "success", "failure"]
+    assert not desk.output("4.txt").exists()
+    assert "stopped, too many failures" in ended.err
+
+
+@pytest.mark.req("CAN-3")
+def test_a_budget_that_is_not_exceeded_is_not_felt(desk: Desk) -> None:
+    desk.sources("one", "fail input", "three")
+    assert desk.stage("count", "--error-budget", "1").code == 3
+
+
+def test_failures_are_summed_up_with_what_to_do_next(desk: Desk) -> None:
+    desk.sources("fail input", "fail input", "fail config", "four")
+    ended = desk.stage("count", "--data", "else where")
+    assert ended.code == 3
+    assert "failed: 0.txt (input): told to fail with input [and 1 more like it]" in ended.err
+    assert "failed: 2.txt (config): told to fail with config" in ended.err
+    assert "inorder failures --data 'else where'" in ended.err
+    assert "inorder retry --data 'else where'" in ended.err
+
+
+def test_a_worker_that_says_skip_is_a_skip_with_its_reason(desk: Desk) -> None:
+    desk.sources("skip nothing in it", "two")
+    ended = desk.stage("count", "--json")
+    assert ended.code == 0
+    assert ended.json["skipped"] == 1
+    assert (desk.row("0.txt")["status"], desk.row("0.txt")["reason"]) == ("skip", "nothing in it")
+
+
+@pytest.mark.parametrize(
+    ("text", "category", "message"),
+    [
+        ("empty", "runtime", "left its output 'count' empty"),
+        ("forget", "runtime", "did not write its output 'count'"),
+        ("outside", "config", "cannot be published in DATA"),
+    ],
+)
+def test_an_output_that_cannot_be_published_fails_its_item(desk: Desk, text: str, category: str, message: str) -> None:
+    desk.sources("one", text, "three")
+    ended = desk.stage("count")
+    assert ended.code == 3
+    error = desk.row("1.txt")["error"]
+    assert error["category"] == category
+    assert message in error["message"]
+    assert message in ended.err
+    assert sorted(path.name for path in (desk.data / "counts").glob("*.txt")) == ["0.txt", "2.txt"]
+    assert not (desk.folder / "outside").exists()
+
+
+@pytest.mark.parametrize("policy", ["io", "cpu"])
+def test_hooks_that_raise_are_warnings(desk: Desk, policy: str) -> None:
+    desk.sources("one", "two")
+    ended = desk.stage("hooked", "--policy", policy, "--json")
+    assert (ended.code, ended.json["succeeded"]) == (0, 2)
+    assert any("before_stage: RuntimeError: the hook is broken" in warning for warning in ended.json["warnings"])
+    assert any("before_item: RuntimeError" in warning for warning in desk.row("0.txt")["warnings"])
+    assert "warning: before_stage: RuntimeError: the hook is broken" in ended.err
+
+
+def test_quiet_is_silent_unless_something_went_wrong(desk: Desk) -> None:
+    desk.sources("one")
+    assert desk.stage("count", "--quiet") == (0, "", "")
+    desk.source("1.txt", "fail input")
+    ended = desk.stage("count", "-q")
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err.splitlines() == [
+        "inorder: count: 0 succeeded, 1 skipped, 1 failed in " + ended.err.split()[-2] + " s"
+    ]
+
+
+@pytest.mark.req("RUN-3")
+def test_a_stage_for_a_device_refuses_processes_unless_somebody_insists(desk: Desk) -> None:
+    desk.sources("one")
+    ended = desk.stage("device", "--policy", "cpu")
+    assert (ended.code, ended.out) == (2, "")
+    assert "made for the policy gpu" in ended.err
+    assert "--i-know-what-im-doing" in ended.err
+    assert not desk.data.exists()
+    assert desk.stage("device", "--policy", "cpu", "--i-know-what-im-doing").code == 0
+    assert desk.stage("device", "--policy", "io").code == 0
+    assert desk.stage("device").code == 0
+
+
+def test_a_disk_that_cannot_be_written_is_told_in_one_line(desk: Desk) -> None:
+    desk.sources("one")
+    desk.write("occupied", "a file, where a folder is wanted")
+    ended = desk.stage("count", "--data", "occupied/data")
+    assert ended.code == 1
+    assert ended.err.startswith("inorder: DATA cannot be used: ")
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_a_damaged_journal_is_refused_and_named(desk: Desk) -> None:
+    desk.sources("one")
+    desk.stage("count")
+    (desk.data / "journal" / "count.journal").write_bytes(b"no journal")
+    ended = desk.stage("count")
+    assert ended.code == 6
+    assert "journal/count.journal" in ended.err
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_an_error_shows_its_traceback_with_debug_alone(desk: Desk) -> None:
+    desk.sources("one")
+    plain = desk.stage("broken")
+    assert "Traceback" not in plain.err
+    thorough = desk.run("--debug", "stage", "jobs:broken", "sources")
+    assert plain.code == thorough.code == 2
+    assert "Traceback" in thorough.err
+    assert "no items today" in thorough.err
+
+
+def test_a_source_whose_name_is_no_text_is_worked_on_like_any_other(desk: Desk) -> None:
+    folder = os.fsdecode(b"caf\xe9")
+    os.mkdir(desk.folder / folder)
+    (desk.folder / folder / "0.txt").write_text("one")
+    assert desk.run("stage", "jobs:count", folder).code == 0
+    assert desk.output("0.txt").read_text() == "1\n"

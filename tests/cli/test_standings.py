@@ -1,0 +1,123 @@
+"""How an item stands after many runs, and reading manifests that are long, torn, or being written."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inorder.cli import manifests, standings
+from inorder.cli.manifests import last_run, lines, rows
+from inorder.cli.standings import Standings
+from inorder.stage.resume import OUTPUTS_THERE, SATISFIED, UNCHANGED
+
+CONFIG = {"stage": "s", "doc_id": "__config__", "status": "config", "options": {"fingerprinting": True}}
+UNFINGERPRINTED = CONFIG | {"options": {"fingerprinting": False}}
+
+
+def row(doc_id: str, status: str, reason: str = "", **fields: Any) -> dict[str, Any]:
+    error = {"category": "io", "message": "no", "retryable": False} if status == "failure" else None
+    return {"stage": "s", "doc_id": doc_id, "status": status, "reason": reason, "error": error} | fields
+
+
+def written(folder: Path, *found: dict[str, Any]) -> str:
+    path = folder / "s.jsonl"
+    path.write_bytes(b"".join(json.dumps(one, separators=(",", ":")).encode() + b"\n" for one in found))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("story", "stands"),
+    [
+        (["success"], "success"),
+        (["failure"], "failure"),
+        (["skip:nothing to do"], "skip"),
+        (["failure", "success"], "success"),
+        (["success", "failure"], "failure"),
+        (["failure", "skip:nothing to do"], "skip"),
+        (["success", "skip:nothing to do"], "skip"),
+        (["success", f"skip:{UNCHANGED}"], "success"),
+        (["success", f"skip:{OUTPUTS_THERE}"], "success"),
+        (["success", "failure", f"skip:{UNCHANGED}"], "success"),
+        ([f"skip:{UNCHANGED}"], "success"),
+        ([f"skip:{UNCHANGED}", "failure"], "failure"),
+    ],
+)
+def test_an_item_stands_as_its_latest_row_says(tmp_path: Path, story: list[str], stands: str) -> None:
+    told = [CONFIG] + [line for one in story for line in (row("a", *one.split(":", 1)), CONFIG)]
+    found = Standings.of_manifest(written(tmp_path, *told)).of("a")
+    assert found is not None
+    assert found.status == stands
+
+
+def test_a_skip_of_what_is_done_points_to_the_row_of_what_was_done(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, CONFIG, row("a", "success"), UNFINGERPRINTED, row("a", "skip", UNCHANGED), CONFIG, row("a", "failure")
+    )
+    success, _, failure = [line.offset for line, found in rows(path) if not found.is_config]
+    found = Standings.of_manifest(path).of("a")
+    assert found is not None
+    assert (found.made, found.latest, found.is_fingerprinted) == (success, failure, True)
+
+
+def test_what_was_made_last_is_what_counts_and_how(tmp_path: Path) -> None:
+    path = written(tmp_path, CONFIG, row("a", "success"), UNFINGERPRINTED, row("a", "success"))
+    found = Standings.of_manifest(path).of("a")
+    assert found is not None
+    assert (found.made, found.is_fingerprinted) == (found.latest, False)
+
+
+def test_items_are_counted_once_however_many_rows_they_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standings, "_BATCH", 3)
+    told = [CONFIG, *(row(str(number), "failure" if number % 3 else "success") for number in range(10))]
+    found = Standings.of_manifest(written(tmp_path, *told, CONFIG, row("1", "success", warnings=["careful"])))
+    assert found.counts() == {"success": 5, "skip": 0, "failure": 5}
+    assert found.categories() == {"io": 5}
+    assert found.warned() == 1
+    assert [one.doc_id for one in found.failures()] == ["2", "4", "5", "7", "8"]
+    assert [one.doc_id for one in found.successes()] == ["0", "3", "6", "9", "1"]
+    assert found.of("10") is None
+
+
+def test_the_reasons_of_resume_are_those_that_are_recognised() -> None:
+    for reason in SATISFIED:
+        assert manifests.Row(stage="s", doc_id="a", status="skip", reason=reason).is_satisfied
+    assert not manifests.Row(stage="s", doc_id="a", status="skip", reason="as I like it").is_satisfied
+    assert not manifests.Row(stage="s", doc_id="a", status="failure", reason=UNCHANGED).is_satisfied
+
+
+def test_a_line_without_an_end_is_no_row_yet(tmp_path: Path) -> None:
+    path = written(tmp_path, CONFIG, row("a", "success"))
+    whole = Path(path).read_bytes()
+    Path(path).write_bytes(whole + whole[:-1])
+    assert len(list(rows(path))) == 3
+    assert list(lines(str(tmp_path / "no.jsonl"))) == []
+
+
+def test_a_line_that_makes_no_sense_is_passed_over_and_counted(tmp_path: Path) -> None:
+    path = written(tmp_path, CONFIG, row("a", "success"))
+    Path(path).write_bytes(b'\xff\n[]\n{"stage":1}\n\n' + Path(path).read_bytes())
+    assert [line.row is None for line in lines(path)] == [True] * 4 + [False] * 2
+    assert Standings.of_manifest(path).damaged == 4
+
+
+def test_what_a_stage_adds_to_its_rows_is_not_taken_for_ours(tmp_path: Path) -> None:
+    odd = row("a", "success") | {"run_id": 7, "options": "none", "origin": ["here"], "extra_seq": "x"}
+    path = written(tmp_path, CONFIG, odd)
+    assert [found.doc_id for _, found in rows(path)] == ["__config__", "a"]
+
+
+@pytest.mark.parametrize("piece", [1, 7, 64, 1000, 2**16])
+def test_the_latest_run_is_found_from_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    monkeypatch.setattr(manifests, "_PIECE_BYTES", piece)
+    first, second = CONFIG | {"run_id": "one"}, CONFIG | {"run_id": "two"}
+    told = [first, row("a", "success"), second, row("b", "success", reason="x" * 100), row("__config__", "failure")]
+    path = written(tmp_path, *told)
+    found = last_run(path)
+    assert found is not None
+    assert (found[0], found[1].run_id) == (list(lines(path))[2].offset, "two")
+    alone = last_run(written(tmp_path, first))
+    assert alone is not None
+    assert (alone[0], alone[1].run_id) == (0, "one")
+    assert last_run(written(tmp_path, row("a", "success"))) is None
+    assert last_run(str(tmp_path / "no.jsonl")) is None

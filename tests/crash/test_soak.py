@@ -1,0 +1,50 @@
+"""Crash seeds on the command line, and beside the others in a soak."""
+
+import pytest
+
+from inorder.sim.__main__ import main
+from inorder.sim.crashes import crash_seed
+from inorder.sinks.outputs import OutputsSink
+
+FOUND_BY = 40
+"""Seeds within which a mistake that loses files is found."""
+
+
+def forget_to_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Published files are called safe, and are not."""
+    monkeypatch.setattr(OutputsSink, "_sync_file", lambda self, path: None)
+
+
+def test_a_crash_seed_always_ends_in_the_same_way() -> None:
+    assert crash_seed(7) == crash_seed(7)
+
+
+def test_a_soak_crashes_runs_too_and_says_how_often(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["soak", "--seconds", "0", "--first", "3"]) == 0
+    told = capsys.readouterr().out
+    assert "stories        1 (crash seeds 3 to 3)" in told
+    [power] = [line for line in told.splitlines() if line.startswith("power ")]
+    assert power.endswith("deaths of the process alone; all healed")
+    assert int(power.split()[1]) > 0
+
+
+def test_a_soak_that_finds_something_ends_with_the_command_that_replays_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forget_to_sync(monkeypatch)
+    assert any(main(["soak", "--seconds", "0", "--first", str(first)]) for first in range(FOUND_BY))
+    told = capsys.readouterr().out
+    assert "broke a promise: at first, before operation" in told
+    seed = told.split("replay it with: python -m inorder.sim crash ")[1].split()[0]
+
+    assert main(["crash", seed]) == 6
+    again = capsys.readouterr().out
+    assert f"crash seed {seed} broke a promise" in again
+    assert "workers, JournalOptions(" in again
+
+
+def test_a_good_crash_seed_says_what_was_done(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crash", "12"]) == 0
+    told = capsys.readouterr().out
+    assert "crash seed 12: " in told
+    assert "losses of power" in told

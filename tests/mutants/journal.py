@@ -1,0 +1,116 @@
+"""Bugs written by hand in what remembers a run and goes on with it."""
+
+from tests.mutants.catalogue import Mutant
+
+JOURNAL_MUTANTS: tuple[Mutant, ...] = (
+    # ---- reading
+    Mutant(
+        "a damaged record is believed",
+        "journal/frame.py",
+        'if magic == MAGIC and data[sum_at : sum_at + 4] == crc32(data[offset:sum_at]).to_bytes(4, "little"):',
+        "if magic == MAGIC and sum_at + 4 <= len(data):",
+        "tests/journal/test_frame.py",
+    ),
+    Mutant(
+        "damage in what was synced passes for a torn tail",
+        "journal/scan.py",
+        "if claim.durable > offset:",
+        "if False:",
+        "tests/journal/test_scan.py",
+    ),
+    Mutant(
+        "a torn tail passes for damage",
+        "journal/scan.py",
+        "if claim.durable > offset:",
+        "if claim.durable >= offset:",
+        "tests/journal/test_scan.py",
+    ),
+    Mutant(
+        "a second and different outcome is overlooked",
+        "journal/replay.py",
+        "if start < end and known.part(start, end) != record.part(start, end):",
+        "if False:",
+        "tests/journal/test_replay.py",
+    ),
+    Mutant(
+        "a commit without outcomes is overlooked",
+        "journal/replay.py",
+        'if record.end > self._terminal_end:\n            raise Corrupt(offset, f"seq',
+        'if False:\n            raise Corrupt(offset, f"seq',
+        "tests/journal/test_replay.py",
+    ),
+    # ---- writing
+    Mutant(
+        "a failed sync is tried again",
+        "journal/writer.py",
+        "self._trouble = error\n",
+        "pass\n",
+        "tests/journal/test_writer.py",
+    ),
+    Mutant(
+        "a compaction forgets outcomes that are not committed",
+        "journal/writer.py",
+        "return [checkpoint, *standing]",
+        "return [checkpoint]",
+        "tests/journal/test_compaction.py",
+    ),
+    Mutant(
+        "sinks change before the outcomes are written",
+        "./committing.py",
+        "self._journal.outcomes(terminal_of(run.start, entries))\n"
+        "        positions = [sink.apply(entries) for sink in self._sinks]\n",
+        "positions = [sink.apply(entries) for sink in self._sinks]\n"
+        "        self._journal.outcomes(terminal_of(run.start, entries))\n",
+        "tests/journal/test_durability.py",
+    ),
+    Mutant(
+        "a checkpoint is written before the sinks are synced",
+        "./committing.py",
+        "self._sync_sinks()\n        self._journal.checkpoint(is_end=is_end)",
+        "self._journal.checkpoint(is_end=is_end)\n        self._sync_sinks()",
+        "tests/journal/test_durability.py",
+    ),
+    # ---- going on
+    Mutant(
+        "the journal is believed where a sink holds less",
+        "./recovery.py",
+        "if all(sink.holds(",
+        "if True or all(sink.holds(",
+        "tests/journal/test_recovery.py",
+    ),
+    Mutant(
+        "what a dead process had not synced is called safe",
+        "./recovery.py",
+        "        sink.sync()\n",
+        "        pass\n",
+        "tests/journal/test_recovery.py",
+    ),
+    Mutant(
+        "what is committed is dispatched again",
+        "core/windows.py",
+        "if seq >= committed_end:\n",
+        "if True:\n",
+        "tests/core/test_restored.py",
+    ),
+    Mutant(
+        "a resumed window has another size",
+        "core/planning.py",
+        "if known.start == start:",
+        "if False:",
+        "tests/core/test_restored.py",
+    ),
+    Mutant(
+        "retries are granted again after a crash",
+        "core/planning.py",
+        "window.retries.restore(board.restored.granted_from(start))\n",
+        "pass\n",
+        "tests/core/test_restored_limits.py",
+    ),
+    Mutant(
+        "the error budget begins anew after a crash",
+        "core/cursor.py",
+        "self._budget.failed = restored.failed\n",
+        "pass\n",
+        "tests/core/test_restored_limits.py",
+    ),
+)

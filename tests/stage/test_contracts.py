@@ -1,0 +1,167 @@
+"""The words that a stage and its runner share: their names, what they weigh, and what they refuse."""
+
+import pickle
+from typing import Any
+
+import msgspec
+import pytest
+
+import inorder
+from inorder.stage import contracts
+from tests.tidy.test_import import HEAVY, modules_loaded_by
+
+FIELDS = {
+    "StagePlan": {"stage_name", "items", "total_items"},
+    "WorkItem": {"item_id", "inputs", "outputs", "cfg_hash", "cost_hint", "meta"},
+    "StageOptions": {
+        "policy",
+        "workers",
+        "schedule",
+        "per_item_timeout_s",
+        "retries",
+        "retry_backoff_s",
+        "error_budget",
+        "max_queue",
+        "diagnostics_interval_s",
+        "fingerprinting",
+    },
+    "StageHooks": {"before_stage", "after_stage", "before_item", "after_item"},
+    "StageOutcome": {
+        "scheduled",
+        "skipped",
+        "succeeded",
+        "failed",
+        "cancelled",
+        "wall_ms",
+        "queue_p50_ms",
+        "exec_p50_ms",
+        "exec_p95_ms",
+        "items_per_s",
+        "errors",
+    },
+}
+"""As the project's own sources name them; there may be more."""
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.req("RUN-1")
+def test_a_contract_has_the_fields_it_was_asked_to_have(name: str) -> None:
+    struct = getattr(inorder, name)
+    assert FIELDS[name] <= set(struct.__struct_fields__)
+    assert struct.__struct_config__.frozen
+
+
+@pytest.mark.req("RUN-1")
+def test_an_error_has_the_fields_it_was_asked_to_have() -> None:
+    error = inorder.StageError("no model", category="config", detail="looked in two places", stage="embed", item_id="a")
+    fields = ("stage", "item_id", "category", "message", "retryable", "detail")
+    said = ("embed", "a", "config", "no model", False, "looked in two places")
+    assert tuple(getattr(error, field) for field in fields) == said
+    travelled = pickle.loads(pickle.dumps(error))
+    assert tuple(getattr(travelled, field) for field in fields) == said
+    assert str(travelled) == "no model"
+
+
+def test_an_error_of_no_known_category_is_refused() -> None:
+    with pytest.raises(ValueError, match="weather"):
+        inorder.StageError("rain", category="weather")
+
+
+@pytest.mark.req("DEC-8")
+def test_cancelled_is_a_count_with_a_reason_and_a_flag_beside_it() -> None:
+    types = inorder.StageOutcome.__annotations__
+    assert (types["cancelled"], types["was_cancelled"]) == (int, bool)
+    assert types["cancel_reason"] == str | None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import inorder.stage.contracts", "from inorder import StagePlan, WorkItem, StageOptions, StageHooks, StageError"],
+)
+@pytest.mark.req("RUN-1")
+def test_importing_the_contracts_imports_nothing_heavy(statement: str) -> None:
+    loaded = modules_loaded_by(statement)
+    assert "inorder.stage.contracts" in loaded
+    assert loaded & HEAVY == set()
+    assert {name for name in loaded if name.startswith("inorder.stage.")} == {"inorder.stage.contracts"}
+
+
+def test_a_worker_process_does_not_load_the_runner() -> None:
+    loaded = modules_loaded_by("import inorder.stage.work")
+    assert loaded & {"sqlite3", "rich", "inorder.stage.run", "inorder.stage.watch"} == set()
+
+
+def test_every_public_name_is_there() -> None:
+    for name in contracts.__all__:
+        assert getattr(inorder, name) is getattr(contracts, name)
+    assert inorder.run_stage.__module__ == "inorder.stage.run"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "complaint"),
+    [
+        ("policy", "gpus", "policy must be one of io, cpu, gpu, got 'gpus'"),
+        ("schedule", "lifo", "schedule must be one of fifo, sjf, got 'lifo'"),
+        ("fsync", "never", "fsync must be one of always, batch, interval, off, got 'never'"),
+        ("progress", "loud", "progress must be one of auto, bar, lines, none, got 'loud'"),
+        ("workers", 0, "workers must be from 1 to 1024, got 0"),
+        ("workers", 1025, "workers must be from 1 to 1024, got 1025"),
+        ("workers", "4", "workers must be a whole number, got '4'"),
+        ("workers", True, "workers must be a whole number, got True"),
+        ("retries", -1, "retries must be from 0 to 1000, got -1"),
+        ("retries", None, "retries must be a whole number, got None"),
+        ("error_budget", -1, "error_budget must be from 0 to"),
+        ("max_queue", 0, "max_queue must be from 1 to"),
+        ("buffered_bytes_max", 0, "buffered_bytes_max must be from 1 to"),
+        ("memory_bytes_max", 0, "memory_bytes_max must be from 1 to"),
+        ("per_item_timeout_s", -0.1, "per_item_timeout_s must be from 0 to"),
+        ("per_item_timeout_s", float("nan"), "per_item_timeout_s must be from 0 to"),
+        ("retry_backoff_s", float("inf"), "retry_backoff_s must be from 0 to"),
+        ("cancel_grace_s", "5", "cancel_grace_s must be a number of seconds, got '5'"),
+        ("diagnostics_interval_s", 0, "diagnostics_interval_s must be above 0"),
+    ],
+)
+def test_an_option_out_of_its_range_is_refused_in_one_line(option: str, value: Any, complaint: str) -> None:
+    with pytest.raises(inorder.OperatorError) as caught:
+        inorder.StageOptions(**{option: value})
+    assert str(caught.value).startswith(complaint)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_option_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(TypeError, match="wrokers"):
+        inorder.StageOptions(wrokers=2)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"item_id": ""}, "an item is known by its item_id, a text, got ''"),
+        ({"item_id": 7}, "an item is known by its item_id, a text, got 7"),
+        ({"item_id": "a", "inputs": ["b"]}, "item 'a': inputs, outputs and meta are dicts, got a list"),
+        ({"item_id": "a", "outputs": "b"}, "item 'a': inputs, outputs and meta are dicts, got a str"),
+        ({"item_id": "a", "cost_hint": "much"}, "item 'a': cost_hint is a number, got 'much'"),
+    ],
+)
+def test_an_item_that_cannot_be_one_is_refused_where_it_is_made(fields: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(inorder.OperatorError) as caught:
+        inorder.WorkItem(**fields)
+    assert str(caught.value) == complaint
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "shout\n", ".hidden", "x" * 101])
+def test_a_stage_whose_name_cannot_name_a_file_is_refused(name: str) -> None:
+    with pytest.raises(inorder.OperatorError, match="a stage is named with letters"):
+        inorder.StagePlan(name, [])
+
+
+def test_a_plan_or_a_worker_that_is_none_is_refused() -> None:
+    with pytest.raises(inorder.OperatorError, match="needs a StagePlan, got list"):
+        inorder.run_stage([], print)  # type: ignore[arg-type]
+    with pytest.raises(inorder.OperatorError, match="needs a worker that can be called, got str"):
+        inorder.run_stage(inorder.StagePlan("shout", []), "print")  # type: ignore[arg-type]
+
+
+def test_contracts_can_be_written_as_json() -> None:
+    summary = inorder.StageErrorSummary("io", "disk", 2, "a")
+    assert msgspec.json.decode(msgspec.json.encode(summary))["count"] == 2

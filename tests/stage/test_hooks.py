@@ -1,0 +1,160 @@
+"""What a stage may do around its items: when it is called, where, with what; and that it can break nothing."""
+
+import os
+import threading
+from typing import Any
+
+import pytest
+
+import inorder
+from tests.stage.jobs import Place
+from tests.stage.workers import before, failing_setup, setting_up, shout, telling
+
+
+@pytest.mark.req("RUN-6")
+def test_hooks_are_called_around_the_stage_and_around_each_item_in_the_order_of_the_plan(place: Place) -> None:
+    calls: list[str] = []
+
+    def worker(item: inorder.WorkItem, ctx: Any) -> Any:
+        calls.append(f"worker {item.item_id}")
+        return shout(item, ctx)
+
+    hooks = inorder.StageHooks(
+        before_stage=lambda ctx: calls.append(f"before {ctx.stage}"),
+        before_item=lambda item, ctx: calls.append(f"before {item.item_id}"),
+        after_item=lambda item, result, ctx: calls.append(f"after {item.item_id}"),
+        after_stage=lambda outcome: calls.append(f"after {outcome.stage}: {outcome.succeeded}"),
+    )
+    place.run(place.items(3), worker, hooks, workers=1)
+    names = [f"item-000{number}" for number in range(3)]
+    assert (calls[0], calls[-1]) == ("before shout", "after shout: 3")
+    assert [call for call in calls if call.startswith("after item")] == [f"after {name}" for name in names]
+    for name in names:
+        assert calls.index(f"worker {name}") == calls.index(f"before {name}") + 1
+
+
+@pytest.mark.req("RUN-6")
+def test_an_item_hook_runs_where_the_item_runs_and_the_others_where_the_stage_does(place: Place) -> None:
+    here: dict[str, tuple[int, int]] = {}
+
+    def note(name: str) -> None:
+        here[name] = (os.getpid(), threading.get_ident())
+
+    hooks = inorder.StageHooks(
+        before_stage=lambda ctx: note("before stage"),
+        before_item=lambda item, ctx: note("before item"),
+        after_stage=lambda outcome: note("after stage"),
+    )
+    place.run([place.item("a")], lambda item: note("worker"), hooks)
+    ours = (os.getpid(), threading.get_ident())
+    assert here["before stage"] == here["after stage"] == ours
+    assert here["before item"] == here["worker"] != ours
+
+
+@pytest.mark.req("RUN-6")
+def test_after_an_item_its_result_is_shown_or_what_went_wrong(place: Place) -> None:
+    shown: dict[str, Any] = {}
+    hooks = inorder.StageHooks(after_item=lambda item, result, ctx: shown.update({item.item_id: result}))
+    place.run([place.item("a"), place.item("b", "skip"), place.item("c", "fail")], hooks=hooks)
+    assert shown["a"].extras == {"letters": 7}
+    assert [path for path, _, _ in shown["a"].outputs] == ["loud/a.txt", "loud/a.txt.fp.json"]
+    assert (shown["b"].reason, shown["b"].value.extras) == ("not wanted", {"pages": 3})
+    assert (shown["c"].category, shown["c"].message) == ("runtime", "ValueError: this one is bad")
+    place.run([place.item("a")], hooks=hooks)
+    assert shown["a"].reason.startswith("its outputs, inputs")
+
+
+def broken(*arguments: object) -> None:
+    raise RuntimeError("hook down")
+
+
+@pytest.mark.req("RUN-6")
+def test_a_hook_that_raises_is_a_warning_and_nothing_more(place: Place) -> None:
+    hooks = inorder.StageHooks(before_stage=broken, after_stage=broken, before_item=broken, after_item=broken)
+    outcome = place.run(place.items(2), hooks=hooks)
+    assert outcome.succeeded == 2
+    assert outcome.warnings == [
+        "before_stage: RuntimeError: hook down",
+        "after_item: RuntimeError: hook down",
+        "after_item: RuntimeError: hook down",
+        "after_stage: RuntimeError: hook down",
+    ]
+    assert place.row("item-0001")["warnings"] == ["before_item: RuntimeError: hook down"]
+    assert len(place.published()) == 4
+
+
+@pytest.mark.req("RUN-6")
+def test_hooks_that_always_raise_do_not_fill_the_memory(place: Place) -> None:
+    items = [inorder.WorkItem(item_id=str(number)) for number in range(500)]
+    outcome = place.run(items, lambda item: None, inorder.StageHooks(after_item=broken))
+    assert outcome.succeeded == 500
+    assert len(outcome.warnings) == 101
+    assert outcome.warnings[-1] == "and more warnings, which are not kept"
+
+
+@pytest.mark.req("RUN-6")
+def test_every_worker_process_is_set_up_once_before_its_first_item(place: Place) -> None:
+    hooks = inorder.StageHooks(worker_setup=setting_up, before_item=before)
+    place.data.mkdir()
+    assert place.run(place.items(60), telling, hooks, policy="cpu").succeeded == 60
+    pids = (place.data / "setups").read_text().split()
+    assert 1 <= len(pids) <= 2
+    assert len(set(pids)) == len(pids)
+    assert str(os.getpid()) not in pids
+    for name, row in place.rows().items():
+        assert (row["opened_here"], row["prepared"]) == (True, name)
+
+
+@pytest.mark.req("RUN-6")
+def test_a_process_that_takes_the_place_of_a_dead_one_is_set_up_too(place: Place) -> None:
+    place.data.mkdir()
+    hooks = inorder.StageHooks(worker_setup=setting_up)
+    outcome = place.run([place.item("a", "kill"), place.item("b")], hooks=hooks, policy="cpu", workers=1)
+    assert (outcome.succeeded, outcome.failed) == (1, 1)
+    assert len((place.data / "setups").read_text().split()) == 3
+
+
+@pytest.mark.req("RUN-6")
+def test_a_setup_that_raises_is_a_warning_at_every_item(place: Place) -> None:
+    outcome = place.run(place.items(2), hooks=inorder.StageHooks(worker_setup=failing_setup), policy="cpu")
+    assert outcome.succeeded == 2
+    for row in place.rows().values():
+        assert row["warnings"] == ["worker_setup: RuntimeError: no model here"]
+
+
+@pytest.mark.req("RUN-6")
+def test_what_is_opened_before_the_stage_is_there_for_all_threads_and_closed_after_it(place: Place) -> None:
+    closed: list[str] = []
+    opened: dict[str, Any] = {}
+
+    def before_stage(ctx: Any) -> None:
+        ctx.resources["model"] = opened
+        ctx.resources["setup_error"] = "a name that a stage may use"
+
+    hooks = inorder.StageHooks(before_stage=before_stage, after_stage=lambda outcome: closed.append("model"))
+    seen = []
+
+    def worker(item: inorder.WorkItem, ctx: Any) -> None:
+        seen.append(ctx.resources["model"] is opened)
+
+    place.run([place.item(name, outputs={}) for name in "abcd"], worker, hooks)
+    assert seen == [True] * 4
+    assert closed == ["model"]
+    assert [row["warnings"] for row in place.rows().values()] == [[]] * 4
+
+
+def test_the_context_of_a_stage_knows_where_and_how_it_runs(place: Place) -> None:
+    seen: list[Any] = []
+    place.run([], hooks=inorder.StageHooks(before_stage=seen.append), retries=4)
+    [context] = seen
+    assert (context.stage, context.data, context.options.retries) == ("shout", place.data, 4)
+    with pytest.raises(KeyError, match="declares no output"):
+        context.output("loud")
+
+
+def test_an_item_that_is_satisfied_is_not_announced(place: Place) -> None:
+    place.run(place.items(2))
+    announced: list[str] = []
+    hooks = inorder.StageHooks(before_item=lambda item, ctx: announced.append(item.item_id))
+    assert place.run(place.items(3), hooks=hooks).skipped == 2
+    assert announced == ["item-0002"]

@@ -1,0 +1,147 @@
+"""The manifest of a stage: one row an item and run, in order, the same whatever the run was like."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import inorder
+from inorder.stage.rows import BASE_FIELDS, VOLATILE_FIELDS
+from tests.stage.jobs import Place, steady, tree
+
+DEEDS = ["shout", "skip", "fail", "flaky", "unreachable", "forget", "empty", "stage error"]
+
+
+def mixed(place: Place) -> list[inorder.WorkItem]:
+    """Items of every kind, of very different costs, in groups."""
+    return [
+        place.item(
+            f"item-{number:03}",
+            DEEDS[number % len(DEEDS)] if number % 3 == 0 else "shout",
+            cost_hint=float(97 * number % 31),
+            batch_key="even" if number % 2 == 0 else "odd",
+        )
+        for number in range(60)
+    ]
+
+
+def portable(place: Place, rows: Sequence[dict[str, Any]]) -> str:
+    """Rows as they would be in any folder: what may differ is left out, and so is the name of the folder."""
+    return json.dumps(steady(rows)).replace(str(place.folder), "HERE")
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    place = Place(tmp_path_factory.mktemp("reference"))
+    place.run(mixed(place), workers=1, retries=1)
+    return place
+
+
+@pytest.mark.parametrize("schedule", ["fifo", "sjf"])
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("policy", ["io", "cpu"])
+@pytest.mark.req("RUN-3", "RUN-7")
+def test_rows_and_outputs_are_the_same_for_any_workers_schedule_and_policy(
+    place: Place, reference: Place, policy: str, workers: int, schedule: str
+) -> None:
+    place.run(mixed(place), policy=policy, workers=workers, schedule=schedule, retries=1)
+    assert portable(place, place.runs()[0][1:]) == portable(reference, reference.runs()[0][1:])
+    assert place.published() == reference.published()
+
+
+def test_the_reference_has_every_kind_of_row(reference: Place) -> None:
+    rows = reference.rows().values()
+    assert {row["status"] for row in rows} == {"success", "skip", "failure"}
+    assert {row["attempts"] for row in rows} == {1, 2}
+    assert {row["error"]["category"] for row in rows if row["error"]} == {"runtime", "provider", "config"}
+    assert len(reference.published()) > 60
+
+
+@pytest.mark.req("RUN-7")
+def test_rows_stand_in_seq_order_after_the_row_of_the_run(reference: Place) -> None:
+    config, *rows = reference.lines()
+    assert config["doc_id"] == "__config__"
+    assert [row["seq"] for row in rows] == list(range(60))
+    assert [row["doc_id"] for row in rows] == [f"item-{number:03}" for number in range(60)]
+    assert all(tuple(row)[: len(BASE_FIELDS)] == BASE_FIELDS for row in rows)
+
+
+@pytest.mark.req("RUN-7")
+def test_a_row_says_everything_about_its_item(place: Place) -> None:
+    place.run([place.item("a")])
+    row = place.row("a")
+    assert row.pop("duration_s") >= 0
+    assert len(row.pop("input_sha256")) == 64
+    assert row == {
+        "stage": "shout",
+        "doc_id": "a",
+        "status": "success",
+        "input_path": str(place.sources / "a"),
+        "output_paths": ["loud/a.txt"],
+        "schema_version": 1,
+        "seq": 0,
+        "attempts": 1,
+        "cfg_hash": "1",
+        "reason": "",
+        "error": None,
+        "warnings": [],
+        "letters": 7,
+    }
+
+
+@pytest.mark.req("RUN-7")
+def test_the_row_of_a_run_says_what_ran_where_with_which_options(place: Place) -> None:
+    plan = place.plan([place.item("a")])
+    outcome = inorder.run_stage(plan, print, place.options(retries=3), origin={"source": "here"})
+    [config, _] = place.lines()
+    assert config["run_id"] == outcome.run_id
+    assert config["options"]["retries"] == 3
+    assert config["options"]["data"] == str(place.data)
+    assert config["origin"] == {"source": "here"}
+    assert {"started_at", "host", "pid", "argv", "version"} <= config.keys()
+    assert set(VOLATILE_FIELDS) - {"duration_s"} <= config.keys()
+
+
+@pytest.mark.req("RUN-7")
+def test_a_further_run_adds_its_rows_to_those_before(place: Place) -> None:
+    path = place.data / "manifests" / "shout.jsonl"
+    place.run(place.items(3))
+    first = path.read_bytes()
+    place.run([*place.items(3), place.item("more")])
+    assert path.read_bytes().startswith(first)
+    assert [[row["status"] for row in run] for run in place.runs()] == [
+        ["config", *["success"] * 3],
+        ["config", *["skip"] * 3, "success"],
+    ]
+    assert [row["seq"] for row in place.runs()[1][1:]] == [0, 1, 2, 3]
+
+
+def test_a_line_that_a_crash_cut_short_is_gone_after_the_next_run(place: Place) -> None:
+    place.run(place.items(2))
+    path = place.data / "manifests" / "shout.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"stage":"sho')
+    place.run(place.items(2))
+    assert [len(run) for run in place.runs()] == [3, 3]
+
+
+def test_two_places_differ_in_nothing_but_what_is_called_volatile(place: Place, tmp_path_factory: Any) -> None:
+    other = Place(tmp_path_factory.mktemp("other"))
+    for one in (place, other):
+        one.run(mixed(one), retries=1)
+    assert portable(place, place.lines()) == portable(other, other.lines())
+    differing = {
+        field
+        for mine, theirs in zip(place.lines(), other.lines(), strict=True)
+        for field in mine
+        if json.dumps(mine[field]).replace(str(place.folder), "")
+        != json.dumps(theirs[field]).replace(str(other.folder), "")
+    }
+    assert differing <= set(VOLATILE_FIELDS)
+    assert {"duration_s", "run_id"} <= differing
+
+
+def test_nothing_is_left_in_data_but_what_is_documented(reference: Place) -> None:
+    own = {Path(path).parts[0] for path in tree(reference.data)} - {"loud"}
+    assert own == {"manifests", "journal", "locks", "cache", "telemetry"}

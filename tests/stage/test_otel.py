@@ -1,0 +1,145 @@
+"""The same numbers through OpenTelemetry, where its variables ask for it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from inorder.stage import otel
+from inorder.stage.otel import INSTRUMENTS, VARIABLES
+from tests.stage.jobs import Place
+from tests.tidy.test_import import modules_loaded_by
+
+LABELS = {"stage": "shout", "policy": "io"}
+
+
+class Collected:
+    """What has come through."""
+
+    def __init__(self) -> None:
+        self.spans = InMemorySpanExporter()
+        self.reader = InMemoryMetricReader()
+
+    def metrics(self) -> dict[str, Any]:
+        found = self.reader.get_metrics_data()
+        return {
+            metric.name: metric
+            for resource in (found.resource_metrics if found else ())
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+        }
+
+    def points(self, name: str) -> dict[str, Any]:
+        """The points of a metric by status."""
+        return {point.attributes.get("status", ""): point for point in self.metrics()[name].data.data_points}
+
+
+@pytest.fixture
+def collected(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collected]:
+    """Providers that a program may have set up before it runs a stage."""
+    found = Collected()
+    tracers = TracerProvider()
+    tracers.add_span_processor(SimpleSpanProcessor(found.spans))
+    meters = MeterProvider([found.reader])
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: tracers)
+    monkeypatch.setattr(trace, "get_tracer", tracers.get_tracer)
+    monkeypatch.setattr(metrics, "get_meter_provider", lambda: meters)
+    monkeypatch.setattr(metrics, "get_meter", meters.get_meter)
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "otlp")
+    yield found
+    meters.shutdown()
+    tracers.shutdown()
+
+
+@pytest.mark.req("RUN-10")
+def test_every_item_is_counted_and_timed(place: Place, collected: Collected) -> None:
+    place.run([place.item("a"), place.item("b", "skip"), place.item("c", "fail"), place.item("d")])
+    assert collected.metrics().keys() == INSTRUMENTS.keys()
+    items = collected.points("inorder.items")
+    assert {status: point.value for status, point in items.items()} == {"success": 2, "skip": 1, "failure": 1}
+    assert all(LABELS.items() <= point.attributes.items() for point in items.values())
+    times = collected.points("inorder.item_exec_ms")
+    assert {status: point.count for status, point in times.items()} == {"success": 2, "failure": 1}
+    assert collected.points("inorder.item_queue_ms")[""].count == 4
+
+
+@pytest.mark.req("RUN-10")
+def test_every_item_has_a_span(place: Place, collected: Collected) -> None:
+    place.run([place.item("a"), place.item("b", "flaky"), place.item("c", "fail")], retries=1)
+    spans = {span.attributes["item_id"]: span for span in collected.spans.get_finished_spans()}
+    assert list(spans) == ["a", "b", "c"]
+    for name, (seq, attempts, status) in {
+        "a": (0, 1, "success"),
+        "b": (1, 2, "success"),
+        "c": (2, 1, "failure"),
+    }.items():
+        span = spans[name]
+        assert span.name == "shout item"
+        assert span.attributes.items() >= (LABELS | {"seq": seq, "attempts": attempts, "status": status}).items()
+        took_s = (span.end_time - span.start_time) / 1e9
+        assert took_s == pytest.approx(place.row(name)["duration_s"], abs=1e-5)
+    assert spans["c"].attributes["error.category"] == "runtime"
+    assert spans["c"].attributes["error.message"] == "ValueError: this one is bad"
+    assert "error.category" not in spans["a"].attributes
+
+
+@pytest.mark.req("RUN-10")
+def test_gauges_are_at_rest_after_a_run_and_after_another(
+    place: Place, collected: Collected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from inorder.stage import watch
+
+    monkeypatch.setattr(watch, "_GAUGES_S", 0.0)
+    seen: list[int] = []
+    gauge = otel.OpenTelemetry.gauge
+
+    def gauging(self: Any, gauges: dict[str, int]) -> None:
+        seen.append(gauges.get("in_flight", 0))
+        gauge(self, gauges)
+
+    monkeypatch.setattr(otel.OpenTelemetry, "gauge", gauging)
+    for _ in range(2):
+        place.run(place.items(10), force=True)
+    assert max(seen) > 0
+    for name in ("active_workers", "in_flight", "queue_depth", "pending_results", "buffered_bytes", "commit_lag"):
+        assert collected.points(f"inorder.{name}")[""].value == 0
+
+
+def test_nothing_of_it_is_touched_unless_a_variable_asks_for_it(
+    place: Place, collected: Collected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    place.run([place.item("a")])
+    assert collected.metrics() == {}
+    assert collected.spans.get_finished_spans() == ()
+
+
+def test_a_run_without_it_does_not_import_it() -> None:
+    loaded = modules_loaded_by("import inorder.stage.run")
+    assert not [name for name in loaded if name.startswith("opentelemetry")]
+
+
+def test_where_it_is_not_installed_a_run_goes_on_without(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setenv("OTEL_METRICS_EXPORTER", "otlp")
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    assert place.run([place.item("a")]).succeeded == 1
+
+
+def test_a_program_without_providers_gets_them_from_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: trace.ProxyTracerProvider())
+    monkeypatch.setattr(otel, "_configure", lambda: called.append("configured"))
+    from inorder import StageOptions
+
+    assert otel.open_telemetry("shout", StageOptions()) is not None
+    assert called == ["configured"]

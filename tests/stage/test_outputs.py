@@ -1,0 +1,135 @@
+"""What a worker makes, or fails to make, and where it may lie."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import inorder
+from inorder.stage.places import RESERVED
+from tests.stage.jobs import Place
+
+
+@pytest.mark.parametrize(
+    ("do", "message"),
+    [
+        ("forget", "the worker did not write its output 'loud'"),
+        ("empty", "the worker left its output 'loud' empty"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["io", "cpu"])
+@pytest.mark.req("RUN-5")
+def test_an_output_that_is_not_there_or_empty_fails_its_item_alone(
+    place: Place, do: str, message: str, policy: str
+) -> None:
+    outcome = place.run([place.item("a"), place.item("b", do), place.item("c")], policy=policy, retries=2)
+    assert place.statuses() == {"a": "success", "b": "failure", "c": "success"}
+    row = place.row("b")
+    assert row["error"] == {"category": "runtime", "message": message, "retryable": False}
+    assert row["attempts"] == 1
+    assert outcome.failed == 1
+    assert not any("/b." in path for path in place.published())
+    assert place.staged() == []
+
+
+def test_one_forgotten_output_of_two_publishes_neither(place: Place) -> None:
+    item = place.item("a", outputs={"loud": "loud/a.txt", "quiet": "quiet/a.txt"})
+    outcome = place.run([item])
+    assert outcome.errors[0].message == "the worker did not write its output 'quiet'"
+    assert place.published() == {}
+
+
+OUTSIDE = [
+    ("../elsewhere.txt", "it leads out of its folder"),
+    ("loud/../../elsewhere.txt", "it leads out of its folder"),
+    ("/elsewhere.txt", "lies outside of DATA"),
+    ("", "it is empty"),
+    ("./a.txt", "it is not in its plainest form"),
+    ("loud//a.txt", "it is not in its plainest form"),
+    ("loud/a\0.txt", "it has a zero character in it"),
+    ("loud/\udcff.txt", "it is not Unicode"),
+    (f"loud/{'x' * 248}", "has a name of more than 247 bytes"),
+    *((f"{folder}/a.txt", "lies in a folder of DATA that is not for outputs") for folder in RESERVED),
+]
+
+
+@pytest.mark.parametrize(("path", "complaint"), OUTSIDE, ids=[path[:24] or "empty" for path, _ in OUTSIDE])
+@pytest.mark.req("RUN-5")
+def test_an_output_with_no_place_in_data_fails_its_item_alone(place: Place, path: str, complaint: str) -> None:
+    items = [place.item("a"), place.item("b", outputs={"loud": path}), place.item("c")]
+    before = sorted(place.folder.rglob("elsewhere*"))
+    place.run(items)
+    assert place.statuses() == {"a": "success", "b": "failure", "c": "success"}
+    error = place.row("b")["error"]
+    assert error["category"] == "config"
+    assert complaint in error["message"]
+    assert place.called() == ["a", "c"]
+    assert sorted(place.folder.rglob("elsewhere*")) == before
+    assert place.staged() == []
+
+
+def test_an_output_may_be_named_by_its_whole_path(place: Place) -> None:
+    place.run([place.item("a", outputs={"loud": place.data / "loud" / "a.txt"})])
+    assert place.loud("a") == "TEXT OF A\n"
+    assert place.rows()["a"]["output_paths"] == [str(place.data / "loud" / "a.txt")]
+    assert place.run([place.item("a", outputs={"loud": "loud/a.txt"})]).skipped == 1
+
+
+@pytest.mark.parametrize("outputs", [{"loud": "a", "quiet": "a"}, {"loud": "a", "quiet": "a.fp.json"}])
+def test_two_files_for_one_name_fail_the_item_and_not_the_stage(place: Place, outputs: dict[str, str]) -> None:
+    outcome = place.run([place.item("a", outputs=outputs), place.item("b")])
+    assert (outcome.succeeded, outcome.failed) == (1, 1)
+    assert place.row("a")["error"]["category"] == "config"
+    assert "would be published as 'a" in place.row("a")["error"]["message"]
+
+
+def test_without_fingerprints_a_file_may_have_the_name_that_one_would_have(place: Place) -> None:
+    def both(item: inorder.WorkItem, ctx: Any) -> None:
+        for name in item.outputs:
+            ctx.output(name).write_text(name)
+
+    item = place.item("a", outputs={"loud": "a", "quiet": "a.fp.json"})
+    assert place.run([item], both, fingerprinting=False).succeeded == 1
+    assert place.published() == {"a": b"loud", "a.fp.json": b"quiet"}
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 247, "\N{PILE OF POO}" * 61, "\N{CJK UNIFIED IDEOGRAPH-4E2D}" * 82 + "x", "a b\n'c\""]
+)
+def test_a_name_that_a_filesystem_takes_is_taken(place: Place, name: str) -> None:
+    item = place.item("a", outputs={"loud": f"loud/{name}"})
+    assert place.run([item]).succeeded == 1
+    assert (place.data / "loud" / name).read_text() == "TEXT OF A\n"
+    assert place.run([item]).skipped == 1
+
+
+def test_a_staged_file_keeps_the_ending_of_its_name(place: Place) -> None:
+    """Some libraries choose a format by it."""
+    seen: list[Path] = []
+
+    def worker(item: inorder.WorkItem, ctx: Any) -> None:
+        seen.append(ctx.output("loud"))
+        assert ctx.output("loud") == seen[-1]
+        seen[-1].write_text("x")
+
+    place.run([place.item("a", outputs={"loud": "deep/down/a.tar.gz"})], worker)
+    [staged] = seen
+    assert staged.name.endswith("-a.tar.gz")
+    assert not staged.exists()
+    assert (place.data / "deep" / "down" / "a.tar.gz").read_text() == "x"
+
+
+def test_an_item_without_outputs_is_done_on_every_run(place: Place) -> None:
+    items = [place.item("a", "forget", outputs={})]
+    for _ in range(2):
+        assert place.run(items).succeeded == 1
+        assert place.called() == ["a"]
+    assert place.published() == {}
+
+
+def test_a_folder_where_an_output_should_lie_is_said_and_nothing_else_is_touched(place: Place) -> None:
+    (place.data / "loud" / "a.txt").mkdir(parents=True)
+    with pytest.raises(inorder.InfrastructureError, match="cannot be published"):
+        place.run([place.item("a")])
+    assert (place.data / "loud" / "a.txt").is_dir()
+    assert place.staged() == []

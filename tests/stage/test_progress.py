@@ -1,0 +1,222 @@
+"""How far a stage is, for whoever watches."""
+
+import io
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import inorder
+from inorder.stage import watch
+from inorder.stage.measures import Slowest
+from inorder.stage.progress import Lines, Rate, Standing, details, display, eta, line, stopping
+from tests.gates import GUARD_S
+from tests.stage.jobs import Place
+
+LINE = re.compile(
+    r"\[shout\] (\d+)/(\d+|\?) \| succ (\d+) \| skip (\d+) \| fail (\d+) "
+    r"\| (\d+\.\d) it/s \| ETA (--:--:--|\d\d+:\d\d:\d\d)"
+)
+
+
+@pytest.mark.req("RUN-9")
+def test_a_line_says_it_all() -> None:
+    standing = Standing("doctags", 57_000, 230, 2, 2, 100.0)
+    assert line(standing, 92.4) == "[doctags] 234/57000 | succ 230 | skip 2 | fail 2 | 92.4 it/s | ETA 00:10:14"
+
+
+@pytest.mark.parametrize(
+    ("total", "done", "rate", "said"),
+    [
+        (100, 40, 1.0, "00:01:00"),
+        (100, 100, 1.0, "00:00:00"),
+        (1_000_000, 0, 1.0, "277:46:40"),
+        (100, 40, 0.0, "--:--:--"),
+        (None, 40, 1.0, "--:--:--"),
+    ],
+)
+@pytest.mark.req("RUN-9")
+def test_the_end_is_foretold_where_it_can_be(total: int | None, done: int, rate: float, said: str) -> None:
+    assert eta(Standing("shout", total, done, 0, 0, 1.0), rate) == said
+
+
+def test_a_plan_of_unknown_length_has_a_question_mark() -> None:
+    assert line(Standing("shout", None, 3, 0, 0, 1.0), 1.0).startswith("[shout] 3/? | succ 3")
+
+
+def test_the_rate_is_that_of_the_latest_samples() -> None:
+    rate = Rate(100)
+    assert rate.sample(Standing("shout", None, 110, 0, 0, 1.0)) == 10.0
+    for second in range(2, 30):
+        latest = rate.sample(Standing("shout", None, 110 + second, 0, 0, float(second)))
+    assert latest == 1.0
+
+
+def test_the_rate_at_the_very_beginning_is_none() -> None:
+    assert Rate(0).sample(Standing("shout", None, 0, 0, 0, 0.0)) == 0.0
+
+
+@pytest.mark.req("RUN-9")
+def test_verbose_adds_the_slowest_items_and_the_most_frequent_categories() -> None:
+    slowest = Slowest()
+    slowest.record("a", 1500.0)
+    slowest.record("b", 20.0)
+    assert details(slowest, Counter({"io": 3, "runtime": 7})) == [
+        "  slowest: a 1.50s, b 0.02s",
+        "  errors: runtime 7, io 3",
+    ]
+    assert details(Slowest(), Counter()) == []
+
+
+@pytest.mark.req("RUN-9")
+def test_a_run_that_nobody_watches_on_a_terminal_ends_with_a_line_on_stderr(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = [place.item("a"), place.item("b", "skip"), place.item("c", "fail")]
+    place.run(items, progress="auto", verbose=True)
+    said = capsys.readouterr()
+    assert said.out == ""
+    first, *more = said.err.splitlines()
+    found = LINE.fullmatch(first)
+    assert found is not None
+    assert found.groups()[:5] == ("3", "3", "1", "1", "1")
+    assert more[0].startswith("  slowest: ")
+    assert more[1:] == ["  errors: runtime 1"]
+
+
+@pytest.mark.req("RUN-9")
+def test_a_line_comes_every_interval(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = threading.Semaphore(0)
+    show = Lines.show
+
+    def showing(self: Lines, *arguments: Any) -> None:
+        show(self, *arguments)
+        shown.release()
+
+    def worker(item: inorder.WorkItem) -> None:
+        assert shown.acquire(timeout=GUARD_S)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Lines, "show", showing)
+        items = (inorder.WorkItem(item_id=str(number)) for number in range(3))
+        place.run(items, worker, progress="lines", diagnostics_interval_s=0.01, workers=1)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) >= 4
+    assert all(LINE.fullmatch(each) for each in lines)
+    assert [each.split(" | ")[0].split("/")[1] for each in lines] == ["?"] * len(lines)
+
+
+def test_silence_is_silence(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.run([place.item("a", "fail")], progress="none", verbose=True)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_stop_is_announced_with_what_can_be_done(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert stopping("shout", "SIGINT came", 5000) == (
+        "[shout] stopping: SIGINT came; what is under way has 5 s to end, Ctrl-C again ends it now"
+    )
+    place.run([place.item("a", "fail"), place.item("b")], progress="lines", error_budget=0)
+    assert capsys.readouterr().err.splitlines()[0] == ("[shout] stopping now: error budget of 0 exceeded at seq 0")
+
+
+class Closed(io.StringIO):
+    """A pipe that nobody reads any more."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+@pytest.mark.parametrize("stream", [Closed(), None])
+def test_a_run_goes_on_where_nobody_can_see_it(place: Place, stream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", stream)
+        outcome = place.run([place.item("a"), place.item("b", "fail")], progress="lines", error_budget=0, verbose=True)
+    assert outcome.succeeded == 1
+
+
+def test_a_stream_says_itself_whether_it_is_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert isinstance(display("auto", "shout", 3, 0, 5.0, verbose=False), Lines)
+
+
+PROGRAM = """
+import sys
+import inorder
+from tests.stage.workers import obey
+from tests.stage.jobs import Place
+from pathlib import Path
+place = Place(Path(sys.argv[1]))
+items = [*place.items(20), place.item("z", "fail")]
+place.run(items, progress="auto", verbose=True)
+print("done")
+"""
+
+
+@pytest.mark.req("RUN-9")
+def test_on_a_terminal_a_bar_moves_and_stays_at_its_end(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)], stdout=subprocess.PIPE, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            seen += os.read(ours, 4096)
+        except OSError:  # the other side is closed
+            break
+    os.close(ours)
+    assert process.stdout is not None
+    assert process.stdout.read() == b"done\n"
+    assert process.wait(GUARD_S) == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+    assert "shout" in text
+    assert "21/21" in text
+    assert "succ 20 skip 0 fail 1" in text
+    for word in ("it/s", "ETA", "in flight", "MB buffered", "lag", "slowest:", "errors: runtime 1"):
+        assert word in text
+
+
+def test_a_plan_that_turns_out_to_be_another_is_shown_once(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first bar, or the first lines, must be gone before the second begin."""
+    displays: list[Any] = []
+
+    def displaying(*arguments: Any, **options: Any) -> Any:
+        displays.append(display(*arguments, **options))
+        return displays[-1]
+
+    monkeypatch.setattr(watch, "display", displaying)
+
+    class Changing:
+        """Can be read again and again, and has other items the second time it is run."""
+
+        def __init__(self, names: str) -> None:
+            self.names = names
+
+        def __iter__(self) -> Any:
+            return iter([place.item(name, "hang" if name == "h" else "shout") for name in self.names])
+
+    def stop(item: inorder.WorkItem, result: object, ctx: object) -> None:
+        if item.item_id == "a":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    place.run(Changing("abh"), hooks=inorder.StageHooks(after_item=stop), cancel_grace_s=0, workers=1)
+    capsys.readouterr()
+    outcome = place.run(Changing("xyz"), progress="bar")
+    assert (outcome.succeeded, outcome.resumed_at) == (3, None)
+    first, second = displays[-2:]
+    assert first._bar.live.is_started is False
+    assert second._bar.live.is_started is False
+    assert [row["doc_id"] for row in place.runs()[-1][1:]] == ["x", "y", "z"]
+    assert outcome.queue_p50_ms >= 0
