@@ -90,6 +90,7 @@ def resume(filesystem: Filesystem, path: str, header: Header | None, sinks: Sequ
         sink.sync()
     writer = _cut(filesystem, path, found, state, candidate)
     if is_distrusted:
+        _write_anew(filesystem, path, writer)
         _trust_again(filesystem, path)
     warning = ""
     if found.verdict is Verdict.TORN:
@@ -110,6 +111,17 @@ def _synced_bytes(filesystem: Filesystem, path: str) -> int:
     with contextlib.suppress(OSError, ValueError):
         return int(filesystem.read(f"{path}{DISTRUSTED}"))
     return 0
+
+
+def _write_anew(filesystem: Filesystem, path: str, writer: Writer) -> None:
+    """Go on in a file of its own: of the one that is there, neither bytes nor name can be made safe any more."""
+    data = writer.compacted(forgets=True)
+    try:
+        write_whole(filesystem, path, data)
+        file = filesystem.open(path)
+    except OSError as error:
+        writer.poison(error, is_sync=True)
+    writer.go_on_in(file, data)
 
 
 def _trust_again(filesystem: Filesystem, path: str) -> None:

@@ -25,7 +25,8 @@ def test_failed_items_are_listed_with_category_attempts_and_reason(failed: Desk)
         "count  1.txt  input, 1 attempt: told to fail with input",
         "count  3.txt  provider, 2 attempts: ConnectionError: not yet",
     ]
-    assert "2 items failed; `inorder retry` runs them again" in ended.err
+    assert ended.err == "2 items failed; `inorder retry` runs them again\n"
+    assert "`inorder retry --data .inorder`" in failed.run("failures", "--data", ".inorder").err
 
 
 def test_dead_letters_are_the_rows_themselves(failed: Desk) -> None:
@@ -67,7 +68,7 @@ def test_after_a_retry_the_whole_stage_finds_everything_done(failed: Desk) -> No
     assert (ended.code, ended.json["skipped"], ended.json["succeeded"]) == (0, 5, 0)
     nothing = failed.run("retry", "--json")
     assert (nothing.code, nothing.json) == (0, {"stages": []})
-    assert failed.run("retry").err == "nothing has failed\n"
+    assert failed.run("retry").err == "there is nothing to run again\n"
 
 
 def test_a_retry_runs_an_item_again_though_an_older_result_of_it_is_there(desk: Desk) -> None:

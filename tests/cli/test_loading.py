@@ -65,6 +65,45 @@ def test_a_plan_that_is_read_once_is_made_again_when_it_has_changed_since_the_in
     assert (ended.code, ended.json["scheduled"]) == (0, 4)
 
 
+@pytest.mark.parametrize(
+    ("stage", "code", "said"),
+    [
+        ("timid", 1, "a worker process cannot start; it cannot load the function: RuntimeError: not in a process"),
+        ("nested", 2, "the worker of stage nested cannot be sent to a process (AttributeError: "),
+    ],
+)
+def test_a_stage_that_processes_cannot_have_is_told_in_one_line(desk: Desk, stage: str, code: int, said: str) -> None:
+    desk.sources("one")
+    desk.write("odd.py", ODD)
+    ended = desk.run("stage", f"odd:{stage}", "sources", "--policy", "cpu", "--quiet")
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.startswith(f"inorder: {said}")
+    assert len(ended.err.splitlines()) == 1
+
+
+ODD = """
+import multiprocessing
+import inorder
+
+if multiprocessing.parent_process() is not None:
+    raise RuntimeError("not in a process")
+
+def items(name):
+    return lambda sources, data: inorder.StagePlan(name, [inorder.WorkItem(item_id="one")])
+
+def work(item):
+    return None
+
+def made():
+    def inner(item):
+        return None
+    return inner
+
+timid = inorder.Stage(name="timid", plan=items("timid"), worker=work)
+nested = inorder.Stage(name="nested", plan=items("nested"), worker=made())
+"""
+
+
 def test_a_module_elsewhere_is_found_where_python_looks(desk: Desk) -> None:
     desk.sources("one")
     away = desk.folder / "away"

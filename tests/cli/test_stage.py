@@ -188,6 +188,13 @@ def test_a_damaged_journal_is_refused_and_named(desk: Desk) -> None:
     assert len(ended.err.splitlines()) == 1
 
 
+def test_what_watches_a_run_can_be_switched_on(desk: Desk) -> None:
+    desk.sources("one", "two")
+    assert desk.stage("count", "--adaptive", "--attempts-log").code == 0
+    [log] = (desk.data / "attempts").iterdir()
+    assert log.read_text().count('"started"') == 2
+
+
 def test_an_error_shows_its_traceback_with_debug_alone(desk: Desk) -> None:
     desk.sources("one")
     plain = desk.stage("broken")

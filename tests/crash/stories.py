@@ -8,6 +8,7 @@ import pytest
 from inorder.journal.writer import POLICIES, Policy
 from inorder.sim.crash_story import draw_story
 from inorder.sim.crashes import Trial
+from inorder.sim.disk import Disk
 from inorder.sim.referee import Foul
 
 SEEDS = range(1, 8)
@@ -15,9 +16,9 @@ BY_POLICY = pytest.mark.parametrize("policy", POLICIES)
 
 
 @contextmanager
-def trial_of(seed: int, policy: Policy, *, syncs: bool = True) -> Iterator[Trial]:
+def trial_of(seed: int, policy: Policy, disk: Disk | None = None) -> Iterator[Trial]:
     """A story to be tried. A promise that it breaks is told with its seed."""
-    trial = Trial(draw_story(seed, policy), syncs=syncs)
+    trial = Trial(draw_story(seed, policy), disk)
     try:
         yield trial
     except Foul as foul:

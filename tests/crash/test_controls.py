@@ -14,7 +14,7 @@ from inorder.journal.replay import Candidate, Replay
 from inorder.journal.writer import Policy
 from inorder.recovery import create
 from inorder.sim.contents import Contents
-from inorder.sim.crash_story import JOURNAL, draw_story
+from inorder.sim.crash_story import JOURNAL, draw_story, new_disk
 from inorder.sim.crashes import Trial
 from inorder.sim.disk import Disk
 from inorder.sim.disk_file import DiskFile
@@ -31,7 +31,7 @@ Mistake = Callable[[pytest.MonkeyPatch], None]
 def found_out(policy: Policy, *, syncs: bool = True, kind: str = "power") -> str:
     """The first promise that is broken in the stories of the other tests."""
     for seed in sorted(SEEDS, key=lambda seed: seed not in (4, 5)):  # those have a checkpoint soon, and compact
-        trial = Trial(draw_story(seed, policy), syncs=syncs)
+        trial = Trial(draw_story(seed, policy), new_disk(syncs=syncs))
         try:
             if kind == "power":
                 trial.every_loss_of_power(16)

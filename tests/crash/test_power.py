@@ -5,8 +5,9 @@ from collections import Counter
 import pytest
 
 from inorder.journal.writer import POLICIES, Policy
+from inorder.recovery import read_journal
 from inorder.sim.crash_life import Life
-from inorder.sim.crash_story import JOURNAL, draw_story, foretold, new_disk
+from inorder.sim.crash_story import JOURNAL, MANIFEST, draw_story, foretold, new_disk
 from inorder.sim.crashes import Left, Trial
 from tests.crash.stories import BY_POLICY, SEEDS, trial_of
 
@@ -49,11 +50,20 @@ def test_a_cancelled_run_that_has_returned_loses_nothing_with_the_power(policy: 
             continue
         cancelled += 1
         assert life.summary.stopped_at == life.acknowledged
+        assert not read_journal(disk, JOURNAL)[1].is_end
         with trial_of(seed, policy) as trial:
             for found in disk.states(6, seed):
                 left = Left(found, kept=life.acknowledged, has_lost_power=True)
                 assert trial.heal(left) == life.acknowledged
     assert cancelled >= 5
+
+
+def test_a_run_that_begins_anew_over_the_rows_of_another_leaves_none_of_them() -> None:
+    disk = new_disk()
+    file = disk.open(MANIFEST)
+    file.append(b'{"row":"of another run"}\n' * 40)
+    with trial_of(4, "batch", disk) as trial:
+        trial.every_loss_of_power(STATES)
 
 
 def test_what_should_happen_in_these_stories_sometimes_does() -> None:

@@ -90,7 +90,6 @@ def test_what_the_next_run_has_ended_stays_ended_when_the_power_goes(fsync: Poli
         assert read_journal(without_power(disk), PATH)[1].is_end
 
 
-@pytest.mark.xfail(strict=True, reason="it goes on in a file whose new name was never made safe, and never will be")
 @pytest.mark.req("JRN-2", "JRN-3")
 @EVERY_POLICY
 def test_that_is_also_so_where_the_name_of_a_compacted_journal_could_not_be_synced(fsync: Policy) -> None:

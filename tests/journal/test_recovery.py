@@ -304,11 +304,11 @@ def test_outcomes_that_were_told_and_not_committed_are_not_counted_after_going_o
     opened.writer.append(Window(0, 0, 8), Terminal(0, bytes([SUCCESS, SUCCESS, FAIL, SUCCESS])))
     opened.writer.append(Commit(1, 0, [], b"one"))
     once = resume(disk, PATH, PLAIN, ())
+    once.writer.append(Terminal(1, bytes([FAIL])))  # this time it came out otherwise
+    assert once.writer.state.terminal_end == 2
     twice = resume(disk, PATH, PLAIN, ())
     assert (once.restored.end, once.restored.succeeded, once.restored.failed) == (1, 1, 0)
     assert twice.restored == once.restored
-    twice.writer.append(Terminal(1, bytes([FAIL])))  # this time it came out otherwise
-    assert twice.writer.state.terminal_end == 2
 
 
 @pytest.mark.req("JRN-3")

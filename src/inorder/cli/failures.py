@@ -1,5 +1,7 @@
 """`inorder failures`: what failed, and why."""
 
+import os
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,6 +37,8 @@ def failures(
         nonlocal count
         for name in dataset.chosen(stage):
             manifest = dataset.places(name).manifest
+            if not os.path.exists(manifest):  # a run that has died before its first item
+                continue
             with open(manifest, "rb") as file:
                 for standing in Standings.of_manifest(manifest).failures():
                     count += 1
@@ -46,7 +50,9 @@ def failures(
         stream_lines(line.raw for line in found())
     else:
         stream_lines(as_bytes(_in_words(line)) for line in found())
-        tell(f"{counted(count, 'item')} failed; `inorder retry` runs them again" if count else "nothing has failed")
+        where = "" if data is None else f" --data {shlex.quote(data)}"
+        again = f"{counted(count, 'item')} failed; `inorder retry{where}` runs them again"
+        tell(again if count else "nothing has failed")
 
 
 def _in_words(line: "Line") -> str:

@@ -32,5 +32,5 @@ def retry(stage: StageOption = None, as_json: JsonOption = False, *, given: Give
     if as_json:
         show_json({"stages": outcomes})
     elif not outcomes:
-        tell("nothing has failed")
+        tell("there is nothing to run again")
     raise typer.Exit(code)

@@ -54,8 +54,6 @@ class Fault(NamedTuple):
     """Why there is no frame at an offset."""
 
     message: str
-    is_short: bool
-    """The file ends before the frame does, and nothing contradicts that it was a frame."""
 
 
 def framed(type_: int, body: bytes, version: int = VERSION) -> bytes:
@@ -87,14 +85,13 @@ def frame_at(data: bytes, offset: int) -> Frame | Fault:
         return Frame(type_, version, data[body_at:sum_at], offset, sum_at + _SUM.size)
     body_at = offset + _HEAD_BYTES
     if body_at > len(data):
-        is_begun = data[offset : offset + 1] == bytes([MAGIC])
-        return Fault("the file ends within the head of a record", is_begun)
+        return Fault("the file ends within the head of a record")
     magic, version, type_, check, length = _unpack_head(data, offset)
     if magic != MAGIC:
-        return Fault("no record begins here", is_short=False)
+        return Fault("no record begins here")
     expected = crc32(_LENGTH.pack(length), crc32(_START.pack(magic, version, type_))) & 0xFFFF
     if check != expected or length > BODY_BYTES_MAX:
-        return Fault("the head of the record is damaged", is_short=False)
+        return Fault("the head of the record is damaged")
     if body_at + length + _SUM.size > len(data):
-        return Fault("the file ends within a record", is_short=True)
-    return Fault("the record does not match its checksum", is_short=False)
+        return Fault("the file ends within a record")
+    return Fault("the record does not match its checksum")

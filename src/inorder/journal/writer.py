@@ -115,11 +115,11 @@ class Writer:
         records = self._everything(self.durable, is_end=is_end)
         return records[:1] if forgets else records
 
-    def compacted(self) -> bytes:
-        """A journal that says the same as this one, in as few bytes as can be."""
+    def compacted(self, *, forgets: bool = False) -> bytes:
+        """A journal that says the same as this one, in as few bytes as can be; `forgets` as for a checkpoint."""
         header = self.state.header
         check(header is not None, "a journal without a header")
-        records = (header, *self._everything(0, is_end=False))
+        records = (header, *self._everything(0, is_end=False)[: 1 if forgets else None])
         return b"".join(encode(record) for record in records if record is not None)
 
     def go_on_in(self, file: Storage, data: bytes) -> None:

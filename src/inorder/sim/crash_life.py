@@ -110,7 +110,8 @@ class Life:
         self.acknowledged = 0
         """Every seq below it survives the death of the process."""
         self.promised = 0
-        """Every seq below it survives a loss of power too: it was acknowledged when all sinks were synced."""
+        """Every seq below it survives a loss of power too: it was acknowledged when all sinks were synced, or where the
+        policy promises that of every commit."""
         self.checkpoints = 0
         """How often it found all sinks synced when a commit was acknowledged."""
         self.given: list[int] = []
@@ -178,6 +179,8 @@ class Life:
             if all(sink.synced_end == event.end for sink in self._sinks):
                 self.promised = event.end
                 self.checkpoints += 1
+            elif self._story.journal.fsync == "always":
+                self.promised = event.end
         for command in commands or ():
             if isinstance(command, RetryScheduled):
                 self._engine.failures[command.seq] += 1

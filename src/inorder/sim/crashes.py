@@ -33,6 +33,8 @@ LIVES_MAX = 4
 """How often a run is interrupted by `misfortunes` at most."""
 STATES_MAX = 8
 """Of so many states after a loss of power `misfortunes` finds one."""
+AGAIN = 5
+"""States that are tried after a second loss of power."""
 EARLY = 12
 """Operations within which a process is still recovering from what the one before it left."""
 
@@ -82,8 +84,8 @@ class Left(NamedTuple):
 class Trial:
     """One story, and everything that can happen to it."""
 
-    def __init__(self, story: Story, *, syncs: bool = True) -> None:
-        """`syncs=False`: on a disk that only says that it syncs. There the trial must fail."""
+    def __init__(self, story: Story, disk: Disk | None = None) -> None:
+        """`disk`: a copy of it is what the story begins on, if that is not to be an empty one."""
         self.story = story
         self.wanted = foretold(story)
         self.losses = 0
@@ -95,7 +97,7 @@ class Trial:
         """Processes that died on a machine that lived on."""
         self._known: dict[bytes, int] = {}
         """By the fingerprint of a disk that was found: the seq that the run went on from."""
-        self._syncs = syncs
+        self._disk = disk or new_disk()
         self._operations = 0
 
     # ---- what can happen
@@ -106,7 +108,7 @@ class Trial:
             left = self._new()
             with _told("nothing happened"):
                 life, _ = self._live(left, None, is_first=True)
-                self._operations = left.disk.operations
+                self._operations = left.disk.operations - self._disk.operations
                 self.heal(left.after_death(life))
         return self._operations
 
@@ -175,7 +177,7 @@ class Trial:
         return life.resumed_at
 
     def _new(self) -> Left:
-        return Left(new_disk(syncs=self._syncs))
+        return Left(self._disk.copy())
 
     def _live(self, left: Left, at: int | None, *, is_first: bool = False) -> tuple[Life, str]:
         """Live until just before an operation, or to the end; when that was. Only the first process is cancelled."""
@@ -220,7 +222,7 @@ class Trial:
         """Go on, but not to the end; lose power, and go on for good."""
         at = rng.randrange(operations if rng.random() < 0.5 else min(operations, EARLY))
         life, when = self._live(left, at)
-        for number, found in enumerate(left.disk.states(2, rng.getrandbits(32))):
+        for number, found in enumerate(left.disk.states(AGAIN, rng.getrandbits(32))):
             with _told(f"{when} of the next process the power went and state {number} was found"):
                 self._find(left.after_power_loss(life, found), None)
 

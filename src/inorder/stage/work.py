@@ -74,6 +74,9 @@ class StageWork:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_resources": None}
 
+    def __repr__(self) -> str:
+        return f"the worker of stage {self._stage}"
+
     def __call__(self, task: StageTask) -> Any:
         """Do one item."""
         if task.skip:

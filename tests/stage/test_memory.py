@@ -1,0 +1,77 @@
+"""Nothing grows with the number of items, but for a few bytes each that keep ids apart."""
+
+import gc
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import inorder
+from inorder.stage.watch import Watch
+from tests.stage.jobs import Place
+
+FEW, MANY = 2_000, 40_000
+
+
+def items(count: int) -> Iterator[inorder.WorkItem]:
+    return (inorder.WorkItem(item_id=f"item-{number}") for number in range(count))
+
+
+def hopeless(item: inorder.WorkItem) -> None:
+    """Every item fails with words of its own."""
+    raise ValueError(f"{item.item_id} is bad")
+
+
+def held_by(watch: Watch) -> int:
+    """Entries of all the containers that a watch keeps."""
+    figures = watch._figures
+    return sum(
+        map(
+            len,
+            (
+                figures._planned_ms,
+                figures._computed_ms,
+                figures._active,
+                watch._exec_ms._buckets,
+                figures.queue_ms._buckets,
+                figures.wait_ms._buckets,
+                figures.commit_ms._buckets,
+                watch._errors._counts,
+                watch._errors._first,
+                watch._slowest.items,
+            ),
+        )
+    )
+
+
+@pytest.mark.parametrize("worker", [lambda item: None, hopeless], ids=["success", "failure"])
+@pytest.mark.req("RUN-2", "WIN-7")
+def test_what_a_run_holds_does_not_grow_with_its_plan(
+    place: Place, worker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of memory are counted when few items are committed, and when many are."""
+    watches: list[Watch] = []
+    started = Watch.started
+
+    def starting(self: Watch, *arguments: Any) -> None:
+        watches.append(self)
+        started(self, *arguments)
+
+    monkeypatch.setattr(Watch, "started", starting)
+    blocks: list[int] = []
+    held: list[int] = []
+    committed = iter(range(MANY))
+
+    def after_item(item: inorder.WorkItem, result: object, ctx: object) -> None:
+        if next(committed) in (FEW, MANY - FEW):
+            gc.collect()
+            blocks.append(sys.getallocatedblocks())
+            held.append(held_by(watches[0]))
+
+    hooks = inorder.StageHooks(after_item=after_item)
+    outcome = place.run(items(MANY), worker, hooks, attempts_log=True, max_queue=64)
+    assert outcome.scheduled == MANY
+    few, many = blocks
+    assert many - few < (MANY - 2 * FEW) / 4, "more than one block of memory for every fourth item"
+    assert max(held) < 4000
