@@ -85,10 +85,15 @@ def resume(filesystem: Filesystem, path: str, header: Header | None, sinks: Sequ
     if is_distrusted:
         state = _as_synced(found, _synced_bytes(filesystem, path))
     candidate = _choose(path, state, sinks)
-    _roll_back(found, candidate, sinks)
-    for sink in sinks:  # a dead process may have left what it did not sync, and what follows says that all is safe
-        sink.sync()
-    writer = _cut(filesystem, path, found, state, candidate)
+    try:
+        _roll_back(found, candidate, sinks)
+        for sink in sinks:  # a dead process may have left what it did not sync, and what follows says that all is safe
+            sink.sync()
+        writer = _cut(filesystem, path, found, state, candidate)
+    except InfrastructureError:
+        if not is_distrusted:
+            distrust(filesystem, path, _claimed(found))
+        raise
     if is_distrusted:
         _write_anew(filesystem, path, writer)
         _trust_again(filesystem, path)
@@ -134,13 +139,19 @@ def _trust_again(filesystem: Filesystem, path: str) -> None:
 
 def _as_synced(found: Scan, durable: int) -> Replay:
     """The state at the latest place at which everything is known to have been synced. What came after may be nowhere
-    but in memory, however well it reads: a failed sync leaves it there, and later ones pass it over."""
-    claims = [one.record.durable for one in found.found if isinstance(one.record, Claim)]
-    safe = max([durable, *claims, found.found[min(1, len(found.found) - 1)].end])
+    but in memory, however well it reads: a failed sync leaves it there, and later ones pass it over. The word counts
+    even where records claim more: a tail that was cut may have come back since."""
+    begun = found.found[min(1, len(found.found) - 1)].end  # the header and the first checkpoint are always safe
+    safe = max(durable or _claimed(found), begun)
     kept = [one for one in found.found if one.end <= safe]
     while not _is_synced(kept[-1].record):
         kept.pop()
     return replay(kept)
+
+
+def _claimed(found: Scan) -> int:
+    """How much of the journal was synced, as its own records say."""
+    return max((one.record.durable for one in found.found if isinstance(one.record, Claim)), default=0)
 
 
 def _is_synced(record: Record) -> bool:

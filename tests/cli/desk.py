@@ -95,10 +95,10 @@ class Desk:
         out, err = program.communicate(timeout=GUARD_S)
         return Ended(program.returncode, out, err)
 
-    def is_held(self, name: str, committed: int = 0) -> None:
+    def is_held(self, name: str, committed: int = 0, stage: str = "count") -> None:
         """Come back once the worker of this item is there, and so many items before it are committed."""
         assert (self.gates / f"{name}.here").read_text() == "here"
-        manifest = self.data / "manifests" / "count.jsonl"
+        manifest = self.data / "manifests" / f"{stage}.jsonl"
         if committed:
             assert wait_until(lambda: manifest.read_bytes().count(b"\n") > committed), "they were never committed"
 

@@ -52,7 +52,7 @@ def test_an_item_stands_as_its_latest_row_says(tmp_path: Path, story: list[str],
 
 def test_a_skip_of_what_is_done_points_to_the_row_of_what_was_done(tmp_path: Path) -> None:
     path = written(
-        tmp_path, CONFIG, row("a", "success"), UNFINGERPRINTED, row("a", "skip", UNCHANGED), CONFIG, row("a", "failure")
+        tmp_path, CONFIG, row("a", "success"), UNFINGERPRINTED, row("a", "skip", UNCHANGED), row("a", "failure")
     )
     success, _, failure = [line.offset for line, found in rows(path) if not found.is_config]
     found = Standings.of_manifest(path).of("a")

@@ -132,6 +132,7 @@ def test_rows_that_were_cut_off_are_missed(done: Desk) -> None:
     lines = manifest(done).read_bytes().splitlines(keepends=True)
     manifest(done).write_bytes(b"".join(lines[:-2]))
     assert problems(done) == [("altered", "manifests/count.jsonl")]
+    assert ", fewer than the " in done.run("verify").out
 
 
 def test_a_manifest_that_is_gone_is_missed_and_so_are_the_names_in_it(done: Desk) -> None:

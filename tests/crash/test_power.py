@@ -35,6 +35,7 @@ def test_one_misfortune_after_the_other_changes_nothing(policy: Policy) -> None:
         with trial_of(seed, policy) as trial:
             for number in range(10):
                 trial.misfortunes(number)
+            assert min(trial.losses, trial.deaths + trial.failures) > 0
 
 
 @pytest.mark.req("CAN-1")

@@ -23,9 +23,9 @@ def test_a_soak_crashes_runs_too_and_says_how_often(capsys: pytest.CaptureFixtur
     assert main(["soak", "--seconds", "0", "--first", "3"]) == 0
     told = capsys.readouterr().out
     assert "stories        1 (crash seeds 3 to 3)" in told
-    [power] = [line for line in told.splitlines() if line.startswith("power ")]
-    assert power.endswith("deaths of the process alone; all healed")
-    assert int(power.split()[1]) > 0
+    [healed] = [line for line in told.splitlines() if line.startswith("healed ")]
+    losses, deaths, failures = (int(word) for word in healed.split() if word.isdigit())
+    assert min(losses, deaths, failures) > 0
 
 
 def test_a_soak_that_finds_something_ends_with_the_command_that_replays_it(

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from inorder.core.events import Event
-from tests.specs import declared, exits, journal, lanes, observed
+from tests.specs import declared, exits, journal, lanes, observed, stage
 from tests.specs.declared import option_names, option_table
 from tests.specs.pages import BadMarkers, complaint, marked_tables, page_names, read_page, table
 
@@ -51,6 +51,18 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("journal-and-replay.md", "journal-restored"): journal.restored,
     ("journal-and-replay.md", "journal-errors"): journal.errors,
     ("journal-and-replay.md", "journal-options"): journal.options,
+    ("stage-runner.md", "stage-item"): stage.item,
+    ("stage-runner.md", "stage-judgements"): stage.judgements,
+    ("stage-runner.md", "stage-outputs"): stage.output_paths,
+    ("stage-runner.md", "stage-places"): stage.places,
+    ("stage-runner.md", "stage-row"): stage.row,
+    ("stage-runner.md", "stage-outcome"): stage.outcome,
+    ("stage-runner.md", "stage-options"): stage.options,
+    ("observability.md", "progress-lines"): stage.progress_lines,
+    ("observability.md", "telemetry-events"): stage.events,
+    ("observability.md", "telemetry-metrics"): stage.metrics,
+    ("observability.md", "attempt-ends"): stage.attempt_ends,
+    ("observability.md", "otel-instruments"): stage.instruments,
 }
 
 PROVES = {
@@ -65,6 +77,11 @@ PROVES = {
     "journal-records": "JRN-1",
     "journal-policies": "JRN-2",
     "journal-verdicts": "JRN-5",
+    "stage-judgements": "RUN-4",
+    "stage-row": "RUN-7",
+    "progress-lines": "RUN-9",
+    "telemetry-events": "RUN-10",
+    "telemetry-metrics": "RUN-10",
 }
 
 
@@ -99,6 +116,11 @@ def test_every_option_says_its_reason() -> None:
 
 def test_every_option_and_every_word_of_a_lane_says_what_it_means() -> None:
     for quoted in (lanes.options(), lanes.statistics(), lanes.reasons(), lanes.states()):
+        assert "|  |" not in quoted
+
+
+def test_every_field_of_a_stage_says_what_it_means() -> None:
+    for quoted in (stage.item(), stage.options(), stage.outcome(), stage.metrics(), stage.events()):
         assert "|  |" not in quoted
 
 

@@ -39,6 +39,14 @@ class Place:
         meta = {"do": do, "calls": str(self.calls), **fields.pop("meta", {})}
         return inorder.WorkItem(item_id=name, **(known | {"meta": meta}))
 
+    def item_as_it_is(self, name: str) -> inorder.WorkItem:
+        """The same item, whether or not its source is there."""
+        is_there = (self.sources / name).exists()
+        item = self.item(name)
+        if not is_there:
+            (self.sources / name).unlink()
+        return item
+
     def items(self, count: int) -> list[inorder.WorkItem]:
         return [self.item(f"item-{number:04}") for number in range(count)]
 

@@ -13,7 +13,7 @@ from inorder.core.commands import Dispatch, Reclaimed
 from inorder.core.events import Envelope, Finished, Loss, Overran, Tick, WorkerLost
 from inorder.core.states import State
 from inorder.host.filesystem import SystemFilesystem
-from inorder.stage.attempts import Attempts
+from inorder.stage.attempts import ENDS, Attempts
 from inorder.stage.telemetry import Telemetry
 from tests.stage.jobs import Place, read_lines
 
@@ -36,6 +36,7 @@ def paired(lines: list[dict[str, Any]]) -> dict[Attempt, str]:
             ended[attempt] = line["status"]
     assert set(begun.values()) <= {1}
     assert begun.keys() == ended.keys()
+    assert set(ended.values()) <= ENDS.keys()
     return ended
 
 

@@ -173,3 +173,17 @@ def test_an_output_that_vanished_after_an_interruption_is_made_again(place: Plac
     run_again(place, place.items(30))
     assert run_again(place, place.items(30)).scheduled == 30
     assert place.loud(NAMES[3]) == f"TEXT OF {NAMES[3].upper()}\n"
+
+
+@pytest.mark.req("JRN-3")
+def test_a_finished_run_whose_last_sync_failed_is_gone_over_again(place: Place) -> None:
+    """What reads well may be nowhere but in memory: the run goes on from what was synced before."""
+    place.run(place.items(5), fsync="batch")
+    mark = place.data / "journal" / "shout.journal.distrusted"
+    mark.write_text("0\n")
+    place.called()
+    outcome = place.run(place.items(5), fsync="batch")
+    assert outcome.scheduled == 5
+    assert not mark.exists()
+    assert [row["seq"] for row in place.runs()[-1][1:]] == list(range(5))
+    assert len(place.published()) == 10

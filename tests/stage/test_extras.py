@@ -37,7 +37,7 @@ def extras_of(place: Place, value: Any) -> dict[str, Any]:
         ({"kinds": {"b", "a", "c"}}, {"kinds": ["a", "b", "c"]}),
         ({"share": float("nan")}, {"share": None}),
     ],
-    ids=str,
+    ids=["none", "empty", "plain", "struct", "number as a name", "date", "set", "not a number"],
 )
 @pytest.mark.req("RUN-7")
 def test_extras_stand_in_the_row(place: Place, value: Any, written: dict[str, Any]) -> None:

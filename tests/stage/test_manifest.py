@@ -1,13 +1,16 @@
 """The manifest of a stage: one row an item and run, in order, the same whatever the run was like."""
 
 import json
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import inorder
+from inorder.sinks.manifest import whole_lines
 from inorder.stage.rows import BASE_FIELDS, VOLATILE_FIELDS
 from tests.stage.jobs import Place, steady, tree
 
@@ -65,7 +68,7 @@ def test_rows_stand_in_seq_order_after_the_row_of_the_run(reference: Place) -> N
     assert config["doc_id"] == "__config__"
     assert [row["seq"] for row in rows] == list(range(60))
     assert [row["doc_id"] for row in rows] == [f"item-{number:03}" for number in range(60)]
-    assert all(tuple(row)[: len(BASE_FIELDS)] == BASE_FIELDS for row in rows)
+    assert all(list(row)[: len(BASE_FIELDS)] == list(BASE_FIELDS) for row in rows)
 
 
 @pytest.mark.req("RUN-7")
@@ -140,6 +143,29 @@ def test_two_places_differ_in_nothing_but_what_is_called_volatile(place: Place, 
     }
     assert differing <= set(VOLATILE_FIELDS)
     assert {"duration_s", "run_id"} <= differing
+
+
+@pytest.mark.req("RUN-7")
+def test_readers_never_see_a_torn_line(place: Place) -> None:
+    """A thousand of them, while rows are added: whatever ends with a newline is a whole row, in its place."""
+    path = place.data / "manifests" / "shout.jsonl"
+    is_over = threading.Event()
+    reads: list[int] = []
+
+    def read() -> None:
+        while not is_over.is_set() or len(reads) < 1000:
+            rows = [json.loads(line) for line in whole_lines(path.read_bytes())] if path.exists() else []
+            assert [row["seq"] for row in rows[1:]] == list(range(len(rows[1:])))
+            reads.append(len(rows))
+
+    with ThreadPoolExecutor(8) as readers:
+        done = [readers.submit(read) for _ in range(8)]
+        place.run([inorder.WorkItem(item_id=str(number)) for number in range(1500)], lambda item: None)
+        is_over.set()
+    for each in done:
+        each.result()
+    assert len(set(reads)) > 2
+    assert max(reads) == 1501
 
 
 def test_nothing_is_left_in_data_but_what_is_documented(reference: Place) -> None:

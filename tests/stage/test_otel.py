@@ -11,6 +11,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+import inorder
 from inorder.stage import otel
 from inorder.stage.otel import INSTRUMENTS, VARIABLES
 from tests.stage.jobs import Place
@@ -111,6 +112,15 @@ def test_gauges_are_at_rest_after_a_run_and_after_another(
         assert collected.points(f"inorder.{name}")[""].value == 0
 
 
+def test_gauges_are_at_rest_after_a_run_that_broke_off(collected: Collected) -> None:
+    bridge = otel.open_telemetry("shout", inorder.StageOptions())
+    assert bridge is not None
+    bridge.gauge({"in_flight": 7})
+    assert collected.points("inorder.in_flight")[""].value == 7
+    bridge.close()
+    assert collected.points("inorder.in_flight")[""].value == 0
+
+
 def test_nothing_of_it_is_touched_unless_a_variable_asks_for_it(
     place: Place, collected: Collected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,7 +149,5 @@ def test_a_program_without_providers_gets_them_from_the_variables(monkeypatch: p
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: trace.ProxyTracerProvider())
     monkeypatch.setattr(otel, "_configure", lambda: called.append("configured"))
-    from inorder import StageOptions
-
-    assert otel.open_telemetry("shout", StageOptions()) is not None
+    assert otel.open_telemetry("shout", inorder.StageOptions()) is not None
     assert called == ["configured"]

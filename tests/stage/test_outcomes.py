@@ -18,7 +18,7 @@ def test_a_success_a_skip_and_a_failure_have_the_same_base_fields(place: Place, 
     config, *rows = place.runs()[-1]
     assert config["doc_id"] == "__config__"
     assert [row["status"] for row in rows] == ["success", "skip", "failure"]
-    assert [tuple(row)[: len(BASE_FIELDS)] for row in rows] == [BASE_FIELDS] * 3
+    assert [list(row)[: len(BASE_FIELDS)] for row in rows] == [list(BASE_FIELDS)] * 3
     assert [list(row)[len(BASE_FIELDS) :] for row in rows] == [["letters"], ["pages"], []]
     assert place.loud("shout-it") == "TEXT OF SHOUT-IT\n"
     assert sorted(place.published()) == ["loud/shout-it.txt", "loud/shout-it.txt.fp.json"]

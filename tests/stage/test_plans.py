@@ -15,6 +15,7 @@ def test_an_empty_plan_is_done_at_once(place: Place) -> None:
     assert (outcome.scheduled, outcome.succeeded, outcome.cancelled, outcome.was_cancelled) == (0, 0, 0, False)
     assert (outcome.exec_p50_ms, outcome.queue_p50_ms, outcome.errors) == (0.0, 0.0, [])
     assert place.published() == {}
+    assert place.lines() == []
 
 
 def test_a_generator_is_read_lazily_and_its_length_need_not_be_known(place: Place) -> None:

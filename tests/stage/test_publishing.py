@@ -11,7 +11,7 @@ import inorder
 from inorder.host.filesystem import SystemFilesystem
 from tests.gates import GUARD_S, Gate
 from tests.stage.jobs import Place
-from tests.stage.workers import shout
+from tests.stage.workers import obey, shout
 
 
 def names_in(folder: Path) -> list[str]:
@@ -166,5 +166,20 @@ def test_what_a_killed_run_left_in_staging_is_swept(place: Place) -> None:
     other = place.data / ".staging" / "whisper"
     other.mkdir()
     (other / "0456-0-b.txt").write_text("of another stage, which may be running")
-    place.run([place.item("a")])
-    assert place.staged() == [".staging/whisper/0456-0-b.txt"]
+    seen: list[list[str]] = []
+    place.run([place.item("b")], lambda item: seen.append(place.staged()))
+    theirs = [".staging/whisper/0456-0-b.txt"]
+    assert seen == [theirs]
+    assert place.staged() == theirs
+
+
+def test_what_a_failed_or_skipped_attempt_has_staged_goes_at_once(place: Place) -> None:
+    seen: list[list[str]] = []
+
+    def worker(item: inorder.WorkItem, ctx: Any) -> Any:
+        seen.append(place.staged())
+        return obey(item, ctx)
+
+    items = [place.item("a", "write and fail"), place.item("b", "skip"), place.item("c", "forget")]
+    place.run(items, worker, workers=1)
+    assert seen == [[], [], []]

@@ -52,6 +52,7 @@ class ThreadWorker:
             with self._lock:
                 self._running = None
                 self._envelopes.append(envelope)
+            del envelope  # the traceback of a caught exception knows this frame: it must not know the envelope
             if bytes_left < 0:
                 break
             if monotonic() - flushed_s >= _FLUSH_S:

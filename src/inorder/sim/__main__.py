@@ -89,7 +89,9 @@ def _crash(seed: int) -> int:
     for number, item in enumerate(scenario.items):
         print(f"{number:>4}  {item.fate} after {item.failures} failures, {item.duration_ms} ms, {item.result_bytes} B")
     print(f"{scenario.workers} workers, {report.story.journal}")
-    print(f"crash seed {seed}: {report.losses} losses of power, {report.deaths} deaths of the process alone")
+    print(
+        f"crash seed {seed}: {report.losses} losses of power, {report.deaths} deaths, {report.failures} disk failures"
+    )
     return _crash_verdict(report)
 
 
@@ -107,7 +109,7 @@ class _Soak:
 
     def __init__(self, first: int) -> None:
         self.first = self.seed = self.crash_at = first
-        self.steps = self.losses = self.deaths = 0
+        self.steps = self.losses = self.deaths = self.failures = 0
         self.faults: Counter[str] = Counter()
         self.marks: Counter[str] = Counter()
         self._spent_s = {"worlds": 0.0, "crashes": 0.0}
@@ -133,6 +135,7 @@ class _Soak:
         self.crash_at += 1
         self.losses += report.losses
         self.deaths += report.deaths
+        self.failures += report.failures
         return _crash_verdict(report)
 
     @property
@@ -159,7 +162,7 @@ class _Soak:
             f"crashes        {lost} workers lost",
             f"faults         {sum(self.faults.values())}: {faults}",
             f"stories        {self.crash_at - self.first} (crash seeds {self.first} to {self.crash_at - 1})",
-            f"power          {self.losses} losses, and {self.deaths} deaths of the process alone; all healed",
+            f"healed         {self.losses} losses of power, {self.deaths} deaths, {self.failures} disk failures",
             f"marks hit      {len(hit)} of {len(ALL)}",
             *(f"  {self.marks[mark]:>9}  {mark}" for mark in ALL),
         ]

@@ -1,8 +1,8 @@
 """Crashes whole runs, and sees to it that nothing is lost, repeated, or different afterwards.
 
-A `Trial` tells one story again and again. The process dies, or the power goes, before some durable operation; of all
-that the disk may hold then one state is found; the next process goes on from there, and may be ended too. In the end
-everything must be as the story foretells, byte for byte:
+A `Trial` tells one story again and again. The process dies, or the power goes, before some durable operation, or the
+disk fails it. Of all that the disk may hold after a loss of power one state is found. The next process goes on from
+there, and may be ended too. In the end everything must be as the story foretells, byte for byte:
 
     for seed in range(10):
         Trial(draw_story(seed)).every_loss_of_power(states=20)
@@ -12,19 +12,21 @@ Whatever breaks a promise raises `Foul`, which tells what led to it.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EIO
 from itertools import islice
 from random import Random
 from typing import NamedTuple
 
 import msgspec
 
+from inorder.errors import InfrastructureError
 from inorder.journal.replay import replay
 from inorder.journal.scan import Verdict, scan
 
 from .crash_life import Life
 from .crash_story import JOURNAL, MANIFEST, ROOT, Story, draw_story, foretold, new_disk
 from .disk import Disk
-from .operations import PowerLoss
+from .operations import PowerLoss, trouble
 from .referee import Foul, demand
 
 CHAINS = 12
@@ -39,6 +41,9 @@ EARLY = 12
 """Operations within which a process is still recovering from what the one before it left."""
 
 
+_HAPPENED = {"power": "the power went", "death": "the process died", "failure": "the disk failed"}
+
+
 class CrashReport(msgspec.Struct, kw_only=True):
     """What became of one seed."""
 
@@ -46,6 +51,7 @@ class CrashReport(msgspec.Struct, kw_only=True):
     foul: str | None
     losses: int
     deaths: int
+    failures: int
 
 
 def crash_seed(seed: int) -> CrashReport:
@@ -57,7 +63,7 @@ def crash_seed(seed: int) -> CrashReport:
             trial.misfortunes(number)
     except Foul as error:
         foul = str(error)
-    return CrashReport(story=trial.story, foul=foul, losses=trial.losses, deaths=trial.deaths)
+    return CrashReport(story=trial.story, foul=foul, losses=trial.losses, deaths=trial.deaths, failures=trial.failures)
 
 
 class Left(NamedTuple):
@@ -74,6 +80,12 @@ class Left(NamedTuple):
         """The process has died, and all that it wrote is there."""
         self.disk.kill()
         return self._replace(kept=max(self.kept, life.acknowledged), safe=max(self.safe, life.promised))
+
+    def after_failure(self) -> "Left":
+        """The disk has failed the process, which has ended. What was committed may be done again: less is believed of
+        such a disk."""
+        self.disk.kill()
+        return Left(self.disk, has_lost_power=self.has_lost_power)
 
     def after_power_loss(self, life: Life, found: Disk) -> "Left":
         """The power went, and this disk was found."""
@@ -95,6 +107,8 @@ class Trial:
         the same way."""
         self.deaths = 0
         """Processes that died on a machine that lived on."""
+        self.failures = 0
+        """Processes that ended because the disk failed."""
         self._known: dict[bytes, int] = {}
         """By the fingerprint of a disk that was found: the seq that the run went on from."""
         self._disk = disk or new_disk()
@@ -145,18 +159,21 @@ class Trial:
         left, told = self._new(), ["at first"]
         for number in range(rng.randrange(1, LIVES_MAX + 1)):
             at = rng.randrange(EARLY if number and rng.random() < 0.5 else self.undisturbed() + 1)
+            kind = rng.choices(("power", "death", "failure"), (60, 25, 15))[0]
             with _told(", ".join(told)):
-                life, when = self._live(left, at, is_first=number == 0)
-            if rng.random() < 0.3:
-                left = left.after_death(life)
-                self.deaths += 1
-                told.append(f"{when} the process died")
-            else:
+                life, when = self._live(left, at, is_first=number == 0, fails=kind == "failure")
+            told.append(f"{when} {_HAPPENED[kind]}")
+            if kind == "power":
                 chosen = rng.randrange(STATES_MAX)
                 *_, found = islice(left.disk.states(STATES_MAX, rng.getrandbits(32)), chosen + 1)
                 left = left.after_power_loss(life, found)
                 self.losses += 1
-                told.append(f"{when} the power went")
+            elif kind == "death":
+                left = left.after_death(life)
+                self.deaths += 1
+            else:
+                left = left.after_failure()
+                self.failures += 1
         with _told(", ".join(told)):
             self.heal(left)
 
@@ -179,16 +196,18 @@ class Trial:
     def _new(self) -> Left:
         return Left(self._disk.copy())
 
-    def _live(self, left: Left, at: int | None, *, is_first: bool = False) -> tuple[Life, str]:
-        """Live until just before an operation, or to the end; when that was. Only the first process is cancelled."""
+    def _live(self, left: Left, at: int | None, *, is_first: bool = False, fails: bool = False) -> tuple[Life, str]:
+        """Live until just before an operation, or to the end; when that was. Only the first process is cancelled.
+        `fails`: the first sync of a file from then on fails, and the process must end by itself."""
         disk, when = left.disk, "at the end"
         first = disk.operations
 
         def listen(number: int, name: str, path: str) -> None:
             nonlocal when
-            if number - first == at:
-                when = f"before operation {at} ({name} {path})"
-                raise PowerLoss
+            if at is None or number - first < at or when != "at the end" or (fails and name != "sync"):
+                return
+            when = f"before operation {number - first} ({name} {path})"
+            raise trouble(EIO, path) if fails else PowerLoss
 
         life = Life(self.story, disk)
         disk.on_operation = listen
@@ -199,7 +218,8 @@ class Trial:
         except Foul:
             raise
         except Exception as error:
-            raise Foul(f"the run cannot go on: {type(error).__name__}: {error}") from error
+            if not fails or not isinstance(error, InfrastructureError):
+                raise Foul(f"the run cannot go on: {type(error).__name__}: {error}") from error
         finally:
             disk.on_operation = None
         life.check_books()

@@ -13,6 +13,17 @@ from inorder.core.events import Event, Finished, Overran, WorkerLost
 from .rows import STATUSES
 from .telemetry import Telemetry
 
+ENDS = {
+    "success": "it has made its outputs",
+    "skip": "it had nothing to do",
+    "failure": "it failed; if it may be tried again, another attempt follows",
+    "timeout": "it ran past its limit",
+    "reclaimed": "it was taken back: given back unstarted, its worker gone, its lease expired; another attempt follows",
+    "lost": "its worker died of it, a second time",
+    "abandoned": "the run ended before it did",
+}
+"""How an attempt can finish."""
+
 
 class Attempts:
     """Follows attempts through the steps of a run."""

@@ -104,14 +104,17 @@ class StageOptions(msgspec.Struct, frozen=True, kw_only=True):
     data: str | Path = ".inorder"
     """The folder that everything goes to."""
     policy: Literal["io", "cpu", "gpu"] = "io"
-    """`io` and `gpu` run threads, `cpu` runs processes."""
+    """`io` and `gpu` run threads, `cpu` runs spawned processes."""
     workers: int | None = None
     """None: one a processor for `cpu` and `gpu`, two for `io`."""
     schedule: Literal["fifo", "sjf"] = "fifo"
+    """Which item goes first of those in sight: the next of the plan, or the one with the least `cost_hint`."""
     per_item_timeout_s: float = 0.0
-    """0: none."""
+    """An item that takes longer fails; 0: none."""
     retries: int = 0
+    """Further attempts after a failure that may pass."""
     retry_backoff_s: float = 0.1
+    """Wait before the first of them; doubles with each."""
     error_budget: int | None = None
     """Failures that are tolerated; 0: stop at the first; None: any number."""
     max_queue: int = 1024
@@ -125,7 +128,9 @@ class StageOptions(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
     """Do everything again."""
     fsync: Literal["always", "batch", "interval", "off"] = "batch"
+    """When the journal waits for the disk."""
     buffered_bytes_max: int = 256 * 2**20
+    """Results that wait to be committed, and what running items are expected to bring."""
     memory_bytes_max: int | None = None
     """Address space of a worker process."""
     cancel_grace_s: float = 5.0
@@ -135,9 +140,13 @@ class StageOptions(msgspec.Struct, frozen=True, kw_only=True):
     attempts_log: bool = False
     """Write a line at the beginning and the end of every attempt."""
     telemetry: bool = True
+    """Write events and numbers to `DATA/telemetry`."""
     progress: Literal["auto", "bar", "lines", "none"] = "auto"
+    """`auto`: a bar on a terminal, lines elsewhere."""
     verbose: bool = False
+    """Show the slowest items and the most frequent categories of errors, too."""
     i_know_what_im_doing: bool = False
+    """Let a stage that is made for `gpu` run with `cpu` all the same; the command line asks for it."""
 
     def __post_init__(self) -> None:
         for name, words in (
@@ -189,15 +198,23 @@ class StageOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a stage went."""
 
     stage: str
+    """Its name."""
     run_id: str
+    """Of this run; the files of its telemetry and attempts are named after it."""
     scheduled: int
     """Items of the plan, as far as it was read."""
     skipped: int
+    """Items that had nothing to be done."""
     succeeded: int
+    """Items whose outputs were made."""
     failed: int
+    """Items that failed for good."""
     cancelled: int
+    """Items that were not come to; 0 where the plan announced no number."""
     was_cancelled: bool
+    """Whether it was stopped before its end, whatever by."""
     cancel_reason: str | None
+    """Why, in words."""
     stop_kind: str | None
     """`cancelled`, `error budget` or `infrastructure`; None: it went to its end."""
     stop_signal: int | None = None
@@ -205,13 +222,19 @@ class StageOutcome(msgspec.Struct, frozen=True, kw_only=True):
     resumed_at: int | None
     """The seq at which an interrupted run was taken up; None: this run began anew."""
     wall_ms: float
+    """Of this run, from its lock to its summing up."""
     queue_p50_ms: float
+    """From an item's being read from the plan to its first start, the median."""
     exec_p50_ms: float
+    """In the worker, the median of what was not skipped."""
     exec_p95_ms: float
+    """The same, of the slowest twentieth."""
     items_per_s: float
+    """Items that this run has come to the end of, a second."""
     errors: list[StageErrorSummary] = []
-    """The first and the most frequent."""
+    """The first kinds of failure and the most frequent, ten at most."""
     warnings: list[str] = []
+    """What hooks raised, and what the journal had to say."""
 
 
 class StageError(Exception):

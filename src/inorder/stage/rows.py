@@ -19,22 +19,23 @@ STATUSES = {
     int(State.TERMINAL_SKIP): "skip",
     int(State.TERMINAL_FAIL): "failure",
 }
-BASE_FIELDS = (
-    "stage",
-    "doc_id",
-    "status",
-    "duration_s",
-    "input_path",
-    "output_paths",
-    "schema_version",
-    "seq",
-    "attempts",
-    "cfg_hash",
-    "input_sha256",
-    "reason",
-    "error",
-    "warnings",
-)
+BASE_FIELDS = {
+    "stage": "its name",
+    "doc_id": "the item's `item_id`",
+    "status": "`success`, `skip` or `failure`",
+    "duration_s": "in the worker, the final attempt",
+    "input_path": "the first input; empty: there is none",
+    "output_paths": "every output, as the item declares it",
+    "schema_version": "of these fields",
+    "seq": "the item's place in the plan",
+    "attempts": "the first one and its retries; what a lost worker took along is not counted",
+    "cfg_hash": "the item's",
+    "input_sha256": "of all inputs; empty: none, not hashed, or failed",
+    "reason": "why it was skipped; empty: it was not",
+    "error": "`category`, `message` and `retryable` of a failure; null: there was none",
+    "warnings": "what the worker, `before_item` or `worker_setup` warned of; of a failure none are kept",
+}
+"""What every row begins with, and what it means."""
 VOLATILE_FIELDS = ("duration_s", "run_id", "started_at", "host", "pid", "argv")
 
 

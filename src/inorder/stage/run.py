@@ -30,7 +30,7 @@ from inorder.identity import PlanChanged
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.journaled import Job, JournaledRun
-from inorder.recovery import Opened, read_journal
+from inorder.recovery import DISTRUSTED, Opened, read_journal
 from inorder.sinks.base import Entry, Output
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
@@ -173,7 +173,8 @@ class _StageRun:
         about to publish is taken back. One that has ended is of no more use."""
         if self._filesystem.facts(job.path) is None:
             return job.open()
-        if read_journal(self._filesystem, job.path)[1].is_end:
+        is_trusted = self._filesystem.facts(f"{job.path}{DISTRUSTED}") is None
+        if is_trusted and read_journal(self._filesystem, job.path)[1].is_end:
             return job.open(anew=True)
         opened = job.open(as_found=True)
         theirs = opened.writer.state.header
@@ -183,7 +184,7 @@ class _StageRun:
         )
         if opened.warning:
             self._context.warn(opened.warning)
-        if is_same and self._options.resume and not self._options.force:
+        if is_same and self._options.resume and not self._options.force and not opened.is_finished:
             return opened
         opened.writer.close()
         return job.open(anew=True)

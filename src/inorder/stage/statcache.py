@@ -73,9 +73,8 @@ def _open(path: str) -> sqlite3.Connection:
         except sqlite3.Error:
             if attempt == "anew":
                 break
-            for part in ("", "-wal", "-shm"):
-                with contextlib.suppress(OSError):
-                    os.unlink(path + part)
+            with contextlib.suppress(OSError):
+                os.unlink(path)
         else:
             return connection
     connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)

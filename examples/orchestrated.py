@@ -1,0 +1,40 @@
+"""A stage in a scheduler of yours: `run_stage` is all that a task has to call.
+
+    python examples/orchestrated.py DATA SRC...
+
+The body of `shout_everything` can stand in a task of Prefect, Airflow or cron as it is. Time limits, retries, budgets
+and resume are the stage's own and the same as those of the command `inorder stage examples.shout:stage`; a task that
+was killed is simply started again. Give the scheduler no retries of its own for single items.
+"""
+
+import sys
+from pathlib import Path
+
+import inorder
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from examples.shout import stage
+
+
+def shout_everything(sources: list[Path], data: Path) -> inorder.StageOutcome:
+    """One task: everything that is new or has changed."""
+    options = inorder.StageOptions(data=data, retries=2, per_item_timeout_s=60, error_budget=100)
+    origin = {"entry": "examples.shout:stage", "sources": [str(source) for source in sources]}
+    outcome = inorder.run_stage(stage.plan(sources, data), stage.worker, options, stage.hooks, origin=origin)
+    if outcome.was_cancelled:
+        raise RuntimeError(f"{outcome.stage} stopped: {outcome.cancel_reason}; start it again to go on")
+    return outcome
+
+
+def main() -> int:
+    """Run the task and say how it went."""
+    data, *sources = (Path(argument).absolute() for argument in sys.argv[1:])
+    outcome = shout_everything(sources, data)
+    print(f"{outcome.succeeded} done, {outcome.skipped} skipped, {outcome.failed} failed")
+    for error in outcome.errors:
+        print(f"  {error.item_id} ({error.category}): {error.message}")
+    return 3 if outcome.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
