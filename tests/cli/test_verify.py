@@ -1,6 +1,7 @@
 """`inorder verify`: everything that can be wrong with DATA is found, named, and left as it is."""
 
 import json
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +15,20 @@ pytestmark = pytest.mark.req("CLI-6")
 Damage = Callable[[Desk], object]
 
 
-@pytest.fixture
-def done(desk: Desk) -> Desk:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """DATA as a run has left it."""
+    desk = Desk(tmp_path_factory.mktemp("whole"))
     desk.sources("one", "one two", "fail input", "skip no words", "bare")
     assert desk.stage("count").code == 3
+    return desk.data
+
+
+@pytest.fixture
+def done(desk: Desk, whole: Path) -> Desk:
+    """The same, to be damaged."""
+    desk.sources("one", "one two", "fail input", "skip no words", "bare")
+    shutil.copytree(whole, desk.data)
     return desk
 
 

@@ -14,7 +14,7 @@ from inorder.journal.replay import Candidate, Replay
 from inorder.journal.writer import Policy
 from inorder.recovery import create
 from inorder.sim.contents import Contents
-from inorder.sim.crash_story import JOURNAL, draw_story, new_disk
+from inorder.sim.crash_story import JOURNAL, MANIFEST, ROOT, draw_story, new_disk
 from inorder.sim.crashes import Trial
 from inorder.sim.disk import Disk
 from inorder.sim.disk_file import DiskFile
@@ -62,14 +62,14 @@ def test_bytes_that_are_never_synced_are_found_out(policy: Policy, monkeypatch: 
     assert found_out(policy)
 
 
-@pytest.mark.parametrize("path", ["data/run.journal", "data/run.journal.new", "data/manifest.jsonl", "data/out/"])
+@pytest.mark.parametrize("path", [JOURNAL, f"{JOURNAL}.new", MANIFEST, f"{ROOT}/"])
 def test_a_file_that_is_not_synced_is_found_out(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sync = DiskFile.sync
     monkeypatch.setattr(DiskFile, "sync", lambda self: None if self._path.startswith(path) else sync(self))
     assert found_out("batch")
 
 
-@pytest.mark.parametrize("path", ["data", "data/out", "data/out/group-0"])
+@pytest.mark.parametrize("path", ["journal", "rows", "files", ROOT, f"{ROOT}/group-0"])
 def test_a_folder_that_is_not_synced_is_found_out(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sync = Disk.sync_directory
     monkeypatch.setattr(Disk, "sync_directory", lambda self, each: None if each == path else sync(self, each))

@@ -127,9 +127,23 @@ def test_an_item_without_outputs_is_done_on_every_run(place: Place) -> None:
     assert place.published() == {}
 
 
-def test_a_folder_where_an_output_should_lie_is_said_and_nothing_else_is_touched(place: Place) -> None:
-    (place.data / "loud" / "a.txt").mkdir(parents=True)
-    with pytest.raises(inorder.InfrastructureError, match="cannot be published"):
-        place.run([place.item("a")])
-    assert (place.data / "loud" / "a.txt").is_dir()
-    assert place.staged() == []
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.fp.json"])
+def test_a_folder_where_an_output_should_lie_fails_its_item_alone(place: Place, name: str) -> None:
+    """Published it cannot be, and one item must not stop the others."""
+    (place.data / "loud" / name).mkdir(parents=True)
+    outcome = place.run([place.item("a"), place.item("b")])
+    assert (outcome.succeeded, outcome.failed) == (1, 1)
+    error = place.row("a")["error"]
+    assert (error["category"], error["message"]) == (
+        "config",
+        f"there is a folder where the output 'loud/{name}' should be",
+    )
+    assert (place.data / "loud" / name).is_dir()
+
+
+def test_a_file_where_the_folder_of_an_output_should_lie_fails_its_item_alone(place: Place) -> None:
+    place.run([place.item("a", outputs={"loud": "loud"})])
+    outcome = place.run([place.item("b", outputs={"loud": "loud/deep/b.txt"}), place.item("c", outputs={"loud": "c"})])
+    assert (outcome.succeeded, outcome.failed) == (1, 1)
+    message = "there is a file where the folder of the output 'loud/deep/b.txt' should be"
+    assert place.row("b")["error"] == {"category": "config", "message": message, "retryable": False}

@@ -27,11 +27,12 @@ from .oracle import foretell
 from .scenario import Fate, Faults, Scenario, SimItem
 from .world import foretold_summary
 
-FOLDER = "data"
-JOURNAL = f"{FOLDER}/run.journal"
-MANIFEST = f"{FOLDER}/manifest.jsonl"
-ROOT = f"{FOLDER}/out"
-STAGING = f"{FOLDER}/out.staging"
+JOURNAL = "journal/run.journal"
+MANIFEST = "rows/manifest.jsonl"
+ROOT = "files/out"
+STAGING = "files/out.staging"
+FOLDERS = ("journal", "rows", "files")
+"""One for each, or the sync of one folder would do for names that nobody else has synced."""
 
 HEAD = ({"row": "__config__", "made_by": "the simulator"},)
 MEDIUM = Medium(sector_bytes=64)
@@ -76,9 +77,10 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_disk(*, syncs: bool = True) -> Disk:
-    """A disk with an empty folder for the run, which is safe."""
+    """A disk with empty folders for the run, which are safe."""
     disk = Disk(medium=MEDIUM, syncs=syncs)
-    disk.make_directory(FOLDER)
+    for folder in FOLDERS:
+        disk.make_directory(folder)
     return disk.crash(lambda ways: 0)
 
 

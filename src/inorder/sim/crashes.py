@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from inorder.errors import InfrastructureError
-from inorder.journal.replay import replay
-from inorder.journal.scan import Verdict, scan
+from inorder.errors import InfrastructureError, IntegrityError
+from inorder.journal.scan import Verdict
+from inorder.recovery import read_journal
 
 from .crash_life import Life
 from .crash_story import JOURNAL, MANIFEST, ROOT, Story, draw_story, foretold, new_disk
@@ -186,9 +186,11 @@ class Trial:
         demand(life.summary == wanted.summary, f"the summary is {wanted.summary}, not {life.summary}")
         self._compare(disk, wanted.end)
         self._compare_files(disk, wanted.end)
-        found = scan(disk.read(JOURNAL))
+        try:
+            found, journal = read_journal(disk, JOURNAL)
+        except IntegrityError as error:
+            raise Foul(f"the journal can be read in the end, but {error}") from error
         demand(found.verdict is Verdict.CLEAN, f"the journal is clean, not {found.verdict.value}: {found.message}")
-        journal = replay(found.found)
         demand(journal.is_end, "the journal says that the run went to its end")
         demand(journal.newest.end == wanted.end, f"{wanted.end} are committed, not {journal.newest.end}")
         return life.resumed_at

@@ -1,6 +1,8 @@
 """Where things lie in DATA, and which paths an item may publish."""
 
+import contextlib
 import os
+import stat
 from pathlib import Path
 
 from inorder.host.paths import why_unsafe
@@ -55,3 +57,16 @@ def output_path(data: str, path: str | Path) -> str:
     if max(len(part.encode()) for part in parts) > _NAME_BYTES_MAX:
         raise ValueError(f"the output {text!r} has a name of more than {_NAME_BYTES_MAX} bytes")
     return text
+
+
+def what_blocks(data: str, path: str) -> str | None:
+    """Why an output cannot be put at this relative path, as things are; None: it can."""
+    place = f"{data}/{path}"
+    if os.path.isdir(place):
+        return f"there is a folder where the output {path!r} should be"
+    while len(place := os.path.dirname(place)) > len(data):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # look further up; others may be making it now
+            if stat.S_ISDIR(os.stat(place).st_mode):
+                return None
+            return f"there is a file where the folder of the output {path!r} should be"
+    return None

@@ -18,7 +18,7 @@ from .context import StageContext
 from .contracts import StageError, StageOptions, WorkItem
 from .fingerprints import SCHEMA_VERSION, SUFFIX, Fingerprint, Made, beside, combined_sha256, crc32_of, sha256_of
 from .look import Look
-from .places import output_path
+from .places import output_path, what_blocks
 
 
 class StageTask(NamedTuple):
@@ -120,6 +120,8 @@ class StageWork:
         for path in places:
             if places.count(path) > 1:
                 raise self._error(item, f"two of its files would be published as {path!r}", "config")
+            if trouble := what_blocks(os.fspath(context.data), path):
+                raise self._error(item, trouble, "config")
 
     def _set_up(self) -> dict[str, Any]:
         """What this worker shares between its items; made before the first of them."""
