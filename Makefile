@@ -20,7 +20,7 @@ demo: $(STAMP) ## run the example
 	$(RUN) examples/demo.py
 
 test: $(STAMP) ## run the tests; fails on an unproven landed requirement or an uncovered line of the core
-	$(RUN) -m pytest -n 3 --dist worksteal --requirements=enforce \
+	$(RUN) -m pytest -n 4 --dist worksteal --requirements=enforce \
 		--cov=src/inorder/core --cov-branch --cov-report=term-missing --cov-fail-under=100
 
 check: $(STAMP) ## lint, formatting and types

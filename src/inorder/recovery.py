@@ -161,6 +161,7 @@ def _is_synced(record: Record) -> bool:
 def _cut(filesystem: Filesystem, path: str, found: Scan, state: Replay, candidate: Candidate) -> Writer:
     """Cut the journal where the run goes on, and say everything anew."""
     try:
+        filesystem.sync_directory(os.path.dirname(path) or ".")  # who renamed the file into its place may not have
         file = filesystem.open(path)
         file.truncate(candidate.offset)
         file.sync()
