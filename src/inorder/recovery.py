@@ -38,10 +38,16 @@ class Opened(NamedTuple):
     """What was lost, in words; empty: nothing."""
 
 
+def scan_journal(filesystem: Filesystem, path: str) -> Scan:
+    """The records of a journal, and what they are worth; OSError where it cannot be read."""
+    is_distrusted = filesystem.facts(f"{path}{DISTRUSTED}") is not None
+    return scan(filesystem.read(path), _synced_bytes(filesystem, path) if is_distrusted else None)
+
+
 def read_journal(filesystem: Filesystem, path: str) -> tuple[Scan, Replay]:
     """What a journal says. Raises IntegrityError where it cannot be trusted."""
     try:
-        found = scan(filesystem.read(path))
+        found = scan_journal(filesystem, path)
     except OSError as error:
         raise InfrastructureError(f"the journal {path} cannot be read ({error.strerror or error})") from error
     if found.verdict is Verdict.FOREIGN:
@@ -69,7 +75,7 @@ def create(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Si
         write_whole(filesystem, path, data)
         file = filesystem.open(path)
     except OSError as error:
-        raise InfrastructureError(f"the journal {path} cannot be written ({error.strerror or error})") from error
+        raise _unwritable(path, error) from error
     for sink, origin in zip(sinks, origins, strict=True):
         sink.roll_back(origin, ())
     writer = Writer(file, path, replay(scan(data).found), len(data))
@@ -89,13 +95,13 @@ def resume(filesystem: Filesystem, path: str, header: Header | None, sinks: Sequ
         _roll_back(found, candidate, sinks)
         for sink in sinks:  # a dead process may have left what it did not sync, and what follows says that all is safe
             sink.sync()
-        writer = _cut(filesystem, path, found, state, candidate)
+        kept = _kept(found, state, candidate)
+        writer = (_write_anew if is_distrusted else _cut)(filesystem, path, kept, candidate.offset)
     except InfrastructureError:
-        if not is_distrusted:
-            distrust(filesystem, path, _claimed(found))
+        if not is_distrusted:  # beyond the cut, whatever was there may come back under what was written over it
+            distrust(filesystem, path, min(_claimed(found), candidate.offset))
         raise
     if is_distrusted:
-        _write_anew(filesystem, path, writer)
         _trust_again(filesystem, path)
     warning = ""
     if found.verdict is Verdict.TORN:
@@ -118,15 +124,17 @@ def _synced_bytes(filesystem: Filesystem, path: str) -> int:
     return 0
 
 
-def _write_anew(filesystem: Filesystem, path: str, writer: Writer) -> None:
-    """Go on in a file of its own: of the one that is there, neither bytes nor name can be made safe any more."""
-    data = writer.compacted(forgets=True)
+def _write_anew(filesystem: Filesystem, path: str, kept: Replay, offset: int) -> Writer:
+    """Go on in a file of its own: of the one that is there, neither bytes nor name can be made safe any more, and
+    whoever comes next must find it as it is."""
     try:
+        writer = Writer(filesystem.open(path), path, kept, offset)
+        data = writer.compacted(forgets=True)
         write_whole(filesystem, path, data)
-        file = filesystem.open(path)
+        writer.go_on_in(filesystem.open(path), data)
     except OSError as error:
-        writer.poison(error, is_sync=True)
-    writer.go_on_in(file, data)
+        raise _unwritable(path, error) from error
+    return writer
 
 
 def _trust_again(filesystem: Filesystem, path: str) -> None:
@@ -158,22 +166,31 @@ def _is_synced(record: Record) -> bool:
     return isinstance(record, Header | Checkpoint) or (isinstance(record, Commit) and record.is_synced)
 
 
-def _cut(filesystem: Filesystem, path: str, found: Scan, state: Replay, candidate: Candidate) -> Writer:
+def _kept(found: Scan, state: Replay, candidate: Candidate) -> Replay:
+    """What the journal says where the run goes on."""
+    kept = replay(record for record in found.found if record.end <= candidate.offset)
+    kept.granted = state.restored(candidate).granted
+    kept.windows = list(state.windows)  # what was granted belongs to a window, also where that is told of after the cut
+    return kept
+
+
+def _cut(filesystem: Filesystem, path: str, kept: Replay, offset: int) -> Writer:
     """Cut the journal where the run goes on, and say everything anew."""
     try:
         filesystem.sync_directory(os.path.dirname(path) or ".")  # who renamed the file into its place may not have
         file = filesystem.open(path)
-        file.truncate(candidate.offset)
+        file.truncate(offset)
         file.sync()
     except OSError as error:
-        raise InfrastructureError(f"the journal {path} cannot be written ({error.strerror or error})") from error
-    kept = replay(record for record in found.found if record.end <= candidate.offset)
-    kept.granted = state.restored(candidate).granted
-    kept.windows = list(state.windows)  # what was granted belongs to a window, also where that is told of after the cut
-    writer = Writer(file, path, kept, candidate.offset)
+        raise _unwritable(path, error) from error
+    writer = Writer(file, path, kept, offset)
     writer.append(*writer.checkpoint(forgets=True))
     writer.sync()
     return writer
+
+
+def _unwritable(path: str, error: OSError) -> InfrastructureError:
+    return InfrastructureError(f"the journal {path} cannot be written ({error.strerror or error})")
 
 
 def _require_same(path: str, ours: Header | None, theirs: Header | None, sinks: list[str]) -> None:

@@ -102,6 +102,15 @@ def test_what_was_synced_ends_where_the_commit_says_and_not_a_byte_later() -> No
     assert summed_up(scan(written.broken(4))) == (Verdict.TORN, written.at(4), 4)
 
 
+def test_of_a_journal_that_could_not_be_synced_no_claim_counts_for_more_than_what_was_synced_before() -> None:
+    written = run_of(synced_after=5)
+    broken = written.broken(4)
+    assert scan(broken, synced_max=written.at(5)).verdict is Verdict.CORRUPT
+    assert scan(broken, synced_max=written.at(4) + 1).verdict is Verdict.CORRUPT
+    assert summed_up(scan(broken, synced_max=written.at(4))) == (Verdict.TORN, written.at(4), 4)
+    assert summed_up(scan(broken, synced_max=0)) == (Verdict.TORN, written.at(4), 4)
+
+
 @pytest.mark.req("JRN-5")
 def test_a_good_record_after_a_broken_one_in_the_part_that_was_not_synced_is_cut_too() -> None:
     start = (*BEGUN, Terminal(0, DONE))

@@ -12,7 +12,8 @@ from inorder.errors import BusyError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.journal.replay import Corrupt, Replay, replay
-from inorder.journal.scan import Scan, scan
+from inorder.journal.scan import Scan
+from inorder.recovery import scan_journal
 from inorder.stage.places import Places
 
 
@@ -72,7 +73,7 @@ class Dataset:
         path = self.places(stage).journal
         if not os.path.exists(path):
             return None
-        found = scan(SystemFilesystem().read(path))
+        found = scan_journal(SystemFilesystem(), path)
         if not found.is_usable:
             return JournalState(path, found, None, f"{found.verdict.value} at byte {found.offset}: {found.message}")
         try:

@@ -13,7 +13,8 @@ from inorder.errors import OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal
 from inorder.journal.replay import Corrupt, Replay, replay
-from inorder.journal.scan import Found, Scan, Verdict, scan
+from inorder.journal.scan import Found, Scan, Verdict
+from inorder.recovery import scan_journal
 
 INTEGRITY = 6
 
@@ -45,7 +46,7 @@ def _scanned(path: Path) -> Scan:
     if path.is_dir():
         raise OperatorError(f"{path} is a folder; name the journal in it")
     try:
-        return scan(SystemFilesystem().read(os.fspath(path)))
+        return scan_journal(SystemFilesystem(), os.fspath(path))
     except FileNotFoundError:
         raise OperatorError(f"there is no {path}") from None
 

@@ -7,7 +7,9 @@ what was promised. That is *corrupt*, and refused with the offset.
 
 How to tell them apart: commit and checkpoint records say how much of the journal was synced when they were written. If
 a good record after the broken place says that the broken place was safe, it is corruption. So it is before the end of
-the second record: a journal comes into being with its header and a checkpoint, in one act.
+the second record: a journal comes into being with its header and a checkpoint, in one act. After a sync has failed, the
+disk may say of later ones that they went well and have passed over what was lost; no claim counts for more than what
+was known to be synced before.
 """
 
 import contextlib
@@ -57,8 +59,9 @@ class Scan(NamedTuple):
         return self.verdict in (Verdict.CLEAN, Verdict.TORN)
 
 
-def scan(data: bytes) -> Scan:
-    """Read records until the end, or until something is wrong."""
+def scan(data: bytes, synced_max: int | None = None) -> Scan:
+    """Read records until the end, or until something is wrong. `synced_max`: of a journal that could not be synced, how
+    much of it was before; what its records claim beyond that is not believed."""
     found: list[Found] = []
     append = found.append
     offset, size = 0, len(data)
@@ -66,7 +69,8 @@ def scan(data: bytes) -> Scan:
         whole = whole_at(data, offset)
         if whole is None:
             fault = frame_at(data, offset)
-            return _broken(data, found, offset, fault.message if isinstance(fault, Fault) else "")
+            message = fault.message if isinstance(fault, Fault) else ""
+            return _broken(data, found, offset, message, size if synced_max is None else synced_max)
         type_, version, body_at, sum_at = whole
         if version != VERSION:
             message = f"record of format version {version}, this program reads version {VERSION}"
@@ -96,14 +100,14 @@ def _judged(found: list[Found], verdict: Verdict, offset: int, message: str) -> 
     return Scan(found, verdict, offset, message)
 
 
-def _broken(data: bytes, found: list[Found], offset: int, message: str) -> Scan:
+def _broken(data: bytes, found: list[Found], offset: int, message: str, synced_max: int) -> Scan:
     if not found or not isinstance(found[0].record, Header):
         return Scan([], Verdict.FOREIGN, 0, message)
     if len(found) == 1:
         message = f"{message}, and what is written together with the header cannot be torn"
         return Scan(found, Verdict.CORRUPT, offset, message)
     for claim, at in _later(data, offset + 1):
-        if claim.durable > offset:
+        if min(claim.durable, synced_max) > offset:
             message = f"{message}, and the record at byte {at} says that this part was safe"
             return Scan(found, Verdict.CORRUPT, offset, message)
     return Scan(found, Verdict.TORN, offset, message)
