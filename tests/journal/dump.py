@@ -1,6 +1,7 @@
 """A journal as a hexdump with every byte accounted for."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import msgspec
 
@@ -29,7 +30,9 @@ def example() -> bytes:
 
 def dump(data: bytes) -> str:
     """Every record of it, every field of every record."""
-    return "\n".join(line for each in scan(data).found for line in _record(data[each.offset : each.end], *each))
+    found = scan(data).found
+    lines = (_record(data[each.offset : each.end], each.record, each.offset, each.end) for each in found)
+    return "\n".join(chain.from_iterable(lines))
 
 
 def _record(data: bytes, record: Record, offset: int, end: int) -> Iterator[str]:

@@ -38,7 +38,8 @@ def test_replaying_twice_gives_the_same_state(history: History) -> None:
     first, second = replay(found), replay(found)
     assert vars(first) == vars(second)
     since = max(number for number, each in enumerate(found) if isinstance(each.record, Checkpoint))
-    for record, offset, end in found[since + 1 :]:
+    for one in found[since + 1 :]:
+        record, offset, end = one.record, one.offset, one.end
         first.take(record, offset, end)
     assert vars(first) == vars(second)
 

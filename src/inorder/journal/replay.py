@@ -133,18 +133,19 @@ class Replay:
         if record.start != self._terminal_end:
             self._again(record, offset)
             return
+        outcomes, counts = record.outcomes, self._terminal_counts
+        succeeded, skipped, failed = outcomes.count(SUCCESS), outcomes.count(SKIP), outcomes.count(FAIL)
+        if succeeded + skipped + failed != len(outcomes):
+            raise Corrupt(offset, f"seqs {record.start} to {record.end - 1} have outcomes that do not exist")
         self._terminal_end = record.end
         self.terminals.append(record)
-        retries = 0
+        counts[0] += succeeded
+        counts[1] += skipped
+        counts[2] += failed
         for place, detail in record.details.items():
             if detail.retries:
-                retries += detail.retries
+                counts[3] += detail.retries
                 self.granted[record.start + place] = detail.retries
-        for index, outcome in enumerate((SUCCESS, SKIP, FAIL)):
-            self._terminal_counts[index] += record.outcomes.count(outcome)
-        self._terminal_counts[3] += retries
-        if sum(map(record.outcomes.count, (SUCCESS, SKIP, FAIL))) != len(record.outcomes):
-            raise Corrupt(offset, f"seqs {record.start} to {record.end - 1} have outcomes that do not exist")
 
     def _again(self, record: Terminal, offset: int) -> None:
         """Outcomes that were told before may be told again; other ones may not."""
@@ -206,6 +207,6 @@ def replay(found: Iterable[Found]) -> Replay:
     """The state that these records tell of."""
     state = Replay()
     take = state.take
-    for record, offset, end in found:
-        take(record, offset, end)
+    for one in found:
+        take(one.record, one.offset, one.end)
     return state

@@ -36,8 +36,8 @@ class Verdict(StrEnum):
     VERSION = "another version"
 
 
-class Found(NamedTuple):
-    """One good record."""
+class Found(msgspec.Struct, frozen=True, gc=False):
+    """One good record. A journal has many: the garbage collector need not look at them."""
 
     record: Record
     offset: int
