@@ -20,8 +20,8 @@ demo: $(STAMP) ## run the example
 	$(RUN) examples/demo.py
 
 test: $(STAMP) ## run the tests; fails on an unproven landed requirement or an uncovered line of the core
-	$(RUN) -m pytest -n 4 --dist worksteal --requirements=enforce \
-		--cov=src/inorder/core --cov-branch --cov-report=term-missing --cov-fail-under=100
+	$(RUN) -m pytest -n 4 tests/core --cov=src/inorder/core --cov-branch --cov-report=term-missing --cov-fail-under=100
+	$(RUN) -m pytest -n 4 --dist worksteal --requirements=enforce
 
 check: $(STAMP) ## lint, formatting and types
 	$(RUN) -m ruff check .
