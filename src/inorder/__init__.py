@@ -22,6 +22,7 @@ from inorder.version import __version__
 if TYPE_CHECKING:
     from inorder.lanes import Lane, LaneConfig, LaneManager, Outcome
     from inorder.stage.contracts import (
+        Barrier,
         Skip,
         Stage,
         StageError,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from inorder.stage.run import run_stage
 
 __all__ = [
+    "Barrier",
     "BusyError",
     "Category",
     "InfrastructureError",
@@ -63,6 +65,7 @@ __all__ = [
 _LATER = {
     "inorder.lanes": ("Lane", "LaneConfig", "LaneManager", "Outcome"),
     "inorder.stage.contracts": (
+        "Barrier",
         "Skip",
         "Stage",
         "StageError",

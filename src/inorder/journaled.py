@@ -60,7 +60,7 @@ class JournaledRun:
         self,
         job: Job,
         opened: Opened,
-        plan: Iterable[tuple[PlanItem, Any]],
+        plan: Iterable[tuple[PlanItem, Any] | None],
         engine: Engine,
         clock: Clock,
         options: KernelOptions,
@@ -92,7 +92,7 @@ class JournaledRun:
 
 def run_journaled(
     job: Job,
-    plan: Iterable[tuple[PlanItem, Any]],
+    plan: Iterable[tuple[PlanItem, Any] | None],
     engine: Engine,
     clock: Clock,
     options: KernelOptions,

@@ -17,6 +17,7 @@ from inorder.core.commands import (
     Dispatch,
     NeedItems,
     RetryScheduled,
+    Stopping,
     StopWorker,
     Summary,
     WindowOpened,
@@ -55,11 +56,12 @@ class Memory(NamedTuple):
 
 
 class Runtime:
-    """One run: a plan of (description, item) pairs, an engine to work on them, and somebody to commit to."""
+    """One run: a plan of (description, item) pairs, an engine to work on them, and somebody to commit to. None in the
+    plan: what comes next is not asked for before everything so far is committed."""
 
     def __init__(
         self,
-        plan: Iterable[tuple[PlanItem, Any]],
+        plan: Iterable[tuple[PlanItem, Any] | None],
         engine: Engine,
         commit: Commit,
         clock: Clock,
@@ -77,6 +79,10 @@ class Runtime:
         self._memory = memory = memory or Memory()
         self._items: dict[int, Any] = {}
         self._next_seq = 0
+        self._committed_end = memory.restored.end
+        self._pause_end = 0
+        """The plan is not asked for more before everything below is committed."""
+        self._unanswered: NeedItems | None = None
         self._slack_bytes = min(SLACK_BYTES, options.pressure.buffered_bytes_hard // 16)
         self._inbox: deque[Event | BaseException] = deque([Tick()])
         self._perform: dict[type[Any], Callable[[Any], None]] = {
@@ -84,6 +90,7 @@ class Runtime:
             Dispatch: self._dispatch,
             StopWorker: lambda command: self._engine.stop_worker(command.worker, command.reason),
             CommitRun: self._commit_run,
+            Stopping: self._ask_no_more,
         }
         if memory.note is not None:
             self._perform[WindowOpened] = self._perform[RetryScheduled] = memory.note
@@ -156,6 +163,10 @@ class Runtime:
             perform = self._perform.get(type(command))
             if perform is not None:
                 perform(command)
+        if isinstance(event, Committed):
+            self._committed_end = event.end
+            if self._unanswered is not None:
+                self._need_items(self._unanswered)
 
     def _is_committed_elsewhere(self) -> bool:
         """Whether another thread has a run in hand, and will say so."""
@@ -168,15 +179,22 @@ class Runtime:
         return max(0, wake_at_ms - self._clock.now_ms()) / 1000
 
     def _need_items(self, command: NeedItems) -> None:
+        self._unanswered = command if self._committed_end < self._pause_end else None
+        if self._unanswered is not None:
+            return
         began_ms = self._clock.now_ms()
         planned: list[PlanItem] = []
         ended = False
         while len(planned) < command.count:
             try:
-                description, item = next(self._plan)
+                following = next(self._plan)
             except StopIteration:
                 ended = True
                 break
+            if following is None:
+                self._pause_end = self._next_seq
+                break
+            description, item = following
             planned.append(description)
             if self._next_seq >= self._memory.restored.end:
                 self._items[self._next_seq] = item
@@ -185,7 +203,14 @@ class Runtime:
             self._next_seq += 1
             if self._clock.now_ms() - began_ms > PLAN_SLICE_MS:
                 break
-        self._inbox.append(Planned(planned, ended))
+        if planned or ended:
+            self._inbox.append(Planned(planned, ended))
+        else:
+            self._need_items(command)
+
+    def _ask_no_more(self, _: Stopping) -> None:
+        """Whatever the plan still has, nobody wants it."""
+        self._unanswered = None
 
     def _dispatch(self, command: Dispatch) -> None:
         pairs = zip(command.seqs, command.attempts, strict=True)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from inorder.cli import manifests, standings
-from inorder.cli.manifests import last_run, lines, rows
 from inorder.cli.standings import Standings
+from inorder.stage.manifests import last_run, lines, rows
 from inorder.stage.resume import OUTPUTS_THERE, SATISFIED, UNCHANGED
 
 CONFIG = {"stage": "s", "doc_id": "__config__", "status": "config", "options": {"fingerprinting": True}}

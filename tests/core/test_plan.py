@@ -21,6 +21,15 @@ def test_an_id_is_new_exactly_once(ids: list[str]) -> None:
     assert len(identities) == len(seen)
 
 
+@given(st.sets(st.text()), st.text())
+def test_an_id_is_in_the_set_if_it_was_added_and_only_then(known: set[str], other: str) -> None:
+    identities = IdentitySet()
+    for item_id in known:
+        identities.add(item_id)
+    assert all(item_id in identities for item_id in known)
+    assert (other in identities) == (other in known)
+
+
 def test_ids_are_still_known_after_the_table_has_grown() -> None:
     identities = IdentitySet()
     assert all(identities.add(f"item {number}") for number in range(5000))

@@ -122,6 +122,24 @@ def a_folder(disk: Disk, entry: Entry) -> None:
     disk.make_directory(f"{entry.staging}/b")
 
 
+@pytest.mark.parametrize("outcome", [State.TERMINAL_SKIP, State.TERMINAL_FAIL])
+def test_what_an_entry_wants_gone_goes_and_is_gone_after_a_loss_of_power(
+    disk: Disk, sink: OutputsSink, outcome: State
+) -> None:
+    sink.apply([success(disk, 0, {"a/one": b"1", "a/two": b"2", "b": b"3"})])
+    sink.sync()
+    sink.apply([Entry(1, outcome, removals=["a/one", "b", "never/was"])])
+    assert disk.tree(ROOT) == {"a/two": b"2"}
+    sink.sync()
+    assert all(found.tree(ROOT) == {"a/two": b"2"} for found in disk.states(50, 1))
+
+
+def test_a_file_that_was_published_and_is_gone_again_is_not_missed_when_syncing(disk: Disk, sink: OutputsSink) -> None:
+    sink.apply([success(disk, 0, {"a": b"1"}), Entry(1, State.TERMINAL_SKIP, removals=["a"])])
+    sink.sync()
+    assert disk.tree(ROOT) == {}
+
+
 @pytest.mark.parametrize(
     ("spoil", "complaint"),
     [(missing, "is not there"), (longer, "has 16 bytes and not 3"), (a_folder, "is not there")],

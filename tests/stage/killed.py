@@ -12,7 +12,7 @@ import msgspec
 import inorder
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
-from tests.stage.jobs import Place
+from tests.stage.jobs import STAGE, Place
 from tests.stage.workers import obey
 
 
@@ -34,17 +34,22 @@ def main(folder: Path, names: list[str], policy: str, told: str) -> None:
     place, death = Place.__new__(Place), Death(told)
     place.folder, place.data, place.sources = folder, folder / "data", folder / "sources"
     place.calls = folder / "calls"
-    publish, append = OutputsSink._publish, ManifestSink.apply
+    publish, remove, append = OutputsSink._publish, OutputsSink._unpublish, ManifestSink.apply
 
     def publishing(self: OutputsSink, move: Any) -> None:
         death.look("published")
         publish(self, move)
+
+    def removing(self: OutputsSink, path: str) -> None:
+        remove(self, path)
+        death.look("removed")
 
     def appending(self: ManifestSink, entries: Any) -> Any:
         death.look("appended")
         return append(self, entries)
 
     OutputsSink._publish, ManifestSink.apply = publishing, appending  # type: ignore[method-assign]
+    OutputsSink._unpublish = removing  # type: ignore[method-assign]
 
     def after_item(item: inorder.WorkItem, result: object, ctx: object) -> None:
         with open(folder / "committed", "a", encoding="utf-8") as file:
@@ -52,14 +57,18 @@ def main(folder: Path, names: list[str], policy: str, told: str) -> None:
         death.look("committed")
 
     class Items:
-        def __iter__(self) -> Iterator[inorder.WorkItem]:
+        def __iter__(self) -> Iterator[inorder.WorkItem | inorder.Barrier]:
             for name in names:
+                if name == "|":
+                    yield inorder.Barrier()
+                    continue
                 death.look("planned")
                 item_id, _, cfg_hash = name.partition("@")
                 yield place.item(item_id, cfg_hash=cfg_hash or "1")
 
     hooks = inorder.StageHooks(after_item=after_item)
-    outcome = place.run(Items(), obey, hooks, policy=policy, fsync="batch", total=len(names))
+    plan = inorder.StagePlan(STAGE, Items(), retires=lambda *_: True)
+    outcome = inorder.run_stage(plan, obey, place.options(policy=policy, fsync="batch"), hooks)
     print(msgspec.json.encode(outcome).decode())
 
 

@@ -31,7 +31,8 @@ class Lives:
     def live(self, plan: list[str], death: str, policy: str = "cpu") -> tuple[list[str], dict[str, Any] | None]:
         """One life: the items that its workers were called for, and the outcome unless it was killed."""
         for name in plan:
-            self.place.item(name.partition("@")[0])
+            if name != "|":
+                self.place.item(name.partition("@")[0])
         listed = self.place.folder / "plan"
         listed.write_text("\n".join(plan))
         program = [sys.executable, "-m", "tests.stage.killed", str(self.place.folder), str(listed), policy, death]

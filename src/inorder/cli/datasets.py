@@ -4,7 +4,6 @@ import os
 import platform
 from typing import NamedTuple
 
-from inorder.cli.manifests import Config, last_run
 from inorder.cli.options import Given
 from inorder.cli.settings import resolve
 from inorder.core.options import OperatorError
@@ -14,6 +13,7 @@ from inorder.host.lock import Lock
 from inorder.journal.replay import Corrupt, Replay, replay
 from inorder.journal.scan import Scan
 from inorder.recovery import scan_journal
+from inorder.stage.manifests import Config, last_run
 from inorder.stage.places import Places
 
 

@@ -6,11 +6,11 @@ from typing import Any
 from inorder.cli.datasets import Dataset
 from inorder.cli.foresight import Forecast, Foresight, differences
 from inorder.cli.loading import Job
-from inorder.cli.manifests import line_at
 from inorder.cli.output import counted, in_one_line
 from inorder.cli.settings import resolve
 from inorder.cli.standings import Standings
 from inorder.stage.contracts import WorkItem
+from inorder.stage.manifests import line_at
 from inorder.stage.rows import printable
 
 ABSENT = "absent"

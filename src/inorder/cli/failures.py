@@ -10,7 +10,7 @@ import typer
 from inorder.cli.options import DataOption, JsonOption, StageOption
 
 if TYPE_CHECKING:
-    from inorder.cli.manifests import Line
+    from inorder.stage.manifests import Line
 
 
 def failures(
@@ -26,9 +26,9 @@ def failures(
     An item that a later run has done is not among them. `inorder retry` runs exactly these again.
     """
     from inorder.cli.datasets import open_data
-    from inorder.cli.manifests import line_in
     from inorder.cli.output import as_bytes, counted, stream_json, stream_lines, tell
     from inorder.cli.standings import Standings
+    from inorder.stage.manifests import line_in
 
     dataset = open_data(data)
     count = 0

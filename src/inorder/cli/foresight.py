@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from inorder.cli.loading import Job
 from inorder.core.options import OperatorError
-from inorder.stage.contracts import StageOptions, WorkItem
+from inorder.stage.contracts import Barrier, StageOptions, WorkItem
 from inorder.stage.fingerprints import Fingerprint, combined_sha256, sha256_of
 from inorder.stage.places import Places
 from inorder.stage.resume import judge
@@ -41,7 +41,8 @@ class Foresight:
 
     def items(self) -> Iterator[tuple[int, WorkItem]]:
         """The plan, numbered."""
-        for seq, item in enumerate(self._plan.items):
+        items = (item for item in self._plan.items if not isinstance(item, Barrier))
+        for seq, item in enumerate(items):
             if not isinstance(item, WorkItem):
                 raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")
             yield seq, item

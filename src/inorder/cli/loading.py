@@ -16,7 +16,7 @@ from inorder.cli.datasets import Dataset
 from inorder.cli.output import claim_stdout, complain, in_one_line
 from inorder.core.options import OperatorError, require
 from inorder.errors import InfrastructureError, IntegrityError
-from inorder.stage.contracts import Stage, StagePlan, WorkItem
+from inorder.stage.contracts import Barrier, Stage, StagePlan, WorkItem
 from inorder.stage.rows import printable
 
 _OURS = (OperatorError, InfrastructureError, IntegrityError)
@@ -145,7 +145,7 @@ class _Items:
         self._plan: StagePlan | None = plan
         self._again = again
 
-    def __iter__(self) -> Iterator[WorkItem]:
+    def __iter__(self) -> Iterator[WorkItem | Barrier]:
         plan, self._plan = self._plan or self._again(), None
         number = 0
         try:

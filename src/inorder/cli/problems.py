@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from inorder.cli.datasets import Dataset, JournalState
-from inorder.cli.manifests import Line, Row, line_in, lines
 from inorder.cli.output import counted
 from inorder.cli.standings import STATUSES, Standing, Standings
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.scan import Verdict
 from inorder.sinks.prefix import Prefixes
 from inorder.stage.fingerprints import SUFFIX, Fingerprint, crc32_of, decode
+from inorder.stage.manifests import Line, Row, line_in, lines
 from inorder.stage.places import output_path
 from inorder.stage.rows import printable
 

@@ -17,7 +17,7 @@ from inorder.cli.runs import checked_options, run, tell_outcome
 from inorder.cli.settings import resolve
 from inorder.cli.standings import Standings
 from inorder.core.options import OperatorError
-from inorder.stage.contracts import StageOutcome, StagePlan
+from inorder.stage.contracts import StageOutcome, StagePlan, WorkItem
 from inorder.stage.rows import printable
 
 ONLY_FAILURES = "failures"
@@ -52,7 +52,11 @@ def _require_ended(dataset: Dataset, stage: str) -> None:
 
 def _part(job: Job, dataset: Dataset, failed: set[str]) -> StagePlan:
     """The failed items, as the plan has them now."""
-    items = [item for item in job.plan(dataset.root).items if printable(item.item_id) in failed]
+    items = [
+        item
+        for item in job.plan(dataset.root).items
+        if isinstance(item, WorkItem) and printable(item.item_id) in failed
+    ]
     gone = len(failed) - len(items)
     if gone:
         is_are = "is" if gone == 1 else "are"

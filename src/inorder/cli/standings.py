@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from inorder.cli.manifests import Line, Row, config_of, lines
+from inorder.stage.manifests import Line, Row, config_of, lines
 
 _BATCH = 5000
 _SCHEMA = """
@@ -76,6 +76,9 @@ class Standings:
         if row.is_config:
             config = config_of(line)
             self._is_fingerprinting = config is None or config.options.get("fingerprinting") is not False
+        elif row.is_gone:
+            self._flush()
+            self._query("DELETE FROM items WHERE doc_id = ?", row.doc_id)
         elif row.status in STATUSES:
             status = "success" if row.is_satisfied else row.status
             category = row.error.category if row.error is not None else ""

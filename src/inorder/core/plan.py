@@ -43,9 +43,7 @@ class IdentitySet:
 
     def add(self, item_id: str) -> bool:
         """Whether `item_id` was new."""
-        print_ = (
-            int.from_bytes(blake2b(item_id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") or 1
-        )
+        print_ = _print(item_id)
         slots = self._slots
         mask = len(slots) - 1
         position = print_ & mask
@@ -58,6 +56,15 @@ class IdentitySet:
         if self._count * 3 > len(slots) * 2:
             self._grow()
         return True
+
+    def __contains__(self, item_id: str) -> bool:
+        print_ = _print(item_id)
+        slots = self._slots
+        mask = len(slots) - 1
+        position = print_ & mask
+        while (found := slots[position]) not in (self._EMPTY, print_):
+            position = (position + 1) & mask
+        return found == print_
 
     def _grow(self) -> None:
         old = self._slots
@@ -79,6 +86,11 @@ class IdentitySet:
     def size_bytes(self) -> int:
         """Memory held by the table."""
         return len(self._slots) * self._slots.itemsize
+
+
+def _print(item_id: str) -> int:
+    """64 bits that stand for an id; never 0, which is an empty slot."""
+    return int.from_bytes(blake2b(item_id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") or 1
 
 
 class Intake:

@@ -63,6 +63,9 @@ class Entry(msgspec.Struct, frozen=True):
     staged: Sequence[str] = ()
     """Where each of `outputs` waits, if not there. Files with names that no other attempt uses need no folder of their
     own, and folders are slow to make."""
+    removals: Sequence[str] = ()
+    """Files, relative to the root of the sink, that are not to be there any more. Whatever its outcome. Going back does
+    not bring them back: the item is done again, and must be able to do without them."""
     exec_ms: float = 0.0
     """Volatile."""
 

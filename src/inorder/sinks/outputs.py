@@ -64,7 +64,8 @@ class OutputsSink:
             filesystem.make_directory(root)
 
     def apply(self, entries: Sequence[Entry]) -> Position:
-        """Publish the files of the successes. Everything that can be wrong with them is looked for before any moves."""
+        """Publish the files of the successes, then remove what is to go. Everything that can be wrong with a file is
+        looked for before any moves."""
         position = check_run(self.name, self._position, entries)
         if not entries:
             return position
@@ -74,6 +75,8 @@ class OutputsSink:
             self._judged.clear()
             for move in moves:
                 self._publish(move)
+            for path in chain.from_iterable(entry.removals for entry in entries):
+                self._unpublish(path)
         checksum = zlib.crc32(b"".join(_said(move.output) for move in moves), position.checksum)
         self._position = Position(entries[-1].seq + 1, position.offset + len(moves), checksum)
         return self._position

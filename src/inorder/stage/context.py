@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from .contracts import StageOptions, WorkItem
+from .fingerprints import published
 from .places import output_path
 
 _ENDING_MAX = 40
@@ -29,6 +30,8 @@ class StageContext:
         self.item: WorkItem | None = None
         self._staging = staging
         self._token = ""
+        self.removals: list[str] = []
+        """Files in DATA that go when the item is committed."""
         self.files: dict[str, str] = {}
         """Where the files of this attempt wait, by the path at which they will be published."""
 
@@ -46,6 +49,16 @@ class StageContext:
             declared = ", ".join(self.item.outputs) if self.item is not None else ""
             raise KeyError(f"the item declares no output {name!r}, only: {declared or 'none'}")
         return Path(self.staged(output_path(os.fspath(self.data), self.item.outputs[name])))
+
+    def remove(self, path: str | Path) -> None:
+        """Have a file in DATA removed when the item is committed; one that is not there is no trouble. The item may be
+        done again after that, so it must not need the file."""
+        self.removals.append(output_path(os.fspath(self.data), path))
+
+    def remove_outputs(self) -> None:
+        """Have everything removed that this item has made in earlier runs: there is no such thing any more."""
+        if self.item is not None:
+            self.removals += published(os.fspath(self.data), self.item.outputs)
 
     def staged(self, relative: str) -> str:
         """Where a file of this attempt waits: under a name that no other attempt ever has, with the same ending."""

@@ -17,6 +17,7 @@ from inorder.core.retry import Category
 from inorder.engines.attempt import Skip
 
 __all__ = [
+    "Barrier",
     "Skip",
     "Stage",
     "StageError",
@@ -82,14 +83,24 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
         return judge(self, str(data), fingerprinting=fingerprinting).is_satisfied
 
 
+class Barrier(msgspec.Struct, frozen=True):
+    """Stands in a plan between items: what comes after it is not asked for before everything before it is committed.
+    So a plan can go by what its own stage has just made."""
+
+
 class StagePlan(msgspec.Struct, frozen=True):
     """What a stage has to do. The order of the items is the order of everything that comes of them."""
 
     stage_name: str
     """Letters, digits, `.`, `_` and `-`: manifest and journal are named after it."""
-    items: Iterable[WorkItem]
+    items: Iterable[WorkItem | Barrier]
     total_items: int | None = None
     """None: not known beforehand."""
+    retires: Callable[[str, str], bool] | None = None
+    """Asked about items of earlier runs that are not in this plan, by item_id and first input: whether the outputs of
+    such an item are to be removed. Also, the outputs of an item that fails now are removed. None: nothing ever is."""
+    expected_items: int | None = None
+    """About how many items there are, for the bar, where that is not known exactly."""
 
     def __post_init__(self) -> None:
         require(

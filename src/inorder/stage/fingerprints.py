@@ -4,6 +4,7 @@ Beside the first output of an item lies `<output>.fp.json`, published with it an
 hash of the configuration, and size and checksum of every output. It holds nothing that differs from run to run.
 """
 
+import contextlib
 import hashlib
 import os
 import zlib
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from .places import output_path
 
 SUFFIX = ".fp.json"
 SCHEMA_VERSION = 1
@@ -85,3 +88,13 @@ def beside(outputs: Mapping[str, str | Path]) -> str | None:
     """Where the fingerprint of an item with these outputs lies; None: it has none."""
     first = next(iter(outputs.values()), None)
     return None if first is None else f"{os.fspath(first)}{SUFFIX}"
+
+
+def published(data: str, outputs: Mapping[str, str | Path]) -> list[str]:
+    """Every file that an item with these outputs may have in DATA, relative to it, the fingerprint first: without it
+    nothing counts as made."""
+    found = []
+    for path in (beside(outputs), *outputs.values()):
+        with contextlib.suppress(ValueError):
+            found += [output_path(data, path)] if path is not None else []
+    return found

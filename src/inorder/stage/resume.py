@@ -17,6 +17,8 @@ from .statcache import StatCache
 
 OUTPUTS_THERE = "its outputs are there"
 UNCHANGED = "its outputs, inputs and configuration are unchanged"
+GONE = "it is no longer in the plan, and its outputs were removed"
+"""The reason in the last row of an item that is not there any more."""
 SATISFIED = (OUTPUTS_THERE, UNCHANGED)
 """The reasons in the row of an item that was skipped because it is done; any other was given by its worker."""
 

@@ -19,7 +19,7 @@ import msgspec
 from inorder.core.commands import Summary
 from inorder.core.events import Envelope
 from inorder.core.options import require
-from inorder.core.plan import PlanItem
+from inorder.core.plan import IdentitySet, PlanItem
 from inorder.core.states import State
 from inorder.errors import InfrastructureError, OperatorError
 from inorder.host.clock import SystemClock
@@ -38,12 +38,14 @@ from inorder.sinks.outputs import OutputsSink
 from .adaptive import Steering
 from .config_row import config_row
 from .context import StageContext
-from .contracts import StageHooks, StageOptions, StageOutcome, StagePlan, WorkItem
+from .contracts import Barrier, StageHooks, StageOptions, StageOutcome, StagePlan, WorkItem
 from .equipment import engine_of, kernel_options, workers_of
+from .fingerprints import published
 from .look import Look
 from .places import Places
-from .resume import judge
-from .rows import row_of
+from .resume import GONE, judge
+from .retired import begun_at, retired
+from .rows import printable, result_of, row_of
 from .sameness import config_hash, identity, plan_hash
 from .signals import cancelling
 from .statcache import StatCache
@@ -67,8 +69,7 @@ def run_stage(
     options = options or StageOptions()
     require(isinstance(plan, StagePlan), f"run_stage needs a StagePlan, got {type(plan).__name__}")
     require(callable(worker), f"run_stage needs a worker that can be called, got {type(worker).__name__}")
-    if plan.total_items is None and isinstance(plan.items, list | tuple):
-        plan = msgspec.structs.replace(plan, total_items=len(plan.items))
+    plan = _counted(plan)
     options = msgspec.structs.replace(options, data=os.path.abspath(options.data))
     places = Places(os.fspath(options.data), plan.stage_name)
     try:
@@ -153,7 +154,7 @@ class _StageRun:
             run = JournaledRun(
                 job,
                 opened,
-                self._planned(opened.restored.end),
+                self._planned(opened),
                 engine,
                 self._clock,
                 kernel_options(self._options),
@@ -213,7 +214,7 @@ class _StageRun:
             header=header,
             sinks=[outputs, manifest],
             identify=lambda task: identity(task.item),
-            describe=_described,
+            describe=self._described,
             options=JournalOptions(fsync=self._options.fsync),
             commit_thread=True,
             committed=self._committed,
@@ -232,16 +233,32 @@ class _StageRun:
             resources=None if is_cpu else self._resources,
         )
 
-    def _planned(self, restored_end: int) -> Iterator[tuple[PlanItem, StageTask]]:
-        """The plan, with what is known of each item. Those that an interrupted run has committed are not looked at."""
-        seq = -1
-        for seq, item in enumerate(self._plan.items):
+    def _planned(self, opened: Opened) -> Iterator[tuple[PlanItem, StageTask] | None]:
+        """The plan, with what is known of each item, and then what is not in it any more. Items that an interrupted run
+        has committed are not looked at."""
+        restored_end = opened.restored.end
+        begun_at_ = begun_at(self._places.manifest, is_resumed=restored_end > 0)
+        planned = IdentitySet()
+        retires = self._plan.retires
+        seq = 0
+        for item in self._plan.items:
+            if isinstance(item, Barrier):
+                yield None
+                continue
             if not isinstance(item, WorkItem):
                 raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")
+            if retires is not None:
+                planned.add(printable(item.item_id))
             task = StageTask(item) if seq < restored_end else self._task(item)
             yield PlanItem(item_id=item.item_id, cost=item.cost_hint, batch_key=item.batch_key), task
-        if seq + 1 < restored_end:
-            raise PlanChanged(f"the plan ends after {seq + 1} items, and {restored_end} are committed")
+            seq += 1
+        if retires is not None:
+            for item in retired(self._places.manifest, begun_at_, planned, retires):
+                removals = tuple(published(self._places.data, item.outputs))
+                yield PlanItem(item_id=item.item_id), StageTask(item, GONE, removals=removals)
+                seq += 1
+        if seq < restored_end:
+            raise PlanChanged(f"the plan ends after {seq} items, and {restored_end} are committed")
 
     def _task(self, item: WorkItem) -> StageTask:
         options = self._options
@@ -273,6 +290,20 @@ class _StageRun:
             with contextlib.suppress(OSError):
                 self._cache.put(published, Look.at(published), "crc32", str(checksum))
 
+    def _described(self, envelope: Envelope, task: StageTask, attempts: int) -> Entry:
+        """An envelope as the sinks see it."""
+        payload: Any = envelope.payload if envelope.outcome in (_SUCCESS, _SKIP) else None
+        entry = Entry(
+            envelope.seq, envelope.outcome, attempts, task, payload, envelope.failure, exec_ms=envelope.exec_ms
+        )
+        result = result_of(entry)
+        if result is not None:
+            outputs = [Output(*made) for made in result.outputs]
+            return msgspec.structs.replace(entry, outputs=outputs, staged=result.staged, removals=result.removals)
+        if self._plan.retires is None:
+            return entry
+        return msgspec.structs.replace(entry, removals=published(self._places.data, task.item.outputs))
+
     def _call_hook(self, name: str, *arguments: Any) -> None:
         """A hook never breaks a stage."""
         hook = getattr(self._hooks, name)
@@ -289,21 +320,11 @@ _ONE_SHOT = (
 )
 
 
-def _described(envelope: Envelope, task: StageTask, attempts: int) -> Entry:
-    """An envelope as the sinks see it."""
-    payload: Any = envelope.payload if envelope.outcome in (_SUCCESS, _SKIP) else None
-    outputs: Sequence[Output] = ()
-    staged: Sequence[str] = ()
-    if envelope.outcome == _SUCCESS:
-        outputs, staged = [Output(*made) for made in payload.outputs], payload.staged
-    return Entry(
-        envelope.seq,
-        envelope.outcome,
-        attempts,
-        task,
-        payload,
-        envelope.failure,
-        outputs,
-        staged=staged,
-        exec_ms=envelope.exec_ms,
-    )
+def _counted(plan: StagePlan) -> StagePlan:
+    """A plan that says how many items it has, if it can. With those that are gone there may be more."""
+    total = plan.total_items
+    if total is None and isinstance(plan.items, list | tuple):
+        total = sum(not isinstance(item, Barrier) for item in plan.items)
+    if plan.retires is None:
+        return msgspec.structs.replace(plan, total_items=total)
+    return msgspec.structs.replace(plan, total_items=None, expected_items=plan.expected_items or total)

@@ -51,7 +51,7 @@ def interrupted_at(plan: StagePlan, options: StageOptions) -> int | None:
 def _begins_alike(plan: StagePlan, state: Replay) -> bool:
     """Whether the first items of the plan are those that the journal has committed."""
     found = PlanDigest(identity)
-    items = iter(plan.items)
+    items = (item for item in plan.items if isinstance(item, WorkItem))
     for _ in range(state.newest.end):
         item = next(items, None)
         if item is None:

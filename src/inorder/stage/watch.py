@@ -35,6 +35,7 @@ class Watch:
 
     def __init__(self, plan: StagePlan, options: StageOptions, places: Places, run_id: str) -> None:
         self._plan = plan
+        self._total = plan.total_items if plan.total_items is not None else plan.expected_items
         self._options = options
         self._run_id = run_id
         self._figures = Figures()
@@ -76,7 +77,7 @@ class Watch:
         self._display = display(
             options.progress,
             self._plan.stage_name,
-            self._plan.total_items,
+            self._total,
             restored.end,
             options.diagnostics_interval_s,
             verbose=options.verbose,
@@ -209,7 +210,7 @@ class Watch:
         counts = self._counts
         return Standing(
             self._plan.stage_name,
-            self._plan.total_items,
+            self._total,
             counts[State.TERMINAL_SUCCESS],
             counts[State.TERMINAL_SKIP],
             counts[State.TERMINAL_FAIL],

@@ -30,6 +30,8 @@ class StageTask(NamedTuple):
     extras: dict[str, Any] = {}  # noqa: RUF012
     """Of a satisfied item, from its fingerprint."""
     input_sha256: str = ""
+    removals: tuple[str, ...] = ()
+    """Files in DATA that go with it."""
 
 
 class Result(NamedTuple):
@@ -44,6 +46,8 @@ class Result(NamedTuple):
     inputs: list[tuple[str, Look, str]]
     """Every input that was hashed: its path, what it looked like before, and its hash."""
     warnings: list[str]
+    removals: list[str] = []  # noqa: RUF012
+    """Files in DATA that go when this is committed."""
 
 
 class StageWork:
@@ -80,7 +84,7 @@ class StageWork:
     def __call__(self, task: StageTask) -> Any:
         """Do one item."""
         if task.skip:
-            return Skip(task.skip, Result(task.extras, [], [], task.input_sha256, [], []))
+            return Skip(task.skip, Result(task.extras, [], [], task.input_sha256, [], [], [*task.removals]))
         context = StageContext(self._stage, self._options, self._set_up(), self._staging)
         try:
             result = self._attempt(task.item, context)
@@ -103,11 +107,12 @@ class StageWork:
         digest = combined_sha256(hashes)
         if isinstance(value, Skip):
             extras = self._extras(item, value.value)
-            return Skip(str(value.reason), Result(extras, [], [], digest, inputs, context.warnings))
+            result = Result(extras, [], [], digest, inputs, context.warnings, context.removals)
+            return Skip(str(value.reason), result)
         extras = self._extras(item, value)
         outputs = self._outputs(item, context, extras, digest)
         staged = [context.files[path] for path, _, _ in outputs]
-        return Result(extras, outputs, staged, digest, inputs, context.warnings)
+        return Result(extras, outputs, staged, digest, inputs, context.warnings, context.removals)
 
     def _require_places(self, item: WorkItem, context: StageContext) -> None:
         """Every output has a place in DATA, and none is another's."""

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from inorder.stage.resume import SATISFIED
-from inorder.stage.rows import CONFIG_ID
+from .resume import GONE, SATISFIED
+from .rows import CONFIG_ID
 
 _PIECE_BYTES = 2**16
 _MARK = b'"doc_id":"%b"' % CONFIG_ID.encode()
@@ -54,6 +54,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def is_satisfied(self) -> bool:
         """Whether the item was skipped because it was done: an earlier success still holds."""
         return self.status == "skip" and self.reason in SATISFIED
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the item is not in the plan any more, and its outputs were removed."""
+        return self.status == "skip" and self.reason == GONE
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
