@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from inorder.cli import manifests, standings
+from inorder.cli import standings
 from inorder.cli.standings import Standings
+from inorder.stage import manifests
 from inorder.stage.manifests import last_run, lines, rows
-from inorder.stage.resume import OUTPUTS_THERE, SATISFIED, UNCHANGED
+from inorder.stage.resume import GONE, OUTPUTS_THERE, SATISFIED, UNCHANGED
 
 CONFIG = {"stage": "s", "doc_id": "__config__", "status": "config", "options": {"fingerprinting": True}}
 UNFINGERPRINTED = CONFIG | {"options": {"fingerprinting": False}}
@@ -48,6 +49,16 @@ def test_an_item_stands_as_its_latest_row_says(tmp_path: Path, story: list[str],
     found = Standings.of_manifest(written(tmp_path, *told)).of("a")
     assert found is not None
     assert found.status == stands
+
+
+@pytest.mark.req("DOC-4")
+def test_an_item_that_is_gone_does_not_stand_at_all_until_it_comes_back(tmp_path: Path) -> None:
+    told = [CONFIG, row("a", "success"), row("b", "success"), CONFIG, row("a", "skip", GONE)]
+    found = Standings.of_manifest(written(tmp_path, *told))
+    assert found.of("a") is None
+    assert found.counts() == {"success": 1, "skip": 0, "failure": 0}
+    found = Standings.of_manifest(written(tmp_path, *told, CONFIG, row("a", "success")))
+    assert found.counts() == {"success": 2, "skip": 0, "failure": 0}
 
 
 def test_a_skip_of_what_is_done_points_to_the_row_of_what_was_done(tmp_path: Path) -> None:
