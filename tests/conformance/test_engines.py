@@ -155,6 +155,8 @@ class Crew:
             self.returned += event.seqs
         else:
             for envelope in event.envelopes:
+                if envelope.seq in self.returned:
+                    continue  # it had just begun when it was given back: the kernel fences such an answer
                 held.remove((envelope.seq, envelope.attempt))
                 self.answers.append(envelope)
 
@@ -230,7 +232,7 @@ def test_a_result_stays_with_its_item(kind: Kind, hire: Hire) -> None:
     names = {task.seq: task.item.item_id for worker in list(crew.idle) for task in crew.give(worker, items(7))}
     crew.wait_for_all(kind.workers)
     assert {envelope.seq: envelope.payload for envelope in crew.answers} == {
-        seq: ("done", name) for seq, name in names.items()
+        seq: ("done", name) for seq, name in names.items() if seq not in crew.returned
     }
 
 

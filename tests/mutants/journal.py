@@ -14,15 +14,15 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "damage in what was synced passes for a torn tail",
         "journal/scan.py",
-        "if claim.durable > offset:",
+        "if min(claim.durable, synced_max) > offset:",
         "if False:",
         "tests/journal/test_scan.py",
     ),
     Mutant(
         "a torn tail passes for damage",
         "journal/scan.py",
-        "if claim.durable > offset:",
-        "if claim.durable >= offset:",
+        "if min(claim.durable, synced_max) > offset:",
+        "if min(claim.durable, synced_max) >= offset:",
         "tests/journal/test_scan.py",
     ),
     Mutant(
