@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from inorder.lanes import Lane, LaneConfig, LaneManager, Outcome
     from inorder.stage.contracts import (
         Barrier,
+        Configurable,
         Skip,
         Stage,
         StageError,
@@ -39,6 +40,7 @@ __all__ = [
     "Barrier",
     "BusyError",
     "Category",
+    "Configurable",
     "InfrastructureError",
     "IntegrityError",
     "InvariantViolation",
@@ -66,6 +68,7 @@ _LATER = {
     "inorder.lanes": ("Lane", "LaneConfig", "LaneManager", "Outcome"),
     "inorder.stage.contracts": (
         "Barrier",
+        "Configurable",
         "Skip",
         "Stage",
         "StageError",

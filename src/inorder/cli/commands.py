@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from inorder import __version__
-from inorder.cli import config, explain, failures, inspect, journal, manifest, plan, retry, stage, verify
+from inorder.cli import config, documents, explain, failures, inspect, journal, manifest, plan, retry, stage, verify
 from inorder.cli.app import DEBUG
 
 app = typer.Typer(
@@ -16,6 +16,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
 )
+app.command("run")(documents.run)
+app.command("doctags")(documents.doctags)
+app.command("chunk")(documents.chunk)
+app.command("embed")(documents.embed)
 app.command("stage")(stage.stage)
 app.command("plan")(plan.plan)
 app.command("failures")(failures.failures)

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from inorder.cli.options import SHARED, Given, JsonOption, runner_options
+from inorder.cli.options import ALL, Given, JsonOption, runner_options
 
 config = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -32,23 +32,24 @@ def show_settings(
     then [stage.NAME], then [default]; the stage's own options; the default.
     """
     from inorder.cli.datasets import open_data
-    from inorder.cli.loading import load, recorded_job
+    from inorder.cli.loading import job_of, recorded_job
     from inorder.cli.output import show, show_json, table, tell
     from inorder.cli.settings import FILE, resolve
 
     if stage is None:
         found = resolve(given)
     elif ":" in stage:
-        found = resolve(given, load(stage))
+        found = resolve(given, job_of(stage, []).stage)
     else:
         dataset = open_data(None, given)
         [name] = dataset.chosen(stage)
         found = resolve(given, recorded_job(dataset, name).stage)
+    values_ = found.values | found.own
     if as_json:
-        values = {name: {"value": value.value, "origin": value.origin} for name, value in found.values.items()}
+        values = {name: {"value": value.value, "origin": value.origin} for name, value in values_.items()}
         show_json({"file": found.file, "profile": found.profile, "options": values})
         return
-    show(*table([(name, _in_words(name, value.value), value.origin) for name, value in found.values.items()]))
+    show(*table([(name, _in_words(name, value.value), value.origin) for name, value in values_.items()]))
     if found.file is None:
         tell(f"there is no {FILE} in the current folder")
 
@@ -56,5 +57,5 @@ def show_settings(
 def _in_words(name: str, value: Any) -> str:
     """As it could be given."""
     if value is None:
-        return str(getattr(SHARED[name].kind, "none", "none"))
+        return str(getattr(ALL[name].kind, "none", "none"))
     return str(value).lower() if isinstance(value, bool) else str(value)

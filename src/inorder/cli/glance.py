@@ -3,7 +3,9 @@
 import os
 from typing import Any
 
+from inorder.cli.contents import contents, rows_in_words
 from inorder.cli.datasets import Dataset
+from inorder.cli.ours import ENTRIES
 from inorder.cli.output import counted, table
 from inorder.cli.standings import Standings
 from inorder.cli.strays import files_in
@@ -13,7 +15,8 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 def described(dataset: Dataset, stage: str | None) -> dict[str, Any]:
     """All of it as plain data."""
-    stages = [_stage(dataset, name) for name in dataset.chosen(stage)]
+    chosen = sorted(dataset.chosen(stage), key=lambda name: [*ENTRIES, name].index(name))
+    stages = [_stage(dataset, name) for name in chosen]
     return {"data": dataset.root, "stages": stages, "sizes": _sizes(dataset.root)}
 
 
@@ -29,6 +32,7 @@ def _stage(dataset: Dataset, stage: str) -> dict[str, Any]:
     return {
         "stage": stage,
         "items": standings.counts(),
+        "contents": contents(stage, dataset.places(stage).manifest, standings),
         "failures": standings.categories(),
         "latest_run": latest,
         "warnings": _warnings(dataset, stage, standings, holder),
@@ -71,6 +75,7 @@ def in_words(description: dict[str, Any]) -> list[str]:
     for stage in description["stages"]:
         items = ", ".join(f"{count} {status}" for status, count in stage["items"].items())
         rows = [("items", items)]
+        rows += rows_in_words(stage["stage"], stage["contents"])
         if stage["failures"]:
             rows.append(("failures", ", ".join(f"{count} {name}" for name, count in stage["failures"].items())))
         if (latest := stage["latest_run"]) is not None:

@@ -16,7 +16,7 @@ from inorder.cli.datasets import Dataset
 from inorder.cli.output import claim_stdout, complain, in_one_line
 from inorder.core.options import OperatorError, require
 from inorder.errors import InfrastructureError, IntegrityError
-from inorder.stage.contracts import Barrier, Stage, StagePlan, WorkItem
+from inorder.stage.contracts import Barrier, Configurable, Stage, StagePlan, WorkItem
 from inorder.stage.rows import printable
 
 _OURS = (OperatorError, InfrastructureError, IntegrityError)
@@ -29,11 +29,17 @@ class Job(NamedTuple):
     """`package.module:name`."""
     sources: list[Path]
     stage: Stage
+    settings: dict[str, Any] = {}  # noqa: RUF012
+    """Of the stage, where it has any."""
 
     @property
     def origin(self) -> dict[str, Any]:
         """For the `__config__` row of the manifest."""
-        return {"entry": self.entry, "sources": [printable(os.fspath(source)) for source in self.sources]}
+        origin: dict[str, Any] = {
+            "entry": self.entry,
+            "sources": [printable(os.fspath(source)) for source in self.sources],
+        }
+        return origin | ({"settings": self.settings} if self.settings else {})
 
     def plan(self, data: str) -> StagePlan:
         """What there is to do."""
@@ -45,13 +51,27 @@ class Job(NamedTuple):
         return msgspec.structs.replace(plan, items=items)
 
 
-def job_of(entry: str, sources: Sequence[str | Path]) -> Job:
+def job_of(entry: str, sources: Sequence[str | Path], settings: dict[str, Any] | None = None) -> Job:
     """Load a stage. Its plan is always made of absolute paths: so it is the same whoever makes it again, and where."""
-    stage = load(entry)
+    loaded = load(entry)
     found = [Path(source).absolute() for source in sources]
     for source in found:
         require(source.exists(), f"there is no {source}")
-    return Job(entry, found, stage)
+    if isinstance(loaded, Stage):
+        return Job(entry, found, loaded)
+    chosen = settled(loaded, settings or {})
+    return Job(entry, found, loaded.make(chosen), msgspec.to_builtins(chosen))
+
+
+def settled(loaded: Configurable, settings: dict[str, Any]) -> Any:
+    """The settings of a stage, all of them."""
+    known = {field.name for field in msgspec.structs.fields(loaded.settings)}
+    for name in settings:
+        require(name in known, f"the stage has no setting {name!r}; there are: {', '.join(sorted(known))}")
+    try:
+        return msgspec.convert(settings, loaded.settings)
+    except msgspec.ValidationError as error:
+        raise OperatorError(f"a setting of the stage cannot be what it is: {error}") from error
 
 
 def recorded_job(dataset: Dataset, stage: str) -> Job:
@@ -63,8 +83,9 @@ def recorded_job(dataset: Dataset, stage: str) -> Job:
         raise OperatorError(
             f"stage {stage} of {dataset.root} was run by a program of its own: only that can make its plan again"
         )
+    settings = origin.get("settings", {})
     try:
-        job = job_of(entry, [str(source) for source in sources])
+        job = job_of(entry, [str(source) for source in sources], settings if isinstance(settings, dict) else {})
     except OperatorError as error:
         raise OperatorError(f"the plan of stage {stage} cannot be made again: {error}") from error
     require(job.stage.name == stage, f"{entry} is stage {job.stage.name} by now, and was stage {stage}")
@@ -84,7 +105,7 @@ def recorded_jobs(dataset: Dataset, stages: list[str]) -> list[Job]:
     return found
 
 
-def load(entry: str) -> Stage:
+def load(entry: str) -> Stage | Configurable:
     """The stage of this name, from the current folder or among what is installed."""
     module_name, colon, name = entry.partition(":")
     require(bool(module_name and colon and name), f"{entry!r} is no stage; write it as package.module:name")
@@ -95,7 +116,7 @@ def load(entry: str) -> Stage:
         if not hasattr(stage, part):
             raise OperatorError(f"{module_name} has no {name!r}; {_stages_in(module)}")
         stage = getattr(stage, part)
-    if not isinstance(stage, Stage):
+    if not isinstance(stage, Stage | Configurable):
         raise OperatorError(f"{entry} is a {type(stage).__name__} and not an inorder.Stage; {_stages_in(module)}")
     return stage
 
@@ -117,7 +138,7 @@ def _module(name: str) -> Any:
 
 
 def _stages_in(module: Any) -> str:
-    found = sorted(name for name, value in vars(module).items() if isinstance(value, Stage))
+    found = sorted(name for name, value in vars(module).items() if isinstance(value, Stage | Configurable))
     return f"stages there: {', '.join(found)}" if found else "there is no stage in it"
 
 

@@ -203,6 +203,77 @@ SHARED = {
     )
 }
 
+OWN = {
+    "doctags": (
+        Option(
+            "split_pages",
+            "split_pages",
+            Whole(0, 10**6),
+            "Read a PDF with more pages than this in parts of as many, all workers at once; 0: never.",
+            "100",
+            metavar="N",
+        ),
+    ),
+    "chunk": (
+        Option(
+            "tokens_max",
+            "tokens_max",
+            Whole(1, 10**6),
+            "The most tokens that a chunk has.",
+            "512",
+            metavar="N",
+        ),
+        Option(
+            "tokens_min",
+            "tokens_min",
+            Whole(0, 10**6, "auto"),
+            "Join a chunk with fewer tokens to a neighbour where both fit together.",
+            "auto, half of --tokens-max",
+            metavar="N",
+        ),
+        Option(
+            "tokenizer",
+            "tokenizer",
+            Text(),
+            "How tokens are counted: words, or hf:PATH for a tokenizer.json.",
+            "words",
+            metavar="words|hf:PATH",
+        ),
+        Option(
+            "format",
+            "format",
+            Choice("parquet", "jsonl"),
+            "The files that chunks are written to.",
+            "parquet",
+            metavar="parquet|jsonl",
+        ),
+    ),
+    "embed": (
+        Option(
+            "dense",
+            "dense",
+            Text(),
+            "Who makes dense vectors: hash, hash:DIMENSIONS, minilm, onnx:DIR, sentence-transformers:NAME, tei:URL, "
+            "openai:URL#MODEL, or none.",
+            "hash",
+            metavar="PROVIDER",
+        ),
+        Option(
+            "sparse", "sparse", Text(), "Who makes sparse vectors: splade:NAME, or none.", "none", metavar="PROVIDER"
+        ),
+        Option(
+            "lexical",
+            "lexical",
+            Flag(),
+            "Count the terms of chunks, for BM25.",
+            "yes",
+            flags=("--lexical/--no-lexical",),
+        ),
+    ),
+}
+"""Settings of our own stages, by stage; `field` is one of the stage's settings."""
+ALL = SHARED | {option.name: option for options in OWN.values() for option in options}
+
 _PROFILE = inspect.Parameter(
     "profile",
     inspect.Parameter.KEYWORD_ONLY,
@@ -222,11 +293,20 @@ StageOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, for programs.")]
 
 
+def options_of(*stages: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command all shared options and those of some stages of ours; what was given reaches it as `given`."""
+    return functools.partial(_with_options, [option for stage in stages for option in OWN[stage]])
+
+
 def runner_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command all shared options; those that were given reach it as `given`."""
+    return _with_options([], function)
+
+
+def _with_options(more: list[Option], function: Callable[..., None]) -> Callable[..., None]:
     signature = inspect.signature(function, eval_str=True)
     own = [parameter for parameter in signature.parameters.values() if parameter.name != "given"]
-    shared = [*(option.parameter() for option in SHARED.values()), _PROFILE]
+    shared = [*(option.parameter() for option in (*more, *SHARED.values())), _PROFILE]
 
     @functools.wraps(function)
     def command(**values: Any) -> None:

@@ -1,5 +1,6 @@
 """`inorder plan`: what a run would do, without doing it."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +12,13 @@ from inorder.cli.options import DataOption, JsonOption, StageOption
 
 
 def plan(
-    entry: Annotated[
-        str | None,
-        typer.Argument(metavar="[MODULE:NAME]", help="The stage; without it, those in DATA as they were last run."),
-    ] = None,
-    sources: Annotated[
-        list[Path] | None, typer.Argument(metavar="[SRC]...", help="Files and folders that the stage is to work on.")
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODULE:NAME] [SRC]...",
+            help="Files and folders, as for `inorder run`, or a stage and its sources, as for `inorder stage`. Without "
+            "any, the stages in DATA as they were last run.",
+        ),
     ] = None,
     stage: StageOption = None,
     data: DataOption = None,
@@ -24,17 +26,21 @@ def plan(
 ) -> None:
     """Show what a run would do with each item and why, and do nothing.
 
-    process: it would be run. skip: it is done already. missing: its input is not there, and it would fail.
+    process: it would be run. skip: it is done already. missing: its input is not there, and it would fail. Stages that
+    build on others are shown as DATA is now: what an earlier one would make anew, they would do too.
     """
     from inorder.cli.datasets import open_data
     from inorder.cli.foresight import MISSING, PROCESS, SKIP, Forecast, Foresight
     from inorder.cli.loading import job_of, recorded_jobs
+    from inorder.cli.ours import ENTRIES, our_job
     from inorder.cli.output import as_bytes, encode_json, show, stream_json, stream_lines
     from inorder.cli.settings import resolve
     from inorder.stage.rows import printable
 
-    if entry is not None:
-        jobs = [job_of(entry, sources or [])]
+    if what and ":" in what[0] and not os.path.exists(what[0]):
+        jobs = [job_of(what[0], what[1:])]
+    elif what:
+        jobs = [our_job(name, [Path(source) for source in what], {}) for name in ENTRIES]
     else:
         dataset = open_data(data)
         jobs = recorded_jobs(dataset, dataset.chosen(stage))

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inorder.cli.kinds import Refused
-from inorder.cli.options import PREFIX, PROFILE, SHARED, Given, Option
+from inorder.cli.options import ALL, OWN, PREFIX, PROFILE, SHARED, Given, Option
 from inorder.core.options import OperatorError
 from inorder.stage.contracts import Stage, StageOptions
 
 FILE = "inorder.toml"
 _TABLES = ("default", "profile", "stage")
-_OTHER_VARIABLES = ("INORDER_PROFILE", "INORDER_DEBUG")
+_OTHER_VARIABLES = ("INORDER_PROFILE", "INORDER_DEBUG", "INORDER_API_KEY")
 
 
 class Value(NamedTuple):
@@ -40,6 +40,8 @@ class Settings(NamedTuple):
     """Of the stage, for everything that is no shared option."""
     file: str | None
     profile: str | None
+    own: dict[str, Value] = {}  # noqa: RUF012
+    """Settings of the stage itself, as far as somebody says something."""
 
     @property
     def data(self) -> str:
@@ -59,22 +61,34 @@ _Layer = dict[str, Value]
 """What one place says."""
 
 
-def resolve(given: Given, stage: Stage | None = None) -> Settings:
-    """Ask every place. Without a stage, nothing that is said of one alone."""
+def resolve(given: Given, stage: Stage | None = None, *, name: str | None = None) -> Settings:
+    """Ask every place. Without a stage, or the name of one, nothing that is said of one alone."""
+    name = stage.name if stage is not None else name
     said = {name: value for name, value in given.items() if name != PROFILE}
     file = _read_file()
     profile = given.get(PROFILE) or os.environ.get("INORDER_PROFILE")
     layers = [
         _layer(said, lambda option: option.flag, lambda option: "command line"),
         _layer(_environment(), lambda option: option.variable, lambda option: f"environment {option.variable}"),
-        *_file_layers(file or {}, profile, None if stage is None else stage.name),
+        *_file_layers(file or {}, profile, name),
     ]
     base = StageOptions() if stage is None else stage.options
     values = {}
     for option in SHARED.values():
-        found = next((layer[option.name] for layer in layers if option.name in layer), None)
-        values[option.name] = found or _of_base(option, base)
-    return Settings(values, base, FILE if file is not None else None, profile)
+        values[option.name] = _first(option, layers) or _of_base(option, base)
+    own = {option.name: _first(option, layers) for option in OWN.get(name or "", ())}
+    said_of_it = {option: value for option, value in own.items() if value is not None}
+    return Settings(values, base, FILE if file is not None else None, profile, said_of_it)
+
+
+def own_settings(given: Given, stage: str) -> dict[str, Any]:
+    """What is said of the settings of a stage of ours, by their fields."""
+    found = resolve(given, name=stage).own
+    return {option.field: found[option.name].value for option in OWN[stage] if option.name in found}
+
+
+def _first(option: Option, layers: list[_Layer]) -> Value | None:
+    return next((layer[option.name] for layer in layers if option.name in layer), None)
 
 
 def _of_base(option: Option, base: StageOptions) -> Value:
@@ -87,10 +101,10 @@ def _of_base(option: Option, base: StageOptions) -> Value:
 
 
 def _layer(found: Mapping[str, Any], spelled: Callable[[Option], str], origin: Callable[[Option], str]) -> _Layer:
-    """Values of shared options, each read as its kind."""
+    """Values of options, each read as its kind."""
     values = {}
     for name, value in found.items():
-        option = SHARED[name]
+        option = ALL[name]
         try:
             values[name] = Value(option.kind.read(value), origin(option))
         except Refused:
@@ -102,7 +116,7 @@ def _layer(found: Mapping[str, Any], spelled: Callable[[Option], str], origin: C
 
 
 def _environment() -> dict[str, str]:
-    by_variable = {option.variable: option.name for option in SHARED.values()}
+    by_variable = {option.variable: option.name for option in ALL.values()}
     found = {}
     for variable, value in sorted(os.environ.items()):
         if variable in by_variable:
@@ -152,8 +166,8 @@ def _file_layers(file: Mapping[str, Any], profile: str | None, stage: str | None
 
 def _table(name: str, found: Mapping[str, Any]) -> _Layer:
     for key in found:
-        if key not in SHARED:
-            raise OperatorError(f"{FILE}: {key} in [{name}] is no setting; there are: {', '.join(SHARED)}")
+        if key not in ALL:
+            raise OperatorError(f"{FILE}: {key} in [{name}] is no setting; there are: {', '.join(ALL)}")
         if key == "data" and name.startswith("stage."):
             raise OperatorError(f"{FILE}: data in [{name}] cannot be: all stages share one DATA; put it in [default]")
     return _layer(found, lambda option: f"{FILE}: {option.name} in [{name}]", lambda option: f"{FILE} [{name}]")

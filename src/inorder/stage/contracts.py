@@ -18,6 +18,7 @@ from inorder.engines.attempt import Skip
 
 __all__ = [
     "Barrier",
+    "Configurable",
     "Skip",
     "Stage",
     "StageError",
@@ -288,3 +289,13 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     hooks: StageHooks = StageHooks()
     options: StageOptions = msgspec.field(default_factory=StageOptions)
     """The defaults of this stage."""
+
+
+class Configurable(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage with settings of its own, which its plan and worker depend on. What they were is recorded in the manifest,
+    so that the same plan can be made again."""
+
+    settings: type[msgspec.Struct]
+    """Every field has a default, and can be written as JSON."""
+    make: Callable[[Any], Stage]
+    """From settings to the stage."""

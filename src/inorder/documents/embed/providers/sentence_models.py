@@ -1,0 +1,32 @@
+"""`sentence-transformers:NAME`: a model of that library, from a folder or from the model hub."""
+
+from typing import Any
+
+from inorder.core.options import OperatorError
+
+from .model import ModelProvider
+from .packages import needed
+from .packed_encoder import PackedEncoder, packable
+from .torch_encoder import PaddedEncoder
+
+EXTRA = "sentence-transformers"
+
+
+def open_sentence_transformers(name: str) -> ModelProvider:
+    """The model, on a GPU in half precision if there is one."""
+    by = f"sentence-transformers:{name}"
+    model = load(needed("sentence_transformers", by=by, extra=EXTRA).SentenceTransformer, name, by)
+    torch = needed("torch", by=by, extra=EXTRA)
+    if not hasattr(model.tokenizer, "backend_tokenizer"):
+        raise OperatorError(f"{by}: the model has no fast tokenizer (tokenizer.json), which is needed here")
+    encoder = PackedEncoder(torch, model) if packable(torch, model) else PaddedEncoder(torch, model)
+    return ModelProvider(by, encoder)
+
+
+def load(kind: Any, name: str, by: str) -> Any:
+    """The model, ready to be asked; `kind` is the class that loads it."""
+    try:
+        model = kind(name).eval()
+    except Exception as error:
+        raise OperatorError(f"{by} cannot be loaded: {' '.join(str(error).split())[:300]}") from None
+    return model.half() if model.device.type == "cuda" else model

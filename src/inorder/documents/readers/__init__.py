@@ -1,0 +1,1 @@
+"""One reader for every kind of document. Each gives the same plain model (`documents/model.py`)."""

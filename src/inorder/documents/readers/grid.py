@@ -1,0 +1,100 @@
+"""Cells onto the grid of a table, as they come: row by row, each with the rows and columns it claims to span.
+
+Spans are cut where they would cover another cell or leave the table. A table whose grid would be huge, as one cell that
+spans a thousand columns makes it, becomes paragraphs, one a row: no text is lost, and nothing is paid for empty places.
+"""
+
+from collections.abc import Iterator
+
+from inorder.documents.model import AnyBlock, Cell, Paragraph, Table
+
+COLUMNS_MAX = 10_000
+PLACES_MAX = 1_000_000
+"""Of one table; those who read the JSON refuse more."""
+PLACES_TOTAL_MAX = 4_000_000
+"""Of all tables of a document."""
+
+
+class Budget:
+    """How many places the tables of a document may still have, and what became of those that wanted more."""
+
+    def __init__(self) -> None:
+        self.places = PLACES_TOTAL_MAX
+        self.warnings: list[str] = []
+
+
+class Grid:
+    """A table in the making."""
+
+    def __init__(self) -> None:
+        self._cells: list[Cell] = []
+        self._row = -1
+        self._column = 0
+        self._columns = 0
+        self._taken_until: list[int] = []
+        """For every column, the first row that no cell above reaches into."""
+        self._is_huge = False
+
+    def new_row(self) -> None:
+        self._row += 1
+        self._column = 0
+
+    def skip(self, columns: int) -> None:
+        """Leave places empty."""
+        self._column += min(max(columns, 0), COLUMNS_MAX)
+
+    def add(self, text: str, rows: int = 1, columns: int = 1, is_header: bool = False) -> None:
+        """The next cell of the row. `rows` of 0 reaches to the end of the table."""
+        if self._row < 0:
+            self.new_row()
+        row, column, taken = self._row, self._column, self._taken_until
+        while column < len(taken) and taken[column] > row:
+            column += 1
+        end = min(column + max(columns, 1), column + COLUMNS_MAX)
+        for covered in range(column + 1, min(end, len(taken))):
+            if taken[covered] > row:
+                end = covered
+                break
+        if not self._is_huge:
+            self._take(column, end, row + rows if rows > 0 else PLACES_MAX)
+        self._cells.append(Cell(text, row, column, rows if rows > 0 else PLACES_MAX, end - column, is_header))
+        self._column = end
+
+    def _take(self, column: int, end: int, until: int) -> None:
+        taken = self._taken_until
+        if end > COLUMNS_MAX or (self._row + 1) * max(end, self._columns) > PLACES_MAX:
+            self._is_huge = True
+            taken.clear()
+            return
+        if end > len(taken):
+            taken.extend([0] * (end - len(taken)))
+            self._columns = end
+        taken[column:end] = [until] * (end - column)
+
+    def finish(self, budget: Budget, caption: str = "") -> list[AnyBlock]:
+        """The table, or what is made of it; nothing if no cell has text."""
+        if not caption and not any(cell.text for cell in self._cells):
+            return []
+        rows, columns = self._row + 1, self._columns
+        if self._is_huge or rows * columns > min(PLACES_MAX, budget.places):
+            budget.warnings.append(f"a table of {rows:,} rows was too large and was read as paragraphs")
+            return [Paragraph(text=text) for text in self._rows_as_text(caption)]
+        budget.places -= rows * columns
+        for cell in self._cells:
+            cell.rows = min(cell.rows, rows - cell.row)
+        return [Table(rows=rows, columns=columns, cells=self._cells, caption=caption)]
+
+    def _rows_as_text(self, caption: str) -> Iterator[str]:
+        if caption:
+            yield caption
+        texts: list[str] = []
+        row = 0
+        for cell in self._cells:
+            if cell.row != row:
+                if texts:
+                    yield " ".join(texts)
+                texts, row = [], cell.row
+            if cell.text:
+                texts.append(cell.text)
+        if texts:
+            yield " ".join(texts)

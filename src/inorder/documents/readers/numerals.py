@@ -1,0 +1,53 @@
+"""Numbers of list items as they are written: 3, c, C, iii, III."""
+
+_ROMAN = (
+    (1000, "m"),
+    (900, "cm"),
+    (500, "d"),
+    (400, "cd"),
+    (100, "c"),
+    (90, "xc"),
+    (50, "l"),
+    (40, "xl"),
+    (10, "x"),
+    (9, "ix"),
+    (5, "v"),
+    (4, "iv"),
+    (1, "i"),
+)
+ROMAN_MAX = 3999
+
+
+def letters(number: int) -> str:
+    """a to z, then aa."""
+    written = ""
+    while number > 0:
+        number, place = divmod(number - 1, 26)
+        written = chr(ord("a") + place) + written
+    return written or "0"
+
+
+def roman(number: int) -> str:
+    """i, ii, iii, iv; digits where there is no such numeral."""
+    if not 0 < number <= ROMAN_MAX:
+        return str(number)
+    written = ""
+    for value, numeral in _ROMAN:
+        count, number = divmod(number, value)
+        written += numeral * count
+    return written
+
+
+def numeral(number: int, style: str) -> str:
+    """In a style named as HTML does: 1, a, A, i, I."""
+    match style:
+        case "a":
+            return letters(number)
+        case "A":
+            return letters(number).upper()
+        case "i":
+            return roman(number)
+        case "I":
+            return roman(number).upper()
+        case _:
+            return str(number)

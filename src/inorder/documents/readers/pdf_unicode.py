@@ -1,0 +1,73 @@
+"""Text as it should be read: composed characters, no ligatures, nothing invisible.
+
+Arabic letters that a PDF has in the shapes they take inside a word become the letters themselves; so do ligatures such
+as fi. Other compatibility characters (full-width letters, circled numbers) are what the author wrote and stay.
+"""
+
+import re
+import unicodedata
+
+NO_CHARACTER = "\ufffe"
+"""PDFium's mark for a hyphen at the end of a line, and for a glyph whose character is not known."""
+HYPHENS = "-\u2010\u00ad"
+
+_CJK_RANGES = "\u2e80-\u2fdf\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff60"
+_CJK = re.compile(f"[{_CJK_RANGES}\U00020000-\U0003134f]")
+_SPACED_CJK = re.compile(f"(?<=[{_CJK_RANGES}]) +(?=[{_CJK_RANGES}])")
+_SHAPES = re.compile("[\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufdff\ufe70-\ufefc]+")
+_INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff]+")
+_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_SYMBOL_BULLET = re.compile("[\uf0a7\uf0b7\uf0d8\uf0fc\uf076\uf06e\uf06c]")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_SPECIAL = re.compile(
+    f"[{_CJK_RANGES}"
+    "\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\xa0\u00ad\u1680\u2000-\u200b\u202f\u205f\u2060\ud800-\uf8ff\ufb00-\ufdff\ufe70-\uffff]"
+)
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def is_readable(text: str) -> bool:
+    """Whether `clean` would change nothing in any piece of this text."""
+    return not _SPECIAL.search(text) and (text.isascii() or unicodedata.is_normalized("NFC", text))
+
+
+def clean(text: str) -> str:
+    """A piece of a line as it should be read."""
+    if text.isascii() and text.isprintable():
+        return text
+    if _HALF.search(text):  # characters beyond 16 bits, in two halves
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if not _SPECIAL.search(text):
+        return unicodedata.normalize("NFC", text)
+    text = _SPACE.sub(" ", text)
+    if text.endswith("\u00ad"):
+        text = text[:-1] + NO_CHARACTER
+    ends_with_mark = text.endswith(NO_CHARACTER)
+    text = _INVISIBLE.sub("", text)
+    if not text.isascii():
+        text = _SHAPES.sub(_letters, text)
+        text = _SYMBOL_BULLET.sub("\u2022", text)
+        text = unicodedata.normalize("NFC", text)
+        text = _SPACED_CJK.sub("", text)
+    if ends_with_mark and text:
+        text += "-"
+    return text.strip()
+
+
+def _letters(shapes: re.Match[str]) -> str:
+    return unicodedata.normalize("NFKC", shapes.group())
+
+
+def is_cjk(character: str) -> bool:
+    """Whether the character belongs to a script that is written without spaces."""
+    return bool(_CJK.match(character))
+
+
+def is_right_to_left(text: str) -> bool:
+    """Whether the first letters of the text that have a direction run to the left."""
+    return not text.isascii() and bool(_RIGHT_TO_LEFT.search(text)) and _mostly_right_to_left(text)
+
+
+def _mostly_right_to_left(text: str) -> bool:
+    there = len(_RIGHT_TO_LEFT.findall(text))
+    return there * 2 >= sum(map(str.isalpha, text))

@@ -1,0 +1,87 @@
+"""What a file is, from its name and its first bytes.
+
+The bytes win where they are sure: a PDF is one whatever it is called. A name that promises a document keeps the promise
+even when the bytes do not, so that its reader can say what is wrong with it; nothing is passed over in silence.
+"""
+
+import re
+from typing import Literal
+
+Kind = Literal["pdf", "html", "docx", "markdown", "text", "binary", "unknown", "empty"]
+"""`binary` is no text; `unknown` is text of a kind that is no document, such as source code."""
+
+HEAD_BYTES = 4096
+"""As much as is looked at."""
+
+ENDINGS: dict[str, Kind] = {
+    "pdf": "pdf",
+    "docx": "docx",
+    "docm": "docx",
+    "dotx": "docx",
+    "html": "html",
+    "htm": "html",
+    "xhtml": "html",
+    "xht": "html",
+    "md": "markdown",
+    "markdown": "markdown",
+    "mdown": "markdown",
+    "mkd": "markdown",
+    "mdx": "markdown",
+    "txt": "text",
+    "text": "text",
+    "log": "text",
+    "rst": "text",
+    "adoc": "text",
+    "asciidoc": "text",
+    "org": "text",
+}
+_BINARY_STARTS = (
+    b"PK\x03\x04",
+    b"PK\x05\x06",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+    b"\x89PNG\r\n",
+    b"\xff\xd8\xff",
+    b"GIF8",
+    b"\x1f\x8b",
+    b"BZh",
+    b"\xfd7zXZ",
+    b"7z\xbc\xaf",
+    b"\x7fELF",
+    b"\xca\xfe\xba\xbe",
+    b"SQLite format 3",
+    b"Rar!",
+    b"PAR1",
+)
+_HTML = re.compile(rb"(?>\s++|<!--.*?-->|<\?xml[^>]*+>)*+<(?:!doctype\s+html|html|head|body)[\s>]", re.I | re.S)
+_UNICODE_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+
+
+def sniff(name: str, head: bytes) -> Kind:
+    """The kind of a file with this name and these first bytes."""
+    if not head:
+        return "empty"
+    head = head[:HEAD_BYTES]
+    promised = ENDINGS.get(_ending(name))
+    if b"%PDF-" in head[:1024] and promised != "markdown" and promised != "text":
+        return "pdf"
+    if promised in ("pdf", "docx"):
+        return promised
+    if head.startswith(_BINARY_STARTS):
+        return "docx" if head.startswith(b"PK\x03\x04") and b"word/" in head else "binary"
+    if head.startswith(b"%PDF-"):
+        return "pdf"
+    return promised or _by_content(name, head)
+
+
+def _ending(name: str) -> str:
+    last = name.replace("\\", "/").rpartition("/")[2]
+    stem, dot, ending = last.rpartition(".")
+    return ending.lower() if dot and stem else ""
+
+
+def _by_content(name: str, head: bytes) -> Kind:
+    if _HTML.match(head.removeprefix(b"\xef\xbb\xbf")):
+        return "html"
+    if b"\0" in head and not head.startswith(_UNICODE_MARKS):
+        return "binary"
+    return "unknown" if _ending(name) else "text"

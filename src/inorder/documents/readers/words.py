@@ -1,0 +1,28 @@
+"""Runs of space as single spaces. A text of a hundred megabytes is done in slices: its words all at once would need
+many times its memory."""
+
+_SLICE = 1 << 20
+
+
+def squeeze(text: str) -> str:
+    """The words of a text with one space between them, soft hyphens gone."""
+    if len(text) > _SLICE:
+        return _squeeze_slices(text)
+    squeezed = " ".join(text.split())
+    return squeezed if squeezed.isascii() else squeezed.replace("\xad", "")
+
+
+def _squeeze_slices(text: str) -> str:
+    parts: list[str] = []
+    is_apart = True
+    for start in range(0, len(text), _SLICE):
+        piece = text[start : start + _SLICE]
+        squeezed = squeeze(piece)
+        if squeezed:
+            if parts and (is_apart or piece[0].isspace()):
+                parts.append(" ")
+            parts.append(squeezed)
+            is_apart = piece[-1].isspace()
+        else:
+            is_apart = True
+    return "".join(parts)

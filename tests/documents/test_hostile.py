@@ -1,0 +1,151 @@
+"""Files that want to do harm: each costs only itself, and everything else is done."""
+
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inorder.documents.discovery import quoted
+from tests.documents.test_stages import PROSE, Desk
+
+GOOD = {"a-good.md": "# A\n\n" + PROSE * 9, "m/good.txt": PROSE * 9, "z-good.html": f"<p>{PROSE * 9}</p>"}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    for name, text in GOOD.items():
+        desk.write(name, text)
+    return desk
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def unreadable(path: Path) -> None:
+    path.write_text(PROSE)
+    path.chmod(0)
+
+
+def loop(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def out_of_the_root(path: Path) -> None:
+    secret = path.parent.parent / "secret.txt"
+    secret.write_text("nobody was asked to read this")
+    path.symlink_to(secret)
+
+
+def dangling(path: Path) -> None:
+    path.symlink_to(path.parent / "nowhere")
+
+
+def content(data: bytes) -> Any:
+    return lambda path: path.write_bytes(data)
+
+
+def bomb(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as package:
+        package.writestr("[Content_Types].xml", b"<Types/>")
+        package.writestr("word/document.xml", b"<w:document>" + b" " * (600 * 2**20))
+
+
+ENTITIES = (
+    b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "'
+    + b"x" * 1000
+    + b'">'
+    + b"".join(b'<!ENTITY %c "%b">' % (98 + n, b"&%c;" % (97 + n) * 100) for n in range(8))
+    + b"]><w:document>&i;</w:document>"
+)
+
+
+def entities(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as package:
+        package.writestr("word/document.xml", ENTITIES)
+
+
+CASES: list[tuple[str, Any, str, str]] = [
+    ("pipe.txt", fifo, "failure", "not a regular file"),
+    ("loop.txt", loop, "failure", "cannot be read"),
+    ("link.txt", out_of_the_root, "failure", "leads out of the folder"),
+    ("dangling.txt", dangling, "failure", "cannot be read"),
+    ("cut.pdf", content(b"%PDF-1.7\n1 0 obj"), "failure", ""),
+    ("not.pdf", content(b"MZ" * 500), "failure", "not a PDF"),
+    ("bomb.docx", bomb, "failure", ""),
+    ("entities.docx", entities, "failure", ""),
+    ("not.docx", content(b"PK\3\4" + b"\0" * 100), "failure", ""),
+    ("nul.txt", content(b"\0" * 5000), "failure", ""),
+    ("picture.png", content(b"\x89PNG\r\n\x1a\n" + b"\0" * 100), "skip", "not a document"),
+    ("empty.md", content(b""), "skip", "the file is empty"),
+    ("source.py", content(b"print(1)\n"), "skip", "not a document"),
+    ("deep.html", content(b"<div>" * 100_000 + b"deep" + b"</div>" * 100_000), "", ""),
+    ("line.txt", content(b"word " * 2_000_000), "success", ""),
+    ("new\nline.md", content(b"# new line"), "success", ""),
+    ("emoji \U0001f6a2.md", content(b"# ship"), "success", ""),
+    ("\u202egnp.txt", content(b"right to left mark"), "success", ""),
+    (os.fsdecode(b"bytes-\xff\xfe.md"), content(b"# odd bytes"), "success", ""),
+    ("percent%41.md", content(b"# percent"), "success", ""),
+]
+"""The name of a file, how it is made, what becomes of it, and a part of the reason; an empty status: any."""
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """All of them among good documents, run once; their rows by the path of the file."""
+    desk = Desk(tmp_path_factory.mktemp("hostile"))
+    for name, text in GOOD.items():
+        desk.write(name, text)
+    for name, make, _, _ in CASES:
+        make(desk.docs / name)
+    desk.run(expected=3)
+    found = {row["doc_id"]: row for row in desk.rows("doctags")}
+    chunked = {row["doc_id"]: row for row in desk.rows("chunk")}
+    assert set(chunked) == {doc_id for doc_id, row in found.items() if row["status"] == "success"}
+    assert len(found) == len(GOOD) + len(CASES)
+    return found
+
+
+@pytest.mark.req("DOC-1")
+def test_everything_else_is_done(rows: dict[str, dict[str, Any]]) -> None:
+    assert {rows[f"docs/{name}"]["status"] for name in GOOD} == {"success"}
+
+
+@pytest.mark.req("DOC-1")
+@pytest.mark.parametrize(
+    ("name", "status", "reason"),
+    [(name, status, reason) for name, _, status, reason in CASES],
+    ids=[ascii(name) for name, _, _, _ in CASES],
+)
+def test_a_hostile_file_costs_only_itself(rows: dict[str, dict[str, Any]], name: str, status: str, reason: str) -> None:
+    odd = rows[quoted(f"docs/{name}")]
+    assert odd["status"] == status or not status
+    said = odd["reason"] or (odd["error"] or {}).get("message", "")
+    assert reason in said
+    assert "\n" not in said
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_must_not_be_read_fails_with_the_reason(desk: Desk) -> None:
+    unreadable(desk.docs / "secret.md")
+    desk.run(expected=3)
+    [row] = [row for row in desk.rows("doctags") if row["status"] == "failure"]
+    assert "Permission denied" in row["error"]["message"]
+
+
+def test_a_folder_that_is_a_loop_of_links_is_not_walked(desk: Desk) -> None:
+    (desk.docs / "m" / "again").symlink_to(desk.docs)
+    desk.run(expected=3)
+    assert len(desk.rows("doctags")) == len(GOOD) + 1
+
+
+def test_what_an_ignore_file_names_is_left_out_and_goes_when_it_is_named_later(desk: Desk) -> None:
+    desk.run()
+    (desk.docs / ".inorderignore").write_text("m/\n*.html\n!z-good.html\n")
+    (desk.docs / "m" / ".hidden.txt").write_text("hidden")
+    desk.run()
+    assert desk.done("doctags") == {"docs/m/good.txt": "gone"}
+    assert desk.done("chunk") == {"docs/m/good.txt": "gone"}
