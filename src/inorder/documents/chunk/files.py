@@ -46,9 +46,9 @@ def read_chunks(path: str | Path) -> list[Chunk]:
     path = Path(path)
     if path.name.endswith(CHUNK_ENDINGS["jsonl"]):
         return list(_lines(path))
-    import pyarrow.parquet as pq
+    from inorder.documents.columns import read_table
 
-    return [Chunk(**row) for row in pq.read_table(path).to_pylist()]
+    return [Chunk(**row) for row in read_table(path).to_pylist()]
 
 
 def read_texts(path: str | Path) -> tuple[list[str], list[str]]:
@@ -57,9 +57,9 @@ def read_texts(path: str | Path) -> tuple[list[str], list[str]]:
     if path.name.endswith(CHUNK_ENDINGS["jsonl"]):
         chunks = list(_lines(path))
         return [chunk.chunk_id for chunk in chunks], [chunk.text for chunk in chunks]
-    import pyarrow.parquet as pq
+    from inorder.documents.columns import read_table
 
-    table = pq.read_table(path, columns=["chunk_id", "text"], use_threads=False)
+    table = read_table(path, "chunk_id", "text")
     return table["chunk_id"].to_pylist(), table["text"].to_pylist()
 
 

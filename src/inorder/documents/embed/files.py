@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from inorder.documents.columns import schema, write_table
+from inorder.documents.columns import read_table, schema, write_table
 
 from .providers.base import Matrix, SparseVector
 
@@ -84,14 +83,14 @@ def write_statistics(path: Path, chunks: int, length: int, documents: Mapping[st
 
 def read_lexical(path: str | Path) -> list[tuple[int, list[str], list[int]]]:
     """Length, terms and counts of each chunk."""
-    table = pq.read_table(path, columns=["length", "terms", "counts"], use_threads=False)
+    table = read_table(path, "length", "terms", "counts")
     columns = (table[name].to_pylist() for name in ("length", "terms", "counts"))
     return list(zip(*columns, strict=True))
 
 
 def read_dense(path: str | Path) -> tuple[list[str], Matrix]:
     """Ids and vectors."""
-    table = pq.read_table(path, use_threads=False)
+    table = read_table(path)
     width = table.schema.field("vector").type.list_size
     flat = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     matrix: Matrix = np.asarray(flat, dtype=np.float32).reshape(-1, width)

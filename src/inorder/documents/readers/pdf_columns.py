@@ -1,7 +1,7 @@
 """What is usual in a column of lines, so that what is not can be seen: its edges, its steps, its marks."""
 
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -18,6 +18,7 @@ _MARKER = re.compile(
     rf"([{SURE_BULLETS}*\u2013\u2014-]|o)\s+(?=\S)"
     r"|(\d{1,3}[.)]|\(?[a-zA-Z]\)|\(\d{1,3}\)|\(?[ivx]{1,5}\)|[ivx]{1,5}\.|[a-z]\.)\s+(?=\S)"
 )
+_NO_MARK = ("", False)
 _SPACES_MAX = 80
 
 
@@ -48,11 +49,14 @@ class Column:
 
 def leading_of(lines: Sequence[Segment]) -> float:
     """The usual step from one line to the next; 0 where there is none."""
-    steps: defaultdict[int, int] = defaultdict(int)
-    for before, line in pairwise(lines):
-        step = line.bottom - before.bottom
-        if 0.5 * line.size < step < 3 * line.size and abs(line.size - before.size) < 1:
-            steps[int(2 * step + 0.5)] += 1
+    steps = Counter(
+        [
+            int(2 * step + 0.5)
+            for before, line in pairwise(lines)
+            if 0.5 * (size := line.size) < (step := line.bottom - before.bottom) < 3 * size
+            and -1 < size - before.size < 1
+        ]
+    )
     return min([(-count, step) for step, count in steps.items()])[1] / 2 if steps else 0.0
 
 
@@ -60,7 +64,7 @@ def marker_of(text: str) -> tuple[str, bool]:
     """The mark with which an item of a list begins, and whether it is a number; no mark where it is none."""
     match = _MARKER.match(text)
     if match is None:
-        return "", False
+        return _NO_MARK
     bullet: str | None = match.group(1)
     return (bullet, False) if bullet else (match.group(2), True)
 

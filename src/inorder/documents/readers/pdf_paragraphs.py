@@ -21,6 +21,8 @@ from .pdf_segments import Segment
 
 BOLD_HEADING_LETTERS_MAX = 120
 HEADING_LINES_MAX = 4
+STEP_RATIO_MAX = 1.28
+"""How much wider than usual a step down to a line of the same paragraph may be."""
 
 _SECTION_NUMBER = re.compile(r"(?:\d+\.)*\d+\.?\s|[A-Z]\.\s|[IVX]+\.\s|(?:Chapter|Section|Part|Appendix)\s")
 _ENDS = tuple('.!?:;\u3002\uff01\uff1f\u061f\u06d4"\u201d)')
@@ -52,9 +54,13 @@ class Gatherer:
     def _gathered(self, lines: Sequence[Segment]) -> list[AnyBlock]:
         self._blocks = []
         column = Column(lines)
+        step_max = STEP_RATIO_MAX * column.leading
         afters: list[Segment | None] = [*lines[1:], None]
         for line, after in zip(lines, afters, strict=True):
             marker, is_numbered = marker_of(line.text)
+            if self._piece and not marker and not self._marker and _plainly_follows(self._piece[-1], line, step_max):
+                self._piece.append(line)
+                continue
             if marker and not self._is_item(line, marker, column):
                 marker = ""
             if self._piece and (marker or self._begins(line, after, column)):
@@ -94,7 +100,7 @@ class Gatherer:
                 return is_code != self._is_code(before) or not 0 < step < 3 * leading
         if size != before.size and abs(size - before.size) > 0.12 * size:
             return True
-        if step < -0.3 * size or (step > 1.28 * leading and step > 1.1 * size):
+        if step < -0.3 * size or (step > STEP_RATIO_MAX * leading and step > 1.1 * size):
             return True
         if line.bold != before.bold and (step > 1.1 * leading or not column.is_full(before, line)):
             return True
@@ -183,6 +189,18 @@ class Gatherer:
             page=self._page,
             box=box_of(piece),
         )
+
+
+def _plainly_follows(before: Segment, line: Segment, step_max: float) -> bool:
+    """Whether a line goes on in the middle of a sentence, and looks and stands as the one before: most lines do."""
+    return (
+        line.text[0].islower()
+        and line.size == before.size
+        and line.bold == before.bold
+        and not (line.mono or before.mono)
+        and 0 < line.bottom - before.bottom <= step_max
+        and -0.8 * line.size <= line.x0 - before.x0 <= 0.8 * line.size
+    )
 
 
 def _mirrored(line: Segment) -> Segment:

@@ -29,7 +29,7 @@ GAP_SHARE = 0.8
 """A gap wider than this share of the height of a character separates segments."""
 LETTER_WIDTH = 0.5
 """Of most letters at most, as a share of their size."""
-SAMPLED_EACH = 12
+SAMPLED_EACH = 16
 MARK_LETTERS_MAX = 3
 """A gap after fewer letters sets off the mark of a list item, and tells nothing about other lines."""
 SPARSE_RATIO = 1.15
@@ -41,7 +41,7 @@ _SPACE = re.compile(" ")
 
 def read_segments(page: PdfPage, text: str) -> list[Segment]:
     """All segments of a page, in the order in which they were drawn."""
-    spans = [(match.start(), match.end() - 1) for match in _LINE.finditer(text)]
+    spans = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(text))]
     if not spans:
         return []
     outlines = Outlines(page, spans)
@@ -205,6 +205,8 @@ def _segments(styles: Styles, text: str, looks: list[Style], outlines: Outlines)
     is_clean = is_readable(text)
     texts = [text[start : last + 1] if is_clean else clean(text[start : last + 1]) for start, last in spans]
     frame = Frame(outlines)
+    if frame.is_plain and not any([look.quarter or look.is_askew for look in looks]):
+        return frame.upright_segments(texts, looks)
     return [
         frame.segment(words, order, look, span)
         for words, order, look, span in zip(texts, range(len(spans)), looks, spans, strict=True)
@@ -232,6 +234,37 @@ class Frame:
         self._rotation = page.rotation
         self._outlines = outlines
         self._upright = outlines.along(self._rotation)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the page is not turned, and nothing stands at a place that cannot be reckoned with."""
+        low, high = self._upright
+        total = sum(low) + sum(high)
+        return not self._rotation and total == total and min(low) > -COORDINATE_MAX and max(high) < COORDINATE_MAX
+
+    def upright_segments(self, texts: list[str], looks: list[Style]) -> list[Segment]:
+        """All pieces as segments, where all are upright."""
+        left, top = self._left, self._top
+        numbers = range(len(texts))
+        return [
+            Segment(
+                text,
+                x0 - left,
+                (base := top - _sane(look.y)) - 0.8 * (size := look.size),
+                x1 - left,
+                base + 0.2 * size,
+                size,
+                look.bold,
+                look.mono,
+                0,
+                number,
+                span,
+            )
+            for text, x0, x1, look, number, span in zip(
+                texts, *self._upright, looks, numbers, self._outlines.spans, strict=True
+            )
+            if text
+        ]
 
     def segment(self, text: str, index: int, look: Style, span: Span) -> Segment:
         """The piece of that number as a segment."""
