@@ -1,0 +1,271 @@
+"""How fast documents are read, cut and embedded, beside other tools, on the same files in one run.
+
+    python bench/documents.py [--quick] [--only inorder raw] [--json]
+
+The files are made here, with fixed content: PDFs of prose with headings, two columns and tables, and pages of HTML and
+Markdown. Each tool reads them in a program of its own, one process, after one file to warm up; what counts is the time
+on the wall and of the processor for all files. The tools take turns, round after round, and the best round counts.
+
+* `raw`: PDFium's text and nothing else, what is there to be had
+* `inorder`: the reader and both outputs, in memory
+* `inorder doctags`: the command with one worker: discovery, hashing, publishing and journal included
+* `kreuzberg`, `unstructured` (fast), `docling-parse`, `markitdown`: as their documentation shows
+
+Then: megabytes of text a second that `chunk` cuts, chunks a second that `hash` embeds, and the peak memory of `inorder
+run` on the files and on ten times as many.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from corpus import make_corpus
+
+ROUNDS = 3
+PDF_TOOLS = ("raw", "inorder", "inorder doctags", "kreuzberg", "unstructured", "docling-parse", "markitdown")
+TEXT_TOOLS = ("inorder", "inorder doctags", "kreuzberg", "markitdown")
+SECONDS_MAX = 600
+
+
+def _raw(path: str) -> None:
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(path)
+    for page in document:
+        page.get_textpage().get_text_range()
+    document.close()
+
+
+def _inorder(path: str) -> None:
+    from inorder.documents.doctags.write import write_doctags, write_json
+    from inorder.documents.readers.kinds import reader_of
+    from inorder.documents.readers.sniff import sniff
+
+    data = Path(path).read_bytes()
+    document = reader_of(sniff(path, data[:4096]))(data, "document")
+    write_json(document)
+    write_doctags(document)
+
+
+def _kreuzberg(path: str) -> None:
+    import kreuzberg
+
+    kreuzberg.extract_file_sync(path)
+
+
+def _unstructured(path: str) -> None:
+    from unstructured.partition.pdf import partition_pdf
+
+    partition_pdf(path, strategy="fast")
+
+
+def _docling_parse(path: str) -> None:
+    from docling_parse.pdf_parser import DoclingPdfParser
+
+    document = DoclingPdfParser().load(path)
+    for _ in document.iterate_pages():
+        pass
+    document.unload()
+
+
+def _markitdown(path: str) -> None:
+    global _converter
+    if _converter is None:
+        from markitdown import MarkItDown
+
+        _converter = MarkItDown()
+    _converter.convert(path)
+
+
+_converter: Any = None
+READ: dict[str, Callable[[str], None]] = {
+    "raw": _raw,
+    "inorder": _inorder,
+    "kreuzberg": _kreuzberg,
+    "unstructured": _unstructured,
+    "docling-parse": _docling_parse,
+    "markitdown": _markitdown,
+}
+
+
+def read_all(tool: str, folder: str) -> None:
+    """In the program of one tool: read everything, and print the seconds."""
+    paths = sorted(str(path) for path in Path(folder).rglob("*") if path.is_file())
+    READ[tool](paths[0])
+    began_s, began_cpu_s = time.perf_counter(), time.process_time()
+    for path in paths:
+        READ[tool](path)
+    print(json.dumps([time.perf_counter() - began_s, time.process_time() - began_cpu_s]))
+
+
+def seconds_of(tool: str, folder: Path) -> list[float] | str:
+    """Wall and processor seconds for all files of a folder; or why there are none."""
+    if tool == "inorder doctags":
+        return _command_seconds(folder)
+    arguments = [sys.executable, __file__, "--read", tool, str(folder)]
+    try:
+        ended = subprocess.run(arguments, capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    except subprocess.TimeoutExpired:
+        return f"more than {SECONDS_MAX} s"
+    if ended.returncode:
+        lines = ended.stderr.strip().splitlines()
+        return lines[-1][:80] if lines else "failed"
+    found: list[float] = json.loads(ended.stdout.splitlines()[-1])
+    return found
+
+
+def _command_seconds(folder: Path) -> list[float]:
+    with tempfile.TemporaryDirectory() as data:
+        command = [sys.executable, "-m", "inorder", "doctags", str(folder), "--data", data, "--workers", "1", "--quiet"]
+        began_s, before = time.perf_counter(), os.times()
+        subprocess.run(command, check=True, capture_output=True)
+        after = os.times()
+        cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
+        return [time.perf_counter() - began_s, cpu_s]
+
+
+def compare(tools: tuple[str, ...], folder: Path, units: int, rounds: int) -> dict[str, Any]:
+    """Units a second of each tool, best round; tools take turns."""
+    found: dict[str, list[list[float]]] = {}
+    trouble: dict[str, str] = {}
+    for _ in range(rounds):
+        for tool in tools:
+            if tool in trouble:
+                continue
+            seconds = seconds_of(tool, folder)
+            if isinstance(seconds, str):
+                trouble[tool] = seconds
+            else:
+                found.setdefault(tool, []).append(seconds)
+    rates: dict[str, Any] = {
+        tool: {
+            "per_s": units / min(wall for wall, _ in times),
+            "per_cpu_s": units / min(cpu for _, cpu in times),
+        }
+        for tool, times in found.items()
+    }
+    return rates | {tool: {"trouble": why} for tool, why in trouble.items()}
+
+
+def measure_chunks(folder: Path) -> dict[str, float]:
+    """Megabytes of text that are cut, and chunks that are embedded, a second of the processor."""
+    from inorder.documents.chunk.chunks import chunks_of
+    from inorder.documents.chunk.pieces import pieces_of
+    from inorder.documents.chunk.tokens import count_words
+    from inorder.documents.doctags.write import write_json
+    from inorder.documents.embed.providers.hashing import HashProvider
+    from inorder.documents.readers.kinds import reader_of
+
+    records = [write_json(reader_of("markdown")(path.read_bytes(), path.stem)) for path in sorted(folder.glob("*.md"))]
+    began_s = time.process_time()
+    chunked = [chunks_of(str(n), pieces_of(record), count_words, 256, 512) for n, record in enumerate(records)]
+    cut_s = time.process_time() - began_s
+    texts = [chunk.text for chunks in chunked for chunk in chunks]
+    provider = HashProvider()
+    provider.embed(texts[:50])
+    began_s = time.process_time()
+    for start in range(0, len(texts), 100):
+        provider.embed(texts[start : start + 100])
+    embed_s = time.process_time() - began_s
+    return {
+        "chunk_mb_per_s": sum(len(text.encode()) for text in texts) / 1e6 / cut_s,
+        "hash_chunks_per_s": len(texts) / embed_s,
+        "tokens_a_chunk": sum(map(count_words, texts)) / len(texts),
+    }
+
+
+def peak_mb(sources: list[Path]) -> float:
+    """Of `inorder run`: the most that the program and any of its workers ever held."""
+    with tempfile.TemporaryDirectory() as data:
+        command = [sys.executable, "-m", "inorder", "run", *map(str, sources), "--data", data, "--quiet"]
+        process = subprocess.Popen([*command, "--workers", "2"], stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        if status:
+            raise SystemExit(f"inorder run failed: {os.waitstatus_to_exitcode(status)}")
+        return usage.ru_maxrss / 1024
+
+
+def measure_memory(folder: Path, scratch: Path) -> dict[str, float]:
+    """For the files, and for ten times as many."""
+    copies = []
+    for number in range(10):
+        copies.append(scratch / f"copy-{number}")
+        shutil.copytree(folder, copies[-1])
+    return {"once_mb": peak_mb(copies[:1]), "ten_times_mb": peak_mb(copies)}
+
+
+def measure(*, quick: bool, only: list[str] | None) -> dict[str, Any]:
+    """Everything."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        corpus = make_corpus(folder, pages=40 if quick else 250, files=60 if quick else 500)
+        rounds = 1 if quick else ROUNDS
+        found: dict[str, Any] = {}
+        for kind, tools, units in (
+            ("pdf", PDF_TOOLS, corpus.pages),
+            ("html", TEXT_TOOLS, corpus.files),
+            ("markdown", TEXT_TOOLS, corpus.files),
+        ):
+            wanted = tuple(tool for tool in tools if only is None or tool in only)
+            found[kind] = compare(wanted, folder / kind, units, rounds)
+        found["rates"] = measure_chunks(folder / "markdown")
+        if only is None or "inorder" in only:
+            found["memory"] = measure_memory(folder / "markdown", folder)
+    return found
+
+
+def in_words(found: dict[str, Any]) -> list[str]:
+    """For people."""
+    lines = []
+    for kind, unit in (("pdf", "pages"), ("html", "files"), ("markdown", "files")):
+        rates = found[kind]
+        base = rates.get("raw", {}).get("per_s") or max((each.get("per_s", 0) for each in rates.values()), default=1)
+        lines += [f"| {kind} | {unit}/s | {unit} a processor second | of the first |", "|---|---|---|---|"]
+        for tool, each in rates.items():
+            if "trouble" in each:
+                lines.append(f"| {tool} | {each['trouble']} | | |")
+            else:
+                ratio = each["per_s"] / base
+                lines.append(f"| {tool} | {each['per_s']:,.0f} | {each['per_cpu_s']:,.0f} | {ratio:.2f} |")
+        lines.append("")
+    rates = found["rates"]
+    lines.append(f"chunk: {rates['chunk_mb_per_s']:.1f} MB of text a processor second")
+    lines.append(
+        f"embed, hash: {rates['hash_chunks_per_s']:,.0f} chunks of {rates['tokens_a_chunk']:.0f} tokens a processor "
+        "second (target: at least 5,000)"
+    )
+    if "memory" in found:
+        memory = found["memory"]
+        ratio = memory["ten_times_mb"] / memory["once_mb"]
+        lines.append(
+            f"peak memory of inorder run: {memory['once_mb']:.0f} MB, ten times the files {memory['ten_times_mb']:.0f} "
+            f"MB, {ratio:.2f} times (target: at most 1.10)"
+        )
+    return lines
+
+
+def main() -> None:
+    """Measure, and show."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true", help="few files, one round")
+    parser.add_argument("--only", nargs="+", help="these tools")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--read", nargs=2, metavar=("TOOL", "FOLDER"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.read:
+        read_all(*given.read)
+        return
+    found = measure(quick=given.quick, only=given.only)
+    print(json.dumps(found) if given.json else "\n".join(in_words(found)))
+
+
+if __name__ == "__main__":
+    main()
