@@ -39,6 +39,13 @@ def test_paragraphs_are_told_apart_by_space_by_indent_and_by_a_short_last_line()
         assert read(data) == [("paragraph", TALE.strip())] * count
 
 
+def test_an_indent_begins_a_paragraph_even_where_the_line_before_is_full() -> None:
+    full = "The lamp is lit an hour before the sun goes down and burns on until"
+    first = together(lines(full, x=75), lines(full, full, top=112))
+    second = together(lines(full, x=75, top=136), lines(full, top=148))
+    assert [kind for kind, _ in read(drawn(together(first, second)))] == ["paragraph", "paragraph"]
+
+
 def test_headings_are_larger_and_their_levels_follow_their_sizes() -> None:
     parts = [heading("The Handbook"), body(TALE), heading("Lamps", 2), body(TALE), heading("Oil", 3), body(TALE)]
     document = pdf.read(story([*parts, heading("Fog", 2), body(TALE)]), "tale")
@@ -125,11 +132,10 @@ def test_a_paragraph_goes_on_over_the_end_of_a_page() -> None:
 
 
 def test_ligatures_and_odd_spaces_are_plain_letters() -> None:
-    font, more = letters_as("ofice\ufb03\u00a0\ufb01n")
-    data = one_page(
-        b"BT /F 12 Tf 60 700 Td %s Tj ET" % shown("ofice\ufb03\u00a0\ufb01n", "o\ufb03ce\u00a0\ufb01n"), b"", font, more
-    )
-    assert read(data) == [("paragraph", "office fin")]
+    alphabet = "ofice\ufb03\u00a0\ufb01n\ufb17"
+    font, more = letters_as(alphabet)
+    content = b"BT /F 12 Tf 60 700 Td %s Tj ET" % shown(alphabet, "o\ufb03ce\u00a0\ufb01n\u00a0\ufb17")
+    assert read(one_page(content, b"", font, more)) == [("paragraph", "office fin \u0574\u056d")]
 
 
 @pytest.mark.parametrize(
@@ -160,6 +166,11 @@ def test_text_that_runs_to_the_left_is_in_the_order_it_is_read() -> None:
     texts = ["שומרי המגדלור מדליקים את האור בכל ערב", "ורושמים את מזג האוויר ביומן"]
     document = pdf.read(right_to_left((540, texts)), "tale")
     assert said(document) == [("paragraph", " ".join(texts))]
+
+
+def test_pieces_of_a_line_that_runs_to_the_left_are_read_from_the_right() -> None:
+    document = pdf.read(right_to_left((540, ["שומרי המגדלור"]), (280, ["מדליקים את האור"])), "tale")
+    assert said(document) == [("paragraph", "שומרי המגדלור מדליקים את האור")]
 
 
 def test_columns_that_run_to_the_left_are_read_from_the_right() -> None:

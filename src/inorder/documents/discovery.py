@@ -94,7 +94,7 @@ def _rules(folder: str, below: str) -> list[Rules]:
     except OSError:
         return []
     anchored = [_anchored(line, below) for line in lines]
-    return [pathspec.PathSpec.from_lines("gitwildmatch", anchored)]
+    return [pathspec.PathSpec.from_lines("gitignore", anchored)]
 
 
 def _anchored(line: str, below: str) -> str:

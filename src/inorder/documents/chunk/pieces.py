@@ -1,18 +1,27 @@
 """The pieces of a document, from its DoclingDocument JSON.
 
 Whoever has written it: the JSON is walked from its body, in reading order, and each item is taken for what its label
-says. Headers and footers of pages are left out. A table becomes a line a row, its cells between bars; a cell that spans
-several columns or rows stands in the first of them.
+says, once, however often it is pointed to. Headers and footers of pages are left out. A table becomes a line a row, its
+cells between bars; a cell that spans several columns or rows stands in the first of them. A caption stands before what
+it belongs to, unless it was read before, and a footnote behind it. The parts of a line that differ in style are one
+piece. Half a surrogate pair, which no file can hold, becomes the replacement character.
 """
 
-from collections.abc import Iterator
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator
+from typing import Annotated
 
 import msgspec
 
 from .units import Piece
 
+TITLE_CHARACTERS_MAX = 1000
+"""Of a title in a section path, which is written with every chunk: a whole page may be called a heading by mistake."""
+LEVEL_MAX = 100
+"""Of sections within sections, as the format has it."""
 _SEPARATOR = " | "
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
+_PageNumber = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 
 class _Ref(msgspec.Struct, gc=False):
@@ -20,13 +29,15 @@ class _Ref(msgspec.Struct, gc=False):
 
 
 class _Provenance(msgspec.Struct, gc=False):
-    page_no: int
+    page_no: _PageNumber
 
 
 class _Cell(msgspec.Struct, gc=False):
     text: str = ""
     start_row_offset_idx: int = 0
     start_col_offset_idx: int = 0
+    ref: _Ref | None = None
+    """What it holds, if that is more than text."""
 
 
 class _TableData(msgspec.Struct):
@@ -36,15 +47,14 @@ class _TableData(msgspec.Struct):
 class _Item(msgspec.Struct):
     """Anything in a document, as far as chunks care."""
 
-    self_ref: str = ""
     children: list[_Ref] = []
     content_layer: str = "body"
     label: str = "text"
     prov: list[_Provenance] = []
     text: str = ""
     level: int = 1
-    marker: str = ""
     captions: list[_Ref] = []
+    footnotes: list[_Ref] = []
     data: _TableData | None = None
 
 
@@ -56,6 +66,8 @@ class _Record(msgspec.Struct):
     tables: list[_Item] = []
     key_value_items: list[_Item] = []
     form_items: list[_Item] = []
+    field_regions: list[_Item] = []
+    field_items: list[_Item] = []
 
 
 _DECODER = msgspec.json.Decoder(_Record)
@@ -65,74 +77,98 @@ _KINDS = {"code": "code", "list_item": "list", "title": "heading", "section_head
 def pieces_of(record: bytes) -> list[Piece]:
     """All pieces, in reading order. Raises ValueError for what is no such document."""
     try:
-        document = _DECODER.decode(record)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return list(_Walk(_decoded(record)).pieces())
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"it is no DoclingDocument: {error}") from error
-    return list(_Walk(document).pieces())
+
+
+def _decoded(record: bytes) -> _Record:
+    try:
+        return _DECODER.decode(record)
+    except msgspec.DecodeError:
+        whole = _ESCAPE.sub(_without_half_a_pair, record)
+        if whole == record:
+            raise
+        return _DECODER.decode(whole)
+
+
+def _without_half_a_pair(escape: re.Match[bytes]) -> bytes:
+    return b"\\ufffd" if escape.group(1) else escape.group()
 
 
 class _Walk:
     """From the body down."""
 
     def __init__(self, document: _Record) -> None:
-        self._document = document
+        self._body = document.body
+        self._items = {
+            f"#/{kind}/{number}": item
+            for kind in _Record.__struct_fields__[1:]
+            for number, item in enumerate(getattr(document, kind))
+        }
+        """Those that were not read yet."""
         self._sections: list[tuple[int, str]] = []
         """The headings that are open: level and text."""
+        self._path: tuple[str, ...] = ()
 
     def pieces(self) -> Iterator[Piece]:
+        """All there are."""
+        return self._below(self._body.children)
+
+    def _below(self, refs: Iterable[_Ref]) -> Iterator[Piece]:
         """Depth first, without recursion: lists may be nested as deep as somebody liked."""
-        seen: set[str] = set()
-        stack = [iter(self._document.body.children)]
+        stack = [iter(refs)]
         while stack:
             ref = next(stack[-1], None)
             if ref is None:
                 stack.pop()
                 continue
-            if ref.target in seen:
-                continue
-            seen.add(ref.target)
-            item = self._item(ref.target)
+            item = self._items.pop(ref.target, None)
             if item is None or item.content_layer != "body":
                 continue
-            seen.update(caption.target for caption in item.captions)
             yield from self._of(item, ref.target)
             stack.append(iter(item.children))
 
-    def _item(self, ref: str) -> _Item | None:
-        """What a pointer points to; None: nothing."""
-        _, _, path = ref.partition("#/")
-        kind, _, number = path.partition("/")
-        found: Any = getattr(self._document, kind, None) if kind in _Record.__struct_fields__ else None
-        if isinstance(found, list) and number.isdecimal() and int(number) < len(found):
-            item: _Item = found[int(number)]
-            return item
-        return None
-
     def _of(self, item: _Item, ref: str) -> Iterator[Piece]:
+        pages = tuple([place.page_no for place in item.prov])
+        for caption in self._below(item.captions):
+            yield caption._replace(pages=caption.pages or pages)
         kind = _KINDS.get(item.label, "text")
         text = item.text.strip("\n") if kind == "code" else item.text.strip()
-        if kind == "heading" and text:
-            self._open(0 if item.label == "title" else max(1, item.level), text)
-        page = item.prov[0].page_no if item.prov else None
-        path = tuple(title for _, title in self._sections)
-        for caption in item.captions:
-            said = self._item(caption.target)
-            if said is not None and said.text.strip():
-                yield Piece(said.text.strip(), "text", caption.target, page, path)
         if item.data is not None:
-            kind, text = "table", _rows(item.data)
-        if text:
-            yield Piece(text, kind, ref, page, path)
+            kind, text = "table", self._rows(item.data)
+        elif item.label == "inline":
+            parts = list(self._below(item.children))
+            text, pages = _in_line(parts), tuple({page: None for part in parts for page in part.pages})
+        if text and not text.isspace():
+            if kind == "heading":
+                self._open(0 if item.label == "title" else min(max(1, item.level), LEVEL_MAX), text)
+            yield Piece(text, kind, ref, pages, self._path)
+        yield from self._below(item.footnotes)
 
     def _open(self, level: int, text: str) -> None:
         while self._sections and self._sections[-1][0] >= level:
             self._sections.pop()
-        self._sections.append((level, text))
+        self._sections.append((level, text[:TITLE_CHARACTERS_MAX]))
+        self._path = tuple([title for _, title in self._sections])
+
+    def _rows(self, data: _TableData) -> str:
+        rows: dict[int, list[tuple[int, str]]] = {}
+        for cell in data.table_cells:
+            text = " ".join(cell.text.split())
+            if cell.ref is not None:
+                text = self._held(cell.ref) or text
+            if text:
+                rows.setdefault(cell.start_row_offset_idx, []).append((cell.start_col_offset_idx, text))
+        return "\n".join(_SEPARATOR.join(text for _, text in sorted(rows[row])) for row in sorted(rows))
+
+    def _held(self, ref: _Ref) -> str:
+        """Everything in a cell. A heading there opens no section."""
+        sections, path = list(self._sections), self._path
+        text = _in_line(self._below([ref]))
+        self._sections, self._path = sections, path
+        return text
 
 
-def _rows(data: _TableData) -> str:
-    rows: dict[int, list[tuple[int, str]]] = {}
-    for cell in data.table_cells:
-        if text := " ".join(cell.text.split()):
-            rows.setdefault(cell.start_row_offset_idx, []).append((cell.start_col_offset_idx, text))
-    return "\n".join(_SEPARATOR.join(text for _, text in sorted(rows[row])) for row in sorted(rows))
+def _in_line(parts: Iterable[Piece]) -> str:
+    return " ".join(" ".join(part.text.split()) for part in parts)

@@ -12,7 +12,7 @@ run again order by order, so that an error reaches only the caller whose texts c
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -23,7 +23,8 @@ from inorder.stage.contracts import StageError
 
 from .providers.base import Matrix
 
-Tokens = Sequence[int]
+Tokens = Sized
+"""What a model reads of one text; the batcher needs to know how much it is."""
 
 
 class Encoder(Protocol):
@@ -55,12 +56,12 @@ class Encoder(Protocol):
 class BatchLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Every limit of a batcher, with its reason."""
 
-    portion_texts: int = 1024
+    portion_texts: int = 512
     """Texts of one order: a caller with more gives several, so that the model starts before all are tokenised."""
     taken_texts_max: int = 8192
     """Texts that are sorted together: enough for batches of even length, few enough to give rows back soon."""
     tokenising_max: int = 2
-    """Portions tokenised at a time: a tokenizer uses all cores by itself, but not while its answer is unpacked."""
+    """Portions tokenised at a time: a tokenizer uses all cores by itself, but not while texts go in and out."""
     orders_max: int = 16
     """Orders that wait for the model beyond the one it is at: bounds the tokens in memory."""
     begun_max: int = 2

@@ -19,13 +19,13 @@ def _footer(family: str, cfg_hash: str, **more: object) -> dict[str, str]:
     return {name: str(value) for name, value in known.items()}
 
 
-def write_dense(path: Path, ids: Sequence[str], vectors: Matrix, provider: str, cfg_hash: str) -> None:
-    """A vector a chunk."""
+def write_dense(path: Path, ids: Sequence[str], vectors: Matrix, provider: str, spec: str, cfg_hash: str) -> None:
+    """A vector a chunk. `spec`: what opens the provider again, for questions."""
     width = vectors.shape[1]
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), width)
     kinds = schema(
         [("chunk_id", pa.string()), ("vector", pa.list_(pa.float32(), width))],
-        _footer("dense", cfg_hash, provider=provider, dimensions=width, normalised="l2"),
+        _footer("dense", cfg_hash, provider=provider, spec=spec, dimensions=width, normalised="l2"),
     )
     write_table(path, pa.table([pa.array(ids, pa.string()), column], schema=kinds))
 

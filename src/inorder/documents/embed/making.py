@@ -52,7 +52,7 @@ def _dense(item: WorkItem, context: Any, ids: list[str], texts: list[str]) -> di
         vectors = provider.embed(texts)
     except ValueError as error:
         raise StageError(f"{provider.name}: {error}", category="runtime") from None
-    write_dense(context.output("vectors"), ids, vectors, provider.name, item.cfg_hash)
+    write_dense(context.output("vectors"), ids, vectors, provider.name, item.meta["spec"], item.cfg_hash)
     return {"vectors": len(ids), "dimensions": provider.dimensions, "provider": provider.name}
 
 

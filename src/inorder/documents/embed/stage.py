@@ -92,14 +92,15 @@ def _configurations(settings: EmbedSettings) -> dict[str, str]:
 
 def plan(settings: EmbedSettings, configurations: dict[str, str], sources: list[Path], data: Path) -> StagePlan:
     """Every document that has chunks. What has none any more loses its vectors."""
-    items = _Items(configurations, os.path.abspath(data))
+    items = _Items(settings.families, configurations, os.path.abspath(data))
     return StagePlan(NAME, items, retires=lambda *_: True, expected_items=items.count())
 
 
 class _Items:
     """The items, as often as they are wanted."""
 
-    def __init__(self, configurations: dict[str, str], data: str) -> None:
+    def __init__(self, families: dict[str, str], configurations: dict[str, str], data: str) -> None:
+        self._families = families
         self._configurations = configurations
         self._data = data
 
@@ -112,7 +113,7 @@ class _Items:
                     outputs={"vectors": f"{FOLDER}/{family}/{found.doc_id}.parquet"},
                     cfg_hash=configuration,
                     cost_hint=1.0 + found.size / _BYTES_PER_COST,
-                    meta={"family": family},
+                    meta={"family": family, "spec": self._families[family]},
                     batch_key=family,
                 )
         if "lexical" in self._configurations:

@@ -7,24 +7,21 @@ the middle looks, not about each.
 A line of PDFium's may hold two columns or several cells. To see the gaps between them one must know where words begin.
 That is asked for lines that are wide for the number of their letters, for some others, and for the neighbours of every
 line with a gap: gaps that matter stand below one another, and on a page of plain text there are none.
-
-Coordinates are those of the page as it is looked at, in points from its top left corner. Text that runs in another
-direction is measured in a frame of its own, turned so that it stands upright there.
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from itertools import accumulate, chain, repeat
-from operator import add, sub, truediv
+from operator import add, mul, sub, truediv
 
 import msgspec
 
+from .pdf_frame import Frame, Outlines
 from .pdf_library import PdfPage
-from .pdf_segments import ASKEW, MONO_WIDTH, Segment, Span
+from .pdf_segments import MONO_WIDTH, Segment, Span
 from .pdf_style import Style, Styles
 from .pdf_unicode import NO_CHARACTER, clean, is_readable
 
-COORDINATE_MAX = 1_000_000.0
 GAP_SHARE = 0.8
 """A gap wider than this share of the height of a character separates segments."""
 LETTER_WIDTH = 0.5
@@ -81,36 +78,6 @@ def _looks(styles: Styles, text: str, spans: list[Span]) -> list[Style]:
     return styles.of(styles.page.places([middle + (text[middle] == " ") for middle in middles]))
 
 
-class Outlines:
-    """Where spans of text begin and end."""
-
-    def __init__(self, page: PdfPage, spans: list[Span]) -> None:
-        self.page = page
-        self.spans = spans
-        self._first = page.boxes(page.places([start for start, _ in spans]))
-        self._last = page.boxes(page.places([last for _, last in spans]))
-        self._edges: dict[int, tuple[list[float], list[float]]] = {}
-
-    def along(self, quarter: int) -> tuple[list[float], list[float]]:
-        """Where each begins and ends in a direction."""
-        if quarter not in self._edges:
-            low = list(map(min, self._first.low(quarter), self._last.low(quarter)))
-            high = list(map(max, self._first.high(quarter), self._last.high(quarter)))
-            self._edges[quarter] = low, high
-        return self._edges[quarter]
-
-    def cut(self, gaps: list[Span]) -> None:
-        """Cut spans at gaps: the last character before one and the first after it."""
-        starts, lasts = [start for start, _ in self.spans], [last for _, last in self.spans]
-        begins, ends = sorted([begin for _, begin in gaps]), sorted([end for end, _ in gaps])
-        page = self.page
-        more_first, more_last = page.boxes(page.places(begins)), page.boxes(page.places(ends))
-        self._first = self._first.with_inserted([bisect_left(starts, begin) for begin in begins], more_first)
-        self._last = self._last.with_inserted([bisect_left(lasts, end) for end in ends], more_last)
-        self.spans = list(zip(sorted(starts + begins), sorted(lasts + ends), strict=True))
-        self._edges.clear()
-
-
 def _cut(outlines: Outlines, looks: list[Style], gaps: list[Span]) -> list[Style]:
     """Cut spans at gaps, and tell how they look then: all parts of one look alike."""
     look_of = {start: look for (start, _), look in zip(outlines.spans, looks, strict=True)}
@@ -138,18 +105,13 @@ def _all_gaps(page: PdfPage, text: str, lines: list[Span], wave: list[int], lett
 
 def _sparse(looks: list[Style], outlines: Outlines) -> list[int]:
     """Lines that are wide for the number and size of their letters, and some of the others."""
-    lines = outlines.spans
     low, high = outlines.along(outlines.page.rotation)
-    rates = [
-        (end - begin) / ((last - start + 1) * look.size)
-        for (start, last), look, begin, end in zip(lines, looks, low, high, strict=True)
-    ]
-    limits = SPARSE_RATIO * min(sorted(rates)[len(rates) // 3], MONO_WIDTH), SPARSE_RATIO * MONO_WIDTH
-    return [
-        index
-        for index, (rate, look, (start, last)) in enumerate(zip(rates, looks, lines, strict=True))
-        if last - start > 1 and (not 0 < rate < limits[look.mono] or index % SAMPLED_EACH == 0)
-    ]
+    lengths = [last - start + 1 for start, last in outlines.spans]
+    rates = list(map(truediv, map(sub, high, low), map(mul, lengths, [look.size for look in looks])))
+    limit, limit_mono = min(sorted(rates)[len(rates) // 3], MONO_WIDTH) * SPARSE_RATIO, MONO_WIDTH * SPARSE_RATIO
+    wide = {index for index, rate in enumerate(rates) if not 0 < rate < limit}
+    wide -= {index for index in wide if looks[index].mono and 0 < rates[index] < limit_mono}
+    return sorted(index for index in wide.union(range(0, len(rates), SAMPLED_EACH)) if lengths[index] > 2)
 
 
 def _gaps(page: PdfPage, text: str, lines: list[Span], letter: float) -> list[Span]:
@@ -204,14 +166,7 @@ def _segments(styles: Styles, text: str, looks: list[Style], outlines: Outlines)
     _unbolden(styles, looks, spans)
     is_clean = is_readable(text)
     texts = [text[start : last + 1] if is_clean else clean(text[start : last + 1]) for start, last in spans]
-    frame = Frame(outlines)
-    if frame.is_plain and not any([look.quarter or look.is_askew for look in looks]):
-        return frame.upright_segments(texts, looks)
-    return [
-        frame.segment(words, order, look, span)
-        for words, order, look, span in zip(texts, range(len(spans)), looks, spans, strict=True)
-        if words
-    ]
+    return Frame(outlines).segments(texts, looks)
 
 
 def _unbolden(styles: Styles, looks: list[Style], spans: list[Span]) -> None:
@@ -223,77 +178,3 @@ def _unbolden(styles: Styles, looks: list[Style], spans: list[Span]) -> None:
         for index, *both in zip(bold, at_start, at_end, strict=True):
             if not all(both):
                 looks[index] = msgspec.structs.replace(looks[index], bold=False)
-
-
-class Frame:
-    """From the coordinates of a page to those of a reader."""
-
-    def __init__(self, outlines: Outlines) -> None:
-        page = outlines.page
-        self._left, self._bottom, self._right, self._top = page.bounds
-        self._rotation = page.rotation
-        self._outlines = outlines
-        self._upright = outlines.along(self._rotation)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the page is not turned, and nothing stands at a place that cannot be reckoned with."""
-        low, high = self._upright
-        total = sum(low) + sum(high)
-        return not self._rotation and total == total and min(low) > -COORDINATE_MAX and max(high) < COORDINATE_MAX
-
-    def upright_segments(self, texts: list[str], looks: list[Style]) -> list[Segment]:
-        """All pieces as segments, where all are upright."""
-        left, top = self._left, self._top
-        numbers = range(len(texts))
-        return [
-            Segment(
-                text,
-                x0 - left,
-                (base := top - _sane(look.y)) - 0.8 * (size := look.size),
-                x1 - left,
-                base + 0.2 * size,
-                size,
-                look.bold,
-                look.mono,
-                0,
-                number,
-                span,
-            )
-            for text, x0, x1, look, number, span in zip(
-                texts, *self._upright, looks, numbers, self._outlines.spans, strict=True
-            )
-            if text
-        ]
-
-    def segment(self, text: str, index: int, look: Style, span: Span) -> Segment:
-        """The piece of that number as a segment."""
-        size = look.size
-        if look.quarter == 0 == self._rotation:
-            direction, edge, base = ASKEW if look.is_askew else 0, self._left, self._top - look.y
-            low, high = self._upright
-        else:
-            quarter, direction, edge, base = self._turned(look)
-            low, high = self._outlines.along(quarter)
-        x0, x1 = low[index] - edge, high[index] - edge
-        if not -COORDINATE_MAX < x0 + x1 + base < COORDINATE_MAX:
-            x0, x1, base = _sane(x0), _sane(x1), _sane(base)
-        top, bottom = base - 0.8 * size, base + 0.2 * size
-        return Segment(text, x0, top, x1, bottom, size, look.bold, look.mono, direction, index, span)
-
-    def _turned(self, look: Style) -> tuple[int, int, float, float]:
-        """Quarter and direction of turned text, and where its frame begins and its baseline lies."""
-        quarter = self._rotation if look.is_askew else look.quarter
-        direction = ASKEW if look.is_askew else (quarter - self._rotation) % 4
-        if quarter == 0:
-            return quarter, direction, self._left, self._top - look.y
-        if quarter == 1:
-            return quarter, direction, self._bottom, look.x - self._left
-        if quarter == 2:
-            return quarter, direction, -self._right, look.y - self._bottom
-        return quarter, direction, -self._top, self._right - look.x
-
-
-def _sane(number: float) -> float:
-    """Any number that a broken page gives, as one that can be reckoned with."""
-    return max(-COORDINATE_MAX, min(COORDINATE_MAX, number)) if number == number else 0.0

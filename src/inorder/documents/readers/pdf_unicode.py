@@ -28,7 +28,9 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 def is_readable(text: str) -> bool:
     """Whether `clean` would change nothing in any piece of this text."""
-    return not _SPECIAL.search(text) and (text.isascii() or unicodedata.is_normalized("NFC", text))
+    if text.isascii():
+        return text.replace("\r\n", "").isprintable()
+    return not _SPECIAL.search(text) and unicodedata.is_normalized("NFC", text)
 
 
 def clean(text: str) -> str:
