@@ -104,3 +104,20 @@ def test_any_bytes_are_text_or_refused(data: bytes) -> None:
 def test_whatever_is_written_as_utf8_is_read_as_written(text: str) -> None:
     if not text.startswith("\ufeff"):
         assert decode(text.encode()).text == text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1251", "Привет! Сегодня хорошая погода в порту, и смотритель зажёг лампу."),
+        ("koi8_r", "Привет! Сегодня хорошая погода в порту, и смотритель зажёг лампу."),
+        ("gb18030", "灯塔看守人每天晚上点亮灯并在日志中记录时间。"),
+        ("big5", "燈塔看守人每天晚上點亮燈並在日誌中記錄時間。"),
+        ("cp932", "灯台守は夕方に明かりを灯し、時刻を記録する。メートルは三です。"),
+        ("euc_kr", "등대지기는 해질녘에 등을 켜고 시간을 적는다."),
+    ],
+)
+def test_another_script_is_made_out_and_said_to_be_a_guess(encoding: str, text: str) -> None:
+    found = decode(text.encode(encoding))
+    assert found.text == text
+    assert "the most likely" in found.warning

@@ -9,7 +9,7 @@ from inorder.core.options import OperatorError
 from inorder.stage.contracts import Barrier, StageOptions, WorkItem
 from inorder.stage.fingerprints import Fingerprint, combined_sha256, sha256_of
 from inorder.stage.places import Places
-from inorder.stage.resume import judge
+from inorder.stage.resume import judge_planned
 from inorder.stage.sameness import interrupted_at
 from inorder.stage.statcache import StatCache
 
@@ -51,7 +51,8 @@ class Foresight:
         """What would become of this item."""
         if seq < self._begin:
             return Forecast(item, SKIP, _PASSED_BY)
-        found = judge(item, self._data, fingerprinting=self._options.fingerprinting, cache=self._cache)
+        fingerprinting = self._options.fingerprinting
+        found = judge_planned(item, self._plan, self._data, fingerprinting=fingerprinting, cache=self._cache)
         if found.is_satisfied and self._options.resume and not self._options.force:
             return Forecast(item, SKIP, found.reason, found.fingerprint)
         missing = next((path for path in item.inputs.values() if not os.path.exists(path)), None)

@@ -2,6 +2,8 @@
 
 import shlex
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from inorder.cli.exits import Exit, code_of
@@ -17,7 +19,10 @@ def run(stage: Stage, plan: StagePlan, options: StageOptions, origin: dict[str, 
     """Run a stage as every command does."""
     from inorder.stage.run import run_stage
 
-    return run_stage(plan, stage.worker, options, stage.hooks, origin=origin)
+    data = Path(options.data).absolute()
+    sinks = [] if stage.sinks is None else stage.sinks(data)
+    finish = None if stage.finish is None else partial(stage.finish, data)
+    return run_stage(plan, stage.worker, options, stage.hooks, origin=origin, sinks=sinks, finish=finish)
 
 
 def checked_options(settings: Settings, stage: Stage) -> StageOptions:

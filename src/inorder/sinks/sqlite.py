@@ -114,6 +114,14 @@ class SqliteSink:
             self._empty()
         self._position = position
 
+    def skip_to(self, position: Position) -> None:
+        """Stand there: what comes before has brought nothing."""
+        check(self._stored.end == 0, f"sink {self.name} has begun already, at {self._stored}")
+        with self._transaction("its position cannot be written"):
+            self._store(position)
+        self._stored = self._position = position
+        self._is_synced = False
+
     def verify(self, position: Position) -> list[str]:
         """What is wrong with the database, all of which is read."""
         try:

@@ -30,6 +30,7 @@ class StageContext:
         self.item: WorkItem | None = None
         self._staging = staging
         self._token = ""
+        self.delivery: Any = None
         self.removals: list[str] = []
         """Files in DATA that go when the item is committed."""
         self.files: dict[str, str] = {}
@@ -49,6 +50,10 @@ class StageContext:
             declared = ", ".join(self.item.outputs) if self.item is not None else ""
             raise KeyError(f"the item declares no output {name!r}, only: {declared or 'none'}")
         return Path(self.staged(output_path(os.fspath(self.data), self.item.outputs[name])))
+
+    def deliver(self, value: Any) -> None:
+        """Hand something to the sinks of the stage, which get it when the item is committed."""
+        self.delivery = value
 
     def remove(self, path: str | Path) -> None:
         """Have a file in DATA removed when the item is committed; one that is not there is no trouble. The item may be

@@ -5,7 +5,7 @@ limits, retries, resume, budgets, manifests, progress and telemetry are the runn
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
@@ -100,6 +100,9 @@ class StagePlan(msgspec.Struct, frozen=True):
     retires: Callable[[str, str], bool] | None = None
     """Asked about items of earlier runs that are not in this plan, by item_id and first input: whether the outputs of
     such an item are to be removed. Also, the outputs of an item that fails now are removed. None: nothing ever is."""
+    judge: Callable[[WorkItem, Callable[[str], str]], str] | None = None
+    """Whether an item without outputs is done already: the reason to skip it, or empty. Is handed the item, and what
+    gives the SHA-256 of a file."""
     expected_items: int | None = None
     """About how many items there are, for the bar, where that is not known exactly."""
 
@@ -289,11 +292,16 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     hooks: StageHooks = StageHooks()
     options: StageOptions = msgspec.field(default_factory=StageOptions)
     """The defaults of this stage."""
+    sinks: Callable[[Path], Sequence[Any]] | None = None
+    """From DATA to sinks of its own, besides its outputs and its manifest. Each is opened once a run and gets what
+    workers hand to `ctx.deliver`, in order."""
+    finish: Callable[[Path], None] | None = None
+    """Called with DATA after a run that was not stopped, when its sinks are closed and its lock is still held."""
 
 
 class Configurable(msgspec.Struct, frozen=True, kw_only=True):
-    """A stage with settings of its own, which its plan and worker depend on. What they were is recorded in the manifest,
-    so that the same plan can be made again."""
+    """A stage with settings of its own, which its plan and worker depend on. What they were is recorded in the
+    manifest, so that the same plan can be made again."""
 
     settings: type[msgspec.Struct]
     """Every field has a default, and can be written as JSON."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from inorder.host.paths import why_unsafe
 
-RESERVED = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging")
-"""Folders of DATA that are the runner's."""
+RESERVED = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging", "index.sqlite")
+"""Places in DATA that are not for outputs."""
 _NAME_BYTES_MAX = 255 - len(".fp.json")
 """What filesystems take, less what the name of a fingerprint adds."""
 

@@ -7,9 +7,10 @@ not so is the reason to do the item again; `inorder explain` shows it.
 
 import os
 import stat
+from functools import partial
 from typing import Any, NamedTuple
 
-from .contracts import WorkItem
+from .contracts import StagePlan, WorkItem
 from .fingerprints import Fingerprint, beside, combined_sha256, crc32_of, decode, sha256_of
 from .look import Look
 from .places import output_path
@@ -34,6 +35,16 @@ class Judgement(NamedTuple):
     def extras(self) -> dict[str, Any]:
         """What the worker had to say when it made the outputs."""
         return {} if self.fingerprint is None else self.fingerprint.extras
+
+
+def judge_planned(
+    item: WorkItem, plan: StagePlan, data: str, *, fingerprinting: bool, cache: StatCache | None
+) -> Judgement:
+    """As the plan wants it judged: by its outputs, or, where it has none, by what the plan itself says."""
+    if plan.judge is None or item.outputs:
+        return judge(item, data, fingerprinting=fingerprinting, cache=cache)
+    reason = plan.judge(item, partial(known_sha256, cache=cache))
+    return Judgement(bool(reason), reason or "it has changed, or was never done")
 
 
 def judge(item: WorkItem, data: str, *, fingerprinting: bool = True, cache: StatCache | None = None) -> Judgement:
@@ -82,7 +93,7 @@ def _stale(item: WorkItem, data: str, outputs: dict[str, str], found: Fingerprin
     if {name: made.path for name, made in found.outputs.items()} != outputs:
         return "its outputs have other names now"
     try:
-        hashes = {name: _sha256(os.fspath(path), cache) for name, path in item.inputs.items()}
+        hashes = {name: known_sha256(os.fspath(path), cache) for name, path in item.inputs.items()}
     except OSError as error:
         return f"its input cannot be read: {error.strerror or error}"
     if combined_sha256(hashes) != found.input_sha256:
@@ -97,7 +108,8 @@ def _stale(item: WorkItem, data: str, outputs: dict[str, str], found: Fingerprin
     return ""
 
 
-def _sha256(path: str, cache: StatCache | None) -> str:
+def known_sha256(path: str, cache: StatCache | None) -> str:
+    """Of a file, which is read only if it looks other than before."""
     if cache is None:
         return sha256_of(path)
     look = Look.at(path)

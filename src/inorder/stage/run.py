@@ -31,7 +31,7 @@ from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.journaled import Job, JournaledRun
 from inorder.recovery import DISTRUSTED, Opened, read_journal
-from inorder.sinks.base import Entry, Output
+from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
 
@@ -43,7 +43,7 @@ from .equipment import engine_of, kernel_options, workers_of
 from .fingerprints import published
 from .look import Look
 from .places import Places
-from .resume import GONE, judge
+from .resume import GONE, judge_planned
 from .retired import begun_at, retired
 from .rows import printable, result_of, row_of
 from .sameness import config_hash, identity, plan_hash
@@ -63,9 +63,12 @@ def run_stage(
     hooks: StageHooks | None = None,
     *,
     origin: dict[str, Any] | None = None,
+    sinks: Sequence[Sink] = (),
+    finish: Callable[[], None] | None = None,
 ) -> StageOutcome:
     """Do what the plan says, and everything that belongs to it. `origin` goes into the `__config__` row of the
-    manifest: how to make the same plan again."""
+    manifest: how to make the same plan again. `sinks` get what workers deliver, and are closed in the end; `finish` is
+    called after that, unless the run was stopped."""
     options = options or StageOptions()
     require(isinstance(plan, StagePlan), f"run_stage needs a StagePlan, got {type(plan).__name__}")
     require(callable(worker), f"run_stage needs a worker that can be called, got {type(worker).__name__}")
@@ -78,7 +81,14 @@ def run_stage(
         raise InfrastructureError(f"DATA cannot be used: {error}") from error
     lock = Lock(places.lock, f"stage {plan.stage_name} of {places.data}")
     try:
-        return _StageRun(plan, worker, options, hooks or StageHooks(), places, origin or {}).run()
+        try:
+            outcome = _StageRun(plan, worker, options, hooks or StageHooks(), places, origin or {}, sinks).run()
+        finally:
+            for sink in sinks:
+                sink.close()
+        if finish is not None and outcome.stop_kind is None:
+            finish()
+        return outcome
     finally:
         lock.release()
 
@@ -94,8 +104,10 @@ class _StageRun:
         hooks: StageHooks,
         places: Places,
         origin: dict[str, Any],
+        sinks: Sequence[Sink],
     ) -> None:
         self._plan = plan
+        self._sinks = sinks
         self._worker = worker
         self._options = options
         self._hooks = hooks
@@ -205,14 +217,14 @@ class _StageRun:
             self._run_id,
             plan_hash(self._plan),
             config_hash(stage, self._options),
-            [outputs.name, manifest.name],
+            [outputs.name, manifest.name, *(sink.name for sink in self._sinks)],
             self._clock.wall_ms(),
         )
         return Job(
             filesystem=self._filesystem,
             path=places.journal,
             header=header,
-            sinks=[outputs, manifest],
+            sinks=[outputs, manifest, *self._sinks],
             identify=lambda task: identity(task.item),
             describe=self._described,
             options=JournalOptions(fsync=self._options.fsync),
@@ -264,7 +276,8 @@ class _StageRun:
         options = self._options
         if options.force or not options.resume:
             return StageTask(item)
-        found = judge(item, self._places.data, fingerprinting=options.fingerprinting, cache=self._cache)
+        data, fingerprinting = self._places.data, options.fingerprinting
+        found = judge_planned(item, self._plan, data, fingerprinting=fingerprinting, cache=self._cache)
         if not found.is_satisfied:
             return StageTask(item)
         digest = found.fingerprint.input_sha256 if found.fingerprint is not None else ""

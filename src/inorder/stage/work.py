@@ -48,6 +48,8 @@ class Result(NamedTuple):
     warnings: list[str]
     removals: list[str] = []  # noqa: RUF012
     """Files in DATA that go when this is committed."""
+    delivery: Any = None
+    """For the stage's own sinks."""
 
 
 class StageWork:
@@ -112,7 +114,7 @@ class StageWork:
         extras = self._extras(item, value)
         outputs = self._outputs(item, context, extras, digest)
         staged = [context.files[path] for path, _, _ in outputs]
-        return Result(extras, outputs, staged, digest, inputs, context.warnings, context.removals)
+        return Result(extras, outputs, staged, digest, inputs, context.warnings, context.removals, context.delivery)
 
     def _require_places(self, item: WorkItem, context: StageContext) -> None:
         """Every output has a place in DATA, and none is another's."""

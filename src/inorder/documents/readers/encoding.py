@@ -1,7 +1,8 @@
 """Bytes to text, honestly: what the file says of itself, then UTF-8, and a guess only with a warning that names it.
 
 A byte order mark settles it. A declared encoding (of HTML) counts if the bytes bear it out. Bytes with NULs are UTF-16
-if they look like it, and otherwise no text at all. What is left is read as Windows-1252, which can be wrong.
+if they look like it, and otherwise no text at all. What is left is read as the encoding of another script where that
+makes sense of it, and else as Windows-1252; both can be wrong.
 """
 
 import codecs
@@ -24,6 +25,12 @@ _DECLARABLE = re.compile(
 _CONTROLS = bytes(set(range(0x20)) - set(b"\t\n\r\f\b\x1b"))
 _SAMPLE_BYTES = 65_536
 _CONTROLS_SHARE_MAX = 0.05
+_ASCII = bytes(range(0x80))
+_OTHER_SHARE_MIN = 0.25
+_OTHER_BYTES_MIN = 12
+"""Fewer say nothing."""
+_GUESSED_BYTES = 8192
+_OTHER_SCRIPTS = ("cp932", "euc_jp", "gb18030", "big5", "euc_kr", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256")
 _NUL_SHARE_MIN = 0.4
 """Of ASCII text in UTF-16 nearly every second byte is NUL; of a file with a few stray NULs hardly any is."""
 
@@ -93,10 +100,25 @@ def _guess(data: bytes, declared: str) -> Decoded:
     if len(sample) - len(sample.translate(None, _CONTROLS)) > _CONTROLS_SHARE_MAX * len(sample):
         raise ReadError("not a text: it is full of control characters")
     said = f"it says it is {declared}, which it is not" if declared else "no encoding is stated, and it is not UTF-8"
+    likely = _likely(sample)
+    text = _try(data, likely) if likely else None
+    if text is not None:
+        return Decoded(text, likely, f"{said}: read as {likely}, the most likely")
     text = _try(data, "cp1252")
     if text is not None:
         return Decoded(text, "cp1252", f"{said}: read as Windows-1252")
     return Decoded(data.decode("latin-1"), "latin-1", f"{said}: read as Latin-1")
+
+
+def _likely(sample: bytes) -> str:
+    """The encoding of another script that makes the most sense of it; empty: none does, or it is Western. Western text
+    has few letters beyond ASCII, text in another script little else."""
+    if len(sample.translate(None, _ASCII)) < max(_OTHER_BYTES_MIN, _OTHER_SHARE_MIN * len(sample)):
+        return ""
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(sample[:_GUESSED_BYTES], cp_isolation=[*_OTHER_SCRIPTS, "cp1252"]).best()
+    return best.encoding if best is not None and best.encoding in _OTHER_SCRIPTS else ""
 
 
 def _try(data: bytes, encoding: str) -> str | None:

@@ -12,7 +12,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "html": ("inorder.documents.readers.html", "selectolax"),
     "markdown": ("inorder.documents.readers.markdown", "markdown-it-py"),
     "docx": ("inorder.documents.readers.docx", "lxml"),
-    "text": ("inorder.documents.readers.text", ""),
+    "text": ("inorder.documents.readers.text", "charset-normalizer"),
 }
 """Module of the reader, and the package whose version is part of what it makes."""
 READERS_VERSION = 1

@@ -1,0 +1,92 @@
+"""A stage that brings a sink of its own, and says itself whether an item is done."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+import inorder
+from inorder.sinks.base import Entry
+from inorder.sinks.sqlite import SqliteSink
+from tests.stage.jobs import STAGE, Place
+
+SCHEMA = "CREATE TABLE IF NOT EXISTS texts (name TEXT PRIMARY KEY, text TEXT)"
+
+
+def deliver(item: inorder.WorkItem, ctx: object) -> dict[str, int]:
+    """What the worker found goes to the sink, and not into a file."""
+    if item.item_id == "bad":
+        raise ValueError("this one is bad")
+    text = Path(item.inputs["text"]).read_text(encoding="utf-8")
+    ctx.deliver(text.upper())  # type: ignore[attr-defined]
+    return {"letters": len(text)}
+
+
+def write(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+    rows = [(entry.item.item.item_id, entry.payload.delivery) for entry in entries]
+    connection.executemany("INSERT INTO texts VALUES (?, ?)", rows)
+
+
+def run(
+    place: Place,
+    names: list[str],
+    *,
+    judge: Callable[[inorder.WorkItem, Callable[[str], str]], str] | None = None,
+    finish: Callable[[], None] | None = None,
+    **options: object,
+) -> inorder.StageOutcome:
+    place.data.mkdir(exist_ok=True)
+    plan = inorder.StagePlan(STAGE, [place.item(name, outputs={}) for name in names], judge=judge)
+    sink = SqliteSink(str(place.data / "texts.sqlite"), SCHEMA, write)
+    return inorder.run_stage(plan, deliver, place.options(**options), sinks=[sink], finish=finish)
+
+
+def texts(place: Place) -> dict[str, str]:
+    connection = sqlite3.connect(place.data / "texts.sqlite")
+    found = dict(connection.execute("SELECT name, text FROM texts").fetchall())
+    connection.close()
+    return found
+
+
+@pytest.mark.parametrize("policy", ["io", "cpu"])
+def test_what_workers_deliver_reaches_the_sink(place: Place, policy: str) -> None:
+    outcome = run(place, ["a", "bad", "b"], policy=policy)
+    assert (outcome.succeeded, outcome.failed) == (2, 1)
+    assert texts(place) == {"a": "TEXT OF A\n", "b": "TEXT OF B\n"}
+    assert list(place.rows()) == ["a", "bad", "b"]
+
+
+def test_the_plan_says_which_items_are_done_and_has_their_hashes_at_hand(place: Place) -> None:
+    asked = {}
+
+    def judge(item: inorder.WorkItem, sha256_of: Callable[[str], str]) -> str:
+        asked[item.item_id] = sha256_of(str(item.inputs["text"]))
+        return "it is known" if item.item_id == "a" else ""
+
+    outcome = run(place, ["a", "b"], judge=judge)
+    assert (outcome.skipped, outcome.succeeded) == (1, 1)
+    assert texts(place) == {"b": "TEXT OF B\n"}
+    assert place.row("a")["reason"] == "it is known"
+    assert len(set(asked.values())) == 2
+    assert {len(found) for found in asked.values()} == {64}
+
+
+def test_the_end_is_called_when_the_sinks_are_closed_and_the_lock_is_held(place: Place) -> None:
+    seen = []
+
+    def finish() -> None:
+        seen.append(texts(place))
+        with pytest.raises(inorder.BusyError):
+            place.run([place.item("x")])
+
+    run(place, ["a"], finish=finish)
+    assert seen == [{"a": "TEXT OF A\n"}]
+
+
+def test_a_run_that_was_stopped_is_not_finished(place: Place) -> None:
+    def finish() -> None:
+        raise AssertionError("it was stopped")
+
+    outcome = run(place, ["bad", "a"], finish=finish, error_budget=0)
+    assert outcome.stop_kind == "error budget"
