@@ -77,13 +77,13 @@ def units(pieces: Sequence[Piece], count: Count, tokens_max: int) -> Iterator[Un
         start += len(piece.text) + len(GAP)
 
 
-Span = tuple[int, int, int]
+_Span = tuple[int, int, int]
 """Start, end and tokens, within a piece."""
-Ends = Callable[[str, int, int], Iterator[int]]
+_Ends = Callable[[str, int, int], Iterator[int]]
 """Where a stretch of a text can be cut, its own end included."""
 
 
-def _cut(piece: Piece, count: Count, tokens_max: int, room: int) -> Iterable[Span]:
+def _cut(piece: Piece, count: Count, tokens_max: int, room: int) -> Iterable[_Span]:
     text = piece.text
     if piece.kind in ("table", "code"):
         return _Cutter(text, count, tokens_max, room).each(_ends_of_lines(text))
@@ -105,7 +105,7 @@ class _Cutter:
         self._room = room
         """Tokens of what comes next, if it is cut anyway."""
 
-    def each(self, ends: Iterable[int]) -> Iterator[Span]:
+    def each(self, ends: Iterable[int]) -> Iterator[_Span]:
         """From end to end; what is too large by itself is cut. White space by itself is left out."""
         start = 0
         for end in ends:
@@ -118,7 +118,7 @@ class _Cutter:
                 self._room = self._tokens_max
             start = end
 
-    def _filled(self, start: int, end: int, levels: Sequence[Ends]) -> Iterator[Span]:
+    def _filled(self, start: int, end: int, levels: Sequence[_Ends]) -> Iterator[_Span]:
         """As much as fits, again and again, cut where the first of these levels allows; what is too large even then is
         cut where the others do."""
         taken = [start]
@@ -137,7 +137,7 @@ class _Cutter:
                 tokens += size
         yield from self._halved(taken)
 
-    def _halved(self, ends: Sequence[int]) -> Iterator[Span]:
+    def _halved(self, ends: Sequence[int]) -> Iterator[_Span]:
         """All of it if it fits: together it may have more tokens than its parts."""
         said = self._text[ends[0] : ends[-1]].strip()
         if not said:
@@ -158,7 +158,7 @@ def _ends_of_lines(text: str) -> Iterator[int]:
         yield end
 
 
-def _ends(stretch: re.Pattern[str]) -> Ends:
+def _ends(stretch: re.Pattern[str]) -> _Ends:
     """After each of these, unless that is within a letter."""
 
     def ends(text: str, start: int, end: int) -> Iterator[int]:
