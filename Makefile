@@ -10,14 +10,19 @@ BENCH_VENV := .venv-bench
 BENCH_STAMP := $(BENCH_VENV)/.stamp
 BENCH_RUN := $(BENCH_VENV)/bin/python
 
+DEMO := build/demo
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-peers gauntlet soak clean
+.PHONY: help demo test check bench bench-peers bench-documents bench-gpu gauntlet soak clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: $(STAMP) ## run the example
-	$(RUN) examples/demo.py
+demo: $(STAMP) ## turn the bundled documents and code into an index, and ask it; three of the documents are broken
+	$(RUN) -m inorder run examples/sample --data $(DEMO) || test $$? -eq 3
+	$(RUN) -m inorder inspect --data $(DEMO)
+	$(RUN) -m inorder failures --data $(DEMO)
+	$(RUN) -m inorder search --data $(DEMO) -k 3 "when should the fog horn be started"
 
 test: $(STAMP) ## run the tests; fails on an unproven landed requirement or an uncovered line of the core
 	$(RUN) -m pytest -n 4 tests/core --cov=src/inorder/core --cov-branch --cov-report=term-missing --cov-fail-under=100
@@ -39,6 +44,12 @@ bench-peers: $(BENCH_STAMP) ## install what imap is measured against
 
 gauntlet: $(BENCH_STAMP) ## one bad item among two hundred: what inorder and its peers deliver
 	$(BENCH_RUN) bench/gauntlet.py
+
+bench-documents: $(STAMP) ## measure documents; beside other tools where they are installed
+	$(RUN) bench/documents.py
+
+bench-gpu: $(STAMP) ## measure embedding on a GPU, where there is one
+	$(RUN) bench/gpu.py
 
 soak: $(STAMP) ## run simulator seeds for SECONDS_MAX seconds (default 60)
 	$(RUN) -m inorder.sim soak --seconds $(SECONDS_MAX)

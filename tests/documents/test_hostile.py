@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inorder.documents.discovery import quoted
+from inorder.stage.sources import quoted
 from tests.documents.test_stages import PROSE, Desk
 
 GOOD = {"a-good.md": "# A\n\n" + PROSE * 9, "m/good.txt": PROSE * 9, "z-good.html": f"<p>{PROSE * 9}</p>"}
@@ -101,7 +101,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
         desk.write(name, text)
     for name, make, _, _ in CASES:
         make(desk.docs / name)
-    desk.run(expected=3)
+    desk.run(expected=3, policy="cpu")
     found = {row["doc_id"]: row for row in desk.rows("doctags")}
     chunked = {row["doc_id"]: row for row in desk.rows("chunk")}
     assert set(chunked) == {doc_id for doc_id, row in found.items() if row["status"] == "success"}

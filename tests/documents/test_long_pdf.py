@@ -77,7 +77,7 @@ def test_killed_three_times_on_the_way_everything_is_as_if_undisturbed(desk: Des
     options = ["--split-pages", "4", "--tokens-max", "64"]
     for stage, rows in (("doctags", 5), ("doctags", 11), ("embed", 3)):
         _run_until(desk, stage, rows, options)
-    desk.run("run", "docs", *options)
+    desk.run("run", "docs", *options, policy="cpu")
     (tmp_path / "undisturbed").mkdir()
     undisturbed = Desk(tmp_path / "undisturbed")
     for path in desk.docs.iterdir():

@@ -49,6 +49,32 @@ def test_pictures_follow_their_paragraph() -> None:
     assert document.blocks == [Paragraph(text="See here"), Picture(caption="a fine cat"), Picture(caption="")]
 
 
+def test_pictures_in_headings_items_and_cells_are_words_of_theirs() -> None:
+    document = read("# a ![b](x)\n\n- ![c](x)![d](x) e <img src=x alt='f'>\n\n| g ![h](x) |\n|---|")
+    assert said(document) == [("title", "a b"), ("listitem", "c d e f"), ("table", "g h")]
+
+
+def test_what_is_said_about_a_picture_may_have_links_and_pictures_in_it() -> None:
+    assert read("a ![b ![c](x) [d](/y)](z) e").blocks == [Paragraph(text="a e"), Picture(caption="b c d")]
+
+
+def test_a_picture_that_is_a_link_is_a_picture() -> None:
+    assert read('[![badge](x)](y) <img alt="two words">').blocks == [
+        Picture(caption="badge"),
+        Picture(caption="two words"),
+    ]
+
+
+def test_addresses_of_mail_are_links_and_programs_are_none() -> None:
+    [block] = read("<a@b.c> [run](javascript:x) [see](data:x)").blocks
+    assert block == Paragraph(text="a@b.c run see", links=[("a@b.c", "mailto:a@b.c")])
+
+
+def test_links_of_a_table_are_not_those_of_the_text_after_it() -> None:
+    document = read("| [a](/x) |\n|---|\n\ntext")
+    assert document.blocks[-1] == Paragraph(text="text")
+
+
 def test_lists_nest_and_keep_their_numbers() -> None:
     assert items(read("3. c\n   - x\n   - y\n\n     more of y\n4. d\n\n* other")) == [
         (0, "3.", "c"),
@@ -57,6 +83,24 @@ def test_lists_nest_and_keep_their_numbers() -> None:
         (0, "4.", "d"),
         (0, "-", "other"),
     ]
+
+
+def test_numbers_count_on_from_the_first_and_keep_what_stands_after_them() -> None:
+    text = "1. a\n1. b\n\n7) c\n   1. d\n7) e\n\n> 3) f\n\n- 12. g\n  12. h"
+    assert items(read(text)) == [
+        (0, "1.", "a"),
+        (0, "2.", "b"),
+        (0, "7)", "c"),
+        (1, "1.", "d"),
+        (0, "8)", "e"),
+        (0, "3)", "f"),
+        (1, "12.", "g"),
+        (1, "13.", "h"),
+    ]
+
+
+def test_tasks_say_whether_they_are_done() -> None:
+    assert items(read("- [ ] open\n- [x] done")) == [(0, "-", "[ ] open"), (0, "-", "[x] done")]
 
 
 def test_code_keeps_its_space_and_its_language() -> None:

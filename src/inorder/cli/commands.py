@@ -6,7 +6,21 @@ from typing import Annotated
 import typer
 
 from inorder import __version__
-from inorder.cli import config, documents, explain, failures, inspect, journal, manifest, plan, retry, stage, verify
+from inorder.cli import (
+    config,
+    documents,
+    explain,
+    failures,
+    inspect,
+    journal,
+    manifest,
+    mcp,
+    plan,
+    retry,
+    search,
+    stage,
+    verify,
+)
 from inorder.cli.app import DEBUG
 
 app = typer.Typer(
@@ -20,6 +34,11 @@ app.command("run")(documents.run)
 app.command("doctags")(documents.doctags)
 app.command("chunk")(documents.chunk)
 app.command("embed")(documents.embed)
+app.command("index")(documents.index)
+app.command("search")(search.search)
+app.command("symbols")(search.symbols)
+app.command("graph")(search.graph)
+app.command("mcp")(mcp.mcp)
 app.command("stage")(stage.stage)
 app.command("plan")(plan.plan)
 app.command("failures")(failures.failures)

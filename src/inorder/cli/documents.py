@@ -1,4 +1,4 @@
-"""`inorder doctags`, `chunk`, `embed` and `run`: from files to vectors."""
+"""`inorder doctags`, `chunk`, `embed`, `index` and `run`: from files to something that can be searched."""
 
 from pathlib import Path
 from typing import Annotated
@@ -50,9 +50,30 @@ def embed(as_json: JsonOption = False, *, given: Given) -> None:
     _run_one("embed", [], given, as_json=as_json)
 
 
+@options_of()
+def index(
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[SRC]...", help="Folders with source code; without any, documents only."),
+    ] = None,
+    as_json: JsonOption = False,
+    *,
+    given: Given,
+) -> None:
+    """Put source code, and the chunks and vectors in DATA, into one database that can be searched: DATA/index.sqlite.
+
+    Files that .gitignore or .inorderignore name, and hidden ones, are left out; binary, generated and very large ones
+    are skipped with the reason. What has changed is replaced, what has gone is removed, all at once: whoever searches
+    meanwhile sees the index as it was.
+
+    Exit codes are those of `inorder doctags`.
+    """
+    _run_one("index", sources or [], given, as_json=as_json)
+
+
 @options_of(*OWN)
 def run(sources: Sources, as_json: JsonOption = False, *, given: Given) -> None:
-    """Do everything with the documents in SRC: doctags, chunk, embed, in this order.
+    """Do everything with SRC, documents and source code alike: doctags, chunk, embed, index, in this order.
 
     Run it again after a change, and exactly what depends on the change is done again. Run it again after an
     interruption, and it goes on where it stopped.

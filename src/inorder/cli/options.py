@@ -213,6 +213,22 @@ OWN = {
             "100",
             metavar="N",
         ),
+        Option(
+            "reader",
+            "reader",
+            Choice("native", "docling"),
+            "Who reads documents: native, or docling for all kinds that it reads without models.",
+            "native",
+            metavar="native|docling",
+        ),
+        Option(
+            "ocr",
+            "ocr",
+            Flag(),
+            "Recognise text in the pictures of PDF pages that have no other.",
+            "no",
+            flags=("--ocr/--no-ocr",),
+        ),
     ),
     "chunk": (
         Option(

@@ -6,7 +6,7 @@ from typing import Any
 
 from inorder.cli.exits import Exit
 from inorder.cli.loading import Job, job_of
-from inorder.cli.options import Given
+from inorder.cli.options import OWN, Given
 from inorder.cli.output import tell
 from inorder.cli.runs import checked_options, run, tell_outcome
 from inorder.cli.settings import own_settings, resolve
@@ -17,16 +17,18 @@ ENTRIES = {
     "doctags": "inorder.documents.doctags.stage:stage",
     "chunk": "inorder.documents.chunk.stage:stage",
     "embed": "inorder.documents.embed.stage:stage",
+    "index": "inorder.index.stage:stage",
 }
 """In the order in which they build on each other."""
-_SOURCED = ("doctags",)
+_SOURCED = ("doctags", "index")
 """Those that look at the sources; the others at what these have made."""
 
 
 def our_job(stage: str, sources: Sequence[Path], given: Given) -> Job:
     """A stage of ours, with the settings that hold."""
     try:
-        return job_of(ENTRIES[stage], sources if stage in _SOURCED else [], own_settings(given, stage))
+        settings = own_settings(given, stage) if stage in OWN else {}
+        return job_of(ENTRIES[stage], sources if stage in _SOURCED else [], settings)
     except ModuleNotFoundError as error:
         raise OperatorError(f"stage {stage} needs the package {error.name}: pip install 'inorder[ingest]'") from error
 

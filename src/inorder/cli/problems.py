@@ -7,6 +7,7 @@ from typing import NamedTuple
 from inorder.cli.datasets import Dataset, JournalState
 from inorder.cli.output import counted
 from inorder.cli.standings import STATUSES, Standing, Standings
+from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.scan import Verdict
 from inorder.sinks.prefix import Prefixes
@@ -198,3 +199,18 @@ def _contradiction(found: Fingerprint, row: Row, stage: str, paths: list[str]) -
     if found.input_sha256 != row.input_sha256:
         return "names another input than the manifest"
     return "" if [made.path for made in found.outputs.values()] == paths else "names other outputs than the manifest"
+
+
+def of_index(root: str) -> Iterator[Problem]:
+    """What is wrong with the index, if there is one."""
+    path = f"{os.path.abspath(root)}/index.sqlite"
+    if not os.path.exists(path):
+        return
+    from inorder.index.reading import opened
+    from inorder.index.verifying import problems
+
+    try:
+        for message in problems(opened(path)):
+            yield Problem(ALTERED, "index", "index.sqlite", message)
+    except (OperatorError, IntegrityError, InfrastructureError) as error:
+        yield Problem(ALTERED, "index", "index.sqlite", str(error))

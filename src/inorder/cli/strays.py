@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from inorder.cli.problems import Problem
 from inorder.stage.fingerprints import SUFFIX
-from inorder.stage.places import RESERVED
+from inorder.stage.places import is_reserved
 
 ORPHANED, LEFTOVER = "orphaned", "leftover"
 
@@ -39,7 +39,7 @@ def strays(root: str, names: Names) -> Iterator[Problem]:
             )
         elif top == "journal" and path.endswith(".new"):
             yield Problem(LEFTOVER, "", path, "a run that was interrupted left it; the next run replaces it")
-        elif top not in RESERVED and path.removesuffix(SUFFIX) not in names and path not in names:
+        elif not is_reserved(path) and path.removesuffix(SUFFIX) not in names and path not in names:
             yield Problem(ORPHANED, "", _printable(path), "no row of any manifest names it")
 
 

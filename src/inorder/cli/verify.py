@@ -16,14 +16,15 @@ def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
     """Check DATA against its manifests, fingerprints and journals, and change nothing. Every output is read.
 
     Found, one line each: outputs and fingerprints that are missing or altered, files that no manifest names, what
-    interrupted runs left in staging, torn or altered manifests and journals, and runs that have not ended.
+    interrupted runs left in staging, torn or altered manifests and journals, runs that have not ended, and an index
+    whose content hash is not that of what it holds.
 
     Exit code 0: all is well. 6: something is wrong. 5: a stage is being run just now.
     """
     from inorder.cli.datasets import open_data
     from inorder.cli.exits import Exit
     from inorder.cli.output import as_bytes, counted, encode_json, stream_json, stream_lines, tell
-    from inorder.cli.problems import StageCheck
+    from inorder.cli.problems import StageCheck, of_index
     from inorder.cli.strays import Names, strays
 
     dataset = open_data(data)
@@ -37,7 +38,7 @@ def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
             for problem in check.problems():
                 count += 1
                 yield problem
-        for problem in strays(dataset.root, names):
+        for problem in (*strays(dataset.root, names), *of_index(dataset.root)):
             count += 1
             yield problem
 

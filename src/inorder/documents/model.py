@@ -110,6 +110,8 @@ class Page(msgspec.Struct, gc=False):
     height: float
     has_text: bool = True
     """Whether it has a text layer; one without is a picture of a page, and needs OCR."""
+    is_ocr: bool = False
+    """Whether its text was recognised in its picture."""
 
 
 class Document(msgspec.Struct, kw_only=True):

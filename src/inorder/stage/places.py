@@ -7,8 +7,10 @@ from pathlib import Path
 
 from inorder.host.paths import why_unsafe
 
-RESERVED = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging", "index.sqlite")
-"""Places in DATA that are not for outputs."""
+RESERVED = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging")
+"""Folders of DATA that are the runner's."""
+_INDEX = ("index.sqlite", "index.draft.sqlite", "index.vectors.")
+"""What the files of the index begin with."""
 _NAME_BYTES_MAX = 255 - len(".fp.json")
 """What filesystems take, less what the name of a fingerprint adds."""
 
@@ -52,11 +54,17 @@ def output_path(data: str, path: str | Path) -> str:
     if reason:
         raise ValueError(f"the output {text!r} cannot be published in DATA: {reason}")
     parts = text.split("/")
-    if parts[0] in RESERVED:
+    if is_reserved(text):
         raise ValueError(f"the output {text!r} lies in a folder of DATA that is not for outputs")
     if max(len(part.encode()) for part in parts) > _NAME_BYTES_MAX:
         raise ValueError(f"the output {text!r} has a name of more than {_NAME_BYTES_MAX} bytes")
     return text
+
+
+def is_reserved(path: str) -> bool:
+    """Whether a path in DATA is the runner's or the index's, and not for outputs."""
+    top, _, below = path.partition("/")
+    return top in RESERVED or (not below and top.startswith(_INDEX))
 
 
 def what_blocks(data: str, path: str) -> str | None:

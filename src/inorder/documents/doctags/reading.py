@@ -26,6 +26,8 @@ def work(item: WorkItem, context: Any) -> Any:
 
 def _document(item: WorkItem, context: Any) -> Any:
     kind = item.meta["kind"]
+    if item.meta["reader"] == "docling":
+        return _converted(item, context)
     if kind not in KINDS:
         context.remove_outputs()
         return Skip(_NO_DOCUMENT.get(kind, f"not a document ({kind})"))
@@ -42,9 +44,40 @@ _NO_DOCUMENT = {
 
 def _read(kind: str, data: bytes, item: WorkItem) -> Document:
     try:
+        if kind == "pdf":
+            from inorder.documents.readers import pdf
+
+            return pdf.read(data, _name(item), ocr=item.meta["ocr"])
         return reader_of(kind)(data, _name(item))
     except ReadError as error:
         raise StageError(str(error), category="input") from None
+
+
+def _converted(item: WorkItem, context: Any) -> dict[str, Any]:
+    """A document that docling reads and exports."""
+    from inorder.documents.readers.docling import convert
+    from inorder.documents.readers.extras import docling_version
+
+    data = _content(item)
+    try:
+        found = convert(item.meta["kind"], data, _name(item), os.path.basename(item.item_id))
+    except ReadError as error:
+        raise StageError(str(error), category="input") from None
+    for warning in found.warnings:
+        context.warn(warning)
+    context.output("record").write_bytes(found.record)
+    context.output("doctags").write_bytes(found.doctags)
+    return {
+        "engine": docling_version().partition(" ")[0],
+        "pages": found.pages,
+        "pages_without_text": 0,
+        "pages_ocr": 0,
+        "blocks": found.blocks,
+        "tables": found.tables,
+        "figures": found.figures,
+        "bytes_in": len(data),
+        "bytes_out": len(found.record) + len(found.doctags),
+    }
 
 
 def _survey(item: WorkItem, context: Any) -> dict[str, Any]:
@@ -73,7 +106,9 @@ def _part(item: WorkItem, context: Any) -> dict[str, Any]:
     first, last = (int(number) for number in range_.split("-"))
     facts = msgspec.json.decode(survey.facts, type=pdf.PdfFacts)
     try:
-        document = pdf.read(_content(item), Path(doc_id).stem, first_page=first, last_page=last, facts=facts)
+        document = pdf.read(
+            _content(item), Path(doc_id).stem, first_page=first, last_page=last, facts=facts, ocr=item.meta["ocr"]
+        )
     except ReadError as error:
         raise StageError(str(error), category="input") from None
     context.output("part").write_bytes(write(document))
@@ -109,7 +144,7 @@ def _written(item: WorkItem, context: Any, document: Document, data: bytes) -> d
     """The outputs, and what is worth knowing of them."""
     from .write import write_doctags, write_json
 
-    for warning in document.warnings:
+    for warning in filter(None, [item.meta["warning"], *document.warnings]):
         context.warn(warning)
     binary_hash = int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
     written = {
@@ -121,7 +156,8 @@ def _written(item: WorkItem, context: Any, document: Document, data: bytes) -> d
     return {
         "engine": document.reader,
         "pages": len(document.pages),
-        "pages_without_text": sum(not page.has_text for page in document.pages),
+        "pages_without_text": sum(not page.has_text and not page.is_ocr for page in document.pages),
+        "pages_ocr": sum(page.is_ocr for page in document.pages),
         "blocks": len(document.blocks),
         "tables": sum(isinstance(block, Table) for block in document.blocks),
         "figures": sum(isinstance(block, Picture) for block in document.blocks),

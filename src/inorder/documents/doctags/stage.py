@@ -12,16 +12,19 @@ import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
 from inorder.documents.datasets import RECORD, TAGS
-from inorder.documents.discovery import Found, Roots, discover
+from inorder.documents.discovery import Found, discover
+from inorder.documents.readers.docling import CONVERTED, PDF_STAYS, kind_for_docling
+from inorder.documents.readers.extras import docling_version, ocr_version, require_docling, require_ocr
 from inorder.documents.readers.kinds import KINDS, reader_version
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
 from inorder.identity import digest_of
 from inorder.stage.contracts import Barrier, Configurable, Stage, StageOptions, StagePlan, WorkItem
+from inorder.stage.sources import Roots
 
 from .reading import work
 from .surveys import pages_in, read_survey
@@ -31,6 +34,8 @@ SCHEMA_VERSION = 1
 _BYTES_PER_COST = 100_000
 _LARGE_BYTES = 256 * 1024
 """A PDF below this is not worth a survey."""
+_OCR_PAGES_MAX = 10
+"""Of a part: a page may take ten seconds to recognise, and an item is given five minutes."""
 _TIMEOUT_S = 300.0
 _MEMORY_BYTES = 4 * 2**30
 
@@ -40,10 +45,39 @@ class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     split_pages: Annotated[int, msgspec.Meta(ge=0)] = 100
     """A PDF with more pages than this is read in parts of as many; 0: never."""
+    reader: Literal["native", "docling"] = "native"
+    """Who reads what both can read."""
+    ocr: bool = False
+    """Whether text is recognised in the pictures of pages that have no other."""
+
+    @property
+    def part_pages(self) -> int:
+        """The pages of a part; 0: there are no parts."""
+        return min(self.split_pages, _OCR_PAGES_MAX) if self.ocr else self.split_pages
+
+    def kind_of(self, name: str, kind: str) -> str:
+        """What a file is for the reader that reads it, from its name and what it was sniffed to be."""
+        return kind_for_docling(name, kind) if self.reader == "docling" else kind
+
+    def reader_of(self, kind: str) -> str:
+        """Who reads this kind."""
+        return self.reader if kind in CONVERTED else "native"
+
+    def version_of(self, kind: str) -> str:
+        """All that a document of this kind depends on besides its file."""
+        if self.reader_of(kind) == "docling":
+            return f"{kind} {docling_version()}"
+        if kind not in KINDS:
+            return kind
+        return f"{reader_version(kind)} {ocr_version()}" if self.ocr and kind == "pdf" else reader_version(kind)
 
 
 def make(settings: DoctagsSettings) -> Stage:
     """The stage with these settings."""
+    if settings.reader == "docling":
+        require_docling()
+    if settings.ocr:
+        require_ocr()
     return Stage(
         name=NAME,
         plan=partial(plan, settings),
@@ -76,8 +110,8 @@ class _Items:
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
         large = []
         for found in self.found():
-            item = _item(found)
-            if self._settings.split_pages and item.meta["kind"] == "pdf" and found.size >= _LARGE_BYTES:
+            item = _item(found, self._settings)
+            if self._settings.part_pages and item.meta["kind"] == "pdf" and found.size >= _LARGE_BYTES:
                 large.append(item)
             else:
                 yield item
@@ -91,7 +125,7 @@ class _Items:
 
     def _in_parts(self, large: list[WorkItem]) -> Iterator[WorkItem | Barrier]:
         for item in large:
-            yield _part(item, "survey", "survey", 0.1, str(self._settings.split_pages))
+            yield _part(item, "survey", "survey", 0.1, str(self._settings.part_pages))
         yield Barrier()
         parted = [(item, self._ranges(item)) for item in large]
         for item, ranges in parted:
@@ -107,29 +141,35 @@ class _Items:
 
     def _ranges(self, item: WorkItem) -> list[tuple[int, int]]:
         survey = read_survey(f"{self._data}/{pages_in(item.item_id)}/survey.json")
-        size = self._settings.split_pages
+        size = self._settings.part_pages
         if survey is None or survey.pages <= size:
             return []
         return [(first, min(first + size - 1, survey.pages)) for first in range(1, survey.pages + 1, size)]
 
 
-def _item(found: Found) -> WorkItem:
+def _item(found: Found, settings: DoctagsSettings) -> WorkItem:
     """One file. Each has outputs, whether or not it is a document: it may have been one before."""
     trouble, kind = found.trouble, ""
     if not trouble:
         try:
             with open(found.path, "rb") as file:
-                kind = sniff(found.path, file.read(HEAD_BYTES))
+                kind = settings.kind_of(found.path, sniff(found.path, file.read(HEAD_BYTES)))
         except OSError as error:
             trouble = f"it cannot be read: {error.strerror or error}"
-    version = reader_version(kind) if kind in KINDS else kind
     return WorkItem(
         item_id=found.item_id,
         inputs={} if trouble else {"document": found.path},
         outputs={"doctags": f"{NAME}/{found.item_id}{TAGS}", "record": f"{NAME}/{found.item_id}{RECORD}"},
-        cfg_hash=digest_of(NAME, str(SCHEMA_VERSION), version),
+        cfg_hash=digest_of(NAME, str(SCHEMA_VERSION), settings.version_of(kind)),
         cost_hint=1.0 + found.size / _BYTES_PER_COST,
-        meta={"task": "document", "kind": kind, "trouble": trouble},
+        meta={
+            "task": "document",
+            "kind": kind,
+            "trouble": trouble,
+            "reader": settings.reader_of(kind),
+            "ocr": settings.ocr and kind == "pdf",
+            "warning": PDF_STAYS if settings.reader == "docling" and kind == "pdf" else "",
+        },
         batch_key=kind,
     )
 
@@ -142,6 +182,6 @@ def _part(item: WorkItem, task: str, name: str, cost: float, depends: str) -> Wo
         outputs={task: f"{pages_in(item.item_id)}/{name}.json"},
         cfg_hash=digest_of(item.cfg_hash, task, depends),
         cost_hint=cost,
-        meta={"task": task, "kind": "pdf", "trouble": "", "split_pages": depends},
+        meta={**item.meta, "task": task, "split_pages": depends},
         batch_key="pdf",
     )

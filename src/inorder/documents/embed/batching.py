@@ -12,7 +12,7 @@ run again order by order, so that an error reaches only the caller whose texts c
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -23,8 +23,7 @@ from inorder.stage.contracts import StageError
 
 from .providers.base import Matrix
 
-Tokens = Sized
-"""What a model reads of one text; the batcher needs to know how much it is."""
+Tokens = Sequence[int]
 
 
 class Encoder(Protocol):
@@ -38,6 +37,11 @@ class Encoder(Protocol):
     @property
     def batch_tokens_max(self) -> int:
         """Tokens in a batch, padding included, that the model runs well with."""
+        ...
+
+    @property
+    def length_ratio_min(self) -> float:
+        """What the shortest text of a batch must have of the tokens of its longest; 0 where nothing is padded."""
         ...
 
     def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
@@ -56,12 +60,14 @@ class Encoder(Protocol):
 class BatchLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Every limit of a batcher, with its reason."""
 
-    portion_texts: int = 512
-    """Texts of one order: a caller with more gives several, so that the model starts before all are tokenised."""
+    portion_texts: int = 256
+    """Texts of a caller's first order, if it has more: so that the model starts before all are tokenised."""
+    portion_texts_max: int = 1024
+    """Each further order is twice as large, up to this: a tokenizer is quicker with many texts at once."""
     taken_texts_max: int = 8192
     """Texts that are sorted together: enough for batches of even length, few enough to give rows back soon."""
     tokenising_max: int = 2
-    """Portions tokenised at a time: a tokenizer uses all cores by itself, but not while texts go in and out."""
+    """Portions tokenised at a time: a tokenizer uses all cores by itself, but not while its answer is unpacked."""
     orders_max: int = 16
     """Orders that wait for the model beyond the one it is at: bounds the tokens in memory."""
     begun_max: int = 2
@@ -112,9 +118,7 @@ class Batcher:
         """A row for each text, in order, as the model gives it."""
         tickets: list[Ticket[Ticket[Matrix]]] = []
         try:
-            for start in range(0, len(texts), self._limits.portion_texts):
-                portion = texts[start : start + self._limits.portion_texts]
-                tickets.append(self._tokenising.submit(self._order, portion))
+            tickets.extend(self._tokenising.submit(self._order, portion) for portion in self._portions(texts))
             rows = [ticket.result().result() for ticket in tickets]
         except (NotAdmitted, TaskCancelled):
             raise StageError("the provider was closed", category="provider") from None
@@ -132,6 +136,12 @@ class Batcher:
         self._computing.close(drain=False, timeout_s=self._limits.close_s)
         self._tokenising.close(drain=False, timeout_s=self._limits.close_s)
         self._encoder.close()
+
+    def _portions(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+        start, size = 0, self._limits.portion_texts
+        while start < len(texts):
+            yield texts[start : start + size]
+            start, size = start + size, min(2 * size, self._limits.portion_texts_max)
 
     def _order(self, texts: Sequence[str]) -> Ticket[Matrix]:
         """The task in the first lane: tokenise, and queue for the model."""
@@ -168,7 +178,7 @@ class Batcher:
 
     def _compute(self, pieces: list[_Piece]) -> None:
         begun: deque[tuple[list[_Piece], Callable[[], Matrix]]] = deque()
-        for batch in _batches(pieces, self._encoder.batch_tokens_max):
+        for batch in _batches(pieces, self._encoder.batch_tokens_max, self._encoder.length_ratio_min):
             if len(begun) >= self._limits.begun_max:
                 self._finish(*begun.popleft())
             try:
@@ -205,11 +215,14 @@ class Batcher:
                 self._finish(part, rows_of)
 
 
-def _batches(pieces: list[_Piece], tokens_max: int) -> Iterator[list[_Piece]]:
-    """Longest first, each batch as many as fit when all are padded to its longest; at least one."""
+def _batches(pieces: list[_Piece], tokens_max: int, length_ratio_min: float) -> Iterator[list[_Piece]]:
+    """Longest first, each batch as many of like length as fit when all are padded to its longest; at least one."""
     pieces.sort(key=lambda piece: -len(piece.tokens))
     start = 0
     while start < len(pieces):
-        count = max(1, tokens_max // max(1, len(pieces[start].tokens)))
-        yield pieces[start : start + count]
-        start += count
+        longest = len(pieces[start].tokens)
+        last, end = start + tokens_max // max(1, longest), start + 1
+        while end < min(last, len(pieces)) and len(pieces[end].tokens) >= length_ratio_min * longest:
+            end += 1
+        yield pieces[start:end]
+        start = end

@@ -1,7 +1,7 @@
 """What a worker of `embed` does with one item, and what its items share."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,12 @@ def open_providers(providers: Mapping[str, str], opened: list[Any], context: Any
             continue
         context.resources[family] = provider
         opened.append(provider)
+
+
+def open_shared(opening: Callable[[Any], None], context: Any) -> None:
+    """Open it for all threads. Processes each open their own."""
+    if context.options.policy != "cpu":
+        opening(context)
 
 
 def close_providers(opened: list[Any], _: Any) -> None:

@@ -27,7 +27,7 @@ from inorder.stage.contracts import (
 from inorder.stage.fingerprints import SUFFIX, decode
 
 from .lexical import VERSION as LEXICAL_VERSION
-from .making import close_providers, open_providers, work
+from .making import close_providers, open_providers, open_shared, work
 from .providers.opening import identity, policy
 
 NAME = "embed"
@@ -66,14 +66,16 @@ def make(settings: EmbedSettings) -> Stage:
     policies = {policy(spec) for spec in providers.values()} or {"cpu"}
     runs_in_processes = policies == {"cpu"}
     opened: list[object] = []
-    opening, closing = partial(open_providers, providers, opened), partial(close_providers, opened)
+    opening = partial(open_providers, providers, opened)
     return Stage(
         name=NAME,
         plan=partial(plan, settings, _configurations(settings)),
         worker=work,
-        hooks=StageHooks(worker_setup=opening)
-        if runs_in_processes
-        else StageHooks(before_stage=opening, after_stage=closing),
+        hooks=StageHooks(
+            worker_setup=opening,
+            before_stage=partial(open_shared, opening),
+            after_stage=partial(close_providers, opened),
+        ),
         options=StageOptions(policy="cpu" if runs_in_processes else "gpu" if "gpu" in policies else "io"),
     )
 

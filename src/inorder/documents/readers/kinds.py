@@ -10,7 +10,7 @@ from inorder.documents.model import Document
 KINDS: dict[str, tuple[str, str]] = {
     "pdf": ("inorder.documents.readers.pdf", "pypdfium2"),
     "html": ("inorder.documents.readers.html", "selectolax"),
-    "markdown": ("inorder.documents.readers.markdown", "markdown-it-py"),
+    "markdown": ("inorder.documents.readers.markdown", "pyromark"),
     "docx": ("inorder.documents.readers.docx", "lxml"),
     "text": ("inorder.documents.readers.text", "charset-normalizer"),
 }

@@ -1,88 +1,47 @@
-"""The Markdown parser, asked for no more than is needed: blocks first, and the inside of a text only where there is
-markup in it. Most text has none, and parsing it is what costs most."""
+"""The Markdown parser, and what it does not tell by itself.
+
+It hands over a text as a series of events: something begins, some text, something ends. Each becomes a Python value
+only when it is asked for.
+"""
 
 import re
+from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from pyromark import Markdown, Options
 
-from .words import squeeze
-
-_MARKUP = re.compile(r"[\\`*_\[<&~]")
-_LINE_BREAK = re.compile(r"<br\b", re.I)
-_ALT = re.compile(r"""<img\b[^>]*?\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.I)
-
-NESTING_MAX = 100
-"""Blocks within blocks. The parser drops what lies deeper, and recurses down to it."""
-
-_parser = MarkdownIt("commonmark", {"html": True, "maxNesting": NESTING_MAX}).enable(["table", "strikethrough"])
-_parser.core.ruler.enableOnly(["normalize", "block"])
+_parser = Markdown(options=Options.ENABLE_TABLES | Options.ENABLE_STRIKETHROUGH)
+_MAYBE_BRACKETED = re.compile(r"\n[ \t>*+\d.)-]*\d\)")
+_BRACKETED = re.compile(rb"[ \t]*\d+\)")
 
 
-class Inline:
-    """What stands in a text."""
-
-    __slots__ = ("links", "parts", "pictures")
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self.links: list[tuple[str, str]] = []
-        self.pictures: list[str] = []
-        """What is said about them."""
+class Unparsable(Exception):
+    """Markdown that had better be read as plain text, and why."""
 
 
-def parse_blocks(text: str, environment: dict[str, Any]) -> list[Token]:
-    """The blocks; their text is not parsed yet. What links refer to is put into `environment`."""
-    return _parser.parse(text, environment)
+def parse(text: str) -> Iterator[Any]:
+    """The events, one by one: a dictionary with one key, or a mere word where there is no more to say."""
+    return _parser.events(text)
 
 
-def is_cut(tokens: list[Token]) -> bool:
-    """Whether something was dropped because it lay too deep."""
-    return any(token.level >= NESTING_MAX - 1 for token in tokens)
+def is_breakdown(error: BaseException) -> bool:
+    """Whether the parser itself is at fault. What it raises then is no `Exception`, and is known by its name only."""
+    return type(error).__name__ == "PanicException"
 
 
-def has_markup(content: str) -> bool:
-    """Whether a text is more than plain words."""
-    return _MARKUP.search(content) is not None
+def number_ends(text: str) -> Iterator[str]:
+    """For every numbered list, in order, what stands after its numbers: a period or a bracket.
+
+    Events do not say. Their places in the text do, but cost more than the events themselves: they are asked for only
+    if there is a line that may begin with a number and a bracket.
+    """
+    return _number_ends(text) if _MAYBE_BRACKETED.search(f"\n{text}") else repeat(".")
 
 
-def parse_inline(content: str, environment: dict[str, Any]) -> Inline:
-    """Text without its markup, and the links and pictures in it."""
-    inline = Inline()
-    if not has_markup(content):
-        inline.parts.append(content)
-        return inline
-    tokens: list[Token] = []
-    _parser.inline.parse(content, _parser, environment, tokens)
-    open_links: list[tuple[int, str]] = []
-    for token in tokens:
-        match token.type:
-            case "text" | "text_special" | "code_inline":
-                inline.parts.append(token.content)
-            case "softbreak" | "hardbreak":
-                inline.parts.append(" ")
-            case "link_open":
-                open_links.append((len(inline.parts), str(token.attrs.get("href", ""))))
-            case "link_close":
-                begin, target = open_links.pop()
-                text = squeeze("".join(inline.parts[begin:]))
-                if text and target and not target.startswith("#"):
-                    inline.links.append((text, target))
-            case "image":
-                inline.pictures.append(" ".join(_plain(token).split()))
-            case "html_inline":
-                _take_html(inline, token.content)
-    return inline
-
-
-def _plain(image: Token) -> str:
-    """What is said about a picture, without markup."""
-    return "".join(child.content or " " for child in image.children or [])
-
-
-def _take_html(inline: Inline, tag: str) -> None:
-    if _LINE_BREAK.match(tag):
-        inline.parts.append(" ")
-    elif match := _ALT.match(tag):
-        inline.pictures.append(" ".join((match.group(1) or match.group(2) or "").split()))
+def _number_ends(text: str) -> Iterator[str]:
+    encoded = text.encode()
+    for event, place in _parser.events_with_range(text):
+        match event:
+            case {"Start": {"List": int()}}:
+                yield ")" if _BRACKETED.match(encoded, place["start"]) else "."

@@ -10,6 +10,7 @@ A page without text is reported, never passed over. Only a document of which not
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,15 +25,27 @@ from .pdf_lines import goes_on, joined
 from .pdf_page import read_page
 from .pdf_segments import PageText
 
+if TYPE_CHECKING:
+    from .ocr import Recognised
+
 __all__ = ["PdfFacts", "facts", "merge", "page_count", "read"]
 
 MIMETYPE = "application/pdf"
 
 
 def read(
-    data: bytes, name: str, *, first_page: int = 1, last_page: int | None = None, facts: PdfFacts | None = None
+    data: bytes,
+    name: str,
+    *,
+    first_page: int = 1,
+    last_page: int | None = None,
+    facts: PdfFacts | None = None,
+    ocr: bool = False,
 ) -> Document:
-    """The document in these bytes, or the given pages of it. `ReadError` says why there is none."""
+    """The document in these bytes, or the given pages of it. `ReadError` says why there is none.
+
+    With `ocr`, text is recognised in the pictures of pages that have no other.
+    """
     with opened(data) as file:
         last = file.page_count if last_page is None else min(last_page, file.page_count)
         if not 1 <= first_page <= last:
@@ -41,12 +54,14 @@ def read(
         if facts is None:
             at_hand = {number: _read_page(file, number) for number in sample_pages(file.page_count)}
             facts = learn(list(at_hand.values()))
-        document = Document(name=name, mimetype=MIMETYPE, blocks=[], reader=reader_version("pdf"))
+        document = Document(name=name, mimetype=MIMETYPE, blocks=[], reader=_version(ocr))
         for number in range(first_page, last + 1):
             page = at_hand.pop(number, None) or _read_page(file, number)
-            document.pages.append(Page(number, page.width, page.height, bool(page.segments)))
-            document.warnings += _warnings(page)
-            _append(document.blocks, blocks_of(page, facts))
+            recognised = _recognised(file, page) if ocr else None
+            has_text, is_ocr = bool(page.segments), recognised is not None
+            document.pages.append(Page(number, page.width, page.height, has_text, is_ocr))
+            document.warnings += _warnings(page, recognised)
+            _append(document.blocks, recognised.blocks if recognised else blocks_of(page, facts))
         is_whole = len(document.pages) == file.page_count
     return _readable(document) if is_whole else document
 
@@ -89,11 +104,31 @@ def _read_page(file: PdfFile, number: int) -> PageText:
         return read_page(page)
 
 
-def _warnings(page: PageText) -> Iterator[str]:
+def _recognised(file: PdfFile, page: PageText) -> "Recognised | None":
+    """What the picture of a page says; None where it has text of its own, or none at all."""
+    from .ocr import recognise
+
+    if page.problem or page.is_empty or page.segments:
+        return None
+    with file.page(page.number) as opened_page:
+        return recognise(opened_page) if opened_page else None
+
+
+def _version(ocr: bool) -> str:
+    if not ocr:
+        return reader_version("pdf")
+    from .extras import ocr_version
+
+    return f"{reader_version('pdf')} {ocr_version()}"
+
+
+def _warnings(page: PageText, recognised: "Recognised | None") -> Iterator[str]:
     if page.problem:
         yield f"page {page.number} {page.problem}"
     elif page.is_empty:
         yield f"page {page.number} is empty"
+    elif recognised:
+        yield f"page {page.number} has no text layer and was read by OCR (confidence {recognised.confidence:.2f})"
     elif not page.segments:
         yield f"page {page.number} has no text layer (a scanned page?)"
 

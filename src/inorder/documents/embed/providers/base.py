@@ -68,6 +68,8 @@ def normalised(matrix: Matrix) -> Matrix:
 
 def encodable(text: str) -> str:
     """The text as UTF-8 can carry it: what is no character (half of a surrogate pair) becomes a question mark."""
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -89,12 +89,9 @@ def _plain(text: str) -> bytes:
 def _runs(data: Hashes) -> list[Hashes]:
     """A hash for every run of each size."""
     runs: list[Hashes] = []
-    hashes = data[:0]
-    for place in range(_SIZES[-1]):
-        count = max(0, len(data) - place)
-        hashes = (hashes[:count] ^ data[place:]) if place else data.copy()
-        hashes *= _FACTORS[place]
+    hashes = data * _FACTORS[0]
+    for place in range(1, _SIZES[-1]):
+        hashes = (hashes[: max(0, len(data) - place)] ^ data[place:]) * _FACTORS[place]
         if place + 1 in _SIZES:
             runs.append(hashes)
-            hashes = hashes.copy()
     return runs

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from inorder.core.options import OperatorError, require
 
 from .model import ModelProvider
-from .onnx_encoder import Numbers, OnnxEncoder, Pool, as_it_is, first_token, mean_pool, open_session
+from .onnx_encoder import OnnxEncoder, Pool, as_it_is, first_token, mean_pool, open_session
 from .packages import needed
-from .tokeniser import Tokeniser
+from .tokeniser import Numbers, Tokeniser
 
 _NEEDS: Mapping[str, str] = {"by": "onnx:DIR", "extra": "onnx"}
 _TOKENS_MAX = 512

@@ -19,6 +19,8 @@ def open_sentence_transformers(name: str) -> ModelProvider:
     torch = needed("torch", by=by, extra=EXTRA)
     if not hasattr(model.tokenizer, "backend_tokenizer"):
         raise OperatorError(f"{by}: the model has no fast tokenizer (tokenizer.json), which is needed here")
+    if model.device.type == "cuda":
+        model.half()
     encoder = PackedEncoder(torch, model) if packable(torch, model) else PaddedEncoder(torch, model)
     return ModelProvider(by, encoder)
 
@@ -26,7 +28,6 @@ def open_sentence_transformers(name: str) -> ModelProvider:
 def load(kind: Any, name: str, by: str) -> Any:
     """The model, ready to be asked; `kind` is the class that loads it."""
     try:
-        model = kind(name).eval()
+        return kind(name).eval()
     except Exception as error:
         raise OperatorError(f"{by} cannot be loaded: {' '.join(str(error).split())[:300]}") from None
-    return model.half() if model.device.type == "cuda" else model

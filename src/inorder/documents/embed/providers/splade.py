@@ -19,7 +19,7 @@ _CLOSE_S = 10.0
 
 
 def open_splade(name: str) -> "SpladeProvider":
-    """The model, on a GPU in half precision if there is one."""
+    """The model, on a GPU if there is one."""
     by = f"splade:{name}"
     return SpladeProvider(by, load(needed("sentence_transformers", by=by, extra=EXTRA).SparseEncoder, name, by))
 

@@ -4,10 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from inorder.core.options import OperatorError
+from inorder.documents.embed.batching import Tokens
 
 from .base import encodable
 from .packages import needed
+
+Numbers = npt.NDArray[np.int64]
 
 
 class Tokeniser:
@@ -23,7 +29,7 @@ class Tokeniser:
             raise OperatorError(f"the tokenizer {str(path)!r} cannot be read: {error}") from None
         self._tokenizer = cutting(tokenizer, tokens_max)
 
-    def tokenise(self, texts: Sequence[str]) -> list[list[int]]:
+    def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """The tokens of each text, those that open and close it included."""
         return tokens_of(self._tokenizer, texts)
 
@@ -35,6 +41,15 @@ def cutting(tokenizer: Any, tokens_max: int) -> Any:
     return tokenizer
 
 
-def tokens_of(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+def tokens_of(tokenizer: Any, texts: Sequence[str]) -> Sequence[Tokens]:
     """What the tokenizer makes of each text, on as many cores as there are."""
     return [encoding.ids for encoding in tokenizer.encode_batch_fast([encodable(text) for text in texts])]
+
+
+def padded(batch: Sequence[Tokens], padding: int) -> tuple[Numbers, Numbers]:
+    """The numbers of a batch as one table, filled up with `padding`, and the length of each text."""
+    lengths = np.array([len(tokens) for tokens in batch], dtype=np.int64)
+    table = np.full((len(batch), int(lengths.max())), padding, dtype=np.int64)
+    for row, tokens in zip(table, batch, strict=True):
+        row[: len(tokens)] = tokens
+    return table, lengths

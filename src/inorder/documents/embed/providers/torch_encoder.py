@@ -8,13 +8,16 @@ import numpy as np
 from inorder.documents.embed.batching import Tokens
 
 from .base import Matrix
-from .tokeniser import cutting, tokens_of
+from .tokeniser import cutting, padded, tokens_of
 
 TOKENS_MAX = 512
 """Where the model does not say how many tokens it takes."""
 _BATCH_TOKENS_GPU = 65_536
 """Keeps a large GPU busy for longer than it takes to hand over the next batch."""
 _BATCH_TOKENS_CPU = 2048
+_LENGTH_RATIO_GPU = 0.5
+_LENGTH_RATIO_CPU = 0.9
+"""Padding costs as much as text; a GPU needs large batches all the same."""
 
 
 class ModelTokeniser:
@@ -41,6 +44,7 @@ class PaddedEncoder:
         self._tokeniser = ModelTokeniser(model)
         self._padding = model.tokenizer.pad_token_id or 0
         self.batch_tokens_max = batch_tokens_on(self._device)
+        self.length_ratio_min = _LENGTH_RATIO_CPU if self._device.type == "cpu" else _LENGTH_RATIO_GPU
         self.dimensions = self.begin(self.tokenise(["dimensions"]))().shape[1]
 
     def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
@@ -49,14 +53,11 @@ class PaddedEncoder:
 
     def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
         """Hand a batch to the device."""
-        lengths = np.array([len(tokens) for tokens in batch])
-        padded = np.full((len(batch), int(lengths.max())), self._padding, dtype=np.int64)
-        for row, tokens in zip(padded, batch, strict=True):
-            row[: len(tokens)] = tokens
-        mask = (np.arange(padded.shape[1]) < lengths[:, None]).astype(np.int64)
+        table, lengths = padded(batch, self._padding)
+        mask = (np.arange(table.shape[1]) < lengths[:, None]).astype(np.int64)
         with self._torch.inference_mode():
             given = {
-                "input_ids": on_device(self._torch, padded, self._device),
+                "input_ids": on_device(self._torch, table, self._device),
                 "attention_mask": on_device(self._torch, mask, self._device),
             }
             return rows_later(self._torch, self._model(given)["sentence_embedding"])

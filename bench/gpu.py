@@ -1,0 +1,207 @@
+"""Vectors on a GPU: `sentence-transformers:NAME` beside `SentenceTransformer.encode`, on the same texts in one run.
+
+    python bench/gpu.py [--model small large] [--rounds 3] [--scale 1.0] [--json]
+
+Two encoders with random weights are made here, so nothing is downloaded: 384 wide with 6 layers, and 1536 wide with 22.
+The texts are made up too; their lengths are spread as those of chunks are, from a few tokens to the 512 that fit.
+Everything is timed end to end, tokenising included, after a warm-up, and the best round counts. `encode` runs with its
+defaults, and in half precision with batches of 32 to 256, of which the best is taken. The cosine is the worst of all
+texts, to what `encode` gives in single precision.
+"""
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+BATCHES = (32, 64, 128, 256)
+WARM_TEXTS = 512
+TOKENS_MAX = 512
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+class Size(NamedTuple):
+    """An encoder, how many texts it gets, and what is aimed at: times the defaults, times the best settings."""
+
+    width: int
+    layers: int
+    heads: int
+    texts: int
+    target_default: float
+    target_best: float
+
+
+SIZES = {"small": Size(384, 6, 12, 24_000, 5.0, 1.5), "large": Size(1536, 22, 24, 3_000, 8.0, 1.5)}
+
+
+def words(count: int, dice: random.Random) -> list[str]:
+    """Words that nobody knows, of the usual lengths."""
+    syllables = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "is")]
+    found: set[str] = set()
+    while len(found) < count:
+        found.add("".join(dice.choices(syllables, k=dice.choice((1, 2, 2, 3, 3, 4)))))
+    return sorted(found)
+
+
+def make_tokenizer(known: list[str]) -> Any:
+    """A WordPiece tokenizer that knows most of the words, and cuts the others into letters and pairs of them."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    pairs = [a + b for a in LETTERS for b in LETTERS]
+    pieces = [*LETTERS, ".", *(f"##{piece}" for piece in (*LETTERS, *pairs))]
+    vocabulary = {token: number for number, token in enumerate(dict.fromkeys([*SPECIAL, *pieces, *known]))}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    return tokenizer
+
+
+def make_texts(count: int, vocabulary: list[str], dice: random.Random) -> list[str]:
+    """Sentences of frequent and rare words; half of the texts are shorter than 150 words, a few longer than fits."""
+    weights = [1.0 / (rank + 10) for rank in range(len(vocabulary))]
+    drawn = iter(dice.choices(vocabulary, weights, k=count * 400))
+    texts = []
+    for _ in range(count):
+        length = min(400, max(4, int(dice.lognormvariate(5.0, 0.7))))
+        taken = [next(drawn) for _ in range(length)]
+        texts.append(" ".join(f"{word}." if place % 14 == 13 else word for place, word in enumerate(taken)))
+    return texts
+
+
+def make_model(folder: Path, size: Size, tokenizer: Any) -> None:
+    """Random weights and a tokenizer, as a folder that sentence-transformers loads."""
+    import torch
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    torch.manual_seed(6)
+    config = BertConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=size.width,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        intermediate_size=4 * size.width,
+        max_position_embeddings=TOKENS_MAX,
+    )
+    with torch.device("cuda"):
+        BertModel(config).save_pretrained(folder)
+    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=True))
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=TOKENS_MAX, **names)
+    fast.save_pretrained(folder)
+
+
+def best_of(rounds: int, task: Callable[[], Any]) -> tuple[float, Any]:
+    """The seconds of the quickest round, and what the last one gave."""
+    seconds, given = [], None
+    for _ in range(rounds):
+        began_s = time.perf_counter()
+        given = task()
+        seconds.append(time.perf_counter() - began_s)
+    return min(seconds), given
+
+
+def encode_times(folder: Path, texts: list[str], rounds: int) -> tuple[dict[str, float], Any]:
+    """Seconds of `encode` by its settings, and the rows in single precision."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), device="cuda")
+    model.encode(texts[:WARM_TEXTS], show_progress_bar=False)
+    default_s, rows = best_of(1, lambda: model.encode(texts, show_progress_bar=False, normalize_embeddings=True))
+    seconds = {"defaults": default_s}
+    model.half()
+    for size in BATCHES:
+        options: dict[str, Any] = {"batch_size": size, "show_progress_bar": False, "normalize_embeddings": True}
+        model.encode(texts[:WARM_TEXTS], **options)
+        seconds[f"half precision, batch {size}"] = best_of(rounds, lambda o=options: model.encode(texts, **o))[0]
+    return seconds, rows
+
+
+def our_time(folder: Path, texts: list[str], rounds: int) -> tuple[float, Any]:
+    """Seconds of the provider, and its rows."""
+    from inorder.documents.embed.providers.opening import open_dense
+
+    provider = open_dense(f"sentence-transformers:{folder}")
+    provider.embed(texts[:WARM_TEXTS])
+    seconds, rows = best_of(rounds, lambda: provider.embed(texts))
+    provider.close()
+    return seconds, rows
+
+
+def measure(name: str, rounds: int, scale: float) -> dict[str, Any]:
+    """Both sides on one encoder."""
+    size, dice = SIZES[name], random.Random(name)
+    vocabulary = words(30_000, dice)
+    tokenizer = make_tokenizer(vocabulary[::2] + vocabulary[1:15_000:2])
+    texts = make_texts(int(size.texts * scale), vocabulary, dice)
+    tokens = sum(min(len(one.ids), TOKENS_MAX) for one in tokenizer.encode_batch_fast(texts))
+    with tempfile.TemporaryDirectory() as place:
+        make_model(Path(place), size, tokenizer)
+        theirs_s, exact = encode_times(Path(place), texts, rounds)
+        ours_s, rows = our_time(Path(place), texts, rounds)
+    best = min((seconds, setting) for setting, seconds in theirs_s.items() if setting != "defaults")
+    return {
+        "model": f"{size.width} wide, {size.layers} layers",
+        "texts": len(texts),
+        "tokens": tokens,
+        "tokens_per_s": {setting: round(tokens / seconds) for setting, seconds in theirs_s.items()},
+        "ours_tokens_per_s": round(tokens / ours_s),
+        "best_setting": best[1],
+        "times_default": round(theirs_s["defaults"] / ours_s, 2),
+        "times_best": round(best[0] / ours_s, 2),
+        "targets": [size.target_default, size.target_best],
+        "cosine_min": float(np.sum(exact.astype(np.float64) * rows, axis=1).min()),
+    }
+
+
+def show(result: dict[str, Any]) -> None:
+    """One encoder, as a table."""
+    print(f"\n{result['model']}: {result['texts']:,} texts, {result['tokens']:,} tokens")
+    for setting, rate in result["tokens_per_s"].items():
+        print(f"  encode, {setting:<28} {rate:>12,} tokens/s")
+    print(f"  {'inorder':<36} {result['ours_tokens_per_s']:>12,} tokens/s")
+    default, best = result["targets"]
+    print(f"  {result['times_default']:.1f} times the defaults (aim {default:g}), ", end="")
+    print(f"{result['times_best']:.2f} times {result['best_setting']} (aim {best:g}), ", end="")
+    print(f"cosine at least {result['cosine_min']:.6f}")
+
+
+def no_gpu() -> str | None:
+    """Why nothing can be measured here."""
+    try:
+        import sentence_transformers  # noqa: F401
+        import torch
+    except ImportError as error:
+        return f"the package {error.name} is not installed"
+    return None if torch.cuda.is_available() else "there is no GPU that torch can use"
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--model", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--scale", type=float, default=1.0, help="times the usual number of texts")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if reason := no_gpu():
+        print(f"bench/gpu.py: nothing measured, {reason}")
+        return 0
+    results = [measure(name, options.rounds, options.scale) for name in options.model]
+    if options.json:
+        print(json.dumps(results))
+    else:
+        for result in results:
+            show(result)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

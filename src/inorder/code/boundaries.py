@@ -1,0 +1,74 @@
+"""Where a long stretch of lines can be cut: between statements if the file was parsed, else after empty lines.
+
+A boundary is a line that something begins on, and how deep that lies. A cut is made at the least deep one within reach,
+so a function is cut between its own statements, and within one of them only if that is too long itself.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .source import Source
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+BYTES_MAX = 6000
+"""Of a chunk, unless it is a single line: about what a reader, or a model, takes in at once."""
+_FILLED_SHARE_MIN = 3
+"""No chunk is cut off before it is a third of what it may be, so that there are no crumbs."""
+_AFTER_EMPTY_LINE = re.compile(rb"^[ \t]*\r?\n([ \t]*)(?=[^\s])", re.MULTILINE)
+
+Boundaries = tuple[list[int], list[int]]
+"""Lines, in order, and the depth of each."""
+
+
+def boundaries_of_tree(root: "Node", source: Source, lines_max: int) -> Boundaries:
+    """Where the parts of everything too long for one chunk begin."""
+    depths: dict[int, int] = {}
+    stack = [(root, 0)]
+    while stack:
+        node, depth = stack.pop()
+        is_after_comment = False
+        for child in node.children:
+            first = source.line_of(child.start_byte)
+            last = source.line_of(max(child.start_byte, child.end_byte - 1))
+            is_comment = child.is_extra
+            if child.is_named and not is_after_comment:
+                depths.setdefault(first, depth)
+            is_after_comment = is_comment
+            if last - first >= lines_max or source.bytes_of(first, last) > BYTES_MAX:
+                stack.append((child, depth + 1))
+    lines = sorted(depths)
+    return lines, [depths[line] for line in lines]
+
+
+def boundaries_of_lines(source: Source) -> Boundaries:
+    """Where something begins after an empty line; what is indented lies deeper."""
+    lines, depths = [], []
+    for found in _AFTER_EMPTY_LINE.finditer(source.data):
+        lines.append(source.line_of(found.start(1)))
+        depths.append(len(found.group(1)))
+    return lines, depths
+
+
+def cut(first: int, last: int, lines_max: int, source: Source, boundaries: Boundaries) -> Iterator[tuple[int, int]]:
+    """These lines, in stretches that are not too long."""
+    lines, depths = boundaries
+    while first <= last:
+        end = _reach(first, last, lines_max, source)
+        if end < last:
+            nearest = first + max(1, (end - first + 1) // _FILLED_SHARE_MIN)
+            low, high = bisect_left(lines, nearest), bisect_right(lines, end + 1)
+            if low < high:
+                best = min(range(low, high), key=lambda at: (depths[at], -at))
+                end = lines[best] - 1
+        yield first, end
+        first = end + 1
+
+
+def _reach(first: int, last: int, lines_max: int, source: Source) -> int:
+    """The last line that may be in one chunk with the first."""
+    by_bytes = bisect_right(source.starts, source.starts[first - 1] + BYTES_MAX) - 1
+    return max(first, min(last, first + lines_max - 1, by_bytes))

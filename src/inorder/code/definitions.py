@@ -1,0 +1,154 @@
+"""Definitions within definitions: what each is called in full, what it says of itself, and which lines are its own."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from .captures import Captured, Definition, Span
+from .parsed import Symbol
+from .source import Source
+
+NAME_CHARACTERS_MAX = 200
+"""Of a name: a heading can be a paragraph."""
+DEPTH_MAX = 16
+"""Of the names in a qualified one. What lies deeper is named as if it lay there."""
+SIGNATURE_CHARACTERS_MAX = 400
+DOC_CHARACTERS_MAX = 4000
+_SIGNATURE_LINES_MAX = 5
+"""Of a definition without a body. A longer one is described by its first line."""
+_QUOTES = "\"'`"
+_CLASS_KINDS = frozenset(
+    ("class", "interface", "struct", "trait", "enum", "impl", "object", "record", "union", "extension")
+)
+_COMMENT_MARK = re.compile(r"^[ \t]*(?:/\*+!?|//+!?|#+!?|\*+(?!/)|--+|<!--|;+|%+)[ \t]?", re.MULTILINE)
+_COMMENT_END = re.compile(r"[ \t]*(?:\*+/|-->)[ \t]*$", re.MULTILINE)
+_DOC_QUOTES = re.compile(r"^[a-zA-Z]{0,2}(\"\"\"|'''|\"|')(.*?)\1?$", re.DOTALL)
+
+
+def nest(captured: Captured, source: Source) -> None:
+    """Fills in what each definition lies in, its full name, its lines and its doc text."""
+    above = _Above(captured, source)
+    docs = iter([*captured.docs, (len(source.data) + 1, 0)])
+    doc = next(docs)
+    stack: list[Definition] = []
+    for definition in captured.definitions:
+        while doc[0] < definition.start:
+            _take_doc(stack, doc, source)
+            doc = next(docs)
+        while stack and (stack[-1].end <= definition.start or _are_one(stack[-1], definition)):
+            stack.pop()
+        _place(definition, stack[-1] if stack else None, source)
+        if definition.has_chunk:
+            above.give(definition)
+            stack.append(definition)
+    while doc[1]:
+        _take_doc(stack, doc, source)
+        doc = next(docs)
+
+
+def _are_one(one: Definition, other: Definition) -> bool:
+    """Whether they are two names of one statement, which lie side by side."""
+    return one.start == other.start and one.end == other.end
+
+
+def _take_doc(stack: list[Definition], doc: Span, source: Source) -> None:
+    while stack and stack[-1].end <= doc[0]:
+        stack.pop()
+    if stack:
+        stack[-1].doc = _string_text(source.text(*doc))
+
+
+def _place(definition: Definition, parent: Definition | None, source: Source) -> None:
+    name = definition.name
+    if not name.isidentifier():
+        *outer, name = name.lstrip(":" if definition.kind == "field" else "").split("::")  # Ruby says `:name`
+        parts = [*(_clean_name(part.partition("<")[0]) for part in outer), _clean_name(name)]
+        definition.name, name = parts[-1], ".".join(parts)
+    if definition.owner:
+        name = f"{_clean_name(definition.owner)}.{name}"
+    if parent is not None:
+        if definition.kind == "function" and parent.kind in _CLASS_KINDS:
+            definition.kind = "method"
+        if parent.depth >= DEPTH_MAX and parent.parent is not None:
+            parent = parent.parent
+        definition.depth = parent.depth + 1
+    definition.parent = parent
+    definition.qualified_name = f"{parent.qualified_name}.{name}" if parent else name
+    definition.line = source.line_of(definition.start)
+    definition.last_line = source.line_of(max(definition.start, definition.end - 1))
+
+
+def _clean_name(name: str) -> str:
+    return " ".join(name.split())[:NAME_CHARACTERS_MAX].strip(_QUOTES)
+
+
+class _Above:
+    """What stands right above a definition and belongs to it."""
+
+    def __init__(self, captured: Captured, source: Source) -> None:
+        self._source = source
+        self._spans = sorted(
+            [(*span, True) for span in captured.comments] + [(*span, False) for span in captured.attached]
+        )
+
+    def give(self, definition: Definition) -> None:
+        """To this one, if there is any: comments and decorators without an empty line between."""
+        source = self._source
+        line = definition.line
+        comments = []
+        at = bisect_left(self._spans, (definition.start,)) - 1
+        while at >= 0:
+            start, end, is_comment = self._spans[at]
+            if line < 2 or end <= source.starts[line - 2] or source.data[end : source.starts[line - 1]].strip():
+                break
+            first = source.line_of(start)
+            if first >= line or source.data[source.starts[first - 1] : start].strip():
+                break
+            if is_comment:
+                comments.append(source.text(start, end))
+            line = first
+            at -= 1
+        definition.above = line
+        if comments:
+            definition.doc = _comment_text("\n".join(reversed(comments)))
+
+
+def _comment_text(comment: str) -> str:
+    """Without the marks that make it one."""
+    return _COMMENT_MARK.sub("", _COMMENT_END.sub("", comment.replace("\r", "")))[:DOC_CHARACTERS_MAX].strip()
+
+
+def _string_text(string: str) -> str:
+    """Without the quotes, and without the indentation that is the code's."""
+    found = _DOC_QUOTES.match(string)
+    text = found.group(2) if found else string
+    return "\n".join(line.strip() for line in text[:DOC_CHARACTERS_MAX].splitlines()).strip()
+
+
+def signatures(captured: Captured, source: Source) -> list[str]:
+    """How each is declared: all that comes before its body, in one line, without comments."""
+    return [_signature(definition, captured.comments, source) for definition in captured.definitions]
+
+
+def _signature(definition: Definition, comments: Sequence[Span], source: Source) -> str:
+    start, end = definition.start, definition.body
+    if end <= start:
+        is_short = definition.last_line - definition.line < _SIGNATURE_LINES_MAX
+        end = definition.end if is_short else min(definition.end, source.starts[definition.line])
+    end = min(end, start + 4 * SIGNATURE_CHARACTERS_MAX)
+    head = ""
+    for comment, comment_end in comments[bisect_left(comments, (start, 0)) : bisect_left(comments, (end, 0))]:
+        head += source.text(start, comment)
+        start = comment_end
+    head += source.text(start, end)
+    return " ".join(head.split())[:SIGNATURE_CHARACTERS_MAX].rstrip(" {:;,")
+
+
+def symbols(definitions: Sequence[Definition], signatures: Sequence[str]) -> tuple[Symbol, ...]:
+    """One for each, in their order."""
+    return tuple(
+        Symbol(
+            each.name, each.qualified_name, each.kind, each.line, each.last_line, each.start, each.end, each_signature
+        )
+        for each, each_signature in zip(definitions, signatures, strict=True)
+    )

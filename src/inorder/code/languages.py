@@ -1,0 +1,155 @@
+"""The language of a file: by its name, else by its ending, else by the program that its first line asks for.
+
+Languages that have a grammar (`grammars.LANGUAGES`) are parsed. The others are known by name only, so that a search can
+ask for them.
+"""
+
+import re
+
+_NAMES = {
+    "makefile": "make",
+    "gnumakefile": "make",
+    "dockerfile": "dockerfile",
+    "containerfile": "dockerfile",
+    "cmakelists.txt": "cmake",
+    "jenkinsfile": "groovy",
+    "rakefile": "ruby",
+    "gemfile": "ruby",
+    "guardfile": "ruby",
+    "podfile": "ruby",
+    "vagrantfile": "ruby",
+    "brewfile": "ruby",
+    "sconstruct": "python",
+    "sconscript": "python",
+    "build.bazel": "starlark",
+    "workspace": "starlark",
+    "pipfile": "toml",
+    "cargo.lock": "toml",
+    "poetry.lock": "toml",
+    "composer.lock": "json",
+    "pkgbuild": "bash",
+    "apkbuild": "bash",
+    "bashrc": "bash",
+    "profile": "bash",
+    "readme": "markdown",
+    "justfile": "just",
+}
+_ENDINGS_OF = {
+    "python": "py pyi pyw",
+    "javascript": "js mjs cjs jsx es6",
+    "typescript": "ts mts cts",
+    "tsx": "tsx",
+    "java": "java",
+    "go": "go",
+    "rust": "rs",
+    "c": "c h",
+    "cpp": "cpp cc cxx c++ hpp hh hxx h++ ipp inl tpp cu cuh",
+    "csharp": "cs csx",
+    "ruby": "rb rake gemspec ru podspec",
+    "php": "php php5 php7 phtml inc",
+    "bash": "sh bash zsh ksh ebuild bats",
+    "scala": "scala sc sbt",
+    "html": "html htm xhtml",
+    "css": "css",
+    "json": "json jsonc json5 geojson webmanifest ipynb",
+    "yaml": "yaml yml",
+    "toml": "toml",
+    "sql": "sql ddl dml pgsql",
+    "markdown": "md markdown mdown mkd mdx",
+    "kotlin": "kt kts",
+    "swift": "swift",
+    "objective-c": "m mm",
+    "lua": "lua",
+    "perl": "pl pm",
+    "r": "r",
+    "julia": "jl",
+    "haskell": "hs lhs",
+    "ocaml": "ml mli",
+    "fsharp": "fs fsi fsx",
+    "erlang": "erl hrl",
+    "elixir": "ex exs",
+    "clojure": "clj cljs cljc edn",
+    "lisp": "lisp lsp el scm ss rkt",
+    "dart": "dart",
+    "zig": "zig",
+    "nim": "nim",
+    "groovy": "groovy gradle",
+    "powershell": "ps1 psm1 psd1",
+    "batch": "bat cmd",
+    "assembly": "s asm",
+    "fortran": "f f90 f95 f03 for",
+    "pascal": "pas pp",
+    "ada": "adb ads",
+    "d": "d",
+    "v": "v sv svh",
+    "vhdl": "vhd vhdl",
+    "tcl": "tcl",
+    "vue": "vue",
+    "svelte": "svelte",
+    "scss": "scss sass",
+    "less": "less",
+    "xml": "xml xsd xsl xslt svg plist csproj props targets",
+    "ini": "ini cfg conf properties",
+    "protobuf": "proto",
+    "thrift": "thrift",
+    "graphql": "graphql gql",
+    "terraform": "tf tfvars hcl",
+    "cmake": "cmake",
+    "make": "mk mak",
+    "nix": "nix",
+    "solidity": "sol",
+    "starlark": "bzl star bazel",
+    "restructuredtext": "rst",
+    "latex": "tex sty cls bib",
+    "text": "txt text log",
+    "csv": "csv tsv",
+    "diff": "diff patch",
+    "dockerfile": "dockerfile",
+}
+_ENDINGS = {ending: language for language, endings in _ENDINGS_OF.items() for ending in endings.split()}
+_PROGRAMS = {
+    "python": "python",
+    "pypy": "python",
+    "node": "javascript",
+    "nodejs": "javascript",
+    "deno": "typescript",
+    "bun": "typescript",
+    "ts-node": "typescript",
+    "ruby": "ruby",
+    "php": "php",
+    "sh": "bash",
+    "bash": "bash",
+    "dash": "bash",
+    "zsh": "bash",
+    "ksh": "bash",
+    "scala": "scala",
+    "perl": "perl",
+    "lua": "lua",
+    "rscript": "r",
+    "julia": "julia",
+    "make": "make",
+    "pwsh": "powershell",
+    "tclsh": "tcl",
+}
+_SHEBANG = re.compile(rb"#!\s*(?:\S*/)?env\s+(?:-\S+\s+|\w+=\S*\s+)*(?:\S*/)?([\w-]+)|#!\s*(?:\S*/)?([\w-]+)")
+_CPP_HEADER = re.compile(rb"^\s*(?:class|namespace|template|using|public:|private:|protected:)\b|\bstd::", re.MULTILINE)
+
+
+def language_of(path: str, head: bytes) -> str | None:
+    """The language of a file with this path and these first bytes; None where nothing tells."""
+    name = path.replace("\\", "/").rpartition("/")[2].lower()
+    stem, dot, ending = name.rpartition(".")
+    language = _NAMES.get(name) or _NAMES.get(name.lstrip(".")) or (_ENDINGS.get(ending) if dot and stem else None)
+    if language is None and dot and stem in ("dockerfile", "makefile"):
+        return _NAMES[stem]
+    if language == "c" and ending == "h" and _CPP_HEADER.search(head):
+        return "cpp"
+    return language or _by_first_line(head)
+
+
+def _by_first_line(head: bytes) -> str | None:
+    found = _SHEBANG.match(head.removeprefix(b"\xef\xbb\xbf"))
+    if found is None:
+        return None
+    program = (found.group(1) or found.group(2)).decode("ascii", "ignore").lower()
+    return _PROGRAMS.get(program) or _PROGRAMS.get(program.rstrip("0123456789-"))

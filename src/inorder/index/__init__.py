@@ -1,0 +1,1 @@
+"""One searchable database of documents and source code."""

@@ -1,0 +1,71 @@
+"""The tables of `index.sqlite`.
+
+A *file* is a source file or a document, and owns everything else: its chunks, symbols, imports and calls. What it owns
+is replaced as a whole when it changes and removed as a whole when it goes, so the database is always that of the files
+it lists. Row numbers are the database's own and mean nothing; what others may refer to is `chunk_id`, which comes from
+the content.
+
+Every file has a digest of all that it owns. The digest of these digests is the *content hash*: the same for the same
+files, however they came in.
+"""
+
+VERSION = 1
+"""Of the schema: a database of a higher one is refused."""
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS files (
+    id INTEGER PRIMARY KEY,
+    item_id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    path TEXT NOT NULL,
+    language TEXT NOT NULL,
+    lines INTEGER NOT NULL,
+    note TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    cfg_hash TEXT NOT NULL,
+    digest TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS chunks (
+    id INTEGER PRIMARY KEY,
+    chunk_id TEXT NOT NULL,
+    file INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    context TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL,
+    words TEXT NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS chunks_by_file ON chunks (file, number);
+CREATE INDEX IF NOT EXISTS chunks_by_chunk_id ON chunks (chunk_id);
+CREATE TABLE IF NOT EXISTS symbols (
+    file INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    qualified TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL,
+    signature TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS symbols_by_file ON symbols (file);
+CREATE INDEX IF NOT EXISTS symbols_by_name ON symbols (name COLLATE NOCASE);
+CREATE INDEX IF NOT EXISTS symbols_by_qualified ON symbols (qualified COLLATE NOCASE);
+CREATE TABLE IF NOT EXISTS imports (
+    file INTEGER NOT NULL, module TEXT NOT NULL, names TEXT NOT NULL, line INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS imports_by_file ON imports (file);
+CREATE INDEX IF NOT EXISTS imports_by_module ON imports (module COLLATE NOCASE);
+CREATE TABLE IF NOT EXISTS calls (
+    file INTEGER NOT NULL, caller TEXT NOT NULL, callee TEXT NOT NULL, line INTEGER NOT NULL, "column" INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS calls_by_file ON calls (file);
+CREATE INDEX IF NOT EXISTS calls_by_callee ON calls (callee COLLATE NOCASE);
+CREATE INDEX IF NOT EXISTS calls_by_caller ON calls (caller COLLATE NOCASE);
+CREATE VIRTUAL TABLE IF NOT EXISTS lookup USING fts5 (
+    name, context, words, text,
+    content = 'chunks', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
+);
+"""

@@ -1,0 +1,73 @@
+"""Putting files into the database, and taking them out."""
+
+import sqlite3
+from collections.abc import Iterable
+from hashlib import sha256
+
+from .rows import ChunkRow, FileRows, digest_of_rows
+
+_LOOKUP = "INSERT INTO lookup (rowid, name, context, words, text) VALUES (?, ?, ?, ?, ?)"
+_FORGET = """
+INSERT INTO lookup (lookup, rowid, name, context, words, text)
+SELECT 'delete', id, name, context, words, text FROM chunks WHERE file = ? ORDER BY id
+"""
+_OWNED = ("chunks", "symbols", "imports", "calls")
+
+
+def replace_file(connection: sqlite3.Connection, rows: FileRows) -> None:
+    """What the file owns now, in the place of what it owned."""
+    remove_file(connection, rows.item_id)
+    cursor = connection.execute(
+        "INSERT INTO files (item_id, kind, path, language, lines, note, sha256, cfg_hash, digest) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            rows.item_id,
+            rows.kind,
+            rows.path,
+            rows.language,
+            rows.lines,
+            rows.note,
+            rows.sha256,
+            rows.cfg_hash,
+            digest_of_rows(rows),
+        ),
+    )
+    file = cursor.lastrowid or 0
+    [first] = connection.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM chunks").fetchone()
+    _insert(connection, "chunks", 11, (_chunk(first + n, file, n, each) for n, each in enumerate(rows.chunks)))
+    texts = ((first + n, each.name, each.context, each.words, each.text) for n, each in enumerate(rows.chunks))
+    connection.executemany(_LOOKUP, texts)
+    symbols = rows.symbols
+    _insert(
+        connection, "symbols", 7, ((file, s.name, s.qualified, s.kind, s.start, s.end, s.signature) for s in symbols)
+    )
+    _insert(connection, "imports", 4, ((file, each.module, each.names, each.line) for each in rows.imports))
+    _insert(connection, "calls", 5, ((file, c.caller, c.callee, c.line, c.column) for c in rows.calls))
+
+
+def _chunk(id_: int, file: int, number: int, chunk: ChunkRow) -> tuple[object, ...]:
+    place = (chunk.kind, chunk.name, chunk.context, chunk.start, chunk.end)
+    return id_, chunk.chunk_id, file, number, *place, chunk.words, chunk.text
+
+
+def _insert(connection: sqlite3.Connection, table: str, width: int, rows: Iterable[tuple[object, ...]]) -> None:
+    connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * width)})", rows)
+
+
+def remove_file(connection: sqlite3.Connection, item_id: str) -> None:
+    """Take out a file with everything it owns. One that is not there is no trouble."""
+    found = connection.execute("SELECT id FROM files WHERE item_id = ?", (item_id,)).fetchone()
+    if found is None:
+        return
+    connection.execute(_FORGET, found)
+    for table in _OWNED:
+        connection.execute(f"DELETE FROM {table} WHERE file = ?", found)
+    connection.execute("DELETE FROM files WHERE id = ?", found)
+
+
+def content_hash(connection: sqlite3.Connection) -> str:
+    """Of everything in it: the same for the same files, in whatever order they came."""
+    found = sha256()
+    for item_id, digest in connection.execute("SELECT item_id, digest FROM files ORDER BY item_id"):
+        found.update(f"{item_id}\0{digest}\n".encode("utf-8", "surrogatepass"))
+    return found.hexdigest()

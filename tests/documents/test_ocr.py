@@ -1,0 +1,208 @@
+"""Pages without a text layer, read by OCR: what is recognised becomes text like any other, and says how it was read."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+from reportlab.lib.utils import ImageReader
+from reportlab.pdfgen.canvas import Canvas
+
+from inorder.core.options import OperatorError
+from inorder.documents.doctags.stage import DoctagsSettings, make
+from inorder.documents.model import Document, ListItem, Paragraph
+from inorder.documents.readers import extras, ocr, pdf
+from inorder.documents.readers.ocr_blocks import blocks_of_lines
+from inorder.documents.readers.pdf_library import HANDLES, opened
+from inorder.documents.readers.pdf_picture import SIDE_PIXELS_MAX, picture_of
+from inorder.documents.readers.pdf_segments import Segment
+from inorder.stage.contracts import WorkItem
+from tests.documents.pdfs import Draw
+from tests.documents.test_stages import Desk
+
+pytestmark = pytest.mark.req("DOC-1")
+
+WIDTH, HEIGHT = 360, 160
+PIXELS_PER_POINT = 3
+LAMP = ("The keeper lights the lamp at dusk, and notes the", "hour in the book before he goes to bed.")
+SCHOONER = ("A Danish schooner stood too close to the reef in", "thick snow and was turned away by rockets.")
+
+
+def scan(canvas: Canvas) -> None:
+    """A picture of two paragraphs, the first of them 40 points from the left and 30 from the top."""
+    picture = Image.new("RGB", (WIDTH * PIXELS_PER_POINT, HEIGHT * PIXELS_PER_POINT), "white")
+    pen = ImageDraw.Draw(picture)
+    for top, line in zip((30, 46, 82, 98), LAMP + SCHOONER, strict=True):
+        place = 40 * PIXELS_PER_POINT, top * PIXELS_PER_POINT
+        pen.text(place, line, fill="black", font=ImageFont.load_default(12 * PIXELS_PER_POINT))
+    canvas.drawImage(ImageReader(picture), 0, 0, WIDTH, HEIGHT)
+
+
+def marks(canvas: Canvas) -> None:
+    """Lines of marks that are no letters, like a page of the sample."""
+    for line in range(4):
+        for place in range(90):
+            if (place * 7 + line) % 3 != place * place % 5 % 2:
+                canvas.rect(40 + 3 * place, 120 - 25 * line + place * 5 % 3 * 3, 3, 3, fill=1)
+
+
+def typed(canvas: Canvas) -> None:
+    """Text, and a coloured stamp with which the file is large enough to be read in parts."""
+    canvas.drawString(40, 100, "This page was typed and needs no help.")
+    stamp = Image.frombytes("RGB", (320, 320), Random(0).randbytes(3 * 320 * 320))
+    canvas.drawImage(ImageReader(stamp), 40, 20, 10, 10)
+
+
+def pdf_of(*pages: Draw) -> bytes:
+    written = io.BytesIO()
+    canvas = Canvas(written, pagesize=(WIDTH, HEIGHT), invariant=1)
+    for draw in pages:
+        draw(canvas)
+        canvas.showPage()
+    canvas.save()
+    return written.getvalue()
+
+
+@pytest.fixture(scope="module")
+def log() -> Document:
+    needs_ocr()
+    return pdf.read(pdf_of(typed, scan), "log", ocr=True)
+
+
+def needs_ocr() -> None:
+    pytest.importorskip("rapidocr", reason="the extra ocr is not installed")
+    pytest.importorskip("onnxruntime", reason="the extra ocr is not installed")
+
+
+def test_a_scanned_page_becomes_paragraphs_with_their_places(log: Document) -> None:
+    _, lamp, schooner = log.blocks
+    assert isinstance(lamp, Paragraph)
+    assert isinstance(schooner, Paragraph)
+    assert (lamp.text, schooner.text) == (" ".join(LAMP), " ".join(SCHOONER))
+    assert (lamp.page, schooner.page) == (2, 2)
+    assert lamp.box == pytest.approx((40, 30, 310, 60), abs=12)
+    assert schooner.box == pytest.approx((40, 82, 300, 112), abs=12)
+
+
+def test_the_page_and_its_warning_say_that_it_was_read_by_ocr(log: Document) -> None:
+    assert [(page.has_text, page.is_ocr) for page in log.pages] == [(True, False), (False, True)]
+    [warning] = log.warnings
+    words, _, confidence = warning.rstrip(")").rpartition(" ")
+    assert words == "page 2 has no text layer and was read by OCR (confidence"
+    assert 0.9 <= float(confidence) <= 1
+    assert extras.ocr_version() in log.reader
+
+
+def test_read_in_parts_a_scanned_page_is_the_same(log: Document) -> None:
+    data = pdf_of(typed, scan)
+    facts = pdf.facts(data)
+    parts = [pdf.read(data, "log", first_page=page, last_page=page, facts=facts, ocr=True) for page in (1, 2)]
+    assert pdf.merge(parts) == log
+    assert HANDLES.open == 0
+
+
+def test_a_page_of_marks_that_are_no_text_is_still_a_page_without_text() -> None:
+    needs_ocr()
+    document = pdf.read(pdf_of(marks), "marks", ocr=True)
+    assert document.warnings == ["page 1 has no text layer (a scanned page?)"]
+    assert not document.pages[0].is_ocr
+    assert document.blocks == []
+
+
+def test_pages_with_text_and_empty_pages_are_not_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_ocr()
+    monkeypatch.setattr(ocr, "_engine", lambda: pytest.fail("a page was recognised"))
+    document = pdf.read(pdf_of(typed, lambda canvas: None), "typed", ocr=True)
+    assert document.warnings == ["page 2 is empty"]
+
+
+@pytest.mark.parametrize("size", [(14_000, 14_000), (100_000, 20)])
+def test_the_picture_of_a_page_is_bounded_whatever_the_page_claims(size: tuple[int, int]) -> None:
+    written = io.BytesIO()
+    canvas = Canvas(written, pagesize=size, invariant=1)
+    canvas.rect(0, 0, 10, 10)
+    canvas.save()
+    with opened(written.getvalue()) as file, file.page(1) as page:
+        assert page is not None
+        pixels, _ = picture_of(page)
+    assert max(pixels.shape[:2]) == SIDE_PIXELS_MAX
+
+
+def lines(*texts: str, left: float = 40, top: float = 30, heights: Sequence[float] = (14, 12, 16, 13)) -> list[Segment]:
+    """Lines 16 points apart whose heights differ as in a picture; an empty text leaves room."""
+    return [
+        Segment(text, left, top + 16 * index, left + 5.0 * len(text), top + 16 * index + height, height)
+        for index, text in enumerate(texts)
+        if text and (height := heights[index % len(heights)])
+    ]
+
+
+def texts_of(segments: list[Segment]) -> list[str]:
+    return [block.text for block in blocks_of_lines(segments, 1) if isinstance(block, Paragraph | ListItem)]
+
+
+def test_lines_of_different_heights_are_one_paragraph_and_a_gap_ends_it() -> None:
+    assert texts_of(lines(*LAMP, "", *SCHOONER)) == [" ".join(LAMP), " ".join(SCHOONER)]
+
+
+def test_a_word_broken_at_the_end_of_a_line_is_put_together() -> None:
+    assert texts_of(lines("The keeper lights the lamp, and the schoo-", "ner turns away from the reef.")) == [
+        "The keeper lights the lamp, and the schooner turns away from the reef."
+    ]
+
+
+def test_a_line_that_is_much_higher_stands_by_itself() -> None:
+    title = Segment("Log of the Light", 40, 4, 300, 28, 24)
+    assert texts_of([title, *lines(*LAMP)]) == ["Log of the Light", " ".join(LAMP)]
+
+
+def test_columns_are_read_one_after_the_other() -> None:
+    left, right = lines(*LAMP * 3), lines(*SCHOONER * 3, left=340)
+    by_height = sorted(left + right, key=lambda line: line.top)
+    assert " ".join(texts_of(by_height)) == " ".join(LAMP * 3 + SCHOONER * 3)
+
+
+def test_through_the_stage_long_pdfs_are_read_too_and_pages_are_counted(tmp_path: Path) -> None:
+    needs_ocr()
+    desk = Desk(tmp_path)
+    (desk.docs / "log.pdf").write_bytes(pdf_of(typed, scan))
+    desk.run("doctags", "docs", "--ocr", "--split-pages", "1")
+    assert len(desk.done("doctags")) == 4, "a survey, two parts and the document"
+    [row] = [row for row in desk.rows("doctags") if row["doc_id"] == "docs/log.pdf"]
+    assert (row["pages"], row["pages_ocr"], row["pages_without_text"]) == (2, 1, 0)
+    assert "read by OCR" in row["warnings"][0]
+    assert SCHOONER[0].encode() in desk.outputs()["doctags/docs/log.pdf.doctags"]
+    desk.run("doctags", "docs")
+    [row] = [row for row in desk.rows("doctags") if row["doc_id"] == "docs/log.pdf"]
+    assert (row["pages_ocr"], row["pages_without_text"]) == (0, 1)
+
+
+def configurations(folder: Path, settings: DoctagsSettings) -> dict[str, str]:
+    """What each document depends on, by its name."""
+    items = make(settings).plan([folder], folder / "data").items
+    return {Path(item.item_id).name: item.cfg_hash for item in items if isinstance(item, WorkItem)}
+
+
+def test_only_pdfs_depend_on_ocr_and_on_its_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "log.pdf").write_bytes(pdf_of(typed))
+    (tmp_path / "notes.md").write_text("# Notes\n", encoding="utf-8")
+    monkeypatch.setattr(extras, "find_spec", lambda module: module)
+    found = [configurations(tmp_path, DoctagsSettings())]
+    for number in ("1", "2"):
+        monkeypatch.setattr(extras, "version", lambda package, number=number: number)
+        extras.ocr_version.cache_clear()
+        found.append(configurations(tmp_path, DoctagsSettings(ocr=True)))
+    extras.ocr_version.cache_clear()
+    assert len({each["log.pdf"] for each in found}) == 3
+    assert len({each["notes.md"] for each in found}) == 1
+
+
+@pytest.mark.parametrize("missing", ["rapidocr", "onnxruntime"])
+def test_without_its_packages_the_stage_is_refused_and_says_what_to_install(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda module: None if module == missing else module)
+    with pytest.raises(OperatorError, match=rf"^--ocr needs the package {missing}: pip install 'inorder\[ocr\]'$"):
+        make(DoctagsSettings(ocr=True))

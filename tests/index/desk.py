@@ -1,0 +1,66 @@
+"""A folder with code and documents, indexed and asked as a user does."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+
+class Desk:
+    """Sources, and DATA beside them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.source = folder / "src"
+        self.source.mkdir(exist_ok=True)
+        self.data = folder / "data"
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def call(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        """Run the command."""
+        return subprocess.run(
+            [sys.executable, "-m", "inorder", *arguments, "--data", str(self.data)],
+            cwd=self.folder,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+    def ask(self, *arguments: str, expected: int = 0) -> Any:
+        """What it says to programs."""
+        ended = self.call(*arguments, "--json")
+        assert ended.returncode == expected, ended.stderr
+        return json.loads(ended.stdout)
+
+    def index(self, *options: str, expected: int = 0, **environment: str) -> dict[str, Any]:
+        """`inorder index`."""
+        ended = self.call("index", "src", *options, "--quiet", "--json", **environment)
+        assert ended.returncode == expected, ended.stderr
+        found: dict[str, Any] = json.loads(ended.stdout)
+        return found
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """The rows of the latest run."""
+        found: dict[str, dict[str, Any]] = {}
+        for line in (self.data / "manifests" / "index.jsonl").read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            found = {} if row["doc_id"] == "__config__" else {**found, row["doc_id"]: row}
+        return found
+
+    def content_hash(self) -> str:
+        """Of the published index."""
+        import sqlite3
+
+        connection = sqlite3.connect(self.data / "index.sqlite")
+        [(found,)] = connection.execute("SELECT value FROM meta WHERE name = 'content_hash'").fetchall()
+        connection.close()
+        return str(found)

@@ -1,0 +1,178 @@
+"""The database in the making: nobody sees it half done, and it goes on after any end."""
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from inorder.core.states import State
+from inorder.index.draft import IndexSink, draft, publish, published
+from inorder.index.reading import meta
+from inorder.index.rows import CODE, CallRow, ChunkRow, FileRows, SymbolRow, packed
+from inorder.index.verifying import problems
+from inorder.sinks.base import Entry, Position
+
+SUCCESS, SKIP = State.TERMINAL_SUCCESS, State.TERMINAL_SKIP
+
+
+def rows(name: str, text: str = "def lamp(): pass") -> FileRows:
+    return FileRows(
+        item_id=name,
+        kind=CODE,
+        path=f"/src/{name}",
+        language="python",
+        lines=1,
+        note="",
+        sha256=f"sha of {text}",
+        cfg_hash="cfg",
+        chunks=[ChunkRow(f"{name} {text}", "function", "lamp", name, 1, 1, "lamp", text)],
+        symbols=[SymbolRow("lamp", "lamp", "function", 1, 1, "def lamp()")],
+        calls=[CallRow("lamp", "wick", 1, 1)],
+    )
+
+
+def success(seq: int, name: str, text: str | None = "def lamp(): pass") -> Entry:
+    """A file that is brought, or, without a text, one that goes."""
+    delivery = None if text is None else packed(rows(name, text))
+    task = SimpleNamespace(item=SimpleNamespace(item_id=name))
+    return Entry(seq, SUCCESS, item=task, payload=SimpleNamespace(delivery=delivery))
+
+
+def skip(seq: int) -> Entry:
+    return Entry(seq, SKIP)
+
+
+def begun(data: Path, *runs: Sequence[Entry]) -> IndexSink:
+    sink = IndexSink(str(data))
+    sink.roll_back(Position(), ())
+    for entries in runs:
+        sink.apply(entries)
+    return sink
+
+
+def built(data: Path, *runs: Sequence[Entry]) -> None:
+    begun(data, *runs).close()
+    publish(str(data))
+
+
+def texts(data: Path) -> dict[str, str]:
+    connection = sqlite3.connect(published(str(data)))
+    found = dict(connection.execute("SELECT item_id, text FROM chunks JOIN files ON files.id = file").fetchall())
+    looked_up = connection.execute("SELECT count(*) FROM lookup WHERE lookup MATCH 'lamp OR wick'").fetchone()
+    assert looked_up == (len(found),)
+    assert list(problems(connection)) == []
+    connection.close()
+    return found
+
+
+def content(data: Path) -> str:
+    connection = sqlite3.connect(published(str(data)))
+    found = meta(connection, "content_hash")
+    connection.close()
+    return found
+
+
+@pytest.mark.req("IDX-2")
+def test_files_are_brought_replaced_and_taken_away(tmp_path: Path) -> None:
+    built(tmp_path, [success(0, "a"), success(1, "b")], [success(2, "c")])
+    assert set(texts(tmp_path)) == {"a", "b", "c"}
+    built(tmp_path, [skip(0)], [success(1, "b", "wick two"), success(2, "c", None)])
+    assert texts(tmp_path) == {"a": "def lamp(): pass", "b": "wick two"}
+
+
+@pytest.mark.req("IDX-3")
+def test_the_content_hash_is_that_of_the_files_however_they_came(tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / name).mkdir()
+    built(tmp_path / "one", [success(0, "a"), success(1, "b"), success(2, "c")])
+    built(tmp_path / "two", [success(0, "c")], [success(1, "a")], [success(2, "b")])
+    built(tmp_path / "three", [success(0, "a", "wick"), success(1, "b"), success(2, "x")])
+    built(tmp_path / "three", [success(0, "a"), skip(1), success(2, "c"), success(3, "x", None)])
+    assert content(tmp_path / "one") == content(tmp_path / "two") == content(tmp_path / "three")
+    built(tmp_path / "two", [success(0, "a", "wick")])
+    assert content(tmp_path / "one") != content(tmp_path / "two")
+
+
+@pytest.mark.req("IDX-3")
+def test_readers_see_the_old_state_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    built(tmp_path, [success(0, "a")])
+    reader = sqlite3.connect(published(str(tmp_path)))
+    sink = begun(tmp_path, [success(0, "b"), success(1, "a", None)])
+    assert list(texts(tmp_path)) == ["a"]
+    sink.close()
+    assert list(texts(tmp_path)) == ["a"]
+    publish(str(tmp_path))
+    assert list(texts(tmp_path)) == ["b"]
+    assert reader.execute("SELECT item_id FROM files").fetchall() == [("a",)]
+    reader.close()
+
+
+def test_without_a_change_there_is_no_draft_and_nothing_is_published_anew(tmp_path: Path) -> None:
+    built(tmp_path, [success(0, "a")])
+    before = Path(published(str(tmp_path))).stat()
+    begun(tmp_path, [skip(0)], [skip(1)]).close()
+    assert not Path(draft(str(tmp_path))).exists()
+    publish(str(tmp_path))
+    assert Path(published(str(tmp_path))).stat() == before
+
+
+@pytest.mark.req("IDX-2", "JRN-7")
+def test_a_draft_is_gone_on_with_from_its_own_position(tmp_path: Path) -> None:
+    built(tmp_path, [success(0, "a")])
+    sink = begun(tmp_path, [skip(0)])
+    reached = sink.apply([success(1, "b"), success(2, "c")])
+    sink.apply([success(3, "d")])
+    sink.close()
+    again = IndexSink(str(tmp_path))
+    assert again.holds(reached, ())
+    again.roll_back(reached, ())
+    again.apply([success(3, "d"), success(4, "e")])
+    again.close()
+    publish(str(tmp_path))
+    assert set(texts(tmp_path)) == {"a", "b", "c", "d", "e"}
+
+
+def test_a_draft_that_was_begun_and_not_committed_is_made_anew(tmp_path: Path) -> None:
+    built(tmp_path, [success(0, "a")])
+    sink = begun(tmp_path, [skip(0), skip(1)])
+    before = sink.position()
+    sink.apply([success(2, "lost")])
+    sink.close()
+    again = IndexSink(str(tmp_path))
+    assert again.holds(before, ())
+    again.roll_back(before, ())
+    again.apply([success(2, "b")])
+    again.close()
+    publish(str(tmp_path))
+    assert set(texts(tmp_path)) == {"a", "b"}
+
+
+def test_a_position_whose_draft_is_gone_is_not_held(tmp_path: Path) -> None:
+    sink = begun(tmp_path)
+    reached = sink.apply([success(0, "a")])
+    sink.close()
+    Path(draft(str(tmp_path))).unlink()
+    assert not IndexSink(str(tmp_path)).holds(reached, ())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE chunks SET text = 'other'",
+        "DELETE FROM symbols",
+        "UPDATE calls SET line = 9",
+        "UPDATE files SET sha256 = 'x'",
+        "UPDATE meta SET value = 'x' WHERE name = 'content_hash'",
+        "DELETE FROM files",
+    ],
+)
+@pytest.mark.req("IDX-3")
+def test_verify_finds_whatever_was_altered(tmp_path: Path, damage: str) -> None:
+    built(tmp_path, [success(0, "a"), success(1, "b")])
+    connection = sqlite3.connect(published(str(tmp_path)))
+    connection.execute(damage)
+    connection.commit()
+    assert list(problems(connection))
+    connection.close()
