@@ -8,6 +8,8 @@ def squeeze(text: str) -> str:
     """The words of a text with one space between them, soft hyphens gone."""
     if len(text) > _SLICE:
         return _squeeze_slices(text)
+    if text.isprintable() and "  " not in text and text[:1] != " " and text[-1:] != " ":
+        return text  # most text is so already
     squeezed = " ".join(text.split())
     return squeezed if squeezed.isascii() else squeezed.replace("\xad", "")
 
