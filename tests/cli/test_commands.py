@@ -13,8 +13,10 @@ from tests.tidy.test_import import HEAVY, modules_loaded_by
 
 pytestmark = pytest.mark.req("CLI-1")
 
-COMMANDS = ["stage", "plan", "failures", "retry", "explain", "verify", "inspect", "manifest", "journal", "config"]
-RUNNING = ["stage", "retry", "config show"]
+OURS = ["run", "doctags", "chunk", "embed", "index", "search", "symbols", "graph", "mcp"]
+LOOKING = ["plan", "failures", "retry", "explain", "verify", "inspect", "manifest", "journal", "config"]
+COMMANDS = [*OURS, "stage", *LOOKING]
+RUNNING = ["run", "doctags", "chunk", "embed", "index", "stage", "retry", "config show"]
 
 
 def test_without_arguments_there_is_help(desk: Desk) -> None:

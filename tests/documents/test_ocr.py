@@ -159,9 +159,21 @@ def test_a_line_that_is_much_higher_stands_by_itself() -> None:
 
 
 def test_columns_are_read_one_after_the_other() -> None:
-    left, right = lines(*LAMP * 3), lines(*SCHOONER * 3, left=340)
+    """Also where many lines are short, and one was found together with its neighbour."""
+    left = lines(*LAMP, "Oil", "Stores", *LAMP, "Fog", "Brass", "Lamps")
+    right = lines(*SCHOONER, "Storms", "Rockets", *SCHOONER, "Wind", "Snow", left=340)
+    both = Segment("Page 1, and what was found as one line", 40, 200, 560, 214, 14)
+    by_height = sorted([*left, *right, both], key=lambda line: line.top)
+    found = " ".join(texts_of(by_height))
+    assert found == " ".join([line.text for line in [*left, *right, both]])
+
+
+def test_cells_of_a_table_are_read_row_by_row() -> None:
+    left = lines("Diesel oil", "Paraffin", "Wicks", "Spare lamps", "Polish")
+    right = lines("120 litres", "40 litres", "12 boxes", "3 pieces", "2 tins", left=340)
     by_height = sorted(left + right, key=lambda line: line.top)
-    assert " ".join(texts_of(by_height)) == " ".join(LAMP * 3 + SCHOONER * 3)
+    rows = [f"{name.text} {amount.text}" for name, amount in zip(left, right, strict=True)]
+    assert " ".join(texts_of(by_height)) == " ".join(rows)
 
 
 def test_through_the_stage_long_pdfs_are_read_too_and_pages_are_counted(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def held_by(watch: Watch) -> int:
     ("worker", "count"),
     [
         pytest.param(lambda item: None, 40_000, id="success"),
-        pytest.param(hopeless, 8_000, id="failure"),
+        pytest.param(hopeless, 16_000, id="failure"),
     ],
 )
 @pytest.mark.req("RUN-2", "WIN-7")

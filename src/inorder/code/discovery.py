@@ -1,9 +1,9 @@
 """Which files of a repository there are, in an order that does not depend on the machine.
 
-Folders are walked in the order of their names' bytes. Left out without a word is what the repository itself leaves out:
-what a `.gitignore` or `.inorderignore` names, in its folder and below, whatever is hidden, and Python's caches. Everything else is
-listed. What is not worth an index is listed with the reason to skip it: folders of other people's code as one, and
-files that are no text, too large, links, or written by a program.
+Folders are walked in the order of their names' bytes. Left out without a word is what a `.gitignore` or an
+`.inorderignore` names, in its folder and below, whatever is hidden, and Python's caches. Everything else is listed.
+What is not worth an index is listed with the reason to skip it: folders of other people's code as one, and files that
+are no text, too large, links, or written by a program.
 """
 
 import os

@@ -8,6 +8,7 @@ A grammar may hang or bring down its process on a file made for it. Whoever call
 takes `parse_lines` afterwards.
 """
 
+import re
 from collections.abc import Sequence
 
 from .captures import Captured, Definition, captured
@@ -23,6 +24,8 @@ from .words import identifiers
 PARSED_BYTES_MAX = 2_000_000
 """What is larger is data, and a second or more of parsing would say little about it."""
 _MINIFIED_BYTES_MIN = 10_000
+_TOO_DEEP_FOR_YAML = re.compile(rb"^ {200}", re.MULTILINE)
+"""Its grammar brings down the process where blocks are nested about 256 deep."""
 _HEAD_BYTES = 4096
 _NAMES_MAX = 12
 """Of the definitions that a chunk is named after."""
@@ -32,7 +35,7 @@ def parse(path: str, data: bytes) -> Parsed:
     """Everything that is known of this file. Only the name counts of its path."""
     source = Source(data)
     language = language_of(path, source.data[:_HEAD_BYTES]) or ""
-    loaded = _reason_not_to_parse(source) or grammar(language)
+    loaded = _reason_not_to_parse(source, language) or grammar(language)
     if isinstance(loaded, str):
         return _lines(source, language, loaded)
     return _parsed(source, language, loaded)
@@ -44,12 +47,14 @@ def parse_lines(path: str, data: bytes, note: str) -> Parsed:
     return _lines(source, language_of(path, source.data[:_HEAD_BYTES]) or "", note)
 
 
-def _reason_not_to_parse(source: Source) -> str:
+def _reason_not_to_parse(source: Source, language: str) -> str:
     size = len(source.data)
     if size > PARSED_BYTES_MAX:
         return f"cut into lines: larger than {PARSED_BYTES_MAX:,} bytes"
     if size > _MINIFIED_BYTES_MIN and size > LINE_BYTES_MAX * source.line_count:
         return "cut into lines: minified"
+    if language == "yaml" and _TOO_DEEP_FOR_YAML.search(source.data):
+        return "cut into lines: nested too deep"
     return ""
 
 
@@ -116,8 +121,7 @@ def _chunk(group: Group, source: Source, declared: dict[Definition, str]) -> Chu
 def _identity(group: Group, declared: dict[Definition, str]) -> tuple[str, str, str, str, str]:
     """Kind, name, qualified name, signature and doc of the chunk that these pieces make."""
     largest = max(group, key=lambda piece: piece.line_count)
-    owners = list(dict.fromkeys(piece.owner for piece in group if piece.owner is not None))
-    defined = [owner for owner in owners if owner is not group[0].home]
+    defined = [piece.owner for piece in group if piece.owner is not None and piece.owner is not piece.home]
     owner = largest.owner
     if len(defined) == 1 and largest.line_count < SMALL_LINES:
         owner = defined[0]

@@ -125,21 +125,21 @@ def _cut_long(pieces: Iterable[Piece], source: Source, root: "Node | None") -> I
 def _join_small(pieces: Iterable[Piece], source: Source) -> list[Group]:
     """Small ones that stand side by side, and what only closes with what comes before it."""
     groups: list[Group] = []
+    are_small = False
     for piece in pieces:
-        if groups and (_closes(groups[-1], piece, source) or _belong_together(groups[-1], piece, source)):
+        is_small = piece.line_count < SMALL_LINES
+        if groups and (
+            _closes(groups[-1], piece, source) or (is_small and are_small and _fit(groups[-1], piece, source))
+        ):
             groups[-1].append(piece)
         else:
             groups.append([piece])
+            are_small = is_small
     return groups
 
 
-def _belong_together(group: Group, piece: Piece, source: Source) -> bool:
-    return (
-        piece.line_count < SMALL_LINES
-        and group[0].home is piece.home
-        and all(each.line_count < SMALL_LINES for each in group)
-        and _fits(group[0].first, piece.last, LOOSE_LINES_MAX, source)
-    )
+def _fit(group: Group, piece: Piece, source: Source) -> bool:
+    return group[0].home is piece.home and _fits(group[0].first, piece.last, LOOSE_LINES_MAX, source)
 
 
 def _closes(group: Group, piece: Piece, source: Source) -> bool:
