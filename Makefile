@@ -13,7 +13,7 @@ BENCH_RUN := $(BENCH_VENV)/bin/python
 DEMO := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-peers bench-documents bench-gpu gauntlet soak clean
+.PHONY: help demo test test-extras check bench bench-peers bench-documents bench-gpu gauntlet soak clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -27,6 +27,10 @@ demo: $(STAMP) ## turn the bundled documents and code into an index, and ask it;
 test: $(STAMP) ## run the tests; fails on an unproven landed requirement or an uncovered line of the core
 	$(RUN) -m pytest -n 4 tests/core --cov=src/inorder/core --cov-branch --cov-report=term-missing --cov-fail-under=100
 	$(RUN) -m pytest -n 4 --dist worksteal --requirements=enforce
+
+test-extras: $(STAMP) ## install the optional readers and test them: OCR, docling
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[ocr,docling]'
+	$(RUN) -m pytest tests/documents/test_ocr.py tests/documents/test_docling_reader.py
 
 check: $(STAMP) ## lint, formatting and types
 	$(RUN) -m ruff check .

@@ -22,6 +22,7 @@ class _Extras(msgspec.Struct):
     engine: str = ""
     pages: int = 0
     pages_without_text: int = 0
+    pages_ocr: int = 0
     blocks: int = 0
     tables: int = 0
     figures: int = 0
@@ -64,9 +65,9 @@ def _doctags(rows: Iterator[_Extras]) -> dict[str, Any]:
             continue  # a step on the way to a long document
         kinds[row.engine.split("/")[0].removeprefix("inorder-")] += 1
         sums["documents"] += 1
-        for name in ("pages", "pages_without_text", "blocks", "tables", "figures"):
+        for name in ("pages", "pages_without_text", "pages_ocr", "blocks", "tables", "figures"):
             sums[name] += getattr(row, name)
-    names = ("documents", "pages", "pages_without_text", "blocks", "tables", "figures")
+    names = ("documents", "pages", "pages_without_text", "pages_ocr", "blocks", "tables", "figures")
     return {name: sums[name] for name in names} | {"kinds": dict(sorted(kinds.items()))}
 
 
@@ -120,6 +121,8 @@ def rows_in_words(stage: str, found: dict[str, Any]) -> list[tuple[str, str]]:
         pages = counted(found["pages"], "page")
         if found["pages_without_text"]:
             pages += f", {found['pages_without_text']} of them without text (scanned?)"
+        if found["pages_ocr"]:
+            pages += f", {found['pages_ocr']} read by OCR"
         inside = ", ".join(counted(found[name], name[:-1]) for name in ("blocks", "tables", "figures"))
         return [("documents", f"{found['documents']} ({kinds})"), ("pages", pages), ("inside", inside)]
     if stage == "chunk":

@@ -24,6 +24,8 @@ from .vectors import remove_old_matrices, write_matrix
 from .write import content_hash, remove_file, replace_file
 
 NAME = "index"
+_FEW = 10
+"""Fewer than one file in so many is a small change."""
 
 
 def published(data: str) -> str:
@@ -130,6 +132,16 @@ def remove_draft(data: str) -> None:
             raise InfrastructureError(f"{draft(data)} cannot be removed ({error.strerror or error})") from error
 
 
+def _tidy_up(connection: sqlite3.Connection) -> None:
+    """Bring the full-text index into one piece after many changes; after a few, only some of it."""
+    row = connection.execute('SELECT "offset" FROM inorder_position WHERE sink = ?', (NAME,)).fetchone()
+    [files] = connection.execute("SELECT COUNT(*) FROM files").fetchone()
+    if row is None or row[0] * _FEW >= files:
+        connection.execute("INSERT INTO lookup (lookup) VALUES ('optimize')")
+    else:
+        connection.execute("INSERT INTO lookup (lookup, rank) VALUES ('merge', 200)")
+
+
 def publish(data: str) -> None:
     """Put the draft in order and in the place of what is published. Without one nothing has changed."""
     path = draft(data)
@@ -138,10 +150,10 @@ def publish(data: str) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute("BEGIN")
+        _tidy_up(connection)
         connection.execute("DELETE FROM inorder_position WHERE sink = ?", (NAME,))
         write_matrix(connection, data)
         matrix = meta(connection, "vectors_file")
-        connection.execute("INSERT INTO lookup (lookup) VALUES ('optimize')")
         for name, value in (("content_hash", content_hash(connection)), ("schema", str(VERSION))):
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
         connection.execute("COMMIT")

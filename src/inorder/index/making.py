@@ -95,7 +95,7 @@ def _code(item: WorkItem, context: Any) -> FileRows:
                 context=_in_words(item.item_id),
                 start=chunk.start_line,
                 end=chunk.end_line,
-                words=chunk.identifiers,
+                words=_hidden_words(chunk.identifiers, chunk.text),
                 text=chunk.text,
             )
             for chunk in parsed.chunks
@@ -128,6 +128,14 @@ def _sha256(data: bytes) -> str:
 
 def _chunk_id(item_id: str, line: int, text: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{item_id}\0{line}\0{text}"))
+
+
+def _hidden_words(identifiers: str, text: str) -> str:
+    """The parts of names that a search would not find in the text itself, where words end at marks and at `_`."""
+    if not identifiers:
+        return ""
+    plain = set(_WORD.findall(text.lower()))
+    return " ".join(word for word in identifiers.split() if "_" not in word and word not in plain)
 
 
 def _in_words(path: str) -> str:

@@ -58,19 +58,20 @@ def _definitions(connection: sqlite3.Connection, condition: str, name: str, coun
 
 def calls_of(connection: sqlite3.Connection, name: str, count: int = _LIMIT) -> list[Found]:
     """Where something of this name is called."""
-    return _calls(connection, "callee = ? COLLATE NOCASE", name.rpartition(".")[2], count)
+    return _calls(connection, "callee = ? COLLATE NOCASE", (name.rpartition(".")[2],), count)
 
 
-def calls_in(connection: sqlite3.Connection, name: str, count: int = _LIMIT) -> list[Found]:
-    """What a definition calls."""
-    return _calls(connection, "caller = ? COLLATE NOCASE", name, count)
+def calls_in(connection: sqlite3.Connection, definition: Found, count: int = _LIMIT) -> list[Found]:
+    """What a definition calls, between its first line and its last."""
+    condition = "item_id = ? AND line BETWEEN ? AND ? AND caller = ?"
+    return _calls(connection, condition, (definition.item_id, definition.line, definition.end, definition.name), count)
 
 
-def _calls(connection: sqlite3.Connection, condition: str, name: str, count: int) -> list[Found]:
+def _calls(connection: sqlite3.Connection, condition: str, values: tuple[Any, ...], count: int) -> list[Found]:
     rows = connection.execute(
         f"SELECT caller, callee, line, path, item_id FROM calls JOIN files ON files.id = file WHERE {condition} "
         'ORDER BY item_id, line, "column" LIMIT ?',
-        (name, count),
+        (*values, count),
     )
     return [
         Found(what="call", name=callee, path=path, item_id=item_id, line=line, end=line, detail=caller)
@@ -109,12 +110,11 @@ def symbols_of(connection: sqlite3.Connection, path: str) -> list[Found]:
 def graph_of(connection: sqlite3.Connection, name: str) -> dict[str, Any]:
     """A definition, who calls it, and what it calls."""
     found = definitions(connection, name, _LIMIT, is_exact=True)
-    names = list(dict.fromkeys(each.name for each in found)) or [name]
     return {
         "name": name,
         "definitions": found,
         "callers": calls_of(connection, name),
-        "callees": [call for each in names for call in calls_in(connection, each)],
+        "callees": [call for each in found for call in calls_in(connection, each)],
     }
 
 

@@ -43,27 +43,36 @@ CREATE INDEX IF NOT EXISTS chunks_by_file ON chunks (file, number);
 CREATE INDEX IF NOT EXISTS chunks_by_chunk_id ON chunks (chunk_id);
 CREATE TABLE IF NOT EXISTS symbols (
     file INTEGER NOT NULL,
+    number INTEGER NOT NULL,
     name TEXT NOT NULL,
     qualified TEXT NOT NULL,
     kind TEXT NOT NULL,
     start INTEGER NOT NULL,
     "end" INTEGER NOT NULL,
-    signature TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS symbols_by_file ON symbols (file);
+    signature TEXT NOT NULL,
+    PRIMARY KEY (file, number)
+) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS symbols_by_name ON symbols (name COLLATE NOCASE);
 CREATE INDEX IF NOT EXISTS symbols_by_qualified ON symbols (qualified COLLATE NOCASE);
 CREATE TABLE IF NOT EXISTS imports (
-    file INTEGER NOT NULL, module TEXT NOT NULL, names TEXT NOT NULL, line INTEGER NOT NULL
-);
-CREATE INDEX IF NOT EXISTS imports_by_file ON imports (file);
+    file INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    module TEXT NOT NULL,
+    names TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    PRIMARY KEY (file, number)
+) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS imports_by_module ON imports (module COLLATE NOCASE);
 CREATE TABLE IF NOT EXISTS calls (
-    file INTEGER NOT NULL, caller TEXT NOT NULL, callee TEXT NOT NULL, line INTEGER NOT NULL, "column" INTEGER NOT NULL
-);
-CREATE INDEX IF NOT EXISTS calls_by_file ON calls (file);
+    file INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    caller TEXT NOT NULL,
+    callee TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    "column" INTEGER NOT NULL,
+    PRIMARY KEY (file, number)
+) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS calls_by_callee ON calls (callee COLLATE NOCASE);
-CREATE INDEX IF NOT EXISTS calls_by_caller ON calls (caller COLLATE NOCASE);
 CREATE VIRTUAL TABLE IF NOT EXISTS lookup USING fts5 (
     name, context, words, text,
     content = 'chunks', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'

@@ -33,7 +33,7 @@ _BYTES_PER_COST = 20_000
 def plan(sources: list[Path], data: Path) -> StagePlan:
     """The files of the sources, and every document with chunks."""
     items = _Items(Roots(sources), os.path.abspath(data))
-    return StagePlan(NAME, items, judge=items.judge, expected_items=sum(1 for _ in items))
+    return StagePlan(NAME, items, judge=items.judge, expected_items=items.expected())
 
 
 class _Items:
@@ -62,6 +62,14 @@ class _Items:
                 batch_key=language,
             )
         yield from self._gone(planned)
+
+    def expected(self) -> int:
+        """About how many there are: what was there the last time, or every file that is not hidden."""
+        database = self._database()
+        if database is not None:
+            [count] = database.execute("SELECT COUNT(*) FROM files").fetchone()
+            return int(count)
+        return sum(1 for _ in chunked(self._data)) + sum(map(_files_in, self._roots.paths.values()))
 
     def judge(self, item: WorkItem, sha256_of: Callable[[str], str]) -> str:
         """Whether the published database has it as it is."""
@@ -101,6 +109,14 @@ class _Items:
 
     def _database(self) -> sqlite3.Connection | None:
         return opened(published(self._data)) if os.path.exists(published(self._data)) else None
+
+
+def _files_in(root: str) -> int:
+    count = 0
+    for _, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        count += len(files)
+    return count
 
 
 def sinks(data: Path) -> list[IndexSink]:

@@ -39,11 +39,11 @@ def rows_of(connection: sqlite3.Connection, item_id: str) -> tuple[FileRows, str
         (file,),
     )
     symbols = connection.execute(
-        'SELECT name, qualified, kind, start, "end", signature FROM symbols WHERE file = ? ORDER BY rowid', (file,)
+        'SELECT name, qualified, kind, start, "end", signature FROM symbols WHERE file = ? ORDER BY number', (file,)
     )
-    imports = connection.execute("SELECT module, names, line FROM imports WHERE file = ? ORDER BY rowid", (file,))
+    imports = connection.execute("SELECT module, names, line FROM imports WHERE file = ? ORDER BY number", (file,))
     calls = connection.execute(
-        'SELECT caller, callee, line, "column" FROM calls WHERE file = ? ORDER BY rowid', (file,)
+        'SELECT caller, callee, line, "column" FROM calls WHERE file = ? ORDER BY number', (file,)
     )
     rows = FileRows(
         item_id=item_id,

@@ -37,12 +37,19 @@ def replace_file(connection: sqlite3.Connection, rows: FileRows) -> None:
     _insert(connection, "chunks", 11, (_chunk(first + n, file, n, each) for n, each in enumerate(rows.chunks)))
     texts = ((first + n, each.name, each.context, each.words, each.text) for n, each in enumerate(rows.chunks))
     connection.executemany(_LOOKUP, texts)
-    symbols = rows.symbols
     _insert(
-        connection, "symbols", 7, ((file, s.name, s.qualified, s.kind, s.start, s.end, s.signature) for s in symbols)
+        connection,
+        "symbols",
+        8,
+        (
+            (file, n, each.name, each.qualified, each.kind, each.start, each.end, each.signature)
+            for n, each in enumerate(rows.symbols)
+        ),
     )
-    _insert(connection, "imports", 4, ((file, each.module, each.names, each.line) for each in rows.imports))
-    _insert(connection, "calls", 5, ((file, c.caller, c.callee, c.line, c.column) for c in rows.calls))
+    imports = ((file, n, each.module, each.names, each.line) for n, each in enumerate(rows.imports))
+    _insert(connection, "imports", 5, imports)
+    calls = ((file, n, each.caller, each.callee, each.line, each.column) for n, each in enumerate(rows.calls))
+    _insert(connection, "calls", 6, calls)
 
 
 def _chunk(id_: int, file: int, number: int, chunk: ChunkRow) -> tuple[object, ...]:

@@ -36,6 +36,8 @@ class Roots:
 
 def quoted(item_id: str) -> str:
     """An id that can be written anywhere and names a file: odd bytes, control characters and `%` as `%XX`."""
+    if item_id.isprintable() and "%" not in item_id:
+        return item_id
     return "".join(_quoted_character(character) for character in item_id)
 
 
