@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.index.desk import Desk
+from tests.index.test_draft import built, success
 
 REPOSITORY = Path(__file__).parents[2]
 SAMPLE = REPOSITORY / "examples" / "sample"
@@ -157,6 +158,10 @@ def broken(data: Path, kind: str) -> None:
         connection = sqlite3.connect(path)
         connection.execute("PRAGMA user_version=99")
         connection.close()
+    elif kind == "damaged":
+        built(data, [success(0, "a", "lamp " * 9000)])
+        content = path.read_bytes()
+        path.write_bytes(content[:4096] + bytes(len(content) - 4096))
 
 
 @pytest.mark.parametrize(
@@ -166,6 +171,7 @@ def broken(data: Path, kind: str) -> None:
         ("foreign", "is not an SQLite database"),
         ("other", "is a database, but no index of inorder"),
         ("newer", "was made by a newer version of inorder"),
+        ("damaged", "is damaged"),
     ],
 )
 def test_an_index_that_cannot_be_asked_is_said_to_be_so_in_one_line(tmp_path: Path, kind: str, complaint: str) -> None:
@@ -174,6 +180,19 @@ def test_an_index_that_cannot_be_asked_is_said_to_be_so_in_one_line(tmp_path: Pa
     ended = desk.call("search", "lamp")
     assert ended.returncode in (2, 6)
     assert complaint in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_an_index_that_somebody_holds_locked_is_said_to_be_so(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.data.mkdir()
+    built(desk.data, [success(0, "a")])
+    holder = sqlite3.connect(desk.data / "index.sqlite", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    ended = desk.call("search", "lamp")
+    holder.close()
+    assert ended.returncode == 5
+    assert "another program holds it locked" in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
 
 

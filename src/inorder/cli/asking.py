@@ -4,7 +4,8 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from inorder.cli.output import counted, show, tell
@@ -15,6 +16,7 @@ from inorder.index.queries import Query, understood
 from inorder.index.reading import opened
 from inorder.index.relations import Found, look_up
 from inorder.index.search import MODES, Filters, Hit, Searcher
+from inorder.sinks.sqlite_errors import explained
 
 _LINES = 3
 _WIDTH = 160
@@ -84,13 +86,17 @@ class Answer(NamedTuple):
             show(f"    {f'{number:>5} ' if is_code else ''}{_marked(line[:_WIDTH], self.query.terms)}")
 
 
-def index_of(data: str | None) -> tuple[sqlite3.Connection, str]:
-    """The published index of DATA, and DATA."""
+@contextmanager
+def index_of(data: str | None) -> Iterator[tuple[sqlite3.Connection, str]]:
+    """The published index of DATA, and DATA. What the database has to complain about is told in one line."""
     folder = resolve({} if data is None else {"data": data}).data
     path = published(os.path.abspath(folder))
     if not os.path.exists(path):
         raise OperatorError(f"there is no index in {folder}; make one with `inorder index SRC` or `inorder run SRC`")
-    return opened(path), os.path.abspath(folder)
+    try:
+        yield opened(path), os.path.abspath(folder)
+    except sqlite3.Error as error:
+        raise explained(error, path, "it cannot be read") from error
 
 
 def answered(said: str, mode: str, count: int, filters: Filters, data: str | None) -> Answer:
@@ -98,13 +104,13 @@ def answered(said: str, mode: str, count: int, filters: Filters, data: str | Non
     require(mode in MODES, f"--mode must be one of {', '.join(MODES)}, got {mode!r}")
     require(filters.only in ("", "code", "document"), f"--only must be code or document, got {filters.only!r}")
     query = understood(said)
-    connection, folder = index_of(data)
-    if query.kind != "text":
-        return Answer(query, "names", [], look_up(connection, query, count), [])
-    searcher = Searcher(connection, folder)
-    hits = searcher.search(query, mode, count, filters)
-    suggestions = searcher.suggestions(query) if not any("lexical" in hit.ranks for hit in hits) else []
-    return Answer(query, mode, hits, [], suggestions)
+    with index_of(data) as (connection, folder):
+        if query.kind != "text":
+            return Answer(query, "names", [], look_up(connection, query, count), [])
+        searcher = Searcher(connection, folder)
+        hits = searcher.search(query, mode, count, filters)
+        suggestions = searcher.suggestions(query) if not any("lexical" in hit.ranks for hit in hits) else []
+        return Answer(query, mode, hits, [], suggestions)
 
 
 def snippet(hit: Hit, terms: Sequence[str]) -> list[tuple[int, str]]:

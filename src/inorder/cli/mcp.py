@@ -16,5 +16,6 @@ def mcp(data: DataOption = None) -> None:
         from inorder.cli.mcp_tools import server_of
     except ModuleNotFoundError as error:
         raise OperatorError(f"inorder mcp needs the package {error.name}: pip install 'inorder[mcp]'") from error
-    _, folder = index_of(data)
-    server_of(folder).run("stdio")
+    with index_of(data) as (_, folder):
+        server = server_of(folder)
+    server.run("stdio")

@@ -1,5 +1,7 @@
 """The tools that `inorder mcp` offers. Each opens the index as it is published at that moment."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -32,7 +34,8 @@ def server_of(data: str) -> MCPServer:
         `path`: a glob over file names. `only`: code or document."""
         opened.cache_clear()
         filters = Filters(path=path, only=only)
-        answer = _asked(lambda: answered(query, mode, max(1, min(count, _COUNT_MAX)), filters, data))
+        with _asking():
+            answer = answered(query, mode, max(1, min(count, _COUNT_MAX)), filters, data)
         found: dict[str, Any] = msgspec.to_builtins(answer.described())
         for hit in found["hits"]:
             del hit["text"]
@@ -42,22 +45,22 @@ def server_of(data: str) -> MCPServer:
     def symbol(name: str) -> dict[str, Any]:
         """Where a function, method or class is defined, who calls it, and what it calls."""
         opened.cache_clear()
-        connection, _ = _asked(lambda: index_of(data))
-        found: dict[str, Any] = msgspec.to_builtins(graph_of(connection, name))
-        if not found["definitions"]:
-            found["similar"] = msgspec.to_builtins(look_up(connection, understood(f"sym:{name}"), 10))
-        return found
+        with _asking(), index_of(data) as (connection, _):
+            found: dict[str, Any] = msgspec.to_builtins(graph_of(connection, name))
+            if not found["definitions"]:
+                found["similar"] = msgspec.to_builtins(look_up(connection, understood(f"sym:{name}"), 10))
+            return found
 
     @server.tool()
     def read_chunk(chunk_id: str) -> dict[str, Any]:
         """The whole text of a chunk that a search has found, with where it is from."""
         opened.cache_clear()
-        connection, _ = _asked(lambda: index_of(data))
-        row = connection.execute(
-            'SELECT item_id, path, files.kind, language, chunks.kind, name, context, start, "end", text '
-            "FROM chunks JOIN files ON files.id = file WHERE chunk_id = ?",
-            (chunk_id,),
-        ).fetchone()
+        with _asking(), index_of(data) as (connection, _):
+            row = connection.execute(
+                'SELECT item_id, path, files.kind, language, chunks.kind, name, context, start, "end", text '
+                "FROM chunks JOIN files ON files.id = file WHERE chunk_id = ?",
+                (chunk_id,),
+            ).fetchone()
         if row is None:
             raise ValueError(f"there is no chunk {chunk_id}")
         names = ("item_id", "path", "only", "language", "kind", "name", "context", "start", "end", "text")
@@ -66,9 +69,10 @@ def server_of(data: str) -> MCPServer:
     return server
 
 
-def _asked(ask: Any) -> Any:
-    """An answer; what is wrong becomes an error that the assistant can read."""
+@contextmanager
+def _asking() -> Iterator[None]:
+    """What is wrong becomes an error that the assistant can read."""
     try:
-        return ask()
+        yield
     except _TROUBLE as error:
         raise ValueError(str(error)) from None

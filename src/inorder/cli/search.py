@@ -58,7 +58,8 @@ def symbols(
     from inorder.core.options import OperatorError
     from inorder.index.relations import symbols_of
 
-    found = symbols_of(index_of(data)[0], path)
+    with index_of(data) as (connection, _):
+        found = symbols_of(connection, path)
     if not found:
         raise OperatorError(f"the index knows no definitions in {path}")
     if not _shown({"path": path, "symbols": found}, as_json=as_json):
@@ -76,7 +77,8 @@ def graph(
     from inorder.core.options import OperatorError
     from inorder.index.relations import graph_of
 
-    found = graph_of(index_of(data)[0], name)
+    with index_of(data) as (connection, _):
+        found = graph_of(connection, name)
     if not found["definitions"] and not found["callers"]:
         raise OperatorError(f"the index knows nothing called {name}")
     if _shown(found, as_json=as_json):
