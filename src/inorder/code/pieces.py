@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .boundaries import BYTES_MAX, Boundaries, boundaries_of_lines, boundaries_of_tree, cut
 from .captures import Definition
-from .definitions import DEPTH_MAX
 from .source import Source
 
 if TYPE_CHECKING:
@@ -55,32 +54,24 @@ def groups_of(source: Source, definitions: Sequence[Definition], root: "Node | N
     """All lines of a file, in order, each in one group."""
     if not source.line_count:
         return []
-    pieces = list(_cut_long(_pieces(source, _with_chunks(definitions, source)), source, root))
+    pieces = list(_cut_long(_pieces(source, definitions), source, root))
     return _join_rest(_join_small(pieces, source), source)
 
 
-def _with_chunks(definitions: Iterable[Definition], source: Source) -> Iterator[tuple[Definition, bool]]:
-    """Those that own lines, and whether others may own lines within them."""
-    closed_until = 0
-    for definition in definitions:
-        if not definition.has_chunk or definition.start < closed_until:
-            continue
-        first, last = definition.line, definition.last_line
-        line_count = last - first + 1
-        is_function = definition.kind in _FUNCTION_KINDS
-        is_large = source.bytes_of(first, last) > BYTES_MAX
-        is_long = is_large or line_count > (LINES_MAX if is_function else WHOLE_LINES_MAX)
-        is_open = is_long and definition.depth < DEPTH_MAX
-        yield definition, is_open
-        if not is_open:
-            closed_until = definition.end
+def _is_open(definition: Definition, source: Source) -> bool:
+    """Whether others may own lines within it."""
+    first, last = definition.line, definition.last_line
+    whole_lines_max = LINES_MAX if definition.kind in _FUNCTION_KINDS else WHOLE_LINES_MAX
+    return last - first >= whole_lines_max or source.bytes_of(first, last) > BYTES_MAX
 
 
-def _pieces(source: Source, definitions: Iterable[tuple[Definition, bool]]) -> Iterator[Piece]:
+def _pieces(source: Source, definitions: Iterable[Definition]) -> Iterator[Piece]:
     """From the top of the file to its end. A line that two definitions share is the first one's."""
     line = 1
     stack: list[Definition] = []
-    for definition, is_open in definitions:
+    for definition in definitions:
+        if not definition.has_chunk:
+            continue
         first = max(line, definition.above)
         while stack and stack[-1].last_line < first:
             owner = stack.pop()
@@ -93,7 +84,7 @@ def _pieces(source: Source, definitions: Iterable[tuple[Definition, bool]]) -> I
         if line < first:
             yield Piece(line, first - 1, home, home)
             line = first
-        if is_open:
+        if _is_open(definition, source):
             stack.append(definition)
         else:
             yield Piece(line, definition.last_line, definition, home)

@@ -1,0 +1,52 @@
+"""What the bundled sample reads as, word for word. Write it anew, and look at the difference, with
+
+    INORDER_GOLDEN=1 python -m pytest tests/documents/test_golden.py
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from inorder.documents.chunk.chunks import chunks_of
+from inorder.documents.chunk.pieces import pieces_of
+from inorder.documents.chunk.tokens import count_words
+from inorder.documents.doctags.write import write_doctags, write_json
+from inorder.documents.readers.errors import ReadError
+from inorder.documents.readers.kinds import KINDS, reader_of
+from inorder.documents.readers.sniff import sniff
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "sample"
+GOLDEN = Path(__file__).parent / "golden"
+DOCUMENTS = sorted(
+    str(path.relative_to(SAMPLE))
+    for path in SAMPLE.rglob("*")
+    if path.is_file() and sniff(path.name, path.read_bytes()[:4096]) in KINDS
+)
+
+
+def read_as(name: str) -> str:
+    """The DocTags of a document and where its chunks begin and end, or why there are none."""
+    data = (SAMPLE / name).read_bytes()
+    try:
+        document = reader_of(sniff(name, data[:4096]))(data, Path(name).stem)
+    except ReadError as error:
+        return f"refused: {error}\n"
+    chunks = chunks_of(name, pieces_of(write_json(document)), count_words, 32, 64)
+    lines = [f"{chunk.start:>6} {chunk.end:>6} {chunk.tokens:>3} {' > '.join(chunk.section_path)}" for chunk in chunks]
+    return "\n".join([write_doctags(document).rstrip("\n"), "", *lines, ""])
+
+
+@pytest.mark.req("DOC-1", "DOC-2")
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_of_the_sample_reads_as_it_always_did(name: str) -> None:
+    golden = GOLDEN / f"{name.replace('/', '-')}.golden"
+    found = read_as(name)
+    if os.environ.get("INORDER_GOLDEN"):
+        GOLDEN.mkdir(exist_ok=True)
+        golden.write_text(found, encoding="utf-8")
+    assert found == golden.read_text(encoding="utf-8")
+
+
+def test_nothing_golden_is_left_over() -> None:
+    assert {path.name for path in GOLDEN.iterdir()} == {f"{name.replace('/', '-')}.golden" for name in DOCUMENTS}
