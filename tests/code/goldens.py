@@ -1,0 +1,52 @@
+"""The golden files: one source for each language, beside what is expected of it.
+
+After a change that is meant, `python -m tests.code.goldens` writes anew what is expected; read the difference.
+"""
+
+import json
+from pathlib import Path
+
+import msgspec
+
+from inorder.code.parse import parse
+from inorder.code.parsed import Parsed
+
+FOLDER = Path(__file__).parent / "golden"
+EXPECTED = "expected.json"
+LANGUAGES = sorted(folder.name for folder in FOLDER.iterdir())
+
+
+def source_of(language: str) -> Path:
+    """The one file in this language."""
+    [source] = [path for path in (FOLDER / language).iterdir() if path.name != EXPECTED]
+    return source
+
+
+def expected_of(language: str) -> str:
+    """What was found in it when somebody last looked."""
+    return (FOLDER / language / EXPECTED).read_text("utf-8")
+
+
+def described(parsed: Parsed) -> str:
+    """All but the text, one line for each thing, so that a difference can be read."""
+    facts = msgspec.to_builtins(parsed)
+    for chunk in facts["chunks"]:
+        del chunk["text"], chunk["identifiers"]
+    parts = []
+    for name, value in facts.items():
+        rows = (
+            [f"\n  {json.dumps(row, ensure_ascii=False)}" for row in value] if isinstance(value, (list, tuple)) else []
+        )
+        parts.append(f"{json.dumps(name)}: " + (f"[{','.join(rows)}\n]" if rows else json.dumps(value)))
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def described_golden(language: str) -> str:
+    """What is found in it now."""
+    path = source_of(language)
+    return described(parse(path.name, path.read_bytes()))
+
+
+if __name__ == "__main__":
+    for each in LANGUAGES:
+        (FOLDER / each / EXPECTED).write_text(described_golden(each), "utf-8")
