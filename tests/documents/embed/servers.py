@@ -34,9 +34,16 @@ class Handler(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         texts = asked["inputs"] if "inputs" in asked else asked["input"]
         step = self.script.arrives(self.path, dict(self.headers), asked, texts)
+        self.is_counted = True
         try:
             step(self, texts)
         finally:
+            self.leave()
+
+    def leave(self) -> None:
+        """Is not counted any more. Before the answer is sent: who has it may ask again at once."""
+        if self.is_counted:
+            self.is_counted = False
             self.script.leaves()
 
     def answer(self, body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> None:
@@ -44,6 +51,7 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
             self.send_header(name, value)
         self.end_headers()
+        self.leave()
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
