@@ -1,7 +1,21 @@
 """Settings shared by every test."""
 
+import gc
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
 
 # A red test must be red again on the next run and on the next machine.
 settings.register_profile("inorder", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("inorder")
+
+
+@pytest.fixture
+def young_garbage() -> Iterator[None]:
+    """Have the garbage collector look at what the test makes, and not at all that other tests have loaded: a test that
+    collects again and again would take half a minute."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()

@@ -342,6 +342,7 @@ def test_a_function_may_return_an_exception_which_is_a_result_like_any_other(pol
 
 
 @pytest.mark.req("CMP-2")
+@pytest.mark.usefixtures("young_garbage")
 def test_a_result_is_let_go_once_the_consumer_has_come_back_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     payloads: weakref.WeakSet[Any] = weakref.WeakSet()
 

@@ -296,6 +296,7 @@ class Thing:
 
 
 @pytest.mark.req("CMP-2", "WIN-7")
+@pytest.mark.usefixtures("young_garbage")
 def test_an_item_is_let_go_as_soon_as_it_is_committed() -> None:
     alive: weakref.WeakSet[Thing] = weakref.WeakSet()
     most = 0

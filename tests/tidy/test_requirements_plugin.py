@@ -109,7 +109,6 @@ def test_collecting_alone_is_not_judged(project: Project) -> None:
     result.stdout.no_fnmatch_line("*proven*")
 
 
-@BOTH_WAYS
 @pytest.mark.parametrize(
     "body",
     [
@@ -118,9 +117,9 @@ def test_collecting_alone_is_not_judged(project: Project) -> None:
         "pytest.xfail('known')",
     ],
 )
-def test_a_test_that_did_not_pass_proves_nothing(project: Project, body: str, workers: tuple[str, ...]) -> None:
+def test_a_test_that_did_not_pass_proves_nothing(project: Project, body: str) -> None:
     source = f'{SECOND_UNPROVEN}\n@pytest.mark.req("LED-2")\ndef test_two():\n    {body}'
-    result = project.run(source, "--requirements=enforce", *workers)
+    result = project.run(source, "--requirements=enforce")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["proven 1: LED-1 (1)", FAILED_LINE + "LED-2"])
 
