@@ -1,6 +1,6 @@
 """What the bundled sample reads as, word for word. Write it anew, and look at the difference, with
 
-    INORDER_GOLDEN=1 python -m pytest tests/documents/test_golden.py
+INORDER_GOLDEN=1 python -m pytest tests/documents/test_golden.py
 """
 
 import os
