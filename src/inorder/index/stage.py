@@ -69,7 +69,8 @@ class _Items:
         if database is not None:
             [count] = database.execute("SELECT COUNT(*) FROM files").fetchone()
             return int(count)
-        return sum(1 for _ in chunked(self._data)) + sum(map(_files_in, self._roots.paths.values()))
+        documents = sum(1 for _ in chunked(self._data))
+        return max(documents, sum(map(_files_in, self._roots.paths.values())))
 
     def judge(self, item: WorkItem, sha256_of: Callable[[str], str]) -> str:
         """Whether the published database has it as it is."""
