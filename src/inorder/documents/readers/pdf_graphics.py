@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import repeat
 
-import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
+import pypdfium2.raw as pdfium
 
 from inorder.documents.model import Box
 

@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any
 
-import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
+import pypdfium2.raw as pdfium
 
 from .errors import ReadError
 

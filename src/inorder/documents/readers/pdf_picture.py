@@ -2,7 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
-import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
+import pypdfium2.raw as pdfium
 
 from .pdf_library import HANDLES, PdfPage
 
