@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.core.commands import Dispatch, Reclaimed
+from inorder.core.commands import Dispatch, Reclaimed, StopWorker
 from inorder.core.events import Envelope, Finished, Loss, Overran, Tick, WorkerLost
 from inorder.core.states import State
 from inorder.host.filesystem import SystemFilesystem
@@ -84,12 +84,7 @@ def test_attempts_that_a_cancelled_run_gives_up_end_with_it(place: Place) -> Non
     outcome = place.run(items, hooks=hooks, cancel_grace_s=0, attempts_log=True, workers=1)
     ended = paired(place.attempts(outcome))
     assert ended[0, 1] == "success"
-    assert [status for (seq, _), status in sorted(ended.items()) if seq == 1][-1:] in (
-        [],
-        ["abandoned"],
-        ["reclaimed"],
-        ["lost"],
-    )
+    assert [status for (seq, _), status in sorted(ended.items()) if seq == 1][-1:] in ([], ["abandoned"], ["reclaimed"])
 
 
 def test_no_stream_is_written_unless_it_is_wanted(place: Place) -> None:
@@ -123,3 +118,17 @@ def test_a_late_result_of_an_attempt_that_has_ended_is_no_second_end(tmp_path: P
         (0, 2): "timeout",
         (1, 2): "abandoned",
     }
+
+
+@pytest.mark.req("RUN-12")
+def test_what_a_worker_held_that_the_run_itself_stopped_was_abandoned_and_not_lost(tmp_path: Path) -> None:
+    attempts = Attempts(Telemetry(SystemFilesystem(), str(tmp_path / "attempts.jsonl")))
+    for event, commands in (
+        (Tick(), [Dispatch(1, [0], [1], "", False, 0), Dispatch(2, [1], [1], "", False, 0)]),
+        (Tick(), [StopWorker(1, "cancelled")]),
+        (WorkerLost(1, Loss.DIED, 0, "killed"), []),
+        (WorkerLost(2, Loss.DIED, 1, "killed"), []),
+    ):
+        attempts.observe(event, commands)  # type: ignore[arg-type]
+    attempts.close()
+    assert paired(read_lines(tmp_path / "attempts.jsonl")) == {(0, 1): "abandoned", (1, 1): "lost"}

@@ -7,7 +7,7 @@ attempt was given to a worker.
 from collections.abc import Sequence
 from typing import Any
 
-from inorder.core.commands import Command, Dispatch, Reclaimed
+from inorder.core.commands import Command, Dispatch, Reclaimed, StopWorker
 from inorder.core.events import Event, Finished, Overran, WorkerLost
 
 from .rows import STATUSES
@@ -32,6 +32,8 @@ class Attempts:
         self._stream = stream
         self._open: dict[tuple[int, int], int] = {}
         """Attempts that were started and not finished, with their worker."""
+        self._stopped: set[int] = set()
+        """Workers that the run has put an end to: nobody died of an item there."""
 
     def observe(self, event: Event, commands: Sequence[Command]) -> None:
         """One step."""
@@ -42,12 +44,16 @@ class Attempts:
             self._finish(event.seq, event.attempt, "timeout")
         for command in commands:
             if isinstance(command, Dispatch):
+                self._stopped.discard(command.worker)
                 for seq, attempt in zip(command.seqs, command.attempts, strict=True):
                     self._open[seq, attempt] = command.worker
                     self._stream.emit("started", seq=seq, attempt=attempt, worker=command.worker)
             elif isinstance(command, Reclaimed):
                 self._finish(command.seq, command.attempt, "reclaimed", reason=command.reason)
-        if isinstance(event, WorkerLost):  # what it had and is not given back has failed with it
+            elif isinstance(command, StopWorker):
+                self._stopped.add(command.worker)
+        if isinstance(event, WorkerLost) and event.worker not in self._stopped:
+            # what it had and is not given back has failed with it
             for seq, attempt in [key for key, worker in self._open.items() if worker == event.worker]:
                 self._finish(seq, attempt, "lost", reason=event.reason)
 
