@@ -62,4 +62,5 @@ def test_a_new_block_says_that_nothing_runs() -> None:
     status, _ = Status.create()
     assert status.running() is None
     status.allow(3)
-    assert status.allowed() == 3
+    assert status.may_start(2)
+    assert not status.may_start(3)

@@ -178,7 +178,21 @@ def test_the_worker_sees_how_far_it_may_go_whatever_it_is_on() -> None:
     sides = TwoSides()
     sides.worker.begin(3, 1, 99)
     sides.parent.allow(7)
-    assert sides.worker.allowed() == 7
+    assert sides.worker.may_start(6)
+    assert not sides.worker.may_start(7)
     assert sides.parent.running() == Running(3, 1, 99)
     sides.worker.rest()
-    assert sides.worker.allowed() == 7
+    assert sides.worker.may_start(6)
+    assert not sides.worker.may_start(7)
+
+
+def test_what_the_worker_has_started_is_not_taken_back_from_it() -> None:
+    sides = TwoSides()
+    sides.parent.allow(9)
+    assert all(sides.worker.may_start(number) for number in range(4))
+    assert sides.parent.forbid(2) == 4, "it has started four"
+    assert not sides.worker.may_start(4)
+    sides.parent.allow(9)
+    assert sides.parent.forbid(2) == 2, "of a new batch it has started none"
+    assert sides.worker.may_start(1)
+    assert not sides.worker.may_start(2)

@@ -204,7 +204,7 @@ class _Child:
         tasks: list[Work]
         bytes_left, tasks = pickle.loads(message)
         for number, task in enumerate(tasks):
-            if number >= self._status.allowed() or bytes_left < 0:
+            if bytes_left < 0 or not self._status.may_start(number):
                 break
             row, ended_ns = self._run_one(task)
             bytes_left -= row.payload_bytes

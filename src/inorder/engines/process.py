@@ -79,9 +79,9 @@ class WorkerProcess:
         """The item it is on."""
         return self._status.running()
 
-    def take_back(self, started: int) -> None:
-        """Forbid it to start more than the first `started` items of its batch."""
-        self._status.allow(started)
+    def take_back(self, kept: int) -> int:
+        """Forbid it to start more than the first `kept` items of its batch; how many it keeps, if it was quicker."""
+        return self._status.forbid(kept)
 
     def is_alive(self) -> bool:
         """Whether it lives."""

@@ -108,16 +108,15 @@ class ProcessWorker:
         """The process does that by itself."""
 
     def take_back(self, *, half: bool = False) -> None:
-        """Forbid it to start what comes after the item it is on, or the later half of that, and give it back. Should it
-        have started one in this very moment, that attempt is fenced once the kernel has seen this."""
+        """Forbid it to start what comes after the item it is on, or the later half of that, and give back what it has
+        not started by then."""
         running = self.running()
         with self._lock:
             if running is not None and running.seq in self._order:
                 started = self._order.index(running.seq) + 1
                 kept = started + (len(self._order) - started + 1) // 2 if half else started
                 if kept < len(self._order):
-                    self._process.take_back(kept)
-                    self._give_back(kept)
+                    self._give_back(self._process.take_back(kept))
 
     def is_beating(self) -> bool:
         """Whether the process lives. What it computes, and whether it holds the interpreter's lock, does not matter."""

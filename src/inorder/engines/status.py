@@ -15,7 +15,7 @@ import tempfile
 from typing import NamedTuple
 
 _SIZE = 64
-_BEGAN, _SEQ, _ATTEMPT, _LIMIT = range(4)  # words of eight bytes, each written at once
+_BEGAN, _SEQ, _ATTEMPT, _LIMIT, _STARTED = range(5)  # words of eight bytes, each written at once
 _NOTHING = -1
 
 
@@ -72,9 +72,17 @@ class Status:
         return None if began_ns == _NOTHING or words[_BEGAN] != began_ns else running
 
     def allow(self, count: int) -> None:
-        """The worker may start this many items of its batch."""
+        """A new batch: the worker may start this many items of it, and has started none."""
+        self._words[_STARTED] = 0
         self._words[_LIMIT] = count
 
-    def allowed(self) -> int:
-        """How many items of its batch the worker may start."""
-        return self._words[_LIMIT]
+    def may_start(self, number: int) -> bool:
+        """The worker is about to start this item of its batch; whether it may. It says so first and asks then, and the
+        parent forbids first and looks then: so one of the two always sees the other."""
+        self._words[_STARTED] = number + 1
+        return number < self._words[_LIMIT]
+
+    def forbid(self, count: int) -> int:
+        """Let the worker start no more than this many items of its batch; how many it has started or may start."""
+        self._words[_LIMIT] = count
+        return max(count, self._words[_STARTED])
