@@ -15,6 +15,7 @@ from inorder.core.plan import PlanItem
 from inorder.core.states import State
 from inorder.delivery import Delivery
 from inorder.engines.base import Engine, processors
+from inorder.engines.ray_options import RayOptions
 from inorder.errors import InfrastructureError, ItemError, OperatorError
 from inorder.host.clock import SystemClock
 from inorder.runtime import Runtime
@@ -22,7 +23,7 @@ from inorder.runtime import Runtime
 T = TypeVar("T")
 R = TypeVar("R")
 
-POLICIES = ("io", "cpu", "inline")
+POLICIES = ("io", "cpu", "inline", "ray")
 ERRORS = ("raise", "yield")
 WORKERS_MAX = 1024
 _FAIL = int(State.TERMINAL_FAIL)
@@ -34,8 +35,8 @@ def imap(
     function: Callable[[T], R],
     items: Iterable[T],
     *,
-    workers: int | None = None,
-    policy: Literal["io", "cpu", "inline"] = "io",
+    workers: int | Literal["auto"] | None = None,
+    policy: Literal["io", "cpu", "inline", "ray"] = "io",
     timeout_s: float | None = None,
     retries: int = 0,
     buffered_bytes_max: int = 256 * 2**20,
@@ -44,23 +45,26 @@ def imap(
     cost: Callable[[T], float] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
+    ray: RayOptions | None = None,
     journal: str | os.PathLike[str] | None = None,
     fsync: Literal["always", "batch", "interval", "off"] = "batch",
     key: Callable[[T], Any] | None = None,
 ) -> Iterator[R | ItemError]:
     """Apply `function` to each item on several workers; yield the results in the order of the items.
 
-    * `policy`: `cpu` runs processes, `io` threads, `inline` this thread. Processes need a function at the top level of
-      a module, and a script that starts work under `if __name__ == "__main__":`.
-    * `workers`: how many; by default one a processor for `cpu`, two for `io`, always one for `inline`.
+    * `policy`: `cpu` runs processes, `io` threads, `inline` this thread, `ray` processes on a Ray cluster. Processes
+      need a function at the top level of a module, and a script that starts work under `if __name__ == "__main__":`.
+    * `workers`: how many; by default, or with `auto`, one a processor for `cpu`, two for `io`, always one for `inline`,
+      and for `ray` as many as the cluster has room for, also when it grows or shrinks meanwhile.
     * `timeout_s`: an item that runs longer fails, and the rest go on (not with `inline`, which cannot interrupt). A
       process is killed; a thread cannot be, it is left behind and replaced.
     * `retries`: further attempts for failures that may pass (network, disk, unknown), with growing waits.
     * `buffered_bytes_max`: results that wait for their turn hold no more than this, even behind a slow first item.
     * `errors`: `raise` ends the iteration with an `ItemError` at the failed item; `yield` yields the error instead.
     * `schedule`: `sjf` starts the cheapest of the items in sight first, by `cost(item)`; results keep their order.
-    * `memory_bytes_max`, `recycle_tasks` (`cpu` only): the address space of a worker, beyond which an item fails with a
+    * `memory_bytes_max`, `recycle_tasks` (`cpu` and `ray`): the address space of a worker, beyond which an item fails with a
       MemoryError; and the items after which a worker is replaced, for libraries that leak.
+    * `ray` (`ray` only): which cluster, and what one worker needs of it.
     * `journal`: a file in which the iteration remembers how far it came. A result is committed when the consumer comes
       back for the next one; after a crash, the same call goes on with the first result that was not. `fsync` says when
       to wait for the disk: `always`, `batch`, `interval` or `off`; whatever it is, a killed process repeats at most the
@@ -70,8 +74,10 @@ def imap(
     the workers.
     """
     _check(policy, workers, timeout_s, errors, buffered_bytes_max)
+    require(ray is None or policy == "ray", "ray says how to use a Ray cluster; use policy='ray'")
     limits = {"memory_bytes_max": memory_bytes_max, "recycle_tasks": recycle_tasks}
-    engine = _engine(function, policy, workers, timeout_s, limits)
+    count = None if workers == "auto" else workers
+    engine = _engine(function, policy, count, timeout_s, limits, ray)
     require(cost is None or callable(cost), "cost must be a function of an item")
     options = KernelOptions(
         windows=WindowOptions(entries=8192, plan_ahead=4096, plan_by_demand=schedule == "fifo"),
@@ -105,11 +111,16 @@ def _delivery(
 
 
 def _engine(
-    function: Callable[[T], R], policy: str, workers: int | None, timeout_s: float | None, limits: dict[str, int | None]
+    function: Callable[[T], R],
+    policy: str,
+    workers: int | None,
+    timeout_s: float | None,
+    limits: dict[str, int | None],
+    ray: RayOptions | None,
 ) -> Engine:
     """The engine of a policy, loaded when it is wanted: lanes and multiprocessing take a while to import."""
     for name, value in limits.items():
-        require(policy == "cpu" or value is None, f"{name} is for worker processes; use policy='cpu'")
+        require(policy in ("cpu", "ray") or value is None, f"{name} is for worker processes; use policy='cpu'")
     if policy == "inline":
         from inorder.engines.inline import InlineEngine
 
@@ -120,7 +131,12 @@ def _engine(
         return ThreadEngine(function, workers or 2 * processors(), timeout_s=timeout_s)
     from inorder.engines.processes import ProcessEngine, ProcessOptions
 
-    return ProcessEngine(function, workers or processors(), timeout_s=timeout_s, options=ProcessOptions(**limits))
+    options = ProcessOptions(**limits)
+    if policy == "ray":
+        from inorder.engines.ray import RayEngine
+
+        return RayEngine(function, workers, timeout_s=timeout_s, options=ray, limits=options)
+    return ProcessEngine(function, workers or processors(), timeout_s=timeout_s, options=options)
 
 
 def _priced(cost: Callable[[T], float], item: T) -> PlanItem:
@@ -131,14 +147,15 @@ def _priced(cost: Callable[[T], float], item: T) -> PlanItem:
         raise OperatorError(f"cost must give a number, got {price!r} for {item!r:.80}") from error
 
 
-def _check(policy: str, workers: int | None, timeout_s: float | None, errors: str, buffered_bytes_max: int) -> None:
+def _check(policy: str, workers: Any, timeout_s: float | None, errors: str, buffered_bytes_max: int) -> None:
     require(policy in POLICIES, f"policy must be one of {', '.join(POLICIES)}, got {policy!r}")
     require(errors in ERRORS, f"errors must be one of {', '.join(ERRORS)}, got {errors!r}")
-    require(workers is None or 1 <= workers <= WORKERS_MAX, f"workers must be from 1 to {WORKERS_MAX}, got {workers}")
+    is_number = type(workers) is int and 1 <= workers <= WORKERS_MAX
+    require(is_number or workers in (None, "auto"), f"workers must be from 1 to {WORKERS_MAX}, got {workers}")
     require(timeout_s is None or timeout_s > 0, f"timeout_s must be above 0, got {timeout_s}")
     require(buffered_bytes_max >= 1, f"buffered_bytes_max must be at least 1, got {buffered_bytes_max}")
     if policy == "inline":
-        require(workers in (None, 1), f"the inline policy has one worker, got workers={workers}")
+        require(workers in (None, "auto", 1), f"the inline policy has one worker, got workers={workers}")
         require(timeout_s is None, "the inline policy cannot interrupt an item; use policy='io' for a timeout_s")
 
 

@@ -8,6 +8,7 @@ pulls while he holds something, or speaks after he is gone.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from inorder.core.states import State
 from inorder.engines.base import Batch, Engine, Task
 from inorder.engines.inline import InlineEngine
 from inorder.engines.processes import ProcessEngine
+from inorder.engines.ray_options import RayOptions
 from inorder.engines.threads import ThreadEngine
 from inorder.sim.clock import VirtualClock
 from inorder.sim.engine import SimEngine
@@ -50,11 +52,18 @@ def _sim(function: Function) -> Engine:
     return SimEngine(Scenario(seed=7, items=(), options=KernelOptions(), workers=3), VirtualClock())
 
 
+def _ray(function: Function) -> Engine:
+    from inorder.engines.ray import RayEngine
+
+    return RayEngine(function, 2, timeout_s=None)
+
+
 KINDS = [
     Kind("inline", InlineEngine, works_in_background=False, patience_s=0.0),
     Kind("threads-1", lambda function: ThreadEngine(function, 1, timeout_s=None)),
     Kind("threads-4", lambda function: ThreadEngine(function, 4, timeout_s=None), workers=4),
     Kind("processes", lambda function: ProcessEngine(function, 2, timeout_s=None), workers=2, shares_memory=False),
+    *([Kind("ray", _ray, workers=2, shares_memory=False)] if find_spec("ray") else []),
     Kind("simulated", _sim, workers=3, calls_functions=False, shares_memory=False, works_in_background=False),
 ]
 
@@ -175,8 +184,18 @@ class Crew:
                 self.answers.append(envelope)
 
 
+@pytest.fixture(scope="session")
+def cluster() -> None:
+    """A cluster of this machine alone: its threads are there before any engine's, and stay."""
+    from inorder.engines.ray_cluster import connect
+
+    connect(RayOptions())
+
+
 @pytest.fixture(autouse=True)
-def everybody_goes_home() -> Iterator[None]:
+def everybody_goes_home(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.node.callspec.params["kind"].name == "ray":
+        request.getfixturevalue("cluster")
     with nobody_left_behind():
         yield
 

@@ -134,6 +134,14 @@ class PooledEngine:
         staying = [number for number in self._workers if number not in self._leaving]
         self._leaving.update(staying[len(staying) - surplus :] if surplus > 0 else ())
 
+    def take_back(self, number: int) -> None:
+        """Have a worker give back what it has not begun: the later half of it while its items are quick, all of it
+        behind a slow one."""
+        worker = self._workers.get(number)
+        running = worker.running() if worker is not None else None
+        if worker is not None and running is not None:
+            worker.take_back(half=monotonic() - running.began_s < SLOW_S)
+
     def wake(self) -> None:
         """Have a `poll` that waits return soon."""
         self._outbox.put(Tick())

@@ -7,7 +7,7 @@ import select
 import signal
 from multiprocessing import get_context, reduction
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -37,6 +37,13 @@ class StartupError(Exception):
 
 class ProcessDied(Exception):
     """The process ended while it had work."""
+
+
+class Sealed(NamedTuple):
+    """An answer as it came, not looked into: the row, and the large buffers beside it."""
+
+    row: Row
+    buffers: list[memoryview]
 
 
 class WorkerProcess:
@@ -103,16 +110,16 @@ class WorkerProcess:
         except OSError as error:
             raise ProcessDied(self.reason()) from error
 
-    def receive(self) -> tuple[list[Envelope], bool]:
+    def receive(self) -> tuple[list[Sealed], bool]:
         """Wait for the next answers; whether they are the last of the batch."""
         try:
             self._await_ready()
             answer = _DECODER.decode(self._read())
-            envelopes = [self._envelope(row) for row in answer.rows]
+            answers = [Sealed(row, receive_buffers(self._connection, row.sizes)) for row in answer.rows]
         except (EOFError, OSError) as error:
             raise ProcessDied(self.reason()) from error
-        self.tasks_done += len(envelopes)
-        return envelopes, answer.is_last
+        self.tasks_done += len(answers)
+        return answers, answer.is_last
 
     def _await_ready(self) -> None:
         if self._is_ready:
@@ -134,16 +141,6 @@ class WorkerProcess:
         if ending is not None and [descriptor for descriptor, _ in self._poll.poll()] == [ending]:
             raise EOFError
         return self._connection.recv_bytes()
-
-    def _envelope(self, row: Row) -> Envelope:
-        buffers = receive_buffers(self._connection, row.sizes)
-        try:
-            value = unpack(row.payload, buffers)
-        except BaseException as error:
-            message = f"the result cannot be read: {failure_of(error).message}"
-            failure = Failure(category=Category.RUNTIME, message=message)
-            return Envelope(row.seq, row.attempt, FAIL, None, 0, failure, row.exec_ms)
-        return Envelope(row.seq, row.attempt, row.outcome, value, row.payload_bytes, row.failure, row.exec_ms)
 
     def reason(self) -> str:
         """How it ended, in words."""
@@ -175,6 +172,18 @@ class WorkerProcess:
         ending = getattr(self, "_ending", None)
         if ending is not None:
             os.close(ending)
+
+
+def opened(sealed: Sealed) -> Envelope:
+    """An answer, with the value in it."""
+    row = sealed.row
+    try:
+        value = unpack(row.payload, sealed.buffers)
+    except BaseException as error:
+        message = f"the result cannot be read: {failure_of(error).message}"
+        failure = Failure(category=Category.RUNTIME, message=message)
+        return Envelope(row.seq, row.attempt, FAIL, None, 0, failure, row.exec_ms)
+    return Envelope(row.seq, row.attempt, row.outcome, value, row.payload_bytes, row.failure, row.exec_ms)
 
 
 def packed(tasks: list[Task]) -> tuple[list[PackedTask], list[Envelope]]:

@@ -9,21 +9,21 @@ import pickle
 import threading
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.core.events import Event, Finished, Loss, Pulled, Returned, WorkerLost
+from inorder.core.events import Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
 from inorder.core.options import OperatorError, require
 from inorder.errors import InfrastructureError
 
 from .attempt import failure_of
-from .base import Batch, BatchSizer
+from .base import Batch, BatchSizer, Task
 from .child import ChildOptions
 from .pooled import Outbox, PooledEngine, Running
-from .process import ProcessDied, StartupError, WorkerProcess, packed
+from .process import PackedTask, ProcessDied, Sealed, StartupError, WorkerProcess, opened, packed
 
-_BATCH_S = 0.2
+BATCH_S = 0.2
 """Work in one batch: long against the round trip to a process, which costs some milliseconds of two processors, and
 short for somebody who watches the results."""
 
@@ -44,15 +44,32 @@ class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
             require(value is None or value >= 1, f"option {name} must be at least 1, got {value}")
 
 
+class Packing(NamedTuple):
+    """How items become what is sent to a process, and what it answers becomes envelopes."""
+
+    pack: Callable[[list[Task]], tuple[list[PackedTask], list[Envelope]]] = packed
+    open: Callable[[Sealed], Envelope] = opened
+
+
 class ProcessWorker:
     """One process after another, under one number."""
 
-    def __init__(self, number: int, outbox: Outbox, function_pickle: bytes, options: ProcessOptions) -> None:
+    def __init__(
+        self,
+        number: int,
+        outbox: Outbox,
+        function_pickle: bytes,
+        options: ProcessOptions,
+        *,
+        packing: Packing = Packing(),  # noqa: B008
+        batch_s: float = BATCH_S,
+    ) -> None:
         self.number = number
         self._outbox = outbox
         self._function_pickle = function_pickle
         self._options = options
-        self._sizer = BatchSizer(target_s=_BATCH_S)
+        self._packing = packing
+        self._sizer = BatchSizer(target_s=batch_s)
         self._lock = threading.Lock()
         self._order: list[int] = []
         """Seqs of the batch, in order."""
@@ -75,7 +92,7 @@ class ProcessWorker:
     def _execute(self, batch: Batch) -> None:
         """Send the batch and pass the answers on."""
         began_s = monotonic()
-        tasks, refused = packed(batch.tasks)
+        tasks, refused = self._packing.pack(batch.tasks)
         with self._lock:
             self._order = [task[0] for task in tasks]
             self._answered = set()
@@ -84,8 +101,8 @@ class ProcessWorker:
             self._pass_on(refused)
             is_last = False
             while not is_last:
-                envelopes, is_last = self._process.receive()
-                self._pass_on(envelopes)
+                answers, is_last = self._process.receive()
+                self._pass_on([self._packing.open(answer) for answer in answers])
         except ProcessDied as error:
             self._lost(str(error))
             return
@@ -181,7 +198,9 @@ class ProcessWorker:
 
 def _startup_error(error: StartupError) -> Exception:
     hint = "a script that starts work must do so under: if __name__ == '__main__':"
-    return InfrastructureError(f"a worker process cannot start; {error}; {hint}")
+    told = InfrastructureError(f"a worker process cannot start; {error}; {hint}")
+    told.__cause__ = error
+    return told
 
 
 class ProcessEngine(PooledEngine):

@@ -1,4 +1,4 @@
-"""An engine made of appointments: every delivery, death and delay is an entry in one heap of (true time, order).
+"""An engine made of appointments: every delivery, death and delay is an entry in one agenda.
 
 It implements `engines.base.Engine`, so the real runtime drives it. Waiting is what makes time pass: `poll` moves the
 virtual clock to the next appointment that produces an event. Envelopes carry `("result", seq, attempt)` as payload,
@@ -8,7 +8,6 @@ so a result of a fenced attempt can be told from a good one wherever it turns up
 from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
-from heapq import heappop, heappush
 from random import Random
 
 from inorder.core.events import (
@@ -26,6 +25,7 @@ from inorder.core.retry import Category, Failure
 from inorder.core.states import State
 from inorder.engines.base import Batch, Task
 
+from .agenda import Agenda
 from .clock import VirtualClock
 from .scenario import Fate, Scenario, SimItem
 
@@ -68,8 +68,8 @@ class SimEngine:
         self._faults = scenario.faults
         self._clock = clock
         self._rng = Random(scenario.seed ^ 0x5EED)
-        self._heap: list[tuple[int, int, Callable[[], list[Event]]]] = []
-        self._order = 0
+        self._agenda = Agenda(clock)
+        self._at = self._agenda.at
         self._workers: dict[int, _Worker] = {}
         self._next_number = 0
         self._beats = False
@@ -130,16 +130,7 @@ class SimEngine:
 
     def poll(self, timeout_s: float | None) -> list[Event]:
         """Let time pass until something happens."""
-        until_ms = None if timeout_s is None else self._clock.true_ms + round(timeout_s * 1000)
-        while self._heap and (until_ms is None or self._heap[0][0] <= until_ms):
-            at_ms, _, appointment = heappop(self._heap)
-            self._clock.advance_to(at_ms)
-            events = appointment()
-            if events:
-                return events
-        if until_ms is not None:
-            self._clock.advance_to(until_ms)
-        return []
+        return self._agenda.poll(timeout_s)
 
     def is_quiet(self, worker: int) -> bool:
         """Whether this worker gives no sign of life."""
@@ -150,15 +141,11 @@ class SimEngine:
 
     def close(self) -> None:
         """Nothing more happens."""
-        self._heap.clear()
+        self._agenda.clear()
 
     @property
     def _beat_ms(self) -> int:
         return self._scenario.options.lease_ms // 4
-
-    def _at(self, delay_ms: int, appointment: Callable[[], list[Event]]) -> None:
-        self._order += 1
-        heappush(self._heap, (self._clock.true_ms + delay_ms, self._order, appointment))
 
     def _chance(self, fault: str) -> bool:
         percent: int = getattr(self._faults, fault)

@@ -1,0 +1,98 @@
+"""The cluster itself: to be connected to it, and to know what it has."""
+
+import logging
+import math
+import os
+import socket
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from inorder.core.options import OperatorError, require
+from inorder.errors import InfrastructureError
+
+from .base import processors
+from .ray_options import RayOptions
+
+_REACH_S = 10.0
+_MISSING = "Ray is not installed; install it with: pip install 'inorder[ray]'"
+
+
+class Node(NamedTuple):
+    """A machine of the cluster."""
+
+    node: str
+    host: str
+    resources: Mapping[str, float]
+
+
+def load_ray() -> Any:
+    """Ray, quiet about itself."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise OperatorError(_MISSING) from error
+    return ray
+
+
+def connect(options: RayOptions) -> None:
+    """Be part of the cluster. One connection serves everything in this process and ends with it."""
+    ray = load_ray()
+    address = options.address or os.environ.get("RAY_ADDRESS")
+    if ray.is_initialized():
+        ours = ray.get_runtime_context().gcs_address
+        require(
+            options.address in (None, "auto", ours),
+            f"this process is already part of the cluster at {ours}, and cannot join {options.address} too",
+        )
+        return
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is None:
+        settings |= {"num_cpus": processors(), "include_dashboard": False}
+    elif address != "auto":
+        _require_reachable(address)
+    try:
+        ray.init(address=address or "local", **settings)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        said = " ".join(str(error).split())
+        raise InfrastructureError(f"the Ray cluster at {address or 'this machine'} cannot be used: {said}") from error
+
+
+def _require_reachable(address: str) -> None:
+    """Ray itself waits for minutes and may end the process."""
+    host, _, port = address.rpartition(":")
+    require(host != "" and port.isdecimal(), f"the address of a Ray cluster is HOST:PORT or auto, got {address!r}")
+    try:
+        socket.create_connection((host, int(port)), timeout=_REACH_S).close()
+    except (OSError, OverflowError) as error:
+        raise InfrastructureError(f"there is no Ray cluster at {address}: {error}") from error
+
+
+def nodes() -> list[Node]:
+    """The machines that are there now."""
+    ray = load_ray()
+    return [
+        Node(each["NodeID"], each["NodeManagerHostname"], each["Resources"]) for each in ray.nodes() if each["Alive"]
+    ]
+
+
+def fitting(found: list[Node], options: RayOptions) -> int:
+    """How many workers the cluster has room for, if it had nothing else to do."""
+    demands = {name: needed for name, needed in options.demands().items() if needed}
+    return sum(
+        min(math.floor(node.resources.get(name, 0.0) / needed + 1e-9) for name, needed in demands.items())
+        for node in found
+    )
+
+
+def described(found: list[Node], options: RayOptions) -> str:
+    """What a worker needs and what there is, for somebody who waits in vain."""
+    needs = ", ".join(f"{needed:g} {name}" for name, needed in options.demands().items() if needed)
+    total: dict[str, float] = {}
+    for node in found:
+        for name, amount in node.resources.items():
+            if name in ("CPU", "GPU") or name in options.resources:
+                total[name] = total.get(name, 0.0) + amount
+    has = ", ".join(f"{amount:g} {name}" for name, amount in sorted(total.items())) or "nothing of that"
+    return f"a worker needs {needs}; the cluster has {len(found)} nodes with {has}"
