@@ -10,10 +10,16 @@ BENCH_VENV := .venv-bench
 BENCH_STAMP := $(BENCH_VENV)/.stamp
 BENCH_RUN := $(BENCH_VENV)/bin/python
 
+# Ray takes a few hundred megabytes, and not everybody wants it.
+RAY_VENV := .venv-ray
+RAY_STAMP := $(RAY_VENV)/.stamp
+RAY_RUN := $(RAY_VENV)/bin/python
+
 DEMO := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-extras check bench bench-peers bench-documents bench-gpu gauntlet soak clean
+.PHONY: help demo test test-extras test-ray check bench bench-peers bench-documents bench-gpu bench-ray gauntlet \
+	gauntlet-ray soak clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -31,6 +37,9 @@ test: $(STAMP) ## run the tests; fails on an unproven landed requirement or an u
 test-extras: $(STAMP) ## install the optional readers and test them: OCR, docling
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[ocr,docling]'
 	$(RUN) -m pytest tests/documents/test_ocr.py tests/documents/test_docling_reader.py
+
+test-ray: $(RAY_STAMP) ## install Ray, and test on clusters of several nodes on this machine
+	$(RAY_RUN) -m pytest tests/ray tests/conformance/test_engines.py
 
 check: $(STAMP) ## lint, formatting and types
 	$(RUN) -m ruff check .
@@ -55,11 +64,17 @@ bench-documents: $(STAMP) ## measure documents; beside other tools where they ar
 bench-gpu: $(STAMP) ## measure embedding on a GPU, where there is one
 	$(RUN) bench/gpu.py
 
+bench-ray: $(RAY_STAMP) ## measure inorder on Ray beside processes, plain Ray and Ray Data
+	$(RAY_RUN) bench/ray.py
+
+gauntlet-ray: $(RAY_STAMP) ## one bad item among two hundred, on Ray
+	$(RAY_RUN) bench/gauntlet.py inorder-ray
+
 soak: $(STAMP) ## run simulator seeds for SECONDS_MAX seconds (default 60)
 	$(RUN) -m inorder.sim soak --seconds $(SECONDS_MAX)
 
 clean: ## remove the virtual environments, caches and build outputs
-	rm -rf $(VENV) $(BENCH_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 $(STAMP): pyproject.toml constraints.txt
@@ -73,4 +88,10 @@ $(BENCH_STAMP): pyproject.toml bench/constraints.txt
 	$(PYTHON) -m venv $(BENCH_VENV)
 	$(BENCH_RUN) -m pip install --quiet --disable-pip-version-check --constraint bench/constraints.txt \
 		--editable . joblib mpire pebble psutil
+	@touch $@
+
+$(RAY_STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(RAY_VENV)
+	$(RAY_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[dev,ray]' 'ray[data]'
 	@touch $@

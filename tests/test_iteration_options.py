@@ -22,7 +22,7 @@ def everybody_goes_home() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"policy": "gpu"}, "policy must be one of io, cpu, inline, got 'gpu'"),
+        ({"policy": "gpu"}, "policy must be one of io, cpu, inline, ray, got 'gpu'"),
         ({"errors": "ignore"}, "errors must be one of raise, yield, got 'ignore'"),
         ({"workers": 0}, "workers must be from 1 to 1024, got 0"),
         ({"workers": -1}, "workers must be from 1 to 1024, got -1"),

@@ -62,8 +62,8 @@ def imap(
     * `buffered_bytes_max`: results that wait for their turn hold no more than this, even behind a slow first item.
     * `errors`: `raise` ends the iteration with an `ItemError` at the failed item; `yield` yields the error instead.
     * `schedule`: `sjf` starts the cheapest of the items in sight first, by `cost(item)`; results keep their order.
-    * `memory_bytes_max`, `recycle_tasks` (`cpu` and `ray`): the address space of a worker, beyond which an item fails with a
-      MemoryError; and the items after which a worker is replaced, for libraries that leak.
+    * `memory_bytes_max`, `recycle_tasks` (`cpu` and `ray`): the address space of a worker, beyond which an item fails
+      with a MemoryError; and the items after which a worker is replaced, for libraries that leak.
     * `ray` (`ray` only): which cluster, and what one worker needs of it.
     * `journal`: a file in which the iteration remembers how far it came. A result is committed when the consumer comes
       back for the next one; after a crash, the same call goes on with the first result that was not. `fsync` says when

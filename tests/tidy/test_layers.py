@@ -22,7 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "journal": {"core", "errors"},
     "lanes": {"core", "errors"},
     "sinks": {"core", "errors", "host"},
-    "engines": {"core", "errors", "host", "lanes"},
+    "engines": {"core", "errors", "host", "lanes", "version"},
     "identity": {"core", "errors"},
     "runtime": BELOW_RUNTIME,
     "recovery": BELOW_RUNTIME,

@@ -94,13 +94,13 @@ class Whole:
         return found
 
 
-class Seconds:
-    """A span of time."""
+class Amount:
+    """A number that need not be whole."""
 
-    allowed = "a number of seconds, 0 or more"
+    allowed = "a number, 0 or more"
 
     def read(self, found: Any) -> float:
-        """The span."""
+        """The number."""
         try:
             value = float(found) if not isinstance(found, bool) else -1.0
         except (TypeError, ValueError):
@@ -110,15 +110,41 @@ class Seconds:
         return value
 
 
-class Size:
-    """A number of bytes; or None."""
+class Seconds(Amount):
+    """A span of time."""
 
-    none = "none"
-    allowed = "a size such as 512M or 4G, or none"
+    allowed = "a number of seconds, 0 or more"
+
+
+class Amounts:
+    """Numbers by name."""
+
+    allowed = "names with numbers, such as disk=1,licence=0.5"
+
+    def read(self, found: Any) -> dict[str, float]:
+        """The numbers."""
+        if isinstance(found, str):
+            pairs = [part.partition("=") for part in found.split(",") if part.strip()]
+            found = {name.strip(): amount.strip() for name, _, amount in pairs}
+        if not isinstance(found, dict) or not all(found):
+            raise Refused
+        return {name: Amount().read(amount) for name, amount in found.items()}
+
+
+class Size:
+    """A number of bytes; or None, where there is a word for it."""
+
+    def __init__(self, none: str = "") -> None:
+        self.none = none
+
+    @property
+    def allowed(self) -> str:
+        """With an example."""
+        return "a size such as 512M or 4G" + (f", or {self.none}" if self.none else "")
 
     def read(self, found: Any) -> int | None:
         """The bytes."""
-        if found == self.none:
+        if self.none and found == self.none:
             return None
         matched = _SIZE.fullmatch(str(found)) if isinstance(found, str | int) and not isinstance(found, bool) else None
         size = int(float(matched[1]) * _UNITS[matched[2].lower()]) if matched else 0

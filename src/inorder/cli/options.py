@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from inorder.cli.kinds import Choice, Flag, Kind, Seconds, Size, Text, Whole
+from inorder.cli.kinds import Amount, Amounts, Choice, Flag, Kind, Seconds, Size, Text, Whole
 
 PREFIX = "INORDER_"
 Given = Mapping[str, Any]
@@ -24,7 +24,7 @@ class Option(NamedTuple):
 
     name: str
     field: str
-    """Of `StageOptions`."""
+    """Of `StageOptions`; with a dot, of a part of them."""
     kind: Kind
     help: str
     default: str
@@ -65,8 +65,58 @@ SHARED = {
             "workers",
             Whole(1, 1024, "auto"),
             "How many items are worked on at once.",
-            "auto, one a processor and two for the policy io",
+            "auto, one a processor and two for the policy io; on Ray as many as the cluster has room for",
             metavar="N",
+        ),
+        Option(
+            "engine",
+            "engine",
+            Choice("local", "ray"),
+            "Where workers are: on this machine, or on a Ray cluster.",
+            "local",
+            metavar="local|ray",
+        ),
+        Option(
+            "ray_address",
+            "ray.address",
+            Text(),
+            "The Ray cluster: HOST:PORT, or auto for the one this machine belongs to.",
+            "what RAY_ADDRESS says, or else this machine alone",
+            metavar="ADDR",
+        ),
+        Option("ray_cpus", "ray.cpus", Amount(), "Processors of one worker on Ray.", "1", metavar="N"),
+        Option(
+            "ray_gpus",
+            "ray.gpus",
+            Amount(),
+            "GPUs of one worker on Ray; may be a part of one.",
+            "0, and 1 for the policy gpu",
+            metavar="N",
+        ),
+        Option(
+            "ray_resources",
+            "ray.resources",
+            Amounts(),
+            "Further resources of one worker on Ray, as the nodes announce them.",
+            "none",
+            metavar="NAME=N,...",
+        ),
+        Option(
+            "ray_files",
+            "ray.files",
+            Choice("auto", "shared", "send"),
+            "How nodes come to files: shared, they see them at the same paths; send, files travel with items and "
+            "results; auto, to the nodes that do not see DATA.",
+            "auto",
+            metavar="auto|shared|send",
+        ),
+        Option(
+            "ray_send_max",
+            "ray.send_bytes_max",
+            Size(),
+            "The most that is sent along with an item; what is larger is done on this machine.",
+            "64M",
+            metavar="SIZE",
         ),
         Option(
             "policy",
@@ -155,7 +205,7 @@ SHARED = {
         Option(
             "memory_limit",
             "memory_bytes_max",
-            Size(),
+            Size("none"),
             "Address space of a worker process (policy cpu): an item that wants more fails.",
             "none",
             metavar="SIZE",

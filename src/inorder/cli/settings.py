@@ -8,6 +8,7 @@ the operator's and not the stage's: every command must find the same one without
 say in it.
 """
 
+import operator
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -50,7 +51,14 @@ class Settings(NamedTuple):
 
     def options(self) -> StageOptions:
         """As a run takes them."""
-        fields = {SHARED[name].field: found.value for name, found in self.values.items() if name != "quiet"}
+        fields: dict[str, Any] = {}
+        parts: dict[str, dict[str, Any]] = {}
+        for name, found in self.values.items():
+            part, _, field = SHARED[name].field.rpartition(".")
+            if name != "quiet":
+                (parts.setdefault(part, {}) if part else fields)[field] = found.value
+        for part, values in parts.items():
+            fields[part] = msgspec.structs.replace(getattr(self.base, part), **values)
         is_quiet = self.values["quiet"].value
         if is_quiet != (self.base.progress == "none"):
             fields["progress"] = "none" if is_quiet else "auto"
@@ -95,8 +103,9 @@ def _of_base(option: Option, base: StageOptions) -> Value:
     plain = StageOptions()
     if option.name == "data":
         return Value(plain.data, "default")
-    value = getattr(base, option.field)
-    origin = "default" if value == getattr(plain, option.field) else "the stage"
+    find = operator.attrgetter(option.field)
+    value = find(base)
+    origin = "default" if value == find(plain) else "the stage"
     return Value(value == "none" if option.name == "quiet" else value, origin)
 
 

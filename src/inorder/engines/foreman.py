@@ -37,7 +37,7 @@ class Foreman:
         limits = ProcessOptions(memory_bytes_max=options.memory_bytes_max, recycle_tasks=options.recycle_tasks)
 
         def make_worker(number: int, outbox: Outbox) -> ProcessWorker:
-            return ProcessWorker(number, outbox, function_pickle, limits, packing=_PACKING, batch_s=options.batch_s)
+            return ProcessWorker(number, outbox.put, function_pickle, limits, packing=_PACKING, batch_s=options.batch_s)
 
         self._gather_s = options.batch_s - BATCH_S
         self._engine = PooledEngine(make_worker, 1, timeout_s=options.timeout_s, name="foreman")

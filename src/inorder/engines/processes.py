@@ -57,7 +57,7 @@ class ProcessWorker:
     def __init__(
         self,
         number: int,
-        outbox: Outbox,
+        put: Callable[[Event | Exception], None],
         function_pickle: bytes,
         options: ProcessOptions,
         *,
@@ -65,7 +65,7 @@ class ProcessWorker:
         batch_s: float = BATCH_S,
     ) -> None:
         self.number = number
-        self._outbox = outbox
+        self._put_out = put
         self._function_pickle = function_pickle
         self._options = options
         self._packing = packing
@@ -193,7 +193,7 @@ class ProcessWorker:
     def _post(self, event: Event | Exception) -> None:
         """Under the lock."""
         if not self._is_stopped:
-            self._outbox.put(event)
+            self._put_out(event)
 
 
 def _startup_error(error: StartupError) -> Exception:
@@ -218,7 +218,7 @@ class ProcessEngine(PooledEngine):
         limits = options or ProcessOptions()
 
         def make_worker(number: int, outbox: Outbox) -> ProcessWorker:
-            return ProcessWorker(number, outbox, function_pickle, limits)
+            return ProcessWorker(number, outbox.put, function_pickle, limits)
 
         super().__init__(make_worker, workers, timeout_s=timeout_s, name="processes")
 

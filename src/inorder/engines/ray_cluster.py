@@ -14,7 +14,7 @@ from .base import processors
 from .ray_options import RayOptions
 
 _REACH_S = 10.0
-_MISSING = "Ray is not installed; install it with: pip install 'inorder[ray]'"
+MISSING = "Ray is not installed; install it with: pip install 'inorder[ray]'"
 
 
 class Node(NamedTuple):
@@ -32,7 +32,7 @@ def load_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise OperatorError(_MISSING) from error
+        raise OperatorError(MISSING) from error
     return ray
 
 
@@ -75,6 +75,14 @@ def nodes() -> list[Node]:
     return [
         Node(each["NodeID"], each["NodeManagerHostname"], each["Resources"]) for each in ray.nodes() if each["Alive"]
     ]
+
+
+def is_alive(node: str) -> bool:
+    """Whether a machine is still there, as far as the cluster knows."""
+    try:
+        return any(each.node == node for each in nodes())
+    except Exception:
+        return False
 
 
 def fitting(found: list[Node], options: RayOptions) -> int:

@@ -27,13 +27,13 @@ class Post:
             self._foreman.obey(order)
 
     def _hire(self, function_pickle: bytes, options: bytes, wanted: str) -> str:
-        import msgspec
-        import ray
-
         from inorder.version import __version__
 
         if __version__ != wanted:
             return self._lacking(f"has inorder {__version__}", wanted)
+        import msgspec
+        import ray
+
         from inorder.engines.foreman import Foreman
         from inorder.engines.telegraph import ForemanOptions
 

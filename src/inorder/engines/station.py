@@ -10,9 +10,11 @@ from typing import Any
 
 import msgspec
 
-from inorder.core.events import Event, Finished, Pulled, Returned, WorkerLost
+from inorder.core.events import Event, Finished, Overran, Pulled, Returned, WorkerLost
 
 from .base import Batch
+from .pooled import Running
+from .processes import ProcessWorker
 from .telegraph import Hello
 
 
@@ -36,6 +38,11 @@ class Station:
         self._numbers: dict[int, int] = {}
         """What its workers are called here, by what the foreman calls them."""
         self._worker: int | None = None
+        self._process: ProcessWorker | None = None
+        """Of this machine, for what cannot travel."""
+        self._overrun: Running | None = None
+        """Already told of."""
+        self._is_gone = False
         self._lock = threading.Lock()
 
     @property
@@ -70,6 +77,42 @@ class Station:
         with self._lock:
             was_listening, self.is_listening = self.is_listening, True
             return not was_listening
+
+    @property
+    def is_home(self) -> bool:
+        """Whether a process of this machine works for it."""
+        return self._process is not None
+
+    def stay(self, process: ProcessWorker) -> bool:
+        """A process of this machine works for it now; False: it is gone already."""
+        with self._lock:
+            self._process = process
+            if self._is_gone:
+                process.stop()
+            return not self._is_gone
+
+    def leave_home(self) -> None:
+        """The process is not needed any more."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is not None:
+            process.stop()
+
+    def go(self) -> None:
+        """It is given up."""
+        with self._lock:
+            self._is_gone = True
+            if self._process is not None:
+                self._process.stop()
+
+    def overrun(self, now_s: float, limit_s: float) -> Overran | None:
+        """The item that a process of this machine has been on for too long, told once."""
+        with self._lock:
+            running = None if self._process is None else self._process.running()
+        if running is None or running == self._overrun or now_s - running.began_s < limit_s:
+            return None
+        self._overrun = running
+        return Overran(self.worker, running.seq, running.attempt, int(limit_s * 1000))
 
     def hold(self, batch: Batch) -> None:
         """It is given these."""

@@ -73,8 +73,8 @@ def _document(item: WorkItem) -> FileRows:
 
 
 def _code(item: WorkItem, context: Any) -> FileRows:
-    path = os.fspath(item.inputs["source"])
-    data = Path(path).read_bytes()
+    path = item.meta["path"]
+    data = Path(item.inputs["source"]).read_bytes()
     parsed = _parsed(path, data, f"{context.data}/.staging/{context.stage}/parsing-{digest_of(item.item_id)}")
     if parsed.note:
         context.warn(parsed.note)

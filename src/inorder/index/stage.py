@@ -58,7 +58,7 @@ class _Items:
                 inputs={} if found.skip else {"source": found.path},
                 cfg_hash=digest_of(NAME, str(SCHEMA_VERSION), grammar_version(language)),
                 cost_hint=1.0 + found.size / _BYTES_PER_COST,
-                meta={"task": "code", "language": language, "skip": found.skip},
+                meta={"task": "code", "language": language, "skip": found.skip, "path": found.path},
                 batch_key=language,
             )
         yield from self._gone(planned)

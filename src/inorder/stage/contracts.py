@@ -15,6 +15,7 @@ import msgspec
 from inorder.core.options import OperatorError, require
 from inorder.core.retry import Category
 from inorder.engines.attempt import Skip
+from inorder.engines.ray_options import RayOptions
 
 __all__ = [
     "Barrier",
@@ -30,6 +31,7 @@ __all__ = [
     "WorkItem",
 ]
 
+ENGINES = ("local", "ray")
 POLICIES = ("io", "cpu", "gpu")
 SCHEDULES = ("fifo", "sjf")
 FSYNCS = ("always", "batch", "interval", "off")
@@ -64,6 +66,9 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     """Small hints for the worker; not part of any fingerprint."""
     batch_key: str = ""
     """Items that share it go to a worker together."""
+    reads: Sequence[str] = ()
+    """What the worker reads in DATA besides the inputs, relative to it: files, which travel along where a worker does
+    not see DATA, or folders, which keep the item at home there. Not part of any fingerprint."""
 
     def __post_init__(self) -> None:
         if type(self.item_id) is not str or not self.item_id:
@@ -118,10 +123,14 @@ class StageOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     data: str | Path = ".inorder"
     """The folder that everything goes to."""
+    engine: Literal["local", "ray"] = "local"
+    """Workers of this machine, or of a Ray cluster."""
+    ray: RayOptions = RayOptions()
+    """Which cluster, and how it is used."""
     policy: Literal["io", "cpu", "gpu"] = "io"
-    """`io` and `gpu` run threads, `cpu` runs spawned processes."""
+    """`io` and `gpu` run threads, `cpu` runs spawned processes. On a cluster every worker is a process."""
     workers: int | None = None
-    """None: one a processor for `cpu` and `gpu`, two for `io`."""
+    """None: one a processor for `cpu` and `gpu`, two for `io`; on a cluster, as many as it has room for."""
     schedule: Literal["fifo", "sjf"] = "fifo"
     """Which item goes first of those in sight: the next of the plan, or the one with the least `cost_hint`."""
     per_item_timeout_s: float = 0.0
@@ -165,6 +174,7 @@ class StageOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for name, words in (
+            ("engine", ENGINES),
             ("policy", POLICIES),
             ("schedule", SCHEDULES),
             ("fsync", FSYNCS),
@@ -181,6 +191,11 @@ class StageOptions(msgspec.Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             require(type(value) in (int, float), f"{name} must be a number of seconds, got {value!r}")
             require(0 <= value <= _SECONDS_MAX, f"{name} must be from 0 to {_SECONDS_MAX}, got {value}")
+        require(isinstance(self.ray, RayOptions), f"ray must be RayOptions, got {type(self.ray).__name__}")
+        require(
+            not (self.adaptive and self.engine == "ray" and self.workers is None),
+            "adaptive needs a number of workers on a cluster: without one, they follow the cluster",
+        )
         require(self.diagnostics_interval_s > 0, "diagnostics_interval_s must be above 0")
 
 

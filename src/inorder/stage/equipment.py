@@ -1,13 +1,16 @@
 """What a stage is run with: from its options to an engine, and to the limits of the kernel."""
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
+
+import msgspec
 
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions
-from inorder.engines.base import processors
-from inorder.engines.pooled import PooledEngine
+from inorder.engines.base import Engine, processors
 
+from .adaptive import Resizable
 from .contracts import StageOptions
+from .places import Places
+from .work import StageWork
 
 
 def workers_of(options: StageOptions) -> int:
@@ -15,17 +18,48 @@ def workers_of(options: StageOptions) -> int:
     return options.workers or processors() * (2 if options.policy == "io" else 1)
 
 
-def engine_of(options: StageOptions, work: Callable[[Any], Any]) -> PooledEngine:
-    """Threads or processes that do the work."""
+class StageEngine(Engine, Resizable, Protocol):
+    """What a stage runs on."""
+
+
+def is_in_processes(options: StageOptions) -> bool:
+    """Whether every worker has a process, and with it resources, of its own."""
+    return options.policy == "cpu" or options.engine == "ray"
+
+
+def engine_of(options: StageOptions, work: StageWork, places: Places) -> StageEngine:
+    """Threads, processes or a cluster that do the work."""
     timeout_s = options.per_item_timeout_s or None
-    if options.policy == "cpu":
+    if is_in_processes(options):
         from inorder.engines.processes import ProcessEngine, ProcessOptions
 
         limits = ProcessOptions(memory_bytes_max=options.memory_bytes_max)
+        if options.engine == "ray":
+            return _on_ray(options, work, places, limits)
         return ProcessEngine(work, workers_of(options), timeout_s=timeout_s, options=limits)
     from inorder.engines.threads import ThreadEngine
 
     return ThreadEngine(work, workers_of(options), timeout_s=timeout_s)
+
+
+def _on_ray(options: StageOptions, work: StageWork, places: Places, limits: Any) -> StageEngine:
+    from inorder.engines.ray import RayEngine
+
+    from .sending import Parcels, RemoteWork
+
+    ray = options.ray
+    if options.policy == "gpu" and ray.gpus == 0:
+        ray = msgspec.structs.replace(ray, gpus=1.0)
+    courier = Parcels(places.data, places.staging, ray.send_bytes_max)
+    courier.prepare()
+    return RayEngine(
+        RemoteWork(work),
+        options.workers,
+        timeout_s=options.per_item_timeout_s or None,
+        options=ray,
+        limits=limits,
+        courier=courier,
+    )
 
 
 def kernel_options(options: StageOptions) -> KernelOptions:

@@ -39,7 +39,7 @@ from .adaptive import Steering
 from .config_row import config_row
 from .context import StageContext
 from .contracts import Barrier, StageHooks, StageOptions, StageOutcome, StagePlan, WorkItem
-from .equipment import engine_of, kernel_options, workers_of
+from .equipment import engine_of, is_in_processes, kernel_options, workers_of
 from .fingerprints import published
 from .look import Look
 from .places import Places
@@ -161,7 +161,7 @@ class _StageRun:
         return self._run(job, opened), opened
 
     def _run(self, job: Job, opened: Opened) -> Summary:
-        engine = engine_of(self._options, self._work())
+        engine = engine_of(self._options, self._work(), self._places)
         try:
             run = JournaledRun(
                 job,
@@ -234,15 +234,15 @@ class _StageRun:
 
     def _work(self) -> StageWork:
         options, hooks = self._options, self._hooks
-        is_cpu = options.policy == "cpu"
+        has_processes = is_in_processes(options)
         return StageWork(
             self._worker,
             self._plan.stage_name,
             options,
             self._places.staging,
             before_item=hooks.before_item,
-            worker_setup=hooks.worker_setup if is_cpu else None,
-            resources=None if is_cpu else self._resources,
+            worker_setup=hooks.worker_setup if has_processes else None,
+            resources=None if has_processes else self._resources,
         )
 
     def _planned(self, opened: Opened) -> Iterator[tuple[PlanItem, StageTask] | None]:

@@ -5,6 +5,7 @@ needs and raises what it should say; it publishes nothing.
 """
 
 import contextlib
+import copy
 import inspect
 import os
 from collections.abc import Callable
@@ -79,6 +80,15 @@ class StageWork:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_resources": None}
+
+    def elsewhere(self, data: str) -> "StageWork":
+        """The same work, with another folder for DATA, and one set of resources for both."""
+        self._set_up()
+        there = copy.copy(self)
+        there._options = msgspec.structs.replace(self._options, data=data)
+        there._staging = f"{data}/.staging/{self._stage}"
+        os.makedirs(there._staging, exist_ok=True)
+        return there
 
     def __repr__(self) -> str:
         return f"the worker of stage {self._stage}"

@@ -137,7 +137,8 @@ class _Items:
                 yield item
                 continue
             meta = {**item.meta, "task": "merge", "parts": [f"{first:06}-{last:06}" for first, last in ranges]}
-            yield msgspec.structs.replace(item, meta=meta, cost_hint=float(len(ranges)))
+            reads = [f"{pages_in(item.item_id)}/{name}.json" for name in meta["parts"]]
+            yield msgspec.structs.replace(item, meta=meta, cost_hint=float(len(ranges)), reads=reads)
 
     def _ranges(self, item: WorkItem) -> list[tuple[int, int]]:
         survey = read_survey(f"{self._data}/{pages_in(item.item_id)}/survey.json")
@@ -184,4 +185,5 @@ def _part(item: WorkItem, task: str, name: str, cost: float, depends: str) -> Wo
         cost_hint=cost,
         meta={**item.meta, "task": task, "split_pages": depends},
         batch_key="pdf",
+        reads=[f"{pages_in(item.item_id)}/survey.json"],
     )

@@ -29,7 +29,7 @@ def open_providers(providers: Mapping[str, str], opened: list[Any], context: Any
 
 def open_shared(opening: Callable[[Any], None], context: Any) -> None:
     """Open it for all threads. Processes each open their own."""
-    if context.options.policy != "cpu":
+    if context.options.policy != "cpu" and context.options.engine == "local":
         opening(context)
 
 

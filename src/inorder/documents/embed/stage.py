@@ -125,6 +125,7 @@ class _Items:
                 outputs={"statistics": STATISTICS},
                 cfg_hash=self._corpus(),
                 meta={"family": CORPUS},
+                reads=("chunks", f"{FOLDER}/lexical"),
             )
 
     def count(self) -> int:
