@@ -68,7 +68,7 @@ bench-ray: $(RAY_STAMP) ## measure inorder on Ray beside processes, plain Ray an
 	$(RAY_RUN) bench/ray.py
 
 gauntlet-ray: $(RAY_STAMP) ## one bad item among two hundred, on Ray
-	$(RAY_RUN) bench/gauntlet.py inorder-ray
+	$(RAY_RUN) bench/gauntlet.py --only inorder-ray --guard 60
 
 soak: $(STAMP) ## run simulator seeds for SECONDS_MAX seconds (default 60)
 	$(RUN) -m inorder.sim soak --seconds $(SECONDS_MAX)
@@ -93,5 +93,5 @@ $(BENCH_STAMP): pyproject.toml bench/constraints.txt
 $(RAY_STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(RAY_VENV)
 	$(RAY_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable '.[dev,ray]' 'ray[data]'
+		--editable '.[dev,ray]' 'ray[data]' psutil
 	@touch $@

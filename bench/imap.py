@@ -33,7 +33,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from bounded import run_bounded
-from peers import TOOLS, WORKERS, installed
+from peers import LOCAL, TOOLS, WORKERS, installed
 
 PROGRAM_S_MAX = 180.0
 RESULT_BYTES = 200_000
@@ -115,7 +115,7 @@ def measure_pareto(tool: str, count: int) -> dict[str, float]:
 def measure_straggler(tool: str, count: int) -> dict[str, float]:
     """Megabytes of the parent's peak over its start."""
     results = TOOLS[tool].results
-    if tool == "inorder":
+    if tool.startswith("inorder"):
         results = functools.partial(results, buffered_bytes_max=BUDGET_BYTES)
     before = _peak_bytes()
     delivered = sum(len(value) == RESULT_BYTES for value in results(weigh, range(count)))
@@ -229,15 +229,16 @@ LABELS = {
 }
 
 
-def table(found: dict[str, dict[str, dict[str, Any]]], tools: list[str]) -> str:
-    """Markdown, a column a tool."""
+def table(found: dict[str, dict[str, dict[str, Any]]], tools: list[str], against: str | None = None) -> str:
+    """Markdown, a column a tool; ratios over each figure's usual rival, or over one for all."""
     lines = ["| | " + " | ".join(tools) + " |", "|---" * (len(tools) + 1) + "|"]
     for name, row in found.items():
-        title, against = LABELS[name]
-        if against:
-            title += f" (and over {against})"
+        title, usual = LABELS[name]
+        rival = against or usual
+        if rival:
+            title += f" (and over {rival})"
         for key, what in ((FIGURES[name].unit, title), ("best", "- the best round")):
-            over = ratios(row, key, against) if against else {}
+            over = ratios(row, key, rival) if rival else {}
             lines.append(f"| {what} | " + " | ".join(_cell(row, name, tool, key, over) for tool in tools) + " |")
     return "\n".join(lines)
 
@@ -257,7 +258,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer items, one round")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--only", nargs="+", choices=TOOLS, default=list(TOOLS), metavar="TOOL")
+    parser.add_argument("--only", nargs="+", choices=TOOLS, default=LOCAL, metavar="TOOL")
     parser.add_argument("--figures", nargs="+", choices=FIGURES, default=list(FIGURES), metavar="FIGURE")
     parser.add_argument("--program", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -9,9 +9,17 @@ Nothing is imported before its tool is used: what one of them loads must not cou
 import functools
 import importlib
 import itertools
+import logging
+import os
 import resource
+import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+if sys.path[0] == HERE:  # `import ray` means the library, and not the benchmark of that name beside this file
+    sys.path.append(sys.path.pop(0))
 
 WORKERS = 2
 Function = Callable[[Any], Any]
@@ -68,15 +76,19 @@ def _each(take: Callable[[], Any], *, goes_on: bool) -> Iterator[Outcome]:
 # inorder
 
 
-def inorder_results(function: Function, items: Iterable[Any], buffered_bytes_max: int | None = None) -> Iterator[Any]:
+def inorder_results(
+    function: Function, items: Iterable[Any], buffered_bytes_max: int | None = None, policy: Any = "cpu"
+) -> Iterator[Any]:
     """Ordered results; the others have no budget, so they are not given one."""
     import inorder
 
     budget = {} if buffered_bytes_max is None else {"buffered_bytes_max": buffered_bytes_max}
-    return inorder.imap(function, items, workers=WORKERS, policy="cpu", **budget)
+    return inorder.imap(function, items, workers=WORKERS, policy=policy, **budget)
 
 
-def inorder_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
+def inorder_outcomes(
+    function: Function, items: Sequence[Any], limits: Limits, policy: Any = "cpu"
+) -> Iterator[Outcome]:
     """`imap` with its limits."""
     import inorder
 
@@ -84,7 +96,7 @@ def inorder_outcomes(function: Function, items: Sequence[Any], limits: Limits) -
         function,
         items,
         workers=WORKERS,
-        policy="cpu",
+        policy=policy,
         timeout_s=limits.item_s,
         errors="yield",
         memory_bytes_max=limits.memory_bytes,
@@ -203,6 +215,56 @@ def pebble_outcomes(function: Function, items: Sequence[Any], limits: Limits) ->
         yield from _each(lambda: next(found), goes_on=True)
 
 
+# Ray
+
+
+def connect_to_ray() -> Any:
+    """A cluster of this machine, with as many processors as everybody has workers; the same for all who use Ray."""
+    import ray
+
+    ray.init("local", num_cpus=WORKERS, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    return ray
+
+
+def ray_task_results(function: Function, items: Iterable[Any], batch: int = 1) -> Iterator[Any]:
+    """A task an item, or a batch of them, with some thousands under way, as the documentation advises; taken in the
+    order of the items."""
+    ray = connect_to_ray()
+    task = ray.remote(_each_of)
+    under_way: deque[Any] = deque()
+    remaining = iter(items)
+    while True:
+        while len(under_way) < 2000 and (some := list(itertools.islice(remaining, batch))):
+            under_way.append(task.remote(function, some))
+        if not under_way:
+            return
+        yield from ray.get(under_way.popleft())
+
+
+def _each_of(function: Function, items: list[Any]) -> list[Any]:
+    return [function(item) for item in items]
+
+
+def ray_data_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
+    """A dataset that keeps its order."""
+    connect_to_ray()
+    import cloudpickle
+    import ray.data
+
+    context = ray.data.DataContext.get_current()
+    context.execution_options.preserve_order = True
+    context.enable_progress_bars = False
+    dataset = ray.data.from_items(list(items)).map(functools.partial(_row, function))
+    for row in dataset.iter_rows():
+        yield cloudpickle.loads(row["value"])
+
+
+def _row(function: Function, row: dict[str, Any]) -> dict[str, Any]:
+    import cloudpickle
+
+    return {"value": cloudpickle.dumps(function(row["item"]))}
+
+
 # No tool at all
 
 
@@ -236,6 +298,7 @@ class Tool(NamedTuple):
     module: str
     results: Callable[..., Iterator[Any]]
     outcomes: Callable[[Function, Sequence[Any], Limits], Iterator[Outcome]] | None
+    is_on_ray: bool = False
 
 
 TOOLS = {
@@ -246,4 +309,14 @@ TOOLS = {
     "mpire": Tool("mpire", mpire_results, mpire_outcomes),
     "pebble": Tool("pebble", pebble_results, pebble_outcomes),
     "static split": Tool("multiprocessing", split_results, None),
+    "inorder-ray": Tool(
+        "ray",
+        functools.partial(inorder_results, policy="ray"),
+        functools.partial(inorder_outcomes, policy="ray"),
+        is_on_ray=True,
+    ),
+    "ray-tasks": Tool("ray", ray_task_results, None, is_on_ray=True),
+    "ray-batches": Tool("ray", functools.partial(ray_task_results, batch=100), None, is_on_ray=True),
+    "ray-data": Tool("ray.data", ray_data_results, None, is_on_ray=True),
 }
+LOCAL = [name for name, tool in TOOLS.items() if not tool.is_on_ray]

@@ -1,5 +1,6 @@
 """A batch made ready to leave this machine, and what comes back taken in."""
 
+import pickle
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -10,7 +11,9 @@ from .attempt import FAIL, failure_of
 from .base import Batch, Task
 from .process import PackedTask, packed
 from .sizing import payload_bytes
+from .wire import by_value
 
+_MAIN = b"__main__"
 _BATCH_BYTES = 32 * 2**20
 """What is sent along with one batch; the rest of it goes back."""
 
@@ -46,6 +49,12 @@ class Ready(NamedTuple):
     """Done here."""
 
 
+def _pickled(item: Any) -> bytes:
+    """An item; with the classes of the main script, which is another one over there."""
+    data = pickle.dumps(item, protocol=5)
+    return by_value(item) if _MAIN in data else data
+
+
 class Mail:
     """Asks the courier, where there is one."""
 
@@ -57,7 +66,7 @@ class Mail:
     def ready(self, batch: Batch, *, sees_files: bool) -> Ready:
         """A batch for a node that sees our files, or does not."""
         if self._courier is None:
-            return Ready(*packed(batch.tasks))
+            return Ready(*packed(batch.tasks, _pickled))
         leaving: list[Task] = []
         staying: list[Task] = []
         refused: list[Envelope] = []
@@ -75,7 +84,7 @@ class Mail:
             else:
                 leaving.append(task._replace(item=travelling[0]))
                 size += travelling[1]
-        tasks, unsendable = packed(leaving) if not staying else ([], [])
+        tasks, unsendable = packed(leaving, _pickled) if not staying else ([], [])
         refused += unsendable
         decided = {task.seq for task in (staying or leaving)} | {envelope.seq for envelope in refused}
         return Ready(tasks, refused, [task.seq for task in batch.tasks if task.seq not in decided], staying)

@@ -5,6 +5,7 @@ import os
 import pickle
 import select
 import signal
+from collections.abc import Callable
 from multiprocessing import get_context, reduction
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -174,6 +175,10 @@ class WorkerProcess:
             os.close(ending)
 
 
+def _pickled(item: Any) -> bytes:
+    return pickle.dumps(item, protocol=5)
+
+
 def opened(sealed: Sealed) -> Envelope:
     """An answer, with the value in it."""
     row = sealed.row
@@ -186,12 +191,12 @@ def opened(sealed: Sealed) -> Envelope:
     return Envelope(row.seq, row.attempt, row.outcome, value, row.payload_bytes, row.failure, row.exec_ms)
 
 
-def packed(tasks: list[Task]) -> tuple[list[PackedTask], list[Envelope]]:
+def packed(tasks: list[Task], pickled: Callable[[Any], bytes] = _pickled) -> tuple[list[PackedTask], list[Envelope]]:
     """Tasks as they travel, and the answers for those that cannot."""
     sendable, refused = [], []
     for task in tasks:
         try:
-            sendable.append((task.seq, task.attempt, pickle.dumps(task.item, protocol=5)))
+            sendable.append((task.seq, task.attempt, pickled(task.item)))
         except BaseException as error:
             refused.append(_unsendable(task, error))
     return sendable, refused

@@ -46,12 +46,29 @@ def pack(value: Any) -> Parcel:
             found.append(buffer)
         return is_small
 
-    data = pickle.dumps(value, protocol=5, buffer_callback=keep_apart)
+    try:
+        data = pickle.dumps(value, protocol=5, buffer_callback=keep_apart)
+    except pickle.PicklingError as error:
+        if _OF_MAIN not in str(error):
+            raise
+        found.clear()
+        data = by_value(value, keep_apart)
     if not found and len(data) >= SHARED_BYTES_MIN:
         return Parcel(_PICKLED, [memoryview(data)])
     return Parcel(data, [buffer.raw() for buffer in found])
 
 
+def by_value(value: Any, buffer_callback: Any = None) -> bytes:
+    """A pickle that brings along the classes of the main script: where it is read, another script may be the main one.
+    The script itself gets its own classes back."""
+    try:
+        import cloudpickle
+    except ImportError:
+        raise pickle.PicklingError("it is of a class of the main script; define that in a module") from None
+    return bytes(cloudpickle.dumps(value, protocol=5, buffer_callback=buffer_callback))
+
+
+_OF_MAIN = "<class '__main__."
 _RAW = b"raw"
 _PICKLED = b"pickled"
 
