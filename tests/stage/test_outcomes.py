@@ -143,3 +143,17 @@ def test_a_worker_takes_the_item_alone_or_the_context_too(place: Place) -> None:
 def test_an_output_that_was_not_declared_is_named_with_those_that_were(place: Place) -> None:
     outcome = place.run([place.item("a")], lambda item, ctx: ctx.output("quiet"))
     assert "declares no output 'quiet', only: loud" in outcome.errors[0].message
+
+
+@pytest.mark.req("LED-7", "RTY-1")
+@pytest.mark.parametrize("policy", ["io", "cpu"])
+def test_a_full_disk_stops_the_run_and_fails_nobody(place: Place, policy: str) -> None:
+    room = place.folder / "room"
+    items = [place.item("a"), place.item("b", "full disk", meta={"room": str(room)}), place.item("c")]
+    with pytest.raises(inorder.InfrastructureError, match=r"found the disk full.*No space left.*run the same again"):
+        place.run(items, policy=policy, workers=1, retries=3)
+    assert not any(row["status"] == "failure" for run in place.runs() for row in run)
+    room.touch()
+    outcome = place.run(items, policy=policy, workers=1)
+    assert (outcome.failed, outcome.succeeded + outcome.skipped) == (0, 3)
+    assert place.loud("b") == "TEXT OF B\n"

@@ -98,6 +98,15 @@ def touch_input(item: inorder.WorkItem, ctx: StageContext) -> Any:
     return made
 
 
+def write_to_full_disk(item: inorder.WorkItem, ctx: StageContext) -> None:
+    """Until the file that the item names is there, the device that is always full takes its output."""
+    if os.path.exists(item.meta["room"]):
+        shout(item, ctx)
+        return
+    with open("/dev/full", "wb") as file:
+        file.write(b"more than there is room for")
+
+
 def stage_error(item: inorder.WorkItem, ctx: StageContext) -> None:
     """Say whose fault it is."""
     raise inorder.StageError(
@@ -121,6 +130,7 @@ DEEDS: dict[str, Callable[..., Any]] = {
     "write and fail": write_and_fail,
     "stage error": stage_error,
     "unreachable": raising(ConnectionError("nobody answers")),
+    "full disk": write_to_full_disk,
     "disk": raising(OSError(5, "the disk is tired")),
     "odd": raising(Exception("never heard of it")),
     "flaky": flaky,

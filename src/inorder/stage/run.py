@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from inorder.core.commands import Summary
-from inorder.core.events import Envelope
+from inorder.core.commands import Command, Summary
+from inorder.core.events import Envelope, Event
 from inorder.core.options import require
 from inorder.core.plan import IdentitySet, PlanItem
 from inorder.core.states import State
@@ -49,6 +49,7 @@ from .rows import printable, result_of, row_of
 from .sameness import config_hash, identity, plan_hash
 from .signals import cancelling
 from .statcache import StatCache
+from .trouble import require_room
 from .watch import Watch
 from .work import Result, StageTask, StageWork
 
@@ -171,7 +172,7 @@ class _StageRun:
                 self._clock,
                 kernel_options(self._options),
                 total=self._plan.total_items,
-                observer=self._watch.observe,
+                observer=self._observe,
             )
         except BaseException:
             opened.writer.close()
@@ -180,6 +181,11 @@ class _StageRun:
         self._watch.started(run.runtime, opened, steering)
         with cancelling(run.runtime.cancel) as self._signals:
             return run.run()
+
+    def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
+        """Every step of the kernel, before anything follows from it."""
+        require_room(event)
+        self._watch.observe(now_ms, event, commands)
 
     def _open(self, job: Job) -> Opened:
         """The journal. One of another plan, or of one that is not wanted, is brought to a good end first: what it was
