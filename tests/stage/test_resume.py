@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import inorder
+from inorder.engines import processes
 from inorder.stage.resume import OUTPUTS_THERE, SATISFIED, UNCHANGED, judge
 from tests.stage.jobs import Place
 
@@ -212,3 +213,13 @@ def test_an_unreadable_output_is_a_reason_and_not_the_end(place: Place, monkeypa
     found = judge(place.item("a"), str(place.data))
     assert (found.is_satisfied, found.reason) == (False, "its output 'loud' cannot be read: Input/output error")
     assert isinstance(place.run([place.item("a")]), inorder.StageOutcome)
+
+
+@pytest.mark.req("RUN-4")
+def test_where_everything_is_done_no_process_is_started(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("a process was started for nothing")
+
+    place.run(place.items(5), policy="cpu")
+    monkeypatch.setattr(processes, "WorkerProcess", refuse)
+    assert place.run(place.items(5), policy="cpu").skipped == 5

@@ -19,7 +19,7 @@ from .base import Batch, processors
 from .mail import Mail
 from .pooled import BEAT_S
 from .processes import ProcessOptions, ProcessWorker
-from .ray_cluster import is_alive
+from .ray_cluster import has_died, is_alive
 from .station import Station
 from .telegraph import Order, encoded, understood
 
@@ -33,6 +33,8 @@ class Lost(NamedTuple):
 
     station: Station
     reason: str
+    has_died: bool
+    """Rather than that it could not be reached, or was taken away."""
     is_node_alive: bool
 
 
@@ -72,8 +74,12 @@ class Exchange:
 
     def ask(self, station: Station, order: bytes | None = None) -> None:
         """Ask what has happened; only for whom `starts_listening` says so. The answer comes by way of the lane."""
-        answer = station.actor.listen.remote(order, BEAT_S).future()
-        answer.add_done_callback(partial(self._answered, station))
+        try:
+            answer = station.actor.listen.remote(order, BEAT_S).future()
+        except Exception as error:  # nobody listens, so nobody else would hear of it
+            self.outbox.put(Lost(station, in_words(error), has_died(error), is_alive(station.node)))
+        else:
+            answer.add_done_callback(partial(self._answered, station))
 
     def new_number(self) -> int:
         """For a worker."""
@@ -101,6 +107,7 @@ class Exchange:
         if events:
             self.outbox.put(News(station, events))
         if ready.staying:
+            station.come_home()
             self._home.submit(self._stay, station, batch._replace(tasks=ready.staying))
         elif ready.packed:
             order = Order(station.local(batch.worker), ready.packed, batch.isolated, batch.bytes_max)
@@ -123,7 +130,7 @@ class Exchange:
         process = ProcessWorker(batch.worker, put, self._function_pickle, self._limits)
         if station.stay(process):
             process.execute(batch)
-        station.leave_home()
+        station.leave_home(process)
 
     def _answered(self, station: Station, answer: Any) -> None:
         """On a thread of Ray's."""
@@ -136,7 +143,7 @@ class Exchange:
         try:
             said = result()
         except BaseException as error:
-            self.outbox.put(Lost(station, in_words(error), is_alive(station.node)))
+            self.outbox.put(Lost(station, in_words(error), has_died(error), is_alive(station.node)))
             return
         try:
             events = self._understood(station, said)

@@ -58,6 +58,10 @@ class Foreman:
         except InfrastructureError as error:
             return told([], hello, str(error.__cause__ or error))
 
+    def close(self) -> None:
+        """End the worker process. The end of this process does that, too."""
+        self._engine.close()
+
     def _news(self, patience_s: float) -> list[Event]:
         """Events, once there are some. Mere results wait a little for more: every report costs the driver about a
         millisecond, and it may have a thousand of us."""

@@ -52,7 +52,7 @@ class Packing(NamedTuple):
 
 
 class ProcessWorker:
-    """One process after another, under one number."""
+    """One process after another, under one number. The first is started when there is something for it to do."""
 
     def __init__(
         self,
@@ -75,12 +75,16 @@ class ProcessWorker:
         """Seqs of the batch, in order."""
         self._answered: set[int] = set()
         self._is_stopped = False
-        self._process = self._spawn()
+        self._process: WorkerProcess | None = None
 
     def prepare(self, batch: Batch) -> None:
-        """Start another process where this one is worn out, or the item must run in one that has run nothing."""
-        if (batch.isolated and self._process.tasks_done) or self._is_worn_out():
-            self._renew()
+        """End a process that is worn out, or has run something where the item must run in one that has not: another
+        takes its place."""
+        process = self._process
+        if process is not None and ((batch.isolated and process.tasks_done) or self._is_worn_out(process)):
+            with self._lock:
+                process.close()
+                self._process = None
 
     def execute(self, batch: Batch) -> None:
         """Run a batch; whatever goes wrong on the way is the end of this worker, never silence."""
@@ -97,14 +101,19 @@ class ProcessWorker:
             self._order = [task[0] for task in tasks]
             self._answered = set()
         try:
-            self._process.send(tasks, batch.bytes_max)
+            process = self._manned() if tasks else None
+            if process is not None:
+                process.send(tasks, batch.bytes_max)
             self._pass_on(refused)
-            is_last = False
-            while not is_last:
-                answers, is_last = self._process.receive()
+            is_last = process is None
+            while process is not None and not is_last:
+                answers, is_last = process.receive()
                 self._pass_on([self._packing.open(answer) for answer in answers])
         except ProcessDied as error:
             self._lost(str(error))
+            return
+        except InfrastructureError as error:
+            self._put(error)
             return
         except StartupError as error:
             is_killed = error.signal_name is not None
@@ -118,7 +127,8 @@ class ProcessWorker:
 
     def running(self) -> Running | None:
         """The item it is on."""
-        running = self._process.running()
+        process = self._process
+        running = None if process is None else process.running()
         return None if running is None else Running(running.seq, running.attempt, running.began_ns / 1e9)
 
     def hand_over(self) -> None:
@@ -132,43 +142,46 @@ class ProcessWorker:
             if running is not None and running.seq in self._order:
                 started = self._order.index(running.seq) + 1
                 kept = started + (len(self._order) - started + 1) // 2 if half else started
-                if kept < len(self._order):
+                if kept < len(self._order) and self._process is not None:
                     self._give_back(self._process.take_back(kept))
 
     def is_beating(self) -> bool:
         """Whether the process lives. What it computes, and whether it holds the interpreter's lock, does not matter."""
-        return self._process.is_alive()
+        return self._process is None or self._process.is_alive()
 
     def stop(self) -> None:
         """Kill it."""
         with self._lock:
             self._is_stopped = True
-            self._process.close()
-
-    def _spawn(self) -> WorkerProcess:
-        options = ChildOptions(memory_bytes_max=self._options.memory_bytes_max)
-        return WorkerProcess(self._function_pickle, options)
-
-    def _renew(self) -> None:
-        """Another process under the same number."""
-        with self._lock:
-            if not self._is_stopped:
+            if self._process is not None:
                 self._process.close()
-                self._process = self._spawn()
+
+    def _manned(self) -> WorkerProcess:
+        """The process, started if there is none."""
+        with self._lock:
+            if self._is_stopped:
+                raise ProcessDied("it was stopped before it began")
+            if self._process is None:
+                options = ChildOptions(memory_bytes_max=self._options.memory_bytes_max)
+                try:
+                    self._process = WorkerProcess(self._function_pickle, options)
+                except OSError as error:
+                    raise InfrastructureError(f"a worker process cannot be started: {error}") from error
+            return self._process
 
     def _appetite(self) -> int:
         """How many items to ask for: no more than the process is to run before it is replaced."""
         tasks = self._options.recycle_tasks
         if tasks is None:
             return self._sizer.limit
-        left = tasks - self._process.tasks_done
+        left = tasks - (0 if self._process is None else self._process.tasks_done)
         return min(self._sizer.limit, left if left > 0 else tasks)
 
-    def _is_worn_out(self) -> bool:
+    def _is_worn_out(self, process: WorkerProcess) -> bool:
         tasks, size = self._options.recycle_tasks, self._options.recycle_resident_bytes
-        if tasks is not None and self._process.tasks_done >= tasks:
+        if tasks is not None and process.tasks_done >= tasks:
             return True
-        return size is not None and self._process.resident_bytes() > size
+        return size is not None and process.resident_bytes() > size
 
     def _pass_on(self, envelopes: list[Any]) -> None:
         if envelopes:
@@ -176,7 +189,7 @@ class ProcessWorker:
             self._put(Finished(self.number, envelopes))
 
     def _lost(self, reason: str) -> None:
-        running = self._process.running()
+        running = self.running()
         self._put(WorkerLost(self.number, Loss.DIED, None if running is None else running.seq, reason))
 
     def _give_back(self, started: int) -> None:
@@ -213,12 +226,13 @@ class ProcessEngine(PooledEngine):
         *,
         timeout_s: float | None,
         options: ProcessOptions | None = None,
+        packing: Packing = Packing(),  # noqa: B008
     ) -> None:
         function_pickle = sendable(function)
         limits = options or ProcessOptions()
 
         def make_worker(number: int, outbox: Outbox) -> ProcessWorker:
-            return ProcessWorker(number, outbox.put, function_pickle, limits)
+            return ProcessWorker(number, outbox.put, function_pickle, limits, packing=packing)
 
         super().__init__(make_worker, workers, timeout_s=timeout_s, name="processes")
 

@@ -39,7 +39,8 @@ _STEAL_S = 0.2
 _REPORT_S = 0.0015
 """What a report costs the driver, about: with more workers each is given more work at a time."""
 _STARTS_MAX = 3
-"""Workers that may fail to start, one after the other, before the run does."""
+"""Times that every worker may fail to start, with no word from anybody, before the run does. A node that is lost takes
+all with it that were about to start there."""
 
 
 class RayEngine:
@@ -237,20 +238,20 @@ class RayEngine:
         return events
 
     def _lost(self, lost: Lost) -> list[Event]:
-        """An actor is gone. With its machine, it is weather, charged once for all that were on it; alone, it may have
-        been its item that drove the machine out of memory."""
+        """An actor is gone. With its machine, or because the cluster could not carry what it had to say, it is weather,
+        charged once for all that were on one machine; alone, it may have been its item that used up the memory."""
         station = lost.station
         if station not in self._stations:
             return []
         self._remove(station)
         if not station.is_up:
             self._failed_starts += 1
-            if self._failed_starts > _STARTS_MAX:
+            if self._failed_starts > _STARTS_MAX * self._count:
                 raise InfrastructureError(f"no worker can be started on the cluster: {lost.reason}")
-        cause = Loss.DIED if lost.is_node_alive else Loss.WEATHER
-        if cause is Loss.WEATHER and station.node in self._lost_nodes:
+        cause = Loss.DIED if lost.is_node_alive and lost.has_died else Loss.WEATHER
+        if not lost.is_node_alive and station.node in self._lost_nodes:
             cause = Loss.RETIRED
-        elif cause is Loss.WEATHER:
+        elif not lost.is_node_alive:
             self._lost_nodes.add(station.node)
         self._fill()
         return [WorkerLost(number, cause, reason=lost.reason) for number in station.workers()]

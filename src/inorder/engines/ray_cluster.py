@@ -14,6 +14,8 @@ from .base import processors
 from .ray_options import RayOptions
 
 _REACH_S = 10.0
+_joined: dict[str, str] = {}
+"""Addresses that were given, and what the cluster there calls its own."""
 MISSING = "Ray is not installed; install it with: pip install 'inorder[ray]'"
 
 
@@ -43,7 +45,7 @@ def connect(options: RayOptions) -> None:
     if ray.is_initialized():
         ours = ray.get_runtime_context().gcs_address
         require(
-            options.address in (None, "auto", ours),
+            options.address in (None, "auto", ours) or _joined.get(options.address) == ours,
             f"this process is already part of the cluster at {ours}, and cannot join {options.address} too",
         )
         return
@@ -57,6 +59,13 @@ def connect(options: RayOptions) -> None:
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         said = " ".join(str(error).split())
         raise InfrastructureError(f"the Ray cluster at {address or 'this machine'} cannot be used: {said}") from error
+    _joined[address or ""] = ray.get_runtime_context().gcs_address
+    _keep_quiet(ray)
+
+
+def _keep_quiet(ray: Any) -> None:
+    """Ray prints the last words of a lost node to standard output, whatever its options say, and that is ours."""
+    ray._private.worker._worker_logs_enabled = False
 
 
 def _require_reachable(address: str) -> None:
@@ -65,7 +74,7 @@ def _require_reachable(address: str) -> None:
     require(host != "" and port.isdecimal(), f"the address of a Ray cluster is HOST:PORT or auto, got {address!r}")
     try:
         socket.create_connection((host, int(port)), timeout=_REACH_S).close()
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         raise InfrastructureError(f"there is no Ray cluster at {address}: {error}") from error
 
 
@@ -83,6 +92,13 @@ def is_alive(node: str) -> bool:
         return any(each.node == node for each in nodes())
     except Exception:
         return False
+
+
+def has_died(error: BaseException) -> bool:
+    """Whether Ray says that an actor's process ended by itself, or by somebody's hand: not taken away with a machine
+    that had to go, and not merely out of reach."""
+    exceptions = load_ray().exceptions
+    return isinstance(error, exceptions.ActorDiedError) and not error.preempted
 
 
 def fitting(found: list[Node], options: RayOptions) -> int:
@@ -103,4 +119,5 @@ def described(found: list[Node], options: RayOptions) -> str:
             if name in ("CPU", "GPU") or name in options.resources:
                 total[name] = total.get(name, 0.0) + amount
     has = ", ".join(f"{amount:g} {name}" for name, amount in sorted(total.items())) or "nothing of that"
-    return f"a worker needs {needs}; the cluster has {len(found)} nodes with {has}"
+    machines = f"{len(found)} node{'s' if len(found) != 1 else ''}"
+    return f"a worker needs {needs}; the cluster has {machines} with {has}"

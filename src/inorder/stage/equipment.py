@@ -36,7 +36,9 @@ def engine_of(options: StageOptions, work: StageWork, places: Places) -> StageEn
         limits = ProcessOptions(memory_bytes_max=options.memory_bytes_max)
         if options.engine == "ray":
             return _on_ray(options, work, places, limits)
-        return ProcessEngine(work, workers_of(options), timeout_s=timeout_s, options=limits)
+        from .packing import packing_of
+
+        return ProcessEngine(work, workers_of(options), timeout_s=timeout_s, options=limits, packing=packing_of(work))
     from inorder.engines.threads import ThreadEngine
 
     return ThreadEngine(work, workers_of(options), timeout_s=timeout_s)
@@ -50,7 +52,7 @@ def _on_ray(options: StageOptions, work: StageWork, places: Places, limits: Any)
     ray = options.ray
     if options.policy == "gpu" and ray.gpus == 0:
         ray = msgspec.structs.replace(ray, gpus=1.0)
-    courier = Parcels(places.data, places.staging, ray.send_bytes_max)
+    courier = Parcels(places.data, places.staging, ray.send_bytes_max, fingerprinting=options.fingerprinting)
     courier.prepare()
     return RayEngine(
         RemoteWork(work),

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from .places import output_path
+from .places import output_path, what_blocks
 
 SUFFIX = ".fp.json"
 SCHEMA_VERSION = 1
@@ -97,4 +97,18 @@ def published(data: str, outputs: Mapping[str, str | Path]) -> list[str]:
     for path in (beside(outputs), *outputs.values()):
         with contextlib.suppress(ValueError):
             found += [output_path(data, path)] if path is not None else []
+    return found
+
+
+def output_paths(data: str, outputs: Mapping[str, str | Path], *, fingerprinting: bool) -> dict[str, str]:
+    """Outputs relative to DATA. Raises ValueError, with the reason, where one has no place there, or another's."""
+    found = {name: output_path(data, path) for name, path in outputs.items()}
+    places = list(found.values())
+    if places and fingerprinting:
+        places.append(f"{places[0]}{SUFFIX}")
+    for path in places:
+        if places.count(path) > 1:
+            raise ValueError(f"two of its files would be published as {path!r}")
+        if trouble := what_blocks(data, path):
+            raise ValueError(trouble)
     return found

@@ -17,9 +17,18 @@ from inorder.engines.attempt import Skip, as_text
 
 from .context import StageContext
 from .contracts import StageError, StageOptions, WorkItem
-from .fingerprints import SCHEMA_VERSION, SUFFIX, Fingerprint, Made, beside, combined_sha256, crc32_of, sha256_of
+from .fingerprints import (
+    SCHEMA_VERSION,
+    Fingerprint,
+    Made,
+    beside,
+    combined_sha256,
+    crc32_of,
+    output_paths,
+    sha256_of,
+)
 from .look import Look
-from .places import output_path, what_blocks
+from .places import output_path
 
 
 class StageTask(NamedTuple):
@@ -81,6 +90,11 @@ class StageWork:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_resources": None}
 
+    @property
+    def data(self) -> str:
+        """DATA, as a path."""
+        return os.fspath(self._options.data)
+
     def elsewhere(self, data: str) -> "StageWork":
         """The same work, with another folder for DATA, and one set of resources for both."""
         self._set_up()
@@ -129,16 +143,9 @@ class StageWork:
     def _require_places(self, item: WorkItem, context: StageContext) -> None:
         """Every output has a place in DATA, and none is another's."""
         try:
-            places = [output_path(os.fspath(context.data), path) for path in item.outputs.values()]
+            output_paths(os.fspath(context.data), item.outputs, fingerprinting=self._options.fingerprinting)
         except ValueError as error:
             raise self._error(item, str(error), "config") from None
-        if places and self._options.fingerprinting:
-            places.append(f"{places[0]}{SUFFIX}")
-        for path in places:
-            if places.count(path) > 1:
-                raise self._error(item, f"two of its files would be published as {path!r}", "config")
-            if trouble := what_blocks(os.fspath(context.data), path):
-                raise self._error(item, trouble, "config")
 
     def _set_up(self) -> dict[str, Any]:
         """What this worker shares between its items; made before the first of them."""

@@ -1,0 +1,351 @@
+"""A foreman and its worker process, with nothing of Ray around them: the test is the driver."""
+
+import multiprocessing
+import os
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from inorder.core.events import Envelope, Event, Finished, Loss, Overran, Pulled, Returned, WorkerLost
+from inorder.engines import foreman as foreman_module
+from inorder.engines.foreman import Foreman
+from inorder.engines.pooled import PooledEngine
+from inorder.engines.telegraph import ForemanOptions, Hello, Order, Report, encoded, understood
+from tests.engines.misbehaviour import (
+    GUARD_S,
+    Mischief,
+    Tensor,
+    is_running,
+    serve,
+    sign_or_wait,
+    whoami,
+    word_at,
+)
+from tests.gates import nobody_left_behind
+
+PATIENT_S = 1000.0
+"""Before results are told of, if nothing urgent comes."""
+
+
+@pytest.fixture(autouse=True)
+def main(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A main module and a path that a foreman may do with what it likes."""
+    module = ModuleType("__main__")
+    module.__file__ = "/somewhere/ray/default_worker.py"
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return module
+
+
+@pytest.fixture(autouse=True)
+def everybody_goes_home() -> Iterator[None]:
+    with nobody_left_behind():
+        yield
+    assert multiprocessing.active_children() == []
+
+
+class Driver:
+    """Whoever asks the foreman."""
+
+    def __init__(self, foreman: Foreman) -> None:
+        self.foreman = foreman
+        self.reports: list[Report] = []
+
+    def hear(self, order: Order | None = None, patience_s: float = GUARD_S) -> list[Event]:
+        """One report, as it comes through a pickle."""
+        told = self.foreman.listen(None if order is None else encoded(order), patience_s)
+        buffers: list[pickle.PickleBuffer] = []
+        data = pickle.dumps(tuple(told), protocol=5, buffer_callback=buffers.append)
+        report, events = understood(*pickle.loads(data, buffers=buffers))
+        self.reports.append(report)
+        return events
+
+    def hear_until(self, kind: type[Any], order: Order | None = None) -> list[Any]:
+        """Reports up to the first with such an event in it."""
+        events = self.hear(order)
+        while not any(isinstance(event, kind) for event in events):
+            news = self.hear()
+            assert news, f"it never came to a {kind.__name__}: {events}"
+            events += news
+        return events
+
+    def answers(self, order: Order) -> list[Envelope]:
+        """To a batch that is answered in full."""
+        events = self.hear_until(Pulled, order)
+        return [envelope for event in events if isinstance(event, Finished) for envelope in event.envelopes]
+
+
+def order_of(*items: Any, worker: int = 0, attempt: int = 1, isolated: bool = False) -> Order:
+    packed = [(seq, attempt, pickle.dumps(item)) for seq, item in enumerate(items)]
+    return Order(worker, packed, isolated, 2**30)
+
+
+TAKE_BACK = Order(0, [])
+Hire = Callable[..., Driver]
+
+
+@pytest.fixture
+def hire() -> Iterator[Hire]:
+    """Makes foremen who have said hello, and lets them go."""
+    hired = []
+
+    def hire(function: Callable[[Any], Any] | bytes = serve, **options: Any) -> Driver:
+        data = function if isinstance(function, bytes) else pickle.dumps(function)
+        hired.append(Foreman(data, ForemanOptions(**options), "node-1"))
+        driver = Driver(hired[-1])
+        assert driver.hear() == [Pulled(0)]
+        return driver
+
+    yield hire
+    for foreman in hired:
+        foreman.close()
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> "type[Watched]":
+    """The engine of the next foreman tells what it sees."""
+    chosen = type("Chosen", (Watched,), {"is_waiting": threading.Event(), "on_news": staticmethod(lambda event: None)})
+    monkeypatch.setattr(foreman_module, "PooledEngine", chosen)
+    return chosen
+
+
+class Watched(PooledEngine):
+    """Says when somebody waits for it, and what he is given."""
+
+    is_waiting: threading.Event
+    on_news: Callable[[Event], object]
+
+    def poll(self, timeout_s: float | None) -> list[Event]:
+        if timeout_s:
+            self.is_waiting.set()
+        events = super().poll(timeout_s)
+        for event in events:
+            self.on_news(event)
+        return events
+
+
+# ---- hello
+
+
+def test_the_first_thing_said_is_who_is_there(hire: Hire) -> None:
+    driver = hire()
+    hello = driver.reports[0].hello
+    assert isinstance(hello, Hello)
+    assert (hello.pid, hello.node, hello.sees_files) == (os.getpid(), "node-1", False)
+    assert hello.host
+    driver.hear(patience_s=0.0)
+    assert driver.reports[1].hello is None
+
+
+@pytest.mark.parametrize(
+    ("content", "secret", "sees_files"),
+    [
+        (b"5ecret", "5ecret", True),
+        (b"another", "5ecret", False),
+        (b"5ecret\n", "5ecret", False),
+        (b"\xff\xfe", "5ecret", False),
+        (None, "5ecret", False),
+        (b"", "", False),
+    ],
+    ids=["right", "wrong", "longer", "no text", "no file", "no secret"],
+)
+def test_a_node_sees_the_files_of_the_driver_if_it_finds_the_secret_in_the_mark(
+    hire: Hire, tmp_path: Path, content: bytes | None, secret: str, sees_files: bool
+) -> None:
+    if content is not None:
+        (tmp_path / "mark").write_bytes(content)
+    hello = hire(mark=str(tmp_path / "mark"), secret=secret).reports[0].hello
+    assert hello is not None
+    assert hello.sees_files is sees_files
+
+
+def test_a_new_process_is_spared_the_main_module_of_the_actor(hire: Hire, main: ModuleType) -> None:
+    driver = hire()
+    assert main.__spec__ is None
+    assert not hasattr(main, "__file__")
+    assert [envelope.payload for envelope in driver.answers(order_of(1))] == [2]
+
+
+def test_modules_are_looked_for_where_the_driver_looks_as_far_as_that_is_there(hire: Hire, tmp_path: Path) -> None:
+    (tmp_path / "module_of_the_driver.py").write_text("def treble(number):\n    return number * 3\n")
+    before = list(sys.path)
+    places = [before[-1], str(tmp_path), str(tmp_path / "not there")]
+    driver = hire(b"cmodule_of_the_driver\ntreble\n.", path=places)
+    assert sys.path == [*before, str(tmp_path)]
+    assert [envelope.payload for envelope in driver.answers(order_of(7))] == [21]
+
+
+# ---- work
+
+
+def test_a_batch_is_answered_in_order_and_then_the_worker_pulls(hire: Hire) -> None:
+    driver = hire()
+    events = driver.hear_until(Pulled, order_of(1, 2, 3, attempt=4))
+    assert [type(event) for event in events[-1:]] == [Pulled]
+    answers = [envelope for event in events if isinstance(event, Finished) for envelope in event.envelopes]
+    assert [(answer.seq, answer.attempt, answer.payload) for answer in answers] == [(0, 4, 2), (1, 4, 4), (2, 4, 6)]
+    assert all(event.worker == 0 for event in events)
+
+
+def test_an_item_that_raises_costs_only_itself(hire: Hire) -> None:
+    good, bad, better = hire().answers(order_of(1, None, 3))
+    assert (good.payload, better.payload) == (2, 6)
+    assert bad.failure is not None
+    assert bad.failure.message.startswith("TypeError: ")
+    assert isinstance(bad.payload, TypeError)
+
+
+def test_somebody_who_listens_in_vain_is_told_of_nothing(hire: Hire) -> None:
+    driver = hire()
+    assert driver.hear(patience_s=0.01) == []
+    assert [envelope.payload for envelope in driver.answers(order_of(1))] == [2]
+
+
+def test_an_order_is_obeyed_while_another_thread_listens(hire: Hire, watched: type[Watched]) -> None:
+    driver = hire()
+    with ThreadPoolExecutor(1) as listener:
+        heard = listener.submit(driver.hear_until, Pulled)
+        assert watched.is_waiting.wait(GUARD_S)
+        driver.foreman.obey(encoded(order_of(1)))
+        events = heard.result(GUARD_S)
+    assert [type(event) for event in events] == [Finished, Pulled]
+
+
+@pytest.mark.req("CMP-6")
+def test_a_large_result_comes_beside_the_report(hire: Hire) -> None:
+    driver = hire()
+    [answer] = driver.answers(order_of(Mischief("tensor")))
+    assert isinstance(answer.payload, Tensor)
+    assert answer.payload.data == b"\xcd" * (8 * 2**20)
+    memory = answer.payload.data
+    while isinstance(memory, memoryview):
+        memory = memory.obj
+    assert type(memory).__name__ == "mmap", "it was copied on the way"
+
+
+# ---- trouble
+
+
+@pytest.mark.req("RTY-3")
+@pytest.mark.parametrize(("name", "ending"), [("kill", "SIGKILL"), ("segfault", "SIGSEGV"), ("exit", "status 3")])
+def test_an_item_that_ends_its_process_is_named_and_a_new_worker_pulls(hire: Hire, name: str, ending: str) -> None:
+    driver = hire()
+    events = driver.hear_until(Pulled, order_of(1, Mischief(name), 3))
+    [lost] = [event for event in events if isinstance(event, WorkerLost)]
+    assert (lost.worker, lost.cause, lost.running_seq) == (0, Loss.DIED, 1)
+    assert ending in lost.reason
+    assert events[-1] == Pulled(1)
+    assert [envelope.payload for envelope in driver.answers(order_of(5, worker=1))] == [10]
+
+
+@pytest.mark.req("RTY-4")
+def test_an_item_that_hangs_is_told_of_and_then_killed_if_nobody_wants_it(hire: Hire, tmp_path: Path) -> None:
+    driver = hire(timeout_s=0.3)
+    pid_file = str(tmp_path / "pid")
+    events = driver.hear_until(Pulled, order_of(Mischief("hang in C", pid_file), attempt=2))
+    assert events[0] == Overran(0, 0, 2, 300)
+    [lost] = [event for event in events if isinstance(event, WorkerLost)]
+    assert (lost.worker, lost.cause) == (0, Loss.RETIRED)
+    assert events[-1] == Pulled(1)
+    assert not is_running(word_at(pid_file))
+
+
+@pytest.mark.req("CMP-5")
+def test_what_is_not_begun_is_given_back_when_it_is_asked_for(hire: Hire, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    driver = hire(sign_or_wait)
+    behind = [str(tmp_path / f"behind-{number}") for number in range(4)]
+    events = driver.hear(order_of(Mischief("wait", str(go)), *behind), 0.0)
+    while sum(len(event.seqs) for event in events if isinstance(event, Returned)) < len(behind):
+        events += driver.hear(TAKE_BACK, 0.05)
+    returned = [seq for event in events if isinstance(event, Returned) for seq in event.seqs]
+    assert sorted(returned) == [1, 2, 3, 4]
+    go.touch()
+    events = driver.hear_until(Pulled)
+    assert [envelope.seq for event in events if isinstance(event, Finished) for envelope in event.envelopes] == [0]
+    assert not list(tmp_path.glob("behind-*")), "it ran what it had given back"
+
+
+def test_somebody_with_nothing_to_do_has_nothing_to_give_back(hire: Hire) -> None:
+    driver = hire()
+    assert driver.hear(TAKE_BACK, 0.01) == []
+    assert [envelope.payload for envelope in driver.answers(order_of(1))] == [2]
+
+
+def test_a_function_that_is_not_there_is_told_of_as_trouble(hire: Hire) -> None:
+    driver = hire(b"cmodule_of_nobody\nnothing\n.")
+    assert driver.hear(order_of(1)) == []
+    trouble = driver.reports[-1].trouble
+    assert trouble == "it cannot load the function: ModuleNotFoundError: No module named 'module_of_nobody'"
+
+
+def test_a_worker_is_replaced_after_so_many_items(hire: Hire) -> None:
+    driver = hire(whoami, recycle_tasks=1)
+    pids = [envelope.payload for _ in range(2) for envelope in driver.answers(order_of(None))]
+    assert len(set(pids)) == 2
+
+
+def test_a_foreman_who_is_let_go_takes_his_worker_along(hire: Hire, tmp_path: Path) -> None:
+    driver = hire()
+    pid_file = str(tmp_path / "pid")
+    driver.hear(order_of(Mischief("hang", pid_file)), 0.0)
+    pid = word_at(pid_file)
+    driver.foreman.close()
+    assert not is_running(pid)
+
+
+# ---- how often he reports
+
+
+def one_then_wait(driver: Driver, watched: type[Watched], go: Path) -> list[Event]:
+    """The first report about a quick item and one that ends only after the result of the first was seen."""
+
+    def let_go(event: Event) -> None:
+        if isinstance(event, Finished):
+            go.touch()
+
+    watched.on_news = staticmethod(let_go)  # type: ignore[method-assign]
+    return driver.hear(order_of(1, Mischief("wait", str(go))))
+
+
+def seqs_of(events: list[Event]) -> list[int]:
+    return [envelope.seq for event in events if isinstance(event, Finished) for envelope in event.envelopes]
+
+
+def test_with_few_workers_a_result_is_told_of_at_once(hire: Hire, watched: type[Watched], tmp_path: Path) -> None:
+    driver = hire()
+    events = one_then_wait(driver, watched, tmp_path / "go")
+    assert seqs_of(events) == [0]
+    assert seqs_of(driver.hear_until(Pulled)) == [1]
+
+
+def test_with_many_workers_results_wait_for_more_until_something_urgent_comes(
+    hire: Hire, watched: type[Watched], tmp_path: Path
+) -> None:
+    driver = hire(batch_s=PATIENT_S)
+    events = one_then_wait(driver, watched, tmp_path / "go")
+    assert seqs_of(events) == [0, 1]
+    assert isinstance(events[-1], Pulled)
+
+
+def test_a_large_result_is_told_of_at_once_however_many_there_are(hire: Hire, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    driver = hire(batch_s=PATIENT_S)
+    events = driver.hear(order_of(Mischief("tensor"), Mischief("wait", str(go))))
+    assert seqs_of(events) == [0]
+    go.touch()
+    assert seqs_of(driver.hear_until(Pulled)) == [1]
+
+
+@pytest.mark.req("RTY-3")
+def test_a_death_is_told_of_at_once_however_many_there_are(hire: Hire) -> None:
+    driver = hire(batch_s=PATIENT_S)
+    events = driver.hear(order_of(*range(3), Mischief("kill")))
+    assert any(isinstance(event, WorkerLost) for event in events)

@@ -1,0 +1,215 @@
+"""How a cluster is to be used: what is refused, what fits, and what is said where there is none."""
+
+import socket
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import inorder
+from inorder.engines import ray_cluster
+from inorder.engines.ray_cluster import MISSING, Node, connect, described, fitting, is_alive, load_ray
+from inorder.engines.ray_options import RayOptions
+from inorder.errors import InfrastructureError, OperatorError
+
+
+@pytest.fixture
+def no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray is not installed, also where it is."""
+    for package in ("ray", "cloudpickle"):
+        monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]
+
+
+class Ray:
+    """Stands in for Ray: it can be connected to, if it is let."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.joined: list[Any] = []
+        self.address = ""
+        self._private = SimpleNamespace(worker=SimpleNamespace())
+
+    def is_initialized(self) -> bool:
+        return self.address != ""
+
+    def get_runtime_context(self) -> Any:
+        return SimpleNamespace(gcs_address=self.address)
+
+    def init(self, address: str, **settings: Any) -> None:
+        if self.error is not None:
+            raise self.error
+        self.joined.append((address, settings))
+        self.address = "10.0.0.1:6379"
+
+
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> Ray:
+    ray = Ray()
+    monkeypatch.setitem(sys.modules, "ray", ray)  # type: ignore[arg-type]
+    monkeypatch.setattr(ray_cluster, "_joined", {})
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    return ray
+
+
+# ---- options
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"address": ""}, "address must be HOST:PORT or auto"),
+        ({"address": 6379}, "address must be HOST:PORT or auto"),
+        ({"address": "ray://head:10001"}, "address must be HOST:PORT or auto, got 'ray://head:10001'; a client from"),
+        ({"cpus": -1}, "cpus of a worker must be a number from 0, got -1"),
+        ({"cpus": "2"}, "cpus of a worker must be a number from 0, got '2'"),
+        ({"cpus": True}, "cpus of a worker must be a number from 0, got True"),
+        ({"gpus": float("nan")}, "gpus of a worker must be a number from 0, got nan"),
+        ({"gpus": float("inf")}, "gpus of a worker must be a number from 0, got inf"),
+        ({"gpus": 1.5}, "gpus of a worker must be whole above 1, got 1.5"),
+        ({"resources": {"disk": -1}}, "disk of a worker must be a number from 0, got -1"),
+        ({"resources": {"CPU": 4}}, "a resource cannot be called 'CPU'; processors are given with cpus and gpus"),
+        ({"resources": {"memory": 4}}, "a resource cannot be called 'memory'"),
+        ({"resources": {"": 4}}, "a resource cannot be called ''"),
+        ({"cpus": 0}, "a worker must need something, or any number of them would fit: give cpus"),
+        ({"cpus": 0, "resources": {"disk": 0}}, "a worker must need something"),
+        ({"files": "everywhere"}, "files must be one of auto, shared, send, got 'everywhere'"),
+        ({"send_bytes_max": -1}, "send_bytes_max must be at least 0, got -1"),
+        ({"start_timeout_s": 0}, "start_timeout_s must be above 0, got 0"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_in_one_line(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(OperatorError) as caught:
+        RayOptions(**options)
+    assert str(caught.value).startswith(said)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "demands"),
+    [
+        ({}, {"CPU": 1.0, "GPU": 0.0}),
+        ({"cpus": 0, "gpus": 0.25}, {"CPU": 0, "GPU": 0.25}),
+        ({"cpus": 2.5, "gpus": 2}, {"CPU": 2.5, "GPU": 2}),
+        ({"cpus": 0, "resources": {"disk": 1}}, {"CPU": 0, "GPU": 0.0, "disk": 1}),
+    ],
+)
+def test_a_worker_takes_of_a_node_what_was_asked_for(options: dict[str, Any], demands: dict[str, float]) -> None:
+    assert RayOptions(**options).demands() == demands
+
+
+# ---- what fits
+
+
+def node(name: str = "n", **resources: float) -> Node:
+    return Node(name, f"host-{name}", resources)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "options", "count"),
+    [
+        ([], {}, 0),
+        ([node(CPU=4), node(CPU=2)], {}, 6),
+        ([node(CPU=4), node(CPU=2)], {"cpus": 3}, 1),
+        ([node(CPU=3), node(CPU=3)], {"cpus": 2}, 2),
+        ([node(CPU=1)], {"cpus": 0.1}, 10),
+        ([node(CPU=8, GPU=1), node(CPU=8)], {"gpus": 0.5}, 2),
+        ([node(CPU=1, GPU=4)], {"gpus": 1}, 1),
+        ([node(CPU=8, disk=3), node(CPU=8)], {"resources": {"disk": 1.0}}, 3),
+        ([node(CPU=8, memory=2**30)], {"cpus": 0, "gpus": 1}, 0),
+    ],
+)
+def test_as_many_workers_fit_as_the_scarcest_resource_of_each_node_allows(
+    nodes: list[Node], options: dict[str, Any], count: int
+) -> None:
+    assert fitting(nodes, RayOptions(**options)) == count
+
+
+def test_somebody_who_waits_in_vain_is_told_what_is_needed_and_what_there_is() -> None:
+    nodes = [node(CPU=4, disk=1, memory=2**30), node(CPU=0.5, GPU=1)]
+    options = RayOptions(cpus=1, gpus=2, resources={"disk": 1})
+    said = "a worker needs 1 CPU, 2 GPU, 1 disk; the cluster has 2 nodes with 4.5 CPU, 1 GPU, 1 disk"
+    assert described(nodes, options) == said
+    assert described([node(memory=1)], RayOptions()) == (
+        "a worker needs 1 CPU; the cluster has 1 node with nothing of that"
+    )
+
+
+# ---- no Ray, no cluster
+
+
+@pytest.mark.usefixtures("no_ray")
+def test_where_ray_is_missing_the_extra_is_named() -> None:
+    assert MISSING == "Ray is not installed; install it with: pip install 'inorder[ray]'"
+    for call in (load_ray, lambda: connect(RayOptions()), lambda: list(inorder.imap(str, [1], policy="ray"))):
+        with pytest.raises(OperatorError) as caught:
+            call()
+        assert str(caught.value) == MISSING
+    assert not is_alive("node-1")
+
+
+def test_what_cannot_be_an_address_is_refused(ray: Ray) -> None:
+    for address in ("nonsense", ":6379", "head:", "head:port", "head:63.79"):
+        with pytest.raises(OperatorError) as caught:
+            connect(RayOptions(address=address))
+        assert str(caught.value) == f"the address of a Ray cluster is HOST:PORT or auto, got {address!r}"
+    assert ray.joined == []
+
+
+def closed_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:{closed}", "127.0.0.1:99999", "a..b:6379"])
+def test_a_cluster_that_is_not_there_is_missed_in_one_line_and_at_once(ray: Ray, address: str) -> None:
+    address = address.format(closed=closed_port())
+    with pytest.raises(InfrastructureError) as caught:
+        connect(RayOptions(address=address))
+    assert str(caught.value).startswith(f"there is no Ray cluster at {address}: ")
+    assert "\n" not in str(caught.value)
+    assert ray.joined == []
+
+
+def test_an_address_in_the_environment_counts_where_none_is_given(ray: Ray, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "nonsense")
+    with pytest.raises(OperatorError, match="got 'nonsense'"):
+        connect(RayOptions())
+    connect(RayOptions(address="auto"))
+    assert [address for address, _ in ray.joined] == ["auto"]
+
+
+def test_a_cluster_that_answers_is_joined_once(ray: Ray) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        address = f"127.0.0.1:{head.getsockname()[1]}"
+        connect(RayOptions(address=address))
+    connect(RayOptions(address=address))
+    [(joined, settings)] = ray.joined
+    assert joined == address
+    assert "num_cpus" not in settings, "that is the cluster's to say"
+
+
+def test_without_an_address_this_machine_alone_is_the_cluster(ray: Ray) -> None:
+    connect(RayOptions())
+    [(joined, settings)] = ray.joined
+    assert joined == "local"
+    assert settings["num_cpus"] >= 1
+
+
+def test_a_cluster_that_cannot_be_joined_is_told_of_in_one_line(ray: Ray) -> None:
+    ray.error = ConnectionError("no such\n   cluster\n")
+    with pytest.raises(InfrastructureError) as caught:
+        connect(RayOptions(address="auto"))
+    assert str(caught.value) == "the Ray cluster at auto cannot be used: no such cluster"
+
+
+def test_a_process_belongs_to_one_cluster(ray: Ray) -> None:
+    ray.address = "10.0.0.1:6379"
+    for address in (None, "auto", "10.0.0.1:6379"):
+        connect(RayOptions(address=address))
+    assert ray.joined == []
+    with pytest.raises(OperatorError) as caught:
+        connect(RayOptions(address="10.0.0.2:6379"))
+    said = "this process is already part of the cluster at 10.0.0.1:6379, and cannot join 10.0.0.2:6379 too"
+    assert str(caught.value) == said
