@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from inorder.core.retry import Category
+from inorder.engines.ray_options import RayOptions
 from inorder.errors import (
     BusyError,
     InfrastructureError,
@@ -50,6 +51,7 @@ __all__ = [
     "LaneManager",
     "OperatorError",
     "Outcome",
+    "RayOptions",
     "Skip",
     "Stage",
     "StageError",
