@@ -8,6 +8,7 @@ between is the real one.
     python -m inorder.sim soak --seconds 60
     python -m inorder.sim explore          every interleaving of a small scope
     python -m inorder.sim crash 42         one seed of a whole run that is crashed again and again
+    python -m inorder.sim cluster          a thousand workers, nodes that vanish, a slow network; with a picture
 
 Beside it stands a disk that forgets what was not synced (`disk`), a walk through every loss of power (`power`), and
 whole runs that are crashed on such a disk (`crashes`).

@@ -1,8 +1,8 @@
 """A cluster as an engine: nodes full of workers behind a slow network, on a virtual clock.
 
-It implements `engines.base.Engine`, so the real runtime drives it. A worker pulls, is sent a batch, works through it and
-sends its results back; each of these ways takes the network's time, and all results share the driver's link. What the
-driver knows and what is really so are two things here: a node that was lost is lost at once, and the driver is told
+It implements `engines.base.Engine`, so the real runtime drives it. A worker pulls, is sent a batch, works through it
+and sends its results back; each of these ways takes the network's time, and all results share the driver's link. What
+the driver knows and what is really so are two things here: a node that was lost is lost at once, and the driver is told
 later; a node that the network has cut off works on, and its answers come when nobody wants them any more.
 
 What the pooled engines do is done here too: results that wait behind a slow item are handed over, and idle workers get
@@ -12,6 +12,7 @@ what busy ones have not started.
 from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from random import Random
 
 from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
@@ -97,10 +98,12 @@ class ClusterEngine:
         for number in range(options.nodes):
             share = options.workers // options.nodes + (number < options.workers % options.nodes)
             self._add_node(options.slow_factor if number in slow else 1.0, share)
-        unlucky = rng.sample(self._nodes, options.node_losses + options.silent_nodes)
-        for count, node in enumerate(unlucky):
-            act = self._lose if count < options.node_losses else self._silence
-            self._later(options.expected_ms * rng.uniform(0.1, 0.8), partial(act, node))
+        unlucky = iter(rng.sample(self._nodes, options.unlucky_nodes))
+        for act, count in ((self._lose, options.node_losses), (self._silence, options.silent_nodes)):
+            for node in islice(unlucky, count):
+                self._later(options.expected_ms * rng.uniform(0.1, 0.8), partial(act, node))
+        for node in unlucky:
+            self._later(options.expected_ms / 2, partial(self._lose, node))
 
     def dispatch(self, batch: Batch) -> None:
         """Send the batch; to a worker of whose loss the run is about to hear, in vain."""

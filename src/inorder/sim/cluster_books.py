@@ -1,10 +1,10 @@
 """What a cluster promises, checked against books of its own: every seq once and in order, and the byte budget.
 
-The referee of the small worlds looks at everything and is too slow for a thousand workers. This one keeps two accounts,
-both from events and commands alone. *Order*: which attempt was answered by the worker that held it, and what was handed
-to the commit lane. *Bytes*: shares set aside for running items, and results not yet committed. Two things may go beyond
-the budget, as `docs/specs/backpressure.md` says: the item the cursor waits for, and a result larger than its share. What
-they bring is kept apart as `excess_bytes`, and all the rest must fit.
+The referee of the small worlds looks at everything and is too slow for a thousand workers. This one keeps two
+accounts, both from events and commands alone. *Order*: which attempt was answered by the worker that held it, and what
+was handed to the commit lane. *Bytes*: shares set aside for running items, and results not yet committed. Two things
+may go beyond the budget, as `docs/specs/backpressure.md` says: the item the cursor waits for, and a result larger than
+its share. What they bring is kept apart as `excess_bytes`, and all the rest must fit.
 """
 
 from collections.abc import Callable, Sequence
@@ -83,9 +83,10 @@ class ClusterBooks:
             del held.attempts[seq]
             self._computed[seq] = (envelope.attempt, size)
             self.used_bytes += size - held.share_bytes
-            if seq in self._excess or size > held.share_bytes:
-                before = self._excess.get(seq, 0)
-                self._exceed(seq, size if before else size - held.share_bytes)
+            if seq in self._excess:
+                self._exceed(seq, size)
+            elif size > held.share_bytes:
+                self._exceed(seq, size - held.share_bytes)
         if held is not None and not held.attempts:
             del self._leases[event.worker]
 

@@ -163,7 +163,7 @@ class Cluster:
         began_ms, busy_ms, committed = self._sampled
         now_ms, books = self.clock.true_ms, self.books
         self._sampled = (now_ms, self.engine.busy_ms, books.acknowledged)
-        elapsed_ms = max(1, now_ms - began_ms)
+        elapsed_ms = max(self._sample_ms, now_ms - began_ms)
         snapshot = self.runtime.kernel.snapshot()
         self.samples.append(
             Sample(
