@@ -6,7 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from inorder.core.options import KernelOptions, OperatorError, PressureOptions, RetryOptions, WindowOptions
+from inorder.core.options import (
+    KernelOptions,
+    OperatorError,
+    PressureOptions,
+    RetryOptions,
+    WindowOptions,
+    entries_for,
+)
 
 PARTS: dict[str, type[Any]] = {
     "windows": WindowOptions,
@@ -128,3 +135,7 @@ def test_options_are_values() -> None:
 def test_a_number_that_is_not_whole_is_refused_by_name(value: object) -> None:
     with pytest.raises(OperatorError, match=r"option windows\.entries must be a whole number"):
         WindowOptions(entries=value)  # type: ignore[arg-type]
+
+
+def test_windows_grow_with_the_workers_up_to_a_limit() -> None:
+    assert [entries_for(workers) for workers in (1, 16, 100, 1000, 5000)] == [1024, 1024, 6400, 64_000, 65_536]

@@ -17,7 +17,7 @@ from inorder.core.states import State
 from inorder.sim.__main__ import main
 from inorder.sim.cluster_books import ClusterBooks
 from inorder.sim.cluster_command import picture
-from inorder.sim.cluster_options import ClusterOptions, entries_for
+from inorder.sim.cluster_options import ClusterOptions
 from inorder.sim.cluster_run import ClusterReport, Sample, run_cluster
 from inorder.sim.referee import Foul
 
@@ -155,10 +155,6 @@ def test_a_slow_commit_lane_sets_the_pace() -> None:
     report = simulate(commit_us=10_000.0)
     assert 90 < report.items_per_s <= 100
     assert simulate().items_per_s > 170
-
-
-def test_windows_grow_with_the_cluster_up_to_a_limit() -> None:
-    assert [entries_for(workers) for workers in (1, 16, 100, 1000, 5000)] == [1024, 1024, 6400, 64_000, 65_536]
 
 
 # ---- its books

@@ -6,14 +6,13 @@ machine, is the same event as a local process that died, and nothing else change
 """
 
 import os
+import pickle
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty
 from time import monotonic
-from typing import Any
-
-import msgspec
+from typing import Any, TypeVar
 
 from inorder.core.events import Beat, Event, Loss, Pulled, Tick, WorkerLost
 from inorder.core.options import OperatorError
@@ -30,14 +29,23 @@ from .ray_options import RayOptions
 from .station import Station
 from .telegraph import ForemanOptions
 
+T = TypeVar("T")
+
 WORKERS_MAX = 4096
 _LOOK_S = 1.0
+_GLANCE_S = 0.05
+"""Between two looks around."""
+SILENT_S = 4 * BEAT_S
+"""A foreman that says nothing for this long is out of reach; well before its lease runs out."""
+_TOGETHER_S = 60.0
+"""Workers of one machine that go within this time of each other went with it."""
 _FOLLOW_S = 2.0
 """Between two looks at how large the cluster is."""
 _STEAL_S = 0.2
 """Between two demands for what a worker has not begun."""
 _REPORT_S = 0.0015
 """What a report costs the driver, about: with more workers each is given more work at a time."""
+_FEWER = "fewer workers are wanted"
 _STARTS_MAX = 3
 """Times that every worker may fail to start, with no word from anybody, before the run does. A node that is lost takes
 all with it that were about to start there."""
@@ -69,9 +77,14 @@ class RayEngine:
         self._of_worker: dict[int, Station] = {}
         self._leaving: set[Station] = set()
         """Stations that go when they next ask for work."""
-        self._lost_nodes: set[str] = set()
+        self._idle: set[Station] = set()
+        """Stations whose worker has asked for work and got none."""
+        self._lost_nodes: dict[str, float] = {}
+        """When each was lost, on the watch."""
         self._failed_starts = 0
-        self._beaten_s = self._followed_s = self._manned_s = monotonic()
+        self._watch_s = 0.0
+        """Time that this engine has looked: one that was stopped for an hour has learned nothing about its workers."""
+        self._looked_s = self._glanced_s = self._beaten_s = self._followed_s = self._manned_s = monotonic()
 
     def start(self) -> None:
         """Connect, and have the actors started; each announces its worker when it is up."""
@@ -84,7 +97,7 @@ class RayEngine:
         ray.cloudpickle.register_pickle_by_value(ray_post)
         self._function_ref = ray.put(self._function_pickle)
         self._post = ray.remote(ray_post.Post)
-        self._beaten_s = self._followed_s = self._manned_s = monotonic()
+        self._looked_s = self._beaten_s = self._followed_s = self._manned_s = monotonic()
         self._fill()
 
     def dispatch(self, batch: Batch) -> None:
@@ -93,6 +106,7 @@ class RayEngine:
         if station is None:  # gone since it pulled, and the kernel is about to hear of it
             self._outbox.put(WorkerLost(batch.worker, Loss.RETIRED, reason="it went before it got anything"))
             return
+        self._idle.discard(station)
         station.hold(batch)
         self._exchange.send(station, batch)
 
@@ -114,16 +128,21 @@ class RayEngine:
                 return events
 
     def resize(self, count: int) -> None:
-        """Have this many workers: more as they come up; fewer as they come to ask for more work, first of all those
-        that are not up yet."""
+        """Have this many workers: more as they come up; fewer at once where they have nothing to do, or are not up yet,
+        and otherwise as they come to ask for more work."""
         self._count = count
         self._fill()
-        staying = sorted(self._stations - self._leaving, key=lambda station: (station.is_up, -station.number))
+        staying = sorted(
+            self._stations - self._leaving,
+            key=lambda station: (station.is_up, station not in self._idle, -station.number),
+        )
         for station in staying[: max(0, len(staying) - count)]:
-            if station.is_up:
+            if station.is_up and station not in self._idle:
                 self._leaving.add(station)
-            else:
-                self._remove(station)
+                continue
+            for number in station.workers():
+                self._outbox.put(WorkerLost(number, Loss.RETIRED, reason=_FEWER))
+            self._remove(station)
 
     def wake(self) -> None:
         """Have a `poll` that waits return soon."""
@@ -146,12 +165,14 @@ class RayEngine:
                 self._add_station()
 
     def _add_station(self) -> None:
+        folder = _folder()
         settings = ForemanOptions(
             timeout_s=self._timeout_s,
             batch_s=max(BATCH_S, self._count * _REPORT_S),
             memory_bytes_max=self._limits.memory_bytes_max,
             recycle_tasks=self._limits.recycle_tasks,
-            path=[os.path.abspath(place) for place in sys.path],
+            path=[os.path.normpath(os.path.join(folder, place)) for place in sys.path],
+            folder=folder,
             mark=self._mail.mark,
             secret=self._mail.secret,
         )
@@ -164,7 +185,7 @@ class RayEngine:
                 max_restarts=0,
                 max_task_retries=0,
                 scheduling_strategy="SPREAD",
-            ).remote(self._function_ref, msgspec.msgpack.encode(settings), __version__)
+            ).remote(self._function_ref, pickle.dumps(settings), __version__)
             station = Station(self._exchange.new_number(), actor)
             self._stations.add(station)
             if station.starts_listening():
@@ -175,6 +196,7 @@ class RayEngine:
     def _remove(self, station: Station) -> None:
         self._stations.discard(station)
         self._leaving.discard(station)
+        self._idle.discard(station)
         station.go()
         for number in station.workers():
             self._of_worker.pop(number, None)
@@ -182,8 +204,13 @@ class RayEngine:
             load_ray().kill(station.actor, no_restart=True)
 
     def _fitting(self) -> int:
+        return max(1, min(WORKERS_MAX, self._asked(lambda: fitting(nodes(), self._options))))
+
+    @staticmethod
+    def _asked(question: Callable[[], T]) -> T:
+        """What the cluster says."""
         try:
-            return max(1, min(WORKERS_MAX, fitting(nodes(), self._options)))
+            return question()
         except Exception as error:
             raise InfrastructureError(f"the cluster does not answer: {in_words(error)}") from error
 
@@ -200,13 +227,33 @@ class RayEngine:
             arrived.append(self._outbox.get())
         events = [event for one in arrived for event in self._taken_in(one)]
         now_s = monotonic()
-        events.extend(self._overran_at_home(now_s))
-        self._look_around(now_s)
+        self._watch_s += min(now_s - self._looked_s, 2 * _LOOK_S)
+        self._looked_s = now_s
+        if now_s - self._glanced_s >= _GLANCE_S:
+            self._glanced_s = now_s
+            self._look_around(now_s)
+            events.extend(self._overran_at_home(now_s))
         if now_s - self._beaten_s >= BEAT_S:
             self._beaten_s = now_s
-            heard = [each for each in self._stations if each.is_home or now_s - each.heard_s < 2 * BEAT_S]
-            events.append(Beat([number for station in heard for number in station.workers()]))
+            events.extend(self._beat())
         return events
+
+    def _beat(self) -> list[Event]:
+        """Who lives; and who has been silent for so long that his machine is taken for lost, before the kernel would
+        charge for each of its workers."""
+        self._listen_to_idle()
+        silent = [
+            each for each in self._stations if each.is_up and not each.is_home and self._silence_s(each) > SILENT_S
+        ]
+        events: list[Event] = []
+        for station in silent:
+            reason = f"node {station.host} has been silent for {SILENT_S:g} s"
+            events += self._lost(Lost(station, reason, has_died=False, is_node_alive=False))
+        heard = [each for each in self._stations if each.is_home or self._silence_s(each) < 2 * BEAT_S]
+        return [*events, Beat([number for station in heard for number in station.workers()])]
+
+    def _silence_s(self, station: Station) -> float:
+        return self._watch_s - station.heard_s
 
     def _taken_in(self, arrived: Arrival) -> list[Event]:
         """Keep the engine's own books of what is on its way to the kernel."""
@@ -219,18 +266,20 @@ class RayEngine:
         station = arrived.station
         if station not in self._stations:
             return []
-        station.heard_s = monotonic()
+        station.heard_s = self._watch_s
         self._failed_starts = 0
         events = []
         for event in arrived.events:
             station.note(event)
             if isinstance(event, Pulled):
                 self._of_worker[event.worker] = station
+                self._idle.add(station)
                 if station in self._leaving:
                     self._remove(station)
-                    event = WorkerLost(event.worker, Loss.RETIRED, reason="fewer workers are wanted")
+                    event = WorkerLost(event.worker, Loss.RETIRED, reason=_FEWER)
             elif isinstance(event, WorkerLost):
                 self._of_worker.pop(event.worker, None)
+                self._idle.discard(station)
             events.append(event)
         if arrived.ends:
             self._remove(station)
@@ -249,10 +298,11 @@ class RayEngine:
             if self._failed_starts > _STARTS_MAX * self._count:
                 raise InfrastructureError(f"no worker can be started on the cluster: {lost.reason}")
         cause = Loss.DIED if lost.is_node_alive and lost.has_died else Loss.WEATHER
-        if not lost.is_node_alive and station.node in self._lost_nodes:
+        lost_s = self._lost_nodes.get(station.node)
+        if not lost.is_node_alive and lost_s is not None and self._watch_s - lost_s < _TOGETHER_S:
             cause = Loss.RETIRED
         elif not lost.is_node_alive:
-            self._lost_nodes.add(station.node)
+            self._lost_nodes[station.node] = self._watch_s
         self._fill()
         return [WorkerLost(number, cause, reason=lost.reason) for number in station.workers()]
 
@@ -265,18 +315,16 @@ class RayEngine:
     # ---- looking around
 
     def _is_at_rest(self) -> bool:
-        return all(station.is_up and not station.held for station in self._stations)
+        return len(self._idle) == len(self._stations)
 
     def _is_stealing(self) -> bool:
         """Whether somebody has nothing to do while somebody else has more than one thing."""
-        return any(station.is_up and not station.held for station in self._stations) and any(
-            len(station.held) > 1 for station in self._stations
-        )
+        return bool(self._idle) and any(len(station.held) > 1 for station in self._stations)
 
     def _listen_to_idle(self) -> None:
         """Somebody with nothing to do is asked all the same, or nobody would hear of his end."""
-        for station in self._stations:
-            if station.is_up and not station.held and station.starts_listening():
+        for station in self._idle:
+            if station.starts_listening():
                 self._exchange.ask(station)
 
     def _look_around(self, now_s: float) -> None:
@@ -293,8 +341,16 @@ class RayEngine:
         if any(station.is_up for station in self._stations):
             self._manned_s = now_s
         elif now_s - self._manned_s >= self._options.start_timeout_s:
-            said = described(nodes(), self._options)
+            said = self._asked(lambda: described(nodes(), self._options))
             raise InfrastructureError(f"no worker for {self._options.start_timeout_s:g} s: {said}")
+
+
+def _folder() -> str:
+    """Where this process is; it may have been removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def _sendable(function: Callable[[Any], Any]) -> bytes:

@@ -32,7 +32,8 @@ class Station:
         """A question is under way."""
         self.held: set[int] = set()
         """Seqs of its batch that are not answered for."""
-        self.heard_s = monotonic()
+        self.heard_s = 0.0
+        """When it last said something, on the watch of its engine."""
         self.asked_s = 0.0
         """When it was last told to give back what it has not begun."""
         self._numbers: dict[int, int] = {}
@@ -40,6 +41,8 @@ class Station:
         self._worker: int | None = None
         self._process: ProcessWorker | None = None
         """Of this machine, for what cannot travel."""
+        self._batches_home = 0
+        """Batches that a process of this machine is on, or waits to begin."""
         self._overrun: Running | None = None
         """Already told of."""
         self._is_gone = False
@@ -80,8 +83,13 @@ class Station:
 
     @property
     def is_home(self) -> bool:
-        """Whether a process of this machine works for it."""
-        return self._process is not None
+        """Whether what it was given is done on this machine; then its actor has nothing to tell."""
+        return self._batches_home > 0
+
+    def come_home(self) -> None:
+        """What it was given is to be done on this machine."""
+        with self._lock:
+            self._batches_home += 1
 
     def stay(self, process: ProcessWorker) -> bool:
         """A process of this machine works for it now; False: it is gone already."""
@@ -91,12 +99,13 @@ class Station:
                 process.stop()
             return not self._is_gone
 
-    def leave_home(self) -> None:
-        """The process is not needed any more."""
+    def leave_home(self, process: ProcessWorker) -> None:
+        """This process is not needed any more. The next batch may already have another."""
         with self._lock:
-            process, self._process = self._process, None
-        if process is not None:
-            process.stop()
+            self._batches_home -= 1
+            if self._process is process:
+                self._process = None
+        process.stop()
 
     def go(self) -> None:
         """It is given up."""

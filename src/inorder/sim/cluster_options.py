@@ -10,17 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from inorder.core.options import KernelOptions, PressureOptions, WindowOptions, require
+from inorder.core.options import KernelOptions, PressureOptions, WindowOptions, entries_for, require
 from inorder.core.plan import PlanItem
-
-ENTRIES_A_WORKER = 64
-"""Seqs of a window for each worker: an item may take 64 times as long as others before the workers run dry."""
-ENTRIES_MAX = 65_536
-
-
-def entries_for(workers: int) -> int:
-    """The size of a window that keeps this many workers busy behind stragglers."""
-    return max(1024, min(ENTRIES_MAX, ENTRIES_A_WORKER * workers))
 
 
 class Job(NamedTuple):

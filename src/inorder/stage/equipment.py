@@ -4,13 +4,23 @@ from typing import Any, Protocol
 
 import msgspec
 
-from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions
+from inorder.core.options import (
+    AHEAD_A_WORKER,
+    KernelOptions,
+    PressureOptions,
+    RetryOptions,
+    WindowOptions,
+    entries_for,
+)
 from inorder.engines.base import Engine, processors
 
 from .adaptive import Resizable
 from .contracts import StageOptions
 from .places import Places
 from .work import StageWork
+
+_ROOM = 1024
+"""Workers to be prepared for where they follow the cluster."""
 
 
 def workers_of(options: StageOptions) -> int:
@@ -68,8 +78,12 @@ def kernel_options(options: StageOptions) -> KernelOptions:
     """The limits of the kernel."""
     hard = options.buffered_bytes_max
     soft = max(1, hard * 3 // 4)
+    entries, ahead = 1024, options.max_queue
+    if options.engine == "ray":
+        workers = options.workers or _ROOM
+        entries, ahead = entries_for(workers), max(ahead, AHEAD_A_WORKER * workers)
     return KernelOptions(
-        windows=WindowOptions(plan_ahead=options.max_queue),
+        windows=WindowOptions(entries=entries, entries_max=max(8192, entries), plan_ahead=ahead),
         pressure=PressureOptions(
             buffered_bytes_soft=soft, buffered_bytes_hard=hard, window_bytes_soft=soft, window_bytes_hard=hard
         ),
