@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from inorder.core.events import Envelope
 from inorder.core.invariants import violated
-from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, require
+from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, entries_for, require
 from inorder.core.plan import PlanItem
 from inorder.core.states import State
 from inorder.delivery import Delivery
@@ -28,6 +28,7 @@ ERRORS = ("raise", "yield")
 WORKERS_MAX = 1024
 _FAIL = int(State.TERMINAL_FAIL)
 _FEED_MS = 2
+_ENTRIES = 8192
 _PLAIN = PlanItem()
 
 
@@ -79,8 +80,9 @@ def imap(
     count = None if workers == "auto" else workers
     engine = _engine(function, policy, count, timeout_s, limits, ray)
     require(cost is None or callable(cost), "cost must be a function of an item")
+    entries = max(_ENTRIES, entries_for(count or WORKERS_MAX)) if policy == "ray" else _ENTRIES
     options = KernelOptions(
-        windows=WindowOptions(entries=8192, plan_ahead=4096, plan_by_demand=schedule == "fifo"),
+        windows=WindowOptions(entries=entries, entries_max=entries, plan_ahead=4096, plan_by_demand=schedule == "fifo"),
         pressure=_pressure(buffered_bytes_max),
         retry=RetryOptions(retries_max=retries),
         schedule=schedule,

@@ -121,6 +121,16 @@ def test_a_stage_has_no_say_in_where_data_is(here: Path) -> None:
         ("memory_limit", "0", "a size such as 512M or 4G, or none"),
         ("memory_limit", "4 apples", "a size such as 512M or 4G, or none"),
         ("data", "", "text"),
+        ("engine", "cluster", "one of local, ray"),
+        ("ray_address", "", "text, or none"),
+        ("ray_cpus", "nan", "a number, 0 or more"),
+        ("ray_gpus", "-0.5", "a number, 0 or more"),
+        ("ray_gpus", "half", "a number, 0 or more"),
+        ("ray_resources", "disk", "names with numbers, such as disk=1,licence=0.5, or none"),
+        ("ray_resources", "=1", "names with numbers, such as disk=1,licence=0.5, or none"),
+        ("ray_resources", "disk=much", "names with numbers, such as disk=1,licence=0.5, or none"),
+        ("ray_files", "everywhere", "one of auto, shared, send"),
+        ("ray_send_max", "0", "a size such as 512M or 4G"),
     ],
 )
 def test_a_bad_value_is_refused_wherever_it_stands(

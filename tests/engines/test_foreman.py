@@ -15,6 +15,7 @@ import pytest
 
 from inorder.core.events import Envelope, Event, Finished, Loss, Overran, Pulled, Returned, WorkerLost
 from inorder.engines import foreman as foreman_module
+from inorder.engines import pooled
 from inorder.engines.foreman import Foreman
 from inorder.engines.pooled import PooledEngine
 from inorder.engines.telegraph import ForemanOptions, Hello, Order, Report, encoded, understood
@@ -36,11 +37,12 @@ PATIENT_S = 1000.0
 
 @pytest.fixture(autouse=True)
 def main(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A main module and a path that a foreman may do with what it likes."""
+    """A main module, a path and a current folder that a foreman may do with what it likes."""
     module = ModuleType("__main__")
     module.__file__ = "/somewhere/ray/default_worker.py"
     monkeypatch.setitem(sys.modules, "__main__", module)
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(".")
     return module
 
 
@@ -182,6 +184,13 @@ def test_modules_are_looked_for_where_the_driver_looks_as_far_as_that_is_there(h
     assert [envelope.payload for envelope in driver.answers(order_of(7))] == [21]
 
 
+def test_work_is_done_in_the_folder_of_the_driver_where_there_is_one(hire: Hire, tmp_path: Path) -> None:
+    driver = hire(os.path.abspath, folder=str(tmp_path))
+    assert [envelope.payload for envelope in driver.answers(order_of("x"))] == [str(tmp_path / "x")]
+    hire(folder=str(tmp_path / "not there"))
+    assert os.getcwd() == str(tmp_path), "it stays where it is"
+
+
 # ---- work
 
 
@@ -208,7 +217,10 @@ def test_somebody_who_listens_in_vain_is_told_of_nothing(hire: Hire) -> None:
     assert [envelope.payload for envelope in driver.answers(order_of(1))] == [2]
 
 
-def test_an_order_is_obeyed_while_another_thread_listens(hire: Hire, watched: type[Watched]) -> None:
+def test_an_order_is_obeyed_while_another_thread_listens(
+    hire: Hire, watched: type[Watched], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pooled, "BEAT_S", 10 * GUARD_S)  # or he would look up soon by himself
     driver = hire()
     with ThreadPoolExecutor(1) as listener:
         heard = listener.submit(driver.hear_until, Pulled)

@@ -2,6 +2,9 @@
 
 import socket
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -180,14 +183,38 @@ def test_an_address_in_the_environment_counts_where_none_is_given(ray: Ray, monk
     assert [address for address, _ in ray.joined] == ["auto"]
 
 
+@contextmanager
+def somebody_who_says(said: bytes) -> Iterator[str]:
+    """An address at which the first who comes is told this."""
+
+    def answer() -> None:
+        connection, _ = head.accept()
+        with connection:
+            connection.recv(1)
+            connection.sendall(said)
+
+    with socket.create_server(("127.0.0.1", 0)) as head, ThreadPoolExecutor(1) as threads:
+        done = threads.submit(answer)
+        yield f"127.0.0.1:{head.getsockname()[1]}"
+        done.result()
+
+
 def test_a_cluster_that_answers_is_joined_once(ray: Ray) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as head:
-        address = f"127.0.0.1:{head.getsockname()[1]}"
+    with somebody_who_says(b"\0\0\0\x04\0\0\0\0\0") as address:
         connect(RayOptions(address=address))
     connect(RayOptions(address=address))
     [(joined, settings)] = ray.joined
     assert joined == address
     assert "num_cpus" not in settings, "that is the cluster's to say"
+
+
+def test_somebody_who_speaks_otherwise_is_no_cluster(ray: Ray) -> None:
+    with (
+        somebody_who_says(b"HTTP/1.1 400 Bad Request") as address,
+        pytest.raises(InfrastructureError, match=f"there is no Ray cluster at {address}: somebody else answers there"),
+    ):
+        connect(RayOptions(address=address))
+    assert ray.joined == []
 
 
 def test_without_an_address_this_machine_alone_is_the_cluster(ray: Ray) -> None:

@@ -6,11 +6,12 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
-import msgspec
 import pytest
 
+import inorder
 from inorder.core.events import Finished, Pulled
 from inorder.engines import ray_post
 from inorder.engines.ray_post import Post
@@ -20,9 +21,15 @@ from tests.engines.misbehaviour import GUARD_S, serve
 from tests.gates import nobody_left_behind
 
 PLACE = f"node {platform.node()} (Python {platform.python_version()})"
-OPTIONS = msgspec.msgpack.encode(ForemanOptions())
+OPTIONS = pickle.dumps(ForemanOptions())
+HAS_US_AND_RAY = f"""
+import sys, types
+context = types.SimpleNamespace(get_node_id=lambda: "node-1")
+sys.modules["ray"] = types.SimpleNamespace(get_runtime_context=lambda: context)
+sys.path.append({str(Path(inorder.__file__).parent.parent)!r})
+"""
 ASK = """
-post = Post(b"", b"", "9.9.9")
+post = Post(b"", b"", WANTED)
 post.obey(b"")
 print(post.listen(None, 0.0))
 print(post.listen(b"", 0.0))
@@ -38,20 +45,28 @@ def node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
 
 
-def test_a_node_without_our_package_says_so_and_what_the_driver_has() -> None:
-    source = inspect.getsource(ray_post)
+def said_on_a_bare_node(wanted: str, has: str = "") -> str:
+    """By an interpreter that finds nothing but its own library, and this."""
+    source = f"{inspect.getsource(ray_post)}{has}\nWANTED = {wanted!r}\n{ASK}"
     ended = subprocess.run(
-        [sys.executable, "-I", "-S", "-"], input=source + ASK, capture_output=True, text=True, timeout=GUARD_S
+        [sys.executable, "-I", "-S", "-"], input=source, capture_output=True, text=True, timeout=GUARD_S
     )
-    said = f"{PLACE} has no inorder; the driver has inorder 9.9.9, and every node needs the same\n"
-    assert (ended.stdout, ended.stderr) == (said * 2, "")
+    assert ended.stderr == ""
+    first, again = ended.stdout.splitlines()
+    assert first == again
+    return first
 
 
-@pytest.mark.parametrize("package", ["msgspec", "ray"])
-def test_a_node_without_what_our_package_needs_names_it(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]
-    said = Post(b"", OPTIONS, __version__).listen(None, 0.0)
-    assert said == f"{PLACE} has no {package}; the driver has inorder {__version__}, and every node needs the same"
+def test_a_node_without_our_package_says_so_and_what_the_driver_has() -> None:
+    said = f"{PLACE} has no inorder; the driver has inorder 9.9.9, and every node needs the same"
+    assert said_on_a_bare_node("9.9.9") == said
+
+
+def test_a_node_without_what_our_package_needs_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    rest = f"the driver has inorder {__version__}, and every node needs the same"
+    assert said_on_a_bare_node(__version__, HAS_US_AND_RAY) == f"{PLACE} has no msgspec; {rest}"
+    monkeypatch.setitem(sys.modules, "ray", None)  # type: ignore[arg-type]
+    assert Post(b"", OPTIONS, __version__).listen(None, 0.0) == f"{PLACE} has no ray; {rest}"
 
 
 def test_a_node_with_another_version_says_which() -> None:
@@ -65,7 +80,7 @@ def test_a_node_with_another_version_says_which() -> None:
 @pytest.mark.usefixtures("node")
 def test_a_node_that_cannot_keep_a_worker_says_why() -> None:
     said = Post(b"", b"\xc1", __version__).listen(None, 0.0)
-    assert said.startswith(f"{PLACE} cannot keep a worker: DecodeError: ")
+    assert said.startswith(f"{PLACE} cannot keep a worker: UnpicklingError: ")
     assert "\n" not in said
 
 

@@ -57,6 +57,7 @@ def finished(*seqs: int) -> Finished:
 
 def at_home(station: Station) -> Any:
     process: Any = Process()
+    station.come_home()
     assert station.stay(process)
     return process
 
@@ -164,10 +165,25 @@ def test_a_process_of_this_machine_is_stopped_when_it_is_not_needed(station: Sta
     process = at_home(station)
     assert station.is_home
     assert not process.is_stopped
-    station.leave_home()
+    station.leave_home(process)
     assert process.is_stopped
     assert not station.is_home
-    station.leave_home()
+
+
+def test_what_waits_for_a_process_of_this_machine_is_at_home_already(station: Station) -> None:
+    station.come_home()
+    assert station.is_home
+
+
+def test_a_process_that_is_not_needed_any_more_leaves_the_next_one_alone(station: Station) -> None:
+    """The worker may be given its next batch before the thread of the one before has let go."""
+    first = at_home(station)
+    second = at_home(station)
+    station.leave_home(first)
+    assert (first.is_stopped, second.is_stopped) == (True, False)
+    assert station.is_home
+    station.go()
+    assert second.is_stopped
 
 
 def test_a_station_that_is_given_up_stops_its_process(station: Station) -> None:

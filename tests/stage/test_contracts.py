@@ -100,6 +100,8 @@ def test_every_public_name_is_there() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "complaint"),
     [
+        ("engine", "cluster", "engine must be one of local, ray, got 'cluster'"),
+        ("ray", {"cpus": 2}, "ray must be RayOptions, got dict"),
         ("policy", "gpus", "policy must be one of io, cpu, gpu, got 'gpus'"),
         ("schedule", "lifo", "schedule must be one of fifo, sjf, got 'lifo'"),
         ("fsync", "never", "fsync must be one of always, batch, interval, off, got 'never'"),
@@ -126,6 +128,13 @@ def test_an_option_out_of_its_range_is_refused_in_one_line(option: str, value: A
         inorder.StageOptions(**{option: value})
     assert str(caught.value).startswith(complaint)
     assert "\n" not in str(caught.value)
+
+
+def test_workers_that_follow_a_cluster_cannot_follow_their_results_too() -> None:
+    with pytest.raises(inorder.OperatorError, match="adaptive needs a number of workers on a cluster"):
+        inorder.StageOptions(engine="ray", adaptive=True)
+    assert inorder.StageOptions(engine="ray", adaptive=True, workers=8).workers == 8
+    assert inorder.StageOptions(adaptive=True).workers is None
 
 
 def test_an_option_that_does_not_exist_is_refused() -> None:

@@ -56,6 +56,8 @@ def show_settings(
 
 def _in_words(name: str, value: Any) -> str:
     """As it could be given."""
-    if value is None:
+    if value is None or value == {}:
         return str(getattr(ALL[name].kind, "none", "none"))
+    if isinstance(value, dict):
+        return ",".join(f"{key}={amount:.15g}" for key, amount in value.items())
     return str(value).lower() if isinstance(value, bool) else str(value)

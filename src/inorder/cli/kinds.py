@@ -28,15 +28,21 @@ class Kind(Protocol):
 
 
 class Text:
-    """Any text."""
+    """Any text; or None, where there is a word for it."""
 
-    allowed = "text"
+    def __init__(self, none: str = "") -> None:
+        self.none = none
 
-    def read(self, found: Any) -> str:
+    @property
+    def allowed(self) -> str:
+        """Not much to say."""
+        return "text" + (f", or {self.none}" if self.none else "")
+
+    def read(self, found: Any) -> str | None:
         """As it is."""
         if not isinstance(found, str) or not found:
             raise Refused
-        return found
+        return found if not self.none or found != self.none else None
 
 
 class Choice:
@@ -117,12 +123,15 @@ class Seconds(Amount):
 
 
 class Amounts:
-    """Numbers by name."""
+    """Numbers by name; there may be none."""
 
-    allowed = "names with numbers, such as disk=1,licence=0.5"
+    none = "none"
+    allowed = "names with numbers, such as disk=1,licence=0.5, or none"
 
     def read(self, found: Any) -> dict[str, float]:
         """The numbers."""
+        if found == self.none:
+            return {}
         if isinstance(found, str):
             pairs = [part.partition("=") for part in found.split(",") if part.strip()]
             found = {name.strip(): amount.strip() for name, _, amount in pairs}

@@ -11,6 +11,7 @@ the answer, with `obey`.
 import os
 import platform
 import sys
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from time import monotonic
 
@@ -32,6 +33,9 @@ class Foreman:
     def __init__(self, function_pickle: bytes, options: ForemanOptions, node: str) -> None:
         _forget_main()
         sys.path += [place for place in options.path if place not in sys.path and os.path.isdir(place)]
+        if options.folder:
+            with suppress(OSError):
+                os.chdir(options.folder)
         self._orders: SimpleQueue[Order] = SimpleQueue()
         self._hello: Hello | None = Hello(platform.node(), os.getpid(), node, _sees(options.mark, options.secret))
         limits = ProcessOptions(memory_bytes_max=options.memory_bytes_max, recycle_tasks=options.recycle_tasks)

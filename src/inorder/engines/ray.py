@@ -200,8 +200,10 @@ class RayEngine:
         station.go()
         for number in station.workers():
             self._of_worker.pop(number, None)
+        ray = load_ray()
         with suppress(Exception):
-            load_ray().kill(station.actor, no_restart=True)
+            if ray.is_initialized():  # or it would start a cluster, to look for the actor there
+                ray.kill(station.actor, no_restart=True)
 
     def _fitting(self) -> int:
         return max(1, min(WORKERS_MAX, self._asked(lambda: fitting(nodes(), self._options))))

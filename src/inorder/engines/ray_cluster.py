@@ -14,6 +14,9 @@ from .base import processors
 from .ray_options import RayOptions
 
 _REACH_S = 10.0
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
+_SETTINGS = 4
+"""HTTP/2, which a cluster speaks: how one begins, and the type of what the other then says first."""
 _joined: dict[str, str] = {}
 """Addresses that were given, and what the cluster there calls its own."""
 MISSING = "Ray is not installed; install it with: pip install 'inorder[ray]'"
@@ -73,17 +76,27 @@ def _require_reachable(address: str) -> None:
     host, _, port = address.rpartition(":")
     require(host != "" and port.isdecimal(), f"the address of a Ray cluster is HOST:PORT or auto, got {address!r}")
     try:
-        socket.create_connection((host, int(port)), timeout=_REACH_S).close()
+        said = _answer((host, int(port)))
     except (OSError, OverflowError, UnicodeError) as error:
         raise InfrastructureError(f"there is no Ray cluster at {address}: {error}") from error
+    if said[3:4] != bytes([_SETTINGS]):
+        raise InfrastructureError(f"there is no Ray cluster at {address}: somebody else answers there")
+
+
+def _answer(place: tuple[str, int]) -> bytes:
+    """What is said there first to one who speaks as Ray does."""
+    with socket.create_connection(place, timeout=_REACH_S) as connection:
+        if os.environ.get("RAY_USE_TLS", "0") != "0":  # there, nobody says anything to a stranger
+            return bytes([0, 0, 0, _SETTINGS])
+        connection.sendall(_GREETING)
+        return connection.recv(9)
 
 
 def nodes() -> list[Node]:
     """The machines that are there now."""
     ray = load_ray()
-    return [
-        Node(each["NodeID"], each["NodeManagerHostname"], each["Resources"]) for each in ray.nodes() if each["Alive"]
-    ]
+    found = ray.nodes() if ray.is_initialized() else ()  # one who is part of no cluster would be made to join one
+    return [Node(each["NodeID"], each["NodeManagerHostname"], each["Resources"]) for each in found if each["Alive"]]
 
 
 def is_alive(node: str) -> bool:

@@ -9,6 +9,8 @@ import msgspec
 from inorder.core.options import require
 
 FILES = ("auto", "shared", "send")
+_OF_RAY = ("CPU", "GPU", "memory", "object_store_memory")
+"""Names that a resource of one's own cannot have."""
 
 
 class RayOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,9 +41,13 @@ class RayOptions(msgspec.Struct, frozen=True, kw_only=True):
             f"address must be HOST:PORT or auto, got {address!r}; a client from outside (ray://) cannot keep a journal "
             "and commit for the cluster: run this command on one of its machines",
         )
+        for name in self.resources:
+            is_own = isinstance(name, str) and name != "" and name not in _OF_RAY
+            require(is_own, f"a resource cannot be called {name!r}; processors are given with cpus and gpus")
         for name, value in (("cpus", self.cpus), ("gpus", self.gpus), *self.resources.items()):
             is_number = type(value) in (int, float) and math.isfinite(value)
             require(is_number and value >= 0, f"{name} of a worker must be a number from 0, got {value!r}")
+        require(self.gpus <= 1 or self.gpus % 1 == 0, f"gpus of a worker must be whole above 1, got {self.gpus!r}")
         require(
             any(self.demands().values()), "a worker must need something, or any number of them would fit: give cpus"
         )

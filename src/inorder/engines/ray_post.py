@@ -31,14 +31,14 @@ class Post:
 
         if __version__ != wanted:
             return self._lacking(f"has inorder {__version__}", wanted)
-        import msgspec
+        import pickle
+
         import ray
 
         from inorder.engines.foreman import Foreman
-        from inorder.engines.telegraph import ForemanOptions
 
         node = ray.get_runtime_context().get_node_id()
-        self._foreman = Foreman(function_pickle, msgspec.msgpack.decode(options, type=ForemanOptions), node)
+        self._foreman = Foreman(function_pickle, pickle.loads(options), node)
         return ""
 
     def _described(self, error: BaseException, wanted: str) -> str:

@@ -33,6 +33,8 @@ class ForemanOptions(msgspec.Struct, frozen=True, kw_only=True):
     recycle_tasks: int | None = None
     path: list[str] = []
     """Where the driver looks for modules; a node on which such a folder is there looks there too."""
+    folder: str = ""
+    """Where the driver is; a node on which that is a folder works there too."""
     mark: str = ""
     """A file of the driver's: a node that finds the secret in it sees the driver's files."""
     secret: str = ""

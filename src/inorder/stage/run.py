@@ -162,8 +162,8 @@ class _StageRun:
         return self._run(job, opened), opened
 
     def _run(self, job: Job, opened: Opened) -> Summary:
-        engine = engine_of(self._options, self._work(), self._places)
         try:
+            engine = engine_of(self._options, self._work(), self._places)
             run = JournaledRun(
                 job,
                 opened,

@@ -216,6 +216,8 @@ def _seen_by_driver(made: Any, sent: Sent, task: StageTask, words: dict[str, str
 
 def _at_home(error: Exception, place: str, words: dict[str, str]) -> Exception:
     """The failure of an item, told with the paths of the driver: nobody knows the folder that it was in."""
+    if isinstance(error, OSError) and isinstance(error.filename, str):  # what kind it is matters: the disk may be full
+        error.filename = _said(words, error.filename)
     failure = failure_of(error)
     if place not in failure.message + failure.detail:
         return error
