@@ -35,13 +35,14 @@ def _plain(name: str) -> _Origin:
 
 
 _ORIGINS = {
-    **{name: _plain(name) for name in ("python", "javascript", "java", "go", "rust", "c", "ruby", "bash", "scala")},
+    **{name: _plain(name) for name in ("python", "java", "go", "rust", "c", "ruby", "bash", "scala")},
     **{name: _plain(name) for name in ("html", "css", "json", "yaml", "toml", "sql", "markdown")},
+    "javascript": _Origin("tree-sitter-javascript", ("javascript", "ecmascript")),
     "cpp": _Origin("tree-sitter-cpp", ("cpp", "c")),
     "csharp": _Origin("tree-sitter-c-sharp", ("csharp",)),
     "php": _Origin("tree-sitter-php", ("php",), "language_php"),
-    "typescript": _Origin("tree-sitter-typescript", ("typescript",), "language_typescript"),
-    "tsx": _Origin("tree-sitter-typescript", ("tsx", "typescript"), "language_tsx"),
+    "typescript": _Origin("tree-sitter-typescript", ("typescript", "ecmascript"), "language_typescript"),
+    "tsx": _Origin("tree-sitter-typescript", ("tsx", "typescript", "ecmascript"), "language_tsx"),
 }
 LANGUAGES = tuple(sorted(_ORIGINS))
 """Those that are parsed."""
