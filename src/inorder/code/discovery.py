@@ -8,12 +8,10 @@ are no text, too large, links, or written by a program.
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import NamedTuple
 
-import pathspec
-
+from inorder.documents.walking import Entries, walk
 from inorder.stage.sources import IGNORE_FILE, Roots, quoted
 
 from .generated import reason_to_skip
@@ -28,7 +26,7 @@ _IGNORE_FILES = (".gitignore", IGNORE_FILE)
 _OTHERS_FOLDERS = frozenset(
     ("node_modules", "bower_components", "jspm_packages", "vendor", "third_party", "site-packages")
 )
-_CACHE_FOLDER = "__pycache__"
+_CACHES = frozenset(("__pycache__",))
 _ENVIRONMENT_MARK = "pyvenv.cfg"
 
 
@@ -43,21 +41,6 @@ class Found(NamedTuple):
     language: str | None = None
 
 
-class _Rules(NamedTuple):
-    """What one folder wants left out."""
-
-    below: str
-    spec: pathspec.GitIgnoreSpec
-
-
-class _Folder(NamedTuple):
-    path: str
-    below: str
-    """Its path from the root, with a slash behind."""
-    rules: tuple[_Rules, ...]
-    """Of all folders above it."""
-
-
 def discover(roots: Roots) -> Iterator[Found]:
     """Every file below these files and folders."""
     for name, path in roots.paths.items():
@@ -68,57 +51,14 @@ def discover(roots: Roots) -> Iterator[Found]:
 
 
 def _walk(root: str, prefix: str) -> Iterator[Found]:
-    """Folder by folder, without recursion: a folder may be deeper than Python likes."""
-    stack = [_Folder(root, "", ())]
-    while stack:
-        folder = stack.pop()
-        name = f"{prefix}/{folder.below}".rstrip("/")
-        try:
-            entries = sorted(os.scandir(folder.path), key=lambda entry: os.fsencode(entry.name))
-        except OSError as error:
-            yield Found(quoted(name), folder.path, 0, f"the folder cannot be read: {error.strerror}")
-            continue
-        if folder.below and _is_of_others(folder.path, entries):
-            yield Found(quoted(name), folder.path, 0, "other people's code")
-            continue
-        rules = (*folder.rules, *_rules(folder))
-        folders = []
-        for entry in entries:
-            below = f"{folder.below}{entry.name}"
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if (
-                entry.name.startswith(".")
-                or entry.name == _CACHE_FOLDER
-                or _is_ignored(rules, f"{below}/" if is_folder else below)
-            ):
-                continue
-            if is_folder:
-                folders.append(_Folder(entry.path, f"{below}/", rules))
-            else:
-                yield _found(entry.path, f"{prefix}/{below}")
-        stack.extend(reversed(folders))
+    for path, below, skip in walk(root, _IGNORE_FILES, left_out=_CACHES, why_not=_why_of_others):
+        name = f"{prefix}/{below}".rstrip("/")
+        yield Found(quoted(name), path, 0, skip) if skip else _found(path, name)
 
 
-def _is_of_others(folder: str, entries: Sequence["os.DirEntry[str]"]) -> bool:
-    return os.path.basename(folder) in _OTHERS_FOLDERS or any(entry.name == _ENVIRONMENT_MARK for entry in entries)
-
-
-def _rules(folder: _Folder) -> Iterator[_Rules]:
-    for name in _IGNORE_FILES:
-        try:
-            lines = Path(folder.path, name).read_text("utf-8", "surrogateescape").splitlines()
-        except OSError:
-            continue
-        yield _Rules(folder.below, pathspec.GitIgnoreSpec.from_lines(lines))
-
-
-def _is_ignored(rules: Sequence[_Rules], below: str) -> bool:
-    """The rules of the innermost folder that say anything about it decide."""
-    for folder, spec in reversed(rules):
-        verdict = spec.check_file(below[len(folder) :]).include
-        if verdict is not None:
-            return verdict
-    return False
+def _why_of_others(folder: str, entries: Entries) -> str:
+    is_theirs = os.path.basename(folder) in _OTHERS_FOLDERS or any(entry.name == _ENVIRONMENT_MARK for entry in entries)
+    return "other people's code" if is_theirs else ""
 
 
 def _found(path: str, item_id: str) -> Found:

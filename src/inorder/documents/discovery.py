@@ -11,15 +11,12 @@ roots is two items, and adding a root changes no id.
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
-
-import pathspec
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from inorder.stage.sources import IGNORE_FILE, Roots, quoted
 
-Rules = pathspec.PathSpec[Any]
+from .walking import walk
 
 
 class Found(NamedTuple):
@@ -42,57 +39,9 @@ def discover(roots: Roots) -> Iterator[Found]:
 
 
 def _walk(root: str, prefix: str) -> Iterator[Found]:
-    """Folder by folder, without recursion: a folder may be deeper than Python likes."""
-    stack: list[tuple[str, str, list[Rules]]] = [(root, "", [])]
-    while stack:
-        folder, below, rules = stack.pop()
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
-        except OSError as error:
-            yield Found(
-                quoted(f"{prefix}/{below}".rstrip("/")), folder, 0, f"the folder cannot be read: {error.strerror}"
-            )
-            continue
-        rules = [*rules, *_rules(folder, below)]
-        folders = []
-        for entry in entries:
-            relative = f"{below}{entry.name}"
-            if entry.name.startswith(".") or _is_ignored(rules, relative, entry):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                folders.append((entry.path, f"{relative}/", rules))
-            else:
-                yield _found(entry.path, f"{prefix}/{relative}", root)
-        stack.extend(reversed(folders))
-
-
-def _rules(folder: str, below: str) -> list[Rules]:
-    """What this folder wants left out, of everything in it."""
-    try:
-        lines = Path(folder, IGNORE_FILE).read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
-        return []
-    anchored = [_anchored(line, below) for line in lines]
-    return [pathspec.PathSpec.from_lines("gitignore", anchored)]
-
-
-def _anchored(line: str, below: str) -> str:
-    """A rule of a folder below the root, as a rule of the root."""
-    rule = line.strip()
-    if not below or not rule or rule.startswith("#"):
-        return line
-    negation, rule = ("!", rule[1:]) if rule.startswith("!") else ("", rule)
-    return f"{negation}/{below}{rule.lstrip('/')}" if "/" in rule.rstrip("/") else f"{negation}/{below}**/{rule}"
-
-
-def _is_ignored(rules: Sequence[Rules], relative: str, entry: "os.DirEntry[str]") -> bool:
-    name = f"{relative}/" if entry.is_dir(follow_symlinks=False) else relative
-    verdict = False
-    for rule in rules:
-        found = rule.check_file(name).include
-        if found is not None:
-            verdict = found
-    return verdict
+    for path, below, trouble in walk(root, (IGNORE_FILE,)):
+        name = f"{prefix}/{below}".rstrip("/")
+        yield Found(quoted(name), path, 0, trouble) if trouble else _found(path, name, root)
 
 
 def _found(path: str, item_id: str, root: str) -> Found:
