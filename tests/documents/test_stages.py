@@ -314,3 +314,25 @@ def test_wrong_usage_is_one_line_before_anything_is_done(desk: Desk, arguments: 
     assert complaint in ended.stderr
     assert "Traceback" not in ended.stderr
     assert not (desk.data / "vectors").exists()
+
+
+def test_a_document_is_explained_through_all_stages(desk: Desk) -> None:
+    desk.write("a.md", PROSE)
+    desk.write("b.md", PROSE)
+    desk.run()
+    ended = subprocess.run(
+        [sys.executable, "-m", "inorder", "explain", "docs/a.md", "--data", str(desk.data), "--json"],
+        cwd=desk.folder,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+    said = [(one["stage"], one["item_id"], one["verdict"]) for one in json.loads(ended.stdout)["stages"]]
+    assert said == [
+        ("doctags", "docs/a.md", "skip"),
+        ("chunk", "docs/a.md", "skip"),
+        ("embed", "dense/docs/a.md", "skip"),
+        ("embed", "lexical/docs/a.md", "skip"),
+        ("index", "docs/a.md", "skip"),
+    ]

@@ -14,19 +14,24 @@ def explain(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say for each stage whether this input would be processed or skipped if it were run now, and why.
+    """Say for each stage whether this input, and what is made of it, would be processed or skipped if it were run now,
+    and why.
 
     The stages are those in DATA, with the sources they were last run on. Run it in the folder where they were run.
     """
     from inorder.cli.datasets import open_data
     from inorder.cli.explaining import explained, in_words
     from inorder.cli.loading import recorded_jobs
+    from inorder.cli.ours import ENTRIES
     from inorder.cli.output import show, show_json
 
     dataset = open_data(data)
     found: list[dict[str, Any]] = []
-    for job in recorded_jobs(dataset, dataset.chosen(stage)):
-        found += explained(dataset, job, path)
+    made: set[str] = set()
+    order = list(ENTRIES)
+    stages = sorted(dataset.chosen(stage), key=lambda name: (name in order, order.index(name) if name in order else 0))
+    for job in recorded_jobs(dataset, stages):
+        found += explained(dataset, job, path, made)
     if as_json:
         show_json({"path": os.path.abspath(path), "stages": found})
         return

@@ -1,6 +1,7 @@
 """Finding an item in the plan of a stage, and saying what would become of it."""
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from inorder.cli.datasets import Dataset
@@ -19,14 +20,23 @@ _PARTS = {"cfg_hash": "configuration", "input_sha256": "input"}
 _SHORT = 12
 
 
-def explained(dataset: Dataset, job: Job, path: str) -> list[dict[str, Any]]:
-    """What would become of every item of a stage that this path belongs to."""
+def explained(dataset: Dataset, job: Job, path: str, made: set[str]) -> list[dict[str, Any]]:
+    """What would become of every item of a stage that this path belongs to, or that is made of what other stages make
+    of it: `made`, which grows by the outputs of the items found here."""
     stage = job.stage.name
     foresight = Foresight(job, resolve({"data": dataset.root}, job.stage).options())
     try:
-        found = [foresight.of(seq, item) for seq, item in foresight.items() if _is_of(item, path, dataset.root)]
+        wanted = made | {os.path.abspath(path), os.path.realpath(path)}
+        known = [
+            (seq, item)
+            for seq, item in foresight.items()
+            if path in (item.item_id, printable(item.item_id)) or not wanted.isdisjoint(_files_of(item, dataset.root))
+        ]
+        found = [foresight.of(seq, item) for seq, item in known]
     finally:
         foresight.close()
+    for _, item in known:
+        made.update(os.path.abspath(os.path.join(dataset.root, output)) for output in item.outputs.values())
     if found:
         standings = Standings.of_manifest(dataset.places(stage).manifest)
         return [_described(dataset, stage, one, standings) for one in found]
@@ -35,13 +45,9 @@ def explained(dataset: Dataset, job: Job, path: str) -> list[dict[str, Any]]:
     return [{"stage": stage, "item_id": None, "verdict": ABSENT, "reason": reason, "changed": {}, "latest": None}]
 
 
-def _is_of(item: WorkItem, path: str, data: str) -> bool:
-    if path in (item.item_id, printable(item.item_id)):
-        return True
-    wanted = (os.path.abspath(path), os.path.realpath(path))
-    if any(os.path.abspath(found) in wanted for found in item.inputs.values()):
-        return True
-    return any(os.path.abspath(os.path.join(data, found)) in wanted for found in item.outputs.values())
+def _files_of(item: WorkItem, data: str) -> Iterator[str]:
+    yield from (os.path.abspath(found) for found in item.inputs.values())
+    yield from (os.path.abspath(os.path.join(data, found)) for found in item.outputs.values())
 
 
 def _described(dataset: Dataset, stage: str, found: Forecast, standings: Standings) -> dict[str, Any]:
