@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import inorder
+from inorder.cli.datasets import Dataset
+from inorder.cli.glance import described
 from inorder.index.draft import published
 from inorder.index.reading import opened
 from inorder.index.stage import plan, sinks, stage
@@ -203,3 +205,11 @@ def test_two_at_once_on_the_same_data_is_said_in_one_line(desk: Desk) -> None:
         lock.release()
     assert ended.returncode == 5
     assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_a_glance_says_what_is_in_the_index(desk: Desk) -> None:
+    build(desk)
+    [found] = [each["contents"] for each in described(Dataset(str(desk.data)), "index")["stages"]]
+    assert (found["documents"], found["files"], found["chunks"] >= len(FILES)) == (0, len(FILES), True)
+    assert found["languages"] == {"python": 2, "javascript": 1, "go": 1, "text": 1, "other": 1}
+    assert found["symbols"] >= 4

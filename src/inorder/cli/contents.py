@@ -1,4 +1,4 @@
-"""What the stages of documents have made, added up from their manifests."""
+"""What our stages have made, added up from their manifests."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -35,6 +35,11 @@ class _Extras(msgspec.Struct):
     documents: int = 0
     terms: int = 0
     average_length: float = 0.0
+    kind: str = ""
+    language: str = ""
+    lines: int = 0
+    symbols: int = 0
+    calls: int = 0
 
 
 _DECODER = msgspec.json.Decoder(_Extras)
@@ -105,10 +110,26 @@ def _embed(rows: Iterator[_Extras]) -> dict[str, Any]:
     return {"families": families, "corpus": corpus}
 
 
+def _index(rows: Iterator[_Extras]) -> dict[str, Any]:
+    sums: Counter[str] = Counter()
+    languages: Counter[str] = Counter()
+    for row in rows:
+        if not row.kind:
+            continue  # it says that a file is gone
+        sums["documents" if row.kind == "document" else "files"] += 1
+        if row.kind != "document":
+            languages[row.language or "other"] += 1
+        for name in ("chunks", "lines", "symbols", "calls"):
+            sums[name] += getattr(row, name)
+    names = ("documents", "files", "chunks", "lines", "symbols", "calls")
+    return {name: sums[name] for name in names} | {"languages": dict(languages.most_common())}
+
+
 _SUMMARIES: dict[str, Callable[[Iterator[_Extras]], dict[str, Any]]] = {
     "doctags": _doctags,
     "chunk": _chunk,
     "embed": _embed,
+    "index": _index,
 }
 
 
@@ -128,6 +149,12 @@ def rows_in_words(stage: str, found: dict[str, Any]) -> list[tuple[str, str]]:
     if stage == "chunk":
         head = [("chunks", f"{found['chunks']} of {counted(found['documents'], 'document')}, {found['tokens']} tokens")]
         return head + [("tokens" if not place else "", bar) for place, bar in enumerate(_bars(found["histogram"]))]
+    if stage == "index":
+        languages = ", ".join(f"{count} {language}" for language, count in found["languages"].items())
+        inside = ", ".join(counted(found[name], name[:-1]) for name in ("lines", "symbols", "calls"))
+        searchable = f"{counted(found['chunks'], 'chunk')} of {counted(found['documents'], 'document')}"
+        rows = [("searchable", f"{searchable} and {counted(found['files'], 'file')} of code")]
+        return rows + ([("code", f"{languages}; {inside}")] if found["files"] else [])
     rows = []
     for family, sums in found["families"].items():
         details = [sums["provider"]] if "provider" in sums else []
