@@ -1,0 +1,27 @@
+"""Tests on a cluster of several nodes on this machine. Without Ray there are none."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+if find_spec("ray") is None:
+    collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def machines() -> Iterator[Any]:
+    """A head without processors, where the driver is, and two nodes with two processors each, which always stay."""
+    from tests.ray.machines import Machines
+
+    machines = Machines()
+    yield machines
+    machines.close()
+
+
+@pytest.fixture(autouse=True)
+def as_it_was(machines: Any) -> Iterator[None]:
+    """Every test finds the two nodes and nobody at work, and leaves them so."""
+    yield
+    machines.put_right()

@@ -1,0 +1,92 @@
+"""What the workers of the tests do: they tell where they are, and stay until they are let go."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inorder.core.board import Counters
+from inorder.core.commands import Command, CommitRun, Summary
+from inorder.core.events import Event
+from inorder.core.options import KernelOptions
+from inorder.core.plan import PlanItem
+from inorder.engines.base import Engine
+from inorder.host.clock import SystemClock
+from inorder.runtime import Runtime
+from tests.engines.misbehaviour import wait_for, wait_until
+from tests.ray.machines import here
+
+
+class Visit(NamedTuple):
+    """An item: sign in the folder; stay until the folder has a file of this name."""
+
+    folder: str
+    number: int
+    until: str = ""
+
+
+class Seen(NamedTuple):
+    """A worker that signed."""
+
+    number: int
+    node: int
+    pid: int
+    foreman: int
+
+
+def visit(item: Visit) -> tuple[int, int]:
+    """Which number it was, and on which node."""
+    name = f"{item.folder}/{item.number}.{here()}.{os.getpid()}.{os.getppid()}"
+    Path(f"{name}.seen").touch()
+    if item.until:
+        wait_for(f"{item.folder}/{item.until}")
+    return item.number, here()
+
+
+def seen_in(folder: Path) -> list[Seen]:
+    """Everybody who signed so far."""
+    return sorted(Seen(*map(int, path.name.split(".")[:4])) for path in folder.glob("*.seen"))
+
+
+def those_at_work(folder: Path, count: int, condition: Callable[[Seen], bool] = lambda seen: True) -> list[Seen]:
+    """The first so many who sign, of those of whom this is true."""
+    found: list[Seen] = []
+
+    def are_there() -> bool:
+        found[:] = [seen for seen in seen_in(folder) if condition(seen)]
+        return len(found) >= count
+
+    assert wait_until(are_there), f"only {len(found)} of {count} workers came"
+    return found
+
+
+class Run(NamedTuple):
+    """What came of a run."""
+
+    results: list[Any]
+    summary: Summary
+    counters: Counters
+    buffered_bytes: int
+    """The most that waited at one time."""
+
+
+def run_on(
+    engine: Engine, items: Sequence[Any], observe: Callable[[Command], object] = lambda command: None, **options: Any
+) -> Run:
+    """All the results, in the order in which they were committed. Options are those of the kernel."""
+    results: list[Any] = []
+    buffered: list[int] = []
+
+    def observer(_: int, event: Event, commands: Sequence[Command] | None) -> None:
+        buffered.append(runtime.kernel.snapshot().buffered_bytes)
+        for command in commands or ():
+            observe(command)
+
+    def commit(runtime: Runtime, run: CommitRun, _: Sequence[Any]) -> None:
+        assert run.start == len(results)
+        results.extend(envelope.payload if envelope.failure is None else envelope.failure for envelope in run.envelopes)
+        runtime.acknowledge(run.end)
+
+    plan = [(PlanItem(), item) for item in items]
+    runtime = Runtime(plan, engine, commit, SystemClock(), options=KernelOptions(**options), observer=observer)
+    return Run(results, runtime.run(), runtime.kernel.statistics(), max(buffered))

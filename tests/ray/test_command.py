@@ -1,0 +1,95 @@
+"""The whole command on a cluster, with a node lost in the middle: everything comes to the same as on this machine."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inorder.stage.places import RESERVED
+from inorder.stage.rows import VOLATILE_FIELDS
+from tests.cli.desk import COMMAND, GUARD_S, Ended, clean_environment
+from tests.engines.misbehaviour import wait_until
+from tests.index.desk import Desk as IndexDesk
+from tests.ray.machines import Machine, Machines, foremen_of
+from tests.ray.meanwhile import Meanwhile
+from tests.stage.jobs import tree
+
+ROOT = Path(__file__).parents[2]
+STAGES = ("doctags", "chunk", "embed", "index")
+
+
+def command(data: Path, *options: str) -> Ended:
+    """`inorder run` on the bundled documents and code, three of which are broken."""
+    ended = subprocess.run(
+        [COMMAND, "run", "examples/sample", "--data", str(data), "--json", "--quiet", *options],
+        cwd=ROOT,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=GUARD_S,
+        check=False,
+    )
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+
+class Made:
+    """What a run leaves in DATA."""
+
+    def __init__(self, data: Path) -> None:
+        reserved = {*RESERVED, "index.sqlite"}
+        self.files = {path: content for path, content in tree(data).items() if path.split("/")[0] not in reserved}
+        self.rows = {stage: rows_of(data / "manifests" / f"{stage}.jsonl", data) for stage in STAGES}
+        desk = IndexDesk.__new__(IndexDesk)
+        desk.data = data
+        self.index = desk.content_hash()
+
+
+def rows_of(manifest: Path, data: Path) -> list[dict[str, Any]]:
+    """The rows of items, without what may differ."""
+    text = manifest.read_text(encoding="utf-8").replace(str(data), "DATA")
+    rows = [json.loads(line) for line in text.splitlines()]
+    kept = [{name: value for name, value in row.items() if name not in VOLATILE_FIELDS} for row in rows]
+    return [row for row in kept if row["doc_id"] != "__config__"]
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    data = tmp_path_factory.mktemp("local") / "data"
+    ended = command(data)
+    assert ended.code == 3, ended.err
+    return Made(data)
+
+
+@pytest.mark.req("JRN-7", "LED-7")
+@pytest.mark.parametrize("files", ["shared", "send"])
+def test_a_run_of_everything_that_loses_a_node_comes_to_the_same(
+    machines: Machines, local: Made, tmp_path: Path, files: str
+) -> None:
+    """Workers in plenty, so that some are on the node when it goes, in the first stage or in a later one."""
+    doomed = machines.add(2)
+
+    def lose() -> None:
+        assert wait_until(lambda: has_worker(doomed)), "nobody came to the node"
+        machines.lose(doomed)
+
+    host, _, port = machines.address.partition(":")
+    with Meanwhile(lose):
+        ended = command(
+            tmp_path / "data", "--engine", "ray", "--ray-address", f"localhost:{port}", "--ray-files", files
+        )
+    assert host
+    assert ended.code == 3, ended.err
+    outcomes = json.loads(ended.out)  # nothing but this is on standard output, whatever Ray has to say about the node
+    assert outcomes
+    assert "Traceback" not in ended.err
+    assert "(raylet)" not in ended.out + ended.err
+    made = Made(tmp_path / "data")
+    assert made.rows == local.rows
+    assert made.files == local.files
+    assert made.index == local.index
+
+
+def has_worker(machine: Machine) -> bool:
+    return any(foremen_of([machine]).values())

@@ -1,0 +1,136 @@
+"""The program that drives a run is killed, or told to stop: nothing of it stays on the nodes, and it can be gone on
+with."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.desk import GUARD_S, Desk
+from tests.engines.misbehaviour import Endings
+from tests.ray.machines import Machines, foremen_of
+from tests.stage.jobs import tree
+
+TEXTS = ["one", "one two", "hold", "one two three", "five", "six more", "seven"]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(tmp_path)
+    yield desk
+    desk.close()
+
+
+def on(machines: Machines) -> list[str]:
+    return ["--engine", "ray", "--ray-address", machines.address, "--workers", "2", "--json"]
+
+
+def undisturbed(desk: Desk) -> tuple[Any, Any]:
+    """What a run on this machine leaves that nobody disturbs."""
+    desk.sources(*(text if text != "hold" else "two words" for text in TEXTS))
+    assert desk.stage("hasty").code == 0
+    lasting = desk.lasting()
+    desk.put_aside()
+    return lasting
+
+
+def held(desk: Desk, machines: Machines) -> tuple["subprocess.Popen[str]", Endings]:
+    """A run whose worker is at the third item, and the processes that it has on the nodes."""
+    desk.sources(*TEXTS)
+    desk.held("2.txt")
+    program = desk.start("stage", "jobs:hasty", "sources", *on(machines))
+    desk.is_held("2.txt", committed=2)
+    foremen = foremen_of(machines.staying)
+    assert len(foremen) == 2
+    return program, Endings([*foremen, *(pid for pids in foremen.values() for pid in pids)])
+
+
+def gone_on_with(desk: Desk, machines: Machines, expected: tuple[Any, Any]) -> None:
+    """The same again goes on, on nodes, and comes to the same."""
+    desk.source("2.txt", "two words")
+    resumed = desk.stage("hasty", *on(machines))
+    assert (resumed.code, resumed.json["resumed_at"]) == (0, 2), resumed.err
+    rows, outputs = desk.lasting()
+    assert (rows[1:], outputs) == (expected[0][1:], expected[1])
+    assert [row["seq"] for row in desk.rows()] == list(range(len(TEXTS)))
+    assert desk.calls().count("0.txt") == desk.calls().count("1.txt") == 1
+    assert [name for name in tree(desk.data) if name.startswith(".staging/")] == []
+
+
+@pytest.mark.req("JRN-7")
+def test_a_run_whose_driver_is_killed_leaves_nobody_behind_and_is_gone_on_with(machines: Machines, desk: Desk) -> None:
+    expected = undisturbed(desk)
+    program, endings = held(desk, machines)
+    program.send_signal(signal.SIGKILL)
+    assert desk.end_of(program).code == -signal.SIGKILL
+    assert endings.come(), "somebody outlived the driver"
+    gone_on_with(desk, machines, expected)
+
+
+@pytest.mark.req("CAN-2")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_a_run_and_the_same_again_brings_it_to_the_same_end(
+    machines: Machines, desk: Desk, number: signal.Signals, code: int
+) -> None:
+    expected = undisturbed(desk)
+    program, endings = held(desk, machines)
+    program.send_signal(number)
+    ended = desk.end_of(program)
+    assert ended.code == code, ended.err
+    assert (ended.json["stop_kind"], ended.json["stop_signal"]) == ("cancelled", number)
+    assert (ended.json["succeeded"], ended.json["cancelled"]) == (2, 5)
+    assert "run the same again to go on" in ended.err
+    assert "Traceback" not in ended.err
+    assert endings.come(), "somebody outlived the driver"
+    gone_on_with(desk, machines, expected)
+
+
+def test_an_interrupt_at_the_terminal_harms_no_cluster_that_the_run_has_started_itself(desk: Desk) -> None:
+    """Ctrl-C goes to every process of the group. Without an address, Ray's own processes are in it."""
+    desk.sources("one", "two")
+    desk.held("2.txt")
+    command = ["stage", "jobs:patient", "sources", "--workers", "1", "--engine", "ray", "--json"]
+    program = desk.start(*command, in_group=True)
+    desk.is_held("2.txt")
+    os.killpg(program.pid, signal.SIGINT)
+    assert program.stderr is not None
+    assert any("stopping" in line for line in program.stderr)
+    desk.let_go("2.txt")
+    ended = desk.end_of(program)
+    assert (ended.code, ended.json["succeeded"], ended.json["failed"]) == (0, 3, 0)
+
+
+JOURNALED = """
+import os, signal, sys
+from inorder import imap
+from inorder.engines.ray_options import RayOptions
+from tests.engines.misbehaviour import stay_a_while
+
+address, journal, last = sys.argv[1:]
+iteration = imap(stay_a_while, range(60), policy="ray", workers=2, journal=journal, ray=RayOptions(address=address))
+print(iteration.position, flush=True)
+for number in iteration:
+    print(number, flush=True)
+    if number == int(last):
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.req("JRN-7")
+def test_an_iteration_with_a_journal_is_gone_on_with(machines: Machines, tmp_path: Path) -> None:
+    def live(last: int) -> tuple[int, list[int]]:
+        command = [sys.executable, "-c", JOURNALED, machines.address, str(tmp_path / "journal"), str(last)]
+        root = Path(__file__).parents[2]
+        ended = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=GUARD_S, check=False)
+        assert ended.returncode == (-signal.SIGKILL if last >= 0 else 0), ended.stderr
+        position, *numbers = map(int, ended.stdout.split())
+        return position, numbers
+
+    assert live(20) == (0, list(range(21)))
+    assert live(35) == (20, list(range(20, 36)))
+    assert live(-1) == (35, list(range(35, 60)))

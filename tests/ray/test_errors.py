@@ -1,0 +1,174 @@
+"""What can be wrong with a cluster, said in one line, with the right exit code, and soon."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+
+import inorder.engines.ray
+from inorder import imap
+from inorder.engines.ray_cluster import _require_reachable
+from inorder.engines.ray_options import RayOptions
+from inorder.errors import InfrastructureError, OperatorError
+from tests.cli.desk import Desk
+from tests.engines.misbehaviour import serve
+from tests.ray.machines import Machines
+from tests.ray.meanwhile import Meanwhile
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(tmp_path)
+    desk.sources("one", "two")
+    yield desk
+    desk.close()
+
+
+def line_said(desk: Desk, *options: str, code: int, **environment: str) -> str:
+    """What the command says before it gives up."""
+    ended = desk.run("stage", "jobs:count", "sources", "--engine", "ray", *options, **environment)
+    lines = ended.err.strip().splitlines()
+    assert ended.code == code, ended.err
+    assert len(lines) == 1, ended.err
+    assert lines[0].startswith("inorder: ")
+    return lines[0]
+
+
+@pytest.fixture
+def deaf() -> Iterator[int]:
+    """A port at which somebody takes calls and never says anything."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_no_cluster_at_the_address(desk: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    said = line_said(desk, "--ray-address", f"127.0.0.1:{port}", code=1)
+    assert f"there is no Ray cluster at 127.0.0.1:{port}" in said
+
+
+def test_somebody_at_the_address_who_says_nothing(desk: Desk, deaf: int) -> None:
+    said = line_said(desk, "--ray-address", f"127.0.0.1:{deaf}", code=1)
+    assert f"there is no Ray cluster at 127.0.0.1:{deaf}: timed out" in said
+
+
+def test_somebody_else_at_the_address(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        with (
+            Meanwhile(answer),
+            pytest.raises(InfrastructureError, match="somebody else answers there"),
+        ):
+            _require_reachable(f"{host}:{port}")
+
+
+@pytest.mark.parametrize("address", ["nonsense", ":6379", "host:port", "127.0.0.1:"])
+def test_an_address_that_is_none(desk: Desk, address: str) -> None:
+    assert "HOST:PORT or auto" in line_said(desk, "--ray-address", address, code=2)
+
+
+def test_an_address_of_a_client_from_outside(desk: Desk) -> None:
+    assert "run this command on one of its machines" in line_said(desk, "--ray-address", "ray://somewhere:1", code=2)
+
+
+def test_an_address_in_the_environment_is_the_one_that_is_used(desk: Desk) -> None:
+    said = line_said(desk, code=2, RAY_ADDRESS="nonsense")
+    assert "got 'nonsense'" in said
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--ray-cpus", "0"),
+        ("--ray-cpus", "-1"),
+        ("--ray-gpus", "nan"),
+        ("--ray-resources", "special"),
+        ("--ray-files", "pigeon"),
+        ("--ray-send-max", "-5"),
+    ],
+)
+def test_an_option_that_makes_no_sense(desk: Desk, option: str, value: str) -> None:
+    ended = desk.run("stage", "jobs:count", "sources", "--engine", "ray", option, value)
+    assert ended.code == 2, ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_another_cluster_than_the_one_that_this_process_belongs_to(machines: Machines) -> None:
+    list(imap(serve, [1], policy="ray", workers=1, ray=machines.options()))
+    with pytest.raises(OperatorError, match="already part of the cluster"):
+        imap(serve, [1], policy="ray", ray=RayOptions(address="127.0.0.1:1"))
+
+
+def test_a_node_with_another_version(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inorder.engines.ray, "__version__", "99.0")
+    with pytest.raises(InfrastructureError) as caught:
+        list(imap(serve, range(5), policy="ray", workers=2, ray=machines.options()))
+    said = str(caught.value)
+    assert "the driver has inorder 99.0, and every node needs the same" in said
+    assert "\n" not in said
+
+
+@pytest.fixture
+def ghost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], int]:
+    """A function of a module that only this process has."""
+    (tmp_path / "module_of_a_ghost.py").write_text("def haunt(number):\n    return number\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    function: Callable[[int], int] = __import__("module_of_a_ghost").haunt
+    (tmp_path / "module_of_a_ghost.py").unlink()
+    for compiled in (tmp_path / "__pycache__").glob("*"):
+        compiled.unlink()
+    return function
+
+
+def test_a_node_without_the_module_of_the_function(machines: Machines, ghost: Any) -> None:
+    with pytest.raises(InfrastructureError) as caught:
+        list(imap(ghost, range(5), policy="ray", workers=2, ray=machines.options()))
+    said = str(caught.value)
+    assert "No module named 'module_of_a_ghost'" in said
+    assert "every node needs the packages" in said
+    assert "\n" not in said
+
+
+def test_a_function_that_cannot_be_sent(machines: Machines) -> None:
+    held = threading.Lock()
+    with pytest.raises(OperatorError, match="cannot be sent to the cluster"):
+        imap(lambda item: held, range(3), policy="ray", ray=machines.options())
+
+
+def test_a_function_of_the_calling_script_travels(machines: Machines) -> None:
+    factor = 3
+    assert list(imap(lambda item: item * factor, range(5), policy="ray", workers=1, ray=machines.options())) == [
+        0,
+        3,
+        6,
+        9,
+        12,
+    ]
+
+
+def test_ray_that_is_not_installed(desk: Desk) -> None:
+    """Python is told not to find it."""
+    (desk.folder / "ray.py").write_text("raise ImportError('no ray here')\n")
+    (desk.folder / "cloudpickle.py").write_text("raise ImportError('nor this')\n")
+    said = line_said(desk, code=2, PYTHONPATH=str(desk.folder))
+    assert said == "inorder: Ray is not installed; install it with: pip install 'inorder[ray]'"
+
+
+def test_an_iteration_whose_cluster_was_left_meanwhile_starts_no_other(machines: Machines) -> None:
+    iteration: Any = imap(serve, range(1000), policy="ray", workers=1, ray=machines.options())
+    assert next(iteration) == 0
+    ray.shutdown()
+    iteration.close()
+    assert not ray.is_initialized()

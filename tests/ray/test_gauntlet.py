@@ -1,0 +1,142 @@
+"""One item of thirty misbehaves on a node: it alone fails, named with the reason, and the rest arrive in order."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inorder import imap
+from inorder.core.retry import Category
+from inorder.errors import ItemError
+from tests.engines.misbehaviour import (
+    MEMORY_BYTES,
+    Mischief,
+    Unreadable,
+    Unsendable,
+    ended_at_last,
+    is_running,
+    serve,
+    serve_slowly,
+    wait_until,
+    word_at,
+)
+from tests.ray.machines import Machines
+
+COUNT = 30
+GUILTY = 11
+LIMIT_S = 1.5
+EXPECTED_REST = [seq * 2 for seq in range(COUNT) if seq != GUILTY]
+
+
+def results_with(machines: Machines, item: Any, function: Callable[[Any], Any] = serve, **options: Any) -> list[Any]:
+    items = [item if seq == GUILTY else seq for seq in range(COUNT)]
+    settings: dict[str, Any] = {"policy": "ray", "workers": 2, "errors": "yield", "ray": machines.options(), **options}
+    return list(imap(function, items, **settings))
+
+
+def the_rest_of(results: list[Any]) -> list[Any]:
+    return results[:GUILTY] + results[GUILTY + 1 :]
+
+
+def the_one_failure(machines: Machines, item: Any, function: Any = serve, **options: Any) -> ItemError:
+    """The error of the guilty item, after all others were found as they should be."""
+    results = results_with(machines, item, function, **options)
+    assert the_rest_of(results) == EXPECTED_REST
+    error = results[GUILTY]
+    assert isinstance(error, ItemError)
+    assert (error.seq, error.item) == (GUILTY, item)
+    return error
+
+
+@pytest.mark.req("RTY-3")
+@pytest.mark.parametrize(
+    ("name", "ending"), [("kill", "SIGKILL"), ("segfault", "SIGSEGV"), ("exit", "exited with status 3")]
+)
+def test_an_item_that_ends_its_process_twice_fails_with_the_ending_named(
+    machines: Machines, name: str, ending: str
+) -> None:
+    error = the_one_failure(machines, Mischief(name), retries=3)
+    assert (error.category, error.attempts) == (Category.RUNTIME, 2)
+    assert "the second time alone" in error.message
+    assert ending in error.message
+
+
+@pytest.mark.req("RTY-3")
+def test_many_items_that_end_their_process_do_not_end_the_run(machines: Machines) -> None:
+    items = [Mischief("exit") if seq % 4 == 3 else seq for seq in range(32)]
+    results = list(imap(serve, items, policy="ray", workers=2, errors="yield", ray=machines.options()))
+    failed = [seq for seq, result in enumerate(results) if isinstance(result, ItemError)]
+    assert failed == list(range(3, 32, 4))
+
+
+@pytest.mark.req("RTY-3", "LED-7")
+def test_the_death_of_its_worker_spends_none_of_the_retries_of_an_item(machines: Machines, tmp_path: Path) -> None:
+    results = results_with(machines, Mischief("die once, then stumble once", str(tmp_path / "been")), retries=1)
+    assert results[GUILTY] == "at last"
+    assert the_rest_of(results) == EXPECTED_REST
+
+
+@pytest.mark.req("RTY-4")
+@pytest.mark.parametrize("name", ["hang", "hang in C", "hang and ignore SIGTERM"])
+def test_an_item_that_hangs_is_timed_out_once_and_its_process_killed(
+    machines: Machines, name: str, tmp_path: Path
+) -> None:
+    pid_file = str(tmp_path / "pid")
+    error = the_one_failure(machines, Mischief(name, pid_file), timeout_s=LIMIT_S, retries=3)
+    assert (error.category, error.attempts, error.retryable) == (Category.TIMEOUT, 1, False)
+    assert "1500 ms" in error.message
+    assert wait_until(lambda: not is_running(word_at(pid_file))), "what hung goes on"
+
+
+@pytest.mark.req("RTY-4")
+def test_the_only_worker_is_replaced_when_its_item_hangs(machines: Machines, tmp_path: Path) -> None:
+    error = the_one_failure(machines, Mischief("hang", str(tmp_path / "pid")), workers=1, timeout_s=LIMIT_S)
+    assert error.category is Category.TIMEOUT
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("raise sealed", "Sealed: sealed"),
+        ("raise undecodable", "ValueError: no such thing: caf\\udce9.txt"),
+        ("return unsendable", "the result cannot be sent: TypeError: cannot be taken apart"),
+        ("return unreadable", "the result cannot be read: ValueError: cannot be put together"),
+        ("return unreadable, as an exit", "the result cannot be read: SystemExit: cannot be put together"),
+    ],
+)
+def test_what_cannot_travel_fails_its_item(machines: Machines, name: str, said: str) -> None:
+    assert the_one_failure(machines, Mischief(name)).message == said
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        (Unsendable(), "the item cannot be sent to a process: TypeError: cannot be taken apart"),
+        (Unreadable(), "the item cannot be read in the worker: ValueError: cannot be put together"),
+    ],
+)
+def test_an_item_that_cannot_travel_fails_alone(machines: Machines, item: Any, said: str) -> None:
+    error = the_one_failure(machines, item, retries=3)
+    assert (error.category, error.attempts, error.message) == (Category.INPUT, 1, said)
+
+
+@pytest.mark.parametrize("name", ["close stream", "close descriptor"])
+def test_an_item_that_closes_the_standard_output_is_named_and_the_damage_mended(machines: Machines, name: str) -> None:
+    error = the_one_failure(machines, Mischief(name), serve_slowly, workers=1)
+    assert (error.category, error.message) == (Category.RUNTIME, "closed stdout")
+
+
+def test_an_item_that_leaves_a_process_behind_is_named_and_the_process_ended(
+    machines: Machines, tmp_path: Path
+) -> None:
+    pid_file = str(tmp_path / "pid")
+    with ended_at_last(pid_file):
+        error = the_one_failure(machines, Mischief("leave child", pid_file), serve_slowly, workers=1)
+        assert (error.category, error.message) == (Category.RUNTIME, "left 1 child process behind")
+        assert not is_running(word_at(pid_file))
+
+
+def test_an_item_that_wants_more_memory_than_a_worker_may_have_fails_alone(machines: Machines) -> None:
+    error = the_one_failure(machines, Mischief("want memory"), memory_bytes_max=MEMORY_BYTES)
+    assert "MemoryError" in error.message
