@@ -50,10 +50,10 @@ def held(desk: Desk, machines: Machines) -> tuple["subprocess.Popen[str]", Endin
     return program, Endings([*foremen, *(pid for pids in foremen.values() for pid in pids)])
 
 
-def gone_on_with(desk: Desk, machines: Machines, expected: tuple[Any, Any]) -> None:
-    """The same again goes on, on nodes, and comes to the same."""
+def gone_on_with(desk: Desk, where: list[str], expected: tuple[Any, Any]) -> None:
+    """The same again goes on there, and comes to the same."""
     desk.source("2.txt", "two words")
-    resumed = desk.stage("hasty", *on(machines))
+    resumed = desk.stage("hasty", *where)
     assert (resumed.code, resumed.json["resumed_at"]) == (0, 2), resumed.err
     rows, outputs = desk.lasting()
     assert (rows[1:], outputs) == (expected[0][1:], expected[1])
@@ -63,13 +63,16 @@ def gone_on_with(desk: Desk, machines: Machines, expected: tuple[Any, Any]) -> N
 
 
 @pytest.mark.req("JRN-7")
-def test_a_run_whose_driver_is_killed_leaves_nobody_behind_and_is_gone_on_with(machines: Machines, desk: Desk) -> None:
+@pytest.mark.parametrize("goes_on", ["on nodes", "at home"])
+def test_a_run_whose_driver_is_killed_leaves_nobody_behind_and_is_gone_on_with(
+    machines: Machines, desk: Desk, goes_on: str
+) -> None:
     expected = undisturbed(desk)
     program, endings = held(desk, machines)
     program.send_signal(signal.SIGKILL)
     assert desk.end_of(program).code == -signal.SIGKILL
     assert endings.come(), "somebody outlived the driver"
-    gone_on_with(desk, machines, expected)
+    gone_on_with(desk, on(machines) if goes_on == "on nodes" else ["--json"], expected)
 
 
 @pytest.mark.req("CAN-2")
@@ -87,7 +90,7 @@ def test_a_signal_stops_a_run_and_the_same_again_brings_it_to_the_same_end(
     assert "run the same again to go on" in ended.err
     assert "Traceback" not in ended.err
     assert endings.come(), "somebody outlived the driver"
-    gone_on_with(desk, machines, expected)
+    gone_on_with(desk, on(machines), expected)
 
 
 def test_an_interrupt_at_the_terminal_harms_no_cluster_that_the_run_has_started_itself(desk: Desk) -> None:

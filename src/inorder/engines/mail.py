@@ -9,9 +9,9 @@ from inorder.core.events import Envelope, Event, Finished
 
 from .attempt import FAIL, failure_of
 from .base import Batch, Task
+from .mains import by_value
 from .process import PackedTask, packed
 from .sizing import payload_bytes
-from .wire import by_value
 
 _MAIN = b"__main__"
 _BATCH_BYTES = 32 * 2**20

@@ -15,6 +15,7 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+from .mains import by_name
 from .status import shared_file
 
 SHARED_BYTES_MIN = 256 * 1024
@@ -46,28 +47,27 @@ def pack(value: Any) -> Parcel:
             found.append(buffer)
         return is_small
 
-    try:
-        data = pickle.dumps(value, protocol=5, buffer_callback=keep_apart)
-    except pickle.PicklingError as error:
-        if _OF_MAIN not in str(error):
-            raise
-        found.clear()
-        data = by_value(value, keep_apart)
+    data = _pickled(value, found, keep_apart)
     if not found and len(data) >= SHARED_BYTES_MIN:
         return Parcel(_PICKLED, [memoryview(data)])
     return Parcel(data, [buffer.raw() for buffer in found])
 
 
-def by_value(value: Any, buffer_callback: Any = None) -> bytes:
-    """A pickle that brings along the classes of the main script: where it is read, another script may be the main one.
-    The script itself gets its own classes back."""
-    try:
-        import cloudpickle
-    except ImportError:
-        raise pickle.PicklingError("it is of a class of the main script; define that in a module") from None
-    return bytes(cloudpickle.dumps(value, protocol=5, buffer_callback=buffer_callback))
+def _pickled(value: Any, found: list[pickle.PickleBuffer], keep_apart: Any) -> bytes:
+    """With classes of the main script by name, once one was met that is not the main script's here."""
+    global _meets_mains
+    if not _meets_mains:
+        try:
+            return pickle.dumps(value, protocol=5, buffer_callback=keep_apart)
+        except pickle.PicklingError as error:
+            if _OF_MAIN not in str(error):
+                raise
+            _meets_mains = True
+            found.clear()
+    return by_name(value, keep_apart)
 
 
+_meets_mains = False
 _OF_MAIN = "<class '__main__."
 _RAW = b"raw"
 _PICKLED = b"pickled"
