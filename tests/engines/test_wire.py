@@ -1,13 +1,15 @@
 """How values cross between processes: whole, in order, and with no copy more than it says."""
 
 import os
+import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
 from multiprocessing import Pipe
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from inorder.engines import mains
 from inorder.engines.status import Running, Status
 from inorder.engines.wire import SHARED_BYTES_MIN, Parcel, pack, receive_buffers, send_buffers, sizes, unpack
 from tests.engines.misbehaviour import Tensor, Unreadable, Unsendable
@@ -196,3 +198,38 @@ def test_what_the_worker_has_started_is_not_taken_back_from_it() -> None:
     assert sides.parent.forbid(2) == 2, "of a new batch it has started none"
     assert sides.worker.may_start(1)
     assert not sides.worker.may_start(2)
+
+
+class Foreign(NamedTuple):
+    """Stands for a class of a main script that is not the main one here."""
+
+    number: int
+
+
+@pytest.fixture
+def _of_another_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Foreign, "__module__", "__main__")
+    monkeypatch.setattr("inorder.engines.wire._meets_mains", False)
+    monkeypatch.setattr(mains, "_met", {})
+
+
+@pytest.mark.usefixtures("_of_another_script")
+def test_a_class_of_another_main_script_travels_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(2):  # the second time it is known beforehand
+        data, buffers = pack([Foreign(number), bytearray(2 * SHARED_BYTES_MIN)])
+        assert len(buffers) == 1
+        assert len(data) < 200
+        monkeypatch.setattr(mains, "_met", {})
+        monkeypatch.setattr(
+            sys.modules["__main__"], "Foreign", Foreign, raising=False
+        )  # as it is with the script itself
+        [found, _] = unpack(data, buffers)
+        assert found == Foreign(number)
+        assert type(found) is Foreign
+
+
+@pytest.mark.usefixtures("_of_another_script")
+def test_what_else_cannot_be_pickled_is_refused_as_ever() -> None:
+    pack(Foreign(1))
+    with pytest.raises(AttributeError, match="local object"):
+        pack(lambda: None)
