@@ -18,7 +18,8 @@ RAY_RUN := $(RAY_VENV)/bin/python
 DEMO := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-extras test-ray check bench bench-peers bench-documents bench-gpu bench-ray gauntlet \
+.PHONY: help demo test test-extras test-ray check bench bench-peers bench-documents bench-gpu bench-ray \
+	bench-capacity gauntlet \
 	gauntlet-ray soak clean
 
 help: ## list the targets
@@ -66,6 +67,9 @@ bench-gpu: $(STAMP) ## measure embedding on a GPU, where there is one
 
 bench-ray: $(RAY_STAMP) ## measure inorder on Ray beside processes, plain Ray and Ray Data
 	$(RAY_RUN) bench/ray.py
+
+bench-capacity: $(STAMP) ## measure what one driver commits in a second
+	$(RUN) bench/capacity.py
 
 gauntlet-ray: $(RAY_STAMP) ## one bad item among two hundred, on Ray
 	$(RAY_RUN) bench/gauntlet.py --only inorder-ray --guard 60
