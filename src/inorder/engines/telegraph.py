@@ -21,6 +21,8 @@ from .wire import sizes
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Pulled, Finished, Overran, WorkerLost, Returned)}
 _DECODERS = {name: msgspec.msgpack.Decoder(kind) for name, kind in _KINDS.items()}
 _ENCODER = msgspec.msgpack.Encoder()
+_APART_BYTES = 16 * 1024
+"""A pickle that is larger travels beside the report too, and is read where it lies: two copies less."""
 
 
 class ForemanOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,8 +107,12 @@ def told(events: Sequence[Event], hello: Hello | None, trouble: str) -> Told:
 
 def _apart(envelope: Envelope, buffers: list[Any]) -> Envelope:
     sealed: Sealed = envelope.payload
+    data: bytes | None = sealed.row.payload
+    if len(sealed.row.payload) >= _APART_BYTES:
+        buffers.append(data)
+        data = None
     buffers.extend(sealed.buffers)
-    return msgspec.structs.replace(envelope, payload=(sealed.row.payload, sizes(sealed.buffers)))
+    return msgspec.structs.replace(envelope, payload=(data, sizes(sealed.buffers)))
 
 
 def understood(data: bytes, buffers: Sequence[Any]) -> tuple[Report, list[Event]]:
@@ -125,6 +131,8 @@ def understood(data: bytes, buffers: Sequence[Any]) -> tuple[Report, list[Event]
 def _joined(envelope: Envelope, beside: Any) -> Envelope:
     """The value of a result, made of its pickle and of buffers that stay where they lie."""
     data, lengths = envelope.payload
+    if data is None:
+        data = memoryview(next(beside))
     row = Row(
         envelope.seq,
         envelope.attempt,
