@@ -28,12 +28,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from bounded import run_bounded
-from peers import LOCAL, TOOLS, WORKERS, installed
+from peers import LOCAL, TOOLS, WORKERS, connect_to_ray, installed
 
 PROGRAM_S_MAX = 180.0
 RESULT_BYTES = 200_000
@@ -123,6 +124,39 @@ def measure_straggler(tool: str, count: int) -> dict[str, float]:
     return {"mb": (_peak_bytes() - before) / 1e6}
 
 
+def measure_waiting(tool: str, count: int) -> dict[str, float]:
+    """Megabytes that everything not yet consumed takes at most: the parent's own memory, and memory that processes
+    share, wherever results wait in it."""
+    tools = TOOLS[tool]
+    if tools.is_on_ray:
+        connect_to_ray()
+    results = functools.partial(tools.results, buffered_bytes_max=BUDGET_BYTES) if "inorder" in tool else tools.results
+    is_over = threading.Event()
+    before = peak = _waiting_bytes()
+
+    def watch() -> None:
+        nonlocal peak
+        while not is_over.wait(0.01):
+            peak = max(peak, _waiting_bytes())
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    delivered = sum(len(value) == RESULT_BYTES for value in results(weigh, range(count)))
+    is_over.set()
+    watching.join()
+    _check(delivered == count, f"{tool} delivered {delivered} of {count}")
+    return {"mb": (peak - before) / 1e6}
+
+
+def _waiting_bytes() -> int:
+    return _kilobytes("/proc/self/status", "RssAnon:") * 1024 + _kilobytes("/proc/meminfo", "Shmem:") * 1024
+
+
+def _kilobytes(path: str, name: str) -> int:
+    with open(path, encoding="ascii") as file:
+        return int(next(line for line in file if line.startswith(name)).split()[1])
+
+
 def measure_first(tool: str, count: int) -> dict[str, float]:
     """Seconds to the first result."""
     called_s = time.monotonic()
@@ -135,9 +169,7 @@ def measure_first(tool: str, count: int) -> dict[str, float]:
 
 
 def _peak_bytes() -> int:
-    with open("/proc/self/status", encoding="ascii") as file:
-        line = next(line for line in file if line.startswith("VmHWM:"))
-    return int(line.split()[1]) * 1024
+    return _kilobytes("/proc/self/status", "VmHWM:") * 1024
 
 
 def _check(holds: bool, message: str) -> None:
@@ -161,6 +193,7 @@ FIGURES = {
     "millisecond": Figure(measure_millisecond, "s", 4_000, 600, 3, has_split=True),
     "pareto": Figure(measure_pareto, "ratio", 1_000, 250, 3, has_split=True),
     "straggler": Figure(measure_straggler, "mb", 2_000, 800, 1),
+    "waiting": Figure(measure_waiting, "mb", 2_000, 800, 1),
     "first": Figure(measure_first, "s", 100, 100, 5),
 }
 
@@ -220,11 +253,13 @@ def ratios(found: dict[str, dict[str, Any]], unit: str, against: str) -> dict[st
     return {tool: one[unit] / base for tool, one in found.items() if base and unit in one}
 
 
+USUAL = [name for name in FIGURES if name != "waiting"]
 LABELS = {
     "noop": ("no-op items, µs an item", "inorder"),
     "millisecond": ("items of 1 ms, wall s", SPLIT),
     "pareto": ("Pareto lengths, wall over the ideal bound", None),
     "straggler": ("results behind a straggler, MB over the start", None),
+    "waiting": ("results behind a straggler, MB of the parent and of shared memory", None),
     "first": ("first result, s from the call", None),
 }
 
@@ -259,7 +294,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer items, one round")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", nargs="+", choices=TOOLS, default=LOCAL, metavar="TOOL")
-    parser.add_argument("--figures", nargs="+", choices=FIGURES, default=list(FIGURES), metavar="FIGURE")
+    parser.add_argument("--figures", nargs="+", choices=FIGURES, default=USUAL, metavar="FIGURE")
     parser.add_argument("--program", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.program:

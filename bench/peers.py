@@ -222,7 +222,15 @@ def connect_to_ray() -> Any:
     """A cluster of this machine, with as many processors as everybody has workers; the same for all who use Ray."""
     import ray
 
-    ray.init("local", num_cpus=WORKERS, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    if not ray.is_initialized():
+        ray.init(
+            "local",
+            num_cpus=WORKERS,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            _system_config={"free_objects_period_milliseconds": 100},
+        )
     return ray
 
 

@@ -33,7 +33,7 @@ _FLUSH_S = 0.2
 millisecond, which on a small machine is taken from the workers."""
 _FLUSH_NS = int(_FLUSH_S * 1e9)
 _LOOK_NS = 5_000_000
-_FLUSH_BYTES = 4 * 1024 * 1024
+_FLUSH_BYTES = 1024 * 1024
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
