@@ -1,5 +1,6 @@
 """One item of thirty misbehaves in its worker process: it alone fails, named with the reason, and the rest arrive."""
 
+import itertools
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
@@ -269,8 +270,10 @@ def test_the_end_of_the_thread_that_began_the_iteration_ends_no_worker() -> None
 def test_where_the_second_worker_cannot_be_started_the_first_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[process.WorkerProcess] = []
 
+    calls = itertools.count()
+
     def scarce(*args: Any) -> process.WorkerProcess:
-        if started:
+        if next(calls):  # both workers ask at the same time
             raise OSError("no more processes")
         started.append(process.WorkerProcess(*args))
         return started[0]
