@@ -14,7 +14,7 @@ from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, W
 from inorder.core.plan import PlanItem
 from inorder.core.states import State
 from inorder.delivery import Delivery
-from inorder.engines.base import Engine, processors
+from inorder.engines.base import WORKERS_MAX, Engine, processors
 from inorder.engines.ray_options import RayOptions
 from inorder.errors import InfrastructureError, ItemError, OperatorError
 from inorder.host.clock import SystemClock
@@ -25,7 +25,6 @@ R = TypeVar("R")
 
 POLICIES = ("io", "cpu", "inline", "ray")
 ERRORS = ("raise", "yield")
-WORKERS_MAX = 1024
 _FAIL = int(State.TERMINAL_FAIL)
 _FEED_MS = 2
 _ENTRIES = 8192

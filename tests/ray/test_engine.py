@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from inorder.core.events import Beat, Loss, Pulled, WorkerLost
+from inorder.core.options import KernelOptions
 from inorder.engines.exchange import Lost
-from inorder.engines.ray import RayEngine
+from inorder.engines.ray import SILENT_S, RayEngine
 from inorder.engines.station import Station
+from inorder.engines.telegraph import Hello
 from inorder.errors import InfrastructureError
 from tests.engines.misbehaviour import serve
 
@@ -52,3 +55,60 @@ def test_a_question_that_cannot_be_sent_is_a_lost_worker_and_not_silence(engine:
     arrived = engine._outbox.get_nowait()
     assert isinstance(arrived, Lost)
     assert (arrived.station, arrived.has_died) == (station, False)
+
+
+def stand_up(engine: RayEngine, nodes: str) -> list[Station]:
+    """Stations at work, one on each of these nodes; a worker has the number of its station."""
+    stations = []
+    for number, node in enumerate(nodes):
+        station = Station(number, None)
+        station.greet(Hello(f"host-{node}", 1, node, sees_files=True), "auto")
+        station.note(Pulled(number))
+        station.held = {number}
+        engine._of_worker[number] = station
+        stations.append(station)
+    engine._stations = set(stations)
+    return stations
+
+
+def losses(events: Any) -> dict[int, Loss]:
+    return {event.worker: event.cause for event in events if isinstance(event, WorkerLost)}
+
+
+@pytest.mark.req("LED-7")
+def test_a_silent_node_is_lost_once_and_before_its_leases_run_out(engine: RayEngine) -> None:
+    stations = stand_up(engine, "aaab")
+    engine._watch_s = SILENT_S + 1
+    stations[3].heard_s = SILENT_S
+    events = engine._beat()
+    found = losses(events)
+    assert sorted(found) == [0, 1, 2]
+    assert sorted(found.values()) == [Loss.RETIRED, Loss.RETIRED, Loss.WEATHER]
+    assert events[-1] == Beat([3])
+    assert engine._stations == {stations[3]}
+    assert KernelOptions().lease_ms > SILENT_S * 1000
+
+
+@pytest.mark.req("LED-7")
+def test_a_node_that_is_lost_again_much_later_is_charged_again(engine: RayEngine) -> None:
+    for station in stand_up(engine, "aa"):
+        found = losses(engine._lost(Lost(station, "gone", has_died=True, is_node_alive=False)))
+        assert list(found.values()) == [Loss.WEATHER]
+        engine._watch_s += 3600
+
+
+@pytest.mark.req("LED-7")
+def test_an_actor_that_dies_alone_is_suspected_and_one_out_of_reach_is_not(engine: RayEngine) -> None:
+    first, second = stand_up(engine, "aa")
+    assert losses(engine._lost(Lost(first, "gone", has_died=True, is_node_alive=True))) == {0: Loss.DIED}
+    assert losses(engine._lost(Lost(second, "gone", has_died=False, is_node_alive=True))) == {1: Loss.WEATHER}
+
+
+def test_a_driver_that_slept_for_an_hour_takes_nobody_for_lost(engine: RayEngine) -> None:
+    stations = stand_up(engine, "ab")
+    engine._looked_s -= 3600
+    engine._beaten_s -= 3600
+    events = engine.poll(0)
+    assert losses(events) == {}
+    assert engine._stations == set(stations)
+    assert events == [Beat([0, 1])] or events == [Beat([1, 0])]

@@ -52,6 +52,11 @@ def test_no_cluster_at_the_address(desk: Desk) -> None:
     assert f"there is no Ray cluster at 127.0.0.1:{port}" in said
 
 
+def test_a_cluster_of_this_machine_alone_that_has_no_room_is_not_waited_for(desk: Desk) -> None:
+    said = line_said(desk, "--ray-cpus", "5000", code=2)
+    assert "a worker needs 5000 CPU; the cluster has 1 node with " in said
+
+
 def test_somebody_at_the_address_who_says_nothing(desk: Desk, deaf: int) -> None:
     said = line_said(desk, "--ray-address", f"127.0.0.1:{deaf}", code=1)
     assert f"there is no Ray cluster at 127.0.0.1:{deaf}: timed out" in said

@@ -200,3 +200,12 @@ def test_a_stage_that_loses_a_node_comes_to_the_same(
     assert portable(place) == portable(undisturbed)
     assert published(place) == published(undisturbed)
     assert place.staged() == []
+
+
+@pytest.mark.req("LED-7")
+@pytest.mark.parametrize("files", ["shared", "send"])
+def test_a_full_disk_on_a_node_stops_the_run_and_fails_nobody(machines: Machines, place: Place, files: str) -> None:
+    items = [place.item("a"), place.item("b", do="full disk", meta={"room": str(place.folder / "room")})]
+    with pytest.raises(inorder.InfrastructureError, match=r"found the disk full.*No space left.*run the same again"):
+        place.run(items, placed, workers=1, **on_ray(machines, files=files))
+    assert not any(row["status"] == "failure" for run in place.runs() for row in run)

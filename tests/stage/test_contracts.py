@@ -8,6 +8,7 @@ import pytest
 
 import inorder
 from inorder.stage import contracts
+from inorder.stage.equipment import kernel_options
 from tests.tidy.test_import import HEAVY, modules_loaded_by
 
 FIELDS = {
@@ -174,3 +175,15 @@ def test_a_plan_or_a_worker_that_is_none_is_refused() -> None:
 def test_contracts_can_be_written_as_json() -> None:
     summary = inorder.StageErrorSummary("io", "disk", 2, "a")
     assert msgspec.json.decode(msgspec.json.encode(summary))["count"] == 2
+
+
+def test_on_a_cluster_windows_and_what_is_read_ahead_grow_with_the_workers() -> None:
+    def windows(**options: Any) -> tuple[int, int]:
+        found = kernel_options(inorder.StageOptions(**options)).windows
+        return found.entries, found.plan_ahead
+
+    assert windows(workers=100) == (1024, 1024)
+    assert windows(engine="ray", workers=4) == (1024, 1024)
+    assert windows(engine="ray", workers=500) == (32_000, 4000)
+    assert windows(engine="ray") == (65_536, 8192)
+    assert windows(engine="ray", workers=4, max_queue=5000) == (1024, 5000)

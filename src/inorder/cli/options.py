@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from inorder.cli.kinds import Amount, Amounts, Choice, Flag, Kind, Seconds, Size, Text, Whole
+from inorder.engines.base import WORKERS_MAX
 
 PREFIX = "INORDER_"
 Given = Mapping[str, Any]
@@ -63,7 +64,7 @@ SHARED = {
         Option(
             "workers",
             "workers",
-            Whole(1, 1024, "auto"),
+            Whole(1, WORKERS_MAX, "auto"),
             "How many items are worked on at once.",
             "auto, one a processor and two for the policy io; on Ray as many as the cluster has room for",
             metavar="N",

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, Protocol
 
 from inorder.core.events import Event
 
+WORKERS_MAX = 1024
+"""Of one run, whoever asks for them."""
 SLACK_BYTES = 2**20
 """What a batch may bring beyond what was set aside for it before its worker gives the rest of it back."""
 

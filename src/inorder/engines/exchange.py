@@ -77,7 +77,7 @@ class Exchange:
         try:
             answer = station.actor.listen.remote(order, BEAT_S).future()
         except Exception as error:  # nobody listens, so nobody else would hear of it
-            self.outbox.put(Lost(station, in_words(error), has_died(error), is_alive(station.node)))
+            self.outbox.put(_lost(station, error))
         else:
             answer.add_done_callback(partial(self._answered, station))
 
@@ -143,7 +143,7 @@ class Exchange:
         try:
             said = result()
         except BaseException as error:
-            self.outbox.put(Lost(station, in_words(error), has_died(error), is_alive(station.node)))
+            self.outbox.put(_lost(station, error))
             return
         try:
             events = self._understood(station, said)
@@ -166,8 +166,12 @@ class Exchange:
         return [self._mail.brought(station.translated(event, self.new_number)) for event in events]
 
 
+def _lost(station: Station, error: BaseException) -> Lost:
+    return Lost(station, f"the actor is gone: {in_words(error)}", has_died(error), is_alive(station.node))
+
+
 def in_words(error: BaseException) -> str:
-    """What Ray says of the end of an actor, without the rest of it."""
+    """What Ray says, in one line: of many, the one that says how an actor ended."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     said = next((line for line in reversed(lines) if "dead because" in line or "died" in line), "")
-    return f"the actor is gone: {said or type(error).__name__}"
+    return said or ": ".join([type(error).__name__, *lines[:1]])

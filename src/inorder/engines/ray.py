@@ -15,23 +15,22 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from inorder.core.events import Beat, Event, Loss, Pulled, Tick, WorkerLost
-from inorder.core.options import OperatorError
+from inorder.core.options import OperatorError, require
 from inorder.errors import InfrastructureError
 from inorder.version import __version__
 
-from .base import Batch
+from .base import WORKERS_MAX, Batch
 from .exchange import Arrival, Exchange, Lost, News, in_words
 from .mail import Courier, Mail
 from .pooled import BEAT_S
 from .processes import BATCH_S, ProcessOptions
-from .ray_cluster import MISSING, connect, described, fitting, load_ray, nodes
+from .ray_cluster import MISSING, connect, described, fitting, is_own, load_ray, nodes
 from .ray_options import RayOptions
 from .station import Station
 from .telegraph import ForemanOptions
 
 T = TypeVar("T")
 
-WORKERS_MAX = 4096
 _LOOK_S = 1.0
 _GLANCE_S = 0.05
 """Between two looks around."""
@@ -89,6 +88,9 @@ class RayEngine:
     def start(self) -> None:
         """Connect, and have the actors started; each announces its worker when it is up."""
         connect(self._options)
+        if is_own():  # nobody will ever add a machine to it
+            found = nodes()
+            require(fitting(found, self._options) > 0, described(found, self._options))
         if self._follows:
             self._count = self._fitting()
         from . import ray_post

@@ -68,6 +68,11 @@ def connect(options: RayOptions) -> None:
     _keep_quiet(ray)
 
 
+def is_own() -> bool:
+    """Whether the cluster is this machine alone, started by this process."""
+    return bool(_joined.get("") == load_ray().get_runtime_context().gcs_address)
+
+
 def _keep_quiet(ray: Any) -> None:
     """Ray prints the last words of a lost node to standard output, whatever its options say, and that is ours."""
     ray._private.worker._worker_logs_enabled = False

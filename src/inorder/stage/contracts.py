@@ -15,6 +15,7 @@ import msgspec
 from inorder.core.options import OperatorError, require
 from inorder.core.retry import Category
 from inorder.engines.attempt import Skip
+from inorder.engines.base import WORKERS_MAX
 from inorder.engines.ray_options import RayOptions
 
 __all__ = [
@@ -37,7 +38,7 @@ SCHEDULES = ("fifo", "sjf")
 FSYNCS = ("always", "batch", "interval", "off")
 PROGRESSES = ("auto", "bar", "lines", "none")
 _WHOLE = (
-    ("workers", 1, 1024),
+    ("workers", 1, WORKERS_MAX),
     ("retries", 0, 1000),
     ("error_budget", 0, 2**62),
     ("max_queue", 1, 2**20),

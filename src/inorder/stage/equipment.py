@@ -12,15 +12,12 @@ from inorder.core.options import (
     WindowOptions,
     entries_for,
 )
-from inorder.engines.base import Engine, processors
+from inorder.engines.base import WORKERS_MAX, Engine, processors
 
 from .adaptive import Resizable
 from .contracts import StageOptions
 from .places import Places
 from .work import StageWork
-
-_ROOM = 1024
-"""Workers to be prepared for where they follow the cluster."""
 
 
 def workers_of(options: StageOptions) -> int:
@@ -80,7 +77,7 @@ def kernel_options(options: StageOptions) -> KernelOptions:
     soft = max(1, hard * 3 // 4)
     entries, ahead = 1024, options.max_queue
     if options.engine == "ray":
-        workers = options.workers or _ROOM
+        workers = options.workers or WORKERS_MAX  # they may follow the cluster so far
         entries, ahead = entries_for(workers), max(ahead, AHEAD_A_WORKER * workers)
     return KernelOptions(
         windows=WindowOptions(entries=entries, entries_max=max(8192, entries), plan_ahead=ahead),
