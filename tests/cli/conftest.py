@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from inorder.cli.options import SHARED
 from tests.cli.desk import Desk
 
 
@@ -13,3 +14,13 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     desk = Desk(tmp_path)
     yield desk
     desk.close()
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own, where nothing is said of any option."""
+    monkeypatch.chdir(tmp_path)
+    for option in SHARED.values():
+        monkeypatch.delenv(option.variable, raising=False)
+    monkeypatch.delenv("INORDER_PROFILE", raising=False)
+    return tmp_path

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import inorder
 from inorder.stage.rows import VOLATILE_FIELDS
 from tests.engines.misbehaviour import wait_until
 
@@ -153,3 +154,13 @@ def clean_environment() -> dict[str, str]:
 def _hear_signals() -> None:
     """Tests may be run in the background, where a program is told to ignore Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def stage_with(**options: Any) -> inorder.Stage:
+    """A stage that is made for these options."""
+    return inorder.Stage(
+        name="count",
+        plan=lambda sources, data: inorder.StagePlan("count", []),
+        worker=print,
+        options=inorder.StageOptions(**options),
+    )

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-import inorder
 from inorder.cli.config import _in_words
 from inorder.cli.options import SHARED
 from inorder.cli.settings import resolve
 from inorder.engines.ray_options import RayOptions
 from inorder.errors import OperatorError
-from tests.cli.desk import Desk
+from tests.cli.desk import Desk, stage_with
 
-pytestmark = pytest.mark.req("CLI-2")
+pytestmark = [pytest.mark.req("CLI-2"), pytest.mark.usefixtures("here")]
 
 GIVEN = {
     "engine": "ray",
@@ -47,23 +46,6 @@ ray_send_max = 8388608
 disk = 1
 licence = 0.25
 """
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for variable in [*(option.variable for option in SHARED.values()), "INORDER_PROFILE"]:
-        monkeypatch.delenv(variable, raising=False)
-    return tmp_path
-
-
-def stage_with(**options: Any) -> inorder.Stage:
-    return inorder.Stage(
-        name="count",
-        plan=lambda sources, data: inorder.StagePlan("count", []),
-        worker=print,
-        options=inorder.StageOptions(**options),
-    )
 
 
 def test_the_command_line_the_environment_and_the_file_can_say_the_same(

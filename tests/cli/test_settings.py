@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-import inorder
 from inorder.cli.options import SHARED
 from inorder.cli.settings import Settings, resolve
 from inorder.errors import OperatorError
-from tests.cli.desk import Desk
+from tests.cli.desk import Desk, stage_with
 
 pytestmark = pytest.mark.req("CLI-2")
 
@@ -26,24 +25,6 @@ max_queue = 22
 [profile.fast]
 retries = 3
 """
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for option in SHARED.values():
-        monkeypatch.delenv(option.variable, raising=False)
-    monkeypatch.delenv("INORDER_PROFILE", raising=False)
-    return tmp_path
-
-
-def stage_with(**options: Any) -> inorder.Stage:
-    return inorder.Stage(
-        name="count",
-        plan=lambda sources, data: inorder.StagePlan("count", []),
-        worker=print,
-        options=inorder.StageOptions(**options),
-    )
 
 
 def found(settings: Settings, name: str) -> tuple[Any, str]:

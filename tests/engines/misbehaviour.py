@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from inorder.errors import ItemError
+
 GUARD_S = 60.0
 """What no passing test ever waits for: the machine may be slow, and busy with something else."""
 PAUSE_S = 0.005
@@ -343,3 +345,12 @@ def ended_at_last(path: str) -> Any:
         if Path(path).exists():
             with suppress(OSError):
                 os.kill(word_at(path), signal.SIGKILL)
+
+
+def the_one_failure_in(results: list[Any], guilty: int, item: Any) -> ItemError:
+    """The error of the guilty item, after all others were found as they should be."""
+    assert results[:guilty] + results[guilty + 1 :] == [seq * 2 for seq in range(len(results)) if seq != guilty]
+    error = results[guilty]
+    assert isinstance(error, ItemError)
+    assert (error.seq, error.item) == (guilty, item)
+    return error

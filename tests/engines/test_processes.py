@@ -24,6 +24,7 @@ from tests.engines.misbehaviour import (
     is_running,
     serve,
     serve_slowly,
+    the_one_failure_in,
     whoami_slowly,
     word_at,
 )
@@ -55,13 +56,9 @@ EXPECTED_REST = [seq * 2 for seq in range(COUNT) if seq != GUILTY]
 
 
 def the_one_failure(item: Any, function: Callable[[Any], Any] = serve, **options: Any) -> ItemError:
-    """The error of the guilty item, after all others were found as they should be."""
     results = results_with(item, function, **options)
-    assert the_rest_of(results) == EXPECTED_REST
-    error = results[GUILTY]
-    assert isinstance(error, ItemError)
-    assert (error.seq, error.item) == (GUILTY, item)
-    return error
+    assert len(results) == COUNT
+    return the_one_failure_in(results, GUILTY, item)
 
 
 @pytest.mark.req("RTY-3")

@@ -18,6 +18,7 @@ from tests.engines.misbehaviour import (
     is_running,
     serve,
     serve_slowly,
+    the_one_failure_in,
     wait_until,
     word_at,
 )
@@ -40,13 +41,9 @@ def the_rest_of(results: list[Any]) -> list[Any]:
 
 
 def the_one_failure(machines: Machines, item: Any, function: Any = serve, **options: Any) -> ItemError:
-    """The error of the guilty item, after all others were found as they should be."""
     results = results_with(machines, item, function, **options)
-    assert the_rest_of(results) == EXPECTED_REST
-    error = results[GUILTY]
-    assert isinstance(error, ItemError)
-    assert (error.seq, error.item) == (GUILTY, item)
-    return error
+    assert len(results) == COUNT
+    return the_one_failure_in(results, GUILTY, item)
 
 
 @pytest.mark.req("RTY-3")

@@ -237,13 +237,21 @@ class ProcessEngine(PooledEngine):
         super().__init__(make_worker, workers, timeout_s=timeout_s, name="processes")
 
 
-def sendable(function: Callable[[Any], Any]) -> bytes:
-    """The function as it travels to a process; one that cannot travel is refused with what to do instead."""
+_ADVICE = "bind arguments with functools.partial, or use policy='io' to run it in threads"
+
+
+def sendable(
+    function: Callable[[Any], Any],
+    dumps: Callable[..., bytes] = pickle.dumps,
+    to: str = "a process",
+    advice: str = _ADVICE,
+) -> bytes:
+    """The function as it travels; one that cannot travel is refused with what to do instead."""
     try:
-        return pickle.dumps(function, protocol=5)
+        return bytes(dumps(function, protocol=5))
     except Exception as error:
         name = getattr(function, "__qualname__", repr(function))
         raise OperatorError(
-            f"{name} cannot be sent to a process ({type(error).__name__}: {error}); define it at the top level of a "
-            "module, bind arguments with functools.partial, or use policy='io' to run it in threads"
+            f"{name} cannot be sent to {to} ({type(error).__name__}: {error}); define it at the top level of a module, "
+            f"{advice}"
         ) from error

@@ -23,7 +23,7 @@ from .base import WORKERS_MAX, Batch
 from .exchange import Arrival, Exchange, Lost, News, in_words
 from .mail import Courier, Mail
 from .pooled import BEAT_S
-from .processes import BATCH_S, ProcessOptions
+from .processes import BATCH_S, ProcessOptions, sendable
 from .ray_cluster import MISSING, connect, described, fitting, is_own, load_ray, nodes
 from .ray_options import RayOptions
 from .station import Station
@@ -363,11 +363,4 @@ def _sendable(function: Callable[[Any], Any]) -> bytes:
         import cloudpickle
     except ImportError as error:
         raise OperatorError(MISSING) from error
-    try:
-        return bytes(cloudpickle.dumps(function, protocol=5))
-    except Exception as error:
-        name = getattr(function, "__qualname__", repr(function))
-        raise OperatorError(
-            f"{name} cannot be sent to the cluster ({type(error).__name__}: {error}); define it at the top level of a "
-            "module, without open files, locks or connections in it"
-        ) from error
+    return sendable(function, cloudpickle.dumps, "the cluster", "without open files, locks or connections in it")
