@@ -36,20 +36,20 @@ import msgspec
 from inorder import StageOptions, StagePlan, WorkItem, run_stage
 from inorder.core.events import Envelope, Event, Finished, Pulled
 from inorder.core.options import KernelOptions, WindowOptions
-from inorder.core.plan import PlanItem
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import Batch
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.records import Header
-from inorder.journaled import Job, JournaledRun
-from inorder.runtime import Runtime
+from inorder.runtime.durable_run import Job, JournaledRun
+from inorder.runtime.loop import Runtime
 from inorder.sinks.base import Entry, Output
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
-from inorder.stage.rows import result_of, row_of
-from inorder.stage.sameness import identity
-from inorder.stage.work import Result, StageTask
+from inorder.stage.manifest.rows import result_of, row_of
+from inorder.stage.plan_identity import identity
+from inorder.stage.worker import Result, StageTask
 
 CONTENTS = b"x" * 1000
 SUCCESS = int(State.TERMINAL_SUCCESS)

@@ -45,8 +45,8 @@ def _raw(path: str) -> None:
 
 
 def _inorder(path: str) -> None:
-    from inorder.documents.doctags.write import write_doctags, write_json
-    from inorder.documents.readers.kinds import reader_of
+    from inorder.documents.doctags.storage import write_doctags, write_json
+    from inorder.documents.readers.registry import reader_of
     from inorder.documents.readers.sniff import sniff
 
     data = Path(path).read_bytes()
@@ -160,9 +160,9 @@ def measure_chunks(folder: Path) -> dict[str, float]:
     from inorder.documents.chunk.chunks import chunks_of
     from inorder.documents.chunk.pieces import pieces_of
     from inorder.documents.chunk.tokens import count_words
-    from inorder.documents.doctags.write import write_json
+    from inorder.documents.doctags.storage import write_json
     from inorder.documents.embed.providers.hashing import HashProvider
-    from inorder.documents.readers.kinds import reader_of
+    from inorder.documents.readers.registry import reader_of
 
     records = [write_json(reader_of("markdown")(path.read_bytes(), path.stem)) for path in sorted(folder.glob("*.md"))]
     began_s = time.process_time()

@@ -126,7 +126,7 @@ def encode_times(folder: Path, texts: list[str], rounds: int) -> tuple[dict[str,
 
 def our_time(folder: Path, texts: list[str], rounds: int) -> tuple[float, Any]:
     """Seconds of the provider, and its rows."""
-    from inorder.documents.embed.providers.opening import open_dense
+    from inorder.documents.embed.providers.registry import open_dense
 
     provider = open_dense(f"sentence-transformers:{folder}")
     provider.embed(texts[:WARM_TEXTS])

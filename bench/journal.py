@@ -24,8 +24,8 @@ from typing import Any
 
 import inorder
 from inorder.core.options import KernelOptions
-from inorder.core.plan import PlanItem
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
 from inorder.engines.inline import InlineEngine
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
@@ -33,8 +33,8 @@ from inorder.journal.records import Commit, Header, Terminal, encode
 from inorder.journal.replay import replay
 from inorder.journal.scan import scan
 from inorder.journal.writer import POLICIES, JournalOptions
-from inorder.journaled import Job, run_journaled
-from inorder.runtime import Runtime
+from inorder.runtime.durable_run import Job, run_journaled
+from inorder.runtime.loop import Runtime
 from inorder.sinks.base import Entry
 from inorder.sinks.manifest import ManifestSink
 

@@ -16,8 +16,8 @@ from inorder.core.events import Committed, Envelope, Event, Finished, Planned, P
 from inorder.core.kernel import Kernel
 from inorder.core.ledger import Ledger
 from inorder.core.options import KernelOptions
-from inorder.core.plan import PlanItem
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
 
 SUCCESS = int(State.TERMINAL_SUCCESS)
 

@@ -6,11 +6,11 @@ from typing import Any
 from inorder.core.commands import Command, CommitRun, Dispatch, Summary
 from inorder.core.events import Envelope, Event, Finished, Pulled
 from inorder.core.options import KernelOptions
-from inorder.core.plan import PlanItem
-from inorder.core.retry import Category, Failure
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import Batch
-from inorder.runtime import Runtime
+from inorder.errors import Category, Failure
+from inorder.runtime.loop import Runtime
 from inorder.sim.clock import VirtualClock
 
 FLAKY = Failure(category=Category.IO, message="flaky", retryable=True)

@@ -9,10 +9,10 @@ import pytest
 
 from inorder.core.commands import Command, CommitRun, Dispatch, Ended, RetryScheduled, StopWorker
 from inorder.core.events import CancelRequested, Committed, Event, Loss, Overran, Planned, Pulled, Tick, WorkerLost
-from inorder.core.options import KernelOptions, OperatorError, PressureOptions, RetryOptions, WindowOptions
-from inorder.core.plan import PlanItem
-from inorder.errors import InvariantViolation
-from inorder.runtime import PLAN_SLICE_MS, Runtime
+from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions
+from inorder.core.windows.plan import PlanItem
+from inorder.errors import InvariantViolation, OperatorError
+from inorder.runtime.loop import PLAN_SLICE_MS, Runtime
 from inorder.sim.clock import VirtualClock
 from tests.scripted import Line, Obedient, Script, Stage, at_once, done, failed, plain, summary_of
 

@@ -7,10 +7,10 @@ for result in inorder.imap(function, items, workers=8, policy="cpu", timeout_s=3
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from inorder.core.retry import Category
-from inorder.engines.ray_options import RayOptions
+from inorder.engines.ray.options import RayOptions
 from inorder.errors import (
     BusyError,
+    Category,
     InfrastructureError,
     IntegrityError,
     InvariantViolation,

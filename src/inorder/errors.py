@@ -1,33 +1,74 @@
-"""Whose fault it is, and the exit code that says so.
+"""The exceptions of inorder: whose fault an error is, and the exit code that says so.
 
 * `ItemError`: one item failed; the run went on without it.
-* `InfrastructureError`: the machine, the disk or the cluster failed; nothing is wrong with the items, run again.
-* `OperatorError`: a bad option or a bad plan; it says which.
-* `BusyError`: another run has what this one needs; it is the operator's to wait or to stop it.
-* `IntegrityError`: what is on the disk is not what was written there; nothing is done with it.
-* `InvariantViolation`: a bug of ours, with a snapshot of the run.
+* `InfrastructureError`: the machine, the disk or the cluster failed. The items are not at fault; run again.
+* `OperatorError`: a bad option or a bad plan; the message says which.
+* `BusyError`: another run holds what this one needs. Wait for it, or stop it.
+* `IntegrityError`: the data on disk is not what was written there. Nothing was changed.
+* `InvariantViolation`: a bug in inorder, with a snapshot of the run.
+
+All of them are `InorderError`. This is the lowest layer: it imports nothing else of the package.
 """
 
+from enum import StrEnum
 from typing import Any
 
-from inorder.core.invariants import IllegalTransition, InvariantViolation
-from inorder.core.options import OperatorError
-from inorder.core.retry import Category, Failure
+import msgspec
 
 __all__ = [
     "BusyError",
     "Category",
-    "IllegalTransition",
+    "Failure",
     "InfrastructureError",
+    "InorderError",
     "IntegrityError",
     "InvariantViolation",
     "ItemError",
     "OperatorError",
+    "ReadError",
+    "SyncError",
+    "require",
 ]
 
 
-class ItemError(Exception):
-    """One item failed for good. `cause` is the exception the function raised, where there was one."""
+class InorderError(Exception):
+    """The base class of every exception that inorder raises on purpose."""
+
+    exit_code = 1
+
+
+class Category(StrEnum):
+    """The kind of a failure, as written to the manifest."""
+
+    INPUT = "input"
+    CONFIG = "config"
+    RUNTIME = "runtime"
+    TIMEOUT = "timeout"
+    IO = "io"
+    PROVIDER = "provider"
+    UNKNOWN = "unknown"
+
+
+NON_RETRYABLE: frozenset[Category] = frozenset({Category.INPUT, Category.CONFIG, Category.TIMEOUT})
+"""Categories in which a retry cannot succeed; they fail at once, whatever the failure's own flag says."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an attempt failed."""
+
+    category: Category
+    message: str
+    retryable: bool = False
+    detail: str = ""
+
+    @property
+    def may_succeed_later(self) -> bool:
+        """Whether another attempt can succeed."""
+        return self.retryable and self.category not in NON_RETRYABLE
+
+
+class ItemError(InorderError):
+    """One item failed for good. `cause` is the exception that the function raised, if it raised one."""
 
     exit_code = 3
 
@@ -45,34 +86,69 @@ class ItemError(Exception):
         self._failure = failure
 
     def __reduce__(self) -> tuple[Any, ...]:
-        said = (self.category.value, self.message, self.retryable, self._failure.detail)
-        return _item_error, (self.seq, self.item, said, self.attempts)
+        fields = (self.category.value, self.message, self.retryable, self._failure.detail)
+        return _rebuild_item_error, (self.seq, self.item, fields, self.attempts)
 
 
-def _item_error(seq: int, item: Any, said: tuple[str, str, bool, str], attempts: int) -> ItemError:
-    """An error that has travelled. Its cause has not."""
-    category, message, retryable, detail = said
+def _rebuild_item_error(seq: int, item: Any, fields: tuple[str, str, bool, str], attempts: int) -> ItemError:
+    """An unpickled error. Its cause is not pickled."""
+    category, message, retryable, detail = fields
     failure = Failure(category=Category(category), message=message, retryable=retryable, detail=detail)
     return ItemError(seq, item, failure, attempts)
 
 
-class InfrastructureError(Exception):
-    """The world under the run gave way. What is committed stays committed; the same run can be repeated."""
+class ReadError(InorderError):
+    """A file cannot be read: damaged, encrypted, or of another kind. A retry cannot succeed."""
+
+    category = "input"
+    retryable = False
+
+
+class InfrastructureError(InorderError):
+    """The machine, the disk or the cluster failed. What is committed stays committed; the run can be repeated."""
 
     exit_code = 1
 
 
 class SyncError(InfrastructureError):
-    """The disk could not be made to keep something. What a later run reads of it may be nowhere but in memory."""
+    """The disk did not confirm a write. What a later run reads of it may exist only in memory."""
+
+
+class OperatorError(InorderError, ValueError):
+    """A bad option or a bad plan. The message says which."""
+
+    exit_code = 2
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise `OperatorError` unless `condition` holds."""
+    if not condition:
+        raise OperatorError(message)
 
 
 class BusyError(OperatorError):
-    """Somebody else holds what this run must have to itself."""
+    """Another process holds a lock that this run needs."""
 
     exit_code = 5
 
 
-class IntegrityError(Exception):
-    """A journal or a dataset is damaged. It says where; nothing was changed."""
+class IntegrityError(InorderError):
+    """A journal or a dataset is damaged. The message says where; nothing was changed."""
 
     exit_code = 6
+
+
+class InvariantViolation(InorderError):
+    """An invariant of the kernel does not hold: a bug in inorder or in an engine. `snapshot` has the kernel's state."""
+
+    exit_code = 6
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.snapshot: Any = None
+
+    def __str__(self) -> str:
+        if self.snapshot is None:
+            return self.message
+        return f"{self.message} | snapshot: {msgspec.json.encode(self.snapshot).decode()}"

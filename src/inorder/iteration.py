@@ -10,15 +10,15 @@ from typing import Any, Literal, TypeVar
 
 from inorder.core.events import Envelope
 from inorder.core.invariants import violated
-from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, entries_for, require
-from inorder.core.plan import PlanItem
-from inorder.core.states import State
-from inorder.delivery import Delivery
+from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, entries_for
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import WORKERS_MAX, Engine, processors
-from inorder.engines.ray_options import RayOptions
-from inorder.errors import InfrastructureError, ItemError, OperatorError
+from inorder.engines.ray.options import RayOptions
+from inorder.errors import InfrastructureError, ItemError, OperatorError, require
 from inorder.host.clock import SystemClock
-from inorder.runtime import Runtime
+from inorder.runtime.delivery import Delivery
+from inorder.runtime.loop import Runtime
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -103,9 +103,9 @@ def _delivery(
             fsync == "batch" and key is None, "fsync and key are for an iteration with a journal; give journal=PATH"
         )
         return Delivery()
-    from inorder.identity import digest_of, named
     from inorder.journal.writer import JournalOptions
-    from inorder.resuming import JournaledDelivery
+    from inorder.runtime.identity import digest_of, named
+    from inorder.runtime.journaled_delivery import JournaledDelivery
 
     path = os.fspath(journal)
     return JournaledDelivery(path, digest_of("imap", named(function)), JournalOptions(fsync=fsync), key, clock)
@@ -130,11 +130,11 @@ def _engine(
         from inorder.engines.threads import ThreadEngine
 
         return ThreadEngine(function, workers or 2 * processors(), timeout_s=timeout_s)
-    from inorder.engines.processes import ProcessEngine, ProcessOptions
+    from inorder.engines.process.engine import ProcessEngine, ProcessOptions
 
     options = ProcessOptions(**limits)
     if policy == "ray":
-        from inorder.engines.ray import RayEngine
+        from inorder.engines.ray.engine import RayEngine
 
         return RayEngine(function, workers, timeout_s=timeout_s, options=ray, limits=options)
     return ProcessEngine(function, workers or processors(), timeout_s=timeout_s, options=options)

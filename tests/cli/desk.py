@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import inorder
-from inorder.stage.rows import VOLATILE_FIELDS
+from inorder.stage.manifest.rows import VOLATILE_FIELDS
 from tests.engines.misbehaviour import wait_until
 
 COMMAND = str(Path(sys.executable).parent / "inorder")

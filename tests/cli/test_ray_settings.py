@@ -10,7 +10,7 @@ import pytest
 from inorder.cli.config import _in_words
 from inorder.cli.options import SHARED
 from inorder.cli.settings import resolve
-from inorder.engines.ray_options import RayOptions
+from inorder.engines.ray.options import RayOptions
 from inorder.errors import OperatorError
 from tests.cli.desk import Desk, stage_with
 

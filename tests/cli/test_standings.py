@@ -8,9 +8,9 @@ import pytest
 
 from inorder.cli import standings
 from inorder.cli.standings import Standings
-from inorder.stage import manifests
-from inorder.stage.manifests import last_run, lines, rows
-from inorder.stage.resume import GONE, OUTPUTS_THERE, SATISFIED, UNCHANGED
+from inorder.stage.freshness import GONE, OUTPUTS_THERE, SATISFIED, UNCHANGED
+from inorder.stage.manifest import reader as manifests
+from inorder.stage.manifest.reader import last_run, lines, rows
 
 CONFIG = {"stage": "s", "doc_id": "__config__", "status": "config", "options": {"fingerprinting": True}}
 UNFINGERPRINTED = CONFIG | {"options": {"fingerprinting": False}}

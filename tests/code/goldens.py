@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from inorder.code.model import Parsed
 from inorder.code.parse import parse
-from inorder.code.parsed import Parsed
 
 FOLDER = Path(__file__).parent / "golden"
 EXPECTED = "expected.json"

@@ -1,6 +1,6 @@
 """What must hold for the chunks of every file."""
 
-from inorder.code.parsed import Parsed
+from inorder.code.model import Parsed
 from inorder.code.source import Source
 
 

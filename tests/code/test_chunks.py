@@ -2,8 +2,8 @@
 
 import pytest
 
+from inorder.code.model import Chunk
 from inorder.code.parse import parse
-from inorder.code.parsed import Chunk
 
 pytestmark = pytest.mark.req("IDX-1")
 

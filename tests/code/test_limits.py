@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
+from inorder.code.model import Parsed
 from inorder.code.parse import parse
-from inorder.code.parsed import Parsed
 from tests.code.partition import check_partition
 
 SECONDS_MAX = 20

@@ -15,13 +15,13 @@ import pytest
 
 from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
 from inorder.core.options import KernelOptions
-from inorder.core.retry import Category
-from inorder.core.states import State
+from inorder.core.transitions import State
 from inorder.engines.base import Batch, Engine, Task
 from inorder.engines.inline import InlineEngine
-from inorder.engines.processes import ProcessEngine
-from inorder.engines.ray_options import RayOptions
+from inorder.engines.process.engine import ProcessEngine
+from inorder.engines.ray.options import RayOptions
 from inorder.engines.threads import ThreadEngine
+from inorder.errors import Category
 from inorder.sim.clock import VirtualClock
 from inorder.sim.engine import SimEngine
 from inorder.sim.scenario import Fate, Scenario, SimItem
@@ -53,7 +53,7 @@ def _sim(function: Function) -> Engine:
 
 
 def _ray(function: Function) -> Engine:
-    from inorder.engines.ray import RayEngine
+    from inorder.engines.ray.engine import RayEngine
 
     return RayEngine(function, 2, timeout_s=None)
 
@@ -187,7 +187,7 @@ class Crew:
 @pytest.fixture(scope="session")
 def cluster() -> None:
     """A cluster of this machine alone: its threads are there before any engine's, and stay."""
-    from inorder.engines.ray_cluster import connect
+    from inorder.engines.ray.cluster import connect
 
     connect(RayOptions())
 

@@ -28,10 +28,10 @@ from inorder.core.events import (
 )
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions
-from inorder.core.plan import PlanItem
-from inorder.core.restored import Restored
-from inorder.core.retry import Category, Failure
-from inorder.core.states import State
+from inorder.core.resume_point import Restored
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
+from inorder.errors import Category, Failure
 
 SUCCESS = int(State.TERMINAL_SUCCESS)
 SKIP = int(State.TERMINAL_SKIP)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from inorder.core.commands import Summary
-from inorder.core.restored import Restored, RestoredWindow
+from inorder.core.resume_point import Restored, RestoredWindow
 from tests.core.driver import Driver, options
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from inorder.core.commands import CommitRun, Dispatch, PressureChanged
 from inorder.core.events import Loss, MemorySampled
-from inorder.core.plan import PlanItem
+from inorder.core.windows.plan import PlanItem
 from tests.core.driver import Driver, Story, options
 
 TIGHT = {"buffered_bytes_soft": 10, "buffered_bytes_hard": 10}

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inorder.core.commands import CommitRun, WindowClosed, WindowOpened
-from inorder.core.invariants import InvariantViolation
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.errors import InvariantViolation
 from tests.core.driver import FAIL, SKIP, SUCCESS, Driver, Story, options
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from inorder.core.commands import Dispatch, WindowClosed
 from inorder.core.events import Loss, MemorySampled
-from inorder.core.plan import PlanItem
+from inorder.core.windows.plan import PlanItem
 from tests.core.driver import Driver, options
 
 

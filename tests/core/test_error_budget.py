@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from inorder.core.commands import Stopping, StopWorker, Summary
 from inorder.core.cursor import ErrorBudget
-from inorder.core.states import State
+from inorder.core.transitions import State
 from tests.core.driver import FAIL, SUCCESS, Driver, Story, options
 
 CREWS = (1, 2, 7, 32)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from inorder.core.commands import CommitRun, RetryScheduled, WindowOpened, WindowSealed
 from inorder.core.events import Envelope
-from inorder.core.restored import Restored, RestoredWindow
-from inorder.core.windows import WindowRecord
+from inorder.core.resume_point import Restored, RestoredWindow
+from inorder.core.windows.window import WindowRecord
 from tests.core.driver import FAIL, SKIP, SUCCESS, Driver, Story, options
 
 words = st.sampled_from(["s", "s", "s", "k", "f", "rs", "rrs", "r"])

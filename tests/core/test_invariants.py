@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from inorder.core.events import Committed, Envelope, Finished, Tick
-from inorder.core.invariants import IllegalTransition, InvariantViolation, Snapshot, WindowSnapshot, check
-from inorder.core.states import State
+from inorder.core.invariants import IllegalTransition, Snapshot, WindowSnapshot, check
+from inorder.core.transitions import State
+from inorder.errors import InvariantViolation
 from tests.core.driver import SUCCESS, Driver, options
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from inorder.core.commands import CommitRun, Ended, NeedItems, Summary
 from inorder.core.events import Event, Loss, Tick
 from inorder.core.kernel import Kernel
-from inorder.core.options import OperatorError
-from inorder.core.plan import PlanItem
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
+from inorder.errors import OperatorError
 from tests.core.driver import Driver, Story, options
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from inorder.core.commands import Reclaimed, StopWorker
 from inorder.core.events import Loss
-from inorder.core.invariants import InvariantViolation
 from inorder.core.leases import Lease, LeaseTable
+from inorder.errors import InvariantViolation
 from tests.core.driver import Driver
 
 LEASE_MS = 100

@@ -6,9 +6,10 @@ import tracemalloc
 
 import pytest
 
-from inorder.core.invariants import IllegalTransition, InvariantViolation
+from inorder.core.invariants import IllegalTransition
 from inorder.core.ledger import NOBODY, Ledger
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.errors import InvariantViolation
 
 WORKER = 7
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.core.invariants import IllegalTransition, InvariantViolation
+from inorder.core.invariants import IllegalTransition
 from inorder.core.ledger import Ledger
-from inorder.core.states import TERMINAL_STATES, State
+from inorder.core.transitions import TERMINAL_STATES, State
+from inorder.errors import InvariantViolation
 from tests.core.test_ledger import image, ledger_in
 
 SEQS = 8

@@ -6,9 +6,8 @@ import pytest
 
 from inorder.core.commands import Dispatch, Reclaimed, Stopping
 from inorder.core.events import Loss, WorkerLost
-from inorder.core.invariants import InvariantViolation
-from inorder.core.retry import Category
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.errors import Category, InvariantViolation
 from tests.core.driver import FAIL, Driver
 
 

@@ -6,14 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from inorder.core.options import (
-    KernelOptions,
-    OperatorError,
-    PressureOptions,
-    RetryOptions,
-    WindowOptions,
-    entries_for,
-)
+from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, entries_for
+from inorder.errors import OperatorError
 
 PARTS: dict[str, type[Any]] = {
     "windows": WindowOptions,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.core.options import OperatorError
-from inorder.core.plan import IdentitySet, Intake, PlanItem
+from inorder.core.windows.plan import IdentitySet, Intake, PlanItem
+from inorder.errors import OperatorError
 from tests.core.driver import Driver
 
 

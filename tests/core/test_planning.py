@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from inorder.core.commands import Dispatch, NeedItems, WindowClosed, WindowOpened, WindowSealed
 from inorder.core.events import Planned, Tick
-from inorder.core.invariants import InvariantViolation
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions, WindowOptions
-from inorder.core.plan import PlanItem
-from inorder.core.windows import SizingSnapshot, WindowRecord, resized
+from inorder.core.windows.plan import PlanItem
+from inorder.core.windows.window import SizingSnapshot, WindowRecord, resized
+from inorder.errors import InvariantViolation
 from tests.core.driver import Driver, Story, options
 
 choice_lists = st.lists(st.integers(0, 1000), min_size=1, max_size=40)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.core.ready import Ready
+from inorder.core.ready_queue import Ready
 
 
 def ready(schedule: str = "fifo", *, costs: str = "", keys: str = "") -> Ready:

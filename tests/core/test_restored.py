@@ -4,11 +4,11 @@ import pytest
 
 from inorder.core.commands import Ended, NeedItems, PressureChanged, Summary, WindowOpened, WindowSealed
 from inorder.core.kernel import Kernel
-from inorder.core.options import OperatorError
-from inorder.core.plan import PlanItem
-from inorder.core.planning import PASS_BY_MAX
-from inorder.core.restored import Restored, RestoredWindow
-from inorder.core.windows import SizingSnapshot
+from inorder.core.resume_point import Restored, RestoredWindow
+from inorder.core.windows.plan import PlanItem
+from inorder.core.windows.planner import PASS_BY_MAX
+from inorder.core.windows.window import SizingSnapshot
+from inorder.errors import OperatorError
 from tests.core.driver import Driver, options
 from tests.core.resuming import done_up_to, resumed, summary_of, windows
 

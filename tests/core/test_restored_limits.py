@@ -4,7 +4,7 @@ import pytest
 
 from inorder.core.commands import Ended, RetryScheduled, Stopping, Summary
 from inorder.core.ledger import Ledger
-from inorder.core.restored import Restored
+from inorder.core.resume_point import Restored
 from tests.core.driver import Driver, options
 from tests.core.resuming import done_up_to, resumed, summary_of, windows
 

@@ -7,9 +7,8 @@ import pytest
 
 from inorder.core.commands import Dispatch, Reclaimed, Refused, RetryScheduled, StopWorker
 from inorder.core.events import Envelope, Finished, Loss, Overran, Tick
-from inorder.core.invariants import InvariantViolation
-from inorder.core.retry import Category
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.errors import Category, InvariantViolation
 from tests.core.driver import FAIL, SUCCESS, Driver, flaw
 
 

@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 
 from inorder.core.commands import Dispatch, RetryScheduled
 from inorder.core.options import RetryOptions
-from inorder.core.retry import HOPELESS, Category, Failure, Verdict, WindowRetries, backoff_ms
-from inorder.core.states import State
+from inorder.core.retry import Verdict, WindowRetries, backoff_ms
+from inorder.core.transitions import State
+from inorder.errors import NON_RETRYABLE, Category, Failure
 from tests.core.driver import FAIL, SUCCESS, Driver, Story, flaw, options
 
 
 @pytest.mark.req("RTY-1")
 def test_the_categories_are_these_seven() -> None:
     assert sorted(Category) == ["config", "input", "io", "provider", "runtime", "timeout", "unknown"]
-    assert sorted(HOPELESS) == ["config", "input", "timeout"]
+    assert sorted(NON_RETRYABLE) == ["config", "input", "timeout"]
 
 
 @pytest.mark.req("RTY-1")
@@ -37,7 +38,7 @@ def test_a_failure_that_does_not_say_so_is_not_worth_another_attempt() -> None:
 
 
 @pytest.mark.req("RTY-1")
-@pytest.mark.parametrize("category", sorted(HOPELESS))
+@pytest.mark.parametrize("category", sorted(NON_RETRYABLE))
 def test_a_hopeless_item_fails_at_once_whatever_it_says_of_itself(category: Category) -> None:
     driver = Driver.of(1, retries_max=5)
     driver.pull()

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from inorder.core.states import TERMINAL_STATES, TRANSITIONS, State, is_legal
+from inorder.core.transitions import TERMINAL_STATES, TRANSITIONS, State, is_legal
 
 
 @pytest.mark.req("LED-1")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from inorder.core.commands import CommitRun, Dispatch, Ended, NeedItems, Refused, Stopping, StopWorker
 from inorder.core.events import CancelRequested, Envelope, Loss
-from inorder.core.states import State
+from inorder.core.transitions import State
 from tests.core.driver import SUCCESS, Driver, Story, options
 
 

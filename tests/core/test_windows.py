@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inorder.core.options import WindowOptions
-from inorder.core.plan import PlanItem
-from inorder.core.windows import SizingSnapshot, WindowPlanner, WindowRecord, resized
+from inorder.core.windows.plan import PlanItem
+from inorder.core.windows.window import SizingSnapshot, WindowPlanner, WindowRecord, resized
 from tests.core.driver import options
 
 

@@ -17,16 +17,16 @@ import msgspec
 
 from inorder.core.events import Envelope
 from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
-from inorder.core.plan import PlanItem
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import Engine
 from inorder.engines.inline import InlineEngine
-from inorder.engines.processes import ProcessEngine
+from inorder.engines.process.engine import ProcessEngine
 from inorder.engines.threads import ThreadEngine
 from inorder.host.filesystem import SystemFile, SystemFilesystem
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions, Policy
-from inorder.journaled import Job, run_journaled
+from inorder.runtime.durable_run import Job, run_journaled
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink, sweep

@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
-from inorder import committing, recovery
-from inorder.committing import CommitLane, Journal
 from inorder.core.commands import CommitRun
 from inorder.host.filesystem import Filesystem
 from inorder.journal.records import Terminal
 from inorder.journal.replay import Candidate, Replay
 from inorder.journal.writer import Policy
-from inorder.recovery import create
+from inorder.runtime import commit as committing
+from inorder.runtime import recovery
+from inorder.runtime.commit import CommitLane, Journal
+from inorder.runtime.recovery import create
 from inorder.sim.contents import Contents
 from inorder.sim.crash_story import JOURNAL, MANIFEST, ROOT, draw_story, new_disk
 from inorder.sim.crashes import Trial
@@ -165,7 +166,7 @@ def a_new_journal_is_written_in_place(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_run_begins_anew(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("inorder.journaled.resume", create)
+    patch.setattr("inorder.runtime.durable_run.resume", create)
 
 
 def published_files_are_not_looked_at(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from inorder.errors import InfrastructureError
 from inorder.journal.writer import Policy
-from inorder.recovery import DISTRUSTED
+from inorder.runtime.recovery import DISTRUSTED
 from inorder.sim.crash_life import Life
 from inorder.sim.crash_story import JOURNAL, new_disk
 from inorder.sim.crashes import Left, Trial

@@ -20,7 +20,7 @@ import pytest
 
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.writer import Policy
-from inorder.recovery import read_journal
+from inorder.runtime.recovery import read_journal
 from inorder.sinks.base import Entry, Output
 from inorder.sinks.manifest import whole_lines
 from tests.crash.program import HEAD, SUCCESS, Errand, row_of

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from inorder.journal.writer import POLICIES, Policy
-from inorder.recovery import read_journal
+from inorder.runtime.recovery import read_journal
 from inorder.sim.crash_life import Life
 from inorder.sim.crash_story import JOURNAL, MANIFEST, draw_story, foretold, new_disk
 from inorder.sim.crashes import Left, Trial

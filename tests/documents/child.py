@@ -42,9 +42,9 @@ def _run(paths: list[Path]) -> tuple[list[str], str]:
 
 
 def _read(path: str) -> dict[str, Any]:
-    from inorder.documents.doctags.write import write_doctags, write_json
-    from inorder.documents.readers import pdf
-    from inorder.documents.readers.errors import ReadError
+    from inorder.documents.doctags.storage import write_doctags, write_json
+    from inorder.documents.readers.pdf import reader as pdf
+    from inorder.errors import ReadError
 
     began = time.process_time()
     try:

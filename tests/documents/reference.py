@@ -6,7 +6,7 @@ from typing import Any
 
 from docling_core.types.doc.document import DoclingDocument, DocTagsDocument
 
-from inorder.documents.doctags.write import write_doctags, write_json
+from inorder.documents.doctags.storage import write_doctags, write_json
 from inorder.documents.model import AnyBlock, Document, Page
 
 

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inorder.documents.doctags.write import write_doctags, write_json
-from inorder.documents.readers import docx, html, markdown, text
-from inorder.documents.readers.errors import ReadError
+from inorder.documents.doctags.storage import write_doctags, write_json
+from inorder.documents.readers import text
+from inorder.documents.readers.docx import reader as docx
+from inorder.documents.readers.html import reader as html
+from inorder.documents.readers.markdown import reader as markdown
+from inorder.errors import ReadError
 from tests.documents.reading import docx as made
 from tests.documents.reading import paragraph, styled
 from tests.documents.reference import assert_agreed

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inorder.documents.readers import docx, html, markdown, text
+from inorder.documents.readers import text
+from inorder.documents.readers.docx import reader as docx
+from inorder.documents.readers.html import reader as html
+from inorder.documents.readers.markdown import reader as markdown
 from tests.documents.reading import docx as made
 from tests.documents.reading import paragraph, words
 

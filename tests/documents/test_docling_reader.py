@@ -9,10 +9,10 @@ import docx
 import pytest
 from docling_core.types.doc import DoclingDocument
 
-from inorder.core.options import OperatorError
 from inorder.documents.doctags.stage import DoctagsSettings, make
-from inorder.documents.readers import docling, extras
-from inorder.documents.readers.errors import ReadError
+from inorder.documents.readers import docling
+from inorder.errors import OperatorError, ReadError
+from inorder.files import optional_deps
 from inorder.stage.contracts import WorkItem
 from tests.documents.pdfs import drawn, lines
 from tests.documents.test_stages import PROSE, Desk
@@ -116,7 +116,7 @@ def test_docling_reads_what_it_can_and_what_only_it_can_read_goes_with_it(desk: 
     outcome = desk.run("run", "docs", "--reader", "docling", expected=3)
     assert outcome["stages"][0]["failed"] == 1
     rows = {row["doc_id"].removeprefix("docs/"): row for row in desk.rows("doctags")}
-    engine = extras.docling_version().split()[0]
+    engine = optional_deps.docling_version().split()[0]
     assert rows["page.html"]["engine"] == rows["slides.pptx"]["engine"] == engine
     assert (rows["page.html"]["tables"], rows["slides.pptx"]["pages"], rows["slides.pptx"]["pages_ocr"]) == (1, 1, 0)
     assert rows["torn.docx"]["error"]["category"] == "input"
@@ -140,16 +140,16 @@ def test_only_what_docling_reads_depends_on_it_and_on_its_version(desk: Desk, mo
     needs_docling()
     found = [configurations(desk, DoctagsSettings()), configurations(desk, DoctagsSettings(reader="docling"))]
     with monkeypatch.context() as patched:
-        patched.setattr(extras, "version", lambda package: "another")
-        extras.docling_version.cache_clear()
+        patched.setattr(optional_deps, "version", lambda package: "another")
+        optional_deps.docling_version.cache_clear()
         found.append(configurations(desk, DoctagsSettings(reader="docling")))
-    extras.docling_version.cache_clear()
+    optional_deps.docling_version.cache_clear()
     different = {name: len({each[name] for each in found}) for name in found[0]}
     assert different == {"page.html": 3, "slides.pptx": 3, "torn.docx": 3, "letter.pdf": 1, "notes.txt": 1}
 
 
 def test_without_its_packages_the_stage_is_refused_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda module: None if module == "docling" else module)
+    monkeypatch.setattr(optional_deps, "find_spec", lambda module: None if module == "docling" else module)
     expected = r"^--reader docling needs the package docling-slim: pip install 'inorder\[docling\]'$"
     with pytest.raises(OperatorError, match=expected):
         make(DoctagsSettings(reader="docling"))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inorder.documents.doctags.languages import _SPELLINGS, language_name
-from inorder.documents.doctags.write import write_doctags, write_json
+from inorder.documents.doctags.code_languages import _SPELLINGS, language_name
+from inorder.documents.doctags.storage import write_doctags, write_json
 from inorder.documents.model import (
     AnyBlock,
     Cell,
@@ -288,7 +288,7 @@ class TestExactness:
 
     def test_the_defining_library_is_not_needed_to_write(self) -> None:
         program = (
-            "import sys; from inorder.documents.doctags import write; "
+            "import sys; from inorder.documents.doctags import storage; "
             "print('docling_core' in sys.modules or 'pydantic' in sys.modules)"
         )
         finished = subprocess.run(

@@ -3,8 +3,8 @@
 import pytest
 
 from inorder.documents.model import Code, Document, Furniture, Heading, ListItem, Paragraph, Picture, Table, Title
-from inorder.documents.readers import docx
-from inorder.documents.readers.errors import ReadError
+from inorder.documents.readers.docx import reader as docx
+from inorder.errors import ReadError
 from tests.documents.reading import docx as made
 from tests.documents.reading import paragraph, part, relation, said, styled
 

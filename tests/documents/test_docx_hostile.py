@@ -9,8 +9,9 @@ import zipfile
 
 import pytest
 
-from inorder.documents.readers import docx, docx_package
-from inorder.documents.readers.errors import ReadError
+from inorder.documents.readers.docx import package as docx_package
+from inorder.documents.readers.docx import reader as docx
+from inorder.errors import ReadError
 from tests.documents.reading import archive, paragraph, part, styled, words
 from tests.documents.reading import docx as made
 

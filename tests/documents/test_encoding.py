@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.documents.readers.encoding import decode
-from inorder.documents.readers.errors import ReadError
+from inorder.errors import ReadError
+from inorder.files.encoding import decode
 
 pytestmark = pytest.mark.req("DOC-1")
 

@@ -11,10 +11,10 @@ import pytest
 from inorder.documents.chunk.chunks import chunks_of
 from inorder.documents.chunk.pieces import pieces_of
 from inorder.documents.chunk.tokens import count_words
-from inorder.documents.doctags.write import write_doctags, write_json
-from inorder.documents.readers.errors import ReadError
-from inorder.documents.readers.kinds import KINDS, reader_of
+from inorder.documents.doctags.storage import write_doctags, write_json
+from inorder.documents.readers.registry import KINDS, reader_of
 from inorder.documents.readers.sniff import sniff
+from inorder.errors import ReadError
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "sample"
 GOLDEN = Path(__file__).parent / "golden"

@@ -3,7 +3,7 @@
 import pytest
 
 from inorder.documents.model import Code, Document, Heading, ListItem, Paragraph, Picture, Table, Title
-from inorder.documents.readers import html
+from inorder.documents.readers.html import reader as html
 from tests.documents.reading import said
 
 pytestmark = pytest.mark.req("DOC-1")

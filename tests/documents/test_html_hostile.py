@@ -7,8 +7,9 @@ import time
 import pytest
 
 from inorder.documents.model import Table
-from inorder.documents.readers import html, html_guard
-from inorder.documents.readers.errors import ReadError
+from inorder.documents.readers.html import guard as html_guard
+from inorder.documents.readers.html import reader as html
+from inorder.errors import ReadError
 from tests.documents.reading import words
 
 pytestmark = pytest.mark.req("DOC-1")
@@ -111,7 +112,7 @@ def test_a_long_line_takes_a_few_times_its_size() -> None:
     megabytes = 40
     program = (
         "import resource\n"
-        "from inorder.documents.readers import html\n"
+        "from inorder.documents.readers.html import reader as html\n"
         "html.read(b'<p>x', 'warm')\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         f"data = b'<p>' + b'word ' * {megabytes * 200_000}\n"

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from inorder.documents.model import Code, Document, Heading, ListItem, Paragraph, Picture, Table, Title
-from inorder.documents.readers import markdown
+from inorder.documents.readers.markdown import reader as markdown
 from tests.documents.reading import said, words
 
 pytestmark = pytest.mark.req("DOC-1")

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from inorder.documents.model import Document
-from inorder.documents.readers import markdown, markdown_walk
-from inorder.documents.readers.errors import ReadError
+from inorder.documents.readers.markdown import reader as markdown
+from inorder.documents.readers.markdown import walk as markdown_walk
+from inorder.errors import ReadError
 from tests.documents.reading import words
 from tests.documents.reference import assert_agreed
 

@@ -10,14 +10,16 @@ from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from inorder.core.options import OperatorError
 from inorder.documents.doctags.stage import DoctagsSettings, make
 from inorder.documents.model import Document, ListItem, Paragraph
-from inorder.documents.readers import extras, ocr, pdf
-from inorder.documents.readers.ocr_blocks import blocks_of_lines
-from inorder.documents.readers.pdf_library import HANDLES, opened
-from inorder.documents.readers.pdf_picture import SIDE_PIXELS_MAX, picture_of
-from inorder.documents.readers.pdf_segments import Segment
+from inorder.documents.readers.ocr import reader as ocr
+from inorder.documents.readers.ocr.blocks import blocks_of_lines
+from inorder.documents.readers.pdf import reader as pdf
+from inorder.documents.readers.pdf.pdfium import HANDLES, opened
+from inorder.documents.readers.pdf.render import SIDE_PIXELS_MAX, picture_of
+from inorder.documents.readers.pdf.segments import Segment
+from inorder.errors import OperatorError
+from inorder.files import optional_deps
 from inorder.stage.contracts import WorkItem
 from tests.documents.pdfs import Draw
 from tests.documents.test_stages import Desk
@@ -92,7 +94,7 @@ def test_the_page_and_its_warning_say_that_it_was_read_by_ocr(log: Document) -> 
     words, _, confidence = warning.rstrip(")").rpartition(" ")
     assert words == "page 2 has no text layer and was read by OCR (confidence"
     assert 0.9 <= float(confidence) <= 1
-    assert extras.ocr_version() in log.reader
+    assert optional_deps.ocr_version() in log.reader
 
 
 def test_read_in_parts_a_scanned_page_is_the_same(log: Document) -> None:
@@ -200,13 +202,13 @@ def configurations(folder: Path, settings: DoctagsSettings) -> dict[str, str]:
 def test_only_pdfs_depend_on_ocr_and_on_its_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "log.pdf").write_bytes(pdf_of(typed))
     (tmp_path / "notes.md").write_text("# Notes\n", encoding="utf-8")
-    monkeypatch.setattr(extras, "find_spec", lambda module: module)
+    monkeypatch.setattr(optional_deps, "find_spec", lambda module: module)
     found = [configurations(tmp_path, DoctagsSettings())]
     for number in ("1", "2"):
-        monkeypatch.setattr(extras, "version", lambda package, number=number: number)
-        extras.ocr_version.cache_clear()
+        monkeypatch.setattr(optional_deps, "version", lambda package, number=number: number)
+        optional_deps.ocr_version.cache_clear()
         found.append(configurations(tmp_path, DoctagsSettings(ocr=True)))
-    extras.ocr_version.cache_clear()
+    optional_deps.ocr_version.cache_clear()
     assert len({each["log.pdf"] for each in found}) == 3
     assert len({each["notes.md"] for each in found}) == 1
 
@@ -215,6 +217,6 @@ def test_only_pdfs_depend_on_ocr_and_on_its_versions(tmp_path: Path, monkeypatch
 def test_without_its_packages_the_stage_is_refused_and_says_what_to_install(
     missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda module: None if module == missing else module)
+    monkeypatch.setattr(optional_deps, "find_spec", lambda module: None if module == missing else module)
     with pytest.raises(OperatorError, match=rf"^--ocr needs the package {missing}: pip install 'inorder\[ocr\]'$"):
         make(DoctagsSettings(ocr=True))

@@ -8,9 +8,9 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Spacer
 
 from inorder.documents.model import Code, Heading, ListItem, Paragraph, Title
-from inorder.documents.readers import pdf
-from inorder.documents.readers.errors import ReadError
-from inorder.documents.readers.pdf_library import HANDLES
+from inorder.documents.readers.pdf import reader as pdf
+from inorder.documents.readers.pdf.pdfium import HANDLES
+from inorder.errors import ReadError
 from tests.documents.pdfs import body, drawn, heading, letters_as, lines, one_page, shown, story, together
 from tests.documents.reading import said
 from tests.documents.reference import assert_agreed

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from inorder.documents.readers import pdf, pdf_library
-from inorder.documents.readers.errors import ReadError
+from inorder.documents.readers.pdf import pdfium
+from inorder.documents.readers.pdf import reader as pdf
+from inorder.errors import ReadError
 from tests.documents.child import outcomes
 from tests.documents.pdfs import body, by_hand, drawn, heading, lines, one_page, story, stream
 from tests.documents.reading import words
@@ -226,7 +227,7 @@ def test_a_page_that_cannot_be_loaded_is_reported_and_the_others_are_read(tmp_pa
 
 
 def test_more_pages_than_any_document_has_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf_library, "PAGES_MAX", 2)
+    monkeypatch.setattr(pdfium, "PAGES_MAX", 2)
     with pytest.raises(ReadError, match="the PDF claims 3 pages, which is more than 2"):
         pdf.read(drawn(*[lines("x")] * 3), "tale")
 

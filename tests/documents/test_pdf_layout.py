@@ -7,7 +7,7 @@ from reportlab.platypus import Table as Grid
 from reportlab.platypus import TableStyle
 
 from inorder.documents.model import Furniture, Heading, Picture, Table
-from inorder.documents.readers import pdf
+from inorder.documents.readers.pdf import reader as pdf
 from tests.documents.pdfs import HEIGHT, Draw, body, drawn, heading, lines, story, together
 from tests.documents.reading import said, words
 

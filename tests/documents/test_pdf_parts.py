@@ -9,9 +9,10 @@ from reportlab.platypus import Table as Grid
 from reportlab.platypus import TableStyle
 
 from inorder.documents.model import Document
-from inorder.documents.readers import pdf, pdf_facts
-from inorder.documents.readers.errors import ReadError
-from inorder.documents.readers.pdf_lines import goes_on, joined
+from inorder.documents.readers.pdf import document_stats
+from inorder.documents.readers.pdf import reader as pdf
+from inorder.documents.readers.pdf.lines import goes_on, joined
+from inorder.errors import ReadError
 from tests.documents.pdfs import HEIGHT, MARGIN, body, by_hand, drawn, heading, lines, story
 
 pytestmark = pytest.mark.req("DOC-1")
@@ -52,7 +53,7 @@ def book() -> bytes:
 
 def test_parts_are_put_together_as_if_read_at_once(book: bytes) -> None:
     count = pdf.page_count(book)
-    assert count > pdf_facts.SAMPLE_PAGES_MAX
+    assert count > document_stats.SAMPLE_PAGES_MAX
     whole = pdf.read(book, "tale")
     for ends in ([1, count], [count - 1, count], [count // 3, count // 2, count], list(range(1, count + 1)), [count]):
         assert in_parts(book, ends) == whole

@@ -10,7 +10,7 @@ from reportlab.platypus import Flowable, ListFlowable, TableStyle
 from reportlab.platypus import Table as Grid
 
 from inorder.documents.model import Furniture
-from inorder.documents.readers import pdf
+from inorder.documents.readers.pdf import reader as pdf
 from tests.documents.pdfs import HEIGHT, MARGIN, body, heading, story
 from tests.documents.reading import words
 from tests.documents.sequences import in_order_share

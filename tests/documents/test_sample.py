@@ -10,9 +10,9 @@ import pytest
 from examples.make_sample import MADE, SAMPLE, blocks_of
 from inorder.documents.discovery import discover
 from inorder.documents.model import Document, Furniture, Heading, ListItem, Table
-from inorder.documents.readers.errors import ReadError
-from inorder.documents.readers.kinds import KINDS, reader_of
+from inorder.documents.readers.registry import KINDS, reader_of
 from inorder.documents.readers.sniff import sniff
+from inorder.errors import ReadError
 from inorder.stage.sources import Roots
 from tests.documents.reading import words
 from tests.documents.reference import assert_agreed

@@ -14,9 +14,9 @@ import pytest
 
 from inorder.cli.contents import _BOUNDS
 from inorder.documents.chunk.stage import HISTOGRAM
-from inorder.documents.columns import footer_of
-from inorder.stage.resume import GONE
-from inorder.stage.rows import VOLATILE_FIELDS
+from inorder.documents.parquet import footer_of
+from inorder.stage.freshness import GONE
+from inorder.stage.manifest.rows import VOLATILE_FIELDS
 
 STAGES = ("doctags", "chunk", "embed")
 PROSE = "The keeper lights the lamp at dusk, and notes the hour in the book. "

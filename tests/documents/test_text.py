@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inorder.documents.readers import text
-from inorder.documents.readers.errors import ReadError
-from inorder.documents.readers.words import squeeze
+from inorder.documents.readers.whitespace import squeeze
+from inorder.errors import ReadError
 from tests.documents.reading import said
 
 pytestmark = pytest.mark.req("DOC-1")
@@ -81,7 +81,7 @@ def test_a_single_line_of_many_megabytes_takes_a_few_times_its_size() -> None:
 
 @pytest.mark.parametrize("length", [1, 3, 7])
 def test_slices_join_without_making_or_losing_words(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
-    monkeypatch.setattr("inorder.documents.readers.words._SLICE", length)
+    monkeypatch.setattr("inorder.documents.readers.whitespace._SLICE", length)
     written = "  a bc\n\n  defghijklmnop   q\t"
     assert squeeze(written) == " ".join(written.split())
 
@@ -89,7 +89,7 @@ def test_slices_join_without_making_or_losing_words(monkeypatch: pytest.MonkeyPa
 @given(st.text(alphabet="ab \n\t", max_size=40), st.integers(1, 9))
 def test_slices_of_any_length_give_the_same(written: str, length: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("inorder.documents.readers.words._SLICE", length)
+        patch.setattr("inorder.documents.readers.whitespace._SLICE", length)
         assert squeeze(written) == " ".join(written.split())
 
 

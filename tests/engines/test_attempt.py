@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from inorder.core.retry import Category
-from inorder.core.states import State
+from inorder.core.transitions import State
 from inorder.engines.attempt import attempt, failure_of, payload_bytes
 from inorder.engines.base import Task
+from inorder.errors import Category
 
 MEGABYTE = 10**6
 

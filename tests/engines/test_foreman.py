@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from inorder.core.events import Envelope, Event, Finished, Loss, Overran, Pulled, Returned, WorkerLost
-from inorder.engines import foreman as foreman_module
-from inorder.engines import pooled
-from inorder.engines.foreman import Foreman
-from inorder.engines.pooled import PooledEngine
-from inorder.engines.telegraph import ForemanOptions, Hello, Order, Report, encoded, understood
+from inorder.engines import pool as pooled
+from inorder.engines.pool import PooledEngine
+from inorder.engines.ray import supervisor as foreman_module
+from inorder.engines.ray.protocol import ForemanOptions, Hello, Order, Report, encoded, understood
+from inorder.engines.ray.supervisor import Foreman
 from tests.engines.misbehaviour import (
     GUARD_S,
     Mischief,

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from inorder.core.events import Envelope, Event, Finished, Pulled
-from inorder.core.retry import Category, Failure
-from inorder.engines import mail
 from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip
 from inorder.engines.base import Batch, Task
-from inorder.engines.mail import Mail, Ready
+from inorder.engines.ray import packing as mail
+from inorder.engines.ray.packing import Mail, Ready
+from inorder.errors import Category, Failure
 from tests.engines.misbehaviour import Unsendable
 
 

@@ -5,9 +5,9 @@ from time import monotonic
 import pytest
 
 from inorder.core.events import Beat, Envelope, Event, Finished, Pulled, Returned
-from inorder.core.states import State
+from inorder.core.transitions import State
 from inorder.engines.base import Batch, Task
-from inorder.engines.pooled import Outbox, PooledEngine, Running
+from inorder.engines.pool import Outbox, PooledEngine, Running
 from tests.gates import GUARD_S
 
 

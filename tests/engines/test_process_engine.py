@@ -12,15 +12,15 @@ import pytest
 from inorder.core.commands import CommitRun
 from inorder.core.events import Beat, Envelope, Finished, Loss, Overran, Pulled, Returned, WorkerLost
 from inorder.core.options import KernelOptions
-from inorder.core.plan import PlanItem
-from inorder.core.retry import Category
-from inorder.core.states import State
-from inorder.engines import pooled, processes
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
+from inorder.engines import pool as pooled
 from inorder.engines.base import Batch, Task
-from inorder.engines.processes import ProcessEngine, ProcessOptions
-from inorder.errors import OperatorError
+from inorder.engines.process import engine as processes
+from inorder.engines.process.engine import ProcessEngine, ProcessOptions
+from inorder.errors import Category, OperatorError
 from inorder.host.clock import SystemClock
-from inorder.runtime import Runtime
+from inorder.runtime.loop import Runtime
 from tests.engines.misbehaviour import (
     GUARD_S,
     HOARD_BYTES,

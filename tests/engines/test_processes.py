@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from inorder import imap
-from inorder.core.retry import Category
-from inorder.engines import process, processes
-from inorder.errors import InfrastructureError, ItemError, OperatorError
+from inorder.engines.process import engine as processes
+from inorder.engines.process import worker_process
+from inorder.errors import Category, InfrastructureError, ItemError, OperatorError
 from tests.engines.misbehaviour import (
     MEMORY_BYTES,
     Endings,
@@ -126,7 +126,7 @@ def test_a_result_that_cannot_be_unpickled_fails_its_item() -> None:
 
 
 def test_a_result_whose_unpickling_raises_an_error_of_the_disk_fails_its_item(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_JOIN_S", 0.5)
+    monkeypatch.setattr(worker_process, "_JOIN_S", 0.5)
     error = the_one_failure(Mischief("return unreadable, as of the disk"))
     assert error.message == "the result cannot be read: OSError: cannot be put together"
 
@@ -265,14 +265,14 @@ def test_the_end_of_the_thread_that_began_the_iteration_ends_no_worker() -> None
 
 
 def test_where_the_second_worker_cannot_be_started_the_first_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[process.WorkerProcess] = []
+    started: list[worker_process.WorkerProcess] = []
 
     calls = itertools.count()
 
-    def scarce(*args: Any) -> process.WorkerProcess:
+    def scarce(*args: Any) -> worker_process.WorkerProcess:
         if next(calls):  # both workers ask at the same time
             raise OSError("no more processes")
-        started.append(process.WorkerProcess(*args))
+        started.append(worker_process.WorkerProcess(*args))
         return started[0]
 
     monkeypatch.setattr(processes, "WorkerProcess", scarce)

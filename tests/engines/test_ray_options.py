@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.engines import ray_cluster
-from inorder.engines.ray_cluster import MISSING, Node, connect, described, fitting, is_alive, load_ray
-from inorder.engines.ray_options import RayOptions
+from inorder.engines.ray import cluster as ray_cluster
+from inorder.engines.ray.cluster import MISSING, Node, connect, described, fitting, is_alive, load_ray
+from inorder.engines.ray.options import RayOptions
 from inorder.errors import InfrastructureError, OperatorError
 
 

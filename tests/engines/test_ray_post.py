@@ -13,9 +13,9 @@ import pytest
 
 import inorder
 from inorder.core.events import Finished, Pulled
-from inorder.engines import ray_post
-from inorder.engines.ray_post import Post
-from inorder.engines.telegraph import ForemanOptions, Order, encoded, understood
+from inorder.engines.ray import bootstrap
+from inorder.engines.ray.bootstrap import Post
+from inorder.engines.ray.protocol import ForemanOptions, Order, encoded, understood
 from inorder.version import __version__
 from tests.engines.misbehaviour import GUARD_S, serve
 from tests.gates import nobody_left_behind
@@ -47,7 +47,7 @@ def node(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def said_on_a_bare_node(wanted: str, has: str = "") -> str:
     """By an interpreter that finds nothing but its own library, and this."""
-    source = f"{inspect.getsource(ray_post)}{has}\nWANTED = {wanted!r}\n{ASK}"
+    source = f"{inspect.getsource(bootstrap)}{has}\nWANTED = {wanted!r}\n{ASK}"
     ended = subprocess.run(
         [sys.executable, "-I", "-S", "-"], input=source, capture_output=True, text=True, timeout=GUARD_S
     )

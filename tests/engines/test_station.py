@@ -11,9 +11,9 @@ import pytest
 from inorder.core.events import Envelope, Finished, Loss, Overran, Pulled, Returned, WorkerLost
 from inorder.engines.attempt import SUCCESS
 from inorder.engines.base import Batch, Task
-from inorder.engines.pooled import Running
-from inorder.engines.station import Station
-from inorder.engines.telegraph import Hello
+from inorder.engines.pool import Running
+from inorder.engines.ray.actor_handle import Station
+from inorder.engines.ray.protocol import Hello
 
 THREADS = 8
 

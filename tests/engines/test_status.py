@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from inorder.engines.status import Running, Status
+from inorder.engines.process.shared_status import Running, Status
 
 
 class Halting:

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Overran, Pulled, Returned, Tick, WorkerLost
-from inorder.core.retry import Category, Failure
 from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip
 from inorder.engines.base import Task
-from inorder.engines.child import Row
-from inorder.engines.process import Sealed
-from inorder.engines.telegraph import (
+from inorder.engines.process.transfer import SHARED_BYTES_MIN, pack, sizes
+from inorder.engines.process.worker_main import Row
+from inorder.engines.process.worker_process import Sealed
+from inorder.engines.ray.protocol import (
     ForemanOptions,
     Hello,
     Order,
@@ -26,7 +26,7 @@ from inorder.engines.telegraph import (
     understood,
     unopened,
 )
-from inorder.engines.wire import SHARED_BYTES_MIN, pack, sizes
+from inorder.errors import Category, Failure
 from tests.engines.misbehaviour import Tensor, Unreadable
 
 LARGE = 4 * 2**20

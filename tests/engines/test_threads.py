@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Overran, Pulled, Returned, WorkerLost
-from inorder.engines import pooled, threads
+from inorder.engines import pool as pooled
+from inorder.engines import threads
 from inorder.engines.base import Batch, Task
 from inorder.engines.threads import ThreadEngine
 from tests.gates import GUARD_S, Gate, ManualTime, alive, ended, nobody_left_behind, stop_time

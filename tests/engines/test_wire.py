@@ -9,9 +9,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from inorder.engines import mains
-from inorder.engines.status import Running, Status
-from inorder.engines.wire import SHARED_BYTES_MIN, Parcel, pack, receive_buffers, send_buffers, sizes, unpack
+from inorder.engines.process import main_pickle
+from inorder.engines.process.shared_status import Running, Status
+from inorder.engines.process.transfer import (
+    SHARED_BYTES_MIN,
+    Parcel,
+    pack,
+    receive_buffers,
+    send_buffers,
+    sizes,
+    unpack,
+)
 from tests.engines.misbehaviour import Tensor, Unreadable, Unsendable
 
 LARGE = 32 * 2**20
@@ -209,8 +217,8 @@ class Foreign(NamedTuple):
 @pytest.fixture
 def _of_another_script(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Foreign, "__module__", "__main__")
-    monkeypatch.setattr("inorder.engines.wire._meets_mains", False)
-    monkeypatch.setattr(mains, "_met", {})
+    monkeypatch.setattr("inorder.engines.process.transfer._meets_mains", False)
+    monkeypatch.setattr(main_pickle, "_met", {})
 
 
 @pytest.mark.usefixtures("_of_another_script")
@@ -219,7 +227,7 @@ def test_a_class_of_another_main_script_travels_by_its_name(monkeypatch: pytest.
         data, buffers = pack([Foreign(number), bytearray(2 * SHARED_BYTES_MIN)])
         assert len(buffers) == 1
         assert len(data) < 200
-        monkeypatch.setattr(mains, "_met", {})
+        monkeypatch.setattr(main_pickle, "_met", {})
         monkeypatch.setattr(
             sys.modules["__main__"], "Foreign", Foreign, raising=False
         )  # as it is with the script itself

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.index.connection import meta
 from inorder.index.draft import IndexSink, draft, publish, published
-from inorder.index.reading import meta
 from inorder.index.rows import CODE, CallRow, ChunkRow, FileRows, SymbolRow, packed
-from inorder.index.verifying import problems
+from inorder.index.verify import problems
 from inorder.sinks.base import Entry, Position
 
 SUCCESS, SKIP = State.TERMINAL_SUCCESS, State.TERMINAL_SKIP

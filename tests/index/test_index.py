@@ -14,10 +14,10 @@ import pytest
 import inorder
 from inorder.cli.datasets import Dataset
 from inorder.cli.glance import described
+from inorder.index.connection import opened
 from inorder.index.draft import published
-from inorder.index.reading import opened
 from inorder.index.stage import plan, sinks, stage
-from inorder.index.verifying import problems
+from inorder.index.verify import problems
 from tests.index.desk import Desk
 
 FILES = {

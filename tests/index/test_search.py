@@ -121,7 +121,7 @@ def test_a_typing_mistake_gets_a_suggestion(desk: Desk) -> None:
 )
 def test_no_character_of_a_question_is_syntax(desk: Desk, question: str) -> None:
     from inorder.cli.asking import answered
-    from inorder.core.options import OperatorError
+    from inorder.errors import OperatorError
     from inorder.index.search import Filters
 
     has_words = any(character.isalnum() for character in question)

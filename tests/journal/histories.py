@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from inorder.core.retry import Category
+from inorder.errors import Category
 from inorder.journal.records import (
     Attempt,
     Checkpoint,

@@ -16,15 +16,15 @@ import msgspec
 from inorder.core.commands import Summary
 from inorder.core.events import Envelope, Event, Finished, Pulled
 from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
-from inorder.core.plan import PlanItem
-from inorder.core.retry import Category, Failure
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import Batch, Task
+from inorder.errors import Category, Failure
 from inorder.host.filesystem import Filesystem
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
-from inorder.journaled import Job, JournaledRun
-from inorder.recovery import Opened
+from inorder.runtime.durable_run import Job, JournaledRun
+from inorder.runtime.recovery import Opened
 from inorder.sim.clock import VirtualClock
 from inorder.sim.disk import Disk
 from inorder.sinks.base import Entry, Output, Sink

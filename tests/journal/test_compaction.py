@@ -6,13 +6,13 @@ from functools import partial
 import pytest
 from hypothesis import assume, given
 
-from inorder.committing import Journal
 from inorder.errors import InfrastructureError
 from inorder.journal.records import Attempt, Checkpoint, Commit, Header, Terminal, Window
 from inorder.journal.replay import SKIP, SUCCESS, replay
 from inorder.journal.scan import Verdict, scan
 from inorder.journal.writer import JournalOptions, Poisoned
-from inorder.recovery import create
+from inorder.runtime.commit import Journal
+from inorder.runtime.recovery import create
 from inorder.sim.clock import VirtualClock
 from inorder.sim.disk import Disk
 from inorder.sim.operations import DiskFaults

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from inorder.core.states import State
+from inorder.core.transitions import State
 from inorder.errors import IntegrityError
 from inorder.journal.frame import Type
 from inorder.journal.records import Attempt, Checkpoint, Commit, Header, Terminal, Window
 from inorder.journal.replay import Corrupt, Replay, replay
 from inorder.journal.scan import Found, Verdict, scan
 from inorder.journal.writer import JournalOptions
-from inorder.recovery import read_journal
+from inorder.runtime.recovery import read_journal
 from inorder.sim.disk import Disk
 from tests.journal.jobs import PATH, SCRIPT, Session, journal_of, results_on
 

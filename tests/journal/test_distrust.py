@@ -8,7 +8,7 @@ import pytest
 
 from inorder.errors import SyncError
 from inorder.journal.writer import JournalOptions, Policy
-from inorder.recovery import DISTRUSTED, read_journal
+from inorder.runtime.recovery import DISTRUSTED, read_journal
 from inorder.sim.disk import Disk
 from inorder.sim.operations import DiskFaults
 from tests.journal.jobs import PATH, Session, results_on

@@ -3,7 +3,7 @@
 import pytest
 
 from inorder.core.commands import RetryScheduled, WindowOpened
-from inorder.core.retry import Category, Failure
+from inorder.errors import Category, Failure
 from inorder.journal.records import Commit
 from inorder.journal.replay import replay
 from inorder.journal.scan import scan

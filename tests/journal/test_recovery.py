@@ -11,7 +11,7 @@ from inorder.journal.records import Checkpoint, Commit, Header, Terminal, Window
 from inorder.journal.replay import FAIL, SUCCESS
 from inorder.journal.scan import Verdict, scan
 from inorder.journal.writer import JournalOptions
-from inorder.recovery import create, read_journal, resume
+from inorder.runtime.recovery import create, read_journal, resume
 from inorder.sim.disk import Disk
 from inorder.sim.operations import DiskFaults
 from inorder.sim.power import power_losses

@@ -2,9 +2,9 @@
 
 import pytest
 
-from inorder.core.restored import Restored, RestoredWindow
-from inorder.core.retry import Category
-from inorder.core.windows import SizingSnapshot
+from inorder.core.resume_point import Restored, RestoredWindow
+from inorder.core.windows.window import SizingSnapshot
+from inorder.errors import Category
 from inorder.journal.records import (
     Attempt,
     Checkpoint,

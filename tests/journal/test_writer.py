@@ -10,7 +10,7 @@ from inorder.journal.records import Attempt, Checkpoint, Commit, Header, Termina
 from inorder.journal.replay import SUCCESS, replay
 from inorder.journal.scan import scan
 from inorder.journal.writer import POLICIES, JournalOptions, Poisoned, Writer
-from inorder.recovery import create
+from inorder.runtime.recovery import create
 from inorder.sim.disk import Disk
 from inorder.sim.operations import DiskFaults
 from tests.journal.histories import Tape, begun

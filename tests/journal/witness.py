@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from inorder.committing import CommitLane, Journal
 from inorder.core.commands import CommitRun, WindowOpened
 from inorder.core.events import Envelope
-from inorder.core.states import State
-from inorder.identity import PlanDigest, identity_of
+from inorder.core.transitions import State
 from inorder.journal.records import Checkpoint, Commit, Header, encode
 from inorder.journal.replay import replay
 from inorder.journal.scan import scan
 from inorder.journal.writer import JournalOptions, Policy, Writer
+from inorder.runtime.commit import CommitLane, Journal
+from inorder.runtime.identity import PlanDigest, identity_of
 from inorder.sim.clock import VirtualClock
 from inorder.sim.disk import Disk
 from inorder.sinks.base import Entry, Position

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inorder.lanes import Lane, LaneConfig, closing
+from inorder.lanes import Lane, LaneConfig, close_order
 from inorder.lanes import lane as lane_module
 from tests.lanes.doubles import Gate, ManualTime, WatchedGate, check_books, ended, lane_threads
 
@@ -50,7 +50,7 @@ def make_lane(time: ManualTime, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> 
     gate.open()
     for lane in made:
         assert lane.close(drain=False)
-    assert closing._awaited_by == {}
+    assert close_order._awaited_by == {}
     for lane in made:
         check_books(lane.statistics())
         assert ended(lane_threads(lane.name)), f"lane {lane.name} left threads behind"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from inorder.lanes import Lane, LaneConfig, LaneStatistics
-from inorder.lanes.applicants import ThreadGate
+from inorder.lanes.waiters import ThreadGate
 
 GUARD_S = 20.0
 

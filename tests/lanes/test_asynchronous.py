@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from inorder.lanes import CancelToken, Lane, LaneConfig, Outcome, Reason, TaskCancelled, TaskState, Ticket, asynchronous
+from inorder.lanes import CancelToken, Lane, LaneConfig, Outcome, Reason, TaskCancelled, TaskState, Ticket, aio
 from tests.lanes.conftest import MakeLane
 from tests.lanes.doubles import GUARD_S, Gate, ManualTime, outcomes
 
@@ -262,7 +262,7 @@ def test_waiting_for_a_token_ends_when_it_is_there() -> None:
 def test_one_who_is_woken_for_nothing_waits_on_quietly(
     make_lane: MakeLane, time: ManualTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Counted(asynchronous.LoopGate):
+    class Counted(aio.LoopGate):
         looks = 0
 
         async def wait(self, timeout_s: float) -> None:
@@ -270,7 +270,7 @@ def test_one_who_is_woken_for_nothing_waits_on_quietly(
             assert Counted.looks < 20, "it does not wait, it spins"
             await super().wait(timeout_s)
 
-    monkeypatch.setattr(asynchronous, "LoopGate", Counted)
+    monkeypatch.setattr(aio, "LoopGate", Counted)
     lane = make_lane(rate_per_s=0.1, burst=1)
 
     async def main() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.lanes.bucket import TokenBucket
+from inorder.lanes.token_bucket import TokenBucket
 
 pytestmark = pytest.mark.req("LAN-2")
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from inorder.lanes import LaneConfig, Reason, TaskState, Ticket
-from inorder.lanes.applicants import Admission, Applicant, Request
-from inorder.lanes.desk import Desk
+from inorder.lanes.state import Desk
+from inorder.lanes.waiters import Admission, Applicant, Request
 
 pytestmark = pytest.mark.req("LAN-1", "LAN-2", "LAN-3", "LAN-4", "LAN-5")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.lanes.measures import LATEST_MAX, Durations, DurationStatistics
+from inorder.lanes.statistics import LATEST_MAX, Durations, DurationStatistics
 
 pytestmark = pytest.mark.req("LAN-9")
 

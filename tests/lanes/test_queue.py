@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from inorder.lanes.queue import PriorityQueue
+from inorder.lanes.priority_queue import PriorityQueue
 
 pytestmark = pytest.mark.req("LAN-3")
 

@@ -7,7 +7,7 @@ import pytest
 from inorder.errors import OperatorError
 from inorder.lanes import CancelToken, Lane, Outcome, Reason
 from inorder.lanes import lane as lane_module
-from inorder.lanes.applicants import ThreadGate
+from inorder.lanes.waiters import ThreadGate
 from tests.lanes.conftest import MakeLane
 from tests.lanes.doubles import GUARD_S, Gate, InterruptedGate, ManualTime, outcomes, start_waiting
 

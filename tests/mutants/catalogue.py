@@ -143,32 +143,32 @@ MUTANTS: tuple[Mutant, ...] = (
     # ---- windows and the plan
     Mutant(
         "three windows are active",
-        "windows.py",
+        "core/windows/window.py",
         "ACTIVE_WINDOWS_MAX = 2",
         "ACTIVE_WINDOWS_MAX = 3",
     ),
     Mutant(
         "the cap on cost is not looked at",
-        "windows.py",
+        "core/windows/window.py",
         "if cost_after > limits.cost_max or size_after > limits.bytes_max:",
         "if size_after > limits.bytes_max:",
     ),
     Mutant(
         "the plan is asked although no window can take more",
-        "planning.py",
+        "core/windows/planner.py",
         "if len(windows) == ACTIVE_WINDOWS_MAX and windows[-1].sealed:\n            return\n",
         "pass\n",
     ),
     Mutant(
         "adaptive sizing shrinks without end",
-        "windows.py",
+        "core/windows/window.py",
         'return max(options.entries_min, target // 2), "shrink: a quarter of the window was retried"',
         'return target // 2, "shrink: a quarter of the window was retried"',
         "tests/core/test_windows.py",
     ),
     Mutant(
         "a repeated id is not noticed",
-        "plan.py",
+        "core/windows/plan.py",
         "if found == print_:\n                return False\n",
         "if found == print_:\n                return True\n",
         "tests/core/test_plan.py",
@@ -182,7 +182,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a batch mixes keys",
-        "ready.py",
+        "ready_queue.py",
         "taken = self._drain(queue, limit)\n            if not queue:\n                del self._fresh[key]\n"
         "            if taken:\n                return taken\n        return []",
         "taken = self._drain(queue, limit)\n            for other in self._fresh.values():\n"
@@ -191,7 +191,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "shortest job first is not",
-        "ready.py",
+        "ready_queue.py",
         '"sjf": _ShortestFirst}',
         '"sjf": _Fifo}',
         "tests/core/test_ready.py",
@@ -266,8 +266,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the hopeless is retried",
-        "retry.py",
-        "return self.retryable and self.category not in HOPELESS",
+        "./errors.py",
+        "return self.retryable and self.category not in NON_RETRYABLE",
         "return self.retryable",
     ),
     Mutant(
@@ -291,7 +291,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an item is convicted on its first death",
-        "losses.py",
+        "lost_workers.py",
         "if lease.isolated:\n",
         "if True:\n",
     ),
@@ -304,7 +304,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "weather makes a suspect",
-        "losses.py",
+        "lost_workers.py",
         "if lease is not None and event.cause is Loss.DIED:",
         "if lease is not None:",
     ),
@@ -317,7 +317,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the infrastructure budget is never used up",
-        "losses.py",
+        "lost_workers.py",
         "if board.infrastructure_spent > board.options.infrastructure_budget:",
         "if False:",
     ),

@@ -56,7 +56,7 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "sinks change before the outcomes are written",
-        "./committing.py",
+        "runtime/commit.py",
         "self._journal.outcomes(terminal_of(run.start, entries))\n"
         "        positions = [sink.apply(entries) for sink in self._sinks]\n",
         "positions = [sink.apply(entries) for sink in self._sinks]\n"
@@ -65,7 +65,7 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a checkpoint is written before the sinks are synced",
-        "./committing.py",
+        "runtime/commit.py",
         "self._sync_sinks()\n        self._journal.checkpoint(is_end=is_end)",
         "self._journal.checkpoint(is_end=is_end)\n        self._sync_sinks()",
         "tests/journal/test_durability.py",
@@ -73,35 +73,35 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     # ---- going on
     Mutant(
         "the journal is believed where a sink holds less",
-        "./recovery.py",
+        "runtime/recovery.py",
         "if all(sink.holds(",
         "if True or all(sink.holds(",
         "tests/journal/test_recovery.py",
     ),
     Mutant(
         "what a dead process had not synced is called safe",
-        "./recovery.py",
+        "runtime/recovery.py",
         "        sink.sync()\n",
         "        pass\n",
         "tests/journal/test_recovery.py",
     ),
     Mutant(
         "what is committed is dispatched again",
-        "core/windows.py",
+        "core/windows/window.py",
         "if seq >= committed_end:\n",
         "if True:\n",
         "tests/core/test_restored.py",
     ),
     Mutant(
         "a resumed window has another size",
-        "core/planning.py",
+        "core/windows/planner.py",
         "if known.start == start:",
         "if False:",
         "tests/core/test_restored.py",
     ),
     Mutant(
         "retries are granted again after a crash",
-        "core/planning.py",
+        "core/windows/planner.py",
         "window.retries.restore(board.restored.granted_from(start))\n",
         "pass\n",
         "tests/core/test_restored_limits.py",

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inorder.core.board import Counters
 from inorder.core.commands import Command, CommitRun, Summary
 from inorder.core.events import Event
 from inorder.core.options import KernelOptions
-from inorder.core.plan import PlanItem
+from inorder.core.state import Counters
+from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import Engine
 from inorder.host.clock import SystemClock
-from inorder.runtime import Runtime
+from inorder.runtime.loop import Runtime
 from tests.engines.misbehaviour import wait_for, wait_until
 from tests.ray.machines import here
 

@@ -10,7 +10,7 @@ import psutil
 import ray
 from ray.cluster_utils import Cluster
 
-from inorder.engines.ray_options import RayOptions
+from inorder.engines.ray.options import RayOptions
 from tests.engines.misbehaviour import wait_until
 
 _FAST = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from inorder.stage.places import RESERVED
-from inorder.stage.rows import VOLATILE_FIELDS
+from inorder.stage.data_layout import RESERVED
+from inorder.stage.manifest.rows import VOLATILE_FIELDS
 from tests.cli.desk import COMMAND, GUARD_S, Ended, clean_environment
 from tests.engines.misbehaviour import wait_until
 from tests.index.desk import Desk as IndexDesk

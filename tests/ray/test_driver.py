@@ -111,7 +111,7 @@ def test_an_interrupt_at_the_terminal_harms_no_cluster_that_the_run_has_started_
 JOURNALED = """
 import os, signal, sys
 from inorder import imap
-from inorder.engines.ray_options import RayOptions
+from inorder.engines.ray.options import RayOptions
 from tests.engines.misbehaviour import stay_a_while
 
 address, journal, last = sys.argv[1:]

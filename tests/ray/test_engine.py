@@ -6,10 +6,10 @@ import pytest
 
 from inorder.core.events import Beat, Loss, Pulled, WorkerLost
 from inorder.core.options import KernelOptions
-from inorder.engines.exchange import Lost
-from inorder.engines.ray import SILENT_S, RayEngine
-from inorder.engines.station import Station
-from inorder.engines.telegraph import Hello
+from inorder.engines.ray.actor_handle import Station
+from inorder.engines.ray.channel import Lost
+from inorder.engines.ray.engine import SILENT_S, RayEngine
+from inorder.engines.ray.protocol import Hello
 from inorder.errors import InfrastructureError
 from tests.engines.misbehaviour import serve
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import ray
 
-import inorder.engines.ray
+import inorder.engines.ray.engine
 from inorder import imap
-from inorder.engines.ray_cluster import _require_reachable
-from inorder.engines.ray_options import RayOptions
+from inorder.engines.ray.cluster import _require_reachable
+from inorder.engines.ray.options import RayOptions
 from inorder.errors import InfrastructureError, OperatorError
 from tests.cli.desk import Desk
 from tests.engines.misbehaviour import serve
@@ -117,7 +117,7 @@ def test_another_cluster_than_the_one_that_this_process_belongs_to(machines: Mac
 
 
 def test_a_node_with_another_version(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inorder.engines.ray, "__version__", "99.0")
+    monkeypatch.setattr(inorder.engines.ray.engine, "__version__", "99.0")
     with pytest.raises(InfrastructureError) as caught:
         list(imap(serve, range(5), policy="ray", workers=2, ray=machines.options()))
     said = str(caught.value)

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 import inorder
-from inorder.stage import sending
-from inorder.stage.equipment import kernel_options
+from inorder.stage import file_transfer
+from inorder.stage.engine import kernel_options
 from tests.engines.misbehaviour import Endings, wait_until
 from tests.ray.machines import Machines
 from tests.ray.meanwhile import Meanwhile
@@ -69,7 +69,7 @@ def on_ray(machines: Machines, **options: Any) -> dict[str, Any]:
 @pytest.fixture
 def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver leaves no mark, so no node thinks that it sees DATA."""
-    monkeypatch.setattr(sending.Parcels, "prepare", lambda self: None)
+    monkeypatch.setattr(file_transfer.Parcels, "prepare", lambda self: None)
 
 
 @pytest.mark.req("JRN-7")
@@ -135,9 +135,9 @@ def test_what_waits_for_its_turn_at_home_is_not_taken_for_lost(
     machines: Machines, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More workers have something to do at home than this machine has processors, for longer than a lease lasts."""
-    monkeypatch.setattr("inorder.engines.ray.BEAT_S", 0.2)
-    monkeypatch.setattr("inorder.engines.exchange.BEAT_S", 0.2)
-    monkeypatch.setattr("inorder.engines.exchange.processors", lambda: 1)
+    monkeypatch.setattr("inorder.engines.ray.engine.BEAT_S", 0.2)
+    monkeypatch.setattr("inorder.engines.ray.channel.BEAT_S", 0.2)
+    monkeypatch.setattr("inorder.engines.ray.channel.processors", lambda: 1)
     monkeypatch.setattr("inorder.stage.run.kernel_options", short_leases)
     items = [place.item(f"item-{number:02}", meta={"seconds": 1.5}) for number in range(4)]
     options = on_ray(machines, files="send", send_bytes_max=0)
@@ -153,16 +153,16 @@ def short_leases(options: inorder.StageOptions) -> Any:
 def test_a_node_that_sees_another_file_than_the_driver_fails_the_item_with_what_to_do(
     machines: Machines, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    depart = sending.Parcels.depart
+    depart = file_transfer.Parcels.depart
 
-    def late(self: sending.Parcels, item: Any, *, sees_files: bool) -> Any:
+    def late(self: file_transfer.Parcels, item: Any, *, sees_files: bool) -> Any:
         """The file changes after the driver has looked, as if the node saw another one."""
         departing = depart(self, item, sees_files=sees_files)
         if item.item.item_id == "item-02":
             os.utime(item.item.inputs["text"], ns=(1, 1))
         return departing
 
-    monkeypatch.setattr(sending.Parcels, "depart", late)
+    monkeypatch.setattr(file_transfer.Parcels, "depart", late)
     items = [place.item(f"item-{number:02}") for number in range(5)]
     outcome = place.run(items, placed, **on_ray(machines, files="shared"))
     assert (outcome.succeeded, outcome.failed) == (4, 1)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from inorder import imap
-from inorder.core.retry import Category
-from inorder.errors import ItemError
+from inorder.errors import Category, ItemError
 from tests.engines.misbehaviour import (
     MEMORY_BYTES,
     Mischief,

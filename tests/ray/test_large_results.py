@@ -12,7 +12,7 @@ import ray
 from inorder import imap
 from inorder.core.commands import Command, PressureChanged
 from inorder.core.options import PressureOptions
-from inorder.engines.ray import RayEngine
+from inorder.engines.ray.engine import RayEngine
 from tests.engines.misbehaviour import wait_for, wait_until
 from tests.ray.jobs import run_on
 from tests.ray.machines import STORE_BYTES, Machines

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import ray
 
-from inorder.engines.ray import RayEngine
+from inorder.engines.ray.engine import RayEngine
 from tests.engines.misbehaviour import Endings, wait_until
 from tests.ray.jobs import Visit, run_on, seen_in, those_at_work, visit
 from tests.ray.machines import Machine, Machines, foremen_of
@@ -135,8 +135,8 @@ def test_a_foreman_that_is_stopped_loses_its_lease_and_its_items_are_done_by_oth
     machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Silence is charged, makes nobody a suspect, and ends the silent one."""
-    monkeypatch.setattr("inorder.engines.ray.BEAT_S", 0.5)
-    monkeypatch.setattr("inorder.engines.exchange.BEAT_S", 0.5)
+    monkeypatch.setattr("inorder.engines.ray.engine.BEAT_S", 0.5)
+    monkeypatch.setattr("inorder.engines.ray.channel.BEAT_S", 0.5)
     endings: list[Endings] = []
 
     def stop() -> None:

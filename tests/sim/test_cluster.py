@@ -11,9 +11,9 @@ import pytest
 
 from inorder.core.commands import CommitRun, Dispatch
 from inorder.core.events import Committed, Envelope, Finished
-from inorder.core.options import OperatorError
 from inorder.core.pressure import Pressure
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.errors import OperatorError
 from inorder.sim.__main__ import main
 from inorder.sim.cluster_books import ClusterBooks
 from inorder.sim.cluster_command import picture

@@ -5,7 +5,7 @@ import pytest
 
 from inorder.core.commands import Summary
 from inorder.core.options import KernelOptions, PressureOptions, WindowOptions
-from inorder.core.states import State
+from inorder.core.transitions import State
 from inorder.sim.scenario import Fate, Faults, Scenario, SimItem, draw
 from inorder.sim.world import run_scenario
 

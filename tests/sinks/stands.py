@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.core.states import State
+from inorder.core.transitions import State
 from inorder.host.filesystem import Filesystem, SystemFile, SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.sinks.base import Entry, Output, Sink

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
-from inorder.core.invariants import InvariantViolation
-from inorder.core.states import State
-from inorder.errors import InfrastructureError
+from inorder.core.transitions import State
+from inorder.errors import InfrastructureError, InvariantViolation
 from inorder.sim.contents import Medium
 from inorder.sim.disk import Disk
 from inorder.sim.operations import DiskFaults

@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from inorder.core.invariants import InvariantViolation
-from inorder.core.states import State
-from inorder.errors import BusyError, InfrastructureError, IntegrityError, OperatorError
+from inorder.core.transitions import State
+from inorder.errors import BusyError, InfrastructureError, IntegrityError, InvariantViolation, OperatorError
 from inorder.host.filesystem import SystemFile, SystemFilesystem
 from inorder.sinks.base import Entry, Position
+from inorder.sinks.checksums import PIECE_BYTES
 from inorder.sinks.manifest import ManifestSink, open_manifest, whole_lines
-from inorder.sinks.prefix import PIECE_BYTES
 from tests.sinks.stands import HEAD, CountedFile, ManifestStand, row_of
 
 ENDLESS: list[Any] = []

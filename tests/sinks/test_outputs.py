@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from inorder.core.states import State
+from inorder.core.transitions import State
 from inorder.errors import InfrastructureError, OperatorError
 from inorder.sim.disk import Disk
 from inorder.sim.disk_file import DiskFile
 from inorder.sinks.base import Entry, Output, Position, Trace
+from inorder.sinks.checksums import PIECE_BYTES
 from inorder.sinks.outputs import OutputsSink, sweep, wrong_outputs
-from inorder.sinks.prefix import PIECE_BYTES
 from tests.sinks.stands import stage
 
 ROOT = "data/root"

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from inorder.core.invariants import InvariantViolation
-from inorder.core.states import State
-from inorder.errors import BusyError, InfrastructureError, IntegrityError, OperatorError
+from inorder.core.transitions import State
+from inorder.errors import BusyError, InfrastructureError, IntegrityError, InvariantViolation, OperatorError
 from inorder.sinks import sqlite as module
 from inorder.sinks.base import Entry, Position
 from inorder.sinks.conformance import CUTS, Diary, opened, outcome_of

@@ -9,12 +9,13 @@ from typing import NamedTuple
 import msgspec
 
 from inorder.core import options as options_module
-from inorder.core import windows as windows_module
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions
 from inorder.core.pressure import SIGNALS, Level, Pressure
-from inorder.core.retry import Category, Failure, backoff_ms
-from inorder.core.states import TERMINAL_STATES, TRANSITIONS, State, is_legal
-from inorder.core.windows import SizingSnapshot, resized
+from inorder.core.retry import backoff_ms
+from inorder.core.transitions import TERMINAL_STATES, TRANSITIONS, State, is_legal
+from inorder.core.windows import window as windows_module
+from inorder.core.windows.window import SizingSnapshot, resized
+from inorder.errors import Category, Failure
 from tests.specs.pages import code, table
 
 OPTION_GROUPS = {

@@ -54,6 +54,6 @@ def raised() -> str:
     rows = [
         (code(name), error.exit_code)
         for name, error in found.items()
-        if hasattr(error, "exit_code") and name not in ("IllegalTransition", "ItemError")
+        if hasattr(error, "exit_code") and name not in ("InorderError", "ItemError", "ReadError", "SyncError")
     ]
     return table(("error", "code"), sorted(rows, key=lambda row: (row[1], row[0])))

@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 
-from inorder.core import restored as restored_module
+from inorder.core import resume_point as restored_module
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.journal import records as records_module
 from inorder.journal import writer as writer_module
@@ -16,7 +16,7 @@ from inorder.journal.records import Header, Terminal, Window, encode
 from inorder.journal.replay import FAIL, SKIP, Corrupt, replay
 from inorder.journal.scan import Verdict, scan
 from inorder.journal.writer import POLICIES
-from inorder.recovery import create, resume
+from inorder.runtime.recovery import create, resume
 from inorder.sim.disk import Disk
 from inorder.sim.operations import DiskFaults
 from tests.journal.jobs import HEADER, PATH, Session, journal_of, sinks_on

@@ -13,9 +13,9 @@ import pytest
 from inorder.lanes import CancelToken, Lane, LaneConfig, Outcome
 from inorder.lanes import config as config_module
 from inorder.lanes import lane as lane_module
-from inorder.lanes import measures as measures_module
 from inorder.lanes import outcomes as outcomes_module
-from inorder.lanes.applicants import ThreadGate
+from inorder.lanes import statistics as measures_module
+from inorder.lanes.waiters import ThreadGate
 from tests.specs.declared import fields_of
 from tests.specs.pages import code, table
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-from inorder.core.board import StopKind
 from inorder.core.commands import Command, CommitRun, Dispatch, Reclaimed, Stopping
 from inorder.core.events import (
     Beat,
@@ -20,13 +19,13 @@ from inorder.core.events import (
     Tick,
     WorkerLost,
 )
-from inorder.core.invariants import InvariantViolation
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions
-from inorder.core.plan import PlanItem
 from inorder.core.pressure import Level
-from inorder.core.retry import Category, Failure
-from inorder.core.states import State
+from inorder.core.state import StopKind
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
+from inorder.errors import Category, Failure, InvariantViolation
 from tests.specs.pages import code, table
 
 SUCCESS = int(State.TERMINAL_SUCCESS)

@@ -9,14 +9,14 @@ from typing import Any
 
 from inorder import WorkItem
 from inorder.stage import contracts
-from inorder.stage.attempts import ENDS
-from inorder.stage.figures import METRICS
-from inorder.stage.otel import INSTRUMENTS
-from inorder.stage.places import RESERVED, Places, output_path
-from inorder.stage.progress import Standing, line, stopping
-from inorder.stage.resume import judge
-from inorder.stage.rows import BASE_FIELDS, VOLATILE_FIELDS
-from inorder.stage.telemetry import EVENTS, RUN_EVENTS
+from inorder.stage.data_layout import RESERVED, Places, output_path
+from inorder.stage.freshness import judge
+from inorder.stage.manifest.rows import BASE_FIELDS, VOLATILE_FIELDS
+from inorder.stage.monitor.attempt_log import ENDS
+from inorder.stage.monitor.metrics import METRICS
+from inorder.stage.monitor.otel import INSTRUMENTS
+from inorder.stage.monitor.progress import Standing, line, stopping
+from inorder.stage.monitor.telemetry import EVENTS, RUN_EVENTS
 from tests.specs.declared import fields_of
 from tests.specs.pages import code, table
 from tests.stage.jobs import Place

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import inorder
-from inorder.stage.places import RESERVED
-from inorder.stage.rows import VOLATILE_FIELDS
+from inorder.stage.data_layout import RESERVED
+from inorder.stage.manifest.rows import VOLATILE_FIELDS
 
 STAGE = "shout"
 Row = dict[str, Any]

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from inorder.engines.pooled import PooledEngine
-from inorder.stage import adaptive, watch
-from inorder.stage.adaptive import Concurrency, Interval, Steering
+from inorder.engines.pool import PooledEngine
+from inorder.stage import autoscale
+from inorder.stage.autoscale import Concurrency, Interval, Steering
+from inorder.stage.monitor import monitor as watch
 from tests.gates import ManualTime, nobody_left_behind
 from tests.stage.jobs import Place, steady
 
@@ -66,7 +67,7 @@ class Engine:
 
 def test_decisions_are_taken_once_a_second_from_what_came_since(monkeypatch: pytest.MonkeyPatch) -> None:
     time = ManualTime()
-    monkeypatch.setattr(adaptive.time, "monotonic", time)
+    monkeypatch.setattr(autoscale.time, "monotonic", time)
     engine = Engine()
     steering = Steering(engine, 8)
 
@@ -95,7 +96,7 @@ def test_a_run_whose_workers_come_and_go_gives_what_a_fixed_one_does(
     fixed = Place(tmp_path_factory.mktemp("fixed"))
     fixed.run(fixed.items(300), workers=4)
     for name, value in (("DECISION_S", 0.0), ("ITEMS_MIN", 1)):
-        monkeypatch.setattr(adaptive, name, value)
+        monkeypatch.setattr(autoscale, name, value)
     monkeypatch.setattr(watch, "_GAUGES_S", 0.0)
     patience = 15 if policy == "cpu" else 1  # processes take long to start
     wanted = (size for _ in range(10_000) for size in (4, 1, 3, 2) for _ in range(patience))

@@ -11,10 +11,10 @@ import pytest
 import inorder
 from inorder.core.commands import Dispatch, Reclaimed, StopWorker
 from inorder.core.events import Envelope, Finished, Loss, Overran, Tick, WorkerLost
-from inorder.core.states import State
+from inorder.core.transitions import State
 from inorder.host.filesystem import SystemFilesystem
-from inorder.stage.attempts import ENDS, Attempts
-from inorder.stage.telemetry import Telemetry
+from inorder.stage.monitor.attempt_log import ENDS, Attempts
+from inorder.stage.monitor.telemetry import Telemetry
 from tests.stage.jobs import Place, read_lines
 
 Attempt = tuple[int, int]

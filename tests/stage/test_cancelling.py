@@ -11,8 +11,8 @@ import pytest
 
 import inorder
 from inorder.core.commands import Stopping
+from inorder.stage.monitor.monitor import Watch
 from inorder.stage.signals import cancelling
-from inorder.stage.watch import Watch
 from tests.gates import GUARD_S, Gate, nobody_left_behind
 from tests.stage.jobs import Place
 from tests.stage.workers import obey, shout

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.stage.sameness import interrupted_at
+from inorder.stage.plan_identity import interrupted_at
 from tests.stage.jobs import Place
 from tests.stage.workers import obey
 

@@ -8,7 +8,7 @@ import pytest
 
 import inorder
 from inorder.stage import contracts
-from inorder.stage.equipment import kernel_options
+from inorder.stage.engine import kernel_options
 from tests.tidy.test_import import HEAVY, modules_loaded_by
 
 FIELDS = {
@@ -88,8 +88,8 @@ def test_importing_the_contracts_imports_nothing_heavy(statement: str) -> None:
 
 
 def test_a_worker_process_does_not_load_the_runner() -> None:
-    loaded = modules_loaded_by("import inorder.stage.work")
-    assert loaded & {"sqlite3", "rich", "inorder.stage.run", "inorder.stage.watch"} == set()
+    loaded = modules_loaded_by("import inorder.stage.worker")
+    assert loaded & {"sqlite3", "rich", "inorder.stage.run", "inorder.stage.monitor.monitor"} == set()
 
 
 def test_every_public_name_is_there() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 import inorder
-from inorder.stage.rows import BASE_FIELDS
+from inorder.stage.manifest.rows import BASE_FIELDS
 from tests.stage.jobs import Place
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import inorder
 from inorder.sinks.manifest import whole_lines
-from inorder.stage.rows import BASE_FIELDS, VOLATILE_FIELDS
+from inorder.stage.manifest.rows import BASE_FIELDS, VOLATILE_FIELDS
 from tests.stage.jobs import Place, steady, tree
 
 DEEDS = ["shout", "skip", "fail", "flaky", "unreachable", "forget", "empty", "stage error"]

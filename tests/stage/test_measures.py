@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.stage.measures import SLOWEST_MAX, ErrorTally, Histogram, Slowest
+from inorder.stage.monitor.histograms import SLOWEST_MAX, ErrorTally, Histogram, Slowest
 
 durations = st.floats(min_value=0.0, max_value=1e7, allow_nan=False)
 

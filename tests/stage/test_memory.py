@@ -11,7 +11,7 @@ import pytest
 import inorder
 from inorder.journal.writer import JournalOptions
 from inorder.stage import run
-from inorder.stage.watch import Watch
+from inorder.stage.monitor.monitor import Watch
 from tests.stage.jobs import Place
 
 FEW = 2_000

@@ -12,8 +12,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import inorder
-from inorder.stage import otel
-from inorder.stage.otel import INSTRUMENTS, VARIABLES
+from inorder.stage.monitor import otel
+from inorder.stage.monitor.otel import INSTRUMENTS, VARIABLES
 from tests.stage.jobs import Place
 from tests.tidy.test_import import modules_loaded_by
 
@@ -94,7 +94,7 @@ def test_every_item_has_a_span(place: Place, collected: Collected) -> None:
 def test_gauges_are_at_rest_after_a_run_and_after_another(
     place: Place, collected: Collected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from inorder.stage import watch
+    from inorder.stage.monitor import monitor as watch
 
     monkeypatch.setattr(watch, "_GAUGES_S", 0.0)
     seen: list[int] = []

@@ -3,7 +3,7 @@
 import pytest
 
 import inorder
-from inorder.stage.rows import BASE_FIELDS
+from inorder.stage.manifest.rows import BASE_FIELDS
 from tests.stage.jobs import Place
 
 POLICIES = pytest.mark.parametrize("policy", ["io", "cpu", "gpu"])

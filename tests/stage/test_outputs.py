@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.stage.places import RESERVED
+from inorder.stage.data_layout import RESERVED
 from tests.stage.jobs import Place
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.stage import watch
-from inorder.stage.measures import Slowest
-from inorder.stage.progress import Lines, Rate, Standing, details, display, eta, line, stopping
+from inorder.stage.monitor import monitor as watch
+from inorder.stage.monitor.histograms import Slowest
+from inorder.stage.monitor.progress import Lines, Rate, Standing, details, display, eta, line, stopping
 from tests.gates import GUARD_S
 from tests.stage.jobs import Place
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.engines import processes
-from inorder.stage.resume import OUTPUTS_THERE, SATISFIED, UNCHANGED, judge
+from inorder.engines.process import engine as processes
+from inorder.stage.freshness import OUTPUTS_THERE, SATISFIED, UNCHANGED, judge
 from tests.stage.jobs import Place
 
 NAMES = [f"item-{number:04}" for number in range(6)]
@@ -202,14 +202,14 @@ def test_deleting_the_manifest_of_a_finished_run_costs_only_its_rows(place: Plac
 
 
 def test_an_unreadable_output_is_a_reason_and_not_the_end(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inorder.stage import resume
+    from inorder.stage import freshness
 
     place.run([place.item("a")])
 
     def broken(path: str) -> tuple[int, int]:
         raise OSError(5, "Input/output error", path)
 
-    monkeypatch.setattr(resume, "crc32_of", broken)
+    monkeypatch.setattr(freshness, "crc32_of", broken)
     found = judge(place.item("a"), str(place.data))
     assert (found.is_satisfied, found.reason) == (False, "its output 'loud' cannot be read: Input/output error")
     assert isinstance(place.run([place.item("a")]), inorder.StageOutcome)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import inorder
-from inorder.stage.resume import GONE
+from inorder.stage.freshness import GONE
 from tests.stage.jobs import STAGE, Place, steady
 from tests.stage.test_kills import Lives, portable
 from tests.stage.workers import obey

@@ -18,15 +18,15 @@ import msgspec
 import pytest
 
 import inorder
-from inorder.engines import ray
+from inorder.engines.ray import engine as ray
 from inorder.engines.threads import ThreadEngine
 from inorder.errors import InfrastructureError
-from inorder.stage import sending
+from inorder.stage import file_transfer
 from inorder.stage.contracts import StageError
-from inorder.stage.look import Look
-from inorder.stage.places import Places
-from inorder.stage.sending import Parcels, RemoteWork, sweep
-from inorder.stage.work import Result, StageTask, StageWork
+from inorder.stage.data_layout import Places
+from inorder.stage.file_stat import Look
+from inorder.stage.file_transfer import Parcels, RemoteWork, sweep
+from inorder.stage.worker import Result, StageTask, StageWork
 from tests.stage.jobs import STAGE, Place, steady, tree
 from tests.stage.workers import obey
 
@@ -266,8 +266,8 @@ def test_an_item_that_fails_fails_in_the_same_words_and_leaves_nothing(trip: Tri
 @both
 def test_a_failure_names_files_as_the_driver_knows_them(trip: Trip, sees_files: bool) -> None:
     item = trip.place.item("a")
-    said = sending.failure_of(raised_by(lambda: trip.travel(item, complain, sees_files=sees_files)))
-    plain = sending.failure_of(raised_by(lambda: trip.plainly(item, complain)))
+    said = file_transfer.failure_of(raised_by(lambda: trip.travel(item, complain, sees_files=sees_files)))
+    plain = file_transfer.failure_of(raised_by(lambda: trip.plainly(item, complain)))
     assert said.message == f"ValueError: {trip.place.sources}/a is not in {trip.place.data}"
     assert msgspec.structs.replace(said, detail="") == msgspec.structs.replace(plain, detail="")
     assert str(trip.node) not in said.detail
@@ -343,7 +343,7 @@ def test_an_input_that_changes_while_it_is_read_fails_in_a_way_that_may_pass(
         trip.place.source("a", "something else by now")
         return content
 
-    monkeypatch.setattr(sending, "_read", read_too_late)
+    monkeypatch.setattr(file_transfer, "_read", read_too_late)
     with pytest.raises(StageError, match=r"/sources/a changed while it was read") as caught:
         trip.parcels.depart(StageTask(item), sees_files=False)
     assert (caught.value.category, caught.value.retryable) == ("io", True)
@@ -438,7 +438,7 @@ def test_the_first_item_of_a_worker_clears_away_what_killed_ones_have_left(trip:
 
 def test_a_worker_looks_for_leftovers_once(trip: Trip, monkeypatch: pytest.MonkeyPatch) -> None:
     sweeps: list[int] = []
-    monkeypatch.setattr(sending, "sweep", lambda: sweeps.append(1))
+    monkeypatch.setattr(file_transfer, "sweep", lambda: sweeps.append(1))
     remote = RemoteWork(trip.work(obey))
     for name in ("a", "b", "c"):
         departed = trip.parcels.depart(StageTask(trip.place.item(name)), sees_files=False)
@@ -449,7 +449,7 @@ def test_a_worker_looks_for_leftovers_once(trip: Trip, monkeypatch: pytest.Monke
 
 AT_WORK = """
 import sys, tempfile, threading
-from inorder.stage.sending import _folder
+from inorder.stage.file_transfer import _folder
 tempfile.tempdir = sys.argv[1]
 with _folder() as place:
     print(place, flush=True)

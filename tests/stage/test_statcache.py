@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from inorder.stage import resume
-from inorder.stage.look import Look
-from inorder.stage.statcache import StatCache
+from inorder.stage import freshness
+from inorder.stage.file_stat import Look
+from inorder.stage.hash_cache import StatCache
 from tests.stage.jobs import STAGE, Place
 
 LONG_AGO_NS = 1_700_000_000_000_000_000
@@ -28,13 +28,13 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
 
     def counted(name: str) -> None:
-        real = getattr(resume, name)
+        real = getattr(freshness, name)
 
         def reading(path: str) -> object:
             found.append(os.path.basename(path))
             return real(path)
 
-        monkeypatch.setattr(resume, name, reading)
+        monkeypatch.setattr(freshness, name, reading)
 
     counted("sha256_of")
     counted("crc32_of")

@@ -12,12 +12,12 @@ from inorder.core.commands import PressureChanged, Reclaimed, Refused, RetrySche
 from inorder.core.events import Committed, Envelope, Finished, Loss, Planned, Pulled, Tick, WorkerLost
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions
-from inorder.core.plan import PlanItem
-from inorder.core.retry import Category, Failure
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
+from inorder.errors import Category, Failure
 from inorder.host.filesystem import SystemFilesystem
-from inorder.stage.figures import METRICS, Figures
-from inorder.stage.telemetry import EVENTS, RUN_EVENTS, Telemetry
+from inorder.stage.monitor.metrics import METRICS, Figures
+from inorder.stage.monitor.telemetry import EVENTS, RUN_EVENTS, Telemetry
 from tests.gates import GUARD_S
 from tests.stage.jobs import Place, read_lines
 from tests.stage.workers import nothing, shout
@@ -253,7 +253,7 @@ def test_waits_and_commits_are_timed_where_they_happen() -> None:
 
 
 def test_a_worker_in_flight_is_seen_in_the_gauges(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inorder.stage import watch
+    from inorder.stage.monitor import monitor as watch
 
     monkeypatch.setattr(watch, "_GAUGES_S", 0.0)
     seen: list[int] = []

@@ -49,7 +49,12 @@ def test_nothing_of_ours_uses_another_queue_or_pool() -> None:
 @pytest.mark.req("LAN-10")
 @pytest.mark.parametrize(
     "module",
-    ["engines/pooled.py", "committing.py", "documents/embed/providers/calls.py", "documents/embed/batching.py"],
+    [
+        "engines/pool.py",
+        "runtime/commit.py",
+        "documents/embed/providers/server_calls.py",
+        "documents/embed/batching.py",
+    ],
 )
 def test_workers_commits_and_providers_stand_on_lanes(module: str) -> None:
     assert lanes_of(PACKAGE / module)

@@ -14,9 +14,7 @@ from types import FrameType
 
 from inorder.cli.exits import Exit, Interrupted
 from inorder.cli.output import complain
-from inorder.core.invariants import InvariantViolation
-from inorder.core.options import OperatorError
-from inorder.errors import InfrastructureError, IntegrityError
+from inorder.errors import InfrastructureError, IntegrityError, InvariantViolation, OperatorError
 
 DEBUG = "INORDER_DEBUG"
 _BUG = "this is a bug of inorder; please report it with the line above"

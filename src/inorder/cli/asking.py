@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from inorder.cli.output import counted, show, tell
 from inorder.cli.settings import resolve
-from inorder.core.options import OperatorError, require
+from inorder.errors import OperatorError, require
+from inorder.index.connection import opened
 from inorder.index.draft import published
-from inorder.index.queries import Query, understood
-from inorder.index.reading import opened
-from inorder.index.relations import Found, look_up
+from inorder.index.query import Query, understood
 from inorder.index.search import MODES, Filters, Hit, Searcher
+from inorder.index.symbols import Found, look_up
 from inorder.sinks.sqlite_errors import explained
 
 _LINES = 3

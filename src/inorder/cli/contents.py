@@ -8,7 +8,7 @@ import msgspec
 
 from inorder.cli.output import counted
 from inorder.cli.standings import Standings
-from inorder.stage.manifests import line_in
+from inorder.stage.manifest.reader import line_in
 
 _BAR = 40
 _BOUNDS = (32, 64, 128, 256, 384, 512, 1024)

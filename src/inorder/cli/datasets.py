@@ -6,15 +6,14 @@ from typing import NamedTuple
 
 from inorder.cli.options import Given
 from inorder.cli.settings import resolve
-from inorder.core.options import OperatorError
-from inorder.errors import BusyError
+from inorder.errors import BusyError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.journal.replay import Corrupt, Replay, replay
 from inorder.journal.scan import Scan
-from inorder.recovery import scan_journal
-from inorder.stage.manifests import Config, last_run
-from inorder.stage.places import Places
+from inorder.runtime.recovery import scan_journal
+from inorder.stage.data_layout import Places
+from inorder.stage.manifest.reader import Config, last_run
 
 
 class Dataset:

@@ -11,8 +11,8 @@ from inorder.cli.output import counted, in_one_line
 from inorder.cli.settings import resolve
 from inorder.cli.standings import Standings
 from inorder.stage.contracts import WorkItem
-from inorder.stage.manifests import line_at
-from inorder.stage.rows import printable
+from inorder.stage.manifest.reader import line_at
+from inorder.stage.manifest.rows import printable
 
 ABSENT = "absent"
 _VERBS = {"process": "would be processed", "skip": "would be skipped", "missing": "would fail"}

@@ -10,7 +10,7 @@ import typer
 from inorder.cli.options import DataOption, JsonOption, StageOption
 
 if TYPE_CHECKING:
-    from inorder.stage.manifests import Line
+    from inorder.stage.manifest.reader import Line
 
 
 def failures(
@@ -28,7 +28,7 @@ def failures(
     from inorder.cli.datasets import open_data
     from inorder.cli.output import as_bytes, counted, stream_json, stream_lines, tell
     from inorder.cli.standings import Standings
-    from inorder.stage.manifests import line_in
+    from inorder.stage.manifest.reader import line_in
 
     dataset = open_data(data)
     count = 0

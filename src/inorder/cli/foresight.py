@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inorder.cli.loading import Job
-from inorder.core.options import OperatorError
+from inorder.errors import OperatorError
 from inorder.stage.contracts import Barrier, StageOptions, WorkItem
+from inorder.stage.data_layout import Places
 from inorder.stage.fingerprints import Fingerprint, combined_sha256, sha256_of
-from inorder.stage.places import Places
-from inorder.stage.resume import judge_planned
-from inorder.stage.sameness import interrupted_at
-from inorder.stage.statcache import StatCache
+from inorder.stage.freshness import judge_planned
+from inorder.stage.hash_cache import StatCache
+from inorder.stage.plan_identity import interrupted_at
 
 PROCESS, SKIP, MISSING = "process", "skip", "missing"
 _PASSED_BY = "the run that was interrupted has come past it, and will be gone on with"

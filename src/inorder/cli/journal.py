@@ -14,7 +14,7 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal
 from inorder.journal.replay import Corrupt, Replay, replay
 from inorder.journal.scan import Found, Scan, Verdict
-from inorder.recovery import scan_journal
+from inorder.runtime.recovery import scan_journal
 
 INTEGRITY = 6
 

@@ -14,10 +14,9 @@ import msgspec
 
 from inorder.cli.datasets import Dataset
 from inorder.cli.output import claim_stdout, complain, in_one_line
-from inorder.core.options import OperatorError, require
-from inorder.errors import InfrastructureError, IntegrityError
+from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
 from inorder.stage.contracts import Barrier, Configurable, Stage, StagePlan, WorkItem
-from inorder.stage.rows import printable
+from inorder.stage.manifest.rows import printable
 
 _OURS = (OperatorError, InfrastructureError, IntegrityError)
 

@@ -8,7 +8,7 @@ import typer
 from inorder.cli.options import DataOption, JsonOption, StageOption
 
 if TYPE_CHECKING:
-    from inorder.stage.manifests import Line, Row
+    from inorder.stage.manifest.reader import Line, Row
 
 _STATUSES = ("success", "skip", "failure", "config")
 
@@ -37,8 +37,8 @@ def manifest(
     """
     from inorder.cli.datasets import open_data
     from inorder.cli.output import as_bytes, stream_json, stream_lines
-    from inorder.core.options import require
-    from inorder.stage import manifests
+    from inorder.errors import require
+    from inorder.stage.manifest import reader as manifests
 
     require(status is None or status in _STATUSES, f"--status must be one of {', '.join(_STATUSES)}; got {status!r}")
     dataset = open_data(data)
@@ -59,7 +59,7 @@ def manifest(
 
 def _in_words(line: "Line", row: "Row") -> str:
     from inorder.cli.output import in_one_line
-    from inorder.stage.manifests import config_of
+    from inorder.stage.manifest.reader import config_of
 
     config = config_of(line) if row.is_config else None
     if config is not None:

@@ -10,7 +10,7 @@ def mcp(data: DataOption = None) -> None:
     the arguments `mcp --data DIR`.
     """
     from inorder.cli.asking import index_of
-    from inorder.core.options import OperatorError
+    from inorder.errors import OperatorError
 
     try:
         from inorder.cli.mcp_tools import server_of

@@ -8,12 +8,11 @@ import msgspec
 from mcp.server import MCPServer
 
 from inorder.cli.asking import answered, index_of
-from inorder.core.options import OperatorError
-from inorder.errors import InfrastructureError, IntegrityError
-from inorder.index.queries import understood
-from inorder.index.reading import opened
-from inorder.index.relations import graph_of, look_up
+from inorder.errors import InfrastructureError, IntegrityError, OperatorError
+from inorder.index.connection import opened
+from inorder.index.query import understood
 from inorder.index.search import Filters
+from inorder.index.symbols import graph_of, look_up
 from inorder.version import __version__
 
 _COUNT_MAX = 50

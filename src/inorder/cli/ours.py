@@ -10,7 +10,7 @@ from inorder.cli.options import OWN, Given
 from inorder.cli.output import tell
 from inorder.cli.runs import checked_options, run, tell_outcome
 from inorder.cli.settings import own_settings, resolve
-from inorder.core.options import OperatorError
+from inorder.errors import OperatorError
 from inorder.stage.contracts import StageOutcome
 
 ENTRIES = {

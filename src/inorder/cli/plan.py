@@ -35,7 +35,7 @@ def plan(
     from inorder.cli.ours import ENTRIES, our_job
     from inorder.cli.output import as_bytes, encode_json, show, stream_json, stream_lines
     from inorder.cli.settings import resolve
-    from inorder.stage.rows import printable
+    from inorder.stage.manifest.rows import printable
 
     if what and ":" in what[0] and not os.path.exists(what[0]):
         jobs = [job_of(what[0], what[1:])]

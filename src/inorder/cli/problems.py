@@ -10,11 +10,11 @@ from inorder.cli.standings import STATUSES, Standing, Standings
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.scan import Verdict
-from inorder.sinks.prefix import Prefixes
+from inorder.sinks.checksums import Prefixes
+from inorder.stage.data_layout import output_path
 from inorder.stage.fingerprints import SUFFIX, Fingerprint, crc32_of, decode
-from inorder.stage.manifests import Line, Row, line_in, lines
-from inorder.stage.places import output_path
-from inorder.stage.rows import printable
+from inorder.stage.manifest.reader import Line, Row, line_in, lines
+from inorder.stage.manifest.rows import printable
 
 MISSING, ALTERED, TORN, UNFINISHED, JOURNAL = "missing", "altered", "torn", "unfinished", "journal"
 _AGAIN = "run the stage again"
@@ -206,8 +206,8 @@ def of_index(root: str) -> Iterator[Problem]:
     path = f"{os.path.abspath(root)}/index.sqlite"
     if not os.path.exists(path):
         return
-    from inorder.index.reading import opened
-    from inorder.index.verifying import problems
+    from inorder.index.connection import opened
+    from inorder.index.verify import problems
 
     try:
         for message in problems(opened(path)):

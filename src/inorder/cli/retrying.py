@@ -16,9 +16,9 @@ from inorder.cli.output import counted, tell
 from inorder.cli.runs import checked_options, run, tell_outcome
 from inorder.cli.settings import resolve
 from inorder.cli.standings import Standings
-from inorder.core.options import OperatorError
+from inorder.errors import OperatorError
 from inorder.stage.contracts import StageOutcome, StagePlan, WorkItem
-from inorder.stage.rows import printable
+from inorder.stage.manifest.rows import printable
 
 ONLY_FAILURES = "failures"
 """`only` in the origin of a run: its plan was no more than what had failed."""

@@ -9,7 +9,7 @@ from typing import Any
 from inorder.cli.exits import Exit, code_of
 from inorder.cli.output import complain, counted, in_one_line, tell
 from inorder.cli.settings import Settings
-from inorder.core.options import require
+from inorder.errors import require
 from inorder.stage.contracts import Stage, StageOptions, StageOutcome, StagePlan
 
 _ERRORS_SHOWN = 3

@@ -55,8 +55,8 @@ def symbols(
 ) -> None:
     """List what a source file defines."""
     from inorder.cli.asking import index_of, show_places
-    from inorder.core.options import OperatorError
-    from inorder.index.relations import symbols_of
+    from inorder.errors import OperatorError
+    from inorder.index.symbols import symbols_of
 
     with index_of(data) as (connection, _):
         found = symbols_of(connection, path)
@@ -74,8 +74,8 @@ def graph(
     """Show where something is defined, who calls it, and what it calls."""
     from inorder.cli.asking import index_of, show_places
     from inorder.cli.output import show
-    from inorder.core.options import OperatorError
-    from inorder.index.relations import graph_of
+    from inorder.errors import OperatorError
+    from inorder.index.symbols import graph_of
 
     with index_of(data) as (connection, _):
         found = graph_of(connection, name)

@@ -18,7 +18,7 @@ import msgspec
 
 from inorder.cli.kinds import Refused
 from inorder.cli.options import ALL, OWN, PREFIX, PROFILE, SHARED, Given, Option
-from inorder.core.options import OperatorError
+from inorder.errors import OperatorError
 from inorder.stage.contracts import Stage, StageOptions
 
 FILE = "inorder.toml"

@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from inorder.stage.manifests import Line, Row, config_of, lines
+from inorder.stage.manifest.reader import Line, Row, config_of, lines
 
 _BATCH = 5000
 _SCHEMA = """

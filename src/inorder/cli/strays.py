@@ -5,8 +5,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 
 from inorder.cli.problems import Problem
+from inorder.stage.data_layout import is_reserved
 from inorder.stage.fingerprints import SUFFIX
-from inorder.stage.places import is_reserved
 
 ORPHANED, LEFTOVER = "orphaned", "leftover"
 

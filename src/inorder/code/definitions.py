@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from .captures import Captured, Definition, Span
-from .parsed import Symbol
+from .model import Symbol
 from .source import Source
 
 NAME_CHARACTERS_MAX = 200

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inorder.documents.walking import Entries, walk
+from inorder.files.walk import Entries, walk
 from inorder.stage.sources import IGNORE_FILE, Roots, quoted
 
 from .generated import reason_to_skip

@@ -16,7 +16,7 @@ from .definitions import nest, signatures, symbols
 from .generated import LINE_BYTES_MAX
 from .grammars import Grammar, grammar
 from .languages import language_of
-from .parsed import Call, Chunk, Import, Parsed
+from .model import Call, Chunk, Import, Parsed
 from .pieces import SMALL_LINES, Group, Piece, groups_of
 from .source import Source
 from .words import identifiers

@@ -8,8 +8,8 @@ import codecs
 from bisect import bisect_right
 from itertools import accumulate
 
-from inorder.documents.readers.encoding import decode
-from inorder.documents.readers.errors import ReadError
+from inorder.errors import ReadError
+from inorder.files.encoding import decode
 
 
 class Source:

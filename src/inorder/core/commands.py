@@ -5,9 +5,10 @@ The ordering obligations of a command stand on the command.
 
 import msgspec
 
+from inorder.errors import Failure
+
 from .events import Envelope
-from .retry import Failure
-from .windows import SizingSnapshot, WindowRecord
+from .windows.window import SizingSnapshot, WindowRecord
 
 
 class NeedItems(msgspec.Struct, frozen=True):

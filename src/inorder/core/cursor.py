@@ -12,13 +12,13 @@ undecided.
 
 from collections import deque
 
-from .board import Board, StopKind
 from .commands import CommitRun, WindowClosed
 from .invariants import check
 from .ledger import FAIL
 from .results import Results
-from .states import TERMINAL_STATES
-from .windows import Window
+from .state import Board, StopKind
+from .transitions import TERMINAL_STATES
+from .windows.window import Window
 
 
 class ErrorBudget:

@@ -8,11 +8,11 @@ keeps backpressure from ever deadlocking: whatever else is full, the run can alw
 
 from heapq import heappop
 
-from .board import Board
 from .commands import Dispatch, PressureChanged
 from .leases import Lease
 from .pressure import Level
-from .windows import ACTIVE_WINDOWS_MAX, Window
+from .state import Board
+from .windows.window import ACTIVE_WINDOWS_MAX, Window
 
 
 class Dispatcher:

@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 
-from .plan import PlanItem
-from .retry import Failure
+from inorder.errors import Failure
+
+from .windows.plan import PlanItem
 
 
 class Envelope(msgspec.Struct, frozen=True, gc=False):

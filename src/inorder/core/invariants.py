@@ -9,7 +9,9 @@ from typing import NoReturn
 
 import msgspec
 
-from .states import State
+from inorder.errors import InvariantViolation
+
+from .transitions import State
 
 
 class WindowSnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,22 +42,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     buffered_bytes: int
     commit_lag: int
     waiting_for: str
-
-
-class InvariantViolation(Exception):
-    """Something that must hold did not. Exit code 6: the integrity of the run is in doubt."""
-
-    exit_code = 6
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.snapshot: Snapshot | None = None
-
-    def __str__(self) -> str:
-        if self.snapshot is None:
-            return self.message
-        return f"{self.message} | snapshot: {msgspec.json.encode(self.snapshot).decode()}"
 
 
 class IllegalTransition(InvariantViolation):

@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from .board import Board, Counters, StopKind
+from inorder.errors import InvariantViolation
+
 from .commands import Command, Summary
 from .cursor import CommitCursor
 from .dispatch import Dispatcher
@@ -35,14 +36,15 @@ from .events import (
     Tick,
     WorkerLost,
 )
-from .invariants import InvariantViolation, Snapshot
-from .losses import Losses
+from .invariants import Snapshot
+from .lost_workers import Losses
 from .options import KernelOptions
-from .planning import Planning
 from .pressure import Level
-from .restored import Restored
 from .results import Results
+from .resume_point import Restored
+from .state import Board, Counters, StopKind
 from .stopping import Ending
+from .windows.planner import Planning
 
 
 class Kernel:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from .invariants import IllegalTransition, violated
-from .states import TERMINAL_STATES, State, is_legal
+from .transitions import TERMINAL_STATES, State, is_legal
 
 UNSEEN = int(State.UNSEEN)
 DISPATCHED = int(State.DISPATCHED)

@@ -8,17 +8,7 @@ import math
 
 import msgspec
 
-
-class OperatorError(Exception):
-    """The operator asked for something that cannot be done: a bad option or a bad plan. Exit code 2."""
-
-    exit_code = 2
-
-
-def require(condition: bool, message: str) -> None:
-    """Refuse what the operator asked for unless `condition` holds."""
-    if not condition:
-        raise OperatorError(message)
+from inorder.errors import require
 
 
 def _require_between(name: str, value: int, low: int, high: int) -> None:

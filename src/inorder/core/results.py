@@ -8,15 +8,17 @@ broken and the stage ends.
 
 from heapq import heappush
 
-from .board import Board
+from inorder.errors import Category, Failure
+
 from .commands import Reclaimed, Refused, RetryScheduled
 from .events import Envelope, Overran
 from .invariants import check, violated
 from .leases import Lease
 from .ledger import FAIL
-from .retry import Category, Failure, Verdict, backoff_ms
-from .states import State
-from .windows import Window
+from .retry import Verdict, backoff_ms
+from .state import Board
+from .transitions import State
+from .windows.window import Window
 
 SUCCESS = int(State.TERMINAL_SUCCESS)
 _OUTCOMES = (SUCCESS, int(State.TERMINAL_SKIP), FAIL)

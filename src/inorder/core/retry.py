@@ -13,39 +13,7 @@ Three rules keep the results independent of machine weather and of timing:
 from enum import StrEnum
 from hashlib import blake2b
 
-import msgspec
-
 from .options import RetryOptions
-
-
-class Category(StrEnum):
-    """Whose fault a failure is, in the words of the manifest."""
-
-    INPUT = "input"
-    CONFIG = "config"
-    RUNTIME = "runtime"
-    TIMEOUT = "timeout"
-    IO = "io"
-    PROVIDER = "provider"
-    UNKNOWN = "unknown"
-
-
-HOPELESS: frozenset[Category] = frozenset({Category.INPUT, Category.CONFIG, Category.TIMEOUT})
-"""Categories that no further attempt can mend; they fail at once whatever the flag on the failure says."""
-
-
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an attempt failed."""
-
-    category: Category
-    message: str
-    retryable: bool = False
-    detail: str = ""
-
-    @property
-    def may_succeed_later(self) -> bool:
-        """Whether another attempt is worth anything."""
-        return self.retryable and self.category not in HOPELESS
 
 
 def backoff_ms(options: RetryOptions, seq: int, attempt: int) -> int:

@@ -8,13 +8,13 @@ So the run is always cut at one seq. Below it everything is committed, from it o
 exactly there. The cancelled seqs pass through COMMITTED in memory only: nothing durable is said of them.
 """
 
-from .board import Board, StopKind
 from .commands import Ended, Summary
 from .cursor import CommitCursor
 from .invariants import check
 from .ledger import FAIL
-from .planning import Planning
-from .states import State
+from .state import Board, StopKind
+from .transitions import State
+from .windows.planner import Planning
 
 
 class Ending:

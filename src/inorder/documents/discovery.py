@@ -14,9 +14,8 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from inorder.files.walk import walk
 from inorder.stage.sources import IGNORE_FILE, Roots, quoted
-
-from .walking import walk
 
 
 class Found(NamedTuple):

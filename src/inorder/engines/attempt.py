@@ -6,11 +6,11 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from inorder.core.events import Envelope
-from inorder.core.retry import Category, Failure
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.errors import Category, Failure
 
 from .base import Task
-from .sizing import payload_bytes
+from .memory_estimate import payload_bytes
 
 SUCCESS = int(State.TERMINAL_SUCCESS)
 SKIP = int(State.TERMINAL_SKIP)

@@ -14,7 +14,7 @@ from inorder.core.events import Envelope, Event, Finished, Pulled, Returned
 
 from .attempt import attempt
 from .base import Batch, BatchSizer
-from .pooled import Outbox, PooledEngine, Running
+from .pool import Outbox, PooledEngine, Running
 
 _FLUSH_S = 0.002
 

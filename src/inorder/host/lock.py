@@ -13,7 +13,7 @@ import platform
 
 from inorder.errors import BusyError
 
-from .trouble import trouble
+from .os_errors import trouble
 
 
 def _whoami() -> str:

@@ -17,11 +17,11 @@ from inorder.sinks.base import Entry, Position, Trace, check_run, tally
 from inorder.sinks.sqlite import SqliteSink
 from inorder.sinks.sqlite_errors import explained
 
-from .reading import meta
+from .connection import meta
 from .rows import unpacked
 from .schema import SCHEMA, VERSION
 from .vectors import remove_old_matrices, write_matrix
-from .write import content_hash, remove_file, replace_file
+from .writer import content_hash, remove_file, replace_file
 
 NAME = "index"
 _FEW = 10

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.core.options import OperatorError
-from inorder.documents.embed.providers.opening import open_dense
+from inorder.documents.embed.providers.registry import open_dense
+from inorder.errors import OperatorError
 
-from .queries import Query
+from .query import Query
 from .vectors import Matrix
 
 MODES = ("hybrid", "lexical", "dense")

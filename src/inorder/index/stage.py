@@ -13,16 +13,16 @@ from pathlib import Path
 
 from inorder.code.discovery import discover
 from inorder.code.grammars import grammar_version
-from inorder.core.plan import IdentitySet
-from inorder.documents.datasets import Made, chunked
-from inorder.identity import digest_of
+from inorder.core.windows.plan import IdentitySet
+from inorder.documents.layout import Made, chunked
+from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import Stage, StageOptions, StagePlan, WorkItem
-from inorder.stage.resume import UNCHANGED
+from inorder.stage.freshness import UNCHANGED
 from inorder.stage.sources import Roots
 
+from .connection import opened
 from .draft import NAME, IndexSink, publish, published
-from .making import dense_beside, work
-from .reading import opened
+from .worker import dense_beside, work
 
 SCHEMA_VERSION = 1
 _TIMEOUT_S = 60.0

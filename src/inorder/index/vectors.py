@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from inorder.documents.columns import footer_of
-from inorder.documents.embed.files import read_dense
+from inorder.documents.embed.storage import read_dense
+from inorder.documents.parquet import footer_of
 from inorder.host.filesystem import SystemFilesystem
 
-from .making import dense_beside
-from .reading import meta
+from .connection import meta
+from .worker import dense_beside
 
 _PREFIX, _ENDING = "index.vectors.", ".f32"
 _SETTINGS = ("vectors_file", "vectors_width", "vectors_count", "vectors_provider")

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from inorder.core.retry import Category
-from inorder.core.windows import SizingSnapshot
+from inorder.core.windows.window import SizingSnapshot
+from inorder.errors import Category
 
 from .frame import Type, framed
 

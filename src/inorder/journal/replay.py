@@ -14,8 +14,8 @@ newest one that every sink can still show.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from inorder.core.restored import Restored, RestoredWindow
-from inorder.core.states import State as Outcome
+from inorder.core.resume_point import Restored, RestoredWindow
+from inorder.core.transitions import State as Outcome
 
 from .records import Attempt, Checkpoint, Commit, Header, Mark, Record, Terminal, Window, sizing_of
 from .scan import Found

@@ -19,8 +19,7 @@ from typing import Literal, NoReturn, Protocol
 import msgspec
 
 from inorder.core.invariants import check
-from inorder.core.options import require
-from inorder.errors import InfrastructureError, SyncError
+from inorder.errors import InfrastructureError, SyncError, require
 
 from .records import Checkpoint, Record, encode
 from .replay import Replay, replay

@@ -4,8 +4,8 @@ from .cancel import CancelToken
 from .config import LaneConfig
 from .lane import Lane
 from .manager import LaneManager
-from .measures import DurationStatistics, LaneStatistics
 from .outcomes import Outcome, Reason, TaskState
+from .statistics import DurationStatistics, LaneStatistics
 from .ticket import NotAdmitted, TaskCancelled, Ticket
 
 __all__ = [

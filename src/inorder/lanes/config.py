@@ -6,7 +6,7 @@ would read is refused rather than ignored, because whoever set it expected somet
 
 import msgspec
 
-from inorder.core.options import require
+from inorder.errors import require
 
 STRATEGIES = ("block", "drop", "redirect", "reject")
 WHEN_LIMITED = ("wait", "reject")

@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 
 from inorder.errors import OperatorError
 
-from .applicants import Request, ThreadGate
 from .cancel import CancelSignal
-from .closing import awaiting
+from .close_order import awaiting
 from .config import LaneConfig
-from .crew import here
-from .measures import LaneStatistics
-from .passage import walk
-from .shell import Shell
+from .locked import Shell
+from .statistics import LaneStatistics
+from .submission import walk
 from .ticket import AnyTicket, Ticket, require_priority
+from .waiters import Request, ThreadGate
+from .workers import here
 
 Result = TypeVar("Result")
 
@@ -100,7 +100,7 @@ class Lane:
 
         `await` the ticket for the result. A submission whose await is cancelled never runs, and counts as rejected.
         """
-        from .asynchronous import submit
+        from .aio import submit
 
         return await submit(self._shell, function, args, priority, deadline_s, cancel)
 

@@ -15,8 +15,8 @@ from inorder.errors import OperatorError
 from .cancel import CancelSignal
 from .config import LaneConfig
 from .lane import Lane
-from .measures import Durations, LaneStatistics
 from .redirects import RedirectGraph
+from .statistics import Durations, LaneStatistics
 from .ticket import Ticket
 
 Result = TypeVar("Result")

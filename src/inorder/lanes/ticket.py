@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from inorder.core.options import require
+from inorder.errors import require
 
 from .outcomes import Outcome, Reason, TaskState
 
@@ -170,7 +170,7 @@ class Ticket(msgspec.Struct, Generic[Result], eq=False):
             callback()
 
     def __await__(self) -> Generator[Any, None, Result]:
-        from .asynchronous import result_of
+        from .aio import result_of
 
         return result_of(self).__await__()
 

@@ -6,7 +6,7 @@ import msgspec
 
 from inorder.core.commands import Dispatch, WindowOpened, WindowSealed
 from inorder.core.events import Envelope
-from inorder.core.windows import resized
+from inorder.core.windows.window import resized
 
 from .scenario import Scenario
 

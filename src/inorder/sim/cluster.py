@@ -16,9 +16,9 @@ from itertools import islice
 from random import Random
 
 from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
-from inorder.core.states import State
+from inorder.core.transitions import State
 from inorder.engines.base import Batch, BatchSizer, Task
-from inorder.engines.pooled import SLOW_S
+from inorder.engines.pool import SLOW_S
 
 from .agenda import Agenda
 from .clock import VirtualClock

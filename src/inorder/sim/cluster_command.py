@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from inorder.core.options import OperatorError
+from inorder.errors import OperatorError
 
 from .cluster_options import ClusterOptions
 from .cluster_run import ClusterReport, run_cluster

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from inorder.core.options import KernelOptions, PressureOptions, WindowOptions, entries_for, require
-from inorder.core.plan import PlanItem
+from inorder.core.options import KernelOptions, PressureOptions, WindowOptions, entries_for
+from inorder.core.windows.plan import PlanItem
+from inorder.errors import require
 
 
 class Job(NamedTuple):

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from inorder.core.board import Counters
 from inorder.core.commands import Command, CommitRun, Summary
 from inorder.core.events import Committed, Event
-from inorder.core.invariants import InvariantViolation
-from inorder.runtime import Runtime
+from inorder.core.state import Counters
+from inorder.errors import InvariantViolation
+from inorder.runtime.loop import Runtime
 
 from .clock import VirtualClock
 from .cluster import ClusterEngine

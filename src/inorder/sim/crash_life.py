@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 from inorder.core.commands import Command, RetryScheduled, Summary
 from inorder.core.events import CancelRequested, Committed, Event
-from inorder.core.plan import PlanItem
-from inorder.core.restored import Restored
+from inorder.core.resume_point import Restored
+from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import Batch, Task
-from inorder.host.trouble import trouble
+from inorder.host.os_errors import trouble
 from inorder.journal.records import Header
-from inorder.journaled import Job, JournaledRun
+from inorder.runtime.durable_run import Job, JournaledRun
 from inorder.sinks.base import Entry, Position, Sink, Trace
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink, sweep

@@ -17,7 +17,7 @@ import msgspec
 from inorder.core.commands import Summary
 from inorder.core.events import Envelope
 from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
-from inorder.core.states import State
+from inorder.core.transitions import State
 from inorder.journal.writer import POLICIES, JournalOptions, Policy
 from inorder.sinks.base import Entry, Output
 

@@ -21,7 +21,7 @@ import msgspec
 
 from inorder.errors import InfrastructureError, IntegrityError
 from inorder.journal.scan import Verdict
-from inorder.recovery import read_journal
+from inorder.runtime.recovery import read_journal
 
 from .crash_life import Life
 from .crash_story import JOURNAL, MANIFEST, ROOT, Story, draw_story, foretold, new_disk

@@ -21,9 +21,9 @@ from inorder.core.events import (
     Returned,
     WorkerLost,
 )
-from inorder.core.retry import Category, Failure
-from inorder.core.states import State
+from inorder.core.transitions import State
 from inorder.engines.base import Batch, Task
+from inorder.errors import Category, Failure
 
 from .agenda import Agenda
 from .clock import VirtualClock

@@ -28,13 +28,12 @@ from inorder.core.events import (
     Returned,
     WorkerLost,
 )
-from inorder.core.invariants import InvariantViolation
 from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
-from inorder.core.plan import PlanItem
-from inorder.core.retry import Category, Failure
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import Batch, Task
-from inorder.runtime import Runtime
+from inorder.errors import Category, Failure, InvariantViolation
+from inorder.runtime.loop import Runtime
 
 from .clock import VirtualClock
 from .referee import Foul, Referee, demand

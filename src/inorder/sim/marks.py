@@ -8,7 +8,7 @@ become too tame; a test sees to that.
 from collections import Counter
 from collections.abc import Iterable
 
-from inorder.core.board import Counters, StopKind
+from inorder.core.state import Counters, StopKind
 
 from .scenario import Fate, Faults
 from .world import Report

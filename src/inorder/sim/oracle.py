@@ -5,7 +5,7 @@ An item that hangs without a time limit never ends: whatever is committed lies b
 
 import msgspec
 
-from inorder.core.states import State
+from inorder.core.transitions import State
 
 from .scenario import Fate, Scenario, SimItem
 

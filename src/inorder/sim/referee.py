@@ -36,8 +36,8 @@ from inorder.core.events import (
     Pulled,
     WorkerLost,
 )
-from inorder.core.retry import HOPELESS
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.errors import NON_RETRYABLE
 
 from .books import Books
 from .scenario import Scenario
@@ -155,7 +155,7 @@ class Referee:
         books = self.books
         failure = envelope.failure
         has_retries = books.retries.get(envelope.seq, 0) < self._options.retry.retries_max
-        if failure is not None and failure.retryable and failure.category not in HOPELESS and has_retries:
+        if failure is not None and failure.retryable and failure.category not in NON_RETRYABLE and has_retries:
             books.undecided[envelope.seq] = envelope
         else:
             books.final[envelope.seq] = envelope

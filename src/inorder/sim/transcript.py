@@ -14,7 +14,7 @@ from inorder.core.commands import (
     WindowSealed,
 )
 from inorder.core.events import Envelope, Event, Finished, Planned, WorkerLost
-from inorder.core.states import State
+from inorder.core.transitions import State
 
 Step = tuple[int, Event, Sequence[Command] | None]
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from inorder.core.board import Counters
 from inorder.core.commands import Command, CommitRun, RetryScheduled, StopWorker, Summary
 from inorder.core.events import CancelRequested, Committed, Event, MemorySampled
-from inorder.core.invariants import InvariantViolation
-from inorder.core.plan import PlanItem
-from inorder.core.states import State
-from inorder.runtime import Runtime
+from inorder.core.state import Counters
+from inorder.core.transitions import State
+from inorder.core.windows.plan import PlanItem
+from inorder.errors import InvariantViolation
+from inorder.runtime.loop import Runtime
 
 from .clock import VirtualClock
 from .engine import SimEngine

@@ -32,8 +32,8 @@ from typing import Any, Protocol
 import msgspec
 
 from inorder.core.invariants import check, violated
-from inorder.core.retry import Failure
-from inorder.core.states import State
+from inorder.core.transitions import State
+from inorder.errors import Failure
 
 
 class Output(msgspec.Struct, frozen=True, array_like=True):

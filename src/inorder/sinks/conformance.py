@@ -12,9 +12,8 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 
-from inorder.core.invariants import InvariantViolation
-from inorder.core.states import State
-from inorder.errors import BusyError
+from inorder.core.transitions import State
+from inorder.errors import BusyError, InvariantViolation
 
 from .base import Position, Trace
 from .trial import CUTS, BrokenRule, Diary, Stand, demand, opened, outcome_of

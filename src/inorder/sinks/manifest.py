@@ -25,10 +25,10 @@ import msgspec
 from inorder.errors import IntegrityError, OperatorError
 from inorder.host.filesystem import File, Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
-from inorder.host.trouble import trouble
+from inorder.host.os_errors import trouble
 
 from .base import Entry, Position, Trace, check_run
-from .prefix import Prefixes
+from .checksums import Prefixes
 
 Row = Mapping[str, Any]
 _PIECE_BYTES = 2**16

@@ -26,11 +26,11 @@ from typing import NamedTuple
 
 from inorder.errors import InfrastructureError, OperatorError
 from inorder.host.filesystem import Filesystem
+from inorder.host.os_errors import trouble
 from inorder.host.paths import safe_relative, why_unsafe
-from inorder.host.trouble import trouble
 
 from .base import Entry, Output, Position, Trace, check_run
-from .prefix import Prefixes
+from .checksums import Prefixes
 
 SYNC_EACH_MAX = 32
 """More files than this are synced with the whole disk."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from inorder.core.states import State
+from inorder.core.transitions import State
 
 from .base import Entry, Position, Sink, Trace
 

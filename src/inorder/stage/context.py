@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from .contracts import StageOptions, WorkItem
+from .data_layout import output_path
 from .fingerprints import published
-from .places import output_path
 
 _ENDING_MAX = 40
 """Characters of a file's name that its staged name keeps: some libraries look at the ending. A character has up to four

@@ -12,11 +12,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from inorder.core.options import OperatorError, require
-from inorder.core.retry import Category
 from inorder.engines.attempt import Skip
 from inorder.engines.base import WORKERS_MAX
-from inorder.engines.ray_options import RayOptions
+from inorder.engines.ray.options import RayOptions
+from inorder.errors import Category, OperatorError, require
 
 __all__ = [
     "Barrier",
@@ -85,7 +84,7 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
 
     def satisfies(self, data: str | Path = ".", *, fingerprinting: bool = True) -> bool:
         """Whether every output is there, not empty, and made of these inputs with this configuration."""
-        from .resume import judge
+        from .freshness import judge
 
         return judge(self, str(data), fingerprinting=fingerprinting).is_satisfied
 

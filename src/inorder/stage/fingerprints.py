@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from .places import output_path, what_blocks
+from .data_layout import output_path, what_blocks
 
 SUFFIX = ".fp.json"
 SCHEMA_VERSION = 1

@@ -5,10 +5,10 @@ from functools import partial
 from inorder.core.events import Envelope
 from inorder.engines.attempt import attempt
 from inorder.engines.base import Task
-from inorder.engines.process import PackedTask, packed
-from inorder.engines.processes import Packing
+from inorder.engines.process.engine import Packing
+from inorder.engines.process.worker_process import PackedTask, packed
 
-from .work import StageWork
+from .worker import StageWork
 
 
 def packing_of(work: StageWork) -> Packing:

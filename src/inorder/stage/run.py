@@ -18,40 +18,39 @@ import msgspec
 
 from inorder.core.commands import Command, Summary
 from inorder.core.events import Envelope, Event
-from inorder.core.options import require
-from inorder.core.plan import IdentitySet, PlanItem
-from inorder.core.states import State
-from inorder.errors import InfrastructureError, OperatorError
+from inorder.core.transitions import State
+from inorder.core.windows.plan import IdentitySet, PlanItem
+from inorder.errors import InfrastructureError, OperatorError, require
 from inorder.host.clock import SystemClock
 from inorder.host.entropy import new_run_id
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
-from inorder.identity import PlanChanged
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
-from inorder.journaled import Job, JournaledRun
-from inorder.recovery import DISTRUSTED, Opened, read_journal
+from inorder.runtime.durable_run import Job, JournaledRun
+from inorder.runtime.identity import PlanChanged
+from inorder.runtime.recovery import DISTRUSTED, Opened, read_journal
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
 
-from .adaptive import Steering
-from .config_row import config_row
+from .autoscale import Steering
 from .context import StageContext
 from .contracts import Barrier, StageHooks, StageOptions, StageOutcome, StagePlan, WorkItem
-from .equipment import engine_of, is_in_processes, kernel_options, workers_of
+from .data_layout import Places
+from .disk_full import require_room
+from .engine import engine_of, is_in_processes, kernel_options, workers_of
+from .file_stat import Look
 from .fingerprints import published
-from .look import Look
-from .places import Places
-from .resume import GONE, judge_planned
-from .retired import begun_at, retired
-from .rows import printable, result_of, row_of
-from .sameness import config_hash, identity, plan_hash
+from .freshness import GONE, judge_planned
+from .hash_cache import StatCache
+from .manifest.config_row import config_row
+from .manifest.rows import printable, result_of, row_of
+from .monitor.monitor import Watch
+from .plan_identity import config_hash, identity, plan_hash
 from .signals import cancelling
-from .statcache import StatCache
-from .trouble import require_room
-from .watch import Watch
-from .work import Result, StageTask, StageWork
+from .stale_items import begun_at, retired
+from .worker import Result, StageTask, StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
 _SKIP = int(State.TERMINAL_SKIP)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inorder.documents.chunk.chunks import Chunk, chunks_of
-from inorder.documents.chunk.files import read_chunks, read_texts, write_chunks
+from inorder.documents.chunk.storage import read_chunks, read_texts, write_chunks
 from inorder.documents.chunk.tokens import count_words
-from inorder.documents.columns import footer_of
+from inorder.documents.parquet import footer_of
 from tests.documents.chunk.laws import pieces_from
 
 pytestmark = pytest.mark.req("DOC-2")

@@ -22,7 +22,7 @@ from inorder.documents.chunk.chunks import chunks_of
 from inorder.documents.chunk.pieces import LEVEL_MAX, TITLE_CHARACTERS_MAX, pieces_of
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.chunk.units import Piece
-from inorder.documents.doctags.write import write_json
+from inorder.documents.doctags.storage import write_json
 from inorder.documents.model import Cell, Code, Formula, Furniture, Heading, ListItem, Paragraph, Picture, Table, Title
 from tests.documents.chunk.laws import checked
 from tests.documents.reference import document

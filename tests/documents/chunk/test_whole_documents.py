@@ -8,9 +8,11 @@ from hypothesis import given, settings
 
 from inorder.documents.chunk.pieces import pieces_of
 from inorder.documents.chunk.tokens import count_words
-from inorder.documents.doctags.write import write_json
+from inorder.documents.doctags.storage import write_json
 from inorder.documents.model import Document
-from inorder.documents.readers import docx, html, markdown
+from inorder.documents.readers.docx import reader as docx
+from inorder.documents.readers.html import reader as html
+from inorder.documents.readers.markdown import reader as markdown
 from tests.documents.chunk.laws import checked
 from tests.documents.reading import docx as made
 from tests.documents.reading import paragraph

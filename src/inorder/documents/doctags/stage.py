@@ -16,18 +16,18 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from inorder.documents.datasets import RECORD, TAGS
 from inorder.documents.discovery import Found, discover
+from inorder.documents.layout import RECORD, TAGS
 from inorder.documents.readers.docling import CONVERTED, PDF_STAYS, kind_for_docling
-from inorder.documents.readers.extras import docling_version, ocr_version, require_docling, require_ocr
-from inorder.documents.readers.kinds import KINDS, reader_version
+from inorder.documents.readers.registry import KINDS, reader_version
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
-from inorder.identity import digest_of
+from inorder.files.optional_deps import docling_version, ocr_version, require_docling, require_ocr
+from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import Barrier, Configurable, Stage, StageOptions, StagePlan, WorkItem
 from inorder.stage.sources import Roots
 
-from .reading import work
-from .surveys import pages_in, read_survey
+from .pdf_parts import pages_in, read_survey
+from .worker import work
 
 NAME = "doctags"
 SCHEMA_VERSION = 1

@@ -24,10 +24,10 @@ from inorder.documents.model import (
 )
 
 from .cells import grid_tags
-from .languages import language_name
+from .code_languages import language_name
 from .outline import Entry, ListNode, units
-from .places import Size, location, place_of
-from .places import page_sizes as sizes_of
+from .provenance import Size, location, place_of
+from .provenance import page_sizes as sizes_of
 from .wellformed import without_surrogates
 
 LEVEL_MAX = 6

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from inorder.core.options import require
-from inorder.documents.datasets import chunked, made
-from inorder.identity import digest_of
+from inorder.documents.layout import chunked, made
+from inorder.errors import require
+from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import (
     Barrier,
     Configurable,
@@ -27,8 +27,8 @@ from inorder.stage.contracts import (
 from inorder.stage.fingerprints import SUFFIX, decode
 
 from .lexical import VERSION as LEXICAL_VERSION
-from .making import close_providers, open_providers, open_shared, work
-from .providers.opening import identity, policy
+from .providers.registry import identity, policy
+from .worker import close_providers, open_providers, open_shared, work
 
 NAME = "embed"
 FOLDER = "vectors"

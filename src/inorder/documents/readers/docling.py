@@ -12,7 +12,7 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any, NamedTuple
 
-from .errors import ReadError
+from inorder.errors import ReadError
 
 CONVERTED = {
     "html": "html",

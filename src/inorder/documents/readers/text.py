@@ -3,11 +3,11 @@
 import re
 
 from inorder.documents.model import AnyBlock, Document, Page, Paragraph
+from inorder.errors import ReadError
+from inorder.files.encoding import decode
 
-from .encoding import decode
-from .errors import ReadError
-from .kinds import reader_version
-from .words import squeeze
+from .registry import reader_version
+from .whitespace import squeeze
 
 BYTES_MAX = 256 * 2**20
 """Text takes up to four times its bytes in memory, and is held about three times."""

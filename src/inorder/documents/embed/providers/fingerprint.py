@@ -7,7 +7,7 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
-from inorder.core.options import OperatorError
+from inorder.errors import OperatorError
 
 _READ_BYTES = 1 << 20
 _FILES_MAX = 1000

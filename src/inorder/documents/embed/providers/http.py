@@ -14,7 +14,7 @@ from datetime import UTC
 from email.message import Message
 from typing import IO
 
-from inorder.core.options import OperatorError
+from inorder.errors import OperatorError
 from inorder.stage.contracts import StageError
 
 KEY_VARIABLE = "INORDER_API_KEY"

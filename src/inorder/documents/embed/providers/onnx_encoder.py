@@ -14,7 +14,7 @@ from inorder.documents.embed.batching import Tokens
 
 from .base import Matrix
 from .packages import needed
-from .tokeniser import Numbers, Tokeniser, padded
+from .tokenizer import Numbers, Tokeniser, padded
 
 BATCH_TOKENS_MAX = 2048
 """On a CPU larger batches are not faster: their intermediate results leave the caches."""

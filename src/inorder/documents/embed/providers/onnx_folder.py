@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from inorder.core.options import OperatorError, require
+from inorder.errors import OperatorError, require
 
-from .model import ModelProvider
+from .local_model import ModelProvider
 from .onnx_encoder import OnnxEncoder, Pool, as_it_is, first_token, mean_pool, open_session
 from .packages import needed
-from .tokeniser import Numbers, Tokeniser
+from .tokenizer import Numbers, Tokeniser
 
 _NEEDS: Mapping[str, str] = {"by": "onnx:DIR", "extra": "onnx"}
 _TOKENS_MAX = 512

@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from inorder.core.options import OperatorError
+from inorder.errors import OperatorError
 
 
 def needed(module: str, *, by: str, extra: str) -> Any:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from inorder.core.options import OperatorError
+from inorder.errors import OperatorError
 
-from .model import ModelProvider
+from .local_model import ModelProvider
 from .packages import needed
 from .packed_encoder import PackedEncoder, packable
 from .torch_encoder import PaddedEncoder

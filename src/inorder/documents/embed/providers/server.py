@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy as np
 
-from inorder.core.options import require
+from inorder.errors import require
 from inorder.lanes import LaneStatistics
 from inorder.stage.contracts import StageError
 
 from .base import Matrix, encodable, normalised
-from .calls import Call, Calls
 from .http import KEY_VARIABLE, post
-from .limits import ServerLimits
+from .server_calls import Call, Calls
+from .server_limits import ServerLimits
 
 
 class Protocol(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ import numpy as np
 from inorder.documents.embed.batching import Tokens
 
 from .base import Matrix
-from .tokeniser import cutting, padded, tokens_of
+from .tokenizer import cutting, padded, tokens_of
 
 TOKENS_MAX = 512
 """Where the model does not say how many tokens it takes."""

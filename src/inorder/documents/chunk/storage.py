@@ -1,0 +1,70 @@
+"""Chunks in files, Parquet or JSON lines, written and read."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from inorder.documents.layout import CHUNK_ENDINGS
+
+from .chunks import SCHEMA_VERSION, Chunk
+
+_LINE = msgspec.json.Decoder(Chunk)
+
+
+def write_chunks(path: Path, format_: str, chunks: Sequence[Chunk], cfg_hash: str) -> None:
+    """All chunks of a document, in order."""
+    if format_ == "jsonl":
+        head = {"schema": "inorder.chunks", "schema_version": SCHEMA_VERSION, "cfg_hash": cfg_hash}
+        path.write_bytes(msgspec.json.Encoder().encode_lines([head, *chunks]))
+        return
+    import pyarrow as pa
+
+    from inorder.documents.parquet import schema, write_table
+
+    text, numbers = pa.string(), pa.int64()
+    fields: list[tuple[str, Any]] = [
+        ("chunk_id", text),
+        ("doc_id", text),
+        ("number", pa.int32()),
+        ("text", text),
+        ("tokens", pa.int32()),
+        ("start", numbers),
+        ("end", numbers),
+        ("section_path", pa.list_(text)),
+        ("pages", pa.list_(pa.int32())),
+        ("refs", pa.list_(text)),
+    ]
+    footer = {"schema": "inorder.chunks", "schema_version": str(SCHEMA_VERSION), "cfg_hash": cfg_hash}
+    columns = {name: [getattr(chunk, name) for chunk in chunks] for name, _ in fields}
+    write_table(path, pa.table(columns, schema=schema(fields, footer)))
+
+
+def read_chunks(path: str | Path) -> list[Chunk]:
+    """All chunks of a document, in order."""
+    path = Path(path)
+    if path.name.endswith(CHUNK_ENDINGS["jsonl"]):
+        return list(_lines(path))
+    from inorder.documents.parquet import read_table
+
+    return [Chunk(**row) for row in read_table(path).to_pylist()]
+
+
+def read_texts(path: str | Path) -> tuple[list[str], list[str]]:
+    """Ids and texts, and nothing else."""
+    path = Path(path)
+    if path.name.endswith(CHUNK_ENDINGS["jsonl"]):
+        chunks = list(_lines(path))
+        return [chunk.chunk_id for chunk in chunks], [chunk.text for chunk in chunks]
+    from inorder.documents.parquet import read_table
+
+    table = read_table(path, "chunk_id", "text")
+    return table["chunk_id"].to_pylist(), table["text"].to_pylist()
+
+
+def _lines(path: Path) -> Iterator[Chunk]:
+    with path.open("rb") as file:
+        next(file, None)
+        for line in file:
+            yield _LINE.decode(line)

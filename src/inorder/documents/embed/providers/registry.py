@@ -1,0 +1,112 @@
+"""From what the operator writes to somebody who makes vectors.
+
+    hash, hash:DIMENSIONS           no model at all
+    minilm                          all-MiniLM-L6-v2, from an installed package
+    onnx:DIR                        model.onnx and tokenizer.json in a folder
+    sentence-transformers:NAME      a folder, or a name on the model hub
+    tei:URL, openai:URL#MODEL       a server
+    splade:NAME                     sparse: a folder, or a name on the model hub
+
+`identity` and `policy` cost little: no model is loaded and no server is called. Whatever needs an extra package is
+imported when it is opened, and not before.
+"""
+
+from typing import Literal
+
+from inorder.errors import OperatorError
+
+from .base import DenseProvider, SparseProvider
+from .fingerprint import content_of, model_of, versions_of
+from .hashing import DIMENSIONS, DIMENSIONS_MAX, VERSION, HashProvider
+from .server_limits import ServerLimits
+
+Policy = Literal["cpu", "gpu", "io"]
+
+_DENSE = "hash, hash:DIMENSIONS, minilm, onnx:DIR, sentence-transformers:NAME, tei:URL or openai:URL#MODEL"
+_SPARSE = "splade:NAME"
+_POLICIES: dict[str, Policy] = {
+    "hash": "cpu",
+    # One model in one process, and threads around it that share its batches.
+    "minilm": "gpu",
+    "onnx": "gpu",
+    "sentence-transformers": "gpu",
+    "splade": "gpu",
+    "tei": "io",
+    "openai": "io",
+}
+_WITHOUT_DETAIL = {"hash", "minilm"}
+
+
+def open_dense(spec: str, limits: ServerLimits | None = None) -> DenseProvider:
+    """The provider that `spec` names; `limits` is what a server is asked at most."""
+    kind, detail = _parsed(spec)
+    if kind == "hash":
+        return HashProvider(_dimensions(detail))
+    if kind == "minilm":
+        from .minilm import open_minilm
+
+        return open_minilm()
+    if kind == "onnx":
+        from .onnx_folder import open_onnx
+
+        return open_onnx(detail)
+    if kind == "sentence-transformers":
+        from .sentence_models import open_sentence_transformers
+
+        return open_sentence_transformers(detail)
+    if kind in ("tei", "openai"):
+        from .server import open_server
+
+        return open_server(kind, detail, limits or ServerLimits())
+    raise OperatorError(f"{spec!r} makes no dense vectors: it must be {_DENSE}")
+
+
+def open_sparse(spec: str) -> SparseProvider:
+    """The provider that `spec` names."""
+    kind, detail = _parsed(spec)
+    if kind != "splade":
+        raise OperatorError(f"{spec!r} makes no sparse vectors: it must be {_SPARSE}")
+    from .splade import open_splade
+
+    return open_splade(detail)
+
+
+def policy(spec: str) -> Policy:
+    """How work with this provider is best run: in processes, or in threads around a model or a server."""
+    return _POLICIES[_parsed(spec)[0]]
+
+
+def identity(spec: str) -> str:
+    """What the vectors depend on, as far as it can be told without loading a model or asking a server."""
+    kind, detail = _parsed(spec)
+    if kind == "hash":
+        return f"hash/{VERSION}:{_dimensions(detail)}"
+    if kind == "minilm":
+        from .minilm import PACKAGE, model_folder
+
+        versions = versions_of(PACKAGE, "onnxruntime", "tokenizers")
+        return f"minilm {versions} {content_of(model_folder())}"
+    if kind == "onnx":
+        return f"onnx {versions_of('onnxruntime', 'tokenizers')} {content_of(detail)}"
+    if kind in ("sentence-transformers", "splade"):
+        versions = versions_of("sentence-transformers", "transformers", "torch")
+        return f"{kind} {versions} {model_of(detail)}"
+    return f"{kind} {detail}"
+
+
+def _parsed(spec: str) -> tuple[str, str]:
+    """The kind and what follows it."""
+    kind, colon, detail = spec.partition(":")
+    if kind not in _POLICIES:
+        raise OperatorError(f"unknown provider {spec!r}: it must be {_DENSE}, or for sparse vectors {_SPARSE}")
+    if bool(colon) != bool(detail) or (not detail and kind not in _WITHOUT_DETAIL) or (detail and kind == "minilm"):
+        raise OperatorError(f"bad provider {spec!r}: it must be {_DENSE}, or for sparse vectors {_SPARSE}")
+    return kind, detail
+
+
+def _dimensions(detail: str) -> int:
+    if not detail:
+        return DIMENSIONS
+    if not detail.isascii() or not detail.isdecimal() or not 1 <= int(detail) <= DIMENSIONS_MAX:
+        raise OperatorError(f"hash:DIMENSIONS takes a number from 1 to {DIMENSIONS_MAX}, got {detail!r}")
+    return int(detail)

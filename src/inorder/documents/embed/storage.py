@@ -1,0 +1,97 @@
+"""Vectors in files: one table a document and family."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from inorder.documents.parquet import read_table, schema, write_table
+
+from .providers.base import Matrix, SparseVector
+
+SCHEMA_VERSION = 1
+
+
+def _footer(family: str, cfg_hash: str, **more: object) -> dict[str, str]:
+    known = {"schema": f"inorder.{family}", "schema_version": SCHEMA_VERSION, "cfg_hash": cfg_hash, **more}
+    return {name: str(value) for name, value in known.items()}
+
+
+def write_dense(path: Path, ids: Sequence[str], vectors: Matrix, provider: str, spec: str, cfg_hash: str) -> None:
+    """A vector a chunk. `spec`: what opens the provider again, for questions."""
+    width = vectors.shape[1]
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), width)
+    kinds = schema(
+        [("chunk_id", pa.string()), ("vector", pa.list_(pa.float32(), width))],
+        _footer("dense", cfg_hash, provider=provider, spec=spec, dimensions=width, normalised="l2"),
+    )
+    write_table(path, pa.table([pa.array(ids, pa.string()), column], schema=kinds))
+
+
+def write_sparse(
+    path: Path, ids: Sequence[str], vectors: Sequence[SparseVector], provider: str, vocabulary: int, cfg_hash: str
+) -> None:
+    """The terms that count in each chunk, and their weights."""
+    kinds = schema(
+        [("chunk_id", pa.string()), ("indices", pa.list_(pa.int32())), ("weights", pa.list_(pa.float32()))],
+        _footer("sparse", cfg_hash, provider=provider, vocabulary=vocabulary),
+    )
+    columns = {
+        "chunk_id": ids,
+        "indices": [indices for indices, _ in vectors],
+        "weights": [weights for _, weights in vectors],
+    }
+    write_table(path, pa.table(columns, schema=kinds))
+
+
+def write_lexical(path: Path, ids: Sequence[str], counts: Sequence[Mapping[str, int]], cfg_hash: str) -> None:
+    """The terms of each chunk, and how often each comes."""
+    kinds = schema(
+        [
+            ("chunk_id", pa.string()),
+            ("length", pa.int32()),
+            ("terms", pa.list_(pa.string())),
+            ("counts", pa.list_(pa.int32())),
+        ],
+        _footer("lexical", cfg_hash),
+    )
+    columns: dict[str, Any] = {
+        "chunk_id": ids,
+        "length": [sum(each.values()) for each in counts],
+        "terms": [list(each) for each in counts],
+        "counts": [list(each.values()) for each in counts],
+    }
+    write_table(path, pa.table(columns, schema=kinds))
+
+
+def write_statistics(path: Path, chunks: int, length: int, documents: Mapping[str, tuple[int, int]]) -> None:
+    """Of the whole corpus: for each term, in how many chunks it is and how often in all."""
+    kinds = schema(
+        [("term", pa.string()), ("chunks", pa.int64()), ("count", pa.int64())],
+        _footer("statistics", "", chunks=chunks, length=length),
+    )
+    ordered = sorted(documents)
+    columns: dict[str, Any] = {
+        "term": ordered,
+        "chunks": [documents[term][0] for term in ordered],
+        "count": [documents[term][1] for term in ordered],
+    }
+    write_table(path, pa.table(columns, schema=kinds))
+
+
+def read_lexical(path: str | Path) -> list[tuple[int, list[str], list[int]]]:
+    """Length, terms and counts of each chunk."""
+    table = read_table(path, "length", "terms", "counts")
+    columns = (table[name].to_pylist() for name in ("length", "terms", "counts"))
+    return list(zip(*columns, strict=True))
+
+
+def read_dense(path: str | Path) -> tuple[list[str], Matrix]:
+    """Ids and vectors."""
+    table = read_table(path)
+    width = table.schema.field("vector").type.list_size
+    flat = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    matrix: Matrix = np.asarray(flat, dtype=np.float32).reshape(-1, width)
+    return table["chunk_id"].to_pylist(), matrix

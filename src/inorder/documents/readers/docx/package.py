@@ -1,0 +1,206 @@
+"""The parts of a DOCX file, which is a ZIP archive of XML files: found, checked and handed over piece by piece.
+
+Nothing is trusted: neither the sizes that the archive states nor the XML in it. A part is read only if it is needed, it
+never expands past a limit, and a document type declaration, which every attack with entities needs, ends the reading.
+"""
+
+import lzma
+import posixpath
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from typing import Any
+from xml.parsers import expat
+
+from inorder.errors import ReadError
+
+ENTRIES_MAX = 20_000
+PART_BYTES_MAX = 256 * 2**20
+"""Unpacked. Parts are parsed as they are unpacked, so memory goes with the text and not with this."""
+WHOLE_BYTES_MAX = 32 * 2**20
+"""Of a part that is held as a whole."""
+RATIO_MAX = 400
+RATIO_BYTES_MIN = 8 * 2**20
+"""Long tables pack a hundredfold; a bomb packs a thousandfold. Small parts may do as they like."""
+_PIECE_BYTES = 1 << 16
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    OSError,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    LookupError,
+)
+"""What the unpacking of a damaged archive has been seen to raise, or may."""
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+Attributes = dict[str, str]
+_PREFIXES = {
+    "http://schemas.openxmlformats.org/wordprocessingml/2006/main": "w:",
+    "http://purl.oclc.org/ooxml/wordprocessingml/main": "w:",
+    "http://schemas.openxmlformats.org/officeDocument/2006/math": "m:",
+    "http://purl.oclc.org/ooxml/officeDocument/math": "m:",
+    "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc:",
+    "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing": "wp:",
+    "http://purl.oclc.org/ooxml/drawingml/wordprocessingDrawing": "wp:",
+    "http://schemas.openxmlformats.org/drawingml/2006/main": "a:",
+    "http://purl.oclc.org/ooxml/drawingml/main": "a:",
+    "urn:schemas-microsoft-com:vml": "v:",
+    "http://purl.org/dc/elements/1.1/": "dc:",
+    "http://schemas.openxmlformats.org/package/2006/relationships": "rel:",
+}
+
+
+class _Names(dict[str, str]):
+    """Names with their namespace to short ones, `w:p`. A file that makes up names by the thousand does not fill it."""
+
+    def __missing__(self, name: str) -> str:
+        namespace, _, local = name.rpartition(" ")
+        short = _PREFIXES.get(namespace, "?:") + local
+        if len(self) < NAMES_MAX:
+            self[name] = short
+        return short
+
+
+NAMES_MAX = 4096
+NAMES = _Names()
+
+
+def local(attributes: Attributes) -> Attributes:
+    """Attributes by their names alone."""
+    return {name.rpartition(" ")[2]: value for name, value in attributes.items()} if attributes else attributes
+
+
+class Handler:
+    """What is told about a part as it is parsed. Names are with their namespace: `NAMES` has the short ones."""
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """An element begins."""
+
+    def end(self, name: str) -> None:
+        """An element ends."""
+
+    def text(self, text: str) -> None:
+        """Text between tags."""
+
+
+class Package:
+    """A DOCX file."""
+
+    def __init__(self, data: bytes) -> None:
+        if data.startswith(_OLE):
+            raise ReadError("encrypted with a password, or a Word file from before 2007")
+        try:
+            self._archive = zipfile.ZipFile(BytesIO(data))
+        except _DAMAGE as error:
+            raise ReadError(f"not a DOCX file: the archive is damaged ({error})") from error
+        if len(self._archive.infolist()) > ENTRIES_MAX:
+            raise ReadError(f"an archive with more than {ENTRIES_MAX:,} entries")
+        self._names = {name.lower(): name for name in self._archive.namelist()}
+
+    def parse(self, part: str, handler: Handler) -> bool:
+        """Parse a part; false if there is none of this name."""
+        if not self.has(part):
+            return False
+        parser = _parser(handler, part)
+        try:
+            for piece in self._pieces(part):
+                parser.Parse(piece, False)
+            parser.Parse(b"", True)
+        except expat.ExpatError as error:
+            raise ReadError(f"{part} is damaged: {error}") from error
+        return True
+
+    def read(self, part: str) -> bytes:
+        """The whole of a part; nothing if there is none."""
+        pieces, total = [], 0
+        for piece in self._pieces(part):
+            pieces.append(piece)
+            total += len(piece)
+            if total > WHOLE_BYTES_MAX:
+                raise ReadError(f"{part} unpacks to more than {WHOLE_BYTES_MAX:,} bytes")
+        return b"".join(pieces)
+
+    def has(self, part: str) -> bool:
+        """Whether there is a part of this name."""
+        return part.lower() in self._names
+
+    def _pieces(self, part: str) -> Iterator[bytes]:
+        name = self._names.get(part.lower())
+        if name is None:
+            return
+        info = self._archive.getinfo(name)
+        if info.flag_bits & 1:
+            raise ReadError(f"{name} is encrypted")
+        if info.file_size > PART_BYTES_MAX:
+            raise ReadError(f"{name} unpacks to {info.file_size:,} bytes; the limit is {PART_BYTES_MAX:,}")
+        if info.file_size > RATIO_BYTES_MIN and info.file_size > info.compress_size * RATIO_MAX:
+            raise ReadError(f"{name} unpacks to more than {RATIO_MAX} times its size, as a zip bomb does")
+        try:
+            yield from self._unpacked(info)
+        except _DAMAGE as error:
+            raise ReadError(f"{name} cannot be unpacked: {error}") from error
+
+    def _unpacked(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
+        unpacked = 0
+        with self._archive.open(info) as stream:
+            while piece := stream.read(_PIECE_BYTES):
+                unpacked += len(piece)
+                if unpacked > PART_BYTES_MAX:
+                    raise ReadError(f"{info.filename} unpacks to more than {PART_BYTES_MAX:,} bytes")
+                yield piece
+
+    def relations(self, part: str) -> "dict[str, Relation]":
+        """What a part refers to, by id."""
+        folder, name = posixpath.split(part)
+        found = _Relations(folder)
+        self.parse(posixpath.join(folder, "_rels", f"{name}.rels"), found)
+        return found.by_id
+
+
+class Relation:
+    """What one part refers to."""
+
+    __slots__ = ("kind", "target")
+
+    def __init__(self, kind: str, target: str) -> None:
+        self.kind = kind
+        """The last word of its type: `header`, `hyperlink`."""
+        self.target = target
+
+
+class _Relations(Handler):
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self.by_id: dict[str, Relation] = {}
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if NAMES[name] == "rel:Relationship":
+            attributes = local(attributes)
+            target = attributes.get("Target", "")
+            if attributes.get("TargetMode") != "External":
+                target = posixpath.normpath(posixpath.join("/", self._folder, target)).lstrip("/")
+            kind = attributes.get("Type", "").rpartition("/")[2]
+            self.by_id[attributes.get("Id", "")] = Relation(kind, target)
+
+
+def _parser(handler: Handler, part: str) -> expat.XMLParserType:
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.buffer_text = True
+    parser.StartElementHandler = handler.start
+    parser.EndElementHandler = handler.end
+    parser.CharacterDataHandler = handler.text
+    parser.StartDoctypeDeclHandler = _refusal(part)
+    return parser
+
+
+def _refusal(part: str) -> Callable[..., Any]:
+    def refuse(*_: Any) -> None:
+        raise ReadError(f"{part} has a document type declaration, which no Word file needs: refused")
+
+    return refuse

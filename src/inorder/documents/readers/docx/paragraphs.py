@@ -1,0 +1,103 @@
+"""Paragraphs of a DOCX file: each is judged when it ends, by its style, its place in a list, and what came before."""
+
+from inorder.documents.model import AnyBlock, Code, Formula, Heading, ListItem, Paragraph, Picture, Title
+from inorder.documents.readers.whitespace import squeeze
+
+from .numbering import Numbering
+from .styles import OUTLINE_LEVELS, Style, Styles
+
+_NO_STYLE = Style()
+_MATH_EMPTY = ("^()", "_()")
+
+
+class OpenParagraph:
+    """A paragraph that is being read."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.links: list[tuple[str, str]] = []
+        self.pictures: list[Picture] = []
+        self.style_id = ""
+        self.number_id = ""
+        self.list_level = -1
+        self.outline = OUTLINE_LEVELS
+        self.has_words = False
+        self.has_math = False
+        self.is_display = False
+        """Whether a formula in it stands on a line of its own."""
+        self.link_begin = 0
+        self.link_target = ""
+
+
+class Judge:
+    """Says what each paragraph is, and keeps the blocks."""
+
+    def __init__(self, styles: Styles, numbering: Numbering) -> None:
+        self.blocks: list[AnyBlock] = []
+        self._styles = styles
+        self._numbering = numbering
+        self._caption: Paragraph | None = None
+        """The last caption that no picture was waiting for."""
+        self._code_lines: list[tuple[Code, list[str]]] = []
+
+    def take(self, paragraph: OpenParagraph) -> None:
+        """A paragraph has ended."""
+        raw = "".join(paragraph.parts)
+        if paragraph.has_math:
+            for nothing in _MATH_EMPTY:
+                raw = raw.replace(nothing, "")
+        style = self._styles.style(paragraph.style_id) if paragraph.style_id else _NO_STYLE
+        if style.role == "code":
+            self._code(raw)
+        elif text := squeeze(raw):
+            self._text(text, paragraph, style)
+        self.blocks += paragraph.pictures
+
+    def finish(self) -> list[AnyBlock]:
+        """All blocks: there are no more paragraphs."""
+        for code, lines in self._code_lines:
+            code.text = "\n".join(lines).rstrip()
+        return self.blocks
+
+    def take_caption(self) -> str:
+        """The caption that stands right before what comes now; it is no paragraph any more."""
+        if self._caption is None or self.blocks[-1] is not self._caption:
+            return ""
+        self.blocks.pop()
+        return self._caption.text
+
+    def _text(self, text: str, paragraph: OpenParagraph, style: Style) -> None:
+        if paragraph.outline < OUTLINE_LEVELS:
+            self.blocks.append(Heading(text=text, level=paragraph.outline + 1))
+        elif style.role == "heading":
+            self.blocks.append(Heading(text=text, level=style.level))
+        elif style.role == "title":
+            self.blocks.append(Title(text=text))
+        elif style.role == "caption":
+            self._take_caption(text)
+        elif (number_id := paragraph.number_id or style.number_id) not in ("", "0"):
+            depth = paragraph.list_level if paragraph.list_level >= 0 else style.list_level
+            is_ordered, marker = self._numbering.mark(number_id, depth)
+            self.blocks.append(ListItem(text=text, depth=depth, ordered=is_ordered, marker=marker))
+        elif paragraph.is_display and not paragraph.has_words:
+            self.blocks.append(Formula(text=text))
+        else:
+            self.blocks.append(Paragraph(text=text, links=paragraph.links))
+
+    def _code(self, text: str) -> None:
+        """Lines of code are paragraphs of their own; those that follow each other are one piece."""
+        if self.blocks and self._code_lines and self.blocks[-1] is self._code_lines[-1][0]:
+            self._code_lines[-1][1].append(text.rstrip())
+        elif text.strip():
+            code = Code(text="")
+            self.blocks.append(code)
+            self._code_lines.append((code, [text.rstrip()]))
+
+    def _take_caption(self, text: str) -> None:
+        """Captions stand below pictures and above tables."""
+        last = self.blocks[-1] if self.blocks else None
+        if type(last) is Picture:
+            last.caption = text
+        else:
+            self._caption = Paragraph(text=text)
+            self.blocks.append(self._caption)

@@ -1,0 +1,72 @@
+"""Tables of HTML: those with data become tables, those that only lay out a page are read as the page they are."""
+
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborNode
+
+from inorder.documents.model import AnyBlock
+from inorder.documents.readers.table_grid import Budget, Grid
+
+from .text import text_below
+
+ROWS_MAX = 65_534
+COLUMNS_MAX = 1_000
+"""What browsers allow a cell to span."""
+
+_SECTIONS = ("thead", "tbody", "tfoot")
+_CELLS = ("td", "th")
+
+
+def is_layout(table: LexborNode) -> bool:
+    """Whether a table holds no table: a page put into cells, or a frame around one thing."""
+    role = table.attributes.get("role")
+    if role in ("presentation", "none"):
+        return True
+    widest = 0
+    for child in _elements(table, ("caption", *_SECTIONS)):
+        if child.tag in ("caption", "thead"):
+            return False
+        for row in _elements(child, ("tr",)):
+            cells = list(_elements(row, _CELLS))
+            if any(cell.tag == "th" for cell in cells):
+                return False
+            widest = max(widest, len(cells))
+    return widest <= 1 or len(table.css("table")) > 1
+
+
+def read_table(table: LexborNode, budget: Budget, heeds_attributes: bool) -> list[AnyBlock]:
+    """The table, with its caption and its headers."""
+    grid = Grid()
+    caption = ""
+    for child in _elements(table, ("caption", *_SECTIONS)):
+        if child.tag == "caption":
+            caption = text_below(child, heeds_attributes)
+            continue
+        is_head = child.tag == "thead"
+        for row in _elements(child, ("tr",)):
+            grid.new_row()
+            for cell in _elements(row, _CELLS):
+                attributes = cell.attributes
+                grid.add(
+                    text_below(cell, heeds_attributes),
+                    _span(attributes.get("rowspan"), ROWS_MAX) if attributes else 1,
+                    max(_span(attributes.get("colspan"), COLUMNS_MAX), 1) if attributes else 1,
+                    is_head or cell.tag == "th",
+                )
+    return grid.finish(budget, caption)
+
+
+def _span(value: str | None, limit: int) -> int:
+    """How far a cell says it reaches; nonsense is 1."""
+    digits = (value or "").strip()
+    if not (digits.isascii() and digits.isdigit()):
+        return 1
+    return min(int(digits[:9]), limit)
+
+
+def _elements(parent: LexborNode, tags: tuple[str, ...]) -> Iterator[LexborNode]:
+    child = parent.child
+    while child is not None:
+        if child.tag in tags:
+            yield child
+        child = child.next

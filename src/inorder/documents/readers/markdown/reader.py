@@ -1,0 +1,75 @@
+"""Markdown: CommonMark with tables and strike-through, HTML in it read as HTML, front matter looked at for a title.
+
+What is too much of it, or too deep, or more than the parser bears, is read as plain text, with a warning.
+"""
+
+import re
+
+from inorder.documents.model import Document
+from inorder.documents.readers.block_builder import with_title
+from inorder.documents.readers.registry import reader_version
+from inorder.documents.readers.text import paragraphs
+from inorder.files.encoding import decode
+
+from .parser import Unparsable
+from .walk import Walk
+
+BYTES_MAX = 16 * 2**20
+LINES_MAX = 200_000
+"""A line costs a microsecond, but some tens of them if it is a piece of HTML by itself."""
+SIGNS_MAX = 4_000_000
+"""What may be markup takes up to 64 bytes of memory a character."""
+
+_SIGNS = "!&)*+-.<>[\\]_`|~"
+_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[^\S\n]*\n(.*?\n)?\1[^\S\n]*(?:\n|\Z)", re.S)
+_STATED_TITLE = re.compile(r"^title[^\S\n]*[:=](.+)$", re.M | re.I)
+
+
+def read(data: bytes, name: str) -> Document:
+    """The document in these bytes."""
+    decoded = decode(data)
+    text = decoded.text
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    document = Document(
+        name=name,
+        mimetype="text/markdown",
+        blocks=[],
+        reader=reader_version("markdown"),
+        warnings=[decoded.warning] if decoded.warning else [],
+    )
+    try:
+        if _is_too_much(data, text):
+            raise Unparsable(f"{len(data):,} bytes are too much Markdown")
+        _fill(document, text)
+    except Unparsable as error:
+        document.warnings.append(f"{error}: read as plain text")
+        document.blocks = paragraphs(text)
+    return document
+
+
+def _is_too_much(data: bytes, text: str) -> bool:
+    return (
+        len(data) > BYTES_MAX
+        or (len(text) > LINES_MAX and text.count("\n") > LINES_MAX)
+        or (len(text) > SIGNS_MAX and sum(map(text.count, _SIGNS)) > SIGNS_MAX)
+    )
+
+
+def _fill(document: Document, text: str) -> None:
+    title, body = _split_front_matter(text)
+    walk = Walk(body)
+    walk.run()
+    document.warnings += walk.warnings
+    if not walk.flow.blocks:
+        document.warnings.append("there is no text in it")
+    document.blocks = with_title(walk.flow.blocks, title)
+
+
+def _split_front_matter(text: str) -> tuple[str, str]:
+    """The title stated in the front matter, and the text after it."""
+    match = _FRONT_MATTER.match(text) if text.startswith(("---", "+++")) else None
+    if match is None:
+        return "", text
+    title = _STATED_TITLE.search(match.group(2) or "")
+    return title.group(1).strip().strip("\"'") if title else "", text[match.end() :]

@@ -1,0 +1,1 @@
+"""Scanned pages: text recognised from pictures."""

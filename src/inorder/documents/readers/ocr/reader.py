@@ -1,0 +1,73 @@
+"""Pages without a text layer: their text is read from a picture of the page, by RapidOCR with the models it brings.
+
+Recognising costs seconds a page, and only pages that would have no text at all are given to it. The models always say
+something, also of a photograph or a pattern; what they are not sure of is dropped, and a page of which little is sure
+has no text.
+"""
+
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from inorder.documents.model import AnyBlock
+from inorder.documents.readers.pdf.pdfium import PdfPage
+from inorder.documents.readers.pdf.render import picture_of
+from inorder.documents.readers.pdf.segments import Segment
+
+from .blocks import blocks_of_lines
+
+CONFIDENCE_MIN = 0.8
+"""Of a page. Printed text has 0.95 and more, patterns that are no text 0.5 to 0.75."""
+_LINE_CONFIDENCE_MIN = 0.6
+_DETECTED_SIDE_PIXELS_MAX = 1280
+"""Lines are found in a smaller picture, in a third of the time, and read in the large one."""
+_SIDE_PIXELS_MIN = 16
+"""A page that is thinner than a letter is not looked at."""
+
+
+class Recognised(NamedTuple):
+    """What stands on a page."""
+
+    blocks: list[AnyBlock]
+    confidence: float
+    """From 0 to 1, of all letters."""
+
+
+def recognise(page: PdfPage) -> Recognised | None:
+    """The text in the picture of a page; None where there is none that can be relied on."""
+    pixels, scale = picture_of(page)
+    if min(pixels.shape[:2]) < _SIDE_PIXELS_MIN:
+        return None
+    found = _engine()(pixels)
+    if found.boxes is None:
+        return None
+    lines = [_line(box, text.strip(), scale) for box, text in zip(found.boxes, found.txts, strict=True)]
+    letters = [len(line.text) for line in lines]
+    sure = sum(count * float(score) for count, score in zip(letters, found.scores, strict=True))
+    confidence = sure / sum(letters)
+    return Recognised(blocks_of_lines(lines, page.number), confidence) if confidence >= CONFIDENCE_MIN else None
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Any:
+    """One for the whole process, on one thread: pages are read in parallel by processes."""
+    import_module("cv2").setNumThreads(1)
+    return import_module("rapidocr").RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            "Global.text_score": _LINE_CONFIDENCE_MIN,
+            "Det.limit_type": "max",
+            "Det.limit_side_len": _DETECTED_SIDE_PIXELS_MAX,
+            "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+        }
+    )
+
+
+def _line(box: Any, text: str, scale: float) -> Segment:
+    """A line in points. Its corners go round from the top left; where it is askew, its middle tells its height."""
+    corners = [(float(x) / scale, float(y) / scale) for x, y in box]
+    (_, top_left), (_, top_right), (_, bottom_right), (_, bottom_left) = corners
+    top, bottom = (top_left + top_right) / 2, (bottom_left + bottom_right) / 2
+    left, right = min(x for x, _ in corners), max(x for x, _ in corners)
+    return Segment(text, left, top, right, bottom, bottom - top)

@@ -1,0 +1,1 @@
+"""PDF: pages to blocks in reading order."""

@@ -1,0 +1,191 @@
+"""From a page to its blocks in reading order.
+
+Furniture is taken from the edges, ruled tables out of the middle, and what is left is read region by region. Within a
+region, runs of aligned rows become tables, the rest paragraphs and their kin. A paragraph that plainly goes on in the
+next column is put together. Text that runs in another direction comes last and is kept by itself.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Literal
+
+from inorder.documents.model import AnyBlock, Box, Furniture, Paragraph, Picture, Table
+
+from .columns import box_of
+from .document_stats import PdfFacts
+from .furniture import furniture_of
+from .layout import Region, regions_of
+from .lines import goes_on, joined, line_of, rows_of
+from .page import CAPTION
+from .paragraphs import Gatherer
+from .segments import ASKEW, PageText, Row, Segment
+from .tables import with_ruled_tables
+from .unicode import is_right_to_left
+from .unruled_tables import aligned_table, runs_of_rows
+
+TELLING_LETTERS = 1000
+"""So many tell in which direction a page is read."""
+CAPTION_POINTS = 40.0
+"""How far a figure may be from its caption."""
+
+
+def blocks_of(page: PageText, facts: PdfFacts) -> list[AnyBlock]:
+    """The blocks of a page."""
+    rows = page.rows
+    headers, footers = furniture_of(rows, page.height, page.number, facts.edges)
+    inner = rows[headers : len(rows) - footers]
+    found: list[AnyBlock] = [_furniture(row, "header", page.number) for row in rows[:headers]]
+    turned = _by_direction(page)
+    main = _main_direction(inner, turned)
+    if main:
+        found += _plain(inner, page)
+        found += _turned_back(_body([*turned.pop(main)], [], page, facts), main, page)
+    elif inner:
+        found += _body([segment for row in inner for segment in row], inner, page, facts)
+    for direction, segments in sorted(turned.items()):
+        found += _aside(segments, direction, page)
+    found += [_furniture(row, "footer", page.number) for row in rows[len(rows) - footers :]]
+    return found
+
+
+def _furniture(row: Row, kind: Literal["header", "footer"], page: int) -> Furniture:
+    return Furniture(text=line_of(row).text, kind=kind, page=page, box=box_of(row))
+
+
+def _by_direction(page: PageText) -> dict[int, list[Segment]]:
+    turned: defaultdict[int, list[Segment]] = defaultdict(list)
+    if len(page.segments) > sum(map(len, page.rows)):
+        for segment in page.segments:
+            if segment.direction:
+                turned[segment.direction].append(segment)
+    return turned
+
+
+def _main_direction(inner: Sequence[Row], turned: dict[int, list[Segment]]) -> int:
+    """The direction of most text of a page."""
+    if not turned:
+        return 0
+    letters = Counter({0: sum(len(segment.text) for row in inner for segment in row)})
+    for direction, segments in turned.items():
+        if direction != ASKEW:
+            letters[direction] = sum(len(segment.text) for segment in segments)
+    return max(letters, key=lambda direction: (letters[direction], -direction))
+
+
+def _body(segments: list[Segment], rows: list[Row], page: PageText, facts: PdfFacts) -> list[AnyBlock]:
+    """The blocks of what is read first: everything but furniture and text that runs otherwise."""
+    if page.graphics and page.graphics.down and not segments[0].direction:
+        tabled = with_ruled_tables(segments, page.graphics, page.number)
+        if len(tabled) < len(segments):
+            segments, rows = tabled, []
+    to_the_left = is_right_to_left(page.text[:TELLING_LETTERS])
+    gatherer = Gatherer(facts, page.number, page.text, to_the_left=to_the_left)
+    found: list[AnyBlock] = []
+    for region in regions_of(segments, rows or rows_of(segments), to_the_left=to_the_left):
+        blocks = _region_blocks(region, gatherer, page.number)
+        _continue(found, blocks, page.text)
+        found += blocks
+    if page.graphics:
+        found = _captioned(found, page.graphics.pictures)
+    return found
+
+
+def _region_blocks(region: Region, gatherer: Gatherer, page: int) -> list[AnyBlock]:
+    found: list[AnyBlock] = []
+    done = 0
+    for start, end, table in _tables(region, page):
+        found += gatherer.blocks(_lines(region[done:start]))
+        found.append(table)
+        done = end
+    found += gatherer.blocks(_lines(region[done:]))
+    return found
+
+
+def _lines(rows: Sequence[Row]) -> list[Segment]:
+    return [row[0] if len(row) == 1 else line_of(row) for row in rows]
+
+
+def _tables(region: Region, page: int) -> list[tuple[int, int, Table]]:
+    """Tables and the rows they take the place of."""
+    found = [(index, index + 1, row[0].table) for index, row in enumerate(region) if row[0].table is not None]
+    tables: list[tuple[int, int, Table]] = [(start, end, table) for start, end, table in found if table is not None]
+    for start, end in runs_of_rows(region):
+        table = aligned_table(region[start:end], page)
+        if table is not None:
+            tables.append((start, end, table))
+    return sorted(tables, key=lambda found: found[0])
+
+
+def _continue(found: list[AnyBlock], blocks: list[AnyBlock], page_text: str) -> None:
+    """Put the first of the new blocks at the end of the last one where it is the rest of it."""
+    if not found or not blocks:
+        return
+    last, first = found[-1], blocks[0]
+    if isinstance(last, Paragraph) and isinstance(first, Paragraph) and goes_on(last.text, first.text):
+        last.text = joined(last.text, first.text, page_text)
+        del blocks[0]
+
+
+def _captioned(blocks: list[AnyBlock], pictures: list[Box]) -> list[AnyBlock]:
+    """Captions where they belong: with a picture or a table beside them."""
+    found: list[AnyBlock] = []
+    for index, block in enumerate(blocks):
+        if not isinstance(block, Paragraph) or not CAPTION.match(block.text):
+            found.append(block)
+            continue
+        table = _table_beside(blocks, index)
+        picture = _picture_beside(block, pictures)
+        if table is not None:
+            table.caption = block.text
+        elif picture is not None:
+            found.append(Picture(caption=block.text, page=block.page, box=picture))
+        else:
+            found.append(block)
+    return found
+
+
+def _table_beside(blocks: list[AnyBlock], index: int) -> Table | None:
+    for block in blocks[index + 1 : index + 2] + blocks[max(0, index - 1) : index]:
+        if isinstance(block, Table) and not block.caption:
+            return block
+    return None
+
+
+def _picture_beside(block: Paragraph, pictures: list[Box]) -> Box | None:
+    if block.box is None:
+        return None
+    left, top, right, bottom = block.box
+    for picture in pictures:
+        apart = max(top - picture[3], picture[1] - bottom)
+        if picture[0] < right and left < picture[2] and -5 < apart < CAPTION_POINTS and picture[3] - picture[1] > 10:
+            return picture
+    return None
+
+
+def _plain(rows: Sequence[Row], page: PageText) -> list[AnyBlock]:
+    return [Paragraph(text=line.text, page=page.number, box=box_of([line])) for line in map(line_of, rows)]
+
+
+def _aside(segments: list[Segment], direction: int, page: PageText) -> list[AnyBlock]:
+    """Text that runs otherwise than the rest."""
+    if direction == ASKEW:
+        return [Paragraph(text=segment.text, page=page.number, box=box_of([segment])) for segment in segments]
+    blocks = Gatherer(PdfFacts(body_size=1000.0, body_is_bold=True, body_is_mono=True), page.number, page.text).blocks(
+        _lines(rows_of(segments))
+    )
+    return _turned_back(blocks, direction, page)
+
+
+def _turned_back(blocks: list[AnyBlock], direction: int, page: PageText) -> list[AnyBlock]:
+    """Blocks from the frame of turned text, with boxes as they lie on the page."""
+    for block in blocks:
+        if block.box is None:
+            continue
+        left, top, right, bottom = block.box
+        if direction == 1:
+            block.box = top, page.height - right, bottom, page.height - left
+        elif direction == 2:
+            block.box = page.width - right, page.height - bottom, page.width - left, page.height - top
+        else:
+            block.box = page.width - bottom, left, page.width - top, right
+    return blocks

@@ -1,0 +1,96 @@
+"""What is usual in a column of lines, so that what is not can be seen: its edges, its steps, its marks."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from inorder.documents.model import Box
+
+from .segments import MONO_WIDTH, Segment
+
+SURE_BULLETS = (
+    "\u2022\u2023\u2043\u2219\u25a0\u25a1\u25aa\u25ab\u25b6\u25b8\u25ba\u25cb\u25cf\u25e6\u2713\u2714\u2756\u27a2\u00b7"
+)
+"""Marks that nothing but an item of a list begins with."""
+
+_MARKER = re.compile(
+    rf"([{SURE_BULLETS}*\u2013\u2014-]|o)\s+(?=\S)"
+    r"|(\d{1,3}[.)]|\(?[a-zA-Z]\)|\(\d{1,3}\)|\(?[ivx]{1,5}\)|[ivx]{1,5}\.|[a-z]\.)\s+(?=\S)"
+)
+_NO_MARK = ("", False)
+_SPACES_MAX = 80
+
+
+class Column:
+    """Lines that are read from top to bottom."""
+
+    def __init__(self, lines: Sequence[Segment]) -> None:
+        self.left = min([line.x0 for line in lines])
+        self.right = max([line.x1 for line in lines])
+        self.leading = leading_of(lines)
+
+    def is_full(self, line: Segment, after: Segment) -> bool:
+        """Whether the first word of the line after would not have fitted at the end of this one."""
+        length = len(after.text)
+        word = after.text.find(" ")
+        width = (after.x1 - after.x0) * (word if word > 0 else length) / length
+        return line.x1 + width > self.right - 0.55 * line.size
+
+    def is_centred(self, line: Segment) -> bool:
+        """Whether a line stands in the middle, away from both edges."""
+        left, right = line.x0 - self.left, self.right - line.x1
+        return left > line.size < right and abs(left - right) < line.size
+
+    def is_short(self, line: Segment) -> bool:
+        """Whether a line ends far from the edge."""
+        return line.x1 - self.left < 0.6 * (self.right - self.left)
+
+
+def leading_of(lines: Sequence[Segment]) -> float:
+    """The usual step from one line to the next; 0 where there is none."""
+    steps = Counter(
+        [
+            int(2 * step + 0.5)
+            for before, line in pairwise(lines)
+            if 0.5 * (size := line.size) < (step := line.bottom - before.bottom) < 3 * size
+            and -1 < size - before.size < 1
+        ]
+    )
+    return min([(-count, step) for step, count in steps.items()])[1] / 2 if steps else 0.0
+
+
+def marker_of(text: str) -> tuple[str, bool]:
+    """The mark with which an item of a list begins, and whether it is a number; no mark where it is none."""
+    match = _MARKER.match(text)
+    if match is None:
+        return _NO_MARK
+    bullet: str | None = match.group(1)
+    return (bullet, False) if bullet else (match.group(2), True)
+
+
+def box_of(lines: Sequence[Segment]) -> Box:
+    """The box around some lines."""
+    first = lines[0]
+    if len(lines) == 1:
+        return first.x0, first.top, first.x1, first.bottom
+    return (
+        min([line.x0 for line in lines]),
+        min([line.top for line in lines]),
+        max([line.x1 for line in lines]),
+        max([line.bottom for line in lines]),
+    )
+
+
+def code_text(lines: Sequence[Segment]) -> str:
+    """Lines of code, with the spaces and empty lines that their places tell."""
+    width = MONO_WIDTH * lines[0].size
+    left = min([line.x0 for line in lines])
+    leading = leading_of(lines) or 1.2 * lines[0].size
+    text = ""
+    for index, line in enumerate(lines):
+        if index:
+            steps = round((line.bottom - lines[index - 1].bottom) / leading)
+            text += "\n" * max(1, min(3, steps))
+        text += " " * min(_SPACES_MAX, round((line.x0 - left) / width)) + line.text
+    return text

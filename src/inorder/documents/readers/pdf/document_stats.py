@@ -1,0 +1,134 @@
+"""What must be known of a whole document to read any page of it: the size of its text, its headings, its furniture.
+
+It is learned from a sample of pages that depends on nothing but their number, so that parts of a document that are
+read apart come out as if it had been read at once. Up to a few dozen pages the sample is the document. Beyond, pages
+are taken in pairs, because headers often differ on left and right pages.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from .furniture import EdgeFacts, edge_rows, learn_edges
+from .segments import PageText, Segment
+
+SAMPLE_PAGES_MAX = 32
+HEADING_RATIO = 1.15
+HEADING_POINTS = 0.9
+"""How much larger than the text a heading is at least: by this share, and by so much."""
+HEADING_LETTERS_MAX = 200
+LEVELS_MAX = 6
+SIZE_STEP = 0.5
+
+
+class PdfFacts(msgspec.Struct, frozen=True):
+    """What holds for a whole document."""
+
+    body_size: float = 10.0
+    body_is_bold: bool = False
+    body_is_mono: bool = False
+    heading_sizes: tuple[float, ...] = ()
+    """From the largest."""
+    title_size: float = 0.0
+    """0: there is no title."""
+    edges: EdgeFacts = EdgeFacts()
+
+    def level_of(self, size: float) -> int:
+        """The level of a heading of that size."""
+        larger = sum(other > size + SIZE_STEP for other in self.heading_sizes)
+        return min(LEVELS_MAX, 1 + larger)
+
+    @property
+    def large_size(self) -> float:
+        """From this size on text can only be a heading, or something else than running text."""
+        return large_size(self.body_size)
+
+    @property
+    def level_of_bold(self) -> int:
+        """The level of a heading that is only bold."""
+        return min(LEVELS_MAX, 1 + len(self.heading_sizes))
+
+
+def sample_pages(count: int) -> list[int]:
+    """The numbers of the pages to learn from."""
+    if count <= SAMPLE_PAGES_MAX:
+        return list(range(1, count + 1))
+    pairs = SAMPLE_PAGES_MAX // 2
+    starts = [1 + (count - 2) * index // (pairs - 1) for index in range(pairs)]
+    return sorted({page for start in starts for page in (start, start + 1)})
+
+
+def learn(pages: Sequence[PageText]) -> PdfFacts:
+    """What these pages tell about their document."""
+    exact: defaultdict[float, int] = defaultdict(int)
+    bold = mono = 0
+    for page in pages:
+        for segment in page.segments:
+            length = len(segment.text)
+            exact[segment.size] += length
+            if segment.bold:
+                bold += length
+            if segment.mono:
+                mono += length
+    total = sum(exact.values())
+    if not total:
+        return PdfFacts()
+    sizes: Counter[float] = Counter()
+    for size, length in exact.items():
+        sizes[_rounded(size)] += length
+    body_size = max(sizes, key=lambda size: (sizes[size], -size))
+    title_size = _title_size(pages, body_size)
+    written = [page for page in pages if page.rows]
+    edges = [edge_rows(page.rows, page.height, page.number) for page in written]
+    return PdfFacts(
+        body_size,
+        2 * bold > total,
+        2 * mono > total,
+        tuple(_heading_sizes(pages, body_size, title_size)),
+        title_size,
+        learn_edges(edges, [page.height for page in written], body_size),
+    )
+
+
+def _rounded(size: float) -> float:
+    return round(size / SIZE_STEP) * SIZE_STEP
+
+
+def large_size(body_size: float) -> float:
+    """From this size on text can only be a heading, or something else than running text."""
+    return max(HEADING_RATIO * body_size, body_size + HEADING_POINTS)
+
+
+def _may_be_heading(segment: Segment) -> bool:
+    return not segment.direction and any(map(str.isalpha, segment.text))
+
+
+def _title_size(pages: Sequence[PageText], body_size: float) -> float:
+    """The largest size in the upper part of the first page, if it stands out."""
+    first = next((page for page in pages if page.number == 1), None)
+    if first is None:
+        return 0.0
+    letters: Counter[float] = Counter()
+    for segment in first.segments:
+        if not segment.direction and segment.top < 0.6 * first.height:
+            letters[_rounded(segment.size)] += sum(map(str.isalpha, segment.text))
+    least = large_size(body_size)
+    stated = [size for size, count in letters.items() if 3 <= count <= HEADING_LETTERS_MAX and size >= least]
+    return max(stated, default=0.0)
+
+
+def _heading_sizes(pages: Iterable[PageText], body_size: float, title_size: float) -> list[float]:
+    """Sizes of headings, the title's only where something else is as large."""
+    seen: Counter[float] = Counter()
+    least = large_size(body_size)
+    titles = 0
+    for page in pages:
+        for segment in page.segments:
+            if segment.size >= least and _may_be_heading(segment):
+                size = _rounded(segment.size)
+                titles += size == title_size and page.number > 1
+                seen[size] += 1
+    if not titles:
+        seen.pop(title_size, None)
+    return sorted(seen, reverse=True)[: LEVELS_MAX - 1]

@@ -1,0 +1,75 @@
+"""Columns known by how they were drawn: from top to bottom, then up again and on beside the first.
+
+Most programs draw a page in the order in which it is read. Where the drawing goes up by several lines and goes on
+beside what it has drawn, a column begins, however ragged its edges are and whatever tables stand in it. Only what is
+plain is believed: columns of several lines whose usual edges do not overlap.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from operator import attrgetter
+from statistics import median_low
+
+from .lines import rows_of
+from .segments import Row, Segment
+
+UP_LINES = 3.0
+"""How far the drawing goes up to a new column, in lines."""
+LINES_MIN = 4
+"""Of a column; the last one ends where the text does."""
+COLUMNS_MAX = 8
+LETTERS_MIN = 8
+"""In a row, on average: fewer are the cells of a table that was drawn column by column."""
+OVERLAP_POINTS = 2.0
+
+
+def drawn_columns(segments: Sequence[Segment], *, to_the_left: bool) -> list[list[Row]]:
+    """The columns in reading order, and what stands above and below them; none where they are not plain."""
+    runs = _runs(segments)
+    if not 2 <= len(runs) <= 2 * COLUMNS_MAX:
+        return []
+    columns: list[list[Row]] = []
+    others: list[Segment] = []
+    for run in runs:
+        rows = rows_of(run)
+        if _is_column(run, rows, is_last=run is runs[-1]):
+            columns.append(rows)
+        else:
+            others += run
+    if len(columns) < 2 or not _stand_apart(columns[::-1] if to_the_left else columns):
+        return []
+    top = min([rows[0][0].top for rows in columns])
+    bottom = max([segment.bottom for rows in columns for segment in rows[-1]])
+    above = [segment for segment in others if segment.bottom <= top]
+    below = [segment for segment in others if segment.top >= bottom]
+    if len(above) + len(below) < len(others):
+        return []
+    return [part for part in (rows_of(above), *columns, rows_of(below)) if part]
+
+
+def _runs(segments: Sequence[Segment]) -> list[list[Segment]]:
+    """What was drawn from top to bottom, apart where the drawing goes up."""
+    runs: list[list[Segment]] = []
+    lowest = 0.0
+    for segment in sorted(segments, key=attrgetter("order")):
+        bottom = segment.bottom
+        if not runs or bottom < lowest - UP_LINES * segment.size:
+            runs.append([])
+            lowest = bottom
+        elif bottom > lowest:
+            lowest = bottom
+        runs[-1].append(segment)
+    return runs
+
+
+def _is_column(run: Sequence[Segment], rows: Sequence[Row], *, is_last: bool) -> bool:
+    if any(segment.table is not None for segment in run):
+        return True
+    letters = sum([len(segment.text) for segment in run])
+    return letters >= LETTERS_MIN * len(rows) and (len(run) >= LINES_MIN or is_last)
+
+
+def _stand_apart(columns: Sequence[list[Row]]) -> bool:
+    """Whether lines usually end before those of the next column usually begin."""
+    edges = [(median_low([row[0].x0 for row in rows]), median_low([row[-1].x1 for row in rows])) for rows in columns]
+    return all(right <= left + OVERLAP_POINTS for (_, right), (left, _) in pairwise(edges))

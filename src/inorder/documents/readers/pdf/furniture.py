@@ -1,0 +1,175 @@
+"""Headers, footers and page numbers: what stands at the edge of many pages and belongs to none.
+
+A row at the edge is furniture if the same words, whatever the numbers in them, stand at the edge of several pages. A
+row that is nothing but a number must also count the pages, and one with a number that is set larger than the text
+counts chapters: it is a heading. Running heads that change with the chapter are known by
+their place: the outermost row stands at the same height on most pages, apart from the text, and is set no larger.
+
+All of it is learned from a sample of pages (`EdgeFacts`), so that parts of a document that are read apart agree.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Literal
+
+import msgspec
+
+from .lines import line_of
+from .segments import Row
+
+Edge = Literal["header", "footer"]
+
+EDGE_SHARE = 0.14
+"""How far from the edge of a page furniture may stand, as a share of its height."""
+SLOT_SHARE = 0.09
+"""The same for what is known by its place alone."""
+ROWS_MAX = 3
+SLOT_PAGES_MIN = 4
+SLOT_POINTS = 2.5
+GAP_SHARE = 0.5
+"""Between furniture and text, as a share of its size."""
+LETTERS_MAX = 150
+SLOT_LETTERS_MAX = 80
+
+_NUMBER = re.compile(r"\d+")
+_ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
+_NUMBER_ALONE = re.compile(r"\W*#\W*(?:(?:/|of|von|de|sur|di)\W*#\W*)?")
+
+
+class EdgeRow(msgspec.Struct, frozen=True):
+    """A row near the edge of a page."""
+
+    edge: Edge
+    text: str
+    middle: float
+    size: float
+    gap: float
+    """Between it and the next row inwards."""
+    page: int
+
+
+class EdgeFacts(msgspec.Struct, frozen=True):
+    """What furniture a document has."""
+
+    patterns: tuple[tuple[str, str], ...] = ()
+    """Edge, and words with every number as #; sorted."""
+    slots: tuple[tuple[str, float], ...] = ()
+    """Edge and height at which a running head stands."""
+    size_max: float = 0.0
+
+
+def pattern_of(text: str) -> str:
+    """The words of a row, whatever the numbers in it."""
+    text = " ".join(text.split()).lower()
+    return "#" if _ROMAN.fullmatch(text) else _NUMBER.sub("#", text)
+
+
+def edge_rows(rows: Sequence[Row], height: float, page: int) -> list[EdgeRow]:
+    """The outermost rows, first of the header, then of the footer, each from the edge inwards."""
+    found: list[EdgeRow] = []
+    directions: tuple[tuple[Edge, Sequence[Row]], ...] = (("header", rows), ("footer", rows[: -ROWS_MAX - 2 : -1]))
+    for edge, inwards in directions:
+        for index, row in enumerate(inwards[:ROWS_MAX]):
+            middle = (row[0].top + row[0].bottom) / 2
+            from_edge = middle if edge == "header" else height - middle
+            if from_edge > EDGE_SHARE * height:
+                break
+            text = line_of(row).text
+            if len(text) > LETTERS_MAX:
+                break
+            gap = _gap(row, inwards[index + 1]) if index + 1 < len(inwards) else height
+            found.append(EdgeRow(edge, text, middle, row[0].size, gap, page))
+    return found
+
+
+def _gap(row: Row, other: Row) -> float:
+    return max(other[0].top - row[0].bottom, row[0].top - other[0].bottom)
+
+
+def learn_edges(pages: Sequence[Sequence[EdgeRow]], heights: Sequence[float], body_size: float) -> EdgeFacts:
+    """The furniture of a document, from the edges of a sample of its pages."""
+    count = len(pages)
+    if count < 2:
+        return EdgeFacts()
+    needed = 2 if count <= 5 else max(3, -(-3 * count // 10))
+    found: defaultdict[tuple[str, str], list[EdgeRow]] = defaultdict(list)
+    size_max = 1.05 * body_size
+    for row in chain.from_iterable(pages):
+        if not _is_numbered_heading(row, size_max):
+            found[row.edge, pattern_of(row.text)].append(row)
+    patterns = sorted(
+        key
+        for key, rows in found.items()
+        if len({row.page for row in rows}) >= needed and (not _NUMBER_ALONE.fullmatch(key[1]) or _counts_pages(rows))
+    )
+    return EdgeFacts(tuple(patterns), tuple(_slots(pages, heights, size_max)), size_max)
+
+
+def _is_numbered_heading(row: EdgeRow, size_max: float) -> bool:
+    return row.size > size_max and bool(_NUMBER.search(row.text))
+
+
+def _counts_pages(rows: Iterable[EdgeRow]) -> bool:
+    """Whether the first numbers in these rows grow with the pages."""
+    offsets = Counter(
+        int(number.group()) - row.page
+        for row in rows
+        if (number := _NUMBER.search(row.text)) and len(number.group()) < 9
+    )
+    return not offsets or max(offsets.values()) * 2 >= sum(offsets.values())
+
+
+def _slots(
+    pages: Sequence[Sequence[EdgeRow]], heights: Sequence[float], size_max: float
+) -> Iterable[tuple[str, float]]:
+    if len(pages) < SLOT_PAGES_MIN:
+        return
+    edges: tuple[Edge, ...] = ("header", "footer")
+    for edge in edges:
+        outermost = [next((row for row in rows if row.edge == edge), None) for rows in pages]
+        apart = [
+            row for row, height in zip(outermost, heights, strict=True) if row and _stands_apart(row, height, size_max)
+        ]
+        places = Counter(round(row.middle / SLOT_POINTS) for row in apart)
+        for place, _ in places.most_common(2):
+            near = places[place - 1] + places[place] + places[place + 1]
+            if near >= 0.6 * len(pages):
+                yield edge, place * SLOT_POINTS
+                break
+
+
+def _stands_apart(row: EdgeRow, height: float, size_max: float) -> bool:
+    from_edge = row.middle if row.edge == "header" else height - row.middle
+    if from_edge > SLOT_SHARE * height or row.size > size_max or row.gap <= 0.8 * row.size:
+        return False
+    return len(row.text) <= SLOT_LETTERS_MAX and not row.text.endswith((".", ":"))
+
+
+def furniture_of(rows: Sequence[Row], height: float, page: int, facts: EdgeFacts) -> tuple[int, int]:
+    """How many rows at the top and at the bottom of a page are furniture."""
+    if not facts.patterns and not facts.slots:
+        return 0, 0
+    found = edge_rows(rows, height, page)
+    headers = _count([row for row in found if row.edge == "header"], height, facts)
+    footers = _count([row for row in found if row.edge == "footer"], height, facts)
+    return headers, min(footers, len(rows) - headers)
+
+
+def _count(inwards: Sequence[EdgeRow], height: float, facts: EdgeFacts) -> int:
+    """How many rows at an edge are furniture. The last of them has some space before the text begins."""
+    count = 0
+    for index, row in enumerate(inwards):
+        is_known = (row.edge, pattern_of(row.text)) in facts.patterns and not _is_numbered_heading(row, facts.size_max)
+        if not is_known and (index or not _is_in_slot(row, height, facts)):
+            break
+        if row.gap > GAP_SHARE * row.size:
+            count = index + 1
+    return count
+
+
+def _is_in_slot(row: EdgeRow, height: float, facts: EdgeFacts) -> bool:
+    return _stands_apart(row, height, facts.size_max) and any(
+        row.edge == edge and abs(row.middle - middle) <= 1.5 * SLOT_POINTS for edge, middle in facts.slots
+    )

@@ -1,0 +1,158 @@
+"""What is drawn on a page besides text: the rules of tables, and pictures. Asked for only where it may matter.
+
+A rule is a line, or a box so thin that it looks like one; the edges of larger boxes count as rules too, because tables
+are often made of boxes. Coordinates are those of the page as it is looked at.
+"""
+
+import ctypes
+import struct
+from array import array
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+
+import pypdfium2.raw as pdfium
+
+from inorder.documents.model import Box
+
+from .pdfium import PdfPage, bound
+from .segments import Graphics, Rule
+
+OBJECTS_MAX = 20_000
+"""A page that draws more is a map or a plot, and its lines are no tables."""
+PATHS_MAX = 4_000
+POINTS_MAX = 400
+POINTS_OF_BOX = 5
+THIN_POINTS = 2.5
+RULE_POINTS_MIN = 6.0
+SAME_LINE_POINTS = 1.5
+NEAR_POINTS = 3.0
+"""Rules nearer than this touch."""
+
+_POINTER = ctypes.c_void_p
+_get_object = bound("FPDFPage_GetObject", _POINTER, _POINTER, _POINTER)
+_get_type = bound("FPDFPageObj_GetType", ctypes.c_int, _POINTER)
+_get_bounds = bound("FPDFPageObj_GetBounds", ctypes.c_int, *[_POINTER] * 5)
+_get_matrix = bound("FPDFPageObj_GetMatrix", ctypes.c_int, _POINTER, _POINTER)
+_count_points = bound("FPDFPath_CountSegments", ctypes.c_int, _POINTER)
+_get_point = bound("FPDFPath_GetPathSegment", _POINTER, _POINTER, _POINTER)
+_get_place = bound("FPDFPathSegment_GetPoint", ctypes.c_int, _POINTER, _POINTER, _POINTER)
+_get_kind = bound("FPDFPathSegment_GetType", ctypes.c_int, _POINTER)
+
+
+def read_graphics(page: PdfPage) -> Graphics:
+    """Everything on the page that may be part of a table or a figure."""
+    count = page.object_count()
+    if not 0 < count <= OBJECTS_MAX:
+        return Graphics()
+    address = ctypes.cast(page.handle, _POINTER).value
+    objects = list(map(_get_object, repeat(address), range(count)))
+    kinds = list(map(_get_type, objects))
+    view = View(page)
+    pictures = view.boxes(_of_kind(objects, kinds, pdfium.FPDF_PAGEOBJ_IMAGE))
+    paths = _of_kind(objects, kinds, pdfium.FPDF_PAGEOBJ_PATH)
+    if len(paths) > PATHS_MAX:
+        return Graphics(pictures=pictures)
+    across: set[Rule] = set()
+    down: set[Rule] = set()
+    for path, box in zip(paths, view.boxes(paths), strict=True):
+        _sort_in(box, across, down)
+        if box[2] - box[0] > THIN_POINTS < box[3] - box[1] and _count_points(path) > POINTS_OF_BOX:
+            for line in view.lines(path):
+                _sort_in(line, across, down)
+    return Graphics(merged(across), merged(down), pictures)
+
+
+def _of_kind(objects: list[int], kinds: list[int], wanted: int) -> list[int]:
+    return [drawn for drawn, kind in zip(objects, kinds, strict=True) if kind == wanted]
+
+
+def _sort_in(box: Box, across: set[Rule], down: set[Rule]) -> None:
+    """Add what looks like a rule: a thin box, or the edges of another."""
+    left, top, right, bottom = box
+    if bottom - top <= THIN_POINTS:
+        if right - left >= RULE_POINTS_MIN:
+            across.add(((top + bottom) / 2, left, right))
+    elif right - left <= THIN_POINTS:
+        if bottom - top >= RULE_POINTS_MIN:
+            down.add(((left + right) / 2, top, bottom))
+    else:
+        across.add((top, left, right))
+        across.add((bottom, left, right))
+        down.add((left, top, bottom))
+        down.add((right, top, bottom))
+
+
+def merged(rules: Iterable[Rule]) -> list[Rule]:
+    """The rules, with those that lie on one line and touch as one, sorted."""
+    lanes: list[tuple[float, list[tuple[float, float]]]] = []
+    for place, start, end in sorted(rules):
+        if not lanes or place - lanes[-1][0] > SAME_LINE_POINTS:
+            lanes.append((place, []))
+        lanes[-1][1].append((start, end))
+    return [(place, start, end) for place, lane in lanes for start, end in _touching(lane)]
+
+
+def _touching(lane: list[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    lane.sort()
+    start, end = lane[0]
+    for next_start, next_end in lane:
+        if next_start > end + NEAR_POINTS:
+            yield start, end
+            start, end = next_start, next_end
+        elif next_end > end:
+            end = next_end
+    yield start, end
+
+
+class View:
+    """From the coordinates of a page to those of a reader, for boxes."""
+
+    def __init__(self, page: PdfPage) -> None:
+        self._left, self._bottom, self._right, self._top = page.bounds
+        self._quarter = page.rotation
+        self._numbers = array("f", bytes(24))
+        start = self._numbers.buffer_info()[0]
+        self._addresses = [start + 4 * index for index in range(6)]
+
+    def boxes(self, drawn: list[int]) -> list[Box]:
+        """The boxes of drawn things."""
+        if not drawn:
+            return []
+        size = 16 * len(drawn)
+        buffer = array("f", bytes(size))
+        start = buffer.buffer_info()[0]
+        edges = [range(start + 4 * edge, start + size, 16) for edge in range(4)]
+        deque(map(_get_bounds, drawn, *edges), 0)
+        return [self.box(*numbers) for numbers in struct.iter_unpack("4f", buffer)]
+
+    def box(self, left: float, bottom: float, right: float, top: float) -> Box:
+        """A box as it is looked at."""
+        if self._quarter == 0:
+            return left - self._left, self._top - top, right - self._left, self._top - bottom
+        if self._quarter == 1:
+            return bottom - self._bottom, left - self._left, top - self._bottom, right - self._left
+        if self._quarter == 2:
+            return self._right - right, bottom - self._bottom, self._right - left, top - self._bottom
+        return self._top - top, self._right - right, self._top - bottom, self._right - left
+
+    def lines(self, drawn: int) -> Iterator[Box]:
+        """The lines of a path, up to the first that runs neither across nor down: what has such is no grid."""
+        count = _count_points(drawn)
+        if not 1 < count <= POINTS_MAX or not _get_matrix(drawn, self._addresses[0]):
+            return
+        a, b, c, d, e, f = self._numbers
+        before_x = before_y = 0.0
+        for index in range(count):
+            point = _get_point(drawn, index)
+            kind = _get_kind(point)
+            _get_place(point, self._addresses[0], self._addresses[1])
+            x, y = self._numbers[0], self._numbers[1]
+            x, y = a * x + c * y + e, b * x + d * y + f
+            if kind == pdfium.FPDF_SEGMENT_LINETO:
+                if abs(x - before_x) > THIN_POINTS < abs(y - before_y):
+                    return
+                yield self.box(min(before_x, x), min(before_y, y), max(before_x, x), max(before_y, y))
+            elif kind != pdfium.FPDF_SEGMENT_MOVETO:
+                return
+            before_x, before_y = x, y

@@ -1,0 +1,127 @@
+"""From segments to lines, and from lines to running text.
+
+Segments that stand at the same height are a row. Within one column a row is a line: its segments from left to right, or
+from right to left where the text runs so. Running text undoes what the end of a line did to it: a hyphen that is there
+only because a word did not fit goes, one that belongs to the word stays, and scripts that are written without spaces
+get none.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from operator import attrgetter
+
+from .segments import MONO_WIDTH, Row, Segment
+from .unicode import is_cjk, is_right_to_left
+
+TOUCHING = 0.12
+"""Nearer than this share of its size, what is set smaller belongs to the word before it, such as the 2 in a formula."""
+
+_LAST_WORD = re.compile(r"[^\W\d_]+$")
+_FIRST_WORD = re.compile(r"[^\W\d_]+")
+_HYPHENS = ("-", "\u2010")
+_OPEN_ENDS = (",", ";", "\u2019", "'", '"', ")")
+_KEEPS_HYPHEN = frozenset(("self", "well", "cross", "half", "ex", "so", "vice", "e"))
+
+from_the_top = attrgetter("top")
+from_the_left = attrgetter("x0")
+
+
+def rows_of(segments: Sequence[Segment]) -> list[Row]:
+    """The segments in rows from the top; in each row from the left."""
+    rows: list[Row] = []
+    row: Row = []
+    top, bottom, height = 0.0, float("-inf"), 0.0
+    for segment in sorted(segments, key=from_the_top):
+        its_top, its_bottom = segment.top, segment.bottom
+        if segment.table is None and its_top < bottom:
+            size = its_bottom - its_top
+            if min(bottom, its_bottom) - max(top, its_top) > 0.5 * min(height, size):
+                row.append(segment)
+                if size > height:
+                    top, bottom, height = its_top, its_bottom, size
+                continue
+        row = [segment]
+        rows.append(row)
+        top, bottom, height = its_top, its_bottom, its_bottom - its_top
+        if segment.table is not None:
+            bottom = float("-inf")
+    for row in rows:
+        if len(row) > 1:
+            row.sort(key=from_the_left)
+    return rows
+
+
+def line_of(row: Row) -> Segment:
+    """A row as one line."""
+    if len(row) == 1:
+        return row[0]
+    if is_right_to_left("".join([segment.text for segment in row])):
+        row = row[::-1]
+    main = max(row, key=lambda segment: len(segment.text))
+    text = row[0].text
+    for before, segment in pairwise(row):
+        text += _between(before, segment) + segment.text
+    x0, x1 = min([segment.x0 for segment in row]), max([segment.x1 for segment in row])
+    bold, mono = all(segment.bold for segment in row), all(segment.mono for segment in row)
+    return Segment(text, x0, main.top, x1, main.bottom, main.size, bold, mono, main.direction, row[0].order)
+
+
+def _between(before: Segment, segment: Segment) -> str:
+    gap = max(segment.x0 - before.x1, before.x0 - segment.x1)
+    if before.mono and segment.mono:
+        return " " * max(1, round(gap / (MONO_WIDTH * segment.size)))
+    is_raised = abs(before.size - segment.size) > 0.1 * segment.size
+    return "" if is_raised and abs(gap) < TOUCHING * segment.size else " "
+
+
+def running_text(lines: Sequence[str], page_text: str = "") -> str:
+    """Lines of one paragraph as one text. What stands elsewhere on the page tells which hyphens belong to a word."""
+    whole = " ".join(lines)
+    if whole.isascii() and "- " not in whole:
+        return whole
+    whole = lines[0]
+    for line in lines[1:]:
+        whole = joined(whole, line, page_text)
+    return whole
+
+
+def joined(before: str, after: str, page_text: str = "") -> str:
+    """Two pieces of running text that follow each other."""
+    if not before or not after:
+        return before or after
+    last, first = before[-1], after[0]
+    if last in _HYPHENS and len(before) > 1:
+        if before[-2].isalpha() and first.islower():
+            return (before if _belongs(before, after, page_text) else before[:-1]) + after
+        if before[-2].isalnum() and first.isalnum():
+            return before + after
+    if is_cjk(last) and is_cjk(first):
+        return before + after
+    return f"{before} {after}"
+
+
+def _belongs(before: str, after: str, page_text: str) -> bool:
+    """Whether the hyphen at the end of a line would be there in the middle of one."""
+    last = before[before.rfind(" ") + 1 : -1]
+    left, right = _LAST_WORD.search(last), _FIRST_WORD.match(after)
+    if left is None or right is None:
+        return True
+    if left.group().lower() in _KEEPS_HYPHEN or last[: left.start()].endswith(_HYPHENS):
+        return True
+    return f"{left.group()}-{right.group()}" in page_text
+
+
+def goes_on(before: str, after: str) -> bool:
+    """Whether a paragraph plainly goes on after the end of a column or page.
+
+    A single word in the middle is left alone: whether its hyphen stays would depend on what it was joined to first,
+    and pages that are read apart could not be put together as if they had been read at once.
+    """
+    return " " in before and _is_open(before) and after[:1].islower() and (" " in after or not _is_open(after))
+
+
+def _is_open(text: str) -> bool:
+    """Whether a text ends in the middle of a sentence."""
+    last = text[-1:]
+    return text[-2:-1].isalpha() if last in _HYPHENS else last.isalnum() or last in _OPEN_ENDS

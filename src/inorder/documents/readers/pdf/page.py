@@ -1,0 +1,94 @@
+"""From an open page to all we need to know of it, so that it can be closed.
+
+Text is always read. What else is drawn is looked at only where it may matter: where short pieces of text stand side
+by side there may be a table, and where a line says "Figure" there may be one.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from operator import and_, attrgetter
+
+from .graphics import read_graphics
+from .lines import rows_of
+from .pdfium import PdfPage
+from .segments import Graphics, PageText, Row, Rule, Segment
+from .text import cut_segments, read_segments
+
+SIDE_POINTS_MAX = 200_000.0
+"""The format allows 14,400; PDFium needs memory and time that grow with the sides of a page."""
+CELLS_MIN = 4
+CELL_LETTERS_MAX = 30
+
+_CAPTION_WORDS = ("Fig", "FIG", "Abb", "Tab", "TAB", "\u56fe", "\u5716", "\u56f3", "\u8868")
+CAPTION = re.compile(
+    r"(?:Figure|Fig\.|FIGURE|Abbildung|Abb\.|Figura|Table|TABLE|Tabelle|Tableau|Tabla|[\u56fe\u5716\u56f3\u8868])\s*\d+"
+)
+
+
+def read_page(page: PdfPage) -> PageText:
+    """Everything about a page."""
+    found = PageText(number=page.number, width=page.width, height=page.height)
+    if not (0 < page.width <= SIDE_POINTS_MAX and 0 < page.height <= SIDE_POINTS_MAX):
+        found.width = found.height = 0.0
+        found.problem = "has an impossible size"
+        return found
+    found.text = page.text()
+    segments = read_segments(page, found.text)
+    if not segments:
+        found.is_empty = page.object_count() == 0
+        return found
+    _set_segments(found, segments)
+    if _may_have_tables(found) or _may_have_captions(found.text):
+        found.graphics = read_graphics(page)
+        _cut_at_rules(page, found, found.graphics)
+    return found
+
+
+def _set_segments(found: PageText, segments: list[Segment]) -> None:
+    found.segments = segments
+    found.rows = rows_of([segment for segment in segments if not segment.direction])
+
+
+def _may_have_tables(page: PageText) -> bool:
+    """Whether several short pieces stand side by side."""
+    if len(page.rows) == len(page.segments):
+        return False
+    cells = [_short_cells(row) if len(row) > 1 else 0 for row in page.rows]
+    return sum(cells) >= CELLS_MIN and any(map(and_, map(bool, cells), map(bool, cells[1:])))
+
+
+def _may_have_captions(text: str) -> bool:
+    return any(word in text for word in _CAPTION_WORDS) and bool(CAPTION.search(text))
+
+
+def _short_cells(row: Row) -> int:
+    return sum([len(segment.text) < CELL_LETTERS_MAX for segment in row])
+
+
+def _cut_at_rules(page: PdfPage, found: PageText, graphics: Graphics) -> None:
+    """Take text of several cells apart that was taken for one piece."""
+    if page.rotation or len(graphics.down) < 3 or len(graphics.across) < 3:
+        return
+    crossing = list(_crossing(found.segments, graphics.down))
+    if not crossing:
+        return
+    apart = cut_segments(page, found.text, crossing)
+    cut = {segment.span for segment, _ in crossing}
+    segments = [segment for segment in found.segments if segment.span not in cut] + apart
+    segments.sort(key=attrgetter("span"))
+    for order, segment in enumerate(segments):
+        segment.order = order
+    _set_segments(found, segments)
+
+
+def _crossing(segments: Iterable[Segment], down: list[Rule]) -> Iterator[tuple[Segment, list[float]]]:
+    """Segments over which upright rules run, and where."""
+    places = [place for place, _, _ in down]
+    for segment in segments:
+        first, end = bisect_right(places, segment.x0 + 1), bisect_right(places, segment.x1 - 1)
+        if first < end and " " in segment.text:
+            middle = (segment.top + segment.bottom) / 2
+            walls = [place for place, start, stop in down[first:end] if start <= middle <= stop]
+            if walls:
+                yield segment, walls

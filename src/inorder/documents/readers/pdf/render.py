@@ -1,0 +1,32 @@
+"""A page of a PDF as a picture: large enough for small letters, and bounded whatever size the page claims."""
+
+import numpy as np
+import numpy.typing as npt
+import pypdfium2.raw as pdfium
+
+from .pdfium import HANDLES, PdfPage
+
+SCALE = 200 / 72
+"""Pixels a point: 200 to the inch, what letters of six points need."""
+SIDE_PIXELS_MAX = 2000
+"""Of the longer side: what is larger would be made smaller before it is looked at."""
+
+Pixels = npt.NDArray[np.uint8]
+"""Rows from the top; blue, green and red of each pixel."""
+
+
+def picture_of(page: PdfPage) -> tuple[Pixels, float]:
+    """The page on white, as it is looked at, and how many pixels a point has."""
+    scale = min(SCALE, SIDE_PIXELS_MAX / max(page.width, page.height))
+    width, height = max(1, round(page.width * scale)), max(1, round(page.height * scale))
+    pixels = np.full((height, width, 3), 255, np.uint8)
+    bitmap = pdfium.FPDFBitmap_CreateEx(width, height, pdfium.FPDFBitmap_BGR, pixels.ctypes.data, pixels.strides[0])
+    if not bitmap:
+        return pixels, scale
+    HANDLES.open += 1
+    try:
+        pdfium.FPDF_RenderPageBitmap(bitmap, page.handle, 0, 0, width, height, 0, pdfium.FPDF_ANNOT)
+    finally:
+        pdfium.FPDFBitmap_Destroy(bitmap)
+        HANDLES.open -= 1
+    return pixels, scale

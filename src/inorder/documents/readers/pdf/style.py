@@ -1,0 +1,94 @@
+"""How text on a page looks: its size, whether it is bold, whether all its letters are equally wide, how it is turned.
+
+Sizes are what a reader sees: the font size times the scale of the text. PDF says little that can be trusted about
+weight; the name of a font says most.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+
+from .pdfium import PdfPage, font_facts
+
+FONTS_REMEMBERED = 1024
+SIZE_POINTS_MIN = 0.1
+SIZE_POINTS_MAX = 10_000.0
+
+_BOLD_NAME = re.compile(r"bold|black|heavy|demi|medi\b|-bd|(?:cm|sf|cmss)bx|bx\d|,b", re.IGNORECASE)
+_MONO_NAME = re.compile(r"courier|mono(?!type)|consol|typewriter|cmtt|sftt|menlo|lettergothic|andale", re.IGNORECASE)
+_FIXED_PITCH = 1
+_FORCE_BOLD = 1 << 18
+_BOLD_WEIGHT = 700
+
+
+class Style(msgspec.Struct, frozen=True, gc=False):
+    """How a piece of text looks."""
+
+    size: float
+    bold: bool
+    mono: bool
+    quarter: int
+    """Quarters by which it is turned counter-clockwise."""
+    is_askew: bool
+    """It runs neither along nor across the page."""
+    x: float
+    y: float
+    """Where its baseline begins, in the page's own coordinates."""
+
+
+class Styles:
+    """The styles of a page's text."""
+
+    def __init__(self, page: PdfPage) -> None:
+        self.page = page
+        self._traits: dict[int | None, tuple[bool, bool]] = {None: (False, False)}
+
+    def of(self, characters: Sequence[int]) -> list[Style]:
+        """The styles of these characters."""
+        sizes = self.page.font_sizes(characters)
+        return [
+            Style(size * d, bold, mono, 0, False, x, y)
+            if b == 0.0 == c and a > 0.0 < d and SIZE_POINTS_MIN < size * d < SIZE_POINTS_MAX
+            else _turned(size, bold, mono, (a, b, c, d, x, y))
+            for (bold, mono), size, (a, b, c, d, x, y) in zip(
+                self._traits_of(characters), sizes, self.page.matrices(characters), strict=True
+            )
+        ]
+
+    def are_bold(self, characters: Sequence[int]) -> list[bool]:
+        """Which of these characters are bold."""
+        return [bold for bold, _ in self._traits_of(characters)]
+
+    def _traits_of(self, characters: Sequence[int]) -> list[tuple[bool, bool]]:
+        fonts = self.page.fonts(characters)
+        traits = self._traits
+        for font in {*fonts} - traits.keys():
+            if font is not None:
+                traits[font] = font_traits(*font_facts(font))
+        return list(map(traits.__getitem__, fonts))
+
+
+def _turned(size: float, bold: bool, mono: bool, matrix: tuple[float, ...]) -> Style:
+    a, b, c, d, x, y = matrix
+    if not math.isfinite(a + b + c + d):
+        return Style(1.0, bold, mono, 0, True, x, y)
+    turns = math.atan2(b, a) / (math.pi / 2)
+    quarter = round(turns)
+    size *= math.sqrt(abs(a * d - b * c))
+    return Style(_sensible(size), bold, mono, quarter % 4, abs(turns - quarter) > 0.08, x, y)
+
+
+def _sensible(size: float) -> float:
+    return min(SIZE_POINTS_MAX, max(SIZE_POINTS_MIN, abs(size)))
+
+
+@lru_cache(FONTS_REMEMBERED)
+def font_traits(name: str, flags: int, weight: int) -> tuple[bool, bool]:
+    """Whether a font is bold, and whether all its letters are equally wide."""
+    flags = max(0, flags)
+    bold = bool(_BOLD_NAME.search(name)) or weight >= _BOLD_WEIGHT or bool(flags & _FORCE_BOLD)
+    mono = bool(_MONO_NAME.search(name)) or bool(flags & _FIXED_PITCH)
+    return bold, mono

@@ -1,0 +1,205 @@
+"""Tables that are drawn with rules: a grid of lines, and text in its cells.
+
+Rules that touch form a grid. Its columns and rows lie between the places where rules stand; two neighbouring places of
+the grid are one cell where no rule runs between them. We believe in a table only if it has at least two rows and two
+columns, most cells are rectangles, and several hold text. Otherwise its text stays text.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from inorder.documents.model import Cell, Table
+
+from .graphics import NEAR_POINTS
+from .lines import line_of, rows_of, running_text
+from .segments import Graphics, Rule, Segment
+
+RULES_MAX = 300
+"""A page with more is a drawing."""
+CELLS_MAX = 4_000
+CELLS_MIN = 4
+TEXTS_MIN = 3
+"""Fewer cells with text are a box around something."""
+
+Placed = tuple[int, Segment]
+"""A segment with the number of its place in a grid."""
+
+
+def with_ruled_tables(segments: list[Segment], graphics: Graphics, page: int) -> list[Segment]:
+    """The segments of a page, with each of its tables in place of those that are in it."""
+    tables: list[Segment] = []
+    for across, down in _grids(graphics):
+        grid = Grid(across, down)
+        if not grid.is_plausible:
+            continue
+        inside, outside = grid.parted(segments)
+        table = grid.table(inside, page)
+        if table is not None:
+            order = min(segment.order for _, segment in inside)
+            tables.append(Segment("", *grid.box, 1.0, order=order, table=table))
+            segments = outside
+    return segments + tables
+
+
+def _grids(graphics: Graphics) -> Iterable[tuple[list[Rule], list[Rule]]]:
+    """The rules in groups that touch one another."""
+    across, down = graphics.across, graphics.down
+    if not (2 <= len(across) <= RULES_MAX and 2 <= len(down) <= RULES_MAX):
+        return
+    groups = _Groups(len(across) + len(down))
+    places = [place for place, _, _ in down]
+    for index, (y, left, right) in enumerate(across):
+        for other in range(bisect_left(places, left - NEAR_POINTS), bisect_right(places, right + NEAR_POINTS)):
+            _, top, bottom = down[other]
+            if top - NEAR_POINTS <= y <= bottom + NEAR_POINTS:
+                groups.join(index, len(across) + other)
+    members: defaultdict[int, tuple[list[Rule], list[Rule]]] = defaultdict(lambda: ([], []))
+    for index, rule in enumerate(across):
+        members[groups.of(index)][0].append(rule)
+    for index, rule in enumerate(down):
+        members[groups.of(len(across) + index)][1].append(rule)
+    for flats, uprights in members.values():
+        if len(flats) > 1 and len(uprights) > 1:
+            yield flats, uprights
+
+
+class _Groups:
+    """Which of many things belong together."""
+
+    def __init__(self, count: int) -> None:
+        self._leader = list(range(count))
+
+    def of(self, index: int) -> int:
+        while self._leader[index] != index:
+            self._leader[index] = self._leader[self._leader[index]]
+            index = self._leader[index]
+        return index
+
+    def join(self, one: int, other: int) -> None:
+        one, other = self.of(one), self.of(other)
+        if one < other:
+            self._leader[other] = one
+        else:
+            self._leader[one] = other
+
+
+def _at_places(rules: Iterable[Rule], places: list[float]) -> list[list[Rule]]:
+    """The rules at each place."""
+    found: list[list[Rule]] = [[] for _ in places]
+    for rule in rules:
+        found[bisect_right(places, rule[0]) - 1].append(rule)
+    return found
+
+
+def _covers(rules: Iterable[Rule], place: float) -> bool:
+    return any(start <= place <= end for _, start, end in rules)
+
+
+def _places(edges: Iterable[float]) -> list[float]:
+    """Places that are near one another as one."""
+    places: list[float] = []
+    for edge in sorted(edges):
+        if not places or edge - places[-1] > NEAR_POINTS:
+            places.append(edge)
+    return places
+
+
+class Grid:
+    """Columns and rows between rules."""
+
+    def __init__(self, across: Sequence[Rule], down: Sequence[Rule]) -> None:
+        self.xs = _places([place for place, _, _ in down])
+        self.ys = _places([place for place, _, _ in across])
+        self._flat = _at_places(across, self.ys)
+        self._upright = _at_places(down, self.xs)
+        self.columns, self.rows = len(self.xs) - 1, len(self.ys) - 1
+        self.box = self.xs[0], self.ys[0], self.xs[-1], self.ys[-1]
+
+    @property
+    def is_plausible(self) -> bool:
+        """Large enough to be a table, and not so large that it is a drawing."""
+        return self.columns >= 2 and self.rows >= 2 and self.columns * self.rows <= CELLS_MAX
+
+    def parted(self, segments: Iterable[Segment]) -> tuple[list["Placed"], list[Segment]]:
+        """Segments inside the grid with the place of the grid where their middle lies, and the others."""
+        inside: list[Placed] = []
+        outside: list[Segment] = []
+        left, top, right, bottom = self.box
+        for segment in segments:
+            x, y = (segment.x0 + segment.x1) / 2, (segment.top + segment.bottom) / 2
+            if left <= x < right and top <= y < bottom:
+                row, column = bisect_right(self.ys, y) - 1, bisect_right(self.xs, x) - 1
+                inside.append((row * self.columns + column, segment))
+            else:
+                outside.append(segment)
+        return inside, outside
+
+    def table(self, inside: list["Placed"], page: int) -> Table | None:
+        """The table, if what lies inside the grid makes one."""
+        if len(inside) < TEXTS_MIN or sum(self._crosses(segment) for _, segment in inside) > 0.1 * len(inside):
+            return None
+        groups = self._merged()
+        areas: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        for row in range(self.rows):
+            for column in range(self.columns):
+                areas[groups.of(row * self.columns + column)].append((row, column))
+        texts: defaultdict[int, list[Segment]] = defaultdict(list)
+        for place, segment in inside:
+            texts[groups.of(place)].append(segment)
+        if len(areas) < CELLS_MIN or len(texts) < TEXTS_MIN:
+            return None
+        cells = [_cell(area, texts.get(leader, [])) for leader, area in areas.items()]
+        if None in cells:
+            return None
+        found = [cell for cell in cells if cell is not None]
+        _mark_header(found, texts, areas)
+        return Table(rows=self.rows, columns=self.columns, cells=found, page=page, box=self.box)
+
+    def _crosses(self, segment: Segment) -> bool:
+        """Whether a segment runs over an upright rule."""
+        start = bisect_right(self.xs, segment.x0 + NEAR_POINTS)
+        end = bisect_right(self.xs, segment.x1 - NEAR_POINTS)
+        if start >= end:
+            return False
+        middle = (segment.top + segment.bottom) / 2
+        return any(_covers(self._upright[place], middle) for place in range(start, end))
+
+    def _merged(self) -> _Groups:
+        """Which places of the grid are one cell."""
+        groups = _Groups(self.rows * self.columns)
+        for row in range(self.rows):
+            y = (self.ys[row] + self.ys[row + 1]) / 2
+            for column in range(self.columns):
+                x = (self.xs[column] + self.xs[column + 1]) / 2
+                here = row * self.columns + column
+                if column + 1 < self.columns and not _covers(self._upright[column + 1], y):
+                    groups.join(here, here + 1)
+                if row + 1 < self.rows and not _covers(self._flat[row + 1], x):
+                    groups.join(here, here + self.columns)
+        return groups
+
+
+def _cell(area: list[tuple[int, int]], segments: list[Segment]) -> Cell | None:
+    """A cell; None if its area is no rectangle."""
+    top, left = area[0]
+    bottom, right = area[-1]
+    if len(area) != (bottom - top + 1) * (right - left + 1):
+        return None
+    return Cell(text_of(segments), top, left, bottom - top + 1, right - left + 1)
+
+
+def text_of(segments: list[Segment]) -> str:
+    """The text in a cell."""
+    if len(segments) < 2:
+        return segments[0].text if segments else ""
+    return running_text([line_of(row).text for row in rows_of(segments)])
+
+
+def _mark_header(cells: list[Cell], texts: dict[int, list[Segment]], areas: dict[int, list[tuple[int, int]]]) -> None:
+    """The first row is a header if it alone is bold."""
+    first = [segment for leader, area in areas.items() if area[0][0] == 0 for segment in texts.get(leader, [])]
+    others = [segment for leader, area in areas.items() if area[0][0] > 0 for segment in texts.get(leader, [])]
+    if first and all(segment.bold for segment in first) and not all(segment.bold for segment in others):
+        for cell in cells:
+            cell.is_header = cell.row == 0

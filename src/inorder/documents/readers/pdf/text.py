@@ -1,0 +1,180 @@
+"""From a page of a PDF to segments: pieces of lines that are certainly read together, with place, size and style.
+
+PDFium gives the text of a page in the order in which it was drawn, with line breaks and lost spaces put in. A call
+into it costs as much as what it does, so we ask where the first and the last character of a line stand and how one in
+the middle looks, not about each.
+
+A line of PDFium's may hold two columns or several cells. To see the gaps between them one must know where words begin.
+That is asked for lines that are wide for the number of their letters, for some others, and for the neighbours of every
+line with a gap: gaps that matter stand below one another, and on a page of plain text there are none.
+"""
+
+import re
+from bisect import bisect_right
+from itertools import accumulate, chain, repeat
+from operator import add, mul, sub, truediv
+
+import msgspec
+
+from .coordinates import Frame, Outlines
+from .pdfium import PdfPage
+from .segments import MONO_WIDTH, Segment, Span
+from .style import Style, Styles
+from .unicode import NO_CHARACTER, clean, is_readable
+
+GAP_SHARE = 0.8
+"""A gap wider than this share of the height of a character separates segments."""
+LETTER_WIDTH = 0.5
+"""Of most letters at most, as a share of their size."""
+SAMPLED_EACH = 16
+MARK_LETTERS_MAX = 3
+"""A gap after fewer letters sets off the mark of a list item, and tells nothing about other lines."""
+SPARSE_RATIO = 1.15
+"""A line whose letters take this much more room than those of others may have gaps."""
+
+_LINE = re.compile(rf"[^\s{NO_CHARACTER}](?:[^\r\n{NO_CHARACTER}]*[^\s{NO_CHARACTER}])?{NO_CHARACTER}?")
+_SPACE = re.compile(" ")
+
+
+def read_segments(page: PdfPage, text: str) -> list[Segment]:
+    """All segments of a page, in the order in which they were drawn."""
+    spans = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(text))]
+    if not spans:
+        return []
+    outlines = Outlines(page, spans)
+    styles = Styles(page)
+    looks = _looks(styles, text, spans)
+    letter = LETTER_WIDTH * min([look.size for look in looks])
+    gaps = _all_gaps(page, text, spans, _sparse(looks, outlines), letter)
+    if gaps:
+        looks = _cut(outlines, looks, gaps)
+    return _segments(styles, text, looks, outlines)
+
+
+def cut_segments(page: PdfPage, text: str, crossing: list[tuple[Segment, list[float]]]) -> list[Segment]:
+    """Segments over which upright rules run, each given with the places of its rules, cut where they do."""
+    spaces = [
+        (match.start(), walls)
+        for segment, walls in crossing
+        for match in _SPACE.finditer(text, segment.span[0], segment.span[1])
+    ]
+    ends = page.boxes(page.places([space - 1 for space, _ in spaces])).high(0)
+    begins = page.boxes(page.places([space + 1 for space, _ in spaces])).low(0)
+    left = page.bounds[0]
+    cuts = [
+        (space - 1, space + 1)
+        for (space, walls), end, begin in zip(spaces, ends, begins, strict=True)
+        if any(end - 1 <= wall + left <= begin + 1 for wall in walls)
+    ]
+    outlines = Outlines(page, [segment.span for segment, _ in crossing])
+    styles = Styles(page)
+    looks = _looks(styles, text, outlines.spans)
+    return _segments(styles, text, _cut(outlines, looks, cuts) if cuts else looks, outlines)
+
+
+def _looks(styles: Styles, text: str, spans: list[Span]) -> list[Style]:
+    """How the middle of each span looks."""
+    middles = [(start + last) // 2 for start, last in spans]
+    return styles.of(styles.page.places([middle + (text[middle] == " ") for middle in middles]))
+
+
+def _cut(outlines: Outlines, looks: list[Style], gaps: list[Span]) -> list[Style]:
+    """Cut spans at gaps, and tell how they look then: all parts of one look alike."""
+    look_of = {start: look for (start, _), look in zip(outlines.spans, looks, strict=True)}
+    outlines.cut(gaps)
+    look = looks[0]
+    return [look := look_of.get(start, look) for start, _ in outlines.spans]
+
+
+def _all_gaps(page: PdfPage, text: str, lines: list[Span], wave: list[int], letter: float) -> list[Span]:
+    """The gaps of some lines, and of the neighbours of those that have any, and of theirs.
+
+    `letter` is the width of a letter: where all words stand apart, they do not tell.
+    """
+    seen = set(wave)
+    found: list[Span] = []
+    while wave:
+        gaps = _gaps(page, text, [lines[index] for index in wave], letter)
+        found += gaps
+        telling = {line for gap in gaps if gap[0] - lines[line := bisect_right(lines, gap) - 1][0] > MARK_LETTERS_MAX}
+        near = {line + step for line in telling for step in (-1, 1)}
+        wave = sorted(index for index in near - seen if 0 <= index < len(lines))
+        seen.update(wave)
+    return found
+
+
+def _sparse(looks: list[Style], outlines: Outlines) -> list[int]:
+    """Lines that are wide for the number and size of their letters, and some of the others."""
+    low, high = outlines.along(outlines.page.rotation)
+    lengths = [last - start + 1 for start, last in outlines.spans]
+    rates = list(map(truediv, map(sub, high, low), map(mul, lengths, [look.size for look in looks])))
+    limit, limit_mono = min(sorted(rates)[len(rates) // 3], MONO_WIDTH) * SPARSE_RATIO, MONO_WIDTH * SPARSE_RATIO
+    wide = {index for index, rate in enumerate(rates) if not 0 < rate < limit}
+    wide -= {index for index in wide if looks[index].mono and 0 < rates[index] < limit_mono}
+    return sorted(index for index in wide.union(range(0, len(rates), SAMPLED_EACH)) if lengths[index] > 2)
+
+
+def _gaps(page: PdfPage, text: str, lines: list[Span], letter: float) -> list[Span]:
+    """Where these lines have a wide gap, or go on at another height."""
+    spaces = _suspects(page, text, lines, letter)
+    if not spaces:
+        return []
+    quarter = page.rotation
+    before = page.boxes(page.places([space - 1 for space in spaces]))
+    after = page.boxes(page.places([space + 1 for space in spaces]))
+    across = (quarter + 1) % 4
+    edges = zip(
+        map(sub, after.low(quarter), before.high(quarter)),
+        map(sub, before.low(quarter), after.high(quarter)),
+        *(before.low(across), before.high(across), after.low(across), after.high(across)),
+        strict=True,
+    )
+    return [
+        (space - 1, space + 1)
+        for space, (ahead, back, floor, ceiling, floor_after, ceiling_after) in zip(spaces, edges, strict=True)
+        if ahead > GAP_SHARE * max(ceiling - floor, 2 * letter)
+        or back > GAP_SHARE * max(ceiling - floor, 2 * letter)
+        or floor_after >= ceiling
+        or floor >= ceiling_after
+    ]
+
+
+def _suspects(page: PdfPage, text: str, lines: list[Span], letter: float) -> list[int]:
+    """Spaces of these lines after which the next word begins later than letters of usual width explain."""
+    starts = list(chain.from_iterable(_word_starts(text[start : last + 1], start) for start, last in lines))
+    low = page.boxes(page.places(starts)).low(page.rotation)
+    steps = list(map(sub, low[1:], low))
+    letters = list(map(sub, starts[1:], starts))
+    rates = sorted(map(truediv, steps, letters))
+    usual = min(rates[len(rates) // 3], letter) if rates else 0.0
+    begins = {start for start, _ in lines}
+    return [
+        starts[index + 1] - 1
+        for index, (step, count) in enumerate(zip(steps, letters, strict=True))
+        if not 0.0 < step < usual * (count + 1.2) and starts[index + 1] not in begins
+    ]
+
+
+def _word_starts(line: str, start: int) -> list[int]:
+    lengths = map(add, map(len, line.split(" ")), repeat(1))
+    return list(accumulate(lengths, initial=start))[:-1]
+
+
+def _segments(styles: Styles, text: str, looks: list[Style], outlines: Outlines) -> list[Segment]:
+    """Spans of the text of a page as segments."""
+    spans = outlines.spans
+    _unbolden(styles, looks, spans)
+    is_clean = is_readable(text)
+    texts = [text[start : last + 1] if is_clean else clean(text[start : last + 1]) for start, last in spans]
+    return Frame(outlines).segments(texts, looks)
+
+
+def _unbolden(styles: Styles, looks: list[Style], spans: list[Span]) -> None:
+    """A piece is bold if its beginning and its end are, too."""
+    bold = [index for index, look in enumerate(looks) if look.bold]
+    if bold:
+        at_start = styles.are_bold(styles.page.places([spans[index][0] for index in bold]))
+        at_end = styles.are_bold(styles.page.places([spans[index][1] for index in bold]))
+        for index, *both in zip(bold, at_start, at_end, strict=True):
+            if not all(both):
+                looks[index] = msgspec.structs.replace(looks[index], bold=False)

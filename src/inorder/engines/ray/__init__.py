@@ -1,0 +1,1 @@
+"""Workers on a Ray cluster. Importing this package does not import Ray."""

@@ -1,0 +1,62 @@
+"""Whether an index is what it says: every file's digest made anew from what it owns, and the hash of all of them."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from .connection import meta
+from .rows import CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, digest_of_rows
+from .writer import content_hash
+
+
+def problems(connection: sqlite3.Connection) -> Iterator[str]:
+    """What is wrong, a line each."""
+    for (said,) in connection.execute("PRAGMA integrity_check(20)").fetchall():
+        if said != "ok":
+            yield f"the database is damaged: {said}"
+            return
+    try:
+        connection.execute("INSERT INTO lookup (lookup, rank) VALUES ('integrity-check', 1)")
+    except sqlite3.DatabaseError as error:
+        if "readonly" not in str(error):
+            yield f"the full-text index does not match the chunks: {error}"
+    for (item_id,) in connection.execute("SELECT item_id FROM files ORDER BY item_id").fetchall():
+        rows, digest = rows_of(connection, item_id)
+        if digest_of_rows(rows) != digest:
+            yield f"{item_id}: what it owns is not what was written"
+    found = content_hash(connection)
+    if found != meta(connection, "content_hash"):
+        yield f"the content hash is {found}, and {meta(connection, 'content_hash')} was written"
+
+
+def rows_of(connection: sqlite3.Connection, item_id: str) -> tuple[FileRows, str]:
+    """Everything that a file owns, and its digest as written."""
+    file, kind, path, language, lines, note, sha256, cfg_hash, digest = connection.execute(
+        "SELECT id, kind, path, language, lines, note, sha256, cfg_hash, digest FROM files WHERE item_id = ?",
+        (item_id,),
+    ).fetchone()
+    chunks = connection.execute(
+        'SELECT chunk_id, kind, name, context, start, "end", words, text FROM chunks WHERE file = ? ORDER BY number',
+        (file,),
+    )
+    symbols = connection.execute(
+        'SELECT name, qualified, kind, start, "end", signature FROM symbols WHERE file = ? ORDER BY number', (file,)
+    )
+    imports = connection.execute("SELECT module, names, line FROM imports WHERE file = ? ORDER BY number", (file,))
+    calls = connection.execute(
+        'SELECT caller, callee, line, "column" FROM calls WHERE file = ? ORDER BY number', (file,)
+    )
+    rows = FileRows(
+        item_id=item_id,
+        kind=kind,
+        path=path,
+        language=language,
+        lines=lines,
+        note=note,
+        sha256=sha256,
+        cfg_hash=cfg_hash,
+        chunks=[ChunkRow(*row) for row in chunks],
+        symbols=[SymbolRow(*row) for row in symbols],
+        imports=[ImportRow(*row) for row in imports],
+        calls=[CallRow(*row) for row in calls],
+    )
+    return rows, digest

@@ -1,0 +1,1 @@
+"""Manifests: one row per item and run, in seq order."""

@@ -1,0 +1,1 @@
+"""Observes a run: counts, durations, progress, telemetry. Nothing here decides anything."""

@@ -1,0 +1,77 @@
+"""Numbers about a run that stay small however long it is."""
+
+import math
+from collections import Counter
+
+from inorder.stage.contracts import StageErrorSummary
+
+_PER_DECADE = 100
+"""Buckets: two neighbours differ by 2.3 %."""
+_ERRORS_MAX = 1000
+"""Different messages that are counted; beyond it only categories are."""
+_SHOWN_MAX = 10
+SLOWEST_MAX = 5
+
+
+class Histogram:
+    """Durations in buckets of a logarithmic scale."""
+
+    def __init__(self) -> None:
+        self._buckets: Counter[int] = Counter()
+        self.count = 0
+        self.total = 0.0
+        self.largest = 0.0
+
+    def record(self, value: float) -> None:
+        """One more."""
+        self.count += 1
+        self.total += value
+        self.largest = max(self.largest, value)
+        self._buckets[int(math.log10(value) * _PER_DECADE) if value > 0.001 else -3 * _PER_DECADE] += 1
+
+    def quantile(self, share: float) -> float:
+        """The value that this share of all is at or below, to two per cent; 0 where there is none."""
+        wanted = share * self.count
+        seen = 0
+        for bucket in sorted(self._buckets):
+            seen += self._buckets[bucket]
+            if seen >= wanted:
+                return round(10 ** (bucket / _PER_DECADE), 3)
+        return 0.0
+
+
+class ErrorTally:
+    """Failures by category and message: the first and the most frequent."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._first: dict[tuple[str, str], str] = {}
+        self.categories: Counter[str] = Counter()
+
+    def record(self, item_id: str, category: str, message: str) -> None:
+        """One more, in the order of the plan."""
+        self.categories[category] += 1
+        key = (category, message)
+        if key not in self._first and len(self._first) >= _ERRORS_MAX:
+            key = (category, "(other messages)")
+        self._first.setdefault(key, item_id)
+        self._counts[key] += 1
+
+    def summaries(self) -> list[StageErrorSummary]:
+        """The first ones, then the most frequent of the rest."""
+        firsts = list(self._first)[: _SHOWN_MAX // 2]
+        frequent = [key for key, _ in self._counts.most_common(_SHOWN_MAX) if key not in firsts]
+        shown = (firsts + frequent)[:_SHOWN_MAX]
+        return [StageErrorSummary(*key, self._counts[key], self._first[key]) for key in shown]
+
+
+class Slowest:
+    """The few items that took longest."""
+
+    def __init__(self) -> None:
+        self.items: list[tuple[float, str]] = []
+
+    def record(self, item_id: str, exec_ms: float) -> None:
+        """One more."""
+        if len(self.items) < SLOWEST_MAX or exec_ms > self.items[-1][0]:
+            self.items = sorted([*self.items, (exec_ms, item_id)], reverse=True)[:SLOWEST_MAX]
