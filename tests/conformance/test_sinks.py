@@ -19,7 +19,7 @@ from inorder.sinks.conformance import RULES, BrokenRule, Make, Stand
 from inorder.sinks.memory import MemorySink
 from tests.sinks.stands import ManifestStand, MemoryStand, OutputsStand, SqliteStand
 
-PAGE = Path(__file__).parents[2] / "docs" / "writing-a-sink.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "your-own-sink.md"
 
 Rule = Callable[[Make], None]
 

@@ -13,7 +13,7 @@ from inorder.journal.frame import MAGIC, OVERHEAD, VERSION, Type
 from inorder.journal.replay import FAIL, SKIP, SUCCESS
 from tests.journal.dump import dump, example
 
-PAGE = (Path(__file__).parents[2] / "docs" / "journal-format.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "journal-format.md").read_text(encoding="utf-8")
 HEX_LINE = re.compile(r"^  ((?:[0-9a-f]{2} ?)+?)(?:  |$)", re.MULTILINE)
 
 
@@ -38,7 +38,7 @@ def frames(data: bytes) -> Iterator[tuple[int, bytes]]:
 def test_the_journal_of_the_page_is_what_a_run_writes_today() -> None:
     expected = dump(example()).rstrip()
     if shown() != expected:
-        pytest.fail(f"docs/journal-format.md is stale; its dump should read:\n\n{expected}\n", pytrace=False)
+        pytest.fail(f"docs/reference/journal-format.md is stale; its dump should read:\n\n{expected}\n", pytrace=False)
 
 
 @pytest.mark.req("JRN-1")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "crash-testing.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "crash-testing.md"
 
 
 def example(old: str = "", new: str = "") -> Callable[[], None]:

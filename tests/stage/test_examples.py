@@ -16,7 +16,7 @@ from examples import shout
 from tests.stage.jobs import read_lines, steady, tree
 
 REPOSITORY = Path(__file__).parents[2]
-PAGE = REPOSITORY / "docs" / "writing-a-stage.md"
+PAGE = REPOSITORY / "docs" / "guides" / "your-own-stage.md"
 VOLATILE = ("run_id", "wall_ms", "queue_p50_ms", "exec_p50_ms", "exec_p95_ms", "items_per_s")
 
 
