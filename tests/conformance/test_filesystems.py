@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from inorder.host.filesystem import Facts, Filesystem, SystemFilesystem, write_whole
-from inorder.sim.disk import Disk
+from inorder.sim.disk.disk import Disk
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 import pytest
 
 from inorder.journal.writer import POLICIES, Policy
-from inorder.sim.crash_story import draw_story
-from inorder.sim.crashes import Trial
-from inorder.sim.disk import Disk
+from inorder.sim.crash.runs import Trial
+from inorder.sim.crash.story import draw_story
+from inorder.sim.disk.disk import Disk
 from inorder.sim.referee import Foul
 
 SEEDS = range(1, 8)

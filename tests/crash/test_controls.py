@@ -14,12 +14,12 @@ from inorder.runtime import commit as committing
 from inorder.runtime import recovery
 from inorder.runtime.commit import CommitLane, Journal
 from inorder.runtime.recovery import create
-from inorder.sim.contents import Contents
-from inorder.sim.crash_story import JOURNAL, MANIFEST, ROOT, draw_story, new_disk
-from inorder.sim.crashes import Trial
-from inorder.sim.disk import Disk
-from inorder.sim.disk_file import DiskFile
-from inorder.sim.names import Names
+from inorder.sim.crash.runs import Trial
+from inorder.sim.crash.story import JOURNAL, MANIFEST, ROOT, draw_story, new_disk
+from inorder.sim.disk.contents import Contents
+from inorder.sim.disk.disk import Disk
+from inorder.sim.disk.file import DiskFile
+from inorder.sim.disk.names import Names
 from inorder.sim.referee import Foul
 from inorder.sinks.base import Position, Sink, Trace
 from inorder.sinks.manifest import ManifestSink

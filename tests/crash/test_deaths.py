@@ -3,10 +3,10 @@
 import pytest
 
 from inorder.journal.writer import Policy
-from inorder.sim.crash_life import Life
-from inorder.sim.crash_story import draw_story, new_disk
-from inorder.sim.disk import Disk
-from inorder.sim.operations import PowerLoss
+from inorder.sim.crash.life import Life
+from inorder.sim.crash.story import draw_story, new_disk
+from inorder.sim.disk.disk import Disk
+from inorder.sim.disk.operations import PowerLoss
 from tests.crash.stories import BY_POLICY, SEEDS, trial_of
 
 

@@ -9,11 +9,11 @@ import pytest
 from inorder.errors import InfrastructureError
 from inorder.journal.writer import Policy
 from inorder.runtime.recovery import DISTRUSTED
-from inorder.sim.crash_life import Life
-from inorder.sim.crash_story import JOURNAL, new_disk
-from inorder.sim.crashes import Left, Trial
-from inorder.sim.disk import Disk
-from inorder.sim.operations import DiskFaults
+from inorder.sim.crash.life import Life
+from inorder.sim.crash.runs import Left, Trial
+from inorder.sim.crash.story import JOURNAL, new_disk
+from inorder.sim.disk.disk import Disk
+from inorder.sim.disk.operations import DiskFaults
 from tests.crash.stories import BY_POLICY, trial_of
 
 SEEDS = (1, 3, 6)

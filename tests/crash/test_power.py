@@ -6,9 +6,9 @@ import pytest
 
 from inorder.journal.writer import POLICIES, Policy
 from inorder.runtime.recovery import read_journal
-from inorder.sim.crash_life import Life
-from inorder.sim.crash_story import JOURNAL, MANIFEST, draw_story, foretold, new_disk
-from inorder.sim.crashes import Left, Trial
+from inorder.sim.crash.life import Life
+from inorder.sim.crash.runs import Left, Trial
+from inorder.sim.crash.story import JOURNAL, MANIFEST, draw_story, foretold, new_disk
 from tests.crash.stories import BY_POLICY, SEEDS, trial_of
 
 STATES = 16

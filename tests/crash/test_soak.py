@@ -3,7 +3,7 @@
 import pytest
 
 from inorder.sim.__main__ import main
-from inorder.sim.crashes import crash_seed
+from inorder.sim.crash.runs import crash_seed
 from inorder.sinks.outputs import OutputsSink
 
 FOUND_BY = 40

@@ -9,7 +9,7 @@ from inorder.core.options import KernelOptions, RetryOptions
 from inorder.journal.frame import Type
 from inorder.journal.records import Header, Record
 from inorder.journal.scan import scan
-from inorder.sim.disk import Disk
+from inorder.sim.disk.disk import Disk
 from inorder.sinks.manifest import ManifestSink
 from tests.journal.jobs import PATH, Session, row
 

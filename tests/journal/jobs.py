@@ -26,7 +26,7 @@ from inorder.journal.writer import JournalOptions
 from inorder.runtime.durable_run import Job, JournaledRun
 from inorder.runtime.recovery import Opened
 from inorder.sim.clock import VirtualClock
-from inorder.sim.disk import Disk
+from inorder.sim.disk.disk import Disk
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink, sweep

@@ -14,8 +14,8 @@ from inorder.journal.writer import JournalOptions, Poisoned
 from inorder.runtime.commit import Journal
 from inorder.runtime.recovery import create
 from inorder.sim.clock import VirtualClock
-from inorder.sim.disk import Disk
-from inorder.sim.operations import DiskFaults
+from inorder.sim.disk.disk import Disk
+from inorder.sim.disk.operations import DiskFaults
 from tests.journal.histories import History, Tape, begun, histories, meaning
 from tests.journal.jobs import PATH, Session, results_on
 

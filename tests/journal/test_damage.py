@@ -20,7 +20,7 @@ from inorder.journal.replay import Corrupt, Replay, replay
 from inorder.journal.scan import Found, Verdict, scan
 from inorder.journal.writer import JournalOptions
 from inorder.runtime.recovery import read_journal
-from inorder.sim.disk import Disk
+from inorder.sim.disk.disk import Disk
 from tests.journal.jobs import PATH, SCRIPT, Session, journal_of, results_on
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -9,8 +9,8 @@ import pytest
 from inorder.errors import SyncError
 from inorder.journal.writer import JournalOptions, Policy
 from inorder.runtime.recovery import DISTRUSTED, read_journal
-from inorder.sim.disk import Disk
-from inorder.sim.operations import DiskFaults
+from inorder.sim.disk.disk import Disk
+from inorder.sim.disk.operations import DiskFaults
 from tests.journal.jobs import PATH, Session, results_on
 
 WORD = f"{PATH}{DISTRUSTED}"

@@ -8,8 +8,8 @@ from inorder.journal.records import Commit
 from inorder.journal.replay import replay
 from inorder.journal.scan import scan
 from inorder.journal.writer import POLICIES, JournalOptions, Policy
-from inorder.sim.contents import Medium
-from inorder.sim.disk import Disk
+from inorder.sim.disk.contents import Medium
+from inorder.sim.disk.disk import Disk
 from tests.journal.jobs import PATH, Session, journal_of
 from tests.journal.witness import Witness, acts_under
 

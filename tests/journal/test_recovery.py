@@ -12,9 +12,9 @@ from inorder.journal.replay import FAIL, SUCCESS
 from inorder.journal.scan import Verdict, scan
 from inorder.journal.writer import JournalOptions
 from inorder.runtime.recovery import create, read_journal, resume
-from inorder.sim.disk import Disk
-from inorder.sim.operations import DiskFaults
-from inorder.sim.power import power_losses
+from inorder.sim.crash.power_loss import power_losses
+from inorder.sim.disk.disk import Disk
+from inorder.sim.disk.operations import DiskFaults
 from inorder.sinks.memory import MemorySink
 from tests.journal.jobs import HEADER, PATH, SCRIPT, Session, job_on, plan_of, results_on, sinks_on
 

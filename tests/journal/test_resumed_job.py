@@ -12,7 +12,7 @@ from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
 from inorder.journal.records import Commit, Terminal, Window
 from inorder.journal.scan import scan
 from inorder.journal.writer import JournalOptions
-from inorder.sim.disk import Disk
+from inorder.sim.disk.disk import Disk
 from tests.journal.jobs import JOURNAL, KERNEL, PATH, SCRIPT, Session, results_on
 
 ADAPTIVE = KernelOptions(

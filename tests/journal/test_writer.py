@@ -11,8 +11,8 @@ from inorder.journal.replay import SUCCESS, replay
 from inorder.journal.scan import scan
 from inorder.journal.writer import POLICIES, JournalOptions, Poisoned, Writer
 from inorder.runtime.recovery import create
-from inorder.sim.disk import Disk
-from inorder.sim.operations import DiskFaults
+from inorder.sim.disk.disk import Disk
+from inorder.sim.disk.operations import DiskFaults
 from tests.journal.histories import Tape, begun
 
 TERMINAL = Terminal(0, bytes([SUCCESS]))

@@ -12,7 +12,7 @@ from inorder.journal.writer import JournalOptions, Policy, Writer
 from inorder.runtime.commit import CommitLane, Journal
 from inorder.runtime.identity import PlanDigest, identity_of
 from inorder.sim.clock import VirtualClock
-from inorder.sim.disk import Disk
+from inorder.sim.disk.disk import Disk
 from inorder.sinks.base import Entry, Position
 from inorder.sinks.memory import MemorySink
 

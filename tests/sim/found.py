@@ -1,7 +1,7 @@
 """Disks to lose the power of, and all that can be found on them then."""
 
-from inorder.sim.contents import Medium
-from inorder.sim.disk import Disk
+from inorder.sim.disk.contents import Medium
+from inorder.sim.disk.disk import Disk
 
 PLAIN = Medium(tears=False, zeroes=False, flips=False)
 """Writes are there or are not."""

@@ -15,10 +15,10 @@ from inorder.core.pressure import Pressure
 from inorder.core.transitions import State
 from inorder.errors import OperatorError
 from inorder.sim.__main__ import main
-from inorder.sim.cluster_books import ClusterBooks
-from inorder.sim.cluster_command import picture
-from inorder.sim.cluster_options import ClusterOptions
-from inorder.sim.cluster_run import ClusterReport, Sample, run_cluster
+from inorder.sim.cluster.books import ClusterBooks
+from inorder.sim.cluster.command import picture
+from inorder.sim.cluster.options import ClusterOptions
+from inorder.sim.cluster.run import ClusterReport, Sample, run_cluster
 from inorder.sim.referee import Foul
 
 CALM: dict[str, Any] = {

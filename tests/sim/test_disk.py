@@ -2,9 +2,9 @@
 
 import pytest
 
-from inorder.sim.choices import Draw
-from inorder.sim.contents import Medium
-from inorder.sim.disk import STATES_MIN, Disk
+from inorder.sim.disk.choices import Draw
+from inorder.sim.disk.contents import Medium
+from inorder.sim.disk.disk import STATES_MIN, Disk
 from tests.sim.found import disk_with, trees
 
 

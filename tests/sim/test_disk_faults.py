@@ -4,9 +4,9 @@ import errno
 
 import pytest
 
-from inorder.sim.choices import Draw
-from inorder.sim.disk import Disk
-from inorder.sim.operations import DiskFaults
+from inorder.sim.disk.choices import Draw
+from inorder.sim.disk.disk import Disk
+from inorder.sim.disk.operations import DiskFaults
 from tests.sim.found import PLAIN, disk_with, trees
 
 LOST: Draw = lambda ways: 1  # noqa: E731 - a draw is a function, and this one has no more to it

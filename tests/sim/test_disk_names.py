@@ -1,6 +1,6 @@
 """What a loss of power leaves of the names on a disk, and of the files behind them."""
 
-from inorder.sim.disk import Disk
+from inorder.sim.disk.disk import Disk
 from tests.sim.found import PLAIN, disk_with, trees
 
 

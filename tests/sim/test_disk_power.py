@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from inorder.host.filesystem import write_whole
-from inorder.sim.contents import Medium
-from inorder.sim.disk import Disk
-from inorder.sim.operations import DiskFaults, PowerLoss
-from inorder.sim.power import Found, power_losses
+from inorder.sim.crash.power_loss import Found, power_losses
+from inorder.sim.disk.contents import Medium
+from inorder.sim.disk.disk import Disk
+from inorder.sim.disk.operations import DiskFaults, PowerLoss
 from tests.sim.found import disk_with, trees
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from inorder.host.filesystem import File, Filesystem, SystemFilesystem
-from inorder.sim.disk import Disk
+from inorder.sim.disk.disk import Disk
 
 PATHS = ("a", "b", "c/a", "c/d/b", "c", "c/d", "missing/a", "a/below")
 DATA = st.binary(max_size=20)

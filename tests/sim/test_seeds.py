@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from inorder.sim.marks import ALL, marks_of
+from inorder.sim.coverage import ALL, marks_of
 from inorder.sim.world import run_seed
 
 SEEDS = 5_000

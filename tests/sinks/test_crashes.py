@@ -15,9 +15,9 @@ import pytest
 
 from inorder.core.transitions import State
 from inorder.errors import InfrastructureError, InvariantViolation
-from inorder.sim.contents import Medium
-from inorder.sim.disk import Disk
-from inorder.sim.operations import DiskFaults
+from inorder.sim.disk.contents import Medium
+from inorder.sim.disk.disk import Disk
+from inorder.sim.disk.operations import DiskFaults
 from inorder.sinks.base import Position, Sink, Trace
 from inorder.sinks.conformance import Diary, Stand
 from inorder.sinks.manifest import ManifestSink

@@ -7,8 +7,8 @@ import pytest
 
 from inorder.core.transitions import State
 from inorder.errors import InfrastructureError, OperatorError
-from inorder.sim.disk import Disk
-from inorder.sim.disk_file import DiskFile
+from inorder.sim.disk.disk import Disk
+from inorder.sim.disk.file import DiskFile
 from inorder.sinks.base import Entry, Output, Position, Trace
 from inorder.sinks.checksums import PIECE_BYTES
 from inorder.sinks.outputs import OutputsSink, sweep, wrong_outputs

@@ -17,8 +17,8 @@ from inorder.journal.replay import FAIL, SKIP, Corrupt, replay
 from inorder.journal.scan import Verdict, scan
 from inorder.journal.writer import POLICIES
 from inorder.runtime.recovery import create, resume
-from inorder.sim.disk import Disk
-from inorder.sim.operations import DiskFaults
+from inorder.sim.disk.disk import Disk
+from inorder.sim.disk.operations import DiskFaults
 from tests.journal.jobs import HEADER, PATH, Session, journal_of, sinks_on
 from tests.journal.witness import acts_under
 from tests.specs.declared import fields_of

@@ -6,10 +6,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
-from .cluster_command import add_arguments, simulate
-from .crashes import CrashReport, crash_seed
+from .cluster.command import add_arguments, simulate
+from .coverage import ALL, marks_of
+from .crash.runs import CrashReport, crash_seed
 from .explore import Scope, explore
-from .marks import ALL, marks_of
 from .world import Report, run_seed
 
 _PROGRESS_S = 5.0

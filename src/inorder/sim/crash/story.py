@@ -19,13 +19,12 @@ from inorder.core.events import Envelope
 from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
 from inorder.core.transitions import State
 from inorder.journal.writer import POLICIES, JournalOptions, Policy
+from inorder.sim.disk.contents import Medium
+from inorder.sim.disk.disk import Disk
+from inorder.sim.oracle import foretell
+from inorder.sim.scenario import Fate, Faults, Scenario, SimItem
+from inorder.sim.world import foretold_summary
 from inorder.sinks.base import Entry, Output
-
-from .contents import Medium
-from .disk import Disk
-from .oracle import foretell
-from .scenario import Fate, Faults, Scenario, SimItem
-from .world import foretold_summary
 
 JOURNAL = "journal/run.journal"
 MANIFEST = "rows/manifest.jsonl"

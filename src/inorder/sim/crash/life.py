@@ -14,16 +14,16 @@ from inorder.engines.base import Batch, Task
 from inorder.host.os_errors import trouble
 from inorder.journal.records import Header
 from inorder.runtime.durable_run import Job, JournaledRun
+from inorder.sim.clock import VirtualClock
+from inorder.sim.disk.disk import Disk
+from inorder.sim.engine import SimEngine
+from inorder.sim.referee import demand
+from inorder.sim.scenario import Fate, SimItem
 from inorder.sinks.base import Entry, Position, Sink, Trace
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink, sweep
 
-from .clock import VirtualClock
-from .crash_story import HEAD, JOURNAL, MANIFEST, ROOT, STAGING, Story, described, files_of, row_of, staging_of
-from .disk import Disk
-from .engine import SimEngine
-from .referee import demand
-from .scenario import Fate, SimItem
+from .story import HEAD, JOURNAL, MANIFEST, ROOT, STAGING, Story, described, files_of, row_of, staging_of
 
 STEPS_MAX = 3_000
 """A run that takes more steps than this is not going to end."""

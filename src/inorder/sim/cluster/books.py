@@ -12,8 +12,7 @@ from typing import Any
 
 from inorder.core.commands import Command, CommitRun, Dispatch, Reclaimed
 from inorder.core.events import Committed, Event, Finished
-
-from .referee import Foul, demand
+from inorder.sim.referee import Foul, demand
 
 
 class _Held:

@@ -22,12 +22,12 @@ import msgspec
 from inorder.errors import InfrastructureError, IntegrityError
 from inorder.journal.scan import Verdict
 from inorder.runtime.recovery import read_journal
+from inorder.sim.disk.disk import Disk
+from inorder.sim.disk.operations import PowerLoss, trouble
+from inorder.sim.referee import Foul, demand
 
-from .crash_life import Life
-from .crash_story import JOURNAL, MANIFEST, ROOT, Story, draw_story, foretold, new_disk
-from .disk import Disk
-from .operations import PowerLoss, trouble
-from .referee import Foul, demand
+from .life import Life
+from .story import JOURNAL, MANIFEST, ROOT, Story, draw_story, foretold, new_disk
 
 CHAINS = 12
 """Series of misfortunes that one seed goes through."""

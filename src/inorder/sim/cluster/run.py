@@ -10,12 +10,12 @@ from inorder.core.events import Committed, Event
 from inorder.core.state import Counters
 from inorder.errors import InvariantViolation
 from inorder.runtime.loop import Runtime
+from inorder.sim.clock import VirtualClock
+from inorder.sim.referee import Foul, demand
 
-from .clock import VirtualClock
-from .cluster import ClusterEngine
-from .cluster_books import ClusterBooks
-from .cluster_options import ClusterOptions, plan_of
-from .referee import Foul, demand
+from .books import ClusterBooks
+from .engine import ClusterEngine
+from .options import ClusterOptions, plan_of
 
 SAMPLES = 200
 """About so many over the expected time of a run."""

@@ -8,9 +8,9 @@ import msgspec
 
 from inorder.errors import OperatorError
 
-from .cluster_options import ClusterOptions
-from .cluster_run import ClusterReport, run_cluster
+from .options import ClusterOptions
 from .plot import Mark, Panel, draw
+from .run import ClusterReport, run_cluster
 
 _HELP = {
     "workers": "workers of the whole cluster",

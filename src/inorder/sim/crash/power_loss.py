@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from .disk import Disk
+from inorder.sim.disk.disk import Disk
 
 
 class Found(NamedTuple):

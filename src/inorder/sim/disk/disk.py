@@ -24,7 +24,7 @@ from inorder.host.filesystem import Facts
 
 from .choices import Draw, every, sampled
 from .contents import Contents, Medium
-from .disk_file import DiskFile
+from .file import DiskFile
 from .names import Folder, Layout, Names, files, with_files
 from .operations import DiskFaults, OnOperation, Operations, trouble
 

@@ -19,10 +19,10 @@ from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Pulled, R
 from inorder.core.transitions import State
 from inorder.engines.base import Batch, BatchSizer, Task
 from inorder.engines.pool import SLOW_S
+from inorder.sim.agenda import Agenda
+from inorder.sim.clock import VirtualClock
 
-from .agenda import Agenda
-from .clock import VirtualClock
-from .cluster_options import ClusterOptions, Job
+from .options import ClusterOptions, Job
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
 _SLOW_MS = round(SLOW_S * 1000)

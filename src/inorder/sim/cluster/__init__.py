@@ -1,0 +1,1 @@
+"""A simulated cluster: many workers, nodes that are lost, a slow network."""

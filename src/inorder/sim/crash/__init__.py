@@ -1,0 +1,1 @@
+"""Whole runs that are crashed on a simulated disk, again and again."""

@@ -1,0 +1,1 @@
+"""A simulated disk that forgets what was not synced."""
