@@ -197,7 +197,7 @@ def run_whole(engine: InstantEngine, count: int, shape: Shape, folder: Path) -> 
     plan = StagePlan("bench", (item_of(number, 1) for number in range(count)), count)
     options = StageOptions(data=folder / "data", policy="io", progress="none")
     with (
-        mock.patch("inorder.stage.run.engine_of", return_value=engine),
+        mock.patch("inorder.stage.run.create_stage_engine", return_value=engine),
         mock.patch("inorder.stage.run.kernel_options", return_value=shape.options()),
     ):
         outcome = run_stage(plan, print, options)

@@ -13,7 +13,8 @@ from inorder.core.invariants import violated
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, entries_for
 from inorder.core.transitions import State
 from inorder.core.windows.plan import PlanItem
-from inorder.engines.base import WORKERS_MAX, Engine, processors
+from inorder.engines.base import WORKERS_MAX, Engine
+from inorder.engines.factory import EngineSpec, create_engine
 from inorder.engines.ray.options import RayOptions
 from inorder.errors import InfrastructureError, ItemError, OperatorError, require
 from inorder.host.clock import SystemClock
@@ -75,9 +76,20 @@ def imap(
     """
     _check(policy, workers, timeout_s, errors, buffered_bytes_max)
     require(ray is None or policy == "ray", "ray says how to use a Ray cluster; use policy='ray'")
-    limits = {"memory_bytes_max": memory_bytes_max, "recycle_tasks": recycle_tasks}
     count = None if workers == "auto" else workers
-    engine = _engine(function, policy, count, timeout_s, limits, ray)
+    spec = EngineSpec(
+        engine="ray" if policy == "ray" else "local",
+        policy="cpu" if policy == "ray" else policy,
+        workers=count,
+        timeout_s=timeout_s,
+        memory_bytes_max=memory_bytes_max,
+        recycle_tasks=recycle_tasks,
+        ray=ray or RayOptions(),
+    )
+    for name in ("memory_bytes_max", "recycle_tasks"):
+        is_given = getattr(spec, name) is not None
+        require(spec.has_processes or not is_given, f"{name} is for worker processes; use policy='cpu'")
+    engine = create_engine(function, spec)
     require(cost is None or callable(cost), "cost must be a function of an item")
     entries = max(_ENTRIES, entries_for(count or WORKERS_MAX)) if policy == "ray" else _ENTRIES
     options = KernelOptions(
@@ -109,35 +121,6 @@ def _delivery(
 
     path = os.fspath(journal)
     return JournaledDelivery(path, digest_of("imap", named(function)), JournalOptions(fsync=fsync), key, clock)
-
-
-def _engine(
-    function: Callable[[T], R],
-    policy: str,
-    workers: int | None,
-    timeout_s: float | None,
-    limits: dict[str, int | None],
-    ray: RayOptions | None,
-) -> Engine:
-    """The engine of a policy, loaded when it is wanted: lanes and multiprocessing take a while to import."""
-    for name, value in limits.items():
-        require(policy in ("cpu", "ray") or value is None, f"{name} is for worker processes; use policy='cpu'")
-    if policy == "inline":
-        from inorder.engines.inline import InlineEngine
-
-        return InlineEngine(function)
-    if policy == "io":
-        from inorder.engines.threads import ThreadEngine
-
-        return ThreadEngine(function, workers or 2 * processors(), timeout_s=timeout_s)
-    from inorder.engines.process.engine import ProcessEngine, ProcessOptions
-
-    options = ProcessOptions(**limits)
-    if policy == "ray":
-        from inorder.engines.ray.engine import RayEngine
-
-        return RayEngine(function, workers, timeout_s=timeout_s, options=ray, limits=options)
-    return ProcessEngine(function, workers or processors(), timeout_s=timeout_s, options=options)
 
 
 def _priced(cost: Callable[[T], float], item: T) -> PlanItem:

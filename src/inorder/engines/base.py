@@ -8,9 +8,10 @@ Worker ids are never used twice, so a late answer can always be told from a new 
 """
 
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from inorder.core.events import Event
+from inorder.core.events import Envelope, Event
 
 WORKERS_MAX = 1024
 """Of one run, whoever asks for them."""
@@ -24,6 +25,12 @@ class Task(NamedTuple):
     seq: int
     attempt: int
     item: Any
+
+
+PackedTask = tuple[int, int, bytes]
+"""Seq, attempt, and the pickle of the item: a task as it is sent to a process."""
+PackTasks = Callable[[list[Task]], tuple[list[PackedTask], list[Envelope]]]
+"""Turns tasks into what is sent to a process, and into envelopes for those that are not sent."""
 
 
 class Batch(NamedTuple):
@@ -62,6 +69,14 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """End every worker. Work under way is abandoned."""
+        ...
+
+
+class ResizableEngine(Engine, Protocol):
+    """An engine whose number of workers can change during a run."""
+
+    def resize(self, count: int) -> None:
+        """Change the number of workers to `count`. A worker that is not needed any more finishes its batch first."""
         ...
 
 

@@ -1,9 +1,8 @@
-"""What a stage is run with: from its options to an engine, and to the limits of the kernel."""
+"""What a stage runs on: its options as an engine, and as the limits of the kernel."""
 
-from typing import Any, Protocol
+from functools import partial
 
-import msgspec
-
+from inorder.core.events import Envelope
 from inorder.core.options import (
     AHEAD_A_WORKER,
     KernelOptions,
@@ -12,63 +11,45 @@ from inorder.core.options import (
     WindowOptions,
     entries_for,
 )
-from inorder.engines.base import WORKERS_MAX, Engine, processors
+from inorder.engines.attempt import attempt
+from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task
+from inorder.engines.factory import EngineSpec, create_resizable_engine
 
-from .autoscale import Resizable
 from .contracts import StageOptions
 from .data_layout import Places
 from .worker import StageWork
 
 
-def workers_of(options: StageOptions) -> int:
-    """How many workers there are, at most."""
-    return options.workers or processors() * (2 if options.policy == "io" else 1)
+def engine_spec(options: StageOptions) -> EngineSpec:
+    """The engine that a stage with these options needs."""
+    return EngineSpec(
+        engine=options.engine,
+        policy=options.policy,
+        workers=options.workers,
+        timeout_s=options.per_item_timeout_s or None,
+        memory_bytes_max=options.memory_bytes_max,
+        ray=options.ray,
+    )
 
 
-class StageEngine(Engine, Resizable, Protocol):
-    """What a stage runs on."""
-
-
-def is_in_processes(options: StageOptions) -> bool:
-    """Whether every worker has a process, and with it resources, of its own."""
-    return options.policy == "cpu" or options.engine == "ray"
-
-
-def engine_of(options: StageOptions, work: StageWork, places: Places) -> StageEngine:
-    """Threads, processes or a cluster that do the work."""
-    timeout_s = options.per_item_timeout_s or None
-    if is_in_processes(options):
-        from inorder.engines.process.engine import ProcessEngine, ProcessOptions
-
-        limits = ProcessOptions(memory_bytes_max=options.memory_bytes_max)
-        if options.engine == "ray":
-            return _on_ray(options, work, places, limits)
-        from .packing import packing_of
-
-        return ProcessEngine(work, workers_of(options), timeout_s=timeout_s, options=limits, packing=packing_of(work))
-    from inorder.engines.threads import ThreadEngine
-
-    return ThreadEngine(work, workers_of(options), timeout_s=timeout_s)
-
-
-def _on_ray(options: StageOptions, work: StageWork, places: Places, limits: Any) -> StageEngine:
-    from inorder.engines.ray.engine import RayEngine
-
+def create_stage_engine(options: StageOptions, work: StageWork, places: Places) -> ResizableEngine:
+    """Build the engine of a stage."""
+    spec = engine_spec(options)
+    if options.engine == "local":
+        return create_resizable_engine(work, spec, pack_tasks=partial(_pack_tasks, work))
     from .file_transfer import Parcels, RemoteWork
 
-    ray = options.ray
-    if options.policy == "gpu" and ray.gpus == 0:
-        ray = msgspec.structs.replace(ray, gpus=1.0)
-    courier = Parcels(places.data, places.staging, ray.send_bytes_max, fingerprinting=options.fingerprinting)
+    courier = Parcels(places.data, places.staging, options.ray.send_bytes_max, fingerprinting=options.fingerprinting)
     courier.prepare()
-    return RayEngine(
-        RemoteWork(work),
-        options.workers,
-        timeout_s=options.per_item_timeout_s or None,
-        options=ray,
-        limits=limits,
-        courier=courier,
-    )
+    return create_resizable_engine(RemoteWork(work), spec, courier=courier)
+
+
+def _pack_tasks(work: StageWork, tasks: list[Task]) -> tuple[list[PackedTask], list[Envelope]]:
+    """Skip items here instead of sending them: a run in which nothing has changed then starts no process."""
+    from inorder.engines.process.worker_process import packed
+
+    ready, refused = packed([task for task in tasks if not task.item.skip])
+    return ready, refused + [attempt(work, task) for task in tasks if task.item.skip]
 
 
 def kernel_options(options: StageOptions) -> KernelOptions:

@@ -39,7 +39,7 @@ from .context import StageContext
 from .contracts import Barrier, StageHooks, StageOptions, StageOutcome, StagePlan, WorkItem
 from .data_layout import Places
 from .disk_full import require_room
-from .engine import engine_of, is_in_processes, kernel_options, workers_of
+from .engine import create_stage_engine, engine_spec, kernel_options
 from .file_stat import Look
 from .fingerprints import published
 from .freshness import GONE, judge_planned
@@ -162,7 +162,7 @@ class _StageRun:
 
     def _run(self, job: Job, opened: Opened) -> Summary:
         try:
-            engine = engine_of(self._options, self._work(), self._places)
+            engine = create_stage_engine(self._options, self._work(), self._places)
             run = JournaledRun(
                 job,
                 opened,
@@ -176,7 +176,7 @@ class _StageRun:
         except BaseException:
             opened.writer.close()
             raise
-        steering = Steering(engine, workers_of(self._options)) if self._options.adaptive else None
+        steering = Steering(engine, engine_spec(self._options).worker_count) if self._options.adaptive else None
         self._watch.started(run.runtime, opened, steering)
         with cancelling(run.runtime.cancel) as self._signals:
             return run.run()
@@ -239,7 +239,7 @@ class _StageRun:
 
     def _work(self) -> StageWork:
         options, hooks = self._options, self._hooks
-        has_processes = is_in_processes(options)
+        has_processes = engine_spec(options).has_processes
         return StageWork(
             self._worker,
             self._plan.stage_name,

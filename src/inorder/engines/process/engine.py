@@ -15,12 +15,12 @@ import msgspec
 
 from inorder.core.events import Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
 from inorder.engines.attempt import failure_of
-from inorder.engines.base import Batch, BatchSizer, Task
+from inorder.engines.base import Batch, BatchSizer, PackTasks
 from inorder.engines.pool import Outbox, PooledEngine, Running
 from inorder.errors import InfrastructureError, OperatorError, require
 
 from .worker_main import ChildOptions
-from .worker_process import PackedTask, ProcessDied, Sealed, StartupError, WorkerProcess, opened, packed
+from .worker_process import ProcessDied, Sealed, StartupError, WorkerProcess, opened, packed
 
 BATCH_S = 0.2
 """Work in one batch: long against the round trip to a process, which costs some milliseconds of two processors, and
@@ -46,7 +46,7 @@ class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
 class Packing(NamedTuple):
     """How items become what is sent to a process, and what it answers becomes envelopes."""
 
-    pack: Callable[[list[Task]], tuple[list[PackedTask], list[Envelope]]] = packed
+    pack: PackTasks = packed
     open: Callable[[Sealed], Envelope] = opened
 
 

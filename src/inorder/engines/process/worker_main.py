@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip, failure_of
+from inorder.engines.base import PackedTask
 from inorder.errors import Category, Failure
 
 from .guard import Surroundings
@@ -176,10 +177,6 @@ class _Outgoing:
                         send_buffers(self._connection, parcel, os.getppid())
 
 
-Work = tuple[int, int, bytes]
-"""Seq, attempt, and the pickle of the item."""
-
-
 class _Child:
     """Runs batches, one item after the other.
 
@@ -193,7 +190,7 @@ class _Child:
         self._status = status
         self._function = function
         self._surroundings = Surroundings()
-        self._recent: list[Work] = []
+        self._recent: list[PackedTask] = []
         """Run since the last look."""
         self._looked_ns = monotonic_ns()
 
@@ -201,7 +198,7 @@ class _Child:
         """Run what the message asks for, as far as the parent allows and as long as results are no larger than
         foreseen. What is not answered for goes back."""
         bytes_left: int
-        tasks: list[Work]
+        tasks: list[PackedTask]
         bytes_left, tasks = pickle.loads(message)
         for number, task in enumerate(tasks):
             if bytes_left < 0 or not self._status.may_start(number):
@@ -233,7 +230,7 @@ class _Child:
         self._outgoing.vouch()
         self._looked_ns = monotonic_ns()
 
-    def _find_culprit(self, suspects: list[Work], damage: str) -> None:
+    def _find_culprit(self, suspects: list[PackedTask], damage: str) -> None:
         """Blame the only one it can have been, or run them again to see."""
         for task in suspects:
             if len(suspects) > 1:
@@ -247,7 +244,7 @@ class _Child:
             self._outgoing.add(Row(task[0], task[1], FAIL, _NOTHING.data, [], 0, failure, 0.0), _NOTHING)
             self._outgoing.vouch()
 
-    def _run_one(self, task: Work) -> tuple[Row, int]:
+    def _run_one(self, task: PackedTask) -> tuple[Row, int]:
         """Run one item; its answer, and when it ended. What is done around the function here costs every item: about
         five microseconds, and some times that where the function has pushed us out of the caches."""
         seq, attempt, item_pickle = task

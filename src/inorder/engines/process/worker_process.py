@@ -14,7 +14,7 @@ import msgspec
 
 from inorder.core.events import Envelope
 from inorder.engines.attempt import FAIL, failure_of
-from inorder.engines.base import Task
+from inorder.engines.base import PackedTask, Task
 from inorder.errors import Category, Failure
 
 from .shared_status import Running, Status
@@ -22,7 +22,6 @@ from .spawner import start
 from .transfer import receive_buffers, unpack
 from .worker_main import READY, Answer, ChildOptions, Row, child_main
 
-PackedTask = tuple[int, int, bytes]
 _JOIN_S = 5.0
 _DECODER = msgspec.msgpack.Decoder(Answer)
 

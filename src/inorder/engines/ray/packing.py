@@ -7,10 +7,10 @@ import msgspec
 
 from inorder.core.events import Envelope, Event, Finished
 from inorder.engines.attempt import FAIL, failure_of
-from inorder.engines.base import Batch, Task
+from inorder.engines.base import Batch, PackedTask, Task
 from inorder.engines.memory_estimate import payload_bytes
 from inorder.engines.process.main_pickle import by_value
-from inorder.engines.process.worker_process import PackedTask, packed
+from inorder.engines.process.worker_process import packed
 
 _MAIN = b"__main__"
 _BATCH_BYTES = 32 * 2**20

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inorder.core.events import Envelope, Event, Finished, Overran, Pulled, Returned, WorkerLost
-from inorder.engines.base import Task
+from inorder.engines.base import PackedTask, Task
 from inorder.engines.process.transfer import sizes
 from inorder.engines.process.worker_main import Row
-from inorder.engines.process.worker_process import PackedTask, Sealed, opened
+from inorder.engines.process.worker_process import Sealed, opened
 
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Pulled, Finished, Overran, WorkerLost, Returned)}
 _DECODERS = {name: msgspec.msgpack.Decoder(kind) for name, kind in _KINDS.items()}

@@ -15,7 +15,7 @@ from inorder.sinks.base import Entry
 from inorder.stage.autoscale import Steering
 from inorder.stage.contracts import StageOptions, StageOutcome, StagePlan
 from inorder.stage.data_layout import Places
-from inorder.stage.engine import workers_of
+from inorder.stage.engine import engine_spec
 from inorder.stage.manifest.rows import printable
 
 from .attempt_log import Attempts
@@ -201,7 +201,7 @@ class Watch:
         """Look at the kernel, on the thread that it runs on."""
         self._gauged_s = time.monotonic()
         if self._runtime is not None:
-            workers = self._steering.steer() if self._steering is not None else workers_of(self._options)
+            workers = self._steering.steer() if self._steering is not None else engine_spec(self._options).worker_count
             self._gauges = {"workers": workers, **self._figures.gauges(self._runtime.kernel)}
             if self._otel is not None:
                 self._otel.gauge(self._gauges)

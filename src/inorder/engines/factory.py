@@ -1,0 +1,83 @@
+"""Builds the engine for a run from one description of it, for `imap` and for stages.
+
+Importing this module is cheap: lanes, multiprocessing and Ray are imported when an engine that needs them is built.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from .base import Engine, PackTasks, ResizableEngine, processors
+from .ray.options import RayOptions
+
+if TYPE_CHECKING:
+    from .ray.packing import Courier
+
+
+class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Which engine a run needs, and the limits of its workers."""
+
+    engine: Literal["local", "ray"] = "local"
+    """Workers on this machine, or on a Ray cluster, where every worker is a process."""
+    policy: Literal["io", "cpu", "gpu", "inline"] = "io"
+    """On this machine, `io` and `gpu` run threads, `cpu` processes, `inline` the calling thread."""
+    workers: int | None = None
+    """None: one per CPU, two for `io`; on a cluster, as many as fit."""
+    timeout_s: float | None = None
+    """Time limit of one item."""
+    memory_bytes_max: int | None = None
+    """Address space of a worker process."""
+    recycle_tasks: int | None = None
+    """Items after which a worker process is replaced."""
+    ray: RayOptions = RayOptions()
+    """The cluster, and the resources of one worker there."""
+
+    @property
+    def has_processes(self) -> bool:
+        """Whether every worker is a process of its own."""
+        return self.policy == "cpu" or self.engine == "ray"
+
+    @property
+    def worker_count(self) -> int:
+        """The number of workers on this machine."""
+        return self.workers or processors() * (2 if self.policy == "io" else 1)
+
+
+def create_engine(function: Callable[[Any], Any], spec: EngineSpec) -> Engine:
+    """Build the engine that applies `function` to items."""
+    if spec.policy == "inline":
+        from .inline import InlineEngine
+
+        return InlineEngine(function)
+    return create_resizable_engine(function, spec)
+
+
+def create_resizable_engine(
+    function: Callable[[Any], Any],
+    spec: EngineSpec,
+    *,
+    pack_tasks: PackTasks | None = None,
+    courier: "Courier | None" = None,
+) -> ResizableEngine:
+    """Build an engine of threads, processes or Ray actors.
+
+    `pack_tasks` replaces how processes of this machine are sent their tasks; `courier` moves the files of items to and
+    from a cluster.
+    """
+    if not spec.has_processes:
+        from .threads import ThreadEngine
+
+        return ThreadEngine(function, spec.worker_count, timeout_s=spec.timeout_s)
+    from .process.engine import Packing, ProcessEngine, ProcessOptions
+
+    limits = ProcessOptions(memory_bytes_max=spec.memory_bytes_max, recycle_tasks=spec.recycle_tasks)
+    if spec.engine == "local":
+        packing = Packing() if pack_tasks is None else Packing(pack_tasks)
+        return ProcessEngine(function, spec.worker_count, timeout_s=spec.timeout_s, options=limits, packing=packing)
+    from .ray.engine import RayEngine
+
+    ray = spec.ray
+    if spec.policy == "gpu" and ray.gpus == 0:
+        ray = msgspec.structs.replace(ray, gpus=1.0)
+    return RayEngine(function, spec.workers, timeout_s=spec.timeout_s, options=ray, limits=limits, courier=courier)
