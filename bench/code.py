@@ -87,7 +87,7 @@ def copy_of(paths: list[Path], folder: Path, target: Path) -> None:
 
 def measure_search(data: Path) -> dict[str, float]:
     """Milliseconds of a question, without starting a program."""
-    from inorder.cli.asking import answered
+    from inorder.cli.commands.search import answered
     from inorder.index.search import Filters
 
     answered(QUESTIONS[0], "lexical", 10, Filters(), str(data))

@@ -41,7 +41,7 @@ def test_every_command_that_runs_has_the_same_options_with_the_same_words(desk: 
 
 
 def test_every_command_explains_itself_and_each_of_its_options() -> None:
-    from inorder.cli.commands import app
+    from inorder.cli.command_group import app
 
     group: Any = typer.main.get_command(app)
     assert list(group.commands) == COMMANDS
@@ -91,7 +91,7 @@ def test_a_shell_completes_commands_options_and_choices(desk: Desk) -> None:
 
 
 def test_nothing_heavy_is_imported_before_a_command_needs_it() -> None:
-    assert modules_loaded_by("import inorder.cli.commands") & (HEAVY - {"typer"}) == set()
+    assert modules_loaded_by("import inorder.cli.command_group") & (HEAVY - {"typer"}) == set()
 
 
 def test_a_worker_process_does_not_import_the_commands() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inorder.cli.config import _in_words
+from inorder.cli.commands.config import _in_words
 from inorder.cli.options import SHARED
 from inorder.cli.settings import resolve
 from inorder.engines.ray.options import RayOptions

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from inorder.cli.contents import _BOUNDS
+from inorder.cli.commands.inspect import _BOUNDS
 from inorder.documents.chunk.stage import HISTOGRAM
 from inorder.documents.parquet import footer_of
 from inorder.stage.freshness import GONE

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import inorder
-from inorder.cli.datasets import Dataset
-from inorder.cli.glance import described
+from inorder.cli.commands.inspect_glance import described
+from inorder.cli.data_dir import Dataset
 from inorder.index.connection import opened
 from inorder.index.draft import published
 from inorder.index.stage import plan, sinks, stage

@@ -27,7 +27,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
 
 def mean_reciprocal_rank(desk: Desk, mode: str) -> float:
     """Of the file that is expected, over all questions."""
-    from inorder.cli.asking import answered
+    from inorder.cli.commands.search import answered
     from inorder.index.search import Filters
 
     total = 0.0
@@ -120,7 +120,7 @@ def test_a_typing_mistake_gets_a_suggestion(desk: Desk) -> None:
     ],
 )
 def test_no_character_of_a_question_is_syntax(desk: Desk, question: str) -> None:
-    from inorder.cli.asking import answered
+    from inorder.cli.commands.search import answered
     from inorder.errors import OperatorError
     from inorder.index.search import Filters
 

@@ -5,8 +5,8 @@ import inspect
 import signal
 
 from inorder import errors
-from inorder.cli import exits
-from inorder.cli.exits import Exit, code_of
+from inorder.cli import exit_codes
+from inorder.cli.exit_codes import Exit, code_of
 from inorder.stage.contracts import StageOutcome
 from tests.specs.pages import code, table
 
@@ -18,7 +18,7 @@ def codes() -> str:
 
 def _meanings() -> dict[str, str]:
     """The docstring under each member."""
-    tree = ast.parse(inspect.getsource(exits))
+    tree = ast.parse(inspect.getsource(exit_codes))
     [found] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Exit"]
     meanings = {}
     for node, after in zip(found.body, found.body[1:], strict=False):

@@ -12,7 +12,7 @@ import signal
 import sys
 from types import FrameType
 
-from inorder.cli.exits import Exit, Interrupted
+from inorder.cli.exit_codes import Exit, Interrupted
 from inorder.cli.output import complain
 from inorder.errors import InfrastructureError, IntegrityError, InvariantViolation, OperatorError
 
@@ -25,7 +25,7 @@ def main() -> None:
     """Run the command, and leave with its exit code."""
     _listen()
     try:
-        from inorder.cli.commands import app
+        from inorder.cli.command_group import app
 
         app()
     except (OperatorError, InfrastructureError, IntegrityError) as error:

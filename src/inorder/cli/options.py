@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from inorder.cli.kinds import Amount, Amounts, Choice, Flag, Kind, Seconds, Size, Text, Whole
+from inorder.cli.option_types import Amount, Amounts, Choice, Flag, Kind, Seconds, Size, Text, Whole
 from inorder.engines.base import WORKERS_MAX
 
 PREFIX = "INORDER_"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.cli.kinds import Refused
+from inorder.cli.option_types import Refused
 from inorder.cli.options import ALL, OWN, PREFIX, PROFILE, SHARED, Given, Option
 from inorder.errors import OperatorError
 from inorder.stage.contracts import Stage, StageOptions

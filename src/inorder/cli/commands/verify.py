@@ -4,9 +4,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from inorder.cli.datasets import Dataset, JournalState
+from inorder.cli.data_dir import Dataset, JournalState
+from inorder.cli.item_status import STATUSES, Standing, Standings
 from inorder.cli.output import counted
-from inorder.cli.standings import STATUSES, Standing, Standings
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.scan import Verdict

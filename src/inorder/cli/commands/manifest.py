@@ -35,7 +35,7 @@ def manifest(
 
     Columns: stage, number in the plan, status, attempts, seconds, item, and the reason where there is one.
     """
-    from inorder.cli.datasets import open_data
+    from inorder.cli.data_dir import open_data
     from inorder.cli.output import as_bytes, stream_json, stream_lines
     from inorder.errors import require
     from inorder.stage.manifest import reader as manifests

@@ -4,12 +4,12 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from inorder.cli.datasets import Dataset
-from inorder.cli.foresight import Forecast, Foresight, differences
-from inorder.cli.loading import Job
+from inorder.cli.data_dir import Dataset
+from inorder.cli.dry_run import Forecast, Foresight, differences
+from inorder.cli.item_status import Standings
 from inorder.cli.output import counted, in_one_line
 from inorder.cli.settings import resolve
-from inorder.cli.standings import Standings
+from inorder.cli.stage_loader import Job
 from inorder.stage.contracts import WorkItem
 from inorder.stage.manifest.reader import line_at
 from inorder.stage.manifest.rows import printable

@@ -14,10 +14,10 @@ def retry(stage: StageOption = None, as_json: JsonOption = False, *, given: Give
 
     Exit codes are those of `inorder stage`: 0 means that nothing is left that failed.
     """
-    from inorder.cli.datasets import open_data
-    from inorder.cli.exits import Exit
+    from inorder.cli.commands.retry import retry_stage
+    from inorder.cli.data_dir import open_data
+    from inorder.cli.exit_codes import Exit
     from inorder.cli.output import show_json, tell
-    from inorder.cli.retrying import retry_stage
 
     dataset = open_data(None, given)
     outcomes = []

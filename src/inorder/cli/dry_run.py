@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inorder.cli.loading import Job
+from inorder.cli.stage_loader import Job
 from inorder.errors import OperatorError
 from inorder.stage.contracts import Barrier, StageOptions, WorkItem
 from inorder.stage.data_layout import Places

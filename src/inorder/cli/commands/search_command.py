@@ -33,8 +33,8 @@ def search(
 
     Exit codes: 0 something was found, 3 nothing was, 2 wrong usage or no index.
     """
-    from inorder.cli.asking import answered
-    from inorder.cli.exits import Exit
+    from inorder.cli.commands.search import answered
+    from inorder.cli.exit_codes import Exit
     from inorder.cli.output import show_json
     from inorder.index.search import Filters
 
@@ -54,7 +54,7 @@ def symbols(
     as_json: JsonOption = False,
 ) -> None:
     """List what a source file defines."""
-    from inorder.cli.asking import index_of, show_places
+    from inorder.cli.commands.search import index_of, show_places
     from inorder.errors import OperatorError
     from inorder.index.symbols import symbols_of
 
@@ -72,7 +72,7 @@ def graph(
     as_json: JsonOption = False,
 ) -> None:
     """Show where something is defined, who calls it, and what it calls."""
-    from inorder.cli.asking import index_of, show_places
+    from inorder.cli.commands.search import index_of, show_places
     from inorder.cli.output import show
     from inorder.errors import OperatorError
     from inorder.index.symbols import graph_of

@@ -4,7 +4,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 
-from inorder.cli.problems import Problem
+from inorder.cli.commands.verify import Problem
 from inorder.stage.data_layout import is_reserved
 from inorder.stage.fingerprints import SUFFIX
 

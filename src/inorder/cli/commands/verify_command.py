@@ -9,7 +9,7 @@ import typer
 from inorder.cli.options import DataOption, JsonOption
 
 if TYPE_CHECKING:
-    from inorder.cli.problems import Problem
+    from inorder.cli.commands.verify import Problem
 
 
 def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
@@ -21,11 +21,11 @@ def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     Exit code 0: all is well. 6: something is wrong. 5: a stage is being run just now.
     """
-    from inorder.cli.datasets import open_data
-    from inorder.cli.exits import Exit
+    from inorder.cli.commands.verify import StageCheck, of_index
+    from inorder.cli.commands.verify_strays import Names, strays
+    from inorder.cli.data_dir import open_data
+    from inorder.cli.exit_codes import Exit
     from inorder.cli.output import as_bytes, counted, encode_json, stream_json, stream_lines, tell
-    from inorder.cli.problems import StageCheck, of_index
-    from inorder.cli.strays import Names, strays
 
     dataset = open_data(data)
     names = Names()

@@ -3,12 +3,12 @@
 import os
 from typing import Any
 
-from inorder.cli.contents import contents, rows_in_words
-from inorder.cli.datasets import Dataset
-from inorder.cli.ours import ENTRIES
+from inorder.cli.builtin import ENTRIES
+from inorder.cli.commands.inspect import contents, rows_in_words
+from inorder.cli.commands.verify_strays import files_in
+from inorder.cli.data_dir import Dataset
+from inorder.cli.item_status import Standings
 from inorder.cli.output import counted, table
-from inorder.cli.standings import Standings
-from inorder.cli.strays import files_in
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from inorder.cli.item_status import Standings
 from inorder.cli.output import counted
-from inorder.cli.standings import Standings
 from inorder.stage.manifest.reader import line_in
 
 _BAR = 40

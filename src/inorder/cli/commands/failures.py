@@ -25,9 +25,9 @@ def failures(
 
     An item that a later run has done is not among them. `inorder retry` runs exactly these again.
     """
-    from inorder.cli.datasets import open_data
+    from inorder.cli.data_dir import open_data
+    from inorder.cli.item_status import Standings
     from inorder.cli.output import as_bytes, counted, stream_json, stream_lines, tell
-    from inorder.cli.standings import Standings
     from inorder.stage.manifest.reader import line_in
 
     dataset = open_data(data)

@@ -8,14 +8,14 @@ repeated: what it has done has not failed any more.
 
 from typing import Any
 
-from inorder.cli.datasets import Dataset
-from inorder.cli.exits import Exit
-from inorder.cli.loading import Job, recorded_job
+from inorder.cli.data_dir import Dataset
+from inorder.cli.exit_codes import Exit
+from inorder.cli.item_status import Standings
 from inorder.cli.options import Given
 from inorder.cli.output import counted, tell
-from inorder.cli.runs import checked_options, run, tell_outcome
 from inorder.cli.settings import resolve
-from inorder.cli.standings import Standings
+from inorder.cli.stage_loader import Job, recorded_job
+from inorder.cli.stage_runner import checked_options, run, tell_outcome
 from inorder.errors import OperatorError
 from inorder.stage.contracts import StageOutcome, StagePlan, WorkItem
 from inorder.stage.manifest.rows import printable

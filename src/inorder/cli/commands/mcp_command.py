@@ -9,11 +9,11 @@ def mcp(data: DataOption = None) -> None:
     Needs the extra `mcp`: pip install 'inorder[mcp]'. In the settings of the assistant, name the command `inorder` with
     the arguments `mcp --data DIR`.
     """
-    from inorder.cli.asking import index_of
+    from inorder.cli.commands.search import index_of
     from inorder.errors import OperatorError
 
     try:
-        from inorder.cli.mcp_tools import server_of
+        from inorder.cli.commands.mcp import server_of
     except ModuleNotFoundError as error:
         raise OperatorError(f"inorder mcp needs the package {error.name}: pip install 'inorder[mcp]'") from error
     with index_of(data) as (_, folder):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from mcp.server import MCPServer
 
-from inorder.cli.asking import answered, index_of
+from inorder.cli.commands.search import answered, index_of
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.index.connection import opened
 from inorder.index.query import understood

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from inorder.cli.exits import Exit
-from inorder.cli.loading import Job, job_of
+from inorder.cli.exit_codes import Exit
 from inorder.cli.options import OWN, Given
 from inorder.cli.output import tell
-from inorder.cli.runs import checked_options, run, tell_outcome
 from inorder.cli.settings import own_settings, resolve
+from inorder.cli.stage_loader import Job, job_of
+from inorder.cli.stage_runner import checked_options, run, tell_outcome
 from inorder.errors import OperatorError
 from inorder.stage.contracts import StageOutcome
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.cli.datasets import Dataset
+from inorder.cli.data_dir import Dataset
 from inorder.cli.output import claim_stdout, complain, in_one_line
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
 from inorder.stage.contracts import Barrier, Configurable, Stage, StagePlan, WorkItem

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from inorder.cli.exits import Exit, code_of
+from inorder.cli.exit_codes import Exit, code_of
 from inorder.cli.output import complain, counted, in_one_line, tell
 from inorder.cli.settings import Settings
 from inorder.errors import require

@@ -5,8 +5,8 @@ from inorder.cli.options import DataOption, JsonOption, StageOption
 
 def inspect(stage: StageOption = None, data: DataOption = None, as_json: JsonOption = False) -> None:
     """Show what there is in DATA: stages, how their items stand, their latest runs, sizes, and what wants attention."""
-    from inorder.cli.datasets import open_data
-    from inorder.cli.glance import described, in_words
+    from inorder.cli.commands.inspect_glance import described, in_words
+    from inorder.cli.data_dir import open_data
     from inorder.cli.output import show, show_json
 
     description = described(open_data(data), stage)

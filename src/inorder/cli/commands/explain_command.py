@@ -19,11 +19,11 @@ def explain(
 
     The stages are those in DATA, with the sources they were last run on. Run it in the folder where they were run.
     """
-    from inorder.cli.datasets import open_data
-    from inorder.cli.explaining import explained, in_words
-    from inorder.cli.loading import recorded_jobs
-    from inorder.cli.ours import ENTRIES
+    from inorder.cli.builtin import ENTRIES
+    from inorder.cli.commands.explain import explained, in_words
+    from inorder.cli.data_dir import open_data
     from inorder.cli.output import show, show_json
+    from inorder.cli.stage_loader import recorded_jobs
 
     dataset = open_data(data)
     found: list[dict[str, Any]] = []

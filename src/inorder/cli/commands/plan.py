@@ -29,12 +29,12 @@ def plan(
     process: it would be run. skip: it is done already. missing: its input is not there, and it would fail. Stages that
     build on others are shown as DATA is now: what an earlier one would make anew, they would do too.
     """
-    from inorder.cli.datasets import open_data
-    from inorder.cli.foresight import MISSING, PROCESS, SKIP, Forecast, Foresight
-    from inorder.cli.loading import job_of, recorded_jobs
-    from inorder.cli.ours import ENTRIES, our_job
+    from inorder.cli.builtin import ENTRIES, our_job
+    from inorder.cli.data_dir import open_data
+    from inorder.cli.dry_run import MISSING, PROCESS, SKIP, Forecast, Foresight
     from inorder.cli.output import as_bytes, encode_json, show, stream_json, stream_lines
     from inorder.cli.settings import resolve
+    from inorder.cli.stage_loader import job_of, recorded_jobs
     from inorder.stage.manifest.rows import printable
 
     if what and ":" in what[0] and not os.path.exists(what[0]):

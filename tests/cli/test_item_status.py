@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from inorder.cli import standings
-from inorder.cli.standings import Standings
+from inorder.cli import item_status
+from inorder.cli.item_status import Standings
 from inorder.stage.freshness import GONE, OUTPUTS_THERE, SATISFIED, UNCHANGED
 from inorder.stage.manifest import reader as manifests
 from inorder.stage.manifest.reader import last_run, lines, rows
@@ -79,7 +79,7 @@ def test_what_was_made_last_is_what_counts_and_how(tmp_path: Path) -> None:
 
 
 def test_items_are_counted_once_however_many_rows_they_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standings, "_BATCH", 3)
+    monkeypatch.setattr(item_status, "_BATCH", 3)
     told = [CONFIG, *(row(str(number), "failure" if number % 3 else "success") for number in range(10))]
     found = Standings.of_manifest(written(tmp_path, *told, CONFIG, row("1", "success", warnings=["careful"])))
     assert found.counts() == {"success": 5, "skip": 0, "failure": 5}

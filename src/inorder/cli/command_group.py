@@ -6,22 +6,22 @@ from typing import Annotated
 import typer
 
 from inorder import __version__
-from inorder.cli import (
+from inorder.cli.app import DEBUG
+from inorder.cli.commands import (
     config,
-    documents,
-    explain,
+    explain_command,
     failures,
-    inspect,
+    inspect_command,
     journal,
     manifest,
-    mcp,
+    mcp_command,
     plan,
-    retry,
-    search,
+    retry_command,
+    run,
+    search_command,
     stage,
-    verify,
+    verify_command,
 )
-from inorder.cli.app import DEBUG
 
 app = typer.Typer(
     name="inorder",
@@ -30,22 +30,22 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
 )
-app.command("run")(documents.run)
-app.command("doctags")(documents.doctags)
-app.command("chunk")(documents.chunk)
-app.command("embed")(documents.embed)
-app.command("index")(documents.index)
-app.command("search")(search.search)
-app.command("symbols")(search.symbols)
-app.command("graph")(search.graph)
-app.command("mcp")(mcp.mcp)
+app.command("run")(run.run)
+app.command("doctags")(run.doctags)
+app.command("chunk")(run.chunk)
+app.command("embed")(run.embed)
+app.command("index")(run.index)
+app.command("search")(search_command.search)
+app.command("symbols")(search_command.symbols)
+app.command("graph")(search_command.graph)
+app.command("mcp")(mcp_command.mcp)
 app.command("stage")(stage.stage)
 app.command("plan")(plan.plan)
 app.command("failures")(failures.failures)
-app.command("retry")(retry.retry)
-app.command("explain")(explain.explain)
-app.command("verify")(verify.verify)
-app.command("inspect")(inspect.inspect)
+app.command("retry")(retry_command.retry)
+app.command("explain")(explain_command.explain)
+app.command("verify")(verify_command.verify)
+app.command("inspect")(inspect_command.inspect)
 app.command("manifest")(manifest.manifest)
 app.command("journal")(journal.journal)
 app.add_typer(config.config, name="config")

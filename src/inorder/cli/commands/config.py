@@ -31,10 +31,10 @@ def show_settings(
     inorder.toml of the current folder the table [profile.NAME] of the profile chosen with --profile or INORDER_PROFILE,
     then [stage.NAME], then [default]; the stage's own options; the default.
     """
-    from inorder.cli.datasets import open_data
-    from inorder.cli.loading import job_of, recorded_job
+    from inorder.cli.data_dir import open_data
     from inorder.cli.output import show, show_json, table, tell
     from inorder.cli.settings import FILE, resolve
+    from inorder.cli.stage_loader import job_of, recorded_job
 
     if stage is None:
         found = resolve(given)

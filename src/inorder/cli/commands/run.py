@@ -80,7 +80,7 @@ def run(sources: Sources, as_json: JsonOption = False, *, given: Given) -> None:
 
     Exit codes are those of `inorder doctags`: the worst that any of the stages had.
     """
-    from inorder.cli.ours import ENTRIES, run_ours, shown
+    from inorder.cli.builtin import ENTRIES, run_ours, shown
     from inorder.cli.output import show_json
 
     outcomes, code = run_ours(list(ENTRIES), sources, given)
@@ -90,7 +90,7 @@ def run(sources: Sources, as_json: JsonOption = False, *, given: Given) -> None:
 
 
 def _run_one(stage: str, sources: list[Path], given: Given, *, as_json: bool) -> None:
-    from inorder.cli.ours import run_ours
+    from inorder.cli.builtin import run_ours
     from inorder.cli.output import show_json
 
     outcomes, code = run_ours([stage], sources, given)

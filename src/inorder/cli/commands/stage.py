@@ -30,10 +30,10 @@ def stage(
     Exit codes: 0 all done, 1 the machine failed, 2 wrong usage, 3 some items failed, 4 too many failed, 5 DATA is in
     use, 6 DATA is damaged, 130 and 143 interrupted.
     """
-    from inorder.cli.loading import job_of
     from inorder.cli.output import show_json
-    from inorder.cli.runs import checked_options, run, tell_outcome
     from inorder.cli.settings import resolve
+    from inorder.cli.stage_loader import job_of
+    from inorder.cli.stage_runner import checked_options, run, tell_outcome
 
     job = job_of(entry, sources or [])
     settings = resolve(given, job.stage)
