@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, TypeVar
 
 from inorder.core.events import Envelope
-from inorder.core.invariants import violated
+from inorder.core.invariants import raise_violation
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, entries_for
 from inorder.core.transitions import State
 from inorder.core.windows.plan import PlanItem
@@ -116,11 +116,11 @@ def _delivery(
         )
         return Delivery()
     from inorder.journal.writer import JournalOptions
-    from inorder.runtime.identity import digest_of, named
+    from inorder.runtime.identity import digest_of, qualified_name
     from inorder.runtime.journaled_delivery import JournaledDelivery
 
     path = os.fspath(journal)
-    return JournaledDelivery(path, digest_of("imap", named(function)), JournalOptions(fsync=fsync), key, clock)
+    return JournaledDelivery(path, digest_of("imap", qualified_name(function)), JournalOptions(fsync=fsync), key, clock)
 
 
 def _priced(cost: Callable[[T], float], item: T) -> PlanItem:
@@ -254,6 +254,6 @@ class _Iteration(Iterator[Any]):
 
 def _item_error(envelope: Envelope, item: Any) -> ItemError:
     if envelope.failure is None:
-        violated(f"item {envelope.seq} failed without saying why")
+        raise_violation(f"item {envelope.seq} failed without saying why")
     cause = envelope.payload if isinstance(envelope.payload, BaseException) else None
     return ItemError(envelope.seq, item, envelope.failure, envelope.attempt, cause)

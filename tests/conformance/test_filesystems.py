@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inorder.host.filesystem import Facts, Filesystem, SystemFilesystem, write_whole
+from inorder.host.filesystem import Filesystem, PathInfo, SystemFilesystem, write_atomic
 from inorder.sim.disk.disk import Disk
 
 
@@ -262,12 +262,12 @@ def test_a_path_may_be_written_in_more_than_one_way(place: Place) -> None:
 def test_facts_tell_files_from_folders_and_from_nothing(place: Place) -> None:
     place.make("file", b"data")
     place.make_folder("folder")
-    assert place.system.facts(place.path("file")) == Facts(4, is_directory=False)
-    assert place.system.facts(place.path("folder")) == Facts(0, is_directory=True)
-    assert place.system.facts(place.folder) == Facts(0, is_directory=True)
+    assert place.system.stat(place.path("file")) == PathInfo(4, is_directory=False)
+    assert place.system.stat(place.path("folder")) == PathInfo(0, is_directory=True)
+    assert place.system.stat(place.folder) == PathInfo(0, is_directory=True)
     for name in ("missing", "missing/file", "file/below"):
-        assert place.system.facts(place.path(name)) is None
-    assert place.system.facts("") is None
+        assert place.system.stat(place.path(name)) is None
+    assert place.system.stat("") is None
 
 
 def test_there_is_some_room_wherever_there_is_a_name(place: Place) -> None:
@@ -298,7 +298,7 @@ BAD_PATHS = {
         ("list", ["ENOENT", "ENOENT", "ENOTDIR", "ENOTDIR", "-", "ENAMETOOLONG", "ENAMETOOLONG", "ENOENT"]),
         ("sync_directory", ["ENOENT", "ENOENT", "ENOTDIR", "ENOTDIR", "-", "ENAMETOOLONG", "ENAMETOOLONG", "ENOENT"]),
         ("make_directory", ["-", "-", "ENOTDIR", "ENOTDIR", "-", "ENAMETOOLONG", "ENAMETOOLONG", "ENAMETOOLONG"]),
-        ("facts", ["-", "-", "-", "-", "-", "ENAMETOOLONG", "ENAMETOOLONG", "-"]),
+        ("stat", ["-", "-", "-", "-", "-", "ENAMETOOLONG", "ENAMETOOLONG", "-"]),
     ],
 )
 def test_a_bad_path_is_refused_with_the_same_error(place: Place, verb: str, answers: list[str]) -> None:
@@ -354,7 +354,7 @@ def test_no_path_at_all_is_refused(place: Place, verb: str) -> None:
     assert errno_of(getattr(place.system, verb), "") == "ENOENT"
 
 
-@pytest.mark.parametrize("verb", ["open", "read", "facts", "unlink", "list", "make_directory", "sync_directory"])
+@pytest.mark.parametrize("verb", ["open", "read", "stat", "unlink", "list", "make_directory", "sync_directory"])
 def test_a_path_with_a_null_in_it_is_no_path(place: Place, verb: str) -> None:
     with pytest.raises(ValueError, match="embedded null"):
         getattr(place.system, verb)(place.path("a\0b"))
@@ -364,21 +364,21 @@ def test_a_path_with_a_null_in_it_is_no_path(place: Place, verb: str) -> None:
 
 
 def test_a_whole_file_is_written_where_there_was_none(place: Place) -> None:
-    write_whole(place.system, place.path("file"), b"new")
+    write_atomic(place.system, place.path("file"), b"new")
     assert place.names() == ["file"]
     assert place.system.read(place.path("file")) == b"new"
 
 
 def test_a_whole_file_takes_the_place_of_another(place: Place) -> None:
     old = place.system.open(place.make("file", b"an old and longer one"))
-    write_whole(place.system, place.path("file"), b"new")
+    write_atomic(place.system, place.path("file"), b"new")
     assert place.system.read(place.path("file")) == b"new"
     assert old.read(0, 100) == b"an old and longer one"
 
 
 def test_what_an_earlier_attempt_left_beside_it_does_not_get_into_a_whole_file(place: Place) -> None:
     place.make("file.new", b"half of someth")
-    write_whole(place.system, place.path("file"), b"new")
+    write_atomic(place.system, place.path("file"), b"new")
     assert place.names() == ["file"]
     assert place.system.read(place.path("file")) == b"new"
 
@@ -386,7 +386,7 @@ def test_what_an_earlier_attempt_left_beside_it_does_not_get_into_a_whole_file(p
 def test_a_whole_file_in_the_folder_one_is_in(monkeypatch: pytest.MonkeyPatch, place: Place) -> None:
     if isinstance(place.system, SystemFilesystem):
         monkeypatch.chdir(place.folder)
-    write_whole(place.system, "file", b"new")
+    write_atomic(place.system, "file", b"new")
     assert place.system.read("file") == b"new"
     assert "file" in place.system.list(".")
 
@@ -405,5 +405,5 @@ def test_the_system_goes_on_when_only_a_part_was_written_or_read(
 
 
 def test_the_system_has_the_bytes_where_others_look_for_them(tmp_path: Path) -> None:
-    write_whole(SystemFilesystem(), os.fspath(tmp_path / "file"), b"new")
+    write_atomic(SystemFilesystem(), os.fspath(tmp_path / "file"), b"new")
     assert (tmp_path / "file").read_bytes() == b"new"

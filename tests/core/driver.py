@@ -228,15 +228,15 @@ class Story:
         self._tries.update(tries)
         return self
 
-    def to_its_end(self, *, weather: int = 0) -> Driver:
+    def to_its_end(self, *, losses: int = 0) -> Driver:
         """Play, with so many losses of workers on the way; the driver, when the run has ended."""
         driver = self.driver
         for _ in range(1000 + 100 * len(self.script)):
             if driver.kernel.summary is not None:
                 return driver
-            calamity = weather > 0 and self._chosen(8) == 7
-            weather -= calamity
-            actions = self._calamities() if calamity else self._deeds()
+            is_loss = losses > 0 and self._chosen(8) == 7
+            losses -= is_loss
+            actions = self._calamities() if is_loss else self._deeds()
             if actions:
                 actions[self._chosen(len(actions))]()
             else:
@@ -264,7 +264,7 @@ class Story:
     def _calamities(self) -> list[Callable[[], object]]:
         deeds: list[Callable[[], object]] = []
         for position, worker in enumerate(self.crew):
-            deeds += [partial(self._lose, position, worker, cause) for cause in (Loss.WEATHER, Loss.RETIRED)]
+            deeds += [partial(self._lose, position, worker, cause) for cause in (Loss.INFRASTRUCTURE, Loss.RETIRED)]
             deeds.append(partial(self.driver.give_back, worker, *self.driver.holdings.get(worker, ())))
         return deeds
 

@@ -175,16 +175,16 @@ def test_committing_is_never_held_back() -> None:
 @given(
     choices=st.lists(st.integers(0, 1000), min_size=1, max_size=40),
     workers=st.sampled_from([1, 2, 7]),
-    weather=st.integers(0, 3),
+    losses=st.integers(0, 3),
     schedule=st.sampled_from(["fifo", "sjf"]),
 )
 def test_a_budget_smaller_than_one_item_still_ends_in_order(
-    choices: list[int], workers: int, weather: int, schedule: str
+    choices: list[int], workers: int, losses: int, schedule: str
 ) -> None:
     nothing = {f"{name}_{level}": 1 for name in ("buffered_bytes", "window_bytes") for level in ("soft", "hard")}
     items = [PlanItem(cost=float(7 - seq), size_bytes=10) for seq in range(7)]
     driver = Driver(options(entries=3, schedule=schedule, **nothing), total=7)
-    Story(driver, ["s"] * 7, choices, workers=workers).plays(items).to_its_end(weather=weather)
+    Story(driver, ["s"] * 7, choices, workers=workers).plays(items).to_its_end(losses=losses)
     assert [envelope.seq for envelope in driver.committed] == list(range(7))
     assert driver.kernel.statistics().cursor_admissions == driver.kernel.statistics().dispatches
     assert levels(driver) == ["hard"]

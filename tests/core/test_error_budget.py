@@ -156,10 +156,10 @@ def test_a_cancel_that_comes_too_late_does_not_hide_a_budget_that_ran_out() -> N
     assert driver.kernel.summary.stop_kind == "error budget"
 
 
-def ending(script: list[str], choices: list[int], workers: int, weather: int, **limits: Any) -> tuple[object, ...]:
+def ending(script: list[str], choices: list[int], workers: int, losses: int, **limits: Any) -> tuple[object, ...]:
     """How the run ended and what was committed."""
     driver = Driver(options(**limits), total=len(script))
-    Story(driver, script, choices, workers=workers).to_its_end(weather=weather)
+    Story(driver, script, choices, workers=workers).to_its_end(losses=losses)
     return driver.kernel.summary, [(envelope.seq, envelope.outcome) for envelope in driver.committed]
 
 
@@ -169,14 +169,14 @@ def ending(script: list[str], choices: list[int], workers: int, weather: int, **
     choices=st.lists(choice_lists, min_size=len(CREWS), max_size=len(CREWS)),
     budget=st.none() | st.integers(0, 4),
     entries=st.integers(1, 9),
-    weather=st.integers(0, 3),
+    losses=st.integers(0, 3),
 )
 def test_the_summary_is_the_same_for_any_number_of_workers_and_any_order_of_completion(
-    script: list[str], choices: list[list[int]], budget: int | None, entries: int, weather: int
+    script: list[str], choices: list[list[int]], budget: int | None, entries: int, losses: int
 ) -> None:
     limits = {"entries": entries, "error_budget": budget, "retries_max": 1, "plan_ahead": 6}
     first, *others = [
-        ending(script, chosen, workers, weather, **limits) for workers, chosen in zip(CREWS, choices, strict=True)
+        ending(script, chosen, workers, losses, **limits) for workers, chosen in zip(CREWS, choices, strict=True)
     ]
     assert all(other == first for other in others)
 

@@ -34,7 +34,7 @@ def played(
     story = Story(driver, script, choices, workers=workers)
     if restored is not None:
         story.goes_on({seq: count for seq, count in restored.granted.items() if seq >= restored.end})
-    return story.to_its_end(weather=2)
+    return story.to_its_end(losses=2)
 
 
 def outcomes_of(envelopes: Sequence[Envelope]) -> Outcomes:

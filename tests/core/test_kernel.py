@@ -87,7 +87,7 @@ def test_statistics_count_what_has_happened() -> None:
     driver.pull(1)
     driver.pull(2)
     driver.fail(0, retryable=True)
-    driver.lose(2, Loss.WEATHER)
+    driver.lose(2, Loss.INFRASTRUCTURE)
     driver.drain()
     counted = driver.kernel.statistics()
     assert (counted.retries, counted.reclaims, counted.lost_workers, counted.windows_closed) == (1, 1, 1, 3)
@@ -204,7 +204,7 @@ def test_the_same_events_at_the_same_times_give_the_same_commands(
     driver = Driver(settings, total=len(script))
     recorder = Recorder(driver)
     items = [PlanItem(str(seq), batch_key="ab"[seq % 2]) for seq in range(len(script))]
-    Story(driver, script, choices, workers=workers).plays(items).to_its_end(weather=2)
+    Story(driver, script, choices, workers=workers).plays(items).to_its_end(losses=2)
     again = Kernel(settings, total=len(script))
     replayed = [command for now_ms, event in recorder.events for command in again.step(now_ms, event)]
     assert replayed == driver.commands
@@ -218,7 +218,7 @@ def test_a_run_does_not_depend_on_the_hash_seed_of_the_interpreter() -> None:
         "items = [PlanItem(f'item {n}', batch_key='abc'[n % 3]) for n in range(30)]\n"
         "driver = Driver(options(retries_max=1, backoff_ms=9, plan_ahead=7), total=30)\n"
         "story = Story(driver, ['s', 'rs', 'k'] * 10, [3, 1, 4, 1, 5, 9, 2, 6], workers=5)\n"
-        "print(story.plays(items).to_its_end(weather=4).commands)\n"
+        "print(story.plays(items).to_its_end(losses=4).commands)\n"
     )
     answers = {
         subprocess.run(

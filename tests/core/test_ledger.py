@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from inorder.core.invariants import IllegalTransition
-from inorder.core.ledger import NOBODY, Ledger
+from inorder.core.ledger import NO_OWNER, Ledger
 from inorder.core.transitions import State
 from inorder.errors import InvariantViolation
 
@@ -122,14 +122,14 @@ def test_in_flight_without_an_owner_is_refused() -> None:
 def test_only_entering_in_flight_begins_an_attempt() -> None:
     ledger = ledger_in(State.UNSEEN)
     ledger.move(0, State.DISPATCHED, owner=WORKER)
-    assert (ledger.attempt(0), ledger.owner(0)) == (0, NOBODY)
+    assert (ledger.attempt(0), ledger.owner(0)) == (0, NO_OWNER)
 
 
 @pytest.mark.req("LED-6")
 def test_every_lease_of_a_seq_gets_the_next_attempt_number() -> None:
     ledger = Ledger()
     ledger.extend(2)
-    assert (ledger.attempt(0), ledger.owner(0)) == (0, NOBODY)
+    assert (ledger.attempt(0), ledger.owner(0)) == (0, NO_OWNER)
     assert ledger.lease([0, 1], owner=4) == [1, 1]
     ledger.again(0)
     assert ledger.lease([0], owner=5) == [2]
@@ -140,7 +140,7 @@ def test_every_lease_of_a_seq_gets_the_next_attempt_number() -> None:
 def test_a_reclaimed_attempt_is_fenced_until_the_next_lease() -> None:
     ledger = ledger_in(State.IN_FLIGHT)
     ledger.again(0)
-    assert (ledger.owner(0), ledger.attempt(0)) == (NOBODY, 1)
+    assert (ledger.owner(0), ledger.attempt(0)) == (NO_OWNER, 1)
 
 
 @pytest.mark.req("DEC-2", "DEC-3")
@@ -261,7 +261,7 @@ def test_the_heavier_columns_go_when_windows_close() -> None:
     ledger.forget(10)
     assert ledger.base == 10
     assert [ledger.attempt(seq) for seq in (10, 11)] == [1, 1]
-    assert [ledger.owner(seq) for seq in (9, 10, 11, 12)] == [NOBODY, WORKER, WORKER, NOBODY]
+    assert [ledger.owner(seq) for seq in (9, 10, 11, 12)] == [NO_OWNER, WORKER, WORKER, NO_OWNER]
     ledger.forget(12)
     assert ledger.size_bytes == len(ledger) == 12
 
@@ -274,7 +274,7 @@ def test_after_windows_have_closed_attempts_and_owners_are_still_those_of_their_
     assert ledger.lease([4], owner=2) == [1]
     assert [(ledger.attempt(seq), ledger.owner(seq)) for seq in (3, 4)] == [(1, 1), (1, 2)]
     ledger.again(4)
-    assert [ledger.owner(seq) for seq in (3, 4)] == [1, NOBODY]
+    assert [ledger.owner(seq) for seq in (3, 4)] == [1, NO_OWNER]
 
 
 @pytest.mark.req("LED-9")

@@ -1,4 +1,4 @@
-"""Workers that die, leases that run out, items that come back: machine weather stays out of the results."""
+"""Workers that die, leases that run out, items that come back: infrastructure failures stay out of the results."""
 
 from typing import Any
 
@@ -28,9 +28,9 @@ def suspected(driver: Driver) -> list[int]:
 @pytest.mark.req("LED-7", "DEC-3")
 def test_the_loss_of_a_worker_gives_back_everything_it_held() -> None:
     driver = holding(3)
-    driver.lose(1, Loss.WEATHER)
+    driver.lose(1, Loss.INFRASTRUCTURE)
     assert driver.told(Reclaimed) == [
-        Reclaimed(seq, 1, 1, suspected=False, reason="worker 1 weather") for seq in (1, 2, 3)
+        Reclaimed(seq, 1, 1, suspected=False, reason="worker 1 lost to infrastructure") for seq in (1, 2, 3)
     ]
     snapshot = driver.kernel.snapshot()
     assert (snapshot.in_flight_count, snapshot.dispatched_count, snapshot.buffered_bytes) == (0, 3, 0)
@@ -43,7 +43,7 @@ def test_lost_workers_do_not_spend_the_retries_of_an_item() -> None:
     driver = Driver.of(1, retries_max=1, infrastructure_budget=100)
     for worker in range(20):
         driver.pull(worker)
-        driver.lose(worker, Loss.WEATHER)
+        driver.lose(worker, Loss.INFRASTRUCTURE)
     driver.pull(20)
     driver.fail(0, retryable=True)
     driver.drain()
@@ -98,7 +98,7 @@ def test_a_suspect_that_ends_its_second_worker_is_convicted() -> None:
     [envelope] = driver.run.envelopes
     assert (envelope.outcome, envelope.failure.category) == (FAIL, Category.RUNTIME)
     assert envelope.failure.message == "ended its worker twice, the second time alone: killed by SIGSEGV"
-    assert (envelope.attempt, driver.kernel.statistics().convictions) == (2, 1)
+    assert (envelope.attempt, driver.kernel.statistics().poison_items) == (2, 1)
     driver.ack()
     assert driver.kernel.summary.failed == 1
 
@@ -114,8 +114,8 @@ def test_a_suspect_that_behaves_is_a_success() -> None:
 
 
 @pytest.mark.req("LED-7")
-@pytest.mark.parametrize("cause", [Loss.WEATHER, Loss.RETIRED])
-def test_a_suspect_is_not_convicted_by_weather_and_stays_alone(cause: Loss) -> None:
+@pytest.mark.parametrize("cause", [Loss.INFRASTRUCTURE, Loss.RETIRED])
+def test_a_suspect_is_not_failed_by_infrastructure_and_stays_alone(cause: Loss) -> None:
     driver = Driver.of(2)
     driver.pull(1)
     driver.lose(1, Loss.DIED)
@@ -123,7 +123,7 @@ def test_a_suspect_is_not_convicted_by_weather_and_stays_alone(cause: Loss) -> N
     driver.lose(2, cause)
     assert driver.pull(3, 10) == [0]
     assert driver.told(Dispatch)[-1].isolated
-    assert driver.kernel.statistics().convictions == 0
+    assert driver.kernel.statistics().poison_items == 0
 
 
 @pytest.mark.req("LED-7")
@@ -149,7 +149,7 @@ def test_silence_convicts_no_suspect_and_leaves_it_alone() -> None:
         assert driver.told(Dispatch)[-1].isolated
         for _ in range(4):
             driver.tick(25)
-    assert driver.kernel.statistics().convictions == 0
+    assert driver.kernel.statistics().poison_items == 0
 
 
 @pytest.mark.req("LED-7")
@@ -162,10 +162,10 @@ def test_a_suspect_that_lived_to_answer_is_a_suspect_no_longer() -> None:
     for worker in (3, 4):
         driver.pull(worker)
         assert not driver.told(Dispatch)[-1].isolated
-        driver.lose(worker, Loss.WEATHER)
+        driver.lose(worker, Loss.INFRASTRUCTURE)
     driver.pull(5)
     driver.lose(5, Loss.DIED)
-    assert driver.kernel.statistics().convictions == 0
+    assert driver.kernel.statistics().poison_items == 0
 
 
 @pytest.mark.req("LED-7")
@@ -204,7 +204,7 @@ def test_a_lost_idle_worker_is_not_served_any_more() -> None:
 
 
 @pytest.mark.req("LED-7")
-@pytest.mark.parametrize("cause", [Loss.DIED, Loss.WEATHER])
+@pytest.mark.parametrize("cause", [Loss.DIED, Loss.INFRASTRUCTURE])
 def test_the_infrastructure_budget_stops_the_run_resumably(cause: Loss) -> None:
     driver = Driver.of(5, entries=5, infrastructure_budget=2, cancel_grace_ms=1000)
     for worker in range(5):
@@ -248,7 +248,7 @@ def test_the_infrastructure_budget_is_full_again_when_a_window_closes() -> None:
     driver = Driver.of(10, entries=1, infrastructure_budget=1)
     for seq in range(10):
         driver.pull(100 + seq)
-        driver.lose(100 + seq, Loss.WEATHER)
+        driver.lose(100 + seq, Loss.INFRASTRUCTURE)
         assert driver.pull(seq) == [seq]
         driver.finish(seq)
         driver.ack()

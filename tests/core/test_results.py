@@ -58,7 +58,7 @@ def test_a_second_failure_while_the_first_waits_for_its_verdict_is_fatal() -> No
 @pytest.mark.req("LED-4", "LED-6")
 def test_a_stale_answer_is_refused_and_counted_and_never_applied() -> None:
     driver = pulling(1, 1)
-    driver.lose(1, Loss.WEATHER)
+    driver.lose(1, Loss.INFRASTRUCTURE)
     assert driver.pull(2) == [0]
     assert driver.deliver(1, answer(0, 1, "stale")) == [Refused(1, 0, 1)]
     driver.deliver(2, answer(0, 2, "good"))
@@ -70,7 +70,7 @@ def test_a_stale_answer_is_refused_and_counted_and_never_applied() -> None:
 @pytest.mark.req("LED-4", "LED-6")
 def test_a_stale_answer_is_refused_before_the_item_is_leased_again() -> None:
     driver = pulling(1, 1)
-    driver.lose(1, Loss.WEATHER)
+    driver.lose(1, Loss.INFRASTRUCTURE)
     assert driver.deliver(1, answer(0)) == [Refused(1, 0, 1)]
     assert driver.kernel.snapshot().oldest_blocked_state == "DISPATCHED"
 

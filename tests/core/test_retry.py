@@ -246,11 +246,11 @@ def in_order(script: list[str], entries: int, each: int, bound: int) -> list[Sta
     workers=st.sampled_from([1, 2, 7]),
     each=st.integers(0, 2),
     bound=st.integers(0, 6),
-    weather=st.integers(0, 3),
+    losses=st.integers(0, 3),
 )
 def test_the_bound_of_a_window_gives_the_same_outcomes_whatever_the_order_of_completion(
-    script: list[str], choices: list[int], workers: int, each: int, bound: int, weather: int
+    script: list[str], choices: list[int], workers: int, each: int, bound: int, losses: int
 ) -> None:
     settings = options(entries=4, retries_max=each, window_retries_max=bound, backoff_ms=3)
-    driver = Story(Driver(settings, total=len(script)), script, choices, workers=workers).to_its_end(weather=weather)
+    driver = Story(Driver(settings, total=len(script)), script, choices, workers=workers).to_its_end(losses=losses)
     assert [envelope.outcome for envelope in driver.committed] == in_order(script, 4, each, bound)

@@ -126,7 +126,7 @@ def test_a_worker_lost_within_the_grace_leaves_a_hole_where_the_run_is_cut() -> 
     driver.cancel()
     driver.finish(0, 2)
     driver.ack()
-    driver.lose(1, Loss.WEATHER)
+    driver.lose(1, Loss.INFRASTRUCTURE)
     assert (driver.kernel.summary.stopped_at, driver.kernel.summary.cancelled) == (1, 3)
 
 

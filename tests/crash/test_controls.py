@@ -162,7 +162,7 @@ def a_new_journal_is_written_in_place(patch: pytest.MonkeyPatch) -> None:
         file.sync()
         file.close()
 
-    patch.setattr(committing, "write_whole", write)
+    patch.setattr(committing, "write_atomic", write)
 
 
 def every_run_begins_anew(patch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def heals(trial: Trial, disk: Disk, life: Life) -> None:
     was not safe before it is done again: it reads well, and may be nowhere but in memory."""
     disk.kill()
     disk.faults = DiskFaults()
-    is_distrusted = disk.facts(f"{JOURNAL}{DISTRUSTED}") is not None
+    is_distrusted = disk.stat(f"{JOURNAL}{DISTRUSTED}") is not None
     trial.heal(Left(disk, kept=life.promised if is_distrusted else life.acknowledged))
 
 

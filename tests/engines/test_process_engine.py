@@ -144,7 +144,7 @@ def test_a_death_in_a_batch_of_quick_items_harms_none_of_them(monkeypatch: pytes
     assert [envelope.seq for envelope in failed] == [10]
     assert [envelope.payload for envelope in envelopes if envelope.seq != 10] == [n * 2 for n in range(60) if n != 10]
     counted = runtime.kernel.statistics()
-    assert (counted.suspects, counted.convictions, counted.isolated_dispatches, counted.retries) == (1, 1, 1, 0)
+    assert (counted.suspects, counted.poison_items, counted.isolated_dispatches, counted.retries) == (1, 1, 1, 0)
     assert counted.reclaims > 1  # others were queued behind it
 
 

@@ -65,9 +65,9 @@ def test_word_is_left_and_the_next_run_goes_on_from_what_was_synced_and_ends_as_
     summary = Session(wanted).run()
     for number in (*syncs(fsync).of_files[::3], *syncs(fsync).of_compactions):
         disk = failed_at(number, fsync)
-        assert disk.facts(WORD) is not None
+        assert disk.stat(WORD) is not None
         session = Session(disk, options=options(fsync))
-        assert disk.facts(WORD) is None
+        assert disk.stat(WORD) is None
         assert session.run() == summary
         assert results_on(disk) == results_on(wanted)
 

@@ -303,7 +303,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "window.ready.add_again(seq)",
     ),
     Mutant(
-        "weather makes a suspect",
+        "an infrastructure loss makes a suspect",
         "lost_workers.py",
         "if lease is not None and event.cause is Loss.DIED:",
         "if lease is not None:",

@@ -83,7 +83,7 @@ def test_a_silent_node_is_lost_once_and_before_its_leases_run_out(engine: RayEng
     events = engine._beat()
     found = losses(events)
     assert sorted(found) == [0, 1, 2]
-    assert sorted(found.values()) == [Loss.RETIRED, Loss.RETIRED, Loss.WEATHER]
+    assert sorted(found.values()) == [Loss.RETIRED, Loss.RETIRED, Loss.INFRASTRUCTURE]
     assert events[-1] == Beat([3])
     assert engine._stations == {stations[3]}
     assert KernelOptions().lease_ms > SILENT_S * 1000
@@ -93,7 +93,7 @@ def test_a_silent_node_is_lost_once_and_before_its_leases_run_out(engine: RayEng
 def test_a_node_that_is_lost_again_much_later_is_charged_again(engine: RayEngine) -> None:
     for station in stand_up(engine, "aa"):
         found = losses(engine._lost(Lost(station, "gone", has_died=True, is_node_alive=False)))
-        assert list(found.values()) == [Loss.WEATHER]
+        assert list(found.values()) == [Loss.INFRASTRUCTURE]
         engine._watch_s += 3600
 
 
@@ -101,7 +101,7 @@ def test_a_node_that_is_lost_again_much_later_is_charged_again(engine: RayEngine
 def test_an_actor_that_dies_alone_is_suspected_and_one_out_of_reach_is_not(engine: RayEngine) -> None:
     first, second = stand_up(engine, "aa")
     assert losses(engine._lost(Lost(first, "gone", has_died=True, is_node_alive=True))) == {0: Loss.DIED}
-    assert losses(engine._lost(Lost(second, "gone", has_died=False, is_node_alive=True))) == {1: Loss.WEATHER}
+    assert losses(engine._lost(Lost(second, "gone", has_died=False, is_node_alive=True))) == {1: Loss.INFRASTRUCTURE}
 
 
 def test_a_driver_that_slept_for_an_hour_takes_nobody_for_lost(engine: RayEngine) -> None:

@@ -52,7 +52,7 @@ def test_a_lost_node_costs_the_budget_one_however_many_workers_it_had(
     assert run.summary.stop_kind is None, run.summary.cancel_reason
     assert [number for number, _ in run.results] == list(range(30))
     assert node.raylet not in {node for _, node in run.results}
-    assert run.counters.suspects == run.counters.convictions == 0
+    assert run.counters.suspects == run.counters.poison_items == 0
 
 
 @pytest.mark.req("LED-7")
@@ -84,7 +84,7 @@ def test_an_actor_killed_by_somebody_else_is_replaced(machines: Machines, tmp_pa
     with Meanwhile(kill):
         run = run_on(engine_on(machines, 2), visits(tmp_path, 20, 2), infrastructure_budget=1)
     assert [number for number, _ in run.results] == list(range(20))
-    assert run.counters.convictions == 0
+    assert run.counters.poison_items == 0
 
 
 def test_an_actor_killed_by_way_of_ray_is_replaced(machines: Machines, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_every_durable_operation_is_told_by_number_before_it_happens_and_nothing
     disk.sync_directory("a/b")
     disk.read("a/b/file")
     disk.list("a")
-    disk.facts("a")
+    disk.stat("a")
     disk.unlink("a/b/file")
     file.close()
     assert told == [

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inorder.host.filesystem import write_whole
+from inorder.host.filesystem import write_atomic
 from inorder.sim.crash.power_loss import Found, power_losses
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
@@ -51,7 +51,7 @@ def test_without_power_nothing_is_done_any_more_not_even_by_what_cleans_up() -> 
         lambda: file.read(0, 1),
         lambda: disk.open("file"),
         lambda: disk.read("file"),
-        lambda: disk.facts("file"),
+        lambda: disk.stat("file"),
         lambda: disk.rename("file", "other"),
         lambda: disk.unlink("missing"),
         lambda: disk.make_directory("folder"),
@@ -102,7 +102,7 @@ OLD, NEW = b"old and " * 100, b"new and other " * 100
 
 
 def whole_file_written(disk: Disk) -> None:
-    write_whole(disk, "file", NEW)
+    write_atomic(disk, "file", NEW)
 
 
 def file_halves(losses: list[Found]) -> list[str]:
@@ -192,7 +192,7 @@ def test_whoever_leaves_out_the_sync_of_the_folder_may_find_the_old_file_at_the_
 
 def test_on_a_disk_that_lies_the_test_of_a_whole_file_fails_as_it_must() -> None:
     disk = Disk(syncs=False)
-    write_whole(disk, "file", OLD)
+    write_atomic(disk, "file", OLD)
     honest_so_far = disk.crash(lambda ways: 0)
     assert honest_so_far.tree() == {"file": OLD}
     assert file_halves(list(power_losses(whole_file_written, honest_so_far)))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
-from inorder.host.filesystem import File, Filesystem, SystemFilesystem
+from inorder.host.filesystem import AppendFile, Filesystem, SystemFilesystem
 from inorder.sim.disk.disk import Disk
 
 PATHS = ("a", "b", "c/a", "c/d/b", "c", "c/d", "missing/a", "a/below")
@@ -37,7 +37,7 @@ class BesideTheSystem(RuleBasedStateMachine):
             (self.disk, "/top"),
             (SystemFilesystem(), f"{self.folder.name}/top"),
         ]
-        self.opened: list[File] = []
+        self.opened: list[AppendFile] = []
         self.both(lambda system, path: system.make_directory(path("c/d")))
 
     def both(self, act: Callable[[Filesystem, Callable[[str], str]], Any]) -> Any:
@@ -49,41 +49,41 @@ class BesideTheSystem(RuleBasedStateMachine):
         return simulated
 
     @rule(target=handles, path=st.sampled_from(PATHS))
-    def open(self, path: str) -> tuple[File, File] | None:
-        files: list[File] = []
+    def open(self, path: str) -> tuple[AppendFile, AppendFile] | None:
+        files: list[AppendFile] = []
         self.both(lambda system, at: files.append(system.open(at(path))))
         self.opened += files
         return (files[0], files[1]) if files else None
 
-    def on_both(self, pair: tuple[File, File] | None, act: Callable[[File], Any]) -> None:
+    def on_both(self, pair: tuple[AppendFile, AppendFile] | None, act: Callable[[AppendFile], Any]) -> None:
         if pair is not None:
             simulated, real = [outcome(lambda file=file: act(file)) for file in pair]
             assert simulated == real
 
     @rule(pair=handles, data=DATA)
-    def append(self, pair: tuple[File, File] | None, data: bytes) -> None:
+    def append(self, pair: tuple[AppendFile, AppendFile] | None, data: bytes) -> None:
         self.on_both(pair, lambda file: file.append(data) if data else None)
 
     @rule(pair=handles, size=PLACES)
-    def truncate(self, pair: tuple[File, File] | None, size: int) -> None:
+    def truncate(self, pair: tuple[AppendFile, AppendFile] | None, size: int) -> None:
         self.on_both(pair, lambda file: file.truncate(size))
 
     @rule(pair=handles, offset=PLACES, size=PLACES)
-    def read_piece(self, pair: tuple[File, File] | None, offset: int, size: int) -> None:
+    def read_piece(self, pair: tuple[AppendFile, AppendFile] | None, offset: int, size: int) -> None:
         self.on_both(pair, lambda file: (file.size, file.read(offset, size)))
 
     @rule(pair=handles)
-    def sync(self, pair: tuple[File, File] | None) -> None:
+    def sync(self, pair: tuple[AppendFile, AppendFile] | None) -> None:
         self.on_both(pair, lambda file: file.sync())
 
     @rule(pair=consumes(handles))
-    def close(self, pair: tuple[File, File] | None) -> None:
+    def close(self, pair: tuple[AppendFile, AppendFile] | None) -> None:
         self.on_both(pair, lambda file: file.close())
         self.on_both(pair, lambda file: file.size)
 
     @rule(old=st.sampled_from(PATHS), new=st.sampled_from(PATHS))
     def rename(self, old: str, new: str) -> None:
-        facts = self.disk.facts(f"/top/{old}")
+        facts = self.disk.stat(f"/top/{old}")
         if facts is None or not facts.is_directory:
             self.both(lambda system, at: system.rename(at(old), at(new)))
 
@@ -106,7 +106,7 @@ class BesideTheSystem(RuleBasedStateMachine):
     @invariant()
     def all_names_and_all_bytes_are_the_same(self) -> None:
         for path in (".", *PATHS, "e", "e/f"):
-            self.both(lambda system, at, path=path: system.facts(at(path)))
+            self.both(lambda system, at, path=path: system.stat(at(path)))
             self.both(lambda system, at, path=path: system.list(at(path)))
             self.both(lambda system, at, path=path: system.read(at(path)))
 

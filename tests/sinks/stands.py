@@ -188,11 +188,11 @@ def stage(filesystem: Filesystem, staging: str, path: str, data: bytes) -> Outpu
 
 def published(filesystem: Filesystem, root: str, folder: str = "") -> Iterator[tuple[str, bytes]]:
     """Every file beneath a root, by its path from there."""
-    if filesystem.facts(root) is None:
+    if filesystem.stat(root) is None:
         return
     for name in filesystem.list(f"{root}/{folder}" if folder else root):
         path = f"{folder}/{name}" if folder else name
-        facts = filesystem.facts(f"{root}/{path}")
+        facts = filesystem.stat(f"{root}/{path}")
         if facts is not None and facts.is_directory:
             yield from published(filesystem, root, path)
         else:

@@ -84,7 +84,7 @@ def losses() -> str:
     rows = []
     for label, first, second in (
         ("`WorkerLost`, died", WorkerLost(1, Loss.DIED), WorkerLost(1, Loss.DIED)),
-        ("`WorkerLost`, weather", WorkerLost(1, Loss.WEATHER), WorkerLost(1, Loss.WEATHER)),
+        ("`WorkerLost`, infrastructure", WorkerLost(1, Loss.INFRASTRUCTURE), WorkerLost(1, Loss.INFRASTRUCTURE)),
         ("`WorkerLost`, retired", WorkerLost(1, Loss.RETIRED), WorkerLost(1, Loss.RETIRED)),
         ("lease expired", Tick(), Tick()),
         ("`Overran`", Overran(1, seq=1, attempt=1, limit_ms=10), Overran(1, seq=1, attempt=2, limit_ms=10)),
@@ -156,7 +156,7 @@ def _before_a_stop(kind: StopKind) -> tuple[Kernel, Event]:
     events: dict[StopKind, Event] = {
         StopKind.CANCELLED: CancelRequested("somebody"),
         StopKind.ERROR_BUDGET: Finished(1, [failed(1, HOPELESS)]),
-        StopKind.INFRASTRUCTURE: WorkerLost(1, Loss.WEATHER),
+        StopKind.INFRASTRUCTURE: WorkerLost(1, Loss.INFRASTRUCTURE),
     }
     return kernel, events[kind]
 

@@ -64,7 +64,7 @@ class Loss(StrEnum):
 
     DIED = "died"
     """It died at work, perhaps of its item."""
-    WEATHER = "weather"
+    INFRASTRUCTURE = "lost to infrastructure"
     """The machine or node under it went away: no item is suspected."""
     RETIRED = "retired"
     """Taken away on purpose: recycled, scaled down, or killed by our own command."""

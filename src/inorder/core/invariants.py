@@ -62,9 +62,9 @@ class IllegalTransition(InvariantViolation):
 def check(condition: bool, message: str) -> None:
     """Abort with `message` unless `condition` holds."""
     if not condition:
-        violated(message)
+        raise_violation(message)
 
 
-def violated(message: str) -> NoReturn:
+def raise_violation(message: str) -> NoReturn:
     """Abort: the caller has already seen the condition fail (the hot path tests inline and calls only then)."""
     raise InvariantViolation(message)

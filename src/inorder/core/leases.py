@@ -13,7 +13,7 @@ nobody who had been heard of in time.
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
-from .invariants import violated
+from .invariants import raise_violation
 
 
 class Lease:
@@ -47,7 +47,7 @@ class LeaseTable:
     def grant(self, lease: Lease) -> None:
         """The worker begins to hold these items."""
         if lease.worker in self._leases:
-            violated(f"worker {lease.worker} already holds a lease")
+            raise_violation(f"worker {lease.worker} already holds a lease")
         self._leases[lease.worker] = lease
 
     def get(self, worker: int) -> Lease | None:

@@ -17,7 +17,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from .invariants import IllegalTransition, violated
+from .invariants import IllegalTransition, raise_violation
 from .transitions import TERMINAL_STATES, State, is_legal
 
 UNSEEN = int(State.UNSEEN)
@@ -27,7 +27,7 @@ FAIL = int(State.TERMINAL_FAIL)
 CANCEL = int(State.TERMINAL_CANCEL)
 COMMITTED = int(State.COMMITTED)
 
-NOBODY = -1
+NO_OWNER = -1
 _SETTLED_KINDS = bytes(TERMINAL_STATES[:3])
 
 
@@ -65,7 +65,7 @@ class Ledger:
         start = len(self.states)
         self.states.extend(bytes(count))
         self._attempts.extend(array("I", bytes(4 * count)))
-        self._owners.extend(array("q", [NOBODY]) * count)
+        self._owners.extend(array("q", [NO_OWNER]) * count)
         return start
 
     def restore_attempts(self, start: int, attempts: dict[int, int]) -> None:
@@ -79,20 +79,20 @@ class Ledger:
         return self._attempts[seq - self._base]
 
     def owner(self, seq: int) -> int:
-        """Who holds or last delivered the latest attempt; NOBODY when it was fenced, or its columns are gone."""
+        """Who holds or last delivered the latest attempt; NO_OWNER when it was fenced, or its columns are gone."""
         if not self._base <= seq < len(self.states):
-            return NOBODY
+            return NO_OWNER
         return self._owners[seq - self._base]
 
     def move(self, seq: int, attempted: int, *, owner: int | None = None) -> None:
         """One move of one seq. Entering IN_FLIGHT needs an owner and begins a new attempt."""
         if not 0 <= seq < len(self.states):
-            violated(f"seq {seq} is moved but was never planned")
+            raise_violation(f"seq {seq} is moved but was never planned")
         prior = self.states[seq]
         if not is_legal(prior, attempted) or (attempted == IN_FLIGHT and owner is None):
             self._illegal(seq, attempted)
         if attempted == COMMITTED and seq != self.next_commit_seq:
-            violated(f"commit of seq {seq} out of order, the cursor is at {self.next_commit_seq}")
+            raise_violation(f"commit of seq {seq} out of order, the cursor is at {self.next_commit_seq}")
         self.states[seq] = attempted
         self.dispatched_count += (attempted == DISPATCHED) - (prior == DISPATCHED)
         self.in_flight_count += (attempted == IN_FLIGHT) - (prior == IN_FLIGHT)
@@ -115,7 +115,7 @@ class Ledger:
             elif prior != UNSEEN:
                 self._illegal(seq, IN_FLIGHT)
         if len({*seqs}) != len(seqs):
-            violated(f"owner {owner} is given the same seq twice in {list(seqs)}")
+            raise_violation(f"owner {owner} is given the same seq twice in {list(seqs)}")
         numbers = []
         for seq in seqs:
             states[seq] = IN_FLIGHT
@@ -139,13 +139,13 @@ class Ledger:
 
     def fence(self, seq: int) -> None:
         """Take the owner off the latest attempt: whatever it still sends is stale."""
-        self._owners[seq - self._base] = NOBODY
+        self._owners[seq - self._base] = NO_OWNER
 
     def settle(self, start: int, outcomes: bytes) -> None:
         """IN_FLIGHT to the outcome, for the contiguous run from `start`."""
         end = start + len(outcomes)
         if outcomes.translate(None, _SETTLED_KINDS):
-            violated(f"seqs {start} to {end - 1} cannot be settled as {sorted(set(outcomes))}")
+            raise_violation(f"seqs {start} to {end - 1} cannot be settled as {sorted(set(outcomes))}")
         run = self.states[start:end]
         if run.count(IN_FLIGHT) != len(outcomes):
             seq = self._first(start, lambda state: state != IN_FLIGHT, "settled")
@@ -169,7 +169,7 @@ class Ledger:
         """Every terminal kind to COMMITTED, from the cursor to `end`; the cursor moves by one a seq."""
         start = self.next_commit_seq
         if end < start:
-            violated(f"a commit up to seq {end - 1} lies behind the cursor, which is at {start}")
+            raise_violation(f"a commit up to seq {end - 1} lies behind the cursor, which is at {start}")
         run = self.states[start:end]
         terminal = sum(run.count(state) for state in TERMINAL_STATES)
         if terminal != end - start:
@@ -184,9 +184,9 @@ class Ledger:
         if end <= start:
             return
         if end > len(self.states):
-            violated(f"the journal commits seq {end - 1} but only {len(self.states)} were planned")
+            raise_violation(f"the journal commits seq {end - 1} but only {len(self.states)} were planned")
         if self.states[start:end].count(UNSEEN) != end - start:
-            violated(f"the journal commits seqs {start} to {end - 1}, which this run has already begun")
+            raise_violation(f"the journal commits seqs {start} to {end - 1}, which this run has already begun")
         self.states[start:end] = bytes([COMMITTED]) * (end - start)
         self.terminal_count += end - start
         self.committed_count += end - start
@@ -205,7 +205,7 @@ class Ledger:
         while seq < len(self.states) and not is_wrong(self.states[seq]):
             seq += 1
         if seq >= len(self.states):
-            violated(f"seq {seq} is {what} but was never planned")
+            raise_violation(f"seq {seq} is {what} but was never planned")
         return seq
 
     def _illegal(self, seq: int, attempted: int) -> NoReturn:

@@ -77,7 +77,7 @@ class Losses:
         board = self._board
         if lease is not None and suspect in lease.seqs:
             if lease.isolated:
-                board.counters.convictions += 1
+                board.counters.poison_items += 1
                 board.infrastructure_spent = max(0, board.infrastructure_spent - 1)
                 message = f"ended its worker twice, the second time alone: {reason}"
                 self._results.condemn(lease, suspect, Failure(category=Category.RUNTIME, message=message))

@@ -16,16 +16,16 @@ def _require_between(name: str, value: int, low: int, high: int) -> None:
     require(low <= value <= high, f"option {name} must be between {low} and {high}, got {value}")
 
 
-ENTRIES_A_WORKER = 64
+ENTRIES_PER_WORKER = 64
 """Seqs of a window for each worker: an item may take 64 times as long as others before the workers run dry."""
 ENTRIES_MAX = 65_536
-AHEAD_A_WORKER = 8
+PLAN_AHEAD_PER_WORKER = 8
 """Items read from the plan for each worker: each is given its fair share of what waits, and no more."""
 
 
 def entries_for(workers: int) -> int:
     """The size of a window that keeps this many workers busy behind a straggler."""
-    return max(1024, min(ENTRIES_MAX, ENTRIES_A_WORKER * workers))
+    return max(1024, min(ENTRIES_MAX, ENTRIES_PER_WORKER * workers))
 
 
 class WindowOptions(msgspec.Struct, frozen=True, kw_only=True):

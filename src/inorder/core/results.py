@@ -12,7 +12,7 @@ from inorder.errors import Category, Failure
 
 from .commands import Reclaimed, Refused, RetryScheduled
 from .events import Envelope, Overran
-from .invariants import check, violated
+from .invariants import check, raise_violation
 from .leases import Lease
 from .ledger import FAIL
 from .retry import Verdict, backoff_ms
@@ -126,7 +126,7 @@ class Results:
         board = self._board
         seq, size = envelope.seq, envelope.payload_bytes
         if envelope.outcome not in _OUTCOMES or size < 0:
-            violated(f"the envelope of seq {seq} claims outcome {envelope.outcome} and {size} bytes")
+            raise_violation(f"the envelope of seq {seq} claims outcome {envelope.outcome} and {size} bytes")
         board.held[seq] = envelope
         window.computed_count += 1
         window.retries.became_final(seq)
@@ -152,5 +152,5 @@ class Results:
 
 def _failure_of(envelope: Envelope) -> Failure:
     if envelope.failure is None:
-        violated(f"the envelope of seq {envelope.seq} failed without saying why")
+        raise_violation(f"the envelope of seq {envelope.seq} failed without saying why")
     return envelope.failure

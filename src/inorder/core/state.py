@@ -59,7 +59,7 @@ class Counters(msgspec.Struct):
     expired_leases: int = 0
     lost_workers: int = 0
     suspects: int = 0
-    convictions: int = 0
+    poison_items: int = 0
     """Items that killed their worker twice."""
     overruns: int = 0
     isolated_dispatches: int = 0

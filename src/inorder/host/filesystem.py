@@ -25,7 +25,7 @@ CLOSED = 2**31 - 1
 """No file ever has so high a number: whoever uses it gets EBADF."""
 
 
-class Facts(NamedTuple):
+class PathInfo(NamedTuple):
     """What a folder says of a name."""
 
     size: int
@@ -33,7 +33,7 @@ class Facts(NamedTuple):
     is_directory: bool
 
 
-class File(Protocol):
+class AppendFile(Protocol):
     """An open file that is read anywhere and written at its end."""
 
     @property
@@ -65,7 +65,7 @@ class File(Protocol):
 class Filesystem(Protocol):
     """Names and files. Paths are strings with `/`."""
 
-    def open(self, path: str) -> File:
+    def open(self, path: str) -> AppendFile:
         """The file of this name, made empty where there is none."""
         ...
 
@@ -73,7 +73,7 @@ class Filesystem(Protocol):
         """All of a file. Raises FileNotFoundError where there is none."""
         ...
 
-    def facts(self, path: str) -> Facts | None:
+    def stat(self, path: str) -> PathInfo | None:
         """What is known of a name; None: there is no such name."""
         ...
 
@@ -161,14 +161,14 @@ class SystemFilesystem:
         with open(path, "rb") as file:
             return file.read()
 
-    def facts(self, path: str) -> Facts | None:
+    def stat(self, path: str) -> PathInfo | None:
         """What is known of a name."""
         try:
             found = os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
         is_directory = stat.S_ISDIR(found.st_mode)
-        return Facts(0 if is_directory else found.st_size, is_directory)
+        return PathInfo(0 if is_directory else found.st_size, is_directory)
 
     def rename(self, old: str, new: str) -> None:
         """Give a file another name."""
@@ -217,7 +217,7 @@ def _sync_disk_of(descriptor: int) -> None:
         raise OSError(code, os.strerror(code))
 
 
-def write_whole(filesystem: Filesystem, path: str, data: bytes) -> None:
+def write_atomic(filesystem: Filesystem, path: str, data: bytes) -> None:
     """Put a whole file in the place of another, so that every reader, and every crash, finds the old or the new."""
     beside = f"{path}.new"
     with contextlib.suppress(FileNotFoundError):

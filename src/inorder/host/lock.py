@@ -13,7 +13,7 @@ import platform
 
 from inorder.errors import BusyError
 
-from .os_errors import trouble
+from .os_errors import translate_os_errors
 
 
 def _whoami() -> str:
@@ -25,7 +25,7 @@ class Lock:
     """Held from the moment it is made until `release`."""
 
     def __init__(self, path: str, guarded: str) -> None:
-        with trouble(f"{guarded} cannot be locked"):
+        with translate_os_errors(f"{guarded} cannot be locked"):
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             self._is_held = True
             try:

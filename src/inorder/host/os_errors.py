@@ -7,7 +7,7 @@ from inorder.errors import InfrastructureError
 
 
 @contextmanager
-def trouble(doing: str) -> Iterator[None]:
+def translate_os_errors(doing: str) -> Iterator[None]:
     """Turn an `OSError` into the error of whoever runs the machine."""
     try:
         yield

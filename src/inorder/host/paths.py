@@ -8,7 +8,7 @@ files to everything that compares them.
 from inorder.errors import OperatorError
 
 
-def why_unsafe(path: str) -> str | None:
+def find_path_problem(path: str) -> str | None:
     """What is wrong with a relative path; None: nothing."""
     if not path:
         return "it is empty"
@@ -28,8 +28,8 @@ def why_unsafe(path: str) -> str | None:
     return None
 
 
-def safe_relative(path: str) -> str:
+def require_safe_relative(path: str) -> str:
     """The path itself, if it names a place beneath the folder it is relative to. Raises `OperatorError` otherwise."""
-    if reason := why_unsafe(path):
+    if reason := find_path_problem(path):
         raise OperatorError(f"the path {path!r} cannot be used: {reason}")
     return path

@@ -20,7 +20,7 @@ from inorder.core.resume_point import Restored
 from inorder.core.transitions import State
 from inorder.errors import InfrastructureError, SyncError
 from inorder.host.clock import Clock
-from inorder.host.filesystem import Filesystem, write_whole
+from inorder.host.filesystem import Filesystem, write_atomic
 from inorder.journal.records import Attempt, Commit, Detail, Record, Terminal, Window, sizing_fields
 from inorder.journal.writer import JournalOptions, Writer
 from inorder.lanes import Lane, LaneConfig
@@ -109,7 +109,7 @@ class Journal:
     def _compact(self) -> None:
         data = self._writer.compacted()
         try:
-            write_whole(self._filesystem, self._path, data)
+            write_atomic(self._filesystem, self._path, data)
             file = self._filesystem.open(self._path)
         except OSError as error:
             self._writer.poison(error, is_sync=True)

@@ -48,7 +48,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     def open(self, *, anew: bool = False, as_found: bool = False) -> Opened:
         """The journal of an interrupted run, or a new one. `as_found`: whatever plan and configuration it was of."""
-        if anew or self.filesystem.facts(self.path) is None:
+        if anew or self.filesystem.stat(self.path) is None:
             return create(self.filesystem, self.path, self.header, self.sinks)
         return resume(self.filesystem, self.path, None if as_found else self.header, self.sinks)
 

@@ -36,11 +36,11 @@ def identity_of(item: Any) -> bytes:
         return ascii(item).encode()
 
 
-def named(function: Callable[..., Any]) -> str:
+def qualified_name(function: Callable[..., Any]) -> str:
     """What a function is known by: where it is defined, and what is bound to it."""
     if isinstance(function, functools.partial):
         bound = ", ".join([*map(repr, function.args), *(f"{k}={v!r}" for k, v in sorted(function.keywords.items()))])
-        return f"{named(function.func)}({bound})"
+        return f"{qualified_name(function.func)}({bound})"
     kind = type(function)
     module = getattr(function, "__module__", None) or kind.__module__
     return f"{module}.{getattr(function, '__qualname__', kind.__qualname__)}"
@@ -49,6 +49,11 @@ def named(function: Callable[..., Any]) -> str:
 def digest_of(*parts: str) -> str:
     """A short hash of some words."""
     return blake2b("\x00".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def new_run_id() -> str:
+    """A random id of a run: sixteen hexadecimal digits."""
+    return os.urandom(8).hex()
 
 
 class PlanChanged(OperatorError):

@@ -10,14 +10,13 @@ from typing import Any
 from inorder.core.commands import CommitRun, RetryScheduled, WindowOpened
 from inorder.errors import InfrastructureError, OperatorError, SyncError
 from inorder.host.clock import Clock
-from inorder.host.entropy import new_run_id
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.runtime.commit import Journal, noted, plain_entry, terminal_of
 from inorder.runtime.delivery import Delivery
-from inorder.runtime.identity import PlanDigest, identity_of
+from inorder.runtime.identity import PlanDigest, identity_of, new_run_id
 from inorder.runtime.loop import Memory, Runtime
 from inorder.runtime.recovery import create, resume
 
@@ -33,7 +32,7 @@ class JournaledDelivery(Delivery):
         self._lock = Lock(f"{path}.lock", f"the journal {path}")
         try:
             header = Header(new_run_id(), "", config_hash, [], clock.wall_ms())
-            open_ = create if filesystem.facts(path) is None else resume
+            open_ = create if filesystem.stat(path) is None else resume
             opened = open_(filesystem, path, header, ())
         except BaseException:
             self._lock.release()

@@ -23,7 +23,7 @@ from inorder.core.commands import (
     WindowOpened,
 )
 from inorder.core.events import CancelRequested, Committed, Event, Planned, Tick
-from inorder.core.invariants import violated
+from inorder.core.invariants import raise_violation
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions
 from inorder.core.resume_point import Restored
@@ -122,7 +122,7 @@ class Runtime:
         self._inbox.extend(self._engine.poll(self._patience_s() if is_waiting else 0.0))
         if not self._inbox:
             if is_waiting and self.kernel.wake_at_ms is None and not self._is_committed_elsewhere():
-                violated(f"nothing can happen any more; the run waits for {self.kernel.snapshot().waiting_for}")
+                raise_violation(f"nothing can happen any more; the run waits for {self.kernel.snapshot().waiting_for}")
             self._inbox.append(Tick())
         while self._inbox:
             self._step(self._inbox.popleft())

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from inorder.core.resume_point import Restored
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
-from inorder.host.filesystem import Filesystem, write_whole
+from inorder.host.filesystem import Filesystem, write_atomic
 from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal, encode
 from inorder.journal.replay import Candidate, Corrupt, Replay, replay
 from inorder.journal.scan import Claim, Scan, Verdict, scan
@@ -40,7 +40,7 @@ class Opened(NamedTuple):
 
 def scan_journal(filesystem: Filesystem, path: str) -> Scan:
     """The records of a journal, and what they are worth; OSError where it cannot be read."""
-    is_distrusted = filesystem.facts(f"{path}{DISTRUSTED}") is not None
+    is_distrusted = filesystem.stat(f"{path}{DISTRUSTED}") is not None
     return scan(filesystem.read(path), _synced_bytes(filesystem, path) if is_distrusted else None)
 
 
@@ -72,7 +72,7 @@ def create(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Si
     first = Checkpoint(end=0, durable=0, marks=marks)
     data = encode(header) + encode(first)
     try:
-        write_whole(filesystem, path, data)
+        write_atomic(filesystem, path, data)
         file = filesystem.open(path)
     except OSError as error:
         raise _unwritable(path, error) from error
@@ -87,7 +87,7 @@ def resume(filesystem: Filesystem, path: str, header: Header | None, sinks: Sequ
     plan and configuration it was of."""
     found, state = read_journal(filesystem, path)
     _require_same(path, header, state.header, [sink.name for sink in sinks])
-    is_distrusted = filesystem.facts(f"{path}{DISTRUSTED}") is not None
+    is_distrusted = filesystem.stat(f"{path}{DISTRUSTED}") is not None
     if is_distrusted:
         state = _as_synced(found, _synced_bytes(filesystem, path))
     candidate = _choose(path, state, sinks)
@@ -114,7 +114,7 @@ def distrust(filesystem: Filesystem, path: str, durable: int) -> None:
     """Leave word that this journal, or something with it, could not be synced, and how much of it was before. As well
     as can be done on a disk that has just failed."""
     with contextlib.suppress(OSError):
-        write_whole(filesystem, f"{path}{DISTRUSTED}", b"%d\n" % durable)
+        write_atomic(filesystem, f"{path}{DISTRUSTED}", b"%d\n" % durable)
 
 
 def _synced_bytes(filesystem: Filesystem, path: str) -> int:
@@ -130,7 +130,7 @@ def _write_anew(filesystem: Filesystem, path: str, kept: Replay, offset: int) ->
     try:
         writer = Writer(filesystem.open(path), path, kept, offset)
         data = writer.compacted(forgets=True)
-        write_whole(filesystem, path, data)
+        write_atomic(filesystem, path, data)
         writer.go_on_in(filesystem.open(path), data)
     except OSError as error:
         raise _unwritable(path, error) from error

@@ -202,7 +202,7 @@ class SimEngine:
         """Something happens to the worker that has nothing to do with its item. Never to one that runs a suspect: a
         second unlucky death would make the item guilty, as it should."""
         moment_ms = self._rng.randrange(duration_ms + 1)
-        for fault, cause in (("die", Loss.DIED), ("weather", Loss.WEATHER), ("retire", Loss.RETIRED)):
+        for fault, cause in (("die", Loss.DIED), ("weather", Loss.INFRASTRUCTURE), ("retire", Loss.RETIRED)):
             if self._chance(fault):
                 self._at(moment_ms, partial(self._die, worker, cause))
                 return True

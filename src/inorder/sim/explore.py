@@ -186,7 +186,7 @@ class ExploredEngine:
                 yield Option(f"worker {number} goes silent", True, self._bind(self._silence, worker))
                 yield Option(f"worker {number} overruns", True, self._bind(self._overrun, worker))
             yield Option(f"worker {number} dies", True, self._bind(self._lose, worker, Loss.DIED))
-            yield Option(f"worker {number} is washed away", True, self._bind(self._lose, worker, Loss.WEATHER))
+            yield Option(f"worker {number} is washed away", True, self._bind(self._lose, worker, Loss.INFRASTRUCTURE))
             if len(worker.tasks) > 1:
                 yield Option(f"worker {number} gives back", True, self._bind(self._give_back, worker))
         if self._zombies:

@@ -31,7 +31,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from inorder.core.invariants import check, violated
+from inorder.core.invariants import check, raise_violation
 from inorder.core.transitions import State
 from inorder.errors import Failure
 
@@ -146,7 +146,7 @@ def check_run(name: str, position: Position | None, entries: Sequence[Entry]) ->
     """Refuse a run that does not begin where the sink stands, or has a hole; where the sink stands. None: it cannot
     tell, because it was just opened or failed half-way."""
     if position is None:
-        violated(f"sink {name} must be rolled back before it is used")
+        raise_violation(f"sink {name} must be rolled back before it is used")
     if entries:
         start, end = entries[0].seq, entries[-1].seq + 1
         check(start == position.end, f"sink {name} stands at seq {position.end} and was given a run from seq {start}")

@@ -8,7 +8,7 @@ and the latest piece read is kept too, because the next question is usually abou
 import zlib
 from array import array
 
-from inorder.host.filesystem import File
+from inorder.host.filesystem import AppendFile
 
 PIECE_BYTES = 2**20
 
@@ -16,7 +16,7 @@ PIECE_BYTES = 2**20
 class Prefixes:
     """The checksums of one file while nobody writes it."""
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: AppendFile) -> None:
         self._file = file
         self._marks = array("I", [0])
         """Checksum of the first n pieces."""

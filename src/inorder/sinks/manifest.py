@@ -23,9 +23,9 @@ from typing import Any
 import msgspec
 
 from inorder.errors import IntegrityError, OperatorError
-from inorder.host.filesystem import File, Filesystem, SystemFilesystem
+from inorder.host.filesystem import AppendFile, Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
-from inorder.host.os_errors import trouble
+from inorder.host.os_errors import translate_os_errors
 
 from .base import Entry, Position, Trace, check_run
 from .checksums import Prefixes
@@ -57,7 +57,7 @@ class ManifestSink:
         self._head = b"".join(_line(fields, f"head of {path}") for fields in head)
         self._lock = lock
         self._appends = appends
-        with trouble(f"{path} cannot be opened"):
+        with translate_os_errors(f"{path} cannot be opened"):
             self._file = filesystem.open(path)
             self._position = Position() if self._file.size == 0 else None
         self._prefixes: Prefixes | None = None
@@ -72,7 +72,7 @@ class ManifestSink:
             return position
         data = b"".join([b"" if position.end else self._head, *map(self._line_of, entries)])
         self._changing()
-        with trouble(f"{self._path}: seqs {entries[0].seq} to {entries[-1].seq} cannot be appended"):
+        with translate_os_errors(f"{self._path}: seqs {entries[0].seq} to {entries[-1].seq} cannot be appended"):
             self._file.append(data)
         end, offset = entries[-1].seq + 1, position.offset + len(data)
         self._position = Position(end, offset, zlib.crc32(data, position.checksum))
@@ -87,7 +87,7 @@ class ManifestSink:
         runs."""
         if not self._appends:
             return Position()
-        with trouble(f"{self._path} cannot be read"):
+        with translate_os_errors(f"{self._path} cannot be read"):
             size = _whole_bytes(self._file)
             return Position(0, size, Prefixes(self._file).checksum(size))
 
@@ -99,7 +99,7 @@ class ManifestSink:
 
     def holds(self, position: Position, since: Sequence[Trace]) -> bool:
         """Whether the file begins with what it was then."""
-        with trouble(f"{self._path} cannot be read"):
+        with translate_os_errors(f"{self._path} cannot be read"):
             if self._file.size < position.offset:
                 return False
             self._prefixes = self._prefixes or Prefixes(self._file)
@@ -108,7 +108,7 @@ class ManifestSink:
     def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
         """Cut the file there."""
         self._changing()
-        with trouble(f"{self._path} cannot be cut at byte {position.offset}"):
+        with translate_os_errors(f"{self._path} cannot be cut at byte {position.offset}"):
             if (size := self._file.size) < position.offset:
                 raise IntegrityError(f"{self._path} has {size} bytes, fewer than the {position.offset} it once had")
             self._file.truncate(position.offset)
@@ -117,7 +117,7 @@ class ManifestSink:
 
     def verify(self, position: Position) -> list[str]:
         """What is wrong with the file, all of which is read."""
-        with trouble(f"{self._path} cannot be read"):
+        with translate_os_errors(f"{self._path} cannot be read"):
             size = self._file.size
             if size < position.offset:
                 return [f"{self._path} has {size} bytes, fewer than the {position.offset} it once had"]
@@ -135,7 +135,7 @@ class ManifestSink:
             self._lock.release()
 
     def _sync(self) -> None:
-        with trouble(f"{self._path} cannot be synced"):
+        with translate_os_errors(f"{self._path} cannot be synced"):
             self._file.sync()
             if not self._name_is_safe:
                 self._filesystem.sync_directory(os.path.dirname(self._path) or ".")
@@ -162,7 +162,7 @@ def open_manifest(
         raise
 
 
-def _whole_bytes(file: File) -> int:
+def _whole_bytes(file: AppendFile) -> int:
     """How long a file is without a last line that has no end."""
     size = file.size
     while size > 0:

@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 from inorder.errors import InfrastructureError, OperatorError
 from inorder.host.filesystem import Filesystem
-from inorder.host.os_errors import trouble
-from inorder.host.paths import safe_relative, why_unsafe
+from inorder.host.os_errors import translate_os_errors
+from inorder.host.paths import find_path_problem, require_safe_relative
 
 from .base import Entry, Output, Position, Trace, check_run
 from .checksums import Prefixes
@@ -60,7 +60,7 @@ class OutputsSink:
         """Its name, from a loss of power."""
         self._judged: dict[Output, str | None] = {}
         """What was found wrong with a file; kept while recovery asks, for it asks about the same ones many times."""
-        with trouble(f"{root} cannot be made"):
+        with translate_os_errors(f"{root} cannot be made"):
             filesystem.make_directory(root)
 
     def apply(self, entries: Sequence[Entry]) -> Position:
@@ -69,7 +69,7 @@ class OutputsSink:
         position = check_run(self.name, self._position, entries)
         if not entries:
             return position
-        with trouble(f"{self._root}: seqs {entries[0].seq} to {entries[-1].seq} cannot be published"):
+        with translate_os_errors(f"{self._root}: seqs {entries[0].seq} to {entries[-1].seq} cannot be published"):
             moves = [move for entry in entries if entry.is_success for move in self._moves(entry)]
             self._position = None
             self._judged.clear()
@@ -88,7 +88,7 @@ class OutputsSink:
     def sync(self) -> None:
         """Make every published file, its bytes and its name, safe from a loss of power. Each folder is synced once."""
         position, self._position = self.position(), None
-        with trouble(f"{self._root} cannot be synced"):
+        with translate_os_errors(f"{self._root} cannot be synced"):
             if len(self._unsynced) > SYNC_EACH_MAX:
                 self._sync_all()
             else:
@@ -101,7 +101,7 @@ class OutputsSink:
     def holds(self, position: Position, since: Sequence[Trace]) -> bool:
         """Whether every file that was not synced by then is there, byte for byte."""
         outputs = _latest(since)
-        with trouble(f"{self._root} cannot be read"):
+        with translate_os_errors(f"{self._root} cannot be read"):
             if any(self._judge(output) for output in outputs.values()):
                 return False
         self._remember(outputs.values())
@@ -111,7 +111,7 @@ class OutputsSink:
         """Remove what was published since, as far as it was. Folders that become empty stay."""
         self._position = None
         self._judged.clear()
-        with trouble(f"{self._root} cannot be rolled back to seq {position.end}"):
+        with translate_os_errors(f"{self._root} cannot be rolled back to seq {position.end}"):
             for path in _latest(undone):
                 self._unpublish(path)
             self._sync_folders()
@@ -135,7 +135,7 @@ class OutputsSink:
                 raise OperatorError(f"item {entry.seq} names its output {output.path!r} twice")
             seen.add(output.path)
             staged = self._staged(entry, number, output)
-            facts = self._filesystem.facts(staged)
+            facts = self._filesystem.stat(staged)
             if facts is None or facts.is_directory:
                 raise InfrastructureError(f"item {entry.seq}: its output {staged} is not there")
             if facts.size != output.size:
@@ -153,7 +153,7 @@ class OutputsSink:
         return staged
 
     def _require_safe(self, entry: Entry, output: Output) -> None:
-        safe_relative(output.path)
+        require_safe_relative(output.path)
         if _is_beneath(self._at(output.path), self._staging):
             raise OperatorError(f"item {entry.seq}: its output {output.path!r} would lie in the staging area")
 
@@ -172,12 +172,12 @@ class OutputsSink:
             self._folders.update(_with_ancestors(folder))
 
     def _unpublish(self, path: str) -> None:
-        safe_relative(path)
+        require_safe_relative(path)
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             self._filesystem.unlink(self._at(path))
         self._unsynced.pop(path, None)
         folder = os.path.dirname(path)
-        if self._filesystem.facts(self._at(folder)) is not None:
+        if self._filesystem.stat(self._at(folder)) is not None:
             self._folders.update(_with_ancestors(folder))
 
     # ---- syncing
@@ -196,7 +196,7 @@ class OutputsSink:
         self._folders.clear()
 
     def _require_there(self, path: str) -> None:
-        if self._filesystem.facts(path) is None:
+        if self._filesystem.stat(path) is None:
             raise FileNotFoundError(f"{path} was published and is gone")
 
     def _sync_file(self, path: str) -> None:
@@ -226,7 +226,7 @@ class OutputsSink:
 
 def wrong_outputs(filesystem: Filesystem, root: str, outputs: Iterable[Output]) -> list[str]:
     """What is wrong with published files, a line each."""
-    with trouble(f"{root} cannot be read"):
+    with translate_os_errors(f"{root} cannot be read"):
         found = [_wrong(filesystem, root, output) for output in outputs]
     return [line for line in found if line is not None]
 
@@ -234,7 +234,7 @@ def wrong_outputs(filesystem: Filesystem, root: str, outputs: Iterable[Output]) 
 def sweep(filesystem: Filesystem, staging: str) -> list[str]:
     """Remove the files that earlier runs left in a staging area; which they were. For the start of a run, before any
     worker stages anything. Empty folders stay."""
-    with trouble(f"{staging} cannot be swept"):
+    with translate_os_errors(f"{staging} cannot be swept"):
         left = list(_files(filesystem, staging))
         for path in left:
             filesystem.unlink(path)
@@ -243,12 +243,12 @@ def sweep(filesystem: Filesystem, staging: str) -> list[str]:
 
 def _files(filesystem: Filesystem, folder: str) -> Iterator[str]:
     """Every file beneath a folder."""
-    facts = filesystem.facts(folder)
+    facts = filesystem.stat(folder)
     if facts is None:
         return
     for name in filesystem.list(folder):
         path = f"{folder}/{name}"
-        facts = filesystem.facts(path)
+        facts = filesystem.stat(path)
         if facts is not None and facts.is_directory:
             yield from _files(filesystem, path)
         else:
@@ -257,10 +257,10 @@ def _files(filesystem: Filesystem, folder: str) -> Iterator[str]:
 
 def _wrong(filesystem: Filesystem, root: str, output: Output) -> str | None:
     """What is wrong with a published file; None: nothing."""
-    if reason := why_unsafe(output.path):
+    if reason := find_path_problem(output.path):
         return f"{output.path!r} cannot be an output: {reason}"
     path = f"{root}/{output.path}"
-    facts = filesystem.facts(path)
+    facts = filesystem.stat(path)
     if facts is None or facts.is_directory:
         return f"{path} is missing"
     if facts.size != output.size:

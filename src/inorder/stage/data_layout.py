@@ -5,7 +5,7 @@ import os
 import stat
 from pathlib import Path
 
-from inorder.host.paths import why_unsafe
+from inorder.host.paths import find_path_problem
 
 RESERVED = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging")
 """Folders of DATA that are the runner's."""
@@ -50,7 +50,7 @@ def output_path(data: str, path: str | Path) -> str:
             raise ValueError(f"the output {text} lies outside of DATA ({data})")
         text = relative
     text = text.replace(os.sep, "/")
-    reason = why_unsafe(text)
+    reason = find_path_problem(text)
     if reason:
         raise ValueError(f"the output {text!r} cannot be published in DATA: {reason}")
     parts = text.split("/")

@@ -4,7 +4,7 @@ from functools import partial
 
 from inorder.core.events import Envelope
 from inorder.core.options import (
-    AHEAD_A_WORKER,
+    PLAN_AHEAD_PER_WORKER,
     KernelOptions,
     PressureOptions,
     RetryOptions,
@@ -59,7 +59,7 @@ def kernel_options(options: StageOptions) -> KernelOptions:
     entries, ahead = 1024, options.max_queue
     if options.engine == "ray":
         workers = options.workers or WORKERS_MAX  # they may follow the cluster so far
-        entries, ahead = entries_for(workers), max(ahead, AHEAD_A_WORKER * workers)
+        entries, ahead = entries_for(workers), max(ahead, PLAN_AHEAD_PER_WORKER * workers)
     return KernelOptions(
         windows=WindowOptions(entries=entries, entries_max=max(8192, entries), plan_ahead=ahead),
         pressure=PressureOptions(

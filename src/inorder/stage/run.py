@@ -22,13 +22,12 @@ from inorder.core.transitions import State
 from inorder.core.windows.plan import IdentitySet, PlanItem
 from inorder.errors import InfrastructureError, OperatorError, require
 from inorder.host.clock import SystemClock
-from inorder.host.entropy import new_run_id
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.runtime.durable_run import Job, JournaledRun
-from inorder.runtime.identity import PlanChanged
+from inorder.runtime.identity import PlanChanged, new_run_id
 from inorder.runtime.recovery import DISTRUSTED, Opened, read_journal
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
@@ -189,9 +188,9 @@ class _StageRun:
     def _open(self, job: Job) -> Opened:
         """The journal. One of another plan, or of one that is not wanted, is brought to a good end first: what it was
         about to publish is taken back. One that has ended is of no more use."""
-        if self._filesystem.facts(job.path) is None:
+        if self._filesystem.stat(job.path) is None:
             return job.open()
-        is_trusted = self._filesystem.facts(f"{job.path}{DISTRUSTED}") is None
+        is_trusted = self._filesystem.stat(f"{job.path}{DISTRUSTED}") is None
         if is_trusted and read_journal(self._filesystem, job.path)[1].is_end:
             return job.open(anew=True)
         opened = job.open(as_found=True)

@@ -116,7 +116,9 @@ class ProcessWorker:
             return
         except StartupError as error:
             is_killed = error.signal_name is not None
-            self._put(WorkerLost(self.number, Loss.WEATHER, reason=str(error)) if is_killed else _startup_error(error))
+            self._put(
+                WorkerLost(self.number, Loss.INFRASTRUCTURE, reason=str(error)) if is_killed else _startup_error(error)
+            )
             return
         self._sizer.observe(max(1, len(self._answered)), monotonic() - began_s)
         with self._lock:

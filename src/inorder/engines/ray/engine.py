@@ -300,7 +300,7 @@ class RayEngine:
             self._failed_starts += 1
             if self._failed_starts > _STARTS_MAX * self._count:
                 raise InfrastructureError(f"no worker can be started on the cluster: {lost.reason}")
-        cause = Loss.DIED if lost.is_node_alive and lost.has_died else Loss.WEATHER
+        cause = Loss.DIED if lost.is_node_alive and lost.has_died else Loss.INFRASTRUCTURE
         lost_s = self._lost_nodes.get(station.node)
         if not lost.is_node_alive and lost_s is not None and self._watch_s - lost_s < _TOGETHER_S:
             cause = Loss.RETIRED

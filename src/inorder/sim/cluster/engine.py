@@ -339,7 +339,7 @@ class ClusterEngine:
     def _told_of_loss(self, node: Node) -> list[Event]:
         self._give_up(node)
         reason = f"node {node.number} is gone"
-        causes = [Loss.WEATHER] + [Loss.RETIRED] * (len(node.workers) - 1)
+        causes = [Loss.INFRASTRUCTURE] + [Loss.RETIRED] * (len(node.workers) - 1)
         return [
             WorkerLost(worker.number, cause, reason=reason) for worker, cause in zip(node.workers, causes, strict=True)
         ]

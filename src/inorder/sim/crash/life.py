@@ -11,7 +11,7 @@ from inorder.core.events import CancelRequested, Committed, Event
 from inorder.core.resume_point import Restored
 from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import Batch, Task
-from inorder.host.os_errors import trouble
+from inorder.host.os_errors import translate_os_errors
 from inorder.journal.records import Header
 from inorder.runtime.durable_run import Job, JournaledRun
 from inorder.sim.clock import VirtualClock
@@ -89,7 +89,7 @@ class _Engine(SimEngine):
         item: SimItem = task.item
         if item.fate is not Fate.OK:
             return
-        with trouble(f"the files of item {task.seq} cannot be staged"):
+        with translate_os_errors(f"the files of item {task.seq} cannot be staged"):
             for path, data in files_of(task.seq, item).items():
                 place = f"{staging_of(task.seq, task.attempt)}/{path}"
                 self._disk.make_directory(place.rpartition("/")[0])

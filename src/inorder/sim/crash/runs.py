@@ -252,7 +252,7 @@ class Trial:
 
     def look(self, disk: Disk) -> None:
         """What a reader may see at any moment while the machine lives: nothing that is wrong or incomplete."""
-        manifest = disk.read(MANIFEST) if disk.facts(MANIFEST) else b""
+        manifest = disk.read(MANIFEST) if disk.stat(MANIFEST) else b""
         is_right = self.wanted.manifest(self.wanted.end).startswith(manifest)
         demand(is_right, f"the manifest grows by the right rows, not to {manifest!r}")
         self._compare_files(disk, self.wanted.end, may_lack=True)
@@ -271,7 +271,7 @@ class Trial:
 
     def _compare_files(self, disk: Disk, end: int, *, may_lack: bool = False) -> None:
         wanted = self.wanted.published(end)
-        files = disk.tree(ROOT) if disk.facts(ROOT) else {}
+        files = disk.tree(ROOT) if disk.stat(ROOT) else {}
         wrong = [path for path in files | wanted if files.get(path) != wanted.get(path)]
         wrong = [path for path in wrong if path in files or not may_lack]
         demand(not wrong, f"the files at seq {end} are those foretold, but not {', '.join(sorted(wrong))}")

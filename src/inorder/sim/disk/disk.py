@@ -6,7 +6,7 @@ every cut and every change of a name since the last sync may or may not have mad
 through the answers.
 
     disk = Disk()
-    write_whole(disk, "settings", b"new")
+    write_atomic(disk, "settings", b"new")
     for found in disk.states():
         ...
 
@@ -20,7 +20,7 @@ from errno import EISDIR, ENOTEMPTY
 from hashlib import blake2b
 from weakref import WeakSet
 
-from inorder.host.filesystem import Facts
+from inorder.host.filesystem import PathInfo
 
 from .choices import Draw, every, sampled
 from .contents import Contents, Medium
@@ -77,13 +77,13 @@ class Disk:
         self._operations.begin_read(path)
         return bytes(contents.seen)
 
-    def facts(self, path: str) -> Facts | None:
+    def stat(self, path: str) -> PathInfo | None:
         """What is known of a name."""
         try:
             node = self._names.find(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return Facts(0, True) if isinstance(node, Folder) else Facts(len(node.seen), False)
+        return PathInfo(0, True) if isinstance(node, Folder) else PathInfo(len(node.seen), False)
 
     def rename(self, old: str, new: str) -> None:
         """Give a file another name. Folders keep theirs."""

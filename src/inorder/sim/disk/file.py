@@ -8,7 +8,7 @@ from .operations import Operations, trouble
 
 
 class DiskFile:
-    """Implements `host.filesystem.File`. It holds on to the file, whatever becomes of the name it was opened by."""
+    """Implements `host.filesystem.AppendFile`. It holds the file open, whatever becomes of the name it had."""
 
     def __init__(
         self, path: str, contents: Contents, operations: Operations, free_bytes: Callable[[], int], *, syncs: bool

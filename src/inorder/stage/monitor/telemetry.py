@@ -24,7 +24,7 @@ from inorder.core.commands import (
     WindowSealed,
 )
 from inorder.core.events import Event, Overran, WorkerLost
-from inorder.host.filesystem import File, Filesystem
+from inorder.host.filesystem import AppendFile, Filesystem
 
 EVENTS: dict[type[Any], str] = {
     WindowOpened: "window_opened",
@@ -53,7 +53,7 @@ class Telemetry:
     """Lines on their way to a file, from several threads."""
 
     def __init__(self, filesystem: Filesystem, path: str) -> None:
-        self._file: File | None = None
+        self._file: AppendFile | None = None
         self._buffer = bytearray()
         self._lock = threading.Lock()
         with contextlib.suppress(OSError):
