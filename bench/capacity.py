@@ -47,9 +47,9 @@ from inorder.runtime.loop import Runtime
 from inorder.sinks.base import Entry, Output
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
-from inorder.stage.manifest.rows import result_of, row_of
-from inorder.stage.plan_identity import identity
-from inorder.stage.worker import Result, StageTask
+from inorder.stage.manifest.rows import get_result, make_row
+from inorder.stage.plan_identity import identify_item
+from inorder.stage.worker import StageResult, StageTask
 
 CONTENTS = b"x" * 1000
 SUCCESS = int(State.TERMINAL_SUCCESS)
@@ -139,14 +139,14 @@ def stage_files(staging: Path, count: int) -> None:
         os.close(descriptor)
 
 
-def result_with(staging: Path, files: int) -> Callable[[int], Result]:
+def result_with(staging: Path, files: int) -> Callable[[int], StageResult]:
     """What an item has come to, with this many files that wait in `staging`."""
     size, checksum = len(CONTENTS), zlib.crc32(CONTENTS)
 
-    def made(seq: int) -> Result:
+    def made(seq: int) -> StageResult:
         paths = (path_of(seq), f"{path_of(seq)}.fp.json")[:files]
         staged = [f"{staging}/{seq * files + number}" for number in range(files)]
-        return Result({}, [(path, size, checksum) for path in paths], staged, "", [], [])
+        return StageResult({}, [(path, size, checksum) for path in paths], staged, "", [], [])
 
     return made
 
@@ -154,7 +154,7 @@ def result_with(staging: Path, files: int) -> Callable[[int], Result]:
 def described(envelope: Envelope, task: StageTask, attempts: int) -> Entry:
     """As the stage runner does."""
     entry = Entry(envelope.seq, envelope.outcome, attempts, task, envelope.payload)
-    result = result_of(entry)
+    result = get_result(entry)
     if result is None:
         return entry
     outputs = [Output(*made) for made in result.outputs]
@@ -178,13 +178,13 @@ def run_kept(engine: InstantEngine, count: int, shape: Shape, folder: Path, *, r
     if files:
         sinks.append(OutputsSink(filesystem, str(folder / "data"), staging=str(folder / "staging")))
     if row != "journal":
-        sinks.append(ManifestSink(filesystem, str(folder / "manifest.jsonl"), partial(row_of, "bench")))
+        sinks.append(ManifestSink(filesystem, str(folder / "manifest.jsonl"), partial(make_row, "bench")))
     job = Job(
         filesystem=filesystem,
         path=str(folder / "run.journal"),
         header=Header("bench", "", "", [sink.name for sink in sinks]),
         sinks=sinks,
-        identify=lambda task: identity(task.item),
+        identify=lambda task: identify_item(task.item),
         describe=described,
         commit_thread=True,
     )

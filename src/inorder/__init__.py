@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     )
     from inorder.stage.run import run_stage
 
+importlib.import_module("inorder.index")  # reserves its files in DATA, in this process and in workers
+
 __all__ = [
     "Barrier",
     "BusyError",

@@ -8,9 +8,9 @@ import pytest
 
 from inorder.cli import item_status
 from inorder.cli.item_status import Standings
-from inorder.stage.freshness import GONE, OUTPUTS_THERE, SATISFIED, UNCHANGED
+from inorder.stage.freshness import OUTPUTS_EXIST, REMOVED_FROM_PLAN, SATISFIED_REASONS, UNCHANGED
 from inorder.stage.manifest import reader as manifests
-from inorder.stage.manifest.reader import last_run, lines, rows
+from inorder.stage.manifest.reader import find_last_run, read_lines, read_rows
 
 CONFIG = {"stage": "s", "doc_id": "__config__", "status": "config", "options": {"fingerprinting": True}}
 UNFINGERPRINTED = CONFIG | {"options": {"fingerprinting": False}}
@@ -38,7 +38,7 @@ def written(folder: Path, *found: dict[str, Any]) -> str:
         (["failure", "skip:nothing to do"], "skip"),
         (["success", "skip:nothing to do"], "skip"),
         (["success", f"skip:{UNCHANGED}"], "success"),
-        (["success", f"skip:{OUTPUTS_THERE}"], "success"),
+        (["success", f"skip:{OUTPUTS_EXIST}"], "success"),
         (["success", "failure", f"skip:{UNCHANGED}"], "success"),
         ([f"skip:{UNCHANGED}"], "success"),
         ([f"skip:{UNCHANGED}", "failure"], "failure"),
@@ -53,7 +53,7 @@ def test_an_item_stands_as_its_latest_row_says(tmp_path: Path, story: list[str],
 
 @pytest.mark.req("DOC-4")
 def test_an_item_that_is_gone_does_not_stand_at_all_until_it_comes_back(tmp_path: Path) -> None:
-    told = [CONFIG, row("a", "success"), row("b", "success"), CONFIG, row("a", "skip", GONE)]
+    told = [CONFIG, row("a", "success"), row("b", "success"), CONFIG, row("a", "skip", REMOVED_FROM_PLAN)]
     found = Standings.of_manifest(written(tmp_path, *told))
     assert found.of("a") is None
     assert found.counts() == {"success": 1, "skip": 0, "failure": 0}
@@ -65,7 +65,7 @@ def test_a_skip_of_what_is_done_points_to_the_row_of_what_was_done(tmp_path: Pat
     path = written(
         tmp_path, CONFIG, row("a", "success"), UNFINGERPRINTED, row("a", "skip", UNCHANGED), row("a", "failure")
     )
-    success, _, failure = [line.offset for line, found in rows(path) if not found.is_config]
+    success, _, failure = [line.offset for line, found in read_rows(path) if not found.is_config]
     found = Standings.of_manifest(path).of("a")
     assert found is not None
     assert (found.made, found.latest, found.is_fingerprinted) == (success, failure, True)
@@ -91,31 +91,31 @@ def test_items_are_counted_once_however_many_rows_they_have(tmp_path: Path, monk
 
 
 def test_the_reasons_of_resume_are_those_that_are_recognised() -> None:
-    for reason in SATISFIED:
-        assert manifests.Row(stage="s", doc_id="a", status="skip", reason=reason).is_satisfied
-    assert not manifests.Row(stage="s", doc_id="a", status="skip", reason="as I like it").is_satisfied
-    assert not manifests.Row(stage="s", doc_id="a", status="failure", reason=UNCHANGED).is_satisfied
+    for reason in SATISFIED_REASONS:
+        assert manifests.ManifestRow(stage="s", doc_id="a", status="skip", reason=reason).is_satisfied
+    assert not manifests.ManifestRow(stage="s", doc_id="a", status="skip", reason="as I like it").is_satisfied
+    assert not manifests.ManifestRow(stage="s", doc_id="a", status="failure", reason=UNCHANGED).is_satisfied
 
 
 def test_a_line_without_an_end_is_no_row_yet(tmp_path: Path) -> None:
     path = written(tmp_path, CONFIG, row("a", "success"))
     whole = Path(path).read_bytes()
     Path(path).write_bytes(whole + whole[:-1])
-    assert len(list(rows(path))) == 3
-    assert list(lines(str(tmp_path / "no.jsonl"))) == []
+    assert len(list(read_rows(path))) == 3
+    assert list(read_lines(str(tmp_path / "no.jsonl"))) == []
 
 
 def test_a_line_that_makes_no_sense_is_passed_over_and_counted(tmp_path: Path) -> None:
     path = written(tmp_path, CONFIG, row("a", "success"))
     Path(path).write_bytes(b'\xff\n[]\n{"stage":1}\n\n' + Path(path).read_bytes())
-    assert [line.row is None for line in lines(path)] == [True] * 4 + [False] * 2
+    assert [line.row is None for line in read_lines(path)] == [True] * 4 + [False] * 2
     assert Standings.of_manifest(path).damaged == 4
 
 
 def test_what_a_stage_adds_to_its_rows_is_not_taken_for_ours(tmp_path: Path) -> None:
     odd = row("a", "success") | {"run_id": 7, "options": "none", "origin": ["here"], "extra_seq": "x"}
     path = written(tmp_path, CONFIG, odd)
-    assert [found.doc_id for _, found in rows(path)] == ["__config__", "a"]
+    assert [found.doc_id for _, found in read_rows(path)] == ["__config__", "a"]
 
 
 @pytest.mark.parametrize("piece", [1, 7, 64, 1000, 2**16])
@@ -124,11 +124,11 @@ def test_the_latest_run_is_found_from_the_end(tmp_path: Path, monkeypatch: pytes
     first, second = CONFIG | {"run_id": "one"}, CONFIG | {"run_id": "two"}
     told = [first, row("a", "success"), second, row("b", "success", reason="x" * 100), row("__config__", "failure")]
     path = written(tmp_path, *told)
-    found = last_run(path)
+    found = find_last_run(path)
     assert found is not None
-    assert (found[0], found[1].run_id) == (list(lines(path))[2].offset, "two")
-    alone = last_run(written(tmp_path, first))
+    assert (found[0], found[1].run_id) == (list(read_lines(path))[2].offset, "two")
+    alone = find_last_run(written(tmp_path, first))
     assert alone is not None
     assert (alone[0], alone[1].run_id) == (0, "one")
-    assert last_run(written(tmp_path, row("a", "success"))) is None
-    assert last_run(str(tmp_path / "no.jsonl")) is None
+    assert find_last_run(written(tmp_path, row("a", "success"))) is None
+    assert find_last_run(str(tmp_path / "no.jsonl")) is None

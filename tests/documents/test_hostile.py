@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inorder.stage.sources import quoted
+from inorder.stage.sources import quote_id
 from tests.documents.test_stages import PROSE, Desk
 
 GOOD = {"a-good.md": "# A\n\n" + PROSE * 9, "m/good.txt": PROSE * 9, "z-good.html": f"<p>{PROSE * 9}</p>"}
@@ -121,7 +121,7 @@ def test_everything_else_is_done(rows: dict[str, dict[str, Any]]) -> None:
     ids=[ascii(name) for name, _, _, _ in CASES],
 )
 def test_a_hostile_file_costs_only_itself(rows: dict[str, dict[str, Any]], name: str, status: str, reason: str) -> None:
-    odd = rows[quoted(f"docs/{name}")]
+    odd = rows[quote_id(f"docs/{name}")]
     assert odd["status"] == status or not status
     said = odd["reason"] or (odd["error"] or {}).get("message", "")
     assert reason in said

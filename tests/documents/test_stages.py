@@ -15,7 +15,7 @@ import pytest
 from inorder.cli.commands.inspect import _BOUNDS
 from inorder.documents.chunk.stage import HISTOGRAM
 from inorder.documents.parquet import footer_of
-from inorder.stage.freshness import GONE
+from inorder.stage.freshness import REMOVED_FROM_PLAN
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
 
 STAGES = ("doctags", "chunk", "embed")
@@ -64,9 +64,9 @@ class Desk:
         """What the latest run has made or removed, by item."""
         said = {row["doc_id"]: row for row in self.rows(stage)}
         return {
-            name: "gone" if row["reason"] == GONE else row["status"]
+            name: "gone" if row["reason"] == REMOVED_FROM_PLAN else row["status"]
             for name, row in said.items()
-            if row["status"] != "skip" or row["reason"] == GONE
+            if row["status"] != "skip" or row["reason"] == REMOVED_FROM_PLAN
         }
 
     def outputs(self) -> dict[str, bytes]:

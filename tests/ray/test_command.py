@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inorder.stage.data_layout import RESERVED
+from inorder.stage.data_layout import RESERVED_FOLDERS
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
 from tests.cli.desk import COMMAND, GUARD_S, Ended, clean_environment
 from tests.engines.misbehaviour import wait_until
@@ -38,7 +38,7 @@ class Made:
     """What a run leaves in DATA."""
 
     def __init__(self, data: Path) -> None:
-        reserved = {*RESERVED, "index.sqlite"}
+        reserved = {*RESERVED_FOLDERS, "index.sqlite"}
         self.files = {path: content for path, content in tree(data).items() if path.split("/")[0] not in reserved}
         self.rows = {stage: rows_of(data / "manifests" / f"{stage}.jsonl", data) for stage in STAGES}
         desk = IndexDesk.__new__(IndexDesk)

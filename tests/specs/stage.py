@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from inorder import WorkItem
-from inorder.stage import contracts
-from inorder.stage.data_layout import RESERVED, Places, output_path
-from inorder.stage.freshness import judge
+from inorder.stage import contracts, freshness
+from inorder.stage.data_layout import RESERVED_FOLDERS, DataLayout, resolve_output
 from inorder.stage.manifest.rows import BASE_FIELDS, VOLATILE_FIELDS
 from inorder.stage.monitor.attempt_log import ENDS
 from inorder.stage.monitor.metrics import METRICS
@@ -49,17 +48,17 @@ def row() -> str:
 
 
 def places() -> str:
-    found = Places("/DATA", "STAGE")
+    found = DataLayout("/DATA", "STAGE")
     meanings = {
         found.manifest: "one row an item and run",
         found.journal: "what an interrupted run goes on from",
         found.lock: "held while a run goes on; says whose it is",
         found.cache: "hashes of files; may be deleted",
         found.staging: "outputs that are not committed yet; gone after a run",
-        found.telemetry("RUN"): "events and numbers of one run",
-        found.attempts("RUN"): "the begin and the end of every attempt of one run, with `attempts_log`",
+        found.telemetry_path("RUN"): "events and numbers of one run",
+        found.attempts_path("RUN"): "the begin and the end of every attempt of one run, with `attempts_log`",
     }
-    assert {path.split("/")[2] for path in meanings} == set(RESERVED)
+    assert {path.split("/")[2] for path in meanings} == set(RESERVED_FOLDERS)
     return table(("path", "what it is"), [(code(path[1:]), meaning) for path, meaning in meanings.items()])
 
 
@@ -98,7 +97,7 @@ def judgements() -> str:
 
 
 def _judged(place: Place, asked: WorkItem, fingerprinting: bool) -> str:
-    found = judge(asked, os.fspath(place.data), fingerprinting=fingerprinting)
+    found = freshness.check(asked, os.fspath(place.data), fingerprinting=fingerprinting)
     return f"{'skipped' if found.is_satisfied else 'done'}: {found.reason}"
 
 
@@ -110,7 +109,7 @@ def output_paths() -> str:
 
 def _placed(path: str) -> str:
     try:
-        return code(output_path("/DATA", path))
+        return code(resolve_output("/DATA", path))
     except ValueError as error:
         return f"refused: {str(error).replace(path, _short(path)) if path else error}"
 

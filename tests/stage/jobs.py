@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import inorder
-from inorder.stage.data_layout import RESERVED
+from inorder.stage.data_layout import RESERVED_FOLDERS
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
 
 STAGE = "shout"
@@ -98,7 +98,9 @@ class Place:
     def published(self) -> dict[str, bytes]:
         """Everything in DATA that is not the runner's own."""
         return {
-            path: content for path, content in tree(self.data).items() if path.split("/")[0] not in (*RESERVED, ".x")
+            path: content
+            for path, content in tree(self.data).items()
+            if path.split("/")[0] not in (*RESERVED_FOLDERS, ".x")
         }
 
     def loud(self, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.stage.plan_identity import interrupted_at
+from inorder.stage.plan_identity import find_resume_seq
 from tests.stage.jobs import Place
 from tests.stage.workers import obey
 
@@ -46,7 +46,7 @@ def interrupt(place: Place, items: Any, **options: Any) -> int:
 
 def run_again(place: Place, items: Any, **options: Any) -> inorder.StageOutcome:
     """The next run, which does what it was foretold to do."""
-    foretold = interrupted_at(place.plan(items), place.options(**options))
+    foretold = find_resume_seq(place.plan(items), place.options(**options))
     outcome = place.run(items, **options)
     assert outcome.resumed_at == foretold
     return outcome

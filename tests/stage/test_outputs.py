@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.stage.data_layout import RESERVED
+from inorder.stage.data_layout import RESERVED_FOLDERS
 from tests.stage.jobs import Place
 
 
@@ -39,6 +39,8 @@ def test_one_forgotten_output_of_two_publishes_neither(place: Place) -> None:
     assert place.published() == {}
 
 
+RESERVED = "cannot be published in DATA: this path is reserved"
+INDEX_FILES = ["index.sqlite", "index.sqlite-wal", "index.draft.sqlite", "index.vectors.0f.f32"]
 OUTSIDE = [
     ("../elsewhere.txt", "it leads out of its folder"),
     ("loud/../../elsewhere.txt", "it leads out of its folder"),
@@ -49,7 +51,8 @@ OUTSIDE = [
     ("loud/a\0.txt", "it has a zero character in it"),
     ("loud/\udcff.txt", "it is not Unicode"),
     (f"loud/{'x' * 248}", "has a name of more than 247 bytes"),
-    *((f"{folder}/a.txt", "lies in a folder of DATA that is not for outputs") for folder in RESERVED),
+    *((f"{folder}/a.txt", RESERVED) for folder in RESERVED_FOLDERS),
+    *((name, RESERVED) for name in INDEX_FILES),
 ]
 
 
@@ -66,6 +69,16 @@ def test_an_output_with_no_place_in_data_fails_its_item_alone(place: Place, path
     assert place.called() == ["a", "c"]
     assert sorted(place.folder.rglob("elsewhere*")) == before
     assert place.staged() == []
+
+
+def test_a_worker_process_knows_the_reserved_files_too(place: Place) -> None:
+    place.run([place.item("a", outputs={"loud": "index.sqlite"})], policy="cpu", workers=1)
+    assert RESERVED in place.row("a")["error"]["message"]
+    assert place.published() == {}
+
+
+def test_below_a_folder_no_name_is_reserved(place: Place) -> None:
+    assert place.run([place.item("a", outputs={"loud": "loud/index.sqlite"})]).succeeded == 1
 
 
 def test_an_output_may_be_named_by_its_whole_path(place: Place) -> None:
@@ -136,7 +149,7 @@ def test_a_folder_where_an_output_should_lie_fails_its_item_alone(place: Place, 
     error = place.row("a")["error"]
     assert (error["category"], error["message"]) == (
         "config",
-        f"there is a folder where the output 'loud/{name}' should be",
+        f"the output 'loud/{name}' cannot be published: a folder has its path",
     )
     assert (place.data / "loud" / name).is_dir()
 
@@ -145,5 +158,5 @@ def test_a_file_where_the_folder_of_an_output_should_lie_fails_its_item_alone(pl
     place.run([place.item("a", outputs={"loud": "loud"})])
     outcome = place.run([place.item("b", outputs={"loud": "loud/deep/b.txt"}), place.item("c", outputs={"loud": "c"})])
     assert (outcome.succeeded, outcome.failed) == (1, 1)
-    message = "there is a file where the folder of the output 'loud/deep/b.txt' should be"
+    message = "the output 'loud/deep/b.txt' cannot be published: one of its parent folders is a file"
     assert place.row("b")["error"] == {"category": "config", "message": message, "retryable": False}

@@ -8,7 +8,8 @@ import pytest
 
 import inorder
 from inorder.engines.process import engine as processes
-from inorder.stage.freshness import OUTPUTS_THERE, SATISFIED, UNCHANGED, judge
+from inorder.stage import freshness
+from inorder.stage.freshness import OUTPUTS_EXIST, SATISFIED_REASONS, UNCHANGED
 from tests.stage.jobs import Place
 
 NAMES = [f"item-{number:04}" for number in range(6)]
@@ -69,7 +70,7 @@ def test_exactly_what_depends_on_a_change_is_redone(place: Place, change: Any, r
     assert place.called() == NAMES
     before = place.published()
     change(place)
-    found = judge(place.item(ONE), str(place.data))
+    found = freshness.check(place.item(ONE), str(place.data))
     assert (found.is_satisfied, found.reason) == (False, reason)
     outcome = place.run(place.items(6))
     assert (outcome.succeeded, outcome.skipped) == (1, 5)
@@ -86,7 +87,7 @@ def test_a_changed_option_redoes_the_items_it_is_part_of(place: Place) -> None:
     place.run(place.items(6))
     place.called()
     items = [place.item(name, cfg_hash="2" if name == ONE else "1") for name in NAMES]
-    assert judge(items[3], str(place.data)).reason == "its configuration has changed"
+    assert freshness.check(items[3], str(place.data)).reason == "its configuration has changed"
     assert place.run(items).succeeded == 1
     assert place.called() == [ONE]
     assert place.run(place.items(6)).succeeded == 1
@@ -98,7 +99,7 @@ def test_an_output_that_gets_another_name_is_made_again(place: Place) -> None:
     renamed = place.item("a", outputs={"loud": "louder/a.txt"})
     assert place.run([renamed]).succeeded == 1
     both = place.item("a", outputs={"loud": "loud/a.txt", "more": "louder/a.txt"})
-    assert judge(both, str(place.data)).reason == "its outputs have other names now"
+    assert freshness.check(both, str(place.data)).reason == "its outputs have other names now"
 
 
 def test_a_folder_in_the_place_of_an_output_is_no_output(place: Place) -> None:
@@ -106,7 +107,7 @@ def test_a_folder_in_the_place_of_an_output_is_no_output(place: Place) -> None:
     os.unlink(place.data / "loud" / "a.txt")
     (place.data / "loud" / "a.txt").mkdir()
     for fingerprinting in (True, False):
-        found = judge(place.item("a"), str(place.data), fingerprinting=fingerprinting)
+        found = freshness.check(place.item("a"), str(place.data), fingerprinting=fingerprinting)
         assert (found.is_satisfied, found.reason) == (False, "its output 'loud' is no file")
 
 
@@ -114,7 +115,7 @@ def test_a_source_that_is_gone_is_tried_and_fails_though_its_output_is_there(pla
     item = place.item("a")
     place.run([item])
     os.unlink(item.inputs["text"])
-    assert judge(item, str(place.data)).reason == "its input cannot be read: No such file or directory"
+    assert freshness.check(item, str(place.data)).reason == "its input cannot be read: No such file or directory"
     assert place.run([item]).failed == 1
     assert place.loud("a") == "TEXT OF A\n"
 
@@ -148,7 +149,7 @@ def test_without_fingerprints_outputs_that_are_there_are_enough(place: Place) ->
     one_output(place)
     outcome = place.run(place.items(6), fingerprinting=False)
     assert (outcome.skipped, place.called()) == (6, [])
-    assert place.row(ONE)["reason"] == OUTPUTS_THERE
+    assert place.row(ONE)["reason"] == OUTPUTS_EXIST
     one_output_emptied(place)
     assert place.run(place.items(6), fingerprinting=False).succeeded == 1
     assert place.called() == [ONE]
@@ -175,7 +176,7 @@ def test_an_item_can_be_asked_itself(place: Place) -> None:
 def test_the_reasons_of_satisfied_items_are_known_by_name(place: Place) -> None:
     place.run(place.items(1))
     place.run(place.items(1))
-    assert place.row(NAMES[0])["reason"] in SATISFIED
+    assert place.row(NAMES[0])["reason"] in SATISFIED_REASONS
 
 
 def test_a_failed_item_is_tried_again_on_the_next_run_and_a_skipped_one_too(place: Place) -> None:
@@ -202,15 +203,13 @@ def test_deleting_the_manifest_of_a_finished_run_costs_only_its_rows(place: Plac
 
 
 def test_an_unreadable_output_is_a_reason_and_not_the_end(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inorder.stage import freshness
-
     place.run([place.item("a")])
 
     def broken(path: str) -> tuple[int, int]:
         raise OSError(5, "Input/output error", path)
 
-    monkeypatch.setattr(freshness, "crc32_of", broken)
-    found = judge(place.item("a"), str(place.data))
+    monkeypatch.setattr(freshness, "checksum_file", broken)
+    found = freshness.check(place.item("a"), str(place.data))
     assert (found.is_satisfied, found.reason) == (False, "its output 'loud' cannot be read: Input/output error")
     assert isinstance(place.run([place.item("a")]), inorder.StageOutcome)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import inorder
-from inorder.stage.freshness import GONE
+from inorder.stage.freshness import REMOVED_FROM_PLAN
 from tests.stage.jobs import STAGE, Place, steady
 from tests.stage.test_kills import Lives, portable
 from tests.stage.workers import obey
@@ -30,7 +30,7 @@ def test_the_outputs_of_an_item_that_is_gone_are_removed_and_the_manifest_says_s
         "loud/c.txt.fp.json",
     }
     row = place.row("b")
-    assert (row["status"], row["reason"], row["seq"]) == ("skip", GONE, 2)
+    assert (row["status"], row["reason"], row["seq"]) == ("skip", REMOVED_FROM_PLAN, 2)
     assert row["output_paths"] == ["loud/b.txt"]
 
 
@@ -49,7 +49,7 @@ def test_what_comes_back_is_made_again_and_may_go_again(place: Place) -> None:
     assert place.published() == before
     assert place.statuses() == {"a": "skip", "b": "success"}
     reconcile(place, [place.item("a")])
-    assert place.row("b")["reason"] == GONE
+    assert place.row("b")["reason"] == REMOVED_FROM_PLAN
     assert "loud/b.txt" not in place.published()
 
 

@@ -23,10 +23,10 @@ from inorder.engines.threads import ThreadEngine
 from inorder.errors import InfrastructureError
 from inorder.stage import file_transfer
 from inorder.stage.contracts import StageError
-from inorder.stage.data_layout import Places
-from inorder.stage.file_stat import Look
+from inorder.stage.data_layout import DataLayout
+from inorder.stage.file_stat import FileStat
 from inorder.stage.file_transfer import Parcels, RemoteWork, sweep
-from inorder.stage.worker import Result, StageTask, StageWork
+from inorder.stage.worker import StageResult, StageTask, StageWork
 from tests.stage.jobs import STAGE, Place, steady, tree
 from tests.stage.workers import obey
 
@@ -69,13 +69,13 @@ class Trip:
     def __init__(self, place: Place, node: Path) -> None:
         self.place = place
         self.node = node
-        self.places = Places(str(place.data), STAGE)
-        self.places.make()
-        self.parcels = Parcels(self.places.data, self.places.staging, 2**20)
+        self.layout = DataLayout(str(place.data), STAGE)
+        self.layout.create_folders()
+        self.parcels = Parcels(self.layout.data, self.layout.staging, 2**20)
         self.parcels.prepare()
 
     def work(self, worker: Callable[..., Any]) -> StageWork:
-        return StageWork(worker, STAGE, self.place.options(), self.places.staging)
+        return StageWork(worker, STAGE, self.place.options(), self.layout.staging)
 
     def plainly(self, item: inorder.WorkItem, worker: Callable[..., Any] = obey) -> Any:
         """What a worker of this machine makes of it."""
@@ -96,9 +96,9 @@ class Trip:
         assert departed is not None
         return self.parcels.arrive(self.there(departed[0], worker, sees_files=sees_files))
 
-    def contents(self, result: Result) -> dict[str, bytes]:
+    def contents(self, result: StageResult) -> dict[str, bytes]:
         """What was made, by the path it is for."""
-        assert all(path.startswith(f"{self.places.staging}/") for path in result.staged)
+        assert all(path.startswith(f"{self.layout.staging}/") for path in result.staged)
         return {
             path: Path(staged).read_bytes() for (path, _, _), staged in zip(result.outputs, result.staged, strict=True)
         }
@@ -159,7 +159,7 @@ def test_inputs_are_told_as_the_driver_knows_them(trip: Trip, sees_files: bool) 
     sent, _ = trip.parcels.depart(StageTask(item), sees_files=sees_files) or (None, 0)
     [(path, look, digest)] = trip.parcels.arrive(trip.there(sent, sees_files=sees_files)).inputs
     assert (path, look) == (str(item.inputs["text"]), sent.looks["text"])
-    assert look.facts == Look.at(path).facts
+    assert look.facts == FileStat.at(path).facts
     assert digest == trip.plainly(item).input_sha256
 
 
@@ -383,9 +383,9 @@ def test_an_input_that_is_not_there_fails_its_item(trip: Trip, sees_files: bool)
     [
         ({"loud": "../outside"}, "cannot be published"),
         ({"loud": "/outside"}, "lies outside of DATA"),
-        ({"loud": "manifests/a"}, "not for outputs"),
-        ({"loud": "taken"}, "there is a folder where the output 'taken' should be"),
-        ({"loud": "file/a"}, "there is a file where the folder of the output 'file/a' should be"),
+        ({"loud": "manifests/a"}, "this path is reserved"),
+        ({"loud": "taken"}, "the output 'taken' cannot be published: a folder has its path"),
+        ({"loud": "file/a"}, "the output 'file/a' cannot be published: one of its parent folders is a file"),
         ({"loud": "a", "again": "a"}, "two of its files would be published as 'a'"),
     ],
 )
@@ -406,7 +406,7 @@ def test_a_result_that_cannot_be_written_ends_the_run_and_not_the_item(trip: Tri
     departed = trip.parcels.depart(StageTask(trip.place.item("a")), sees_files=False)
     assert departed is not None
     brought = trip.there(departed[0], sees_files=False)
-    shutil.rmtree(trip.places.staging)
+    shutil.rmtree(trip.layout.staging)
     with pytest.raises(InfrastructureError, match="a result cannot be written to"):
         trip.parcels.arrive(brought)
 

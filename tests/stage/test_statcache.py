@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from inorder.stage import freshness
-from inorder.stage.file_stat import Look
-from inorder.stage.hash_cache import StatCache
+from inorder.stage.file_stat import FileStat
+from inorder.stage.hash_cache import HashCache
 from tests.stage.jobs import STAGE, Place
 
 LONG_AGO_NS = 1_700_000_000_000_000_000
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Iterator[StatCache]:
-    opened = StatCache(str(tmp_path / "cache.sqlite"))
+def cache(tmp_path: Path) -> Iterator[HashCache]:
+    opened = HashCache(str(tmp_path / "cache.sqlite"))
     yield opened
     opened.close()
 
@@ -36,8 +36,8 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         monkeypatch.setattr(freshness, name, reading)
 
-    counted("sha256_of")
-    counted("crc32_of")
+    counted("hash_file")
+    counted("checksum_file")
     return found
 
 
@@ -154,8 +154,8 @@ def test_a_broken_cache_is_begun_anew(place: Place, reads: list[str]) -> None:
     assert reads == []
 
 
-def test_what_was_looked_at_long_after_its_change_is_believed(cache: StatCache) -> None:
-    look = Look(10, LONG_AGO_NS, 7, LONG_AGO_NS + 2_000_000_000)
+def test_what_was_looked_at_long_after_its_change_is_believed(cache: HashCache) -> None:
+    look = FileStat(10, LONG_AGO_NS, 7, LONG_AGO_NS + 2_000_000_000)
     cache.put("a", look, "sha256", "digest")
     cache.flush()
     assert cache.get("a", look, "sha256") == "digest"
@@ -166,24 +166,24 @@ def test_what_was_looked_at_long_after_its_change_is_believed(cache: StatCache) 
 
 
 @pytest.mark.req("RUN-4")
-def test_what_was_looked_at_right_after_its_change_is_not_believed(cache: StatCache) -> None:
+def test_what_was_looked_at_right_after_its_change_is_not_believed(cache: HashCache) -> None:
     """However long it took until the hash was known, and however late it is asked for."""
-    look = Look(10, LONG_AGO_NS, 7, LONG_AGO_NS + 1_999_999_999)
+    look = FileStat(10, LONG_AGO_NS, 7, LONG_AGO_NS + 1_999_999_999)
     cache.put("a", look, "sha256", "digest")
     cache.flush()
     assert cache.get("a", look._replace(looked_ns=LONG_AGO_NS * 2), "sha256") is None
 
 
-def test_many_files_are_written_down_before_the_end(cache: StatCache) -> None:
-    look = Look(1, LONG_AGO_NS, 2**63 - 1, LONG_AGO_NS * 2)
+def test_many_files_are_written_down_before_the_end(cache: HashCache) -> None:
+    look = FileStat(1, LONG_AGO_NS, 2**63 - 1, LONG_AGO_NS * 2)
     for number in range(2000):
         cache.put(f"file-{number}", look, "crc32", str(number))
     assert cache.get("file-1999", look, "crc32") == "1999"
 
 
-def test_a_path_that_is_no_text_is_kept_like_any_other(cache: StatCache) -> None:
+def test_a_path_that_is_no_text_is_kept_like_any_other(cache: HashCache) -> None:
     name = os.fsdecode(b"caf\xe9")
-    look = Look(1, LONG_AGO_NS, 2, LONG_AGO_NS * 2)
+    look = FileStat(1, LONG_AGO_NS, 2, LONG_AGO_NS * 2)
     cache.put(name, look, "crc32", "5")
     cache.flush()
     assert cache.get(name, look, "crc32") == "5"

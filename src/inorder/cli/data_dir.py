@@ -12,8 +12,8 @@ from inorder.host.lock import Lock
 from inorder.journal.replay import Corrupt, Replay, replay
 from inorder.journal.scan import Scan
 from inorder.runtime.recovery import scan_journal
-from inorder.stage.data_layout import Places
-from inorder.stage.manifest.reader import Config, last_run
+from inorder.stage.data_layout import DataLayout
+from inorder.stage.manifest.reader import ConfigRow, find_last_run
 
 
 class Dataset:
@@ -41,13 +41,13 @@ class Dataset:
             raise OperatorError(f"{self.root} knows no stage {stage!r}; stages there: {', '.join(known) or 'none'}")
         return [stage]
 
-    def places(self, stage: str) -> Places:
+    def places(self, stage: str) -> DataLayout:
         """Where the things of a stage lie."""
-        return Places(self.root, stage)
+        return DataLayout(self.root, stage)
 
-    def config(self, stage: str) -> Config | None:
+    def config(self, stage: str) -> ConfigRow | None:
         """How the latest run of a stage began."""
-        found = last_run(self.places(stage).manifest)
+        found = find_last_run(self.places(stage).manifest)
         return None if found is None else found[1]
 
     def lock(self, stage: str) -> Lock:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from inorder.cli.stage_loader import Job
 from inorder.errors import OperatorError
 from inorder.stage.contracts import Barrier, StageOptions, WorkItem
-from inorder.stage.data_layout import Places
-from inorder.stage.fingerprints import Fingerprint, combined_sha256, sha256_of
-from inorder.stage.freshness import judge_planned
-from inorder.stage.hash_cache import StatCache
-from inorder.stage.plan_identity import interrupted_at
+from inorder.stage.data_layout import DataLayout
+from inorder.stage.fingerprints import Fingerprint, combine_sha256, hash_file
+from inorder.stage.freshness import check_planned
+from inorder.stage.hash_cache import HashCache
+from inorder.stage.plan_identity import find_resume_seq
 
 PROCESS, SKIP, MISSING = "process", "skip", "missing"
 _PASSED_BY = "the run that was interrupted has come past it, and will be gone on with"
@@ -35,9 +35,9 @@ class Foresight:
         self._options = options
         self._data = os.path.abspath(options.data)
         self._plan = job.plan(self._data)
-        self._begin = interrupted_at(self._plan, options) or 0
-        path = Places(self._data, self._plan.stage_name).cache
-        self._cache = StatCache(path) if os.path.exists(path) else None
+        self._begin = find_resume_seq(self._plan, options) or 0
+        path = DataLayout(self._data, self._plan.stage_name).cache
+        self._cache = HashCache(path) if os.path.exists(path) else None
 
     def items(self) -> Iterator[tuple[int, WorkItem]]:
         """The plan, numbered."""
@@ -52,7 +52,7 @@ class Foresight:
         if seq < self._begin:
             return Forecast(item, SKIP, _PASSED_BY)
         fingerprinting = self._options.fingerprinting
-        found = judge_planned(item, self._plan, self._data, fingerprinting=fingerprinting, cache=self._cache)
+        found = check_planned(item, self._plan, self._data, fingerprinting=fingerprinting, cache=self._cache)
         if found.is_satisfied and self._options.resume and not self._options.force:
             return Forecast(item, SKIP, found.reason, found.fingerprint)
         missing = next((path for path in item.inputs.values() if not os.path.exists(path)), None)
@@ -72,8 +72,8 @@ def differences(found: Forecast) -> dict[str, tuple[str, str]]:
         return {}
     was = {"cfg_hash": found.fingerprint.cfg_hash, "input_sha256": found.fingerprint.input_sha256}
     try:
-        hashes = {name: sha256_of(os.fspath(path)) for name, path in found.item.inputs.items()}
-        digest = combined_sha256(hashes)
+        hashes = {name: hash_file(os.fspath(path)) for name, path in found.item.inputs.items()}
+        digest = combine_sha256(hashes)
     except OSError:
         digest = "(cannot be read)"
     now = {"cfg_hash": found.item.cfg_hash, "input_sha256": digest}

@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from inorder.stage.manifest.reader import Line, Row, config_of, lines
+from inorder.stage.manifest.reader import ManifestLine, ManifestRow, decode_config, read_lines
 
 _BATCH = 5000
 _SCHEMA = """
@@ -64,19 +64,19 @@ class Standings:
     def of_manifest(cls, path: str) -> "Standings":
         """Read all of it."""
         standings = cls()
-        for line in lines(path):
+        for line in read_lines(path):
             if line.row is None:
                 standings.damaged += 1
             else:
                 standings.take(line, line.row)
         return standings
 
-    def take(self, line: Line, row: Row) -> None:
+    def take(self, line: ManifestLine, row: ManifestRow) -> None:
         """One more row."""
         if row.is_config:
-            config = config_of(line)
+            config = decode_config(line)
             self._is_fingerprinting = config is None or config.options.get("fingerprinting") is not False
-        elif row.is_gone:
+        elif row.is_removed:
             self._flush()
             self._query("DELETE FROM items WHERE doc_id = ?", row.doc_id)
         elif row.status in STATUSES:

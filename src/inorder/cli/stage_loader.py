@@ -16,7 +16,7 @@ from inorder.cli.data_dir import Dataset
 from inorder.cli.output import claim_stdout, complain, in_one_line
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
 from inorder.stage.contracts import Barrier, Configurable, Stage, StagePlan, WorkItem
-from inorder.stage.manifest.rows import printable
+from inorder.stage.manifest.rows import to_printable
 
 _OURS = (OperatorError, InfrastructureError, IntegrityError)
 
@@ -36,7 +36,7 @@ class Job(NamedTuple):
         """For the `__config__` row of the manifest."""
         origin: dict[str, Any] = {
             "entry": self.entry,
-            "sources": [printable(os.fspath(source)) for source in self.sources],
+            "sources": [to_printable(os.fspath(source)) for source in self.sources],
         }
         return origin | ({"settings": self.settings} if self.settings else {})
 

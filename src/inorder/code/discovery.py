@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inorder.files.walk import Entries, walk
-from inorder.stage.sources import IGNORE_FILE, Roots, quoted
+from inorder.stage.sources import IGNORE_FILE, Roots, quote_id
 
 from .generated import reason_to_skip
 from .languages import language_of
@@ -53,7 +53,7 @@ def discover(roots: Roots) -> Iterator[Found]:
 def _walk(root: str, prefix: str) -> Iterator[Found]:
     for path, below, skip in walk(root, _IGNORE_FILES, left_out=_CACHES, why_not=_why_of_others):
         name = f"{prefix}/{below}".rstrip("/")
-        yield Found(quoted(name), path, 0, skip) if skip else _found(path, name)
+        yield Found(quote_id(name), path, 0, skip) if skip else _found(path, name)
 
 
 def _why_of_others(folder: str, entries: Entries) -> str:
@@ -62,7 +62,7 @@ def _why_of_others(folder: str, entries: Entries) -> str:
 
 
 def _found(path: str, item_id: str) -> Found:
-    name = quoted(item_id)
+    name = quote_id(item_id)
     try:
         facts = os.lstat(path)
         if stat.S_ISLNK(facts.st_mode):

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inorder.files.walk import walk
-from inorder.stage.sources import IGNORE_FILE, Roots, quoted
+from inorder.stage.sources import IGNORE_FILE, Roots, quote_id
 
 
 class Found(NamedTuple):
@@ -40,11 +40,11 @@ def discover(roots: Roots) -> Iterator[Found]:
 def _walk(root: str, prefix: str) -> Iterator[Found]:
     for path, below, trouble in walk(root, (IGNORE_FILE,)):
         name = f"{prefix}/{below}".rstrip("/")
-        yield Found(quoted(name), path, 0, trouble) if trouble else _found(path, name, root)
+        yield Found(quote_id(name), path, 0, trouble) if trouble else _found(path, name, root)
 
 
 def _found(path: str, item_id: str, root: str) -> Found:
-    name = quoted(item_id)
+    name = quote_id(item_id)
     try:
         if os.path.islink(path) and not _is_below(os.path.realpath(path), os.path.realpath(root)):
             return Found(name, path, 0, "a symbolic link that leads out of the folder it was found in")

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from .contracts import StageOptions, WorkItem
-from .data_layout import output_path
-from .fingerprints import published
+from .data_layout import resolve_output
+from .fingerprints import list_published
 
 _ENDING_MAX = 40
 """Characters of a file's name that its staged name keeps: some libraries look at the ending. A character has up to four
@@ -49,7 +49,7 @@ class StageContext:
         if self.item is None or name not in self.item.outputs:
             declared = ", ".join(self.item.outputs) if self.item is not None else ""
             raise KeyError(f"the item declares no output {name!r}, only: {declared or 'none'}")
-        return Path(self.staged(output_path(os.fspath(self.data), self.item.outputs[name])))
+        return Path(self.staged(resolve_output(os.fspath(self.data), self.item.outputs[name])))
 
     def deliver(self, value: Any) -> None:
         """Hand something to the sinks of the stage, which get it when the item is committed."""
@@ -58,12 +58,12 @@ class StageContext:
     def remove(self, path: str | Path) -> None:
         """Have a file in DATA removed when the item is committed; one that is not there is no trouble. The item may be
         done again after that, so it must not need the file."""
-        self.removals.append(output_path(os.fspath(self.data), path))
+        self.removals.append(resolve_output(os.fspath(self.data), path))
 
     def remove_outputs(self) -> None:
         """Have everything removed that this item has made in earlier runs: there is no such thing any more."""
         if self.item is not None:
-            self.removals += published(os.fspath(self.data), self.item.outputs)
+            self.removals += list_published(os.fspath(self.data), self.item.outputs)
 
     def staged(self, relative: str) -> str:
         """Where a file of this attempt waits: under a name that no other attempt ever has, with the same ending."""

@@ -84,9 +84,9 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
 
     def satisfies(self, data: str | Path = ".", *, fingerprinting: bool = True) -> bool:
         """Whether every output is there, not empty, and made of these inputs with this configuration."""
-        from .freshness import judge
+        from .freshness import check
 
-        return judge(self, str(data), fingerprinting=fingerprinting).is_satisfied
+        return check(self, str(data), fingerprinting=fingerprinting).is_satisfied
 
 
 class Barrier(msgspec.Struct, frozen=True):

@@ -1,22 +1,22 @@
-"""Where things lie in DATA, and which paths an item may publish."""
+"""The layout of DATA: where the runner keeps its files, and which paths an item may publish."""
 
 import contextlib
 import os
 import stat
-from pathlib import Path
 
 from inorder.host.paths import find_path_problem
 
-RESERVED = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging")
-"""Folders of DATA that are the runner's."""
-_INDEX = ("index.sqlite", "index.draft.sqlite", "index.vectors.")
-"""What the files of the index begin with."""
-_NAME_BYTES_MAX = 255 - len(".fp.json")
-"""What filesystems take, less what the name of a fingerprint adds."""
+RESERVED_FOLDERS = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging")
+"""Folders of DATA that belong to the runner."""
+FINGERPRINT_SUFFIX = ".fp.json"
+"""Added to the path of an item's first output, it gives the path of its fingerprint."""
+_NAME_BYTES_MAX = 255 - len(FINGERPRINT_SUFFIX)
+"""The limit of common filesystems, less the suffix."""
+_reserved_prefixes: set[str] = set()
 
 
-class Places:
-    """The runner's own paths for one stage."""
+class DataLayout:
+    """The runner's paths for one stage."""
 
     def __init__(self, data: str, stage: str) -> None:
         self.data = os.path.abspath(data)
@@ -26,23 +26,40 @@ class Places:
         self.cache = f"{self.data}/cache/{stage}.sqlite"
         self.staging = f"{self.data}/.staging/{stage}"
 
-    def telemetry(self, run_id: str) -> str:
-        """What was measured."""
+    def telemetry_path(self, run_id: str) -> str:
+        """Events and metrics of one run."""
         return f"{self.data}/telemetry/{run_id}.jsonl"
 
-    def attempts(self, run_id: str) -> str:
-        """When each attempt began and ended."""
+    def attempts_path(self, run_id: str) -> str:
+        """The attempt log of one run."""
         return f"{self.data}/attempts/{run_id}.jsonl"
 
-    def make(self) -> None:
-        """Make the folders."""
+    def create_folders(self) -> None:
+        """Create the folders that every run needs."""
         for path in (self.manifest, self.journal, self.lock, self.cache):
             os.makedirs(os.path.dirname(path), exist_ok=True)
         os.makedirs(self.staging, exist_ok=True)
 
 
-def output_path(data: str, path: str | Path) -> str:
-    """An output relative to DATA. Raises ValueError, with the reason, for one that must not be published there."""
+def reserve_files(*prefixes: str) -> None:
+    """Reserve the files directly in DATA whose names start with one of the prefixes. For a layer above that writes
+    files of its own there. Idempotent; worker processes reserve the same files as the process that runs the stage."""
+    _reserved_prefixes.update(prefixes)
+
+
+def reserved_prefixes() -> tuple[str, ...]:
+    """Every prefix that was passed to `reserve_files`."""
+    return tuple(sorted(_reserved_prefixes))
+
+
+def is_reserved(path: str) -> bool:
+    """Whether a path relative to DATA cannot be an output: it lies in a folder of the runner or is a reserved file."""
+    top, _, below = path.partition("/")
+    return top in RESERVED_FOLDERS or (not below and top.startswith(reserved_prefixes()))
+
+
+def resolve_output(data: str, path: str | os.PathLike[str]) -> str:
+    """Return the path of an output relative to DATA. Raises ValueError if it must not be published there."""
     text = os.fspath(path)
     if os.path.isabs(text):
         relative = os.path.relpath(text, data)
@@ -53,28 +70,22 @@ def output_path(data: str, path: str | Path) -> str:
     reason = find_path_problem(text)
     if reason:
         raise ValueError(f"the output {text!r} cannot be published in DATA: {reason}")
-    parts = text.split("/")
     if is_reserved(text):
-        raise ValueError(f"the output {text!r} lies in a folder of DATA that is not for outputs")
-    if max(len(part.encode()) for part in parts) > _NAME_BYTES_MAX:
+        raise ValueError(f"the output {text!r} cannot be published in DATA: this path is reserved")
+    if max(len(part.encode()) for part in text.split("/")) > _NAME_BYTES_MAX:
         raise ValueError(f"the output {text!r} has a name of more than {_NAME_BYTES_MAX} bytes")
     return text
 
 
-def is_reserved(path: str) -> bool:
-    """Whether a path in DATA is the runner's or the index's, and not for outputs."""
-    top, _, below = path.partition("/")
-    return top in RESERVED or (not below and top.startswith(_INDEX))
-
-
-def what_blocks(data: str, path: str) -> str | None:
-    """Why an output cannot be put at this relative path, as things are; None: it can."""
+def find_obstacle(data: str, path: str) -> str | None:
+    """Return why no output can be published at this relative path now; None: it can."""
     place = f"{data}/{path}"
     if os.path.isdir(place):
-        return f"there is a folder where the output {path!r} should be"
+        return f"the output {path!r} cannot be published: a folder has its path"
     while len(place := os.path.dirname(place)) > len(data):
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # look further up; others may be making it now
+        # A missing parent says nothing, and other workers may be creating it now: check the next one up.
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             if stat.S_ISDIR(os.stat(place).st_mode):
                 return None
-            return f"there is a file where the folder of the output {path!r} should be"
+            return f"the output {path!r} cannot be published: one of its parent folders is a file"
     return None

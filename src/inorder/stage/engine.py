@@ -16,7 +16,7 @@ from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task
 from inorder.engines.factory import EngineSpec, create_resizable_engine
 
 from .contracts import StageOptions
-from .data_layout import Places
+from .data_layout import DataLayout
 from .worker import StageWork
 
 
@@ -32,14 +32,14 @@ def engine_spec(options: StageOptions) -> EngineSpec:
     )
 
 
-def create_stage_engine(options: StageOptions, work: StageWork, places: Places) -> ResizableEngine:
+def create_stage_engine(options: StageOptions, work: StageWork, layout: DataLayout) -> ResizableEngine:
     """Build the engine of a stage."""
     spec = engine_spec(options)
     if options.engine == "local":
         return create_resizable_engine(work, spec, pack_tasks=partial(_pack_tasks, work))
     from .file_transfer import Parcels, RemoteWork
 
-    courier = Parcels(places.data, places.staging, options.ray.send_bytes_max, fingerprinting=options.fingerprinting)
+    courier = Parcels(layout.data, layout.staging, options.ray.send_bytes_max, fingerprinting=options.fingerprinting)
     courier.prepare()
     return create_resizable_engine(RemoteWork(work), spec, courier=courier)
 

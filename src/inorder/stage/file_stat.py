@@ -8,7 +8,7 @@ _WORD_MAX = 2**63 - 1
 """What a database can keep; inodes may be larger."""
 
 
-class Look(NamedTuple):
+class FileStat(NamedTuple):
     """What a file looked like, and when that was: before it was read."""
 
     size: int
@@ -17,7 +17,7 @@ class Look(NamedTuple):
     looked_ns: int
 
     @classmethod
-    def at(cls, path: str) -> "Look":
+    def at(cls, path: str) -> "FileStat":
         """Look at a file now."""
         looked_ns = time.time_ns()
         found = os.stat(path)

@@ -23,9 +23,9 @@ from inorder.engines.attempt import Skip, failure_of
 from inorder.errors import InfrastructureError
 
 from .contracts import StageError
-from .file_stat import Look
-from .fingerprints import output_paths
-from .worker import Result, StageTask, StageWork
+from .file_stat import FileStat
+from .fingerprints import resolve_outputs
+from .worker import StageResult, StageTask, StageWork
 
 _MARK = "mark"
 _PREFIX = "inorder-item-"
@@ -44,7 +44,7 @@ class Sent(NamedTuple):
     """An item as it travels."""
 
     task: StageTask
-    looks: dict[str, Look] = {}  # noqa: RUF012
+    looks: dict[str, FileStat] = {}  # noqa: RUF012
     """What the driver sees of each input."""
     paths: dict[str, str] = {}  # noqa: RUF012
     """Where each input is with the driver."""
@@ -55,7 +55,7 @@ class Sent(NamedTuple):
 class Brought(NamedTuple):
     """A result, and the content of every file that came of it."""
 
-    result: Result
+    result: StageResult
     contents: list[Any]
 
 
@@ -82,35 +82,35 @@ class Parcels:
             return Sent(task), 0
         outputs = task.item.outputs if sees_files else self._outputs(task)
         paths = {name: os.fspath(path) for name, path in task.item.inputs.items()}
-        looks = {name: Look.at(path) for name, path in paths.items()}
-        places = {name: os.path.abspath(path) for name, path in paths.items()}
+        looks = {name: FileStat.at(path) for name, path in paths.items()}
+        layout = {name: os.path.abspath(path) for name, path in paths.items()}
         if sees_files:
-            return Sent(_with(task, inputs=places), looks, paths), 0
+            return Sent(_with(task, inputs=layout), looks, paths), 0
         needed = self._needed(task)
-        if needed is None or any(map(os.path.isdir, places.values())):
+        if needed is None or any(map(os.path.isdir, layout.values())):
             return None
         size = sum(look.size for look in looks.values()) + sum(map(os.path.getsize, needed))
         if size > self._send_bytes_max:
             return None
-        files = [File(self._place(number, path), _read(path)) for number, path in enumerate(places.values())]
-        inputs = {name: file.place for name, file in zip(places, files, strict=True)}
+        files = [File(self._place(number, path), _read(path)) for number, path in enumerate(layout.values())]
+        inputs = {name: file.place for name, file in zip(layout, files, strict=True)}
         files += [File(self._place(-1, path), _read(path)) for path in needed]
         for name, path in paths.items():
-            if Look.at(path).facts != looks[name].facts:
+            if FileStat.at(path).facts != looks[name].facts:
                 raise StageError(f"the input {path} changed while it was read", category="io", retryable=True)
         return Sent(_with(task, inputs=inputs, outputs=outputs), looks, paths, files), size
 
     def _outputs(self, task: StageTask) -> dict[str, str]:
         """As paths in DATA, wherever that is. What lies in their way there is seen only here."""
         try:
-            return output_paths(self._data, task.item.outputs, fingerprinting=self._fingerprinting)
+            return resolve_outputs(self._data, task.item.outputs, fingerprinting=self._fingerprinting)
         except ValueError as error:
             raise StageError(str(error), category="config", item_id=task.item.item_id) from None
 
     def _needed(self, task: StageTask) -> list[str] | None:
         """What the item reads in DATA, as far as it is there. None: there is a folder among it."""
-        places = [os.path.abspath(f"{self._data}/{os.fspath(place)}") for place in task.item.reads]
-        found = [place for place in places if os.path.exists(place)]
+        layout = [os.path.abspath(f"{self._data}/{os.fspath(place)}") for place in task.item.reads]
+        found = [place for place in layout if os.path.exists(place)]
         is_whole = all(os.path.isfile(place) and place.startswith(f"{self._data}/") for place in found)
         return found if is_whole else None
 
@@ -172,7 +172,7 @@ class RemoteWork:
         """The node sees what the driver sees."""
         for name, look in sent.looks.items():
             try:
-                seen = Look.at(os.fspath(sent.task.item.inputs[name]))
+                seen = FileStat.at(os.fspath(sent.task.item.inputs[name]))
             except OSError:
                 seen = None
             if seen is None or (seen.size, seen.mtime_ns) != (look.size, look.mtime_ns):
@@ -207,7 +207,7 @@ class RemoteWork:
 
 def _seen_by_driver(made: Any, sent: Sent, task: StageTask, words: dict[str, str] | None = None) -> Any:
     """A result with inputs, and words about them, as the driver knows them."""
-    result: Result = made.value if isinstance(made, Skip) else made
+    result: StageResult = made.value if isinstance(made, Skip) else made
     names = {os.fspath(path): name for name, path in task.item.inputs.items()}
     inputs = [(sent.paths[names[path]], sent.looks[names[path]], digest) for path, _, digest in result.inputs]
     result = result._replace(inputs=inputs, warnings=[_said(words or {}, warning) for warning in result.warnings])

@@ -14,15 +14,14 @@ from typing import Any
 
 import msgspec
 
-from .data_layout import output_path, what_blocks
+from .data_layout import FINGERPRINT_SUFFIX, find_obstacle, resolve_output
 
-SUFFIX = ".fp.json"
 SCHEMA_VERSION = 1
 _PIECE_BYTES = 2**20
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
-class Made(msgspec.Struct, frozen=True, array_like=True):
+class OutputRecord(msgspec.Struct, frozen=True, array_like=True):
     """An output as it was made."""
 
     path: str
@@ -38,7 +37,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
     item_id: str
     input_sha256: str
     cfg_hash: str
-    outputs: dict[str, Made]
+    outputs: dict[str, OutputRecord]
     extras: dict[str, Any] = {}
 
     def encode(self) -> bytes:
@@ -49,7 +48,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
 _DECODER = msgspec.json.Decoder(Fingerprint)
 
 
-def decode(data: bytes) -> Fingerprint | None:
+def decode_fingerprint(data: bytes) -> Fingerprint | None:
     """What was written; None: this is no fingerprint that can be read."""
     try:
         found = _DECODER.decode(data)
@@ -58,13 +57,13 @@ def decode(data: bytes) -> Fingerprint | None:
     return found if found.schema_version == SCHEMA_VERSION else None
 
 
-def sha256_of(path: str) -> str:
+def hash_file(path: str) -> str:
     """Of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def crc32_of(path: str) -> tuple[int, int]:
+def checksum_file(path: str) -> tuple[int, int]:
     """Size and CRC-32 of a file."""
     size = checksum = 0
     with open(path, "rb") as file:
@@ -74,7 +73,7 @@ def crc32_of(path: str) -> tuple[int, int]:
     return size, checksum
 
 
-def combined_sha256(hashes: Mapping[str, str]) -> str:
+def combine_sha256(hashes: Mapping[str, str]) -> str:
     """Of all inputs of an item, by name; of a single one it is that one's own, of none it is empty."""
     if not hashes:
         return ""
@@ -84,31 +83,31 @@ def combined_sha256(hashes: Mapping[str, str]) -> str:
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def beside(outputs: Mapping[str, str | Path]) -> str | None:
+def locate_fingerprint(outputs: Mapping[str, str | Path]) -> str | None:
     """Where the fingerprint of an item with these outputs lies; None: it has none."""
     first = next(iter(outputs.values()), None)
-    return None if first is None else f"{os.fspath(first)}{SUFFIX}"
+    return None if first is None else f"{os.fspath(first)}{FINGERPRINT_SUFFIX}"
 
 
-def published(data: str, outputs: Mapping[str, str | Path]) -> list[str]:
+def list_published(data: str, outputs: Mapping[str, str | Path]) -> list[str]:
     """Every file that an item with these outputs may have in DATA, relative to it, the fingerprint first: without it
     nothing counts as made."""
     found = []
-    for path in (beside(outputs), *outputs.values()):
+    for path in (locate_fingerprint(outputs), *outputs.values()):
         with contextlib.suppress(ValueError):
-            found += [output_path(data, path)] if path is not None else []
+            found += [resolve_output(data, path)] if path is not None else []
     return found
 
 
-def output_paths(data: str, outputs: Mapping[str, str | Path], *, fingerprinting: bool) -> dict[str, str]:
+def resolve_outputs(data: str, outputs: Mapping[str, str | Path], *, fingerprinting: bool) -> dict[str, str]:
     """Outputs relative to DATA. Raises ValueError, with the reason, where one has no place there, or another's."""
-    found = {name: output_path(data, path) for name, path in outputs.items()}
-    places = list(found.values())
-    if places and fingerprinting:
-        places.append(f"{places[0]}{SUFFIX}")
-    for path in places:
-        if places.count(path) > 1:
+    found = {name: resolve_output(data, path) for name, path in outputs.items()}
+    layout = list(found.values())
+    if layout and fingerprinting:
+        layout.append(f"{layout[0]}{FINGERPRINT_SUFFIX}")
+    for path in layout:
+        if layout.count(path) > 1:
             raise ValueError(f"two of its files would be published as {path!r}")
-        if trouble := what_blocks(data, path):
+        if trouble := find_obstacle(data, path):
             raise ValueError(trouble)
     return found

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import threading
 
-from .file_stat import Look
+from .file_stat import FileStat
 
 _OLD_ENOUGH_NS = 2_000_000_000
 _PENDING_MAX = 2000
@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS files (
 """
 
 
-class StatCache:
+class HashCache:
     """Hashes by path, of one kind each (`sha256`, `crc32`)."""
 
     def __init__(self, path: str) -> None:
@@ -31,7 +31,7 @@ class StatCache:
         self._pending: list[tuple[object, ...]] = []
         self._lock = threading.Lock()
 
-    def get(self, path: str, look: Look, kind: str) -> str | None:
+    def get(self, path: str, look: FileStat, kind: str) -> str | None:
         """The hash of a file that has not changed since; None: not known."""
         query = "SELECT hash FROM files WHERE path=? AND kind=? AND size=? AND mtime_ns=? AND inode=? AND hashed_ns>=?"
         wanted = (os.fsencode(path), kind, *look.facts, look.mtime_ns + _OLD_ENOUGH_NS)
@@ -40,7 +40,7 @@ class StatCache:
             row = self._connection.execute(query, wanted).fetchone()
         return None if row is None else str(row[0])
 
-    def put(self, path: str, look: Look, kind: str, hash_: str) -> None:
+    def put(self, path: str, look: FileStat, kind: str, hash_: str) -> None:
         """A file was hashed after it looked like this."""
         with self._lock:
             self._pending.append((os.fsencode(path), kind, *look, hash_))

@@ -12,45 +12,45 @@ from inorder.runtime.identity import PlanDigest, digest_of
 from inorder.runtime.recovery import read_journal
 
 from .contracts import StageOptions, StagePlan, WorkItem
-from .data_layout import Places
+from .data_layout import DataLayout
 from .manifest.rows import SCHEMA_VERSION
 
 
-def identity(item: WorkItem) -> bytes:
+def identify_item(item: WorkItem) -> bytes:
     """What makes an item the same after a restart."""
     outputs = "\x00".join(f"{name}={os.fspath(path)}" for name, path in item.outputs.items())
     return f"{item.item_id}\x00{item.cfg_hash}\x00{outputs}".encode("utf-8", "surrogatepass")
 
 
-def plan_hash(plan: StagePlan) -> str:
+def hash_plan(plan: StagePlan) -> str:
     """Of the whole plan, where it is there already; empty: it is read as the run goes on."""
     if not isinstance(plan.items, list | tuple):
         return ""
     return digest_of(*(f"{item.item_id}\x00{item.cfg_hash}" for item in plan.items if isinstance(item, WorkItem)))
 
 
-def config_hash(stage: str, options: StageOptions) -> str:
+def hash_config(stage: str, options: StageOptions) -> str:
     """Of what every item of a run depends on."""
     return digest_of(stage, str(SCHEMA_VERSION), str(options.fingerprinting))
 
 
-def interrupted_at(plan: StagePlan, options: StageOptions) -> int | None:
+def find_resume_seq(plan: StagePlan, options: StageOptions) -> int | None:
     """The seq at which a run of this plan would go on with one that was interrupted; None: it would begin anew. Raises
     IntegrityError for a journal that cannot be trusted."""
-    places = Places(os.fspath(options.data), plan.stage_name)
-    if options.force or not options.resume or not os.path.exists(places.journal):
+    layout = DataLayout(os.fspath(options.data), plan.stage_name)
+    if options.force or not options.resume or not os.path.exists(layout.journal):
         return None
-    _, state = read_journal(SystemFilesystem(), places.journal)
-    ours = (plan_hash(plan), config_hash(plan.stage_name, options))
+    _, state = read_journal(SystemFilesystem(), layout.journal)
+    ours = (hash_plan(plan), hash_config(plan.stage_name, options))
     theirs = None if state.header is None else (state.header.plan_hash, state.header.config_hash)
-    if state.is_end or ours != theirs or not _begins_alike(plan, state):
+    if state.is_end or ours != theirs or not _has_committed_prefix(plan, state):
         return None
     return state.newest.end
 
 
-def _begins_alike(plan: StagePlan, state: Replay) -> bool:
+def _has_committed_prefix(plan: StagePlan, state: Replay) -> bool:
     """Whether the first items of the plan are those that the journal has committed."""
-    found = PlanDigest(identity)
+    found = PlanDigest(identify_item)
     items = (item for item in plan.items if isinstance(item, WorkItem))
     for _ in range(state.newest.end):
         item = next(items, None)

@@ -36,20 +36,19 @@ from inorder.sinks.outputs import OutputsSink
 from .autoscale import Steering
 from .context import StageContext
 from .contracts import Barrier, StageHooks, StageOptions, StageOutcome, StagePlan, WorkItem
-from .data_layout import Places
+from .data_layout import DataLayout
 from .disk_full import require_room
 from .engine import create_stage_engine, engine_spec, kernel_options
-from .file_stat import Look
-from .fingerprints import published
-from .freshness import GONE, judge_planned
-from .hash_cache import StatCache
-from .manifest.config_row import config_row
-from .manifest.rows import printable, result_of, row_of
+from .file_stat import FileStat
+from .fingerprints import list_published
+from .freshness import REMOVED_FROM_PLAN, check_planned
+from .hash_cache import HashCache
+from .manifest.rows import get_result, make_config_row, make_row, to_printable
 from .monitor.monitor import Watch
-from .plan_identity import config_hash, identity, plan_hash
+from .plan_identity import hash_config, hash_plan, identify_item
 from .signals import cancelling
-from .stale_items import begun_at, retired
-from .worker import Result, StageTask, StageWork
+from .stale_items import find_run_start, find_stale_items
+from .worker import StageResult, StageTask, StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
 _SKIP = int(State.TERMINAL_SKIP)
@@ -73,15 +72,15 @@ def run_stage(
     require(callable(worker), f"run_stage needs a worker that can be called, got {type(worker).__name__}")
     plan = _counted(plan)
     options = msgspec.structs.replace(options, data=os.path.abspath(options.data))
-    places = Places(os.fspath(options.data), plan.stage_name)
+    layout = DataLayout(os.fspath(options.data), plan.stage_name)
     try:
-        places.make()
+        layout.create_folders()
     except OSError as error:
         raise InfrastructureError(f"DATA cannot be used: {error}") from error
-    lock = Lock(places.lock, f"stage {plan.stage_name} of {places.data}")
+    lock = Lock(layout.lock, f"stage {plan.stage_name} of {layout.data}")
     try:
         try:
-            outcome = _StageRun(plan, worker, options, hooks or StageHooks(), places, origin or {}, sinks).run()
+            outcome = _StageRun(plan, worker, options, hooks or StageHooks(), layout, origin or {}, sinks).run()
         finally:
             for sink in sinks:
                 sink.close()
@@ -101,7 +100,7 @@ class _StageRun:
         worker: Callable[..., Any],
         options: StageOptions,
         hooks: StageHooks,
-        places: Places,
+        layout: DataLayout,
         origin: dict[str, Any],
         sinks: Sequence[Sink],
     ) -> None:
@@ -110,7 +109,7 @@ class _StageRun:
         self._worker = worker
         self._options = options
         self._hooks = hooks
-        self._places = places
+        self._layout = layout
         self._run_id = new_run_id()
         self._clock = SystemClock()
         self._filesystem = SystemFilesystem()
@@ -118,15 +117,15 @@ class _StageRun:
         self._signals: list[int] = []
         """That came while it ran."""
         self._context = StageContext(plan.stage_name, options, self._resources)
-        self._config_row = config_row(plan.stage_name, self._run_id, options, origin)
+        self._config_row = make_config_row(plan.stage_name, self._run_id, options, origin)
 
     def run(self) -> StageOutcome:
         """From sweeping to sweeping."""
         began_s = time.monotonic()
-        shutil.rmtree(self._places.staging, ignore_errors=True)
-        os.makedirs(self._places.staging, exist_ok=True)
-        self._cache = StatCache(self._places.cache)
-        self._watch = Watch(self._plan, self._options, self._places, self._run_id)
+        shutil.rmtree(self._layout.staging, ignore_errors=True)
+        os.makedirs(self._layout.staging, exist_ok=True)
+        self._cache = HashCache(self._layout.cache)
+        self._watch = Watch(self._plan, self._options, self._layout, self._run_id)
         try:
             self._call_hook("before_stage", self._context)
             summary, opened = self._run_to_its_end()
@@ -140,7 +139,7 @@ class _StageRun:
         finally:
             self._watch.close()
             self._cache.close()
-            shutil.rmtree(self._places.staging, ignore_errors=True)
+            shutil.rmtree(self._layout.staging, ignore_errors=True)
         return outcome
 
     def _stop_signal(self, outcome: StageOutcome) -> int | None:
@@ -161,7 +160,7 @@ class _StageRun:
 
     def _run(self, job: Job, opened: Opened) -> Summary:
         try:
-            engine = create_stage_engine(self._options, self._work(), self._places)
+            engine = create_stage_engine(self._options, self._work(), self._layout)
             run = JournaledRun(
                 job,
                 opened,
@@ -207,29 +206,29 @@ class _StageRun:
         return job.open(anew=True)
 
     def _job(self) -> Job:
-        places, stage = self._places, self._plan.stage_name
-        outputs = OutputsSink(self._filesystem, places.data, staging=places.staging, name="outputs")
+        layout, stage = self._layout, self._plan.stage_name
+        outputs = OutputsSink(self._filesystem, layout.data, staging=layout.staging, name="outputs")
         manifest = ManifestSink(
             self._filesystem,
-            places.manifest,
-            partial(row_of, stage),
+            layout.manifest,
+            partial(make_row, stage),
             head=[self._config_row],
             name="manifest",
             appends=True,
         )
         header = Header(
             self._run_id,
-            plan_hash(self._plan),
-            config_hash(stage, self._options),
+            hash_plan(self._plan),
+            hash_config(stage, self._options),
             [outputs.name, manifest.name, *(sink.name for sink in self._sinks)],
             self._clock.wall_ms(),
         )
         return Job(
             filesystem=self._filesystem,
-            path=places.journal,
+            path=layout.journal,
             header=header,
             sinks=[outputs, manifest, *self._sinks],
-            identify=lambda task: identity(task.item),
+            identify=lambda task: identify_item(task.item),
             describe=self._described,
             options=JournalOptions(fsync=self._options.fsync),
             commit_thread=True,
@@ -243,7 +242,7 @@ class _StageRun:
             self._worker,
             self._plan.stage_name,
             options,
-            self._places.staging,
+            self._layout.staging,
             before_item=hooks.before_item,
             worker_setup=hooks.worker_setup if has_processes else None,
             resources=None if has_processes else self._resources,
@@ -253,7 +252,7 @@ class _StageRun:
         """The plan, with what is known of each item, and then what is not in it any more. Items that an interrupted run
         has committed are not looked at."""
         restored_end = opened.restored.end
-        begun_at_ = begun_at(self._places.manifest, is_resumed=restored_end > 0)
+        run_start = find_run_start(self._layout.manifest, is_resumed=restored_end > 0)
         planned = IdentitySet()
         retires = self._plan.retires
         seq = 0
@@ -264,14 +263,14 @@ class _StageRun:
             if not isinstance(item, WorkItem):
                 raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")
             if retires is not None:
-                planned.add(printable(item.item_id))
+                planned.add(to_printable(item.item_id))
             task = StageTask(item) if seq < restored_end else self._task(item)
             yield PlanItem(item_id=item.item_id, cost=item.cost_hint, batch_key=item.batch_key), task
             seq += 1
         if retires is not None:
-            for item in retired(self._places.manifest, begun_at_, planned, retires):
-                removals = tuple(published(self._places.data, item.outputs))
-                yield PlanItem(item_id=item.item_id), StageTask(item, GONE, removals=removals)
+            for item in find_stale_items(self._layout.manifest, run_start, planned, retires):
+                removals = tuple(list_published(self._layout.data, item.outputs))
+                yield PlanItem(item_id=item.item_id), StageTask(item, REMOVED_FROM_PLAN, removals=removals)
                 seq += 1
         if seq < restored_end:
             raise PlanChanged(f"the plan ends after {seq} items, and {restored_end} are committed")
@@ -280,8 +279,8 @@ class _StageRun:
         options = self._options
         if options.force or not options.resume:
             return StageTask(item)
-        data, fingerprinting = self._places.data, options.fingerprinting
-        found = judge_planned(item, self._plan, data, fingerprinting=fingerprinting, cache=self._cache)
+        data, fingerprinting = self._layout.data, options.fingerprinting
+        found = check_planned(item, self._plan, data, fingerprinting=fingerprinting, cache=self._cache)
         if not found.is_satisfied:
             return StageTask(item)
         digest = found.fingerprint.input_sha256 if found.fingerprint is not None else ""
@@ -298,14 +297,14 @@ class _StageRun:
                 result = entry.payload if entry.failure is None else entry.failure
                 self._call_hook("after_item", entry.item.item, result, self._context)
 
-    def _remember(self, result: Result) -> None:
+    def _remember(self, result: StageResult) -> None:
         """What the files of an item hash to."""
         for path, look, digest in result.inputs:
             self._cache.put(path, look, "sha256", digest)
         for path, _, checksum in result.outputs[:-1]:
-            published = f"{self._places.data}/{path}"
+            published = f"{self._layout.data}/{path}"
             with contextlib.suppress(OSError):
-                self._cache.put(published, Look.at(published), "crc32", str(checksum))
+                self._cache.put(published, FileStat.at(published), "crc32", str(checksum))
 
     def _described(self, envelope: Envelope, task: StageTask, attempts: int) -> Entry:
         """An envelope as the sinks see it."""
@@ -313,13 +312,13 @@ class _StageRun:
         entry = Entry(
             envelope.seq, envelope.outcome, attempts, task, payload, envelope.failure, exec_ms=envelope.exec_ms
         )
-        result = result_of(entry)
+        result = get_result(entry)
         if result is not None:
             outputs = [Output(*made) for made in result.outputs]
             return msgspec.structs.replace(entry, outputs=outputs, staged=result.staged, removals=result.removals)
         if self._plan.retires is None:
             return entry
-        return msgspec.structs.replace(entry, removals=published(self._places.data, task.item.outputs))
+        return msgspec.structs.replace(entry, removals=list_published(self._layout.data, task.item.outputs))
 
     def _call_hook(self, name: str, *arguments: Any) -> None:
         """A hook never breaks a stage."""

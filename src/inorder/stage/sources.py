@@ -31,17 +31,19 @@ class Roots:
 
     def has(self, item_id: str) -> bool:
         """Whether an item of this id would be found below one of them."""
-        return any(item_id == name or item_id.startswith((f"{name}/", f"{name}#")) for name in map(quoted, self.paths))
+        return any(
+            item_id == name or item_id.startswith((f"{name}/", f"{name}#")) for name in map(quote_id, self.paths)
+        )
 
 
-def quoted(item_id: str) -> str:
+def quote_id(item_id: str) -> str:
     """An id that can be written anywhere and names a file: odd bytes, control characters and `%` as `%XX`."""
     if item_id.isprintable() and "%" not in item_id:
         return item_id
-    return "".join(_quoted_character(character) for character in item_id)
+    return "".join(_quote_character(character) for character in item_id)
 
 
-def _quoted_character(character: str) -> str:
+def _quote_character(character: str) -> str:
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:  # a byte that is no text
         return f"%{code - 0xDC00:02X}"

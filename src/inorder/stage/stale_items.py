@@ -11,22 +11,24 @@ from collections.abc import Callable
 from inorder.core.windows.plan import IdentitySet
 
 from .contracts import WorkItem
-from .manifest.reader import last_run, rows
+from .manifest.reader import find_last_run, read_rows
 
 
-def begun_at(manifest: str, *, is_resumed: bool) -> int:
+def find_run_start(manifest: str, *, is_resumed: bool) -> int:
     """Where the rows of this run begin in the manifest, or will."""
     if is_resumed:
-        found = last_run(manifest)
+        found = find_last_run(manifest)
         return found[0] if found is not None else 0
     return os.path.getsize(manifest) if os.path.exists(manifest) else 0
 
 
-def retired(manifest: str, end: int, planned: IdentitySet, is_retired: Callable[[str, str], bool]) -> list[WorkItem]:
+def find_stale_items(
+    manifest: str, end: int, planned: IdentitySet, is_retired: Callable[[str, str], bool]
+) -> list[WorkItem]:
     """Items with outputs, of runs whose rows lie below `end`, that are not planned now and that nobody wants to keep;
     in the order of their ids."""
     found: dict[str, tuple[str, list[str]]] = {}
-    for line, row in rows(manifest):
+    for line, row in read_rows(manifest):
         if line.offset >= end:
             break
         if row.is_config or row.doc_id in planned:

@@ -17,17 +17,17 @@ from inorder.engines.attempt import Skip, as_text
 
 from .context import StageContext
 from .contracts import StageError, StageOptions, WorkItem
-from .data_layout import output_path
-from .file_stat import Look
+from .data_layout import resolve_output
+from .file_stat import FileStat
 from .fingerprints import (
     SCHEMA_VERSION,
     Fingerprint,
-    Made,
-    beside,
-    combined_sha256,
-    crc32_of,
-    output_paths,
-    sha256_of,
+    OutputRecord,
+    checksum_file,
+    combine_sha256,
+    hash_file,
+    locate_fingerprint,
+    resolve_outputs,
 )
 
 
@@ -44,7 +44,7 @@ class StageTask(NamedTuple):
     """Files in DATA that go with it."""
 
 
-class Result(NamedTuple):
+class StageResult(NamedTuple):
     """What an item has come to."""
 
     extras: dict[str, Any]
@@ -53,7 +53,7 @@ class Result(NamedTuple):
     staged: list[str]
     """Where each of them waits."""
     input_sha256: str
-    inputs: list[tuple[str, Look, str]]
+    inputs: list[tuple[str, FileStat, str]]
     """Every input that was hashed: its path, what it looked like before, and its hash."""
     warnings: list[str]
     removals: list[str] = []  # noqa: RUF012
@@ -110,7 +110,7 @@ class StageWork:
     def __call__(self, task: StageTask) -> Any:
         """Do one item."""
         if task.skip:
-            return Skip(task.skip, Result(task.extras, [], [], task.input_sha256, [], [], [*task.removals]))
+            return Skip(task.skip, StageResult(task.extras, [], [], task.input_sha256, [], [], [*task.removals]))
         context = StageContext(self._stage, self._options, self._set_up(), self._staging)
         try:
             result = self._attempt(task.item, context)
@@ -124,26 +124,28 @@ class StageWork:
     def _attempt(self, item: WorkItem, context: StageContext) -> Any:
         self._require_places(item, context)
         context.item = item
-        before = {name: Look.at(os.fspath(path)) for name, path in item.inputs.items()}
+        before = {name: FileStat.at(os.fspath(path)) for name, path in item.inputs.items()}
         hashes = self._hashes(item)
         self._tap(item, context)
         value = self._worker(item, context) if self._takes_context else self._worker(item)
         self._require_unchanged(item, before)
         inputs = [(os.fspath(item.inputs[name]), before[name], digest) for name, digest in hashes.items()]
-        digest = combined_sha256(hashes)
+        digest = combine_sha256(hashes)
         if isinstance(value, Skip):
             extras = self._extras(item, value.value)
-            result = Result(extras, [], [], digest, inputs, context.warnings, context.removals)
+            result = StageResult(extras, [], [], digest, inputs, context.warnings, context.removals)
             return Skip(str(value.reason), result)
         extras = self._extras(item, value)
         outputs = self._outputs(item, context, extras, digest)
         staged = [context.files[path] for path, _, _ in outputs]
-        return Result(extras, outputs, staged, digest, inputs, context.warnings, context.removals, context.delivery)
+        return StageResult(
+            extras, outputs, staged, digest, inputs, context.warnings, context.removals, context.delivery
+        )
 
     def _require_places(self, item: WorkItem, context: StageContext) -> None:
         """Every output has a place in DATA, and none is another's."""
         try:
-            output_paths(os.fspath(context.data), item.outputs, fingerprinting=self._options.fingerprinting)
+            resolve_outputs(os.fspath(context.data), item.outputs, fingerprinting=self._options.fingerprinting)
         except ValueError as error:
             raise self._error(item, str(error), "config") from None
 
@@ -171,12 +173,12 @@ class StageWork:
     def _hashes(self, item: WorkItem) -> dict[str, str]:
         if not self._options.fingerprinting or not item.outputs:
             return {}
-        return {name: sha256_of(os.fspath(path)) for name, path in item.inputs.items()}
+        return {name: hash_file(os.fspath(path)) for name, path in item.inputs.items()}
 
-    def _require_unchanged(self, item: WorkItem, before: dict[str, Look]) -> None:
+    def _require_unchanged(self, item: WorkItem, before: dict[str, FileStat]) -> None:
         """The inputs are what they were when the item began."""
         for name, path in item.inputs.items():
-            if Look.at(os.fspath(path)).facts != before[name].facts:
+            if FileStat.at(os.fspath(path)).facts != before[name].facts:
                 raise self._error(item, f"the input {path} changed while it was read", "io", retryable=True)
 
     def _extras(self, item: WorkItem, value: Any) -> dict[str, Any]:
@@ -195,16 +197,16 @@ class StageWork:
         self, item: WorkItem, context: StageContext, extras: dict[str, Any], digest: str
     ) -> list[tuple[str, int, int]]:
         """What was made, with the fingerprint; every declared output must be there and not empty."""
-        made: dict[str, Made] = {}
+        made: dict[str, OutputRecord] = {}
         for name, declared in item.outputs.items():
-            path = output_path(os.fspath(context.data), declared)
+            path = resolve_output(os.fspath(context.data), declared)
             try:
-                size, checksum = crc32_of(context.staged(path))
+                size, checksum = checksum_file(context.staged(path))
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 raise self._error(item, f"the worker did not write its output {name!r}") from None
             if size == 0:
                 raise self._error(item, f"the worker left its output {name!r} empty")
-            made[name] = Made(path, size, checksum)
+            made[name] = OutputRecord(path, size, checksum)
         outputs = [(one.path, one.size, one.crc32) for one in made.values()]
         if made and self._options.fingerprinting:
             outputs.append(
@@ -225,11 +227,11 @@ class StageWork:
         return outputs
 
     def _fingerprint(self, item: WorkItem, context: StageContext, fingerprint: Fingerprint) -> tuple[str, int, int]:
-        path = beside({name: made.path for name, made in fingerprint.outputs.items()}) or ""
+        path = locate_fingerprint({name: made.path for name, made in fingerprint.outputs.items()}) or ""
         staged = context.staged(path)
         with open(staged, "wb") as file:
             file.write(fingerprint.encode())
-        return (path, *crc32_of(staged))
+        return (path, *checksum_file(staged))
 
     def _error(self, item: WorkItem, message: str, category: str = "runtime", *, retryable: bool = False) -> StageError:
         return StageError(message, category=category, retryable=retryable, stage=self._stage, item_id=item.item_id)

@@ -11,8 +11,8 @@ from inorder.cli.output import counted, in_one_line
 from inorder.cli.settings import resolve
 from inorder.cli.stage_loader import Job
 from inorder.stage.contracts import WorkItem
-from inorder.stage.manifest.reader import line_at
-from inorder.stage.manifest.rows import printable
+from inorder.stage.manifest.reader import read_line_at
+from inorder.stage.manifest.rows import to_printable
 
 ABSENT = "absent"
 _VERBS = {"process": "would be processed", "skip": "would be skipped", "missing": "would fail"}
@@ -30,7 +30,8 @@ def explained(dataset: Dataset, job: Job, path: str, made: set[str]) -> list[dic
         known = [
             (seq, item)
             for seq, item in foresight.items()
-            if path in (item.item_id, printable(item.item_id)) or not wanted.isdisjoint(_files_of(item, dataset.root))
+            if path in (item.item_id, to_printable(item.item_id))
+            or not wanted.isdisjoint(_files_of(item, dataset.root))
         ]
         found = [foresight.of(seq, item) for seq, item in known]
     finally:
@@ -51,7 +52,7 @@ def _files_of(item: WorkItem, data: str) -> Iterator[str]:
 
 
 def _described(dataset: Dataset, stage: str, found: Forecast, standings: Standings) -> dict[str, Any]:
-    item_id = printable(found.item.item_id)
+    item_id = to_printable(found.item.item_id)
     return {
         "stage": stage,
         "item_id": item_id,
@@ -67,7 +68,7 @@ def _latest(dataset: Dataset, stage: str, item_id: str, standings: Standings) ->
     standing = standings.of(item_id)
     if standing is None:
         return None
-    row = line_at(dataset.places(stage).manifest, standing.latest).row
+    row = read_line_at(dataset.places(stage).manifest, standing.latest).row
     if row is None:
         return None
     error = None if row.error is None else {"category": row.error.category, "message": row.error.message}

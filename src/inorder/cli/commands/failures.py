@@ -10,7 +10,7 @@ import typer
 from inorder.cli.options import DataOption, JsonOption, StageOption
 
 if TYPE_CHECKING:
-    from inorder.stage.manifest.reader import Line
+    from inorder.stage.manifest.reader import ManifestLine
 
 
 def failures(
@@ -28,12 +28,12 @@ def failures(
     from inorder.cli.data_dir import open_data
     from inorder.cli.item_status import Standings
     from inorder.cli.output import as_bytes, counted, stream_json, stream_lines, tell
-    from inorder.stage.manifest.reader import line_in
+    from inorder.stage.manifest.reader import read_line
 
     dataset = open_data(data)
     count = 0
 
-    def found() -> "Iterator[Line]":
+    def found() -> "Iterator[ManifestLine]":
         nonlocal count
         for name in dataset.chosen(stage):
             manifest = dataset.places(name).manifest
@@ -42,7 +42,7 @@ def failures(
             with open(manifest, "rb") as file:
                 for standing in Standings.of_manifest(manifest).failures():
                     count += 1
-                    yield line_in(file, standing.latest)
+                    yield read_line(file, standing.latest)
 
     if as_json:
         stream_json("failures", (line.raw for line in found()), lambda: {"count": count})
@@ -55,7 +55,7 @@ def failures(
         tell(again if count else "nothing has failed")
 
 
-def _in_words(line: "Line") -> str:
+def _in_words(line: "ManifestLine") -> str:
     from inorder.cli.output import counted, in_one_line
 
     row = line.row

@@ -8,7 +8,7 @@ import msgspec
 
 from inorder.cli.item_status import Standings
 from inorder.cli.output import counted
-from inorder.stage.manifest.reader import line_in
+from inorder.stage.manifest.reader import read_line
 
 _BAR = 40
 _BOUNDS = (32, 64, 128, 256, 384, 512, 1024)
@@ -57,7 +57,7 @@ def _extras(manifest: str, standings: Standings) -> Iterator[_Extras]:
     with open(manifest, "rb") as file:
         for standing in standings.successes():
             try:
-                yield _DECODER.decode(line_in(file, standing.made).raw)
+                yield _DECODER.decode(read_line(file, standing.made).raw)
             except msgspec.DecodeError:
                 continue
 

@@ -8,7 +8,7 @@ import typer
 from inorder.cli.options import DataOption, JsonOption, StageOption
 
 if TYPE_CHECKING:
-    from inorder.stage.manifest.reader import Line, Row
+    from inorder.stage.manifest.reader import ManifestLine, ManifestRow
 
 _STATUSES = ("success", "skip", "failure", "config")
 
@@ -43,11 +43,11 @@ def manifest(
     require(status is None or status in _STATUSES, f"--status must be one of {', '.join(_STATUSES)}; got {status!r}")
     dataset = open_data(data)
 
-    def found() -> "Iterator[tuple[Line, Row]]":
+    def found() -> "Iterator[tuple[ManifestLine, ManifestRow]]":
         for name in dataset.chosen(stage):
             path = dataset.places(name).manifest
-            latest = manifests.last_run(path) if last_run else None
-            for line, row in manifests.rows(path, 0 if latest is None else latest[0]):
+            latest = manifests.find_last_run(path) if last_run else None
+            for line, row in manifests.read_rows(path, 0 if latest is None else latest[0]):
                 if status is None or row.status == status:
                     yield line, row
 
@@ -57,11 +57,11 @@ def manifest(
         stream_lines(line.raw if as_jsonl else as_bytes(_in_words(line, row)) for line, row in found())
 
 
-def _in_words(line: "Line", row: "Row") -> str:
+def _in_words(line: "ManifestLine", row: "ManifestRow") -> str:
     from inorder.cli.output import in_one_line
-    from inorder.stage.manifest.reader import config_of
+    from inorder.stage.manifest.reader import decode_config
 
-    config = config_of(line) if row.is_config else None
+    config = decode_config(line) if row.is_config else None
     if config is not None:
         return f"{row.stage}  run {config.run_id} of {config.started_at}, inorder {config.version}"
     said = row.reason if row.error is None else f"{row.error.category}: {in_one_line(row.error.message)}"

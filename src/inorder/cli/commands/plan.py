@@ -35,7 +35,7 @@ def plan(
     from inorder.cli.output import as_bytes, encode_json, show, stream_json, stream_lines
     from inorder.cli.settings import resolve
     from inorder.cli.stage_loader import job_of, recorded_jobs
-    from inorder.stage.manifest.rows import printable
+    from inorder.stage.manifest.rows import to_printable
 
     if what and ":" in what[0] and not os.path.exists(what[0]):
         jobs = [job_of(what[0], what[1:])]
@@ -58,14 +58,14 @@ def plan(
     if as_json:
         items = (
             encode_json(
-                {"stage": name, "item_id": printable(one.item.item_id), "verdict": one.verdict, "reason": one.reason}
+                {"stage": name, "item_id": to_printable(one.item.item_id), "verdict": one.verdict, "reason": one.reason}
             )
             for name, one in found()
         )
         stream_json("items", items, lambda: {"stages": counts})
         return
     stream_lines(
-        as_bytes(f"{one.verdict:7}  {name}  {printable(one.item.item_id)}  {one.reason}") for name, one in found()
+        as_bytes(f"{one.verdict:7}  {name}  {to_printable(one.item.item_id)}  {one.reason}") for name, one in found()
     )
     for name, counted in counts.items():
         show(f"{name}: " + ", ".join(f"{count} {verdict}" for verdict, count in counted.items()))

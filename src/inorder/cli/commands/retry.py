@@ -18,7 +18,7 @@ from inorder.cli.stage_loader import Job, recorded_job
 from inorder.cli.stage_runner import checked_options, run, tell_outcome
 from inorder.errors import OperatorError
 from inorder.stage.contracts import StageOutcome, StagePlan, WorkItem
-from inorder.stage.manifest.rows import printable
+from inorder.stage.manifest.rows import to_printable
 
 ONLY_FAILURES = "failures"
 """`only` in the origin of a run: its plan was no more than what had failed."""
@@ -55,7 +55,7 @@ def _part(job: Job, dataset: Dataset, failed: set[str]) -> StagePlan:
     items = [
         item
         for item in job.plan(dataset.root).items
-        if isinstance(item, WorkItem) and printable(item.item_id) in failed
+        if isinstance(item, WorkItem) and to_printable(item.item_id) in failed
     ]
     gone = len(failed) - len(items)
     if gone:

@@ -11,10 +11,10 @@ from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.scan import Verdict
 from inorder.sinks.checksums import Prefixes
-from inorder.stage.data_layout import output_path
-from inorder.stage.fingerprints import SUFFIX, Fingerprint, crc32_of, decode
-from inorder.stage.manifest.reader import Line, Row, line_in, lines
-from inorder.stage.manifest.rows import printable
+from inorder.stage.data_layout import FINGERPRINT_SUFFIX, resolve_output
+from inorder.stage.fingerprints import Fingerprint, checksum_file, decode_fingerprint
+from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_line, read_lines
+from inorder.stage.manifest.rows import to_printable
 
 MISSING, ALTERED, TORN, UNFINISHED, JOURNAL = "missing", "altered", "torn", "unfinished", "journal"
 _AGAIN = "run the stage again"
@@ -60,7 +60,7 @@ class StageCheck:
         expected: int | None = -1
         """The seq of the next row; -1: a run begins; None: nobody can tell."""
         end = 0
-        for number, line in enumerate(lines(self._manifest), 1):
+        for number, line in enumerate(read_lines(self._manifest), 1):
             end = line.offset + len(line.raw) + 1
             trouble = _trouble_with(line, expected, self._stage)
             if trouble:
@@ -75,7 +75,7 @@ class StageCheck:
                 f"its last line, at byte {end}, has no end ({size - end} bytes); {_AGAIN}, and it is cut off",
             )
 
-    def _take(self, line: Line, row: Row) -> None:
+    def _take(self, line: ManifestLine, row: ManifestRow) -> None:
         self._standings.take(line, row)
         if row.status in STATUSES:
             self._named(path for path in map(self._relative, row.output_paths) if path)
@@ -83,7 +83,7 @@ class StageCheck:
     def _relative(self, path: str) -> str:
         """An output as it lies in DATA; empty: it cannot lie there."""
         try:
-            return output_path(os.path.abspath(self._dataset.root), path)
+            return resolve_output(os.path.abspath(self._dataset.root), path)
         except ValueError:
             return ""
 
@@ -134,12 +134,12 @@ class StageCheck:
             return
         with open(self._manifest, "rb") as file:
             for standing in self._standings.successes():
-                row = line_in(file, standing.made).row
+                row = read_line(file, standing.made).row
                 if row is not None and row.output_paths:
                     self.outputs_checked += 1
                     yield from self._of_item(standing, row)
 
-    def _of_item(self, standing: Standing, row: Row) -> Iterator[Problem]:
+    def _of_item(self, standing: Standing, row: ManifestRow) -> Iterator[Problem]:
         paths = [self._relative(path) for path in row.output_paths]
         for path, declared in zip(paths, row.output_paths, strict=True):
             if not path:
@@ -151,11 +151,11 @@ class StageCheck:
         if standing.is_fingerprinted:
             yield from self._of_fingerprint(paths, row)
 
-    def _of_fingerprint(self, paths: list[str], row: Row) -> Iterator[Problem]:
-        beside = f"{paths[0]}{SUFFIX}"
+    def _of_fingerprint(self, paths: list[str], row: ManifestRow) -> Iterator[Problem]:
+        beside = f"{paths[0]}{FINGERPRINT_SUFFIX}"
         try:
             with open(f"{self._dataset.root}/{beside}", "rb") as file:
-                found = decode(file.read())
+                found = decode_fingerprint(file.read())
         except FileNotFoundError:
             yield self._problem(MISSING, beside, f"the fingerprint of {row.doc_id} is not there")
             return
@@ -165,11 +165,11 @@ class StageCheck:
             return
         for made in found.outputs.values():
             path = f"{self._dataset.root}/{made.path}"
-            if not _trouble_at(path) and crc32_of(path) != (made.size, made.crc32):
+            if not _trouble_at(path) and checksum_file(path) != (made.size, made.crc32):
                 yield self._problem(ALTERED, made.path, f"the output of {row.doc_id} is not what was made")
 
 
-def _trouble_with(line: Line, expected: int | None, stage: str) -> str:
+def _trouble_with(line: ManifestLine, expected: int | None, stage: str) -> str:
     """What is wrong with a row where it stands; empty: nothing."""
     row = line.row
     if row is None:
@@ -190,10 +190,10 @@ def _trouble_at(path: str) -> str:
     return "" if os.path.getsize(path) else "empty"
 
 
-def _contradiction(found: Fingerprint, row: Row, stage: str, paths: list[str]) -> str:
+def _contradiction(found: Fingerprint, row: ManifestRow, stage: str, paths: list[str]) -> str:
     """Where a fingerprint and a row say different things; empty: nowhere."""
-    if (found.stage, printable(found.item_id)) != (stage, row.doc_id):
-        return f"is that of item {printable(found.item_id)} of stage {found.stage}"
+    if (found.stage, to_printable(found.item_id)) != (stage, row.doc_id):
+        return f"is that of item {to_printable(found.item_id)} of stage {found.stage}"
     if found.cfg_hash != row.cfg_hash:
         return "names another configuration than the manifest"
     if found.input_sha256 != row.input_sha256:

@@ -5,8 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 
 from inorder.cli.commands.verify import Problem
-from inorder.stage.data_layout import is_reserved
-from inorder.stage.fingerprints import SUFFIX
+from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved
 
 ORPHANED, LEFTOVER = "orphaned", "leftover"
 
@@ -39,7 +38,7 @@ def strays(root: str, names: Names) -> Iterator[Problem]:
             )
         elif top == "journal" and path.endswith(".new"):
             yield Problem(LEFTOVER, "", path, "a run that was interrupted left it; the next run replaces it")
-        elif not is_reserved(path) and path.removesuffix(SUFFIX) not in names and path not in names:
+        elif not is_reserved(path) and path.removesuffix(FINGERPRINT_SUFFIX) not in names and path not in names:
             yield Problem(ORPHANED, "", _printable(path), "no row of any manifest names it")
 
 

@@ -12,6 +12,7 @@ from inorder.documents.layout import CHUNK_ENDINGS, CHUNKS, RECORD, made
 from inorder.errors import OperatorError, require
 from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import Configurable, Stage, StageError, StageOptions, StagePlan, WorkItem
+from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 
 from .chunks import SCHEMA_VERSION, Chunk, chunks_of
 from .tokens import Count, counter
@@ -112,7 +113,7 @@ def work(settings: ChunkSettings, item: WorkItem, context: Any) -> dict[str, Any
     for format_, ending in CHUNK_ENDINGS.items():
         if format_ != settings.format:
             other = f"{CHUNKS}/{item.item_id}{ending}"
-            context.remove(f"{other}.fp.json")
+            context.remove(f"{other}{FINGERPRINT_SUFFIX}")
             context.remove(other)
     if not chunks:
         context.warn("the document has no text")

@@ -24,7 +24,8 @@ from inorder.stage.contracts import (
     StagePlan,
     WorkItem,
 )
-from inorder.stage.fingerprints import SUFFIX, decode
+from inorder.stage.data_layout import FINGERPRINT_SUFFIX
+from inorder.stage.fingerprints import decode_fingerprint
 
 from .lexical import VERSION as LEXICAL_VERSION
 from .providers.registry import identity, policy
@@ -136,8 +137,8 @@ class _Items:
         """What the statistics depend on: every table of terms, as its fingerprint has it."""
         wanted = {f"lexical/{found.doc_id}" for found in chunked(self._data)}
         said = [NAME, str(SCHEMA_VERSION)]
-        for found in made(self._data, f"{FOLDER}/lexical", SUFFIX):
-            fingerprint = decode(Path(found.path).read_bytes())
+        for found in made(self._data, f"{FOLDER}/lexical", FINGERPRINT_SUFFIX):
+            fingerprint = decode_fingerprint(Path(found.path).read_bytes())
             if fingerprint is not None and fingerprint.item_id in wanted:
                 said.append(f"{fingerprint.item_id} {fingerprint.outputs['vectors'].crc32}")
         return digest_of(*said)

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from inorder.stage.freshness import GONE, SATISFIED
+from inorder.stage.freshness import REMOVED_FROM_PLAN, SATISFIED_REASONS
 
 from .rows import CONFIG_ID
 
@@ -21,7 +21,7 @@ _PIECE_BYTES = 2**16
 _MARK = b'"doc_id":"%b"' % CONFIG_ID.encode()
 
 
-class Failed(msgspec.Struct, frozen=True):
+class RowError(msgspec.Struct, frozen=True):
     """What a row says of a failure."""
 
     category: str
@@ -29,7 +29,7 @@ class Failed(msgspec.Struct, frozen=True):
     retryable: bool = False
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class ManifestRow(msgspec.Struct, frozen=True, kw_only=True):
     """What is the same in every row of an item."""
 
     stage: str
@@ -43,7 +43,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     cfg_hash: str = ""
     input_sha256: str = ""
     reason: str = ""
-    error: Failed | None = None
+    error: RowError | None = None
     warnings: list[str] = []
 
     @property
@@ -54,15 +54,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_satisfied(self) -> bool:
         """Whether the item was skipped because it was done: an earlier success still holds."""
-        return self.status == "skip" and self.reason in SATISFIED
+        return self.status == "skip" and self.reason in SATISFIED_REASONS
 
     @property
-    def is_gone(self) -> bool:
+    def is_removed(self) -> bool:
         """Whether the item is not in the plan any more, and its outputs were removed."""
-        return self.status == "skip" and self.reason == GONE
+        return self.status == "skip" and self.reason == REMOVED_FROM_PLAN
 
 
-class Config(msgspec.Struct, frozen=True, kw_only=True):
+class ConfigRow(msgspec.Struct, frozen=True, kw_only=True):
     """The row that a run begins with."""
 
     stage: str
@@ -75,21 +75,21 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     origin: dict[str, Any] = {}
 
 
-class Line(NamedTuple):
+class ManifestLine(NamedTuple):
     """One line of a manifest."""
 
     offset: int
     raw: bytes
     """Without its end."""
-    row: Row | None
+    row: ManifestRow | None
     """None: it makes no sense."""
 
 
-_ROW = msgspec.json.Decoder(Row)
-_CONFIG = msgspec.json.Decoder(Config)
+_ROW = msgspec.json.Decoder(ManifestRow)
+_CONFIG = msgspec.json.Decoder(ConfigRow)
 
 
-def lines(path: str, start: int = 0) -> Iterator[Line]:
+def read_lines(path: str, start: int = 0) -> Iterator[ManifestLine]:
     """Every whole line from there on. A manifest that is not there has none."""
     try:
         file = open(path, "rb")  # noqa: SIM115
@@ -101,18 +101,18 @@ def lines(path: str, start: int = 0) -> Iterator[Line]:
         for raw in file:
             if not raw.endswith(b"\n"):
                 return
-            yield Line(offset, raw[:-1], decoded(raw))
+            yield ManifestLine(offset, raw[:-1], decode_row(raw))
             offset += len(raw)
 
 
-def rows(path: str, start: int = 0) -> Iterator[tuple[Line, Row]]:
+def read_rows(path: str, start: int = 0) -> Iterator[tuple[ManifestLine, ManifestRow]]:
     """Every line that makes sense."""
-    for line in lines(path, start):
+    for line in read_lines(path, start):
         if line.row is not None:
             yield line, line.row
 
 
-def decoded(raw: bytes) -> Row | None:
+def decode_row(raw: bytes) -> ManifestRow | None:
     """A line as a row."""
     try:
         return _ROW.decode(raw)
@@ -120,7 +120,7 @@ def decoded(raw: bytes) -> Row | None:
         return None
 
 
-def config_of(line: Line) -> Config | None:
+def decode_config(line: ManifestLine) -> ConfigRow | None:
     """A `__config__` row, whole."""
     try:
         return _CONFIG.decode(line.raw)
@@ -128,29 +128,29 @@ def config_of(line: Line) -> Config | None:
         return None
 
 
-def line_at(path: str, offset: int) -> Line:
+def read_line_at(path: str, offset: int) -> ManifestLine:
     """The line that begins there."""
     with open(path, "rb") as file:
-        return line_in(file, offset)
+        return read_line(file, offset)
 
 
-def line_in(file: BinaryIO, offset: int) -> Line:
+def read_line(file: BinaryIO, offset: int) -> ManifestLine:
     """The same, for many lines of one manifest."""
     file.seek(offset)
     raw = file.readline()
-    return Line(offset, raw.rstrip(b"\n"), decoded(raw))
+    return ManifestLine(offset, raw.rstrip(b"\n"), decode_row(raw))
 
 
-def last_run(path: str) -> tuple[int, Config] | None:
+def find_last_run(path: str) -> tuple[int, ConfigRow] | None:
     """Where the latest run begins, and its `__config__` row; None: there is none. The manifest is read from its end."""
-    for offset in _marked(path):
-        line = line_at(path, offset)
-        if line.row is not None and line.row.is_config and (config := config_of(line)) is not None:
+    for offset in _find_config_lines(path):
+        line = read_line_at(path, offset)
+        if line.row is not None and line.row.is_config and (config := decode_config(line)) is not None:
             return offset, config
     return None
 
 
-def _marked(path: str) -> Iterator[int]:
+def _find_config_lines(path: str) -> Iterator[int]:
     """Where lines begin that may be `__config__` rows, the last one first."""
     try:
         file = open(path, "rb")  # noqa: SIM115
@@ -167,11 +167,11 @@ def _marked(path: str) -> Iterator[int]:
             if start > 0 and first == 0:
                 rest, end = data, start  # a line longer than a piece
                 continue
-            yield from _in_piece(data, first, start)
+            yield from _find_in_piece(data, first, start)
             rest, end = data[:first], start
 
 
-def _in_piece(data: bytes, first: int, start: int) -> Iterator[int]:
+def _find_in_piece(data: bytes, first: int, start: int) -> Iterator[int]:
     """The same, among the whole lines of a piece of the file."""
     found = data.rfind(_MARK, first)
     while found >= 0:

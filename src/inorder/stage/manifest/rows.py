@@ -4,12 +4,19 @@ Volatile, that is, other in every run: `duration_s` of a row, and `run_id`, `sta
 the `__config__` row. Everything else is the same for the same inputs and configuration.
 """
 
+import datetime
 import os
+import platform
+import sys
 from typing import Any
+
+import msgspec
 
 from inorder.core.transitions import State
 from inorder.sinks.base import Entry
-from inorder.stage.worker import Result, StageTask
+from inorder.stage.contracts import StageOptions
+from inorder.stage.worker import StageResult, StageTask
+from inorder.version import __version__
 
 SCHEMA_VERSION = 1
 CONFIG_ID = "__config__"
@@ -38,35 +45,54 @@ BASE_FIELDS = {
 VOLATILE_FIELDS = ("duration_s", "run_id", "started_at", "host", "pid", "argv")
 
 
-def result_of(entry: Entry) -> Result | None:
+def make_config_row(stage: str, run_id: str, options: StageOptions, origin: dict[str, Any]) -> dict[str, Any]:
+    """Make the row that a run begins with: what ran, where, with which options. `origin` says how the plan was made;
+    `inorder retry` and `inorder explain` make the same plan from it."""
+    return {
+        "stage": stage,
+        "doc_id": CONFIG_ID,
+        "status": "config",
+        "schema_version": SCHEMA_VERSION,
+        "run_id": run_id,
+        "started_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "host": platform.node(),
+        "pid": os.getpid(),
+        "argv": [to_printable(argument) for argument in sys.argv],
+        "version": __version__,
+        "options": msgspec.to_builtins(options, enc_hook=str) | {"data": to_printable(os.fspath(options.data))},
+        "origin": origin,
+    }
+
+
+def get_result(entry: Entry) -> StageResult | None:
     """What the worker of an item has come to; None: it failed."""
     payload = entry.payload
-    value = getattr(payload, "value", None) if not isinstance(payload, Result) else payload
-    return value if isinstance(value, Result) else None
+    value = getattr(payload, "value", None) if not isinstance(payload, StageResult) else payload
+    return value if isinstance(value, StageResult) else None
 
 
-def row_of(stage: str, entry: Entry) -> dict[str, Any]:
+def make_row(stage: str, entry: Entry) -> dict[str, Any]:
     """The row of one item."""
     task: StageTask = entry.item
-    result = result_of(entry)
+    result = get_result(entry)
     failure = entry.failure
     row = {
         "stage": stage,
-        "doc_id": printable(task.item.item_id),
+        "doc_id": to_printable(task.item.item_id),
         "status": STATUSES[entry.outcome],
         "duration_s": round(entry.exec_ms / 1000, 6),
-        "input_path": printable(os.fspath(next(iter(task.item.inputs.values()), ""))),
-        "output_paths": [printable(os.fspath(path)) for path in task.item.outputs.values()],
+        "input_path": to_printable(os.fspath(next(iter(task.item.inputs.values()), ""))),
+        "output_paths": [to_printable(os.fspath(path)) for path in task.item.outputs.values()],
         "schema_version": SCHEMA_VERSION,
         "seq": entry.seq,
         "attempts": entry.attempts,
         "cfg_hash": task.item.cfg_hash,
         "input_sha256": result.input_sha256 if result is not None else "",
-        "reason": printable(entry.payload.reason) if STATUSES[entry.outcome] == "skip" else "",
+        "reason": to_printable(entry.payload.reason) if STATUSES[entry.outcome] == "skip" else "",
         "error": None
         if failure is None
         else {"category": failure.category.value, "message": failure.message, "retryable": failure.retryable},
-        "warnings": [printable(warning) for warning in result.warnings] if result is not None else [],
+        "warnings": [to_printable(warning) for warning in result.warnings] if result is not None else [],
     }
     extras = result.extras if result is not None else {}
     for name, value in extras.items():
@@ -76,6 +102,6 @@ def row_of(stage: str, entry: Entry) -> dict[str, Any]:
     return row
 
 
-def printable(text: str) -> str:
+def to_printable(text: str) -> str:
     """Text that can be written as JSON: a file name that is no text has its odd bytes shown."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -14,9 +14,9 @@ from inorder.runtime.recovery import Opened
 from inorder.sinks.base import Entry
 from inorder.stage.autoscale import Steering
 from inorder.stage.contracts import StageOptions, StageOutcome, StagePlan
-from inorder.stage.data_layout import Places
+from inorder.stage.data_layout import DataLayout
 from inorder.stage.engine import engine_spec
-from inorder.stage.manifest.rows import printable
+from inorder.stage.manifest.rows import to_printable
 
 from .attempt_log import Attempts
 from .histograms import ErrorTally, Histogram, Slowest
@@ -33,7 +33,7 @@ _SKIP = int(State.TERMINAL_SKIP)
 class Watch:
     """Sees every step of a run, and every entry that is committed."""
 
-    def __init__(self, plan: StagePlan, options: StageOptions, places: Places, run_id: str) -> None:
+    def __init__(self, plan: StagePlan, options: StageOptions, layout: DataLayout, run_id: str) -> None:
         self._plan = plan
         self._total = plan.total_items if plan.total_items is not None else plan.expected_items
         self._options = options
@@ -51,8 +51,8 @@ class Watch:
         self._ending = threading.Event()
         self._ticker: threading.Thread | None = None
         filesystem = SystemFilesystem()
-        self._telemetry = Telemetry(filesystem, places.telemetry(run_id)) if options.telemetry else None
-        self._attempts = Attempts(Telemetry(filesystem, places.attempts(run_id))) if options.attempts_log else None
+        self._telemetry = Telemetry(filesystem, layout.telemetry_path(run_id)) if options.telemetry else None
+        self._attempts = Attempts(Telemetry(filesystem, layout.attempts_path(run_id))) if options.attempts_log else None
         self._otel = open_telemetry(plan.stage_name, options)
         self._steering: Steering | None = None
 
@@ -110,7 +110,7 @@ class Watch:
                 self._output_bytes += output.size
             if entry.outcome == _SKIP:
                 continue
-            item_id = printable(entry.item.item.item_id)
+            item_id = to_printable(entry.item.item.item_id)
             self._exec_ms.record(entry.exec_ms)
             self._slowest.record(item_id, entry.exec_ms)
             if self._steering is not None:
@@ -151,7 +151,7 @@ class Watch:
 
     def failed(self, error: BaseException) -> None:
         """The run broke off: of a violated invariant the message has the whole story."""
-        self._emit("run_failed", error=type(error).__name__, message=printable(str(error)))
+        self._emit("run_failed", error=type(error).__name__, message=to_printable(str(error)))
 
     def close(self) -> None:
         """The last word, whatever happened."""

@@ -15,7 +15,7 @@ from typing import Any
 from inorder.core.transitions import State
 from inorder.sinks.base import Entry
 from inorder.stage.contracts import StageOptions
-from inorder.stage.manifest.rows import STATUSES, printable
+from inorder.stage.manifest.rows import STATUSES, to_printable
 
 from .metrics import METRICS
 
@@ -85,7 +85,7 @@ class OpenTelemetry:
                 start_time=ended_ns - int(entry.exec_ms * 1e6),
                 attributes={
                     **labels,
-                    "item_id": printable(entry.item.item.item_id),
+                    "item_id": to_printable(entry.item.item.item_id),
                     "seq": entry.seq,
                     "attempts": entry.attempts,
                 },
