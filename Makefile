@@ -18,7 +18,7 @@ RAY_RUN := $(RAY_VENV)/bin/python
 DEMO := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-extras test-ray check bench bench-peers bench-documents bench-gpu bench-ray \
+.PHONY: help demo test test-extras test-ray check docs bench bench-peers bench-documents bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak clean
 
@@ -41,6 +41,9 @@ test-extras: $(STAMP) ## install the optional readers and test them: OCR, doclin
 
 test-ray: $(RAY_STAMP) ## install Ray, and test on clusters of several nodes on this machine
 	$(RAY_RUN) -m pytest tests/ray tests/conformance/test_engines.py
+
+docs: $(STAMP) ## write the generated references and pictures in docs/
+	$(RUN) -m tools.docs
 
 check: $(STAMP) ## lint, formatting and types
 	$(RUN) -m ruff check .
