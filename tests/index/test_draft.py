@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from inorder.core.transitions import State
-from inorder.index.connection import meta
-from inorder.index.draft import IndexSink, draft, publish, published
-from inorder.index.rows import CODE, CallRow, ChunkRow, FileRows, SymbolRow, packed
-from inorder.index.verify import problems
+from inorder.index.draft import IndexSink, draft_path, publish, published_path
+from inorder.index.rows import CODE, CallRow, ChunkRow, FileRows, SymbolRow, encode_rows
+from inorder.index.schema import read_meta
+from inorder.index.verify import find_problems
 from inorder.sinks.base import Entry, Position
 
 SUCCESS, SKIP = State.TERMINAL_SUCCESS, State.TERMINAL_SKIP
@@ -35,7 +35,7 @@ def rows(name: str, text: str = "def lamp(): pass") -> FileRows:
 
 def success(seq: int, name: str, text: str | None = "def lamp(): pass") -> Entry:
     """A file that is brought, or, without a text, one that goes."""
-    delivery = None if text is None else packed(rows(name, text))
+    delivery = None if text is None else encode_rows(rows(name, text))
     task = SimpleNamespace(item=SimpleNamespace(item_id=name))
     return Entry(seq, SUCCESS, item=task, payload=SimpleNamespace(delivery=delivery))
 
@@ -58,18 +58,18 @@ def built(data: Path, *runs: Sequence[Entry]) -> None:
 
 
 def texts(data: Path) -> dict[str, str]:
-    connection = sqlite3.connect(published(str(data)))
+    connection = sqlite3.connect(published_path(str(data)))
     found = dict(connection.execute("SELECT item_id, text FROM chunks JOIN files ON files.id = file").fetchall())
     looked_up = connection.execute("SELECT count(*) FROM lookup WHERE lookup MATCH 'lamp OR wick'").fetchone()
     assert looked_up == (len(found),)
-    assert list(problems(connection)) == []
+    assert list(find_problems(connection)) == []
     connection.close()
     return found
 
 
 def content(data: Path) -> str:
-    connection = sqlite3.connect(published(str(data)))
-    found = meta(connection, "content_hash")
+    connection = sqlite3.connect(published_path(str(data)))
+    found = read_meta(connection, "content_hash")
     connection.close()
     return found
 
@@ -98,7 +98,7 @@ def test_the_content_hash_is_that_of_the_files_however_they_came(tmp_path: Path)
 @pytest.mark.req("IDX-3")
 def test_readers_see_the_old_state_until_the_new_one_is_whole(tmp_path: Path) -> None:
     built(tmp_path, [success(0, "a")])
-    reader = sqlite3.connect(published(str(tmp_path)))
+    reader = sqlite3.connect(published_path(str(tmp_path)))
     sink = begun(tmp_path, [success(0, "b"), success(1, "a", None)])
     assert list(texts(tmp_path)) == ["a"]
     sink.close()
@@ -111,11 +111,11 @@ def test_readers_see_the_old_state_until_the_new_one_is_whole(tmp_path: Path) ->
 
 def test_without_a_change_there_is_no_draft_and_nothing_is_published_anew(tmp_path: Path) -> None:
     built(tmp_path, [success(0, "a")])
-    before = Path(published(str(tmp_path))).stat()
+    before = Path(published_path(str(tmp_path))).stat()
     begun(tmp_path, [skip(0)], [skip(1)]).close()
-    assert not Path(draft(str(tmp_path))).exists()
+    assert not Path(draft_path(str(tmp_path))).exists()
     publish(str(tmp_path))
-    assert Path(published(str(tmp_path))).stat() == before
+    assert Path(published_path(str(tmp_path))).stat() == before
 
 
 @pytest.mark.req("IDX-2", "JRN-7")
@@ -153,7 +153,7 @@ def test_a_position_whose_draft_is_gone_is_not_held(tmp_path: Path) -> None:
     sink = begun(tmp_path)
     reached = sink.apply([success(0, "a")])
     sink.close()
-    Path(draft(str(tmp_path))).unlink()
+    Path(draft_path(str(tmp_path))).unlink()
     assert not IndexSink(str(tmp_path)).holds(reached, ())
 
 
@@ -171,8 +171,8 @@ def test_a_position_whose_draft_is_gone_is_not_held(tmp_path: Path) -> None:
 @pytest.mark.req("IDX-3")
 def test_verify_finds_whatever_was_altered(tmp_path: Path, damage: str) -> None:
     built(tmp_path, [success(0, "a"), success(1, "b")])
-    connection = sqlite3.connect(published(str(tmp_path)))
+    connection = sqlite3.connect(published_path(str(tmp_path)))
     connection.execute(damage)
     connection.commit()
-    assert list(problems(connection))
+    assert list(find_problems(connection))
     connection.close()

@@ -44,6 +44,7 @@ def test_an_assistant_can_search_look_up_a_symbol_and_read_a_chunk(tmp_path: Pat
     assert set(tools) == {"search", "symbol", "read_chunk"}
     [hit] = said(found)["hits"]
     assert hit["item_id"] == "src/a.py"
+    assert hit["path"] == "/src/src/a.py"
     assert len(said(symbol)["definitions"]) == 2
     assert missing.is_error
     _, [chunk] = asked(tmp_path, ("read_chunk", {"chunk_id": hit["chunk_id"]}))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.index.desk import Desk
+from tests.index.project import Project
 from tests.index.test_draft import built, success
 
 REPOSITORY = Path(__file__).parents[2]
@@ -18,49 +18,49 @@ QUESTIONS = [json.loads(line) for line in (REPOSITORY / "examples" / "questions.
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    desk = Desk(tmp_path_factory.mktemp("sample"))
-    ended = desk.call("run", str(SAMPLE), "--quiet")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project(tmp_path_factory.mktemp("sample"))
+    ended = project.call("run", str(SAMPLE), "--quiet")
     assert ended.returncode == 3, ended.stderr
-    return desk
+    return project
 
 
-def mean_reciprocal_rank(desk: Desk, mode: str) -> float:
+def mean_reciprocal_rank(project: Project, mode: str) -> float:
     """Of the file that is expected, over all questions."""
     from inorder.cli.commands.search import answered
     from inorder.index.search import Filters
 
     total = 0.0
     for asked in QUESTIONS:
-        hits = answered(asked["question"], mode, 50, Filters(), str(desk.data)).hits
+        hits = answered(asked["question"], mode, 50, Filters(), str(project.data)).hits
         files = list(dict.fromkeys(hit.item_id for hit in hits))
         total += 1 / (files.index(asked["path"]) + 1) if asked["path"] in files else 0.0
     return total / len(QUESTIONS)
 
 
 @pytest.mark.req("IDX-5")
-def test_both_together_answer_at_least_as_well_as_words_alone(desk: Desk) -> None:
+def test_both_together_answer_at_least_as_well_as_words_alone(project: Project) -> None:
     assert len(QUESTIONS) == 40
-    found = {mode: mean_reciprocal_rank(desk, mode) for mode in ("lexical", "dense", "hybrid")}
+    found = {mode: mean_reciprocal_rank(project, mode) for mode in ("lexical", "dense", "hybrid")}
     print(f"mean reciprocal rank: {found}")
     assert found["hybrid"] >= found["lexical"] > 0.9
 
 
 @pytest.mark.req("IDX-5")
-def test_documents_and_code_are_found_alike(desk: Desk) -> None:
-    found = desk.ask("search", "fog horn blast seconds", "-k", "20")
+def test_documents_and_code_are_found_alike(project: Project) -> None:
+    found = project.ask("search", "fog horn blast seconds", "-k", "20")
     assert {hit["only"] for hit in found["hits"]} == {"code", "document"}
-    [code, *_] = desk.ask("search", "fog horn blast", "--only", "code", "--language", "c")["hits"]
+    [code, *_] = project.ask("search", "fog horn blast", "--only", "code", "--language", "c")["hits"]
     assert code["item_id"] == "sample/code/foghorn.c"
     assert code["start"] >= 1
-    [document, *_] = desk.ask("search", "fog", "--only", "document", "--path", "sample/web/*")["hits"]
+    [document, *_] = project.ask("search", "fog", "--only", "document", "--path", "sample/web/*")["hits"]
     assert document["item_id"] == "sample/web/fog-signals.html"
     assert document["context"].startswith("How the fog signals work")
 
 
 @pytest.mark.parametrize("mode", ["lexical", "dense", "hybrid"])
-def test_every_mode_gives_the_same_answer_each_time_with_its_reasons(desk: Desk, mode: str) -> None:
-    first, second = (desk.ask("search", "who winds the clockwork", "--mode", mode) for _ in range(2))
+def test_every_mode_gives_the_same_answer_each_time_with_its_reasons(project: Project, mode: str) -> None:
+    first, second = (project.ask("search", "who winds the clockwork", "--mode", mode) for _ in range(2))
     assert first == second
     assert len(first["hits"]) >= 5
     lists = {"lexical": {"lexical"}, "dense": {"dense"}, "hybrid": {"lexical", "dense"}}[mode]
@@ -69,8 +69,8 @@ def test_every_mode_gives_the_same_answer_each_time_with_its_reasons(desk: Desk,
         assert hit["score"] == pytest.approx(sum(hit["shares"].values()), abs=1e-5)
 
 
-def test_people_see_where_it_is_and_the_lines_that_say_it(desk: Desk) -> None:
-    ended = desk.call("search", "which function plans the rota", "--explain", "-k", "1", "--only", "code")
+def test_people_see_where_it_is_and_the_lines_that_say_it(project: Project) -> None:
+    ended = project.call("search", "which function plans the rota", "--explain", "-k", "1", "--only", "code")
     assert ended.returncode == 0
     first, reason, *lines = ended.stdout.splitlines()
     path, _, line = first.split()[0].rpartition(":")
@@ -85,21 +85,21 @@ def test_people_see_where_it_is_and_the_lines_that_say_it(desk: Desk) -> None:
 
 
 @pytest.mark.req("IDX-5")
-def test_names_are_looked_up_exactly(desk: Desk) -> None:
-    symbols = desk.ask("symbols", "code/rota.py")["symbols"]
+def test_names_are_looked_up_exactly(project: Project) -> None:
+    symbols = project.ask("symbols", "code/rota.py")["symbols"]
     assert symbols
     name = symbols[0]["name"]
-    [place, *_] = desk.ask("search", f"def:{name}")["places"]
+    [place, *_] = project.ask("search", f"def:{name}")["places"]
     assert place["item_id"] == "sample/code/rota.py"
-    assert desk.ask("search", f"sym:{name[:4].upper()}")["places"]
-    called = sqlite3.connect(desk.data / "index.sqlite").execute("SELECT callee FROM calls LIMIT 1").fetchone()[0]
-    assert all(each["name"] == called for each in desk.ask("search", f"ref:{called}")["places"])
-    graph = desk.ask("graph", called)
+    assert project.ask("search", f"sym:{name[:4].upper()}")["places"]
+    called = sqlite3.connect(project.data / "index.sqlite").execute("SELECT callee FROM calls LIMIT 1").fetchone()[0]
+    assert all(each["name"] == called for each in project.ask("search", f"ref:{called}")["places"])
+    graph = project.ask("graph", called)
     assert graph["callers"]
 
 
-def test_a_typing_mistake_gets_a_suggestion(desk: Desk) -> None:
-    ended = desk.call("search", "barometr", "--mode", "lexical")
+def test_a_typing_mistake_gets_a_suggestion(project: Project) -> None:
+    ended = project.call("search", "barometr", "--mode", "lexical")
     assert ended.returncode == 3
     assert "did you mean: barometer?" in ended.stderr or "baromet" in ended.stderr
 
@@ -119,29 +119,29 @@ def test_a_typing_mistake_gets_a_suggestion(desk: Desk) -> None:
         "%",
     ],
 )
-def test_no_character_of_a_question_is_syntax(desk: Desk, question: str) -> None:
+def test_no_character_of_a_question_is_syntax(project: Project, question: str) -> None:
     from inorder.cli.commands.search import answered
     from inorder.errors import OperatorError
     from inorder.index.search import Filters
 
     has_words = any(character.isalnum() for character in question)
-    with contextlib.nullcontext() if has_words else pytest.raises(OperatorError, match="there is no word"):
-        answered(question, "hybrid", 5, Filters(), str(desk.data))
+    with contextlib.nullcontext() if has_words else pytest.raises(OperatorError, match="no word to search for"):
+        answered(question, "hybrid", 5, Filters(), str(project.data))
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("search", ""), "say what to look for"),
-        (("search", "sym:"), "say what to look for after sym:"),
+        (("search", ""), "the query contains no word to search for"),
+        (("search", "sym:"), "sym: needs a name to look for"),
         (("search", "lamp", "--mode", "magic"), "--mode must be one of hybrid, lexical, dense"),
         (("search", "lamp", "--only", "prose"), "--only must be code or document"),
         (("symbols", "nowhere.py"), "knows no definitions in nowhere.py"),
         (("graph", "nobody"), "knows nothing called nobody"),
     ],
 )
-def test_wrong_usage_is_one_line(desk: Desk, arguments: list[str], complaint: str) -> None:
-    ended = desk.call(*arguments)
+def test_wrong_usage_is_one_line(project: Project, arguments: list[str], complaint: str) -> None:
+    ended = project.call(*arguments)
     assert ended.returncode == 2
     assert complaint in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
@@ -169,34 +169,34 @@ def broken(data: Path, kind: str) -> None:
     [
         ("missing", "there is no index in"),
         ("foreign", "is not an SQLite database"),
-        ("other", "is a database, but no index of inorder"),
-        ("newer", "was made by a newer version of inorder"),
+        ("other", "is a database, but not an index of inorder"),
+        ("newer", "was written by a newer version of inorder"),
         ("damaged", "is damaged"),
     ],
 )
 def test_an_index_that_cannot_be_asked_is_said_to_be_so_in_one_line(tmp_path: Path, kind: str, complaint: str) -> None:
-    desk = Desk(tmp_path)
-    broken(desk.data, kind)
-    ended = desk.call("search", "lamp")
+    project = Project(tmp_path)
+    broken(project.data, kind)
+    ended = project.call("search", "lamp")
     assert ended.returncode in (2, 6)
     assert complaint in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
 
 
 def test_an_index_that_somebody_holds_locked_is_said_to_be_so(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    desk.data.mkdir()
-    built(desk.data, [success(0, "a")])
-    holder = sqlite3.connect(desk.data / "index.sqlite", isolation_level=None)
+    project = Project(tmp_path)
+    project.data.mkdir()
+    built(project.data, [success(0, "a")])
+    holder = sqlite3.connect(project.data / "index.sqlite", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
-    ended = desk.call("search", "lamp")
+    ended = project.call("search", "lamp")
     holder.close()
     assert ended.returncode == 5
     assert "another program holds it locked" in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
 
 
-def test_the_index_can_be_asked_from_anywhere_with_data(desk: Desk, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "inorder", "search", "lens", "--data", str(desk.data), "--json"]
+def test_the_index_can_be_asked_from_anywhere_with_data(project: Project, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "inorder", "search", "lens", "--data", str(project.data), "--json"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 0

@@ -11,7 +11,7 @@ from inorder.stage.data_layout import RESERVED_FOLDERS
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
 from tests.cli.desk import COMMAND, GUARD_S, Ended, clean_environment
 from tests.engines.misbehaviour import wait_until
-from tests.index.desk import Desk as IndexDesk
+from tests.index.project import Project as IndexProject
 from tests.ray.machines import Machine, Machines, foremen_of
 from tests.ray.meanwhile import Meanwhile
 from tests.stage.jobs import tree
@@ -41,7 +41,7 @@ class Made:
         reserved = {*RESERVED_FOLDERS, "index.sqlite"}
         self.files = {path: content for path, content in tree(data).items() if path.split("/")[0] not in reserved}
         self.rows = {stage: rows_of(data / "manifests" / f"{stage}.jsonl", data) for stage in STAGES}
-        desk = IndexDesk.__new__(IndexDesk)
+        desk = IndexProject.__new__(IndexProject)
         desk.data = data
         self.index = desk.content_hash()
 

@@ -1,9 +1,9 @@
-"""The database in the making.
+"""The draft of an index: the database that a run writes before it is published.
 
-Nobody ever sees a database that is half brought up to date. A run works on a draft beside it: a copy of the published
-one, made when the first change comes. The draft has its own write-ahead log and its own position, in the same
-transaction as the rows; killed at any moment, the next run goes on with it. When everything is committed the draft is
-put in order and takes the place of the published database in one rename. Whoever had that one open keeps it.
+Readers never see a partly updated index. A run writes to a draft beside the published database: a copy of it, created
+by the first change. The draft has its own write-ahead log, and stores its position in the same transaction as the rows,
+so a run that was killed at any moment can be resumed. When everything is committed, the draft replaces the published
+database in one rename. A reader that has the old one open keeps it.
 """
 
 import os
@@ -17,43 +17,44 @@ from inorder.sinks.base import Entry, Position, Trace, check_run, tally
 from inorder.sinks.sqlite import SqliteSink
 from inorder.sinks.sqlite_errors import explained
 
-from .connection import meta
-from .rows import unpacked
-from .schema import SCHEMA, VERSION
+from .connection import open_index
+from .locations import are_roots_current, store_roots
+from .rows import decode_rows
+from .schema import SCHEMA, VERSION, read_meta, write_meta
 from .vectors import remove_old_matrices, write_matrix
 from .writer import content_hash, remove_file, replace_file
 
 NAME = "index"
-_FEW = 10
-"""Fewer than one file in so many is a small change."""
+_SMALL_CHANGE_SHARE = 10
+"""A run that changes less than one file in this many makes a small change."""
 
 
-def published(data: str) -> str:
-    """Where the database of DATA lies."""
+def published_path(data: str) -> str:
+    """The database that readers open."""
     return f"{data}/index.sqlite"
 
 
-def draft(data: str) -> str:
-    """Where it is made."""
+def draft_path(data: str) -> str:
+    """The database that a run writes."""
     return f"{data}/index.draft.sqlite"
 
 
 class IndexSink:
-    """Takes files into the draft. As long as nothing has changed there is none."""
+    """Writes files to the draft. There is no draft until the first change."""
 
     name = NAME
 
     def __init__(self, data: str) -> None:
         self._data = data
-        self._path = draft(data)
+        self._path = draft_path(data)
         self._inner: SqliteSink | None = None
         self._position: Position | None = None
 
     def apply(self, entries: Sequence[Entry]) -> Position:
-        """Write what the successes bring."""
+        """Write the rows of the successful items."""
         position = check_run(self.name, self._position, entries)
         if self._inner is None and any(entry.is_success for entry in entries):
-            self._begin()
+            self._create_draft()
         if self._inner is None:
             self._position = tally(position, entries)
         else:
@@ -61,22 +62,22 @@ class IndexSink:
         return self._position
 
     def position(self) -> Position:
-        """How far it has come."""
+        """The position after the last applied entry."""
         return check_run(self.name, self._position, ())
 
     def sync(self) -> None:
-        """Make it safe from a loss of power."""
+        """Make everything applied so far durable."""
         if self._inner is not None:
             self._inner.sync()
 
     def holds(self, position: Position, since: Sequence[Trace]) -> bool:
-        """Whether it stands there. Where nothing had changed by then, there is nothing to be held."""
+        """Whether the draft contains everything up to `position`. At offset 0 there were no changes, so this holds."""
         if position.offset == 0:
             return True
         return os.path.exists(self._path) and self._open().holds(position, since)
 
     def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
-        """Go on from there; from before the first change that is without a draft."""
+        """Return to `position`. At offset 0 there were no changes yet, so the draft is removed."""
         self._position = position
         if position.offset == 0:
             self.close()
@@ -85,92 +86,112 @@ class IndexSink:
             self._open().roll_back(position, undone)
 
     def verify(self, position: Position) -> list[str]:
-        """What is wrong with the draft."""
+        """Problems of the draft, one line each."""
         return self._inner.verify(position) if self._inner is not None else []
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the draft. Idempotent."""
         if self._inner is not None:
             self._inner.close()
             self._inner = None
 
-    def _begin(self) -> None:
-        """Make the draft, a copy of what is published, and catch up with what was skipped so far."""
+    def _create_draft(self) -> None:
+        """Create the draft, and advance it to the position that was reached without one."""
         remove_draft(self._data)
-        if os.path.exists(published(self._data)):
-            try:
-                shutil.copyfile(published(self._data), f"{self._path}.new")
-                os.replace(f"{self._path}.new", self._path)
-            except OSError as error:
-                raise InfrastructureError(f"{self._path} cannot be made ({error.strerror or error})") from error
+        if os.path.exists(published_path(self._data)):
+            _copy_published(self._data)
         inner = self._open()
         inner.skip_to(self.position())
 
     def _open(self) -> SqliteSink:
         if self._inner is None:
-            self._inner = SqliteSink(self._path, SCHEMA, _write, version=VERSION, name=self.name)
+            self._inner = SqliteSink(self._path, SCHEMA, _write_entries, version=VERSION, name=self.name)
         return self._inner
 
 
-def _write(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+def _write_entries(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
     for entry in entries:
         delivery = entry.payload.delivery
         if delivery is None:
             remove_file(connection, entry.item.item.item_id)
         else:
-            replace_file(connection, unpacked(delivery))
+            replace_file(connection, decode_rows(delivery))
+
+
+def _copy_published(data: str) -> None:
+    path = draft_path(data)
+    try:
+        shutil.copyfile(published_path(data), f"{path}.new")
+        os.replace(f"{path}.new", path)
+    except OSError as error:
+        raise InfrastructureError(f"cannot create {path} ({error.strerror or error})") from error
 
 
 def remove_draft(data: str) -> None:
-    """There is no draft any more."""
+    """Remove the draft and its log files. Idempotent."""
     for ending in ("", "-wal", "-shm", "-journal", ".new", f".{NAME}.lock"):
         try:
-            os.unlink(f"{draft(data)}{ending}")
+            os.unlink(f"{draft_path(data)}{ending}")
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise InfrastructureError(f"{draft(data)} cannot be removed ({error.strerror or error})") from error
-
-
-def _tidy_up(connection: sqlite3.Connection) -> None:
-    """Bring the full-text index into one piece after many changes; after a few, only some of it."""
-    row = connection.execute('SELECT "offset" FROM inorder_position WHERE sink = ?', (NAME,)).fetchone()
-    [files] = connection.execute("SELECT COUNT(*) FROM files").fetchone()
-    if row is None or row[0] * _FEW >= files:
-        connection.execute("INSERT INTO lookup (lookup) VALUES ('optimize')")
-    else:
-        connection.execute("INSERT INTO lookup (lookup, rank) VALUES ('merge', 200)")
+            raise InfrastructureError(f"cannot remove {draft_path(data)} ({error.strerror or error})") from error
 
 
 def publish(data: str) -> None:
-    """Put the draft in order and in the place of what is published. Without one nothing has changed."""
-    path = draft(data)
+    """Complete the draft and replace the published database with it. Without a draft no file has changed, but a source
+    may have been moved."""
+    path = draft_path(data)
     if not os.path.exists(path):
-        return
-    connection = sqlite3.connect(path, isolation_level=None)
-    try:
-        connection.execute("BEGIN")
-        _tidy_up(connection)
-        connection.execute("DELETE FROM inorder_position WHERE sink = ?", (NAME,))
-        write_matrix(connection, data)
-        matrix = meta(connection, "vectors_file")
-        for name, value in (("content_hash", content_hash(connection)), ("schema", str(VERSION))):
-            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
-        connection.execute("COMMIT")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("PRAGMA journal_mode=DELETE")
-    except sqlite3.Error as error:
-        raise explained(error, path, "it cannot be put in order") from error
-    finally:
-        connection.close()
+        if _is_published_current(data):
+            return
+        _copy_published(data)
+    matrix = _complete(path, data)
     filesystem = SystemFilesystem()
     try:
         file = filesystem.open(path)
         file.sync()
         file.close()
-        filesystem.rename(path, published(data))
+        filesystem.rename(path, published_path(data))
         filesystem.sync_directory(data)
     except OSError as error:
-        raise InfrastructureError(f"{published(data)} cannot be written ({error.strerror or error})") from error
+        raise InfrastructureError(f"cannot write {published_path(data)} ({error.strerror or error})") from error
     remove_draft(data)
     remove_old_matrices(data, matrix)
+
+
+def _is_published_current(data: str) -> bool:
+    """Whether no source was moved since the database was published; also if there is none."""
+    path = published_path(data)
+    return not os.path.exists(path) or are_roots_current(open_index(path), data)
+
+
+def _complete(path: str, data: str) -> str:
+    """Write what describes the draft as a whole, and leave no log file behind. Returns the name of its matrix."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.execute("BEGIN")
+        _merge_full_text(connection)
+        connection.execute("DELETE FROM inorder_position WHERE sink = ?", (NAME,))
+        write_matrix(connection, data)
+        store_roots(connection, data)
+        write_meta(connection, "content_hash", content_hash(connection))
+        write_meta(connection, "schema", str(VERSION))
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("PRAGMA journal_mode=DELETE")
+        return read_meta(connection, "vectors_file")
+    except sqlite3.Error as error:
+        raise explained(error, path, "it cannot be published") from error
+    finally:
+        connection.close()
+
+
+def _merge_full_text(connection: sqlite3.Connection) -> None:
+    """Merge the segments of the full-text index: all of them after many changes, some after a few."""
+    row = connection.execute('SELECT "offset" FROM inorder_position WHERE sink = ?', (NAME,)).fetchone()
+    [files] = connection.execute("SELECT COUNT(*) FROM files").fetchone()
+    if row is None or row[0] * _SMALL_CHANGE_SHARE >= files:
+        connection.execute("INSERT INTO lookup (lookup) VALUES ('optimize')")
+    else:
+        connection.execute("INSERT INTO lookup (lookup, rank) VALUES ('merge', 200)")

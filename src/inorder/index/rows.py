@@ -1,4 +1,4 @@
-"""What a file owns in the index, as it travels from a worker to the database."""
+"""Everything that one file owns in the index, as a worker sends it to the database."""
 
 from hashlib import blake2b
 from typing import Any
@@ -9,19 +9,19 @@ DOCUMENT, CODE = "document", "code"
 
 
 class ChunkRow(msgspec.Struct, array_like=True, gc=False):
-    """Text that can be found."""
+    """A searchable piece of text."""
 
     chunk_id: str
     kind: str
     name: str
-    """Of the definition; of a document's chunk empty."""
+    """Name of the definition; empty for a chunk of a document."""
     context: str
-    """What it lies in: enclosing definitions, or titles of sections; and the path, in words."""
+    """The words of the file's path; for a document, after the titles of the enclosing sections."""
     start: int
     end: int
-    """Lines of source; characters of a document."""
+    """Lines of source code, or characters of a document."""
     words: str
-    """Parts of identifiers, so that `retryCount` is found by "retry"."""
+    """Parts of identifiers, so that "retry" finds `retryCount`; for a document, page numbers."""
     text: str
 
 
@@ -37,7 +37,7 @@ class SymbolRow(msgspec.Struct, array_like=True, gc=False):
 
 
 class ImportRow(msgspec.Struct, array_like=True, gc=False):
-    """What a file takes from elsewhere."""
+    """An import statement."""
 
     module: str
     names: str
@@ -45,7 +45,7 @@ class ImportRow(msgspec.Struct, array_like=True, gc=False):
 
 
 class CallRow(msgspec.Struct, array_like=True, gc=False):
-    """Who calls what."""
+    """A call of a function or method by its name."""
 
     caller: str
     callee: str
@@ -54,7 +54,7 @@ class CallRow(msgspec.Struct, array_like=True, gc=False):
 
 
 class FileRows(msgspec.Struct, kw_only=True):
-    """Everything that one file owns."""
+    """A file and everything that it owns."""
 
     item_id: str
     kind: str
@@ -74,19 +74,18 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(FileRows)
 
 
-def packed(rows: FileRows) -> bytes:
-    """For the way to the database."""
+def encode_rows(rows: FileRows) -> bytes:
+    """Encode the rows of a file, for the transfer from a worker to the database."""
     return _ENCODER.encode(rows)
 
 
-def unpacked(data: bytes) -> FileRows:
-    """On the other side."""
+def decode_rows(data: bytes) -> FileRows:
+    """The inverse of `encode_rows`."""
     return _DECODER.decode(data)
 
 
 def digest_of_rows(rows: FileRows) -> str:
-    """Of everything that the file owns, and of what is known of the file itself; where it lies on the disk is not part
-    of it."""
-    said: list[Any] = [rows.item_id, rows.kind, rows.language, rows.lines, rows.note, rows.sha256, rows.cfg_hash]
-    said += [rows.chunks, rows.symbols, rows.imports, rows.calls]
-    return blake2b(_ENCODER.encode(said), digest_size=16).hexdigest()
+    """A digest of the file and of everything that it owns. The path on disk is not part of it."""
+    fields: list[Any] = [rows.item_id, rows.kind, rows.language, rows.lines, rows.note, rows.sha256, rows.cfg_hash]
+    fields += [rows.chunks, rows.symbols, rows.imports, rows.calls]
+    return blake2b(_ENCODER.encode(fields), digest_size=16).hexdigest()

@@ -1,16 +1,19 @@
 """The tables of `index.sqlite`.
 
-A *file* is a source file or a document, and owns everything else: its chunks, symbols, imports and calls. What it owns
-is replaced as a whole when it changes and removed as a whole when it goes, so the database is always that of the files
-it lists. Row numbers are the database's own and mean nothing; what others may refer to is `chunk_id`, which comes from
-the content.
+A *file* is a source file or a document. It owns its chunks, symbols, imports and calls: they are replaced together when
+the file changes and removed together with it, so the database always matches the files it lists. Row numbers have no
+meaning outside the database. Others may refer to `chunk_id`, which is derived from the content.
 
-Every file has a digest of all that it owns. The digest of these digests is the *content hash*: the same for the same
-files, however they came in.
+Every file has a digest of all that it owns. The digest of these digests is the *content hash*: it is the same for the
+same files, in whatever order they were added.
 """
 
+import sqlite3
+
+from inorder.errors import IntegrityError
+
 VERSION = 1
-"""Of the schema: a database of a higher one is refused."""
+"""Version of the schema. A database with a higher one is refused."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -78,3 +81,17 @@ CREATE VIRTUAL TABLE IF NOT EXISTS lookup USING fts5 (
     content = 'chunks', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
 );
 """
+
+
+def read_meta(connection: sqlite3.Connection, name: str) -> str:
+    """A value of the table `meta`; empty if there is none."""
+    try:
+        row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    except sqlite3.DatabaseError as error:
+        raise IntegrityError(f"the index is damaged ({error})") from error
+    return str(row[0]) if row else ""
+
+
+def write_meta(connection: sqlite3.Connection, name: str, value: str) -> None:
+    """Set a value of the table `meta`."""
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))

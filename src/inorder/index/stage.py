@@ -1,9 +1,9 @@
-"""The stage `index`: source code, and the chunks of documents, into one database.
+"""The stage `index`: source code and the chunks of documents become one searchable database.
 
-An item is one file. It is done if the published database has it with the same content and configuration. What it owns
-is made by a worker, from the source with a grammar or from the chunks that `chunk` has made, and written when its turn
-comes. Files that are in the database and are not there any more are items, too: they come last, and take away what they
-own.
+An item is one file. It is up to date if the published database has it with the same content and configuration. A worker
+makes the rows that the file owns, from source code with a grammar, or from the chunks of a document. They are written
+in the order of the plan. A file that is in the database but no longer exists is an item, too: its rows are removed.
+Such items come last.
 """
 
 import os
@@ -20,9 +20,10 @@ from inorder.stage.contracts import Stage, StageOptions, StagePlan, WorkItem
 from inorder.stage.freshness import UNCHANGED
 from inorder.stage.sources import Roots
 
-from .connection import opened
-from .draft import NAME, IndexSink, publish, published
-from .worker import dense_beside, work
+from .connection import open_index
+from .draft import NAME, IndexSink, publish, published_path
+from .rows import CODE, DOCUMENT
+from .worker import REMOVE, dense_path, work
 
 SCHEMA_VERSION = 1
 _TIMEOUT_S = 60.0
@@ -31,13 +32,13 @@ _BYTES_PER_COST = 20_000
 
 
 def plan(sources: list[Path], data: Path) -> StagePlan:
-    """The files of the sources, and every document with chunks."""
-    items = _Items(Roots(sources), os.path.abspath(data))
-    return StagePlan(NAME, items, judge=items.judge, expected_items=items.expected())
+    """Plan every document that has chunks, and every file below the sources."""
+    items = IndexItems(Roots(sources), os.path.abspath(data))
+    return StagePlan(NAME, items, judge=items.judge, expected_items=items.expected_count())
 
 
-class _Items:
-    """The items, as often as they are wanted, and what the published database knows of them."""
+class IndexItems:
+    """The items of a plan, compared with the published database. Can be iterated repeatedly."""
 
     def __init__(self, roots: Roots, data: str) -> None:
         self._roots = roots
@@ -45,9 +46,9 @@ class _Items:
 
     def __iter__(self) -> Iterator[WorkItem]:
         planned = IdentitySet()
-        for made in chunked(self._data):
-            planned.add(made.doc_id)
-            yield self._document(made)
+        for chunks in chunked(self._data):
+            planned.add(chunks.doc_id)
+            yield self._document_item(chunks)
         for found in discover(self._roots):
             if found.path.startswith(f"{self._data}/") or found.item_id in planned:
                 continue
@@ -58,23 +59,23 @@ class _Items:
                 inputs={} if found.skip else {"source": found.path},
                 cfg_hash=digest_of(NAME, str(SCHEMA_VERSION), grammar_version(language)),
                 cost_hint=1.0 + found.size / _BYTES_PER_COST,
-                meta={"task": "code", "language": language, "skip": found.skip, "path": found.path},
+                meta={"task": CODE, "language": language, "skip": found.skip, "path": found.path},
                 batch_key=language,
             )
-        yield from self._gone(planned)
+        yield from self._removed_items(planned)
 
-    def expected(self) -> int:
-        """About how many there are: what was there the last time, or every file that is not hidden."""
+    def expected_count(self) -> int:
+        """An estimate: the files of the published database, or else all files that are not hidden."""
         database = self._database()
         if database is not None:
             [count] = database.execute("SELECT COUNT(*) FROM files").fetchone()
             return int(count)
         documents = sum(1 for _ in chunked(self._data))
-        return max(documents, sum(map(_files_in, self._roots.paths.values())))
+        return max(documents, sum(map(_count_files, self._roots.paths.values())))
 
     def judge(self, item: WorkItem, sha256_of: Callable[[str], str]) -> str:
-        """Whether the published database has it as it is."""
-        if item.meta["task"] == "gone" or item.meta.get("skip"):
+        """Whether the published database has the item in its present state."""
+        if item.meta["task"] == REMOVE or item.meta.get("skip"):
             return ""
         database = self._database()
         if database is None:
@@ -88,31 +89,32 @@ class _Items:
             return ""
         return UNCHANGED if row[0] == digest_of(*hashes) else ""
 
-    def _document(self, made: Made) -> WorkItem:
-        dense = dense_beside(self._data, made.doc_id)
+    def _document_item(self, chunks: Made) -> WorkItem:
+        dense = dense_path(self._data, chunks.doc_id)
         return WorkItem(
-            item_id=made.doc_id,
-            inputs={"chunks": made.path} | ({"dense": dense} if os.path.exists(dense) else {}),
+            item_id=chunks.doc_id,
+            inputs={"chunks": chunks.path} | ({"dense": dense} if os.path.exists(dense) else {}),
             cfg_hash=digest_of(NAME, str(SCHEMA_VERSION), "document"),
-            cost_hint=1.0 + made.size / _BYTES_PER_COST,
-            meta={"task": "document"},
-            batch_key="document",
+            cost_hint=1.0 + chunks.size / _BYTES_PER_COST,
+            meta={"task": DOCUMENT},
+            batch_key=DOCUMENT,
         )
 
-    def _gone(self, planned: IdentitySet) -> Iterator[WorkItem]:
-        """What is in the published database, belongs to these sources or to documents, and was not found."""
+    def _removed_items(self, planned: IdentitySet) -> Iterator[WorkItem]:
+        """Files of the published database that belong to these sources, or to documents, and were not planned."""
         database = self._database()
         if database is None:
             return
         for item_id, kind in database.execute("SELECT item_id, kind FROM files ORDER BY item_id"):
-            if item_id not in planned and (kind == "document" or self._roots.has(item_id)):
-                yield WorkItem(item_id=item_id, meta={"task": "gone"}, batch_key="gone")
+            if item_id not in planned and (kind == DOCUMENT or self._roots.has(item_id)):
+                yield WorkItem(item_id=item_id, meta={"task": REMOVE}, batch_key=REMOVE)
 
     def _database(self) -> sqlite3.Connection | None:
-        return opened(published(self._data)) if os.path.exists(published(self._data)) else None
+        path = published_path(self._data)
+        return open_index(path) if os.path.exists(path) else None
 
 
-def _files_in(root: str) -> int:
+def _count_files(root: str) -> int:
     count = 0
     for _, folders, files in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -121,7 +123,7 @@ def _files_in(root: str) -> int:
 
 
 def sinks(data: Path) -> list[IndexSink]:
-    """The database in the making."""
+    """The sink of the stage: the draft of the index."""
     return [IndexSink(os.fspath(data))]
 
 

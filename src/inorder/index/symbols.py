@@ -1,5 +1,6 @@
-"""Symbols, and who calls whom: questions about names, answered exactly."""
+"""Exact lookup of symbols, their callers, and imports."""
 
+import os
 import sqlite3
 from typing import Any
 
@@ -7,116 +8,123 @@ import msgspec
 
 from .query import Query
 
-_LIMIT = 200
+_COUNT_MAX = 200
+_LOCATION = "location(files.kind, item_id, path)"
 
 
-class Found(msgspec.Struct, kw_only=True):
-    """A place in the source."""
+class CodeLocation(msgspec.Struct, kw_only=True):
+    """A place in the source code."""
 
     what: str
     """`function`, `class`, `call`, `import`..."""
     name: str
     path: str
+    """As seen from the current folder."""
     item_id: str
     line: int
     end: int
     detail: str = ""
-    """A signature, the caller, or the names that are imported."""
+    """The signature, the caller, or the imported names."""
 
 
-def look_up(connection: sqlite3.Connection, query: Query, count: int) -> list[Found]:
-    """`sym:` and `def:` are definitions, `ref:` calls, `imports:` files that import."""
+def look_up(connection: sqlite3.Connection, query: Query, count: int) -> list[CodeLocation]:
+    """Answer a query by name: `sym:` and `def:` find definitions, `ref:` calls, `imports:` import statements."""
     if query.kind == "ref":
-        return calls_of(connection, query.name, count)
+        return find_calls_to(connection, query.name, count)
     if query.kind == "imports":
-        return _imports(connection, query.name, count)
-    return definitions(connection, query.name, count, is_exact=query.kind == "def")
+        return _find_imports(connection, query.name, count)
+    return find_definitions(connection, query.name, count, is_exact=query.kind == "def")
 
 
-def definitions(connection: sqlite3.Connection, name: str, count: int, *, is_exact: bool) -> list[Found]:
-    """Definitions of this name: its own, or the end of its qualified one; if there is none, and that is allowed, those
-    that begin so."""
-    found = _definitions(connection, "name = ?1 COLLATE NOCASE OR qualified = ?1 COLLATE NOCASE", name, count)
+def find_definitions(connection: sqlite3.Connection, name: str, count: int, *, is_exact: bool) -> list[CodeLocation]:
+    """Definitions whose name or qualified name is `name`, or else ends with it. Unless `is_exact`, fall back to those
+    whose name begins with it."""
+    found = _select_symbols(connection, "name = ?1 COLLATE NOCASE OR qualified = ?1 COLLATE NOCASE", name, count)
     if not found and "." in name:
-        found = _definitions(connection, "qualified LIKE '%.' || ?1 ESCAPE '\\'", _escaped(name), count)
+        found = _select_symbols(connection, "qualified LIKE '%.' || ?1 ESCAPE '\\'", _escape_like(name), count)
     if not found and not is_exact:
-        found = _definitions(connection, "name LIKE ?1 || '%' ESCAPE '\\'", _escaped(name), count)
+        found = _select_symbols(connection, "name LIKE ?1 || '%' ESCAPE '\\'", _escape_like(name), count)
     return found
 
 
-def _definitions(connection: sqlite3.Connection, condition: str, name: str, count: int) -> list[Found]:
+def _select_symbols(connection: sqlite3.Connection, condition: str, name: str, count: int) -> list[CodeLocation]:
     rows = connection.execute(
-        'SELECT symbols.kind, qualified, path, item_id, start, "end", signature FROM symbols '
+        f'SELECT symbols.kind, qualified, {_LOCATION}, item_id, start, "end", signature FROM symbols '
         f"JOIN files ON files.id = file WHERE {condition} ORDER BY length(qualified), item_id, start LIMIT ?2",
         (name, count),
     )
     return [
-        Found(what=kind, name=qualified, path=path, item_id=item_id, line=start, end=end, detail=signature)
+        CodeLocation(what=kind, name=qualified, path=path, item_id=item_id, line=start, end=end, detail=signature)
         for kind, qualified, path, item_id, start, end, signature in rows
     ]
 
 
-def calls_of(connection: sqlite3.Connection, name: str, count: int = _LIMIT) -> list[Found]:
-    """Where something of this name is called."""
-    return _calls(connection, "callee = ? COLLATE NOCASE", (name.rpartition(".")[2],), count)
+def find_calls_to(connection: sqlite3.Connection, name: str, count: int = _COUNT_MAX) -> list[CodeLocation]:
+    """The places where something of this name is called."""
+    return _select_calls(connection, "callee = ? COLLATE NOCASE", (name.rpartition(".")[2],), count)
 
 
-def calls_in(connection: sqlite3.Connection, definition: Found, count: int = _LIMIT) -> list[Found]:
-    """What a definition calls, between its first line and its last."""
+def find_calls_in(
+    connection: sqlite3.Connection, definition: CodeLocation, count: int = _COUNT_MAX
+) -> list[CodeLocation]:
+    """The calls that a definition makes, between its first line and its last."""
     condition = "item_id = ? AND line BETWEEN ? AND ? AND caller = ?"
-    return _calls(connection, condition, (definition.item_id, definition.line, definition.end, definition.name), count)
+    values = (definition.item_id, definition.line, definition.end, definition.name)
+    return _select_calls(connection, condition, values, count)
 
 
-def _calls(connection: sqlite3.Connection, condition: str, values: tuple[Any, ...], count: int) -> list[Found]:
+def _select_calls(
+    connection: sqlite3.Connection, condition: str, values: tuple[Any, ...], count: int
+) -> list[CodeLocation]:
     rows = connection.execute(
-        f"SELECT caller, callee, line, path, item_id FROM calls JOIN files ON files.id = file WHERE {condition} "
-        'ORDER BY item_id, line, "column" LIMIT ?',
+        f"SELECT caller, callee, line, {_LOCATION}, item_id FROM calls JOIN files ON files.id = file "
+        f'WHERE {condition} ORDER BY item_id, line, "column" LIMIT ?',
         (*values, count),
     )
     return [
-        Found(what="call", name=callee, path=path, item_id=item_id, line=line, end=line, detail=caller)
+        CodeLocation(what="call", name=callee, path=path, item_id=item_id, line=line, end=line, detail=caller)
         for caller, callee, line, path, item_id in rows
     ]
 
 
-def _imports(connection: sqlite3.Connection, name: str, count: int) -> list[Found]:
+def _find_imports(connection: sqlite3.Connection, name: str, count: int) -> list[CodeLocation]:
     rows = connection.execute(
-        "SELECT module, names, line, path, item_id FROM imports JOIN files ON files.id = file "
+        f"SELECT module, names, line, {_LOCATION}, item_id FROM imports JOIN files ON files.id = file "
         "WHERE module = ?1 COLLATE NOCASE OR module LIKE ?2 || '.%' ESCAPE '\\' OR module LIKE ?2 || '/%' ESCAPE '\\' "
         "OR module LIKE '%/' || ?2 ESCAPE '\\' OR (', ' || names || ', ') LIKE '%, ' || ?2 || ', %' ESCAPE '\\' "
         "ORDER BY item_id, line LIMIT ?3",
-        (name, _escaped(name), count),
+        (name, _escape_like(name), count),
     )
     return [
-        Found(what="import", name=module, path=path, item_id=item_id, line=line, end=line, detail=names)
+        CodeLocation(what="import", name=module, path=path, item_id=item_id, line=line, end=line, detail=names)
         for module, names, line, path, item_id in rows
     ]
 
 
-def symbols_of(connection: sqlite3.Connection, path: str) -> list[Found]:
-    """The definitions of one file, by its path or by the end of it."""
+def list_symbols(connection: sqlite3.Connection, path: str) -> list[CodeLocation]:
+    """The definitions of one file, which is named by its path, its item id, or the end of its item id."""
     rows = connection.execute(
-        'SELECT symbols.kind, qualified, path, item_id, start, "end", signature FROM symbols '
-        "JOIN files ON files.id = file WHERE item_id = ?1 OR path = ?1 OR item_id LIKE '%/' || ?2 ESCAPE '\\' "
-        "ORDER BY item_id, start, qualified",
-        (path, _escaped(path)),
+        f'SELECT symbols.kind, qualified, {_LOCATION}, item_id, start, "end", signature FROM symbols '
+        "JOIN files ON files.id = file WHERE file IN (SELECT id FROM files WHERE item_id = ?1 OR path = ?2 "
+        f"OR {_LOCATION} IN (?1, ?2) OR item_id LIKE '%/' || ?3 ESCAPE '\\') ORDER BY item_id, start, qualified",
+        (path, os.path.abspath(path), _escape_like(path)),
     )
     return [
-        Found(what=kind, name=qualified, path=path, item_id=item_id, line=start, end=end, detail=signature)
+        CodeLocation(what=kind, name=qualified, path=path, item_id=item_id, line=start, end=end, detail=signature)
         for kind, qualified, path, item_id, start, end, signature in rows
     ]
 
 
-def graph_of(connection: sqlite3.Connection, name: str) -> dict[str, Any]:
-    """A definition, who calls it, and what it calls."""
-    found = definitions(connection, name, _LIMIT, is_exact=True)
+def call_graph(connection: sqlite3.Connection, name: str) -> dict[str, Any]:
+    """The definitions of a name, the calls to it, and the calls that it makes."""
+    definitions = find_definitions(connection, name, _COUNT_MAX, is_exact=True)
     return {
         "name": name,
-        "definitions": found,
-        "callers": calls_of(connection, name),
-        "callees": [call for each in found for call in calls_in(connection, each)],
+        "definitions": definitions,
+        "callers": find_calls_to(connection, name),
+        "callees": [call for each in definitions for call in find_calls_in(connection, each)],
     }
 
 
-def _escaped(text: str) -> str:
+def _escape_like(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

@@ -1,7 +1,7 @@
-"""Dense vectors of the documents in the index: one matrix in a file, and the database that names its rows.
+"""The dense vectors of the documents in an index: one matrix in a file of its own, and the chunk of each of its rows.
 
-The file is named after its content, so the database, which names the file, and the matrix never disagree: a new matrix
-is written first, then the database is published, then the old matrix goes.
+The file is named after its content, and the database names the file, so both always match: a new matrix is written
+first, then the database is published, then the old matrix is removed.
 """
 
 import contextlib
@@ -18,15 +18,17 @@ from inorder.documents.embed.storage import read_dense
 from inorder.documents.parquet import footer_of
 from inorder.host.filesystem import SystemFilesystem
 
-from .connection import meta
-from .worker import dense_beside
+from .schema import read_meta, write_meta
+from .worker import dense_path
 
-_PREFIX, _ENDING = "index.vectors.", ".f32"
+_Rows = npt.NDArray[np.float32]
+_PREFIX, _SUFFIX = "index.vectors.", ".f32"
 _SETTINGS = ("vectors_file", "vectors_width", "vectors_count", "vectors_provider")
 
 
 def write_matrix(connection: sqlite3.Connection, data: str) -> None:
-    """The vectors of every document that has some, in the order of the documents; and which chunk each row is of."""
+    """Write the vectors of all documents to one file, in the order of the item ids, and the chunk of each row to the
+    database."""
     connection.execute("DROP TABLE IF EXISTS vectors")
     connection.execute("CREATE TABLE vectors (row INTEGER PRIMARY KEY, chunk INTEGER NOT NULL UNIQUE)")
     temporary = f"{data}/{_PREFIX}new"
@@ -35,10 +37,10 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
     file = SystemFilesystem().open(temporary)
     digest, width, provider, count = blake2b(digest_size=12), 0, "", 0
     try:
-        for item_id, matrix, chunks in _documents(connection, data):
-            footer = footer_of(dense_beside(data, item_id))
+        for item_id, matrix, chunks in _read_documents(connection, data):
+            footer = footer_of(dense_path(data, item_id))
             if count and (matrix.shape[1], footer.get("spec", "")) != (width, provider):
-                continue  # of another provider, which is about to be replaced
+                continue  # made by another provider, and not yet replaced
             width, provider = matrix.shape[1], footer.get("spec", "")
             raw = np.ascontiguousarray(matrix, dtype="<f4").tobytes()
             digest.update(raw)
@@ -48,54 +50,55 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
         file.sync()
     finally:
         file.close()
-    name = f"{_PREFIX}{digest.hexdigest()}{_ENDING}" if count else ""
+    name = f"{_PREFIX}{digest.hexdigest()}{_SUFFIX}" if count else ""
     if count:
         SystemFilesystem().rename(temporary, f"{data}/{name}")
     else:
         os.unlink(temporary)
     for setting, value in zip(_SETTINGS, (name, width, count, provider), strict=True):
-        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (setting, str(value)))
+        write_meta(connection, setting, str(value))
 
 
-def _documents(connection: sqlite3.Connection, data: str) -> Iterator[tuple[str, npt.NDArray[np.float32], list[int]]]:
-    """Item id, vectors and chunks of each document with vectors."""
+def _read_documents(connection: sqlite3.Connection, data: str) -> Iterator[tuple[str, _Rows, list[int]]]:
+    """The item id, the vectors and the rows in `chunks` of each document that has vectors."""
     query = "SELECT id, item_id FROM files WHERE kind = 'document' ORDER BY item_id"
     for file, item_id in connection.execute(query).fetchall():
-        path = dense_beside(data, item_id)
+        path = dense_path(data, item_id)
         if not os.path.exists(path):
             continue
-        known = dict(connection.execute("SELECT chunk_id, id FROM chunks WHERE file = ?", (file,)).fetchall())
+        row_of = dict(connection.execute("SELECT chunk_id, id FROM chunks WHERE file = ?", (file,)).fetchall())
         ids, matrix = read_dense(path)
-        kept = [place for place, chunk_id in enumerate(ids) if chunk_id in known]
+        kept = [at for at, chunk_id in enumerate(ids) if chunk_id in row_of]
         if kept:
-            yield item_id, matrix[kept], [known[ids[place]] for place in kept]
+            yield item_id, matrix[kept], [row_of[ids[at]] for at in kept]
 
 
 def remove_old_matrices(data: str, kept: str) -> None:
-    """Those that the published database does not name."""
+    """Remove every matrix file except `kept`."""
     for path in Path(data).glob(f"{_PREFIX}*"):
         if path.name != kept:
             with contextlib.suppress(OSError):
                 path.unlink()
 
 
-class Matrix:
-    """The vectors of a published database, mapped and not read."""
+class VectorMatrix:
+    """The vectors of a published index, mapped into memory."""
 
     def __init__(self, connection: sqlite3.Connection, data: str) -> None:
-        self.provider = meta(connection, "vectors_provider")
-        name = meta(connection, "vectors_file")
-        count, width = int(meta(connection, "vectors_count") or 0), int(meta(connection, "vectors_width") or 0)
-        self.is_there = bool(name) and os.path.exists(f"{data}/{name}")
-        self._rows: npt.NDArray[np.float32] | None = None
-        if self.is_there:
+        self.provider = read_meta(connection, "vectors_provider")
+        name = read_meta(connection, "vectors_file")
+        count, width = (int(read_meta(connection, f"vectors_{each}") or 0) for each in ("count", "width"))
+        self.is_available = bool(name) and os.path.exists(f"{data}/{name}")
+        self._rows: _Rows | None = None
+        if self.is_available:
             self._rows = np.memmap(f"{data}/{name}", dtype="<f4", mode="r", shape=(count, width))
 
-    def nearest(self, vector: npt.NDArray[np.float32], count: int) -> list[tuple[int, float]]:
-        """Rows that are nearest, and how near; the lower row first where two are as near."""
+    def find_nearest(self, vector: _Rows, count: int) -> list[tuple[int, float]]:
+        """The nearest rows and their similarities, best first; of equal ones the lower row first."""
         if self._rows is None:
             return []
-        near = self._rows @ vector
-        kept = min(count, len(near))
-        best = np.argpartition(-near, kept - 1)[:kept]
-        return [(int(row), float(near[row])) for row in sorted(best, key=lambda row: (-near[row], row))]
+        similarity = self._rows @ vector
+        kept = min(count, len(similarity))
+        best = np.argpartition(-similarity, kept - 1)[:kept]
+        ordered = sorted(best, key=lambda row: (-similarity[row], row))
+        return [(int(row), float(similarity[row])) for row in ordered]

@@ -1,18 +1,18 @@
-"""Whether an index is what it says: every file's digest made anew from what it owns, and the hash of all of them."""
+"""Check an index against its digests: that of each file, recomputed from its rows, and that of the whole content."""
 
 import sqlite3
 from collections.abc import Iterator
 
-from .connection import meta
 from .rows import CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, digest_of_rows
+from .schema import read_meta
 from .writer import content_hash
 
 
-def problems(connection: sqlite3.Connection) -> Iterator[str]:
-    """What is wrong, a line each."""
-    for (said,) in connection.execute("PRAGMA integrity_check(20)").fetchall():
-        if said != "ok":
-            yield f"the database is damaged: {said}"
+def find_problems(connection: sqlite3.Connection) -> Iterator[str]:
+    """What is wrong with the index, one line per problem."""
+    for (message,) in connection.execute("PRAGMA integrity_check(20)").fetchall():
+        if message != "ok":
+            yield f"the database is damaged: {message}"
             return
     try:
         connection.execute("INSERT INTO lookup (lookup, rank) VALUES ('integrity-check', 1)")
@@ -20,16 +20,16 @@ def problems(connection: sqlite3.Connection) -> Iterator[str]:
         if "readonly" not in str(error):
             yield f"the full-text index does not match the chunks: {error}"
     for (item_id,) in connection.execute("SELECT item_id FROM files ORDER BY item_id").fetchall():
-        rows, digest = rows_of(connection, item_id)
+        rows, digest = read_rows(connection, item_id)
         if digest_of_rows(rows) != digest:
-            yield f"{item_id}: what it owns is not what was written"
-    found = content_hash(connection)
-    if found != meta(connection, "content_hash"):
-        yield f"the content hash is {found}, and {meta(connection, 'content_hash')} was written"
+            yield f"{item_id}: its rows do not match its digest"
+    found, recorded = content_hash(connection), read_meta(connection, "content_hash")
+    if found != recorded:
+        yield f"the content hash is {found}, but {recorded} was recorded"
 
 
-def rows_of(connection: sqlite3.Connection, item_id: str) -> tuple[FileRows, str]:
-    """Everything that a file owns, and its digest as written."""
+def read_rows(connection: sqlite3.Connection, item_id: str) -> tuple[FileRows, str]:
+    """Everything that a file owns, and its recorded digest."""
     file, kind, path, language, lines, note, sha256, cfg_hash, digest = connection.execute(
         "SELECT id, kind, path, language, lines, note, sha256, cfg_hash, digest FROM files WHERE item_id = ?",
         (item_id,),

@@ -1,4 +1,4 @@
-"""What a worker of `index` does with one item: from a file to the rows it owns."""
+"""The worker of stage `index`: from one file to the rows that it owns."""
 
 import hashlib
 import os
@@ -11,26 +11,28 @@ from inorder.documents.chunk.storage import read_chunks
 from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import Skip, StageError, WorkItem
 
-from .rows import CODE, DOCUMENT, CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, packed
+from .rows import CODE, DOCUMENT, CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, encode_rows
 
 _NAMESPACE = uuid.UUID("0f4c8d0e-3c57-5a4e-8a1f-5e9b6f0d2c11")
 _WORD = re.compile(r"[^\W_]+")
+REMOVE = "remove"
+"""The task of an item whose file no longer exists. The other tasks are the kinds of files."""
 
 
-def dense_beside(data: str, doc_id: str) -> str:
-    """Where the dense vectors of a document lie, if there are any."""
+def dense_path(data: str, doc_id: str) -> str:
+    """The file with the dense vectors of a document. It exists if the document was embedded."""
     return f"{data}/vectors/dense/{doc_id}.parquet"
 
 
 def work(item: WorkItem, context: Any) -> Any:
-    """One file."""
+    """Index one file, or remove one that no longer exists."""
     task = item.meta["task"]
-    if task == "gone":
+    if task == REMOVE:
         return {"removed": True}
     if item.meta.get("skip"):
         return Skip(item.meta["skip"])
-    rows = _document(item) if task == "document" else _code(item, context)
-    context.deliver(packed(rows))
+    rows = _document_rows(item) if task == DOCUMENT else _code_rows(item, context)
+    context.deliver(encode_rows(rows))
     return {
         "kind": rows.kind,
         "language": rows.language,
@@ -41,12 +43,12 @@ def work(item: WorkItem, context: Any) -> Any:
     }
 
 
-def _document(item: WorkItem) -> FileRows:
+def _document_rows(item: WorkItem) -> FileRows:
     paths = [os.fspath(path) for path in item.inputs.values()]
     try:
         chunks = read_chunks(paths[0])
     except Exception as error:
-        raise StageError(f"the chunks cannot be read: {type(error).__name__}: {error}", category="input") from None
+        raise StageError(f"cannot read the chunks: {type(error).__name__}: {error}", category="input") from None
     return FileRows(
         item_id=item.item_id,
         kind=DOCUMENT,
@@ -61,7 +63,7 @@ def _document(item: WorkItem) -> FileRows:
                 chunk_id=chunk.chunk_id,
                 kind="section",
                 name="",
-                context=" > ".join([*chunk.section_path, _in_words(item.item_id)]),
+                context=" > ".join([*chunk.section_path, _path_words(item.item_id)]),
                 start=chunk.start,
                 end=chunk.end,
                 words=" ".join(str(page) for page in chunk.pages),
@@ -72,10 +74,10 @@ def _document(item: WorkItem) -> FileRows:
     )
 
 
-def _code(item: WorkItem, context: Any) -> FileRows:
+def _code_rows(item: WorkItem, context: Any) -> FileRows:
     path = item.meta["path"]
     data = Path(item.inputs["source"]).read_bytes()
-    parsed = _parsed(path, data, f"{context.data}/.staging/{context.stage}/parsing-{digest_of(item.item_id)}")
+    parsed = _parse(path, data, f"{context.data}/.staging/{context.stage}/parsing-{digest_of(item.item_id)}")
     if parsed.note:
         context.warn(parsed.note)
     return FileRows(
@@ -92,7 +94,7 @@ def _code(item: WorkItem, context: Any) -> FileRows:
                 chunk_id=_chunk_id(item.item_id, chunk.start_line, chunk.text),
                 kind=chunk.kind,
                 name=chunk.qualified_name or chunk.name,
-                context=_in_words(item.item_id),
+                context=_path_words(item.item_id),
                 start=chunk.start_line,
                 end=chunk.end_line,
                 words=_hidden_words(chunk.identifiers, chunk.text),
@@ -109,16 +111,16 @@ def _code(item: WorkItem, context: Any) -> FileRows:
     )
 
 
-def _parsed(path: str, data: bytes, mark: str) -> Any:
-    """What a grammar makes of a file. One that has killed a worker, or kept it too long, is cut by lines the next time:
-    the mark that its worker has left says so."""
+def _parse(path: str, data: bytes, marker: str) -> Any:
+    """Parse a file with the grammar of its language. The file `marker` exists while that happens. If it is still there,
+    an earlier attempt crashed or timed out in the grammar: then the file is split by lines instead."""
     from inorder.code.parse import parse, parse_lines
 
-    if os.path.exists(mark):
+    if os.path.exists(marker):
         return parse_lines(path, data, "its grammar crashed or took too long: cut by lines")
-    Path(mark).touch()
+    Path(marker).touch()
     parsed = parse(path, data)
-    os.unlink(mark)
+    os.unlink(marker)
     return parsed
 
 
@@ -131,13 +133,13 @@ def _chunk_id(item_id: str, line: int, text: str) -> str:
 
 
 def _hidden_words(identifiers: str, text: str) -> str:
-    """The parts of names that a search would not find in the text itself, where words end at marks and at `_`."""
+    """The parts of names that full-text search would not find in the text itself, because they are not whole words."""
     if not identifiers:
         return ""
     plain = set(_WORD.findall(text.lower()))
     return " ".join(word for word in identifiers.split() if "_" not in word and word not in plain)
 
 
-def _in_words(path: str) -> str:
-    """The parts of a path, so that a file is found by its name."""
+def _path_words(path: str) -> str:
+    """The words of a path, so that a search for its name finds the file."""
     return " ".join(_WORD.findall(path))

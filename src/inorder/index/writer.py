@@ -1,4 +1,4 @@
-"""Putting files into the database, and taking them out."""
+"""Write files to the database, and remove them."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -6,16 +6,16 @@ from hashlib import sha256
 
 from .rows import ChunkRow, FileRows, digest_of_rows
 
-_LOOKUP = "INSERT INTO lookup (rowid, name, context, words, text) VALUES (?, ?, ?, ?, ?)"
-_FORGET = """
+_INSERT_LOOKUP = "INSERT INTO lookup (rowid, name, context, words, text) VALUES (?, ?, ?, ?, ?)"
+_DELETE_LOOKUP = """
 INSERT INTO lookup (lookup, rowid, name, context, words, text)
 SELECT 'delete', id, name, context, words, text FROM chunks WHERE file = ? ORDER BY id
 """
-_OWNED = ("chunks", "symbols", "imports", "calls")
+_OWNED_TABLES = ("chunks", "symbols", "imports", "calls")
 
 
 def replace_file(connection: sqlite3.Connection, rows: FileRows) -> None:
-    """What the file owns now, in the place of what it owned."""
+    """Replace everything that the file owns."""
     remove_file(connection, rows.item_id)
     cursor = connection.execute(
         "INSERT INTO files (item_id, kind, path, language, lines, note, sha256, cfg_hash, digest) "
@@ -34,9 +34,9 @@ def replace_file(connection: sqlite3.Connection, rows: FileRows) -> None:
     )
     file = cursor.lastrowid or 0
     [first] = connection.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM chunks").fetchone()
-    _insert(connection, "chunks", 11, (_chunk(first + n, file, n, each) for n, each in enumerate(rows.chunks)))
+    _insert(connection, "chunks", 11, (_chunk_values(first + n, file, n, each) for n, each in enumerate(rows.chunks)))
     texts = ((first + n, each.name, each.context, each.words, each.text) for n, each in enumerate(rows.chunks))
-    connection.executemany(_LOOKUP, texts)
+    connection.executemany(_INSERT_LOOKUP, texts)
     _insert(
         connection,
         "symbols",
@@ -52,9 +52,9 @@ def replace_file(connection: sqlite3.Connection, rows: FileRows) -> None:
     _insert(connection, "calls", 6, calls)
 
 
-def _chunk(id_: int, file: int, number: int, chunk: ChunkRow) -> tuple[object, ...]:
-    place = (chunk.kind, chunk.name, chunk.context, chunk.start, chunk.end)
-    return id_, chunk.chunk_id, file, number, *place, chunk.words, chunk.text
+def _chunk_values(id_: int, file: int, number: int, chunk: ChunkRow) -> tuple[object, ...]:
+    head = (id_, chunk.chunk_id, file, number, chunk.kind, chunk.name, chunk.context)
+    return *head, chunk.start, chunk.end, chunk.words, chunk.text
 
 
 def _insert(connection: sqlite3.Connection, table: str, width: int, rows: Iterable[tuple[object, ...]]) -> None:
@@ -62,19 +62,19 @@ def _insert(connection: sqlite3.Connection, table: str, width: int, rows: Iterab
 
 
 def remove_file(connection: sqlite3.Connection, item_id: str) -> None:
-    """Take out a file with everything it owns. One that is not there is no trouble."""
+    """Remove a file and everything that it owns. Does nothing if the index does not have the file."""
     found = connection.execute("SELECT id FROM files WHERE item_id = ?", (item_id,)).fetchone()
     if found is None:
         return
-    connection.execute(_FORGET, found)
-    for table in _OWNED:
+    connection.execute(_DELETE_LOOKUP, found)
+    for table in _OWNED_TABLES:
         connection.execute(f"DELETE FROM {table} WHERE file = ?", found)
     connection.execute("DELETE FROM files WHERE id = ?", found)
 
 
 def content_hash(connection: sqlite3.Connection) -> str:
-    """Of everything in it: the same for the same files, in whatever order they came."""
-    found = sha256()
+    """A hash over all files. It is the same for the same files, in whatever order they were added."""
+    result = sha256()
     for item_id, digest in connection.execute("SELECT item_id, digest FROM files ORDER BY item_id"):
-        found.update(f"{item_id}\0{digest}\n".encode("utf-8", "surrogatepass"))
-    return found.hexdigest()
+        result.update(f"{item_id}\0{digest}\n".encode("utf-8", "surrogatepass"))
+    return result.hexdigest()

@@ -9,10 +9,10 @@ from mcp.server import MCPServer
 
 from inorder.cli.commands.search import answered, index_of
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
-from inorder.index.connection import opened
-from inorder.index.query import understood
+from inorder.index.connection import open_index
+from inorder.index.query import parse_query
 from inorder.index.search import Filters
-from inorder.index.symbols import graph_of, look_up
+from inorder.index.symbols import call_graph, look_up
 from inorder.version import __version__
 
 _COUNT_MAX = 50
@@ -31,7 +31,7 @@ def server_of(data: str) -> MCPServer:
     def search(query: str, count: int = 10, mode: str = "hybrid", path: str = "", only: str = "") -> dict[str, Any]:
         """Find chunks of documents and source code. `query`: words, or sym:NAME, def:NAME, ref:NAME, imports:MODULE.
         `path`: a glob over file names. `only`: code or document."""
-        opened.cache_clear()
+        open_index.cache_clear()
         filters = Filters(path=path, only=only)
         with _asking():
             answer = answered(query, mode, max(1, min(count, _COUNT_MAX)), filters, data)
@@ -43,21 +43,21 @@ def server_of(data: str) -> MCPServer:
     @server.tool()
     def symbol(name: str) -> dict[str, Any]:
         """Where a function, method or class is defined, who calls it, and what it calls."""
-        opened.cache_clear()
+        open_index.cache_clear()
         with _asking(), index_of(data) as (connection, _):
-            found: dict[str, Any] = msgspec.to_builtins(graph_of(connection, name))
+            found: dict[str, Any] = msgspec.to_builtins(call_graph(connection, name))
             if not found["definitions"]:
-                found["similar"] = msgspec.to_builtins(look_up(connection, understood(f"sym:{name}"), 10))
+                found["similar"] = msgspec.to_builtins(look_up(connection, parse_query(f"sym:{name}"), 10))
             return found
 
     @server.tool()
     def read_chunk(chunk_id: str) -> dict[str, Any]:
         """The whole text of a chunk that a search has found, with where it is from."""
-        opened.cache_clear()
+        open_index.cache_clear()
         with _asking(), index_of(data) as (connection, _):
             row = connection.execute(
-                'SELECT item_id, path, files.kind, language, chunks.kind, name, context, start, "end", text '
-                "FROM chunks JOIN files ON files.id = file WHERE chunk_id = ?",
+                "SELECT item_id, location(files.kind, item_id, path), files.kind, language, chunks.kind, name, "
+                'context, start, "end", text FROM chunks JOIN files ON files.id = file WHERE chunk_id = ?',
                 (chunk_id,),
             ).fetchone()
         if row is None:

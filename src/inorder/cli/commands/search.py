@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from inorder.cli.output import counted, show, tell
 from inorder.cli.settings import resolve
 from inorder.errors import OperatorError, require
-from inorder.index.connection import opened
-from inorder.index.draft import published
-from inorder.index.query import Query, understood
+from inorder.index.connection import open_index
+from inorder.index.draft import published_path
+from inorder.index.query import Query, parse_query
 from inorder.index.search import MODES, Filters, Hit, Searcher
-from inorder.index.symbols import Found, look_up
+from inorder.index.symbols import CodeLocation, look_up
 from inorder.sinks.sqlite_errors import explained
 
 _LINES = 3
@@ -29,13 +29,13 @@ class Answer(NamedTuple):
     query: Query
     mode: str
     hits: list[Hit]
-    places: list[Found]
+    places: list[CodeLocation]
     suggestions: list[str]
 
     def described(self) -> dict[str, Any]:
         """For programs."""
         return {
-            "query": self.query.said,
+            "query": self.query.text,
             "mode": self.mode,
             "hits": [
                 {
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
                     "path": hit.path,
                     "item_id": hit.item_id,
                     "kind": hit.kind,
-                    "only": hit.only,
+                    "only": hit.file_kind,
                     "language": hit.language,
                     "name": hit.name,
                     "context": hit.context,
@@ -75,8 +75,8 @@ class Answer(NamedTuple):
 
     def _show_hit(self, hit: Hit, *, explains: bool) -> None:
         lines = snippet(hit, self.query.terms)
-        is_code = hit.only == "code"
-        where = f"{_short(hit.path)}:{lines[0][0] if lines else hit.start}" if is_code else hit.item_id
+        is_code = hit.file_kind == "code"
+        where = f"{hit.path}:{lines[0][0] if lines else hit.start}" if is_code else hit.path
         what = f"{hit.kind} {hit.name}".strip() if is_code else hit.context.rpartition(" > ")[0]
         show(_strong(where) + (f"  {what}" if what else ""))
         if explains:
@@ -90,11 +90,11 @@ class Answer(NamedTuple):
 def index_of(data: str | None) -> Iterator[tuple[sqlite3.Connection, str]]:
     """The published index of DATA, and DATA. What the database has to complain about is told in one line."""
     folder = resolve({} if data is None else {"data": data}).data
-    path = published(os.path.abspath(folder))
+    path = published_path(os.path.abspath(folder))
     if not os.path.exists(path):
         raise OperatorError(f"there is no index in {folder}; make one with `inorder index SRC` or `inorder run SRC`")
     try:
-        yield opened(path), os.path.abspath(folder)
+        yield open_index(path), os.path.abspath(folder)
     except sqlite3.Error as error:
         raise explained(error, path, "it cannot be read") from error
 
@@ -103,7 +103,7 @@ def answered(said: str, mode: str, count: int, filters: Filters, data: str | Non
     """Ask."""
     require(mode in MODES, f"--mode must be one of {', '.join(MODES)}, got {mode!r}")
     require(filters.only in ("", "code", "document"), f"--only must be code or document, got {filters.only!r}")
-    query = understood(said)
+    query = parse_query(said)
     with index_of(data) as (connection, folder):
         if query.kind != "text":
             return Answer(query, "names", [], look_up(connection, query, count), [])
@@ -115,7 +115,7 @@ def answered(said: str, mode: str, count: int, filters: Filters, data: str | Non
 
 def snippet(hit: Hit, terms: Sequence[str]) -> list[tuple[int, str]]:
     """The lines of a chunk that say most of what was asked, with their numbers."""
-    lines = hit.text.splitlines() if hit.only == "code" else _sentences(hit.text)
+    lines = hit.text.splitlines() if hit.file_kind == "code" else _sentences(hit.text)
     wanted = [_pattern(term) for term in terms]
     scores = [sum(bool(pattern.search(line)) for pattern in wanted) for line in lines]
     windows = [sum(scores[at : at + _LINES]) for at in range(max(1, len(lines) - _LINES + 1))]
@@ -144,16 +144,10 @@ def _strong(text: str) -> str:
     return f"{_BOLD}{text}{_PLAIN}" if sys.stdout.isatty() else text
 
 
-def _short(path: str) -> str:
-    """A path from here, if it lies below."""
-    here = os.getcwd()
-    return os.path.relpath(path, here) if path.startswith(f"{here}/") else path
-
-
-def show_places(places: Sequence[Found], indent: str = "", *, shows_caller: bool = False) -> None:
+def show_places(places: Sequence[CodeLocation], indent: str = "", *, shows_caller: bool = False) -> None:
     """A line a place."""
     for place in places:
         detail = f"in {place.detail}" if shows_caller and place.detail else place.detail
-        show(f"{indent}{_short(place.path)}:{place.line}  {place.what} {place.name}  {detail}".rstrip())
+        show(f"{indent}{place.path}:{place.line}  {place.what} {place.name}  {detail}".rstrip())
     if not places and not indent:
         show(counted(0, "place"))

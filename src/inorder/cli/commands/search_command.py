@@ -56,10 +56,10 @@ def symbols(
     """List what a source file defines."""
     from inorder.cli.commands.search import index_of, show_places
     from inorder.errors import OperatorError
-    from inorder.index.symbols import symbols_of
+    from inorder.index.symbols import list_symbols
 
     with index_of(data) as (connection, _):
-        found = symbols_of(connection, path)
+        found = list_symbols(connection, path)
     if not found:
         raise OperatorError(f"the index knows no definitions in {path}")
     if not _shown({"path": path, "symbols": found}, as_json=as_json):
@@ -75,10 +75,10 @@ def graph(
     from inorder.cli.commands.search import index_of, show_places
     from inorder.cli.output import show
     from inorder.errors import OperatorError
-    from inorder.index.symbols import graph_of
+    from inorder.index.symbols import call_graph
 
     with index_of(data) as (connection, _):
-        found = graph_of(connection, name)
+        found = call_graph(connection, name)
     if not found["definitions"] and not found["callers"]:
         raise OperatorError(f"the index knows nothing called {name}")
     if _shown(found, as_json=as_json):

@@ -206,11 +206,11 @@ def of_index(root: str) -> Iterator[Problem]:
     path = f"{os.path.abspath(root)}/index.sqlite"
     if not os.path.exists(path):
         return
-    from inorder.index.connection import opened
-    from inorder.index.verify import problems
+    from inorder.index.connection import open_index
+    from inorder.index.verify import find_problems
 
     try:
-        for message in problems(opened(path)):
+        for message in find_problems(open_index(path)):
             yield Problem(ALTERED, "index", "index.sqlite", message)
     except (OperatorError, IntegrityError, InfrastructureError) as error:
         yield Problem(ALTERED, "index", "index.sqlite", str(error))

@@ -143,11 +143,19 @@ def read_line(file: BinaryIO, offset: int) -> ManifestLine:
 
 def find_last_run(path: str) -> tuple[int, ConfigRow] | None:
     """Where the latest run begins, and its `__config__` row; None: there is none. The manifest is read from its end."""
+    return next(_find_runs(path), None)
+
+
+def read_configs(path: str) -> Iterator[ConfigRow]:
+    """The `__config__` row of every run, the latest run first."""
+    return (config for _, config in _find_runs(path))
+
+
+def _find_runs(path: str) -> Iterator[tuple[int, ConfigRow]]:
     for offset in _find_config_lines(path):
         line = read_line_at(path, offset)
         if line.row is not None and line.row.is_config and (config := decode_config(line)) is not None:
-            return offset, config
-    return None
+            yield offset, config
 
 
 def _find_config_lines(path: str) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""A folder with code and documents, indexed and asked as a user does."""
+"""A folder with code and documents, indexed and searched through the command line."""
 
 import json
 import os
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 
-class Desk:
-    """Sources, and DATA beside them."""
+class Project:
+    """A folder with sources in `src`, and DATA beside it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -23,11 +23,11 @@ class Desk:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def call(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-        """Run the command."""
+    def call(self, *arguments: str, cwd: Path | None = None, **environment: str) -> "subprocess.CompletedProcess[str]":
+        """Run `inorder` with these arguments."""
         return subprocess.run(
             [sys.executable, "-m", "inorder", *arguments, "--data", str(self.data)],
-            cwd=self.folder,
+            cwd=cwd or self.folder,
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
@@ -35,9 +35,9 @@ class Desk:
             check=False,
         )
 
-    def ask(self, *arguments: str, expected: int = 0) -> Any:
-        """What it says to programs."""
-        ended = self.call(*arguments, "--json")
+    def ask(self, *arguments: str, expected: int = 0, cwd: Path | None = None) -> Any:
+        """The JSON answer of a command."""
+        ended = self.call(*arguments, "--json", cwd=cwd)
         assert ended.returncode == expected, ended.stderr
         return json.loads(ended.stdout)
 
