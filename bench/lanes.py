@@ -1,4 +1,4 @@
-"""No-op tasks through a lane, beside `concurrent.futures.ThreadPoolExecutor` in the same run.
+"""No-op tasks through a lane, compared with `concurrent.futures.ThreadPoolExecutor` in the same run.
 
     python bench/lanes.py [--tasks 50000] [--workers 4] [--rounds 7] [--json]
 

@@ -8,7 +8,7 @@ import pytest
 
 from inorder.lanes import Lane, LaneConfig, close_order
 from inorder.lanes import lane as lane_module
-from tests.lanes.doubles import Gate, ManualTime, WatchedGate, check_books, ended, lane_threads
+from tests.lanes.doubles import Gate, ManualTime, WatchedWaker, check_books, ended, lane_threads
 
 MakeLane = Callable[..., Lane]
 
@@ -37,7 +37,7 @@ def gate() -> Iterator[Gate]:
 @pytest.fixture
 def make_lane(time: ManualTime, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeLane]:
     """Makes lanes. Afterwards every one of them is closed, its books add up, and its threads have ended."""
-    monkeypatch.setattr(lane_module, "ThreadGate", WatchedGate)
+    monkeypatch.setattr(lane_module, "ThreadWaker", WatchedWaker)
     made: list[Lane] = []
 
     def make(name: str = "lane", **options: Any) -> Lane:
@@ -50,9 +50,9 @@ def make_lane(time: ManualTime, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> 
     gate.open()
     for lane in made:
         assert lane.close(drain=False)
-    assert close_order._awaited_by == {}
+    assert close_order._waits_for == {}
     for lane in made:
         check_books(lane.statistics())
         assert ended(lane_threads(lane.name)), f"lane {lane.name} left threads behind"
-    while WatchedGate.waits.acquire(blocking=False):
+    while WatchedWaker.waits.acquire(blocking=False):
         pass

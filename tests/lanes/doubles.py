@@ -1,7 +1,7 @@
 """What tests of lanes use instead of sleeping.
 
-Time stands still unless the test moves it. A `Gate` holds a task until the test lets it go. `Callers` are threads that
-submit; a test goes on once one of them really waits. Waits are guarded by `GUARD_S`, which no passing test uses up.
+Time stands still unless the test moves it. A `Gate` blocks a task until the test opens it. A `Caller` is a thread that
+submits; a test continues once it waits. Every wait of a test is limited by `GUARD_S`, which no passing test uses up.
 """
 
 import threading
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from inorder.lanes import Lane, LaneConfig, LaneStatistics
-from inorder.lanes.waiters import ThreadGate
+from inorder.lanes.waiters import ThreadWaker
 
 GUARD_S = 20.0
 
@@ -54,29 +54,29 @@ class Gate:
     def has_visitors(self, count: int = 1) -> None:
         """Go on once so many more tasks are held."""
         for _ in range(count):
-            assert self._arrived.acquire(timeout=GUARD_S), "nobody came to the gate"
+            assert self._arrived.acquire(timeout=GUARD_S), "no task came to the gate"
 
     def has_no_further_visitor(self) -> None:
-        """Nobody has come whom the test has not counted."""
+        """No task has come that the test has not counted."""
         assert not self._arrived.acquire(blocking=False)
 
     def open(self) -> None:
-        """Let everybody go, now and from now on."""
+        """Release every task, now and from now on."""
         self._open.set()
 
 
-class WatchedGate(ThreadGate):
-    """A caller's gate that tells when its caller is about to wait."""
+class WatchedWaker(ThreadWaker):
+    """Signals when its caller is about to wait."""
 
     waits = threading.Semaphore(0)
 
     def wait(self, timeout_s: float) -> None:
-        WatchedGate.waits.release()
+        WatchedWaker.waits.release()
         super().wait(timeout_s)
 
 
-class InterruptedGate(ThreadGate):
-    """A caller's gate at which the user interrupts the caller."""
+class InterruptedWaker(ThreadWaker):
+    """Interrupts its caller with KeyboardInterrupt instead of waiting."""
 
     def wait(self, timeout_s: float) -> None:
         raise KeyboardInterrupt
@@ -113,7 +113,7 @@ class Caller:
 def waits(count: int = 1) -> None:
     """Go on once so many more callers wait inside `submit`."""
     for _ in range(count):
-        assert WatchedGate.waits.acquire(timeout=GUARD_S), "no caller waits"
+        assert WatchedWaker.waits.acquire(timeout=GUARD_S), "no caller waits"
 
 
 def start_waiting(function: Callable[..., Any], *args: Any, **options: Any) -> Caller:

@@ -205,7 +205,7 @@ def test_on_a_real_clock_a_lane_grows_and_shrinks_by_itself() -> None:
 def test_what_one_thread_has_to_call_is_called_by_no_other(make_lane: MakeLane) -> None:
     lane = make_lane(max_concurrency=1)
     lane.submit(int).result(GUARD_S)
-    shell, called = lane._shell, []
+    locked, called = lane._locked, []
 
     class Eventful:
         """A lock after whose release another thread has something to call already."""
@@ -218,14 +218,14 @@ def test_what_one_thread_has_to_call_is_called_by_no_other(make_lane: MakeLane) 
 
         def __exit__(self, *raised: object) -> None:
             self._lock.release()
-            shell.desk.afterwards.append(lambda: called.append(1))
+            locked.state.deferred_calls.append(lambda: called.append(1))
 
     held = Gate()
     lane.submit(held.hold)
     held.has_visitors()
-    lock, shell._lock = shell._lock, Eventful(shell._lock)  # type: ignore[assignment]
+    lock, locked._lock = locked._lock, Eventful(locked._lock)  # type: ignore[assignment]
     lane.submit(int)
-    shell._lock = lock
+    locked._lock = lock
     assert called == []
     held.open()
 

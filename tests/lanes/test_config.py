@@ -73,9 +73,9 @@ def test_a_configuration_is_a_value_that_cannot_be_changed() -> None:
 
 @pytest.mark.req("LAN-1")
 def test_the_concurrency_is_fixed_unless_a_lower_bound_is_given() -> None:
-    assert not LaneConfig(name="lane").dynamic
-    assert not LaneConfig(name="lane", max_concurrency=3, min_concurrency=3).dynamic
-    assert LaneConfig(name="lane", max_concurrency=3, min_concurrency=2).dynamic
+    assert not LaneConfig(name="lane").is_dynamic
+    assert not LaneConfig(name="lane", max_concurrency=3, min_concurrency=3).is_dynamic
+    assert LaneConfig(name="lane", max_concurrency=3, min_concurrency=2).is_dynamic
 
 
 @pytest.mark.req("LAN-4")

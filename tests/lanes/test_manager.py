@@ -15,7 +15,7 @@ from tests.lanes.doubles import (
     Caller,
     Gate,
     ManualTime,
-    WatchedGate,
+    WatchedWaker,
     check_books,
     ended,
     lane_config,
@@ -56,7 +56,7 @@ def test_a_name_can_be_registered_once(manager: LaneManager) -> None:
     manager.register(lane_config("a"))
     with pytest.raises(OperatorError, match="'a' is already registered"):
         manager.register(lane_config("a"))
-    with pytest.raises(OperatorError, match="must differ in name"):
+    with pytest.raises(OperatorError, match="must be unique"):
         manager.register(lane_config("b"), lane_config("b"))
     assert manager.names() == ["a"]
 
@@ -189,7 +189,7 @@ def test_all_lanes_stop_taking_tasks_before_the_first_is_waited_for(
     for name in ("slow", "other"):
         manager.submit(name, gate.hold)
     gate.has_visitors(2)
-    monkeypatch.setattr(lane_module, "ThreadGate", WatchedGate)
+    monkeypatch.setattr(lane_module, "ThreadWaker", WatchedWaker)
     turned_away = start_waiting(manager.submit, "other", int)
     closing = Caller(manager.close)
     assert turned_away.answer().reason is Reason.CLOSED
@@ -228,7 +228,7 @@ def test_a_task_may_take_its_own_lane_out_and_the_counts_stay(manager: LaneManag
     last, total = manager.submit("a", leave).result(GUARD_S)
     assert (last.running, total.running, total.accepted) == (1, 1, 1)
     lane.close()
-    assert (manager.aggregate().completed, manager._former) == (1, [])
+    assert (manager.aggregate().completed, manager._unregistered) == (1, [])
 
 
 def test_leaving_the_block_closes_and_an_exception_cancels_what_waits() -> None:

@@ -6,7 +6,7 @@ from inorder.errors import OperatorError
 from inorder.lanes import CancelToken, Lane, LaneConfig, NotAdmitted, Outcome, Reason, TaskState
 from inorder.lanes import lane as lane_module
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Gate, InterruptedGate, ManualTime, outcomes, start_waiting
+from tests.lanes.doubles import GUARD_S, Gate, InterruptedWaker, ManualTime, outcomes, start_waiting
 
 pytestmark = pytest.mark.req("LAN-4")
 
@@ -179,7 +179,7 @@ def test_an_interrupted_wait_at_the_other_lane_is_rejected_everywhere(
 ) -> None:
     lane = full(make_lane, gate, strategy="redirect", redirect_to="spare")
     spare = full(make_lane, gate, "spare")
-    monkeypatch.setattr(lane_module, "ThreadGate", InterruptedGate)
+    monkeypatch.setattr(lane_module, "ThreadWaker", InterruptedWaker)
     with pytest.raises(KeyboardInterrupt):
         lane.submit(int)
     assert (outcomes(lane), outcomes(spare)) == ((2, 1, 0, 0), (2, 1, 0, 0))
@@ -196,7 +196,7 @@ def test_a_refused_ticket_has_no_result_and_says_why(make_lane: MakeLane, gate: 
     assert not ticket.admitted
     assert not ticket.cancel()
     assert isinstance(ticket.exception(), NotAdmitted)
-    with pytest.raises(NotAdmitted, match=r"lane 'lane' did not take the task: dropped \(full\)"):
+    with pytest.raises(NotAdmitted, match=r"lane 'lane' did not accept the task: dropped \(full\)"):
         ticket.result()
 
 

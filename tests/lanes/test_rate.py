@@ -150,9 +150,9 @@ def test_a_thread_that_read_the_clock_long_ago_brings_no_extra_token(make_lane: 
 
     def clock() -> float:
         """What is read before the lock is taken is old by the time the lock is there."""
-        return late_s if lane._shell._lock.locked() else 0.0
+        return late_s if lane._locked._lock.locked() else 0.0
 
-    lane._clock = lane._shell.clock = clock
+    lane._clock = lane._locked.clock = clock
     assert [lane.submit(int).outcome for _ in range(3)] == [Outcome.ACCEPTED, Outcome.REJECTED, Outcome.REJECTED]
 
 

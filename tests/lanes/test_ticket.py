@@ -79,7 +79,7 @@ def test_a_callback_is_called_for_a_task_taken_back(make_lane: MakeLane, gate: G
 def test_nobody_subscribes_to_what_has_ended(make_lane: MakeLane) -> None:
     ticket = make_lane().submit(int)
     ticket.result(GUARD_S)
-    assert not ticket._holder.subscribe(ticket, lambda: None)
+    assert not ticket._owner.subscribe(ticket, lambda: None)
 
 
 @pytest.mark.parametrize("error", [ValueError("spoilt"), SystemExit("spoilt")], ids=repr)

@@ -7,9 +7,9 @@ import pytest
 from inorder.errors import OperatorError
 from inorder.lanes import CancelToken, Lane, Outcome, Reason
 from inorder.lanes import lane as lane_module
-from inorder.lanes.waiters import ThreadGate
+from inorder.lanes.waiters import ThreadWaker
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Gate, InterruptedGate, ManualTime, outcomes, start_waiting
+from tests.lanes.doubles import GUARD_S, Gate, InterruptedWaker, ManualTime, outcomes, start_waiting
 
 pytestmark = pytest.mark.req("LAN-5")
 
@@ -159,7 +159,7 @@ def test_too_many_waiting_submissions_are_rejected(make_lane: MakeLane, gate: Ga
 
 
 def test_an_interrupted_wait_is_rejected_and_leaves_the_room(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_module, "ThreadGate", InterruptedGate)
+    monkeypatch.setattr(lane_module, "ThreadWaker", InterruptedWaker)
     with pytest.raises(KeyboardInterrupt):
         lane.submit(int)
     assert (lane.statistics().waiting, outcomes(lane)) == (0, (1, 1, 0, 0))
@@ -173,13 +173,13 @@ def test_an_interrupt_that_comes_after_the_admission_does_not_undo_it(
     gate.has_visitors()
     ran = threading.Event()
 
-    class Late(ThreadGate):
+    class Late(ThreadWaker):
         def wait(self, timeout_s: float) -> None:
             gate.open()
             held.result(GUARD_S)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(lane_module, "ThreadGate", Late)
+    monkeypatch.setattr(lane_module, "ThreadWaker", Late)
     with pytest.raises(KeyboardInterrupt):
         lane.submit(ran.set)
     assert ran.wait(GUARD_S)

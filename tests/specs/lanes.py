@@ -14,8 +14,8 @@ from inorder.lanes import CancelToken, Lane, LaneConfig, Outcome
 from inorder.lanes import config as config_module
 from inorder.lanes import lane as lane_module
 from inorder.lanes import outcomes as outcomes_module
-from inorder.lanes import statistics as measures_module
-from inorder.lanes.waiters import ThreadGate
+from inorder.lanes import statistics as statistics_module
+from inorder.lanes.waiters import ThreadWaker
 from tests.specs.declared import fields_of
 from tests.specs.pages import code, table
 
@@ -30,7 +30,7 @@ def options() -> str:
 
 
 def statistics() -> str:
-    fields = fields_of(measures_module, "LaneStatistics")
+    fields = fields_of(statistics_module, "LaneStatistics")
     return table(("field", "meaning"), [(code(field.name), field.meaning) for field in fields])
 
 
@@ -63,7 +63,7 @@ class WouldWait(Exception):
     """The submission came to wait."""
 
 
-class NoPatience(ThreadGate):
+class RefusesToWait(ThreadWaker):
     """Stands in for a caller's gate: nobody waits here, it is only noted that one would."""
 
     def wait(self, timeout_s: float) -> None:
@@ -76,7 +76,7 @@ def standing_still() -> Iterator[tuple[list[Lane], threading.Event]]:
     made: list[Lane] = []
     release = threading.Event()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lane_module, "ThreadGate", NoPatience)
+        patch.setattr(lane_module, "ThreadWaker", RefusesToWait)
         try:
             yield made, release
         finally:
@@ -86,7 +86,7 @@ def standing_still() -> Iterator[tuple[list[Lane], threading.Event]]:
 
 
 def _make(made: list[Lane], release: threading.Event, *, taken: bool, tokens: int = 0, **settings: Any) -> Lane:
-    """A lane of one place, taken or not, with so many tokens left (0: not limited)."""
+    """A lane of one slot, taken or not, with so many tokens left (0: not limited)."""
     if tokens:
         settings = {"rate_per_s": 0.001, "burst": tokens, **settings}
     config = LaneConfig(**{"name": "lane", "max_concurrency": 1, "capacity": 0, **settings})
@@ -110,10 +110,10 @@ def outcome_rules() -> str:
     cancelled.set()
     limited = {"taken": False, "spent": True}
     situations: list[tuple[str, dict[str, Any], Callable[[Lane], Any]]] = [
-        ("a place, and a token where one is needed", {"taken": False}, lambda lane: lane.submit(int)),
-        ("no place", {}, lambda lane: lane.submit(int)),
-        ("no place, deadline passed", {}, lambda lane: lane.submit(int, deadline_s=0)),
-        ("no place, `try_submit`", {}, lambda lane: lane.try_submit(int)),
+        ("a slot, and a token where one is needed", {"taken": False}, lambda lane: lane.submit(int)),
+        ("no slot", {}, lambda lane: lane.submit(int)),
+        ("no slot, deadline passed", {}, lambda lane: lane.submit(int, deadline_s=0)),
+        ("no slot, `try_submit`", {}, lambda lane: lane.try_submit(int)),
         ("no token, `when_limited` is `wait`", limited, lambda lane: lane.submit(int)),
         ("no token, deadline passed", limited, lambda lane: lane.submit(int, deadline_s=0)),
         ("no token, `try_submit`", limited, lambda lane: lane.try_submit(int)),
@@ -122,10 +122,10 @@ def outcome_rules() -> str:
             {**limited, "when_limited": "reject"},
             lambda lane: lane.submit(int),
         ),
-        ("no place and no token", {"spent": True}, lambda lane: lane.submit(int)),
+        ("no slot and no token", {"spent": True}, lambda lane: lane.submit(int)),
         ("cancelled by the caller", {"taken": False}, lambda lane: lane.submit(int, cancel=cancelled)),
         ("closed", {"taken": False, "closed": True}, lambda lane: lane.submit(int)),
-        ("`waiting_max` reached, no place", {"waiting_max": 0}, lambda lane: lane.submit(int)),
+        ("`waiting_max` reached, no slot", {"waiting_max": 0}, lambda lane: lane.submit(int)),
     ]
     rows = [
         (label, *(_in_situation(strategy, dict(settings), act) for strategy in STRATEGIES))
@@ -152,7 +152,7 @@ def _in_situation(strategy: str, settings: dict[str, Any], act: Callable[[Lane],
 def redirect_rules() -> str:
     cancelled = CancelToken()
     situations: list[tuple[str, dict[str, Any] | None, Callable[[Lane], Any]]] = [
-        ("has a place", {"taken": False}, lambda lane: lane.submit(int)),
+        ("has a slot", {"taken": False}, lambda lane: lane.submit(int)),
         ("is full, `drop`", {"strategy": "drop"}, lambda lane: lane.submit(int)),
         ("is full, `reject`", {"strategy": "reject"}, lambda lane: lane.submit(int)),
         ("is full, `block`, `try_submit`", {}, lambda lane: lane.try_submit(int)),
@@ -192,12 +192,12 @@ def _target(made: list[Lane], release: threading.Event, settings: dict[str, Any]
 def _cancelled_there(lane: Lane, cancel: CancelToken) -> Any:
     """Cancel in the moment in which the submission waits at the other lane."""
 
-    class Cancelling(ThreadGate):
+    class Cancelling(ThreadWaker):
         def wait(self, timeout_s: float) -> None:
             cancel.set()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lane_module, "ThreadGate", Cancelling)
+        patch.setattr(lane_module, "ThreadWaker", Cancelling)
         return lane.submit(int, cancel=cancel)
 
 

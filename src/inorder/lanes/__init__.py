@@ -1,4 +1,4 @@
-"""Lanes: bounded, rate-limited, prioritised queues with workers behind them, and one counted outcome per submission."""
+"""Lanes: bounded, rate-limited, prioritised queues with workers behind them. Every submission has one outcome."""
 
 from .cancel import CancelToken
 from .config import LaneConfig

@@ -1,12 +1,12 @@
-"""The asyncio front: submissions that await, and tasks that are coroutines.
+"""The asyncio interface: submissions that are awaited, and tasks that are coroutines.
 
-A coroutine task runs on the loop of whoever submitted it, because what it uses (sessions, locks, streams) belongs to
-that loop. It needs no thread, takes a place of the lane like any task, and is counted like any task. It begins when the
-lane says so, whoever frees the place, and the books are closed when it has ended, before anybody who awaits it goes on.
+A coroutine task runs on the event loop of its caller, because what it uses (sessions, locks, streams) belongs to that
+loop. It needs no thread, but takes a slot of the lane and is counted like any other task. It starts when a slot is
+free, and its end is counted before an `await` of its ticket returns.
 
-An await can be cancelled at any moment, also in the moment in which its place is granted. So a place is not handed to
-such a caller but reserved, and the caller claims it in one step with the end of its wait. If the cancellation comes
-first, the place and the token go back, and the task never runs.
+An await can be cancelled at any moment, also at the moment at which its slot is granted. So a slot is only reserved for
+such a caller, and the caller claims it in the same step in which its wait ends. If the cancellation comes first, the
+slot and the token go back, and the task never runs.
 """
 
 import asyncio
@@ -18,63 +18,63 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from .cancel import CancelSignal
-from .locked import Shell
-from .submission import steps_through
+from .locked import LockedLane
+from .submission import submission_steps
 from .ticket import AnyTicket, Result, Ticket, require_priority
 from .waiters import Request
-from .workers import here, without_our_frame
+from .workers import current_lane, drop_first_frame
 
 
 async def submit(
-    shell: Shell,
+    lane: LockedLane,
     function: Callable[..., Any],
     args: tuple[Any, ...],
     priority: int,
     deadline_s: float | None,
     cancel: CancelSignal | None,
 ) -> Ticket[Any]:
-    """Take a submission through, waiting as a coroutine waits."""
+    """Submit a task, and wait for its admission without blocking the event loop."""
     require_priority(priority)
     loop = asyncio.get_running_loop()
-    now_s = shell.clock()
-    ticket: Ticket[Any] = Ticket(shell, function, args, priority, now_s)
+    now_s = lane.clock()
+    ticket: Ticket[Any] = Ticket(lane, function, args, priority, now_s)
     if _is_coroutine_function(function):
-        ticket._job = CoroutineJob(ticket, loop, await _watch_of(loop))
-    if cancel is not None or not shell.admit_at_once(ticket, now_s):
-        gate = LoopGate(loop)
+        ticket._async_task = CoroutineTask(ticket, loop, await _finalizer_of(loop))
+    if cancel is not None or not lane.try_admit(ticket, now_s):
+        waker = LoopWaker(loop)
         deadline_at_s = None if deadline_s is None else now_s + deadline_s
-        steps = steps_through(shell, ticket, Request(gate, deadline_at_s=deadline_at_s, cancel=cancel))
-        for patience_s in steps:
+        steps = submission_steps(lane, ticket, Request(waker, deadline_at_s=deadline_at_s, cancel=cancel))
+        for wait_s_max in steps:
             try:
-                await gate.wait(patience_s)
+                await waker.wait(wait_s_max)
             except BaseException as error:
-                steps.throw(error)  # which raises it again, once the books are right
+                steps.throw(error)  # raises it again once every lane has counted the submission
     return ticket
 
 
-async def result_of(ticket: Ticket[Result]) -> Result:
-    """Wait for a task without blocking the loop. To cancel this wait does not cancel the task."""
+async def wait_for_result(ticket: Ticket[Result]) -> Result:
+    """Wait for a task without blocking the event loop. Cancelling this wait does not cancel the task."""
     loop = asyncio.get_running_loop()
-    gate = LoopGate(loop)
-    if not ticket.done and ticket._holder.subscribe(ticket, gate.wake):
+    waker = LoopWaker(loop)
+    if not ticket.done and ticket._owner.subscribe(ticket, waker.wake):
         try:
-            await gate.wait(float("inf"))
+            await waker.wait(float("inf"))
         finally:
-            ticket._holder.unsubscribe(ticket, gate.wake)
+            ticket._owner.unsubscribe(ticket, waker.wake)
     return ticket.result(0)
 
 
-class LoopGate:
-    """Wakes a coroutine of one loop, from any thread."""
+class LoopWaker:
+    """Wakes a coroutine of one event loop, from any thread."""
 
-    reserves = True
+    must_claim = True
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._woken = asyncio.Event()
 
     async def wait(self, timeout_s: float) -> None:
-        """Wait to be woken, at most so long."""
+        """Wait until woken, or until the timeout has passed."""
         try:
             async with asyncio.timeout(None if timeout_s == float("inf") else timeout_s):
                 await self._woken.wait()
@@ -83,7 +83,7 @@ class LoopGate:
         self._woken.clear()
 
     def wake(self) -> bool:
-        """Let the coroutine go on. False when its loop is closed."""
+        """Wake the coroutine. False when its loop is closed."""
         try:
             self._loop.call_soon_threadsafe(self._woken.set)
         except RuntimeError:
@@ -91,101 +91,101 @@ class LoopGate:
         return True
 
 
-class LoopWatch:
-    """Knows when a loop is about to end, and ends what lanes have begun on it.
+class LoopFinalizer:
+    """Cancels the coroutine tasks of all lanes on one event loop when that loop shuts down.
 
-    A loop that ends cancels its tasks, and each of them frees a place for the next one of its lane, which would be
-    begun on the same loop and never come to an end. But before it is closed, a loop closes the asynchronous generators
-    it has met. So one of those is left waiting on every loop that lanes use.
+    A loop that shuts down cancels its tasks. Each of them frees a slot for the next task of its lane, which would start
+    on the same loop and never end. But before a loop closes, it closes the asynchronous generators that it has met. So
+    one generator is left suspended on every loop that lanes use, and its `finally` clause runs at shutdown.
     """
 
     def __init__(self) -> None:
-        self.ended = False
-        self.jobs: set[CoroutineJob] = set()
+        self.is_shut_down = False
+        self.tasks: set[CoroutineTask] = set()
 
-    async def watch(self) -> AsyncGenerator[None, None]:
-        """Ends when the loop does."""
+    async def wait_for_shutdown(self) -> AsyncGenerator[None, None]:
+        """Suspend at once, and cancel the tasks when the loop closes its generators."""
         try:
             yield
         finally:
-            self.ended = True
-            tasks = [task for job in list(self.jobs) if (task := job.end_with_loop()) is not None]
+            self.is_shut_down = True
+            tasks = [task for each in list(self.tasks) if (task := each.cancel_at_shutdown()) is not None]
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-_watches: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[LoopWatch, AsyncGenerator[None, None]]] = (
+_finalizers: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[LoopFinalizer, AsyncGenerator[None, None]]] = (
     WeakKeyDictionary()
 )
 
 
-async def _watch_of(loop: asyncio.AbstractEventLoop) -> LoopWatch:
-    """The watch over the running loop."""
-    known = _watches.get(loop)
+async def _finalizer_of(loop: asyncio.AbstractEventLoop) -> LoopFinalizer:
+    """The finalizer of the running loop."""
+    known = _finalizers.get(loop)
     if known is None:
-        watch = LoopWatch()
-        known = _watches[loop] = (watch, watch.watch())
+        finalizer = LoopFinalizer()
+        known = _finalizers[loop] = (finalizer, finalizer.wait_for_shutdown())
         await anext(known[1])
     return known[0]
 
 
-class CoroutineJob:
+class CoroutineTask:
     """A coroutine function as a task of a lane."""
 
-    def __init__(self, ticket: AnyTicket, loop: asyncio.AbstractEventLoop, watch: LoopWatch) -> None:
+    def __init__(self, ticket: AnyTicket, loop: asyncio.AbstractEventLoop, finalizer: LoopFinalizer) -> None:
         self.thread = threading.get_ident()
         self._ticket = ticket
         self._loop = loop
-        self._watch = watch
+        self._finalizer = finalizer
         self._context = copy_context()
         self._task: asyncio.Task[tuple[Any, BaseException | None]] | None = None
-        self._unwanted = False
+        self._is_abandoned = False
 
     def begin(self) -> None:
-        """Have the loop start the coroutine; where the loop has ended, the task is cancelled."""
+        """Have the loop start the coroutine. Where the loop has shut down, the task counts as cancelled."""
         try:
-            if not self._watch.ended:
+            if not self._finalizer.is_shut_down:
                 self._loop.call_soon_threadsafe(self._start)
                 return
-        except RuntimeError:  # closed
+        except RuntimeError:  # the loop is closed
             pass
         self._end(None, None, cancelled=True)
 
-    def end_with_loop(self) -> "asyncio.Task[Any] | None":
-        """The loop is ending: cancel the coroutine; its task, if it has begun."""
+    def cancel_at_shutdown(self) -> "asyncio.Task[Any] | None":
+        """Cancel the coroutine because its loop shuts down. Returns its asyncio task, if it has started."""
         self._end(None, None, cancelled=True)
-        self._stop()
+        self._cancel()
         return self._task
 
-    def give_up(self) -> None:
-        """Cancel the coroutine, or never start it. Its outcome has no effect any more."""
-        self._unwanted = True
+    def abandon(self) -> None:
+        """Cancel the coroutine, or never start it. Its outcome is ignored from now on."""
+        self._is_abandoned = True
         try:
-            self._loop.call_soon_threadsafe(self._stop)
+            self._loop.call_soon_threadsafe(self._cancel)
         except RuntimeError:
-            return  # there is no loop for it to run on
+            return  # the loop is closed: there is nothing to cancel
 
     def is_lost(self) -> bool:
-        """Whether the loop was closed under it."""
+        """Whether the loop was closed before the coroutine ended."""
         return self._loop.is_closed()
 
     def _end(self, value: Any, error: BaseException | None, *, cancelled: bool) -> None:
-        self._ticket._holder.end_job(self._ticket, value, error, cancelled=cancelled)
+        self._ticket._owner.end_async_task(self._ticket, value, error, cancelled=cancelled)
 
     def _start(self) -> None:
-        if self._watch.ended:
+        if self._finalizer.is_shut_down:
             self._end(None, None, cancelled=True)
-        elif not self._unwanted:
-            self._watch.jobs.add(self)
+        elif not self._is_abandoned:
+            self._finalizer.tasks.add(self)
             self._task = self._loop.create_task(self._run(), context=self._context)
             # Not inside the coroutine: one that is cancelled before its first step never gets there.
-            self._task.add_done_callback(self._ended)
+            self._task.add_done_callback(self._on_done)
 
-    def _stop(self) -> None:
+    def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
     async def _run(self) -> tuple[Any, BaseException | None]:
-        here.set(self._ticket._holder)
+        current_lane.set(self._ticket._owner)
         function, args = self._ticket._function, self._ticket._args
         self._ticket._function, self._ticket._args = None, ()
         try:
@@ -194,16 +194,16 @@ class CoroutineJob:
             raise
         except BaseException as error:
             del self, function, args  # the traceback holds this frame, and the ticket will hold the error
-            return None, without_our_frame(error)
+            return None, drop_first_frame(error)
 
-    def _ended(self, task: "asyncio.Task[tuple[Any, BaseException | None]]") -> None:
-        self._watch.jobs.discard(self)
+    def _on_done(self, task: "asyncio.Task[tuple[Any, BaseException | None]]") -> None:
+        self._finalizer.tasks.discard(self)
         if task.cancelled():
             self._end(None, None, cancelled=True)
         else:
             value, error = task.result()
             self._end(value, error, cancelled=False)
-        self._task = self._ticket._job = None  # let the ticket go as soon as its caller does
+        self._task = self._ticket._async_task = None  # breaks the reference cycle, so the ticket is freed at once
 
 
 def _is_coroutine_function(function: Callable[..., Any]) -> bool:

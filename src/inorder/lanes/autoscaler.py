@@ -1,63 +1,63 @@
-"""The one thread of a dynamic lane that watches the clock.
+"""The timer thread of a dynamic lane.
 
-Growing and shrinking happen after some time in which nothing happens: tasks wait behind busy workers, or workers idle.
-Then there is nobody else to notice. A fixed lane has no keeper.
+A lane grows when tasks have waited behind busy workers for some time, and shrinks when workers have been idle for some
+time. No other thread is active in such a period, so a thread of its own watches the clock. A fixed lane has none.
 """
 
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from .state import Desk
+from .state import LaneState
 from .workers import call_all
 
 
-class Keeper:
-    """Sleeps until the limit is due to move, and looks. Started when there is something to watch for the first time."""
+class Autoscaler:
+    """Sleeps until the concurrency limit is due to change, then changes it. Its thread starts when first needed."""
 
     def __init__(
         self,
         name: str,
-        desk: Desk,
+        state: LaneState,
         changed: threading.Condition,
         clock: Callable[[], float],
-        follow: Callable[[], list[Callable[[], object]]],
+        finish_change: Callable[[], list[Callable[[], object]]],
     ) -> None:
-        self._desk = desk
+        self._state = state
         self._changed = changed
         self._clock = clock
-        self._follow = follow
-        self._until_s: float | None = None
-        self._thread = threading.Thread(target=self._keep, name=f"inorder-keeper-{name}", daemon=True)
-        self._started = False
+        self._finish_change = finish_change
+        self._wake_at_s: float | None = None
+        self._thread = threading.Thread(target=self._run, name=f"inorder-autoscaler-{name}", daemon=True)
+        self._is_started = False
 
-    def mind(self) -> None:
-        """With the lock held: see to it that the keeper is awake when the limit is due to move."""
-        due_s = self._desk.scale.due_s
+    def schedule(self) -> None:
+        """Make sure that the thread is awake when the limit is due to change. The lock must be held."""
+        due_s = self._state.scale.due_s
         if (
             due_s is None
-            or self._desk.closed
-            or (self._started and self._until_s is not None and self._until_s <= due_s)
+            or self._state.closed
+            or (self._is_started and self._wake_at_s is not None and self._wake_at_s <= due_s)
         ):
             return
-        self._until_s = due_s
-        if self._started:
+        self._wake_at_s = due_s
+        if self._is_started:
             self._changed.notify_all()
         else:
-            with suppress(RuntimeError):  # no thread to be had: the lane stays as it is, and this is tried again
+            with suppress(RuntimeError):  # no thread can be started now: the next call tries again
                 self._thread.start()
-                self._started = True
+                self._is_started = True
 
-    def _keep(self) -> None:
+    def _run(self) -> None:
         while True:
             with self._changed:
-                if self._desk.closed:
+                if self._state.closed:
                     return
                 now_s = self._clock()
-                self._desk.changed(now_s)
-                self._until_s = self._desk.scale.due_s
-                calls = self._follow()
+                self._state.update(now_s)
+                self._wake_at_s = self._state.scale.due_s
+                calls = self._finish_change()
                 if not calls:
-                    self._changed.wait(None if self._until_s is None else max(0.0, self._until_s - now_s))
+                    self._changed.wait(None if self._wake_at_s is None else max(0.0, self._wake_at_s - now_s))
             call_all(calls)
             calls.clear()

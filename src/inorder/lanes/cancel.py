@@ -1,27 +1,38 @@
-"""A token that calls a waiting submission off.
+"""A token that cancels a waiting submission.
 
-Anything with `is_set()` will do, a `threading.Event` for one. A lane can only look at such a thing from time to time.
-A `CancelToken` tells those who wait, so they stop at once.
+Any object with `is_set()` is accepted, for example a `threading.Event`. A lane can only poll such an object. A
+`CancelToken` notifies those that wait, so they stop at once.
 """
 
 import threading
 from collections.abc import Callable
 from typing import Protocol
 
-LOOK_S = 0.02
-"""How often a waiting submission looks at a signal that cannot tell by itself."""
+POLL_S = 0.02
+"""How often a waiting submission polls a signal that cannot notify."""
 
 
 class CancelSignal(Protocol):
     """What a submission accepts as `cancel`."""
 
     def is_set(self) -> bool:
-        """Whether the caller has given up."""
+        """Whether the caller has cancelled."""
         ...
 
 
 class CancelToken:
-    """Set once, by any thread; stays set."""
+    """Cancels the submissions that it was passed to. Set once, from any thread; it stays set.
+
+    A submission that still waits is rejected with `Reason.CANCELLED`. A task that is already accepted is not affected:
+    use `Ticket.cancel` for it.
+
+    >>> from inorder.lanes import CancelToken, Lane, LaneConfig
+    >>> token = CancelToken()
+    >>> token.set()
+    >>> with Lane(LaneConfig(name="calls")) as lane:
+    ...     lane.submit(print, "never printed", cancel=token).reason
+    <Reason.CANCELLED: 'cancelled'>
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -33,7 +44,7 @@ class CancelToken:
         return self._set
 
     def set(self) -> None:
-        """Call off every submission that waits with this token, and those that come later."""
+        """Cancel every submission that waits with this token, and every later one. Idempotent."""
         with self._lock:
             self._set = True
             listeners, self._listeners = self._listeners, {}
@@ -41,7 +52,10 @@ class CancelToken:
             listener()
 
     def listen(self, listener: Callable[[], object]) -> Callable[[], object]:
-        """Have `listener` called when the token is set, at once if it is; the answer ends the listening."""
+        """Call `listener` when the token is set, or at once if it is set already.
+
+        Returns a function that removes the listener.
+        """
         key = object()
         with self._lock:
             if not self._set:

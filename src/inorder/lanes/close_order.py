@@ -1,8 +1,8 @@
-"""Who waits for whose end, so that no two wait for each other.
+"""Which lane's task waits for the end of which lane, so that no two wait for each other.
 
-A task may close any lane, its own too. If `close` then waited for the task that called it, nothing would ever end; the
-same holds for two tasks of two lanes that close each other's. So every wait of a task is an edge from its lane to the
-lane it waits for, and an edge that would close a circle is not drawn: that `close` starts the closing and returns.
+A task may close any lane, its own included. If `close` waited for the task that called it, neither would ever end. The
+same holds for two tasks of two lanes that close each other's lane. So each wait of a task is an edge from its lane to
+the lane it waits for. A wait that would close a cycle is refused: that `close` starts the closing and returns.
 """
 
 import threading
@@ -10,33 +10,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _lock = threading.Lock()
-_awaited_by: dict[object, list[object]] = {}
+_waits_for: dict[object, list[object]] = {}
 
 
 @contextmanager
-def awaiting(lane: object, own: object | None) -> Iterator[bool]:
-    """Whether a task of the lane `own` may wait for the end of `lane`; outside of tasks (None) one always may."""
+def register_wait(lane: object, own: object | None) -> Iterator[bool]:
+    """Register that a task of the lane `own` waits for the end of `lane`. `own` is None outside of tasks.
+
+    Yields False when the wait would never end; the caller must not wait then.
+    """
     if own is None:
         yield True
         return
     with _lock:
-        allowed = not _reaches(lane, own)
+        allowed = not _has_path(lane, own)
         if allowed:
-            _awaited_by.setdefault(own, []).append(lane)
+            _waits_for.setdefault(own, []).append(lane)
     try:
         yield allowed
     finally:
         if allowed:
             with _lock:
-                _awaited_by[own].remove(lane)
-                if not _awaited_by[own]:
-                    del _awaited_by[own]
+                _waits_for[own].remove(lane)
+                if not _waits_for[own]:
+                    del _waits_for[own]
 
 
-def _reaches(start: object, goal: object) -> bool:
-    seen: list[object] = [start]
-    for lane in seen:  # grows while it is walked
+def _has_path(start: object, goal: object) -> bool:
+    reached: list[object] = [start]
+    for lane in reached:  # the list grows during the loop
         if lane is goal:
             return True
-        seen.extend(further for further in _awaited_by.get(lane, ()) if further not in seen)
+        reached.extend(following for following in _waits_for.get(lane, ()) if following not in reached)
     return False

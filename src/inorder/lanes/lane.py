@@ -1,7 +1,7 @@
-"""A lane: tasks come in at one end under rules, and a bounded number of them runs.
+"""A lane: a bounded, rate-limited, prioritised queue of tasks with workers behind it. This is its public class.
 
-Read in this order: `desk` decides who gets in and what runs next, `crew` is the threads that work, `shell` puts both
-under one lock, `passage` is the way of a submission from its arrival to its outcome. This module is the face of it.
+Read the package in this order: `state` decides what is admitted and what runs next, `workers` has the threads, `locked`
+puts both behind one lock, and `submission` is the path of a submission from its arrival to its outcome.
 """
 
 import time
@@ -12,23 +12,30 @@ from typing import Any, TypeVar
 from inorder.errors import OperatorError
 
 from .cancel import CancelSignal
-from .close_order import awaiting
+from .close_order import register_wait
 from .config import LaneConfig
-from .locked import Shell
+from .locked import LockedLane
 from .statistics import LaneStatistics
-from .submission import walk
+from .submission import submit_blocking
 from .ticket import AnyTicket, Ticket, require_priority
-from .waiters import Request, ThreadGate
-from .workers import here
+from .waiters import Request, ThreadWaker
+from .workers import current_lane
 
 Result = TypeVar("Result")
 
 
 class Lane:
-    """Safe for any number of threads. Close it, or leave its `with` block, to end its workers.
+    """A bounded queue of tasks with workers behind it. Safe for any number of threads.
 
-    A lane that redirects needs `find`, which gives a lane by name; a `LaneManager` passes its own. Lanes that redirect
-    to each other must share one clock.
+    Close it, or leave its `with` block, to end its workers. A lane that redirects needs `find`, which returns a lane by
+    name; a `LaneManager` passes its own. Lanes that redirect to each other must share one clock. Raises `OperatorError`
+    when the configuration redirects and `find` is missing.
+
+    >>> from inorder.lanes import Lane, LaneConfig
+    >>> with Lane(LaneConfig(name="calls", max_concurrency=2)) as lane:
+    ...     tickets = [lane.submit(pow, 2, exponent) for exponent in range(4)]
+    ...     [ticket.result() for ticket in tickets]
+    [1, 2, 4, 8]
     """
 
     def __init__(
@@ -39,12 +46,12 @@ class Lane:
         find: "Callable[[str], Lane | None] | None" = None,
     ) -> None:
         if config.strategy == "redirect" and find is None:
-            raise OperatorError(f"lane {config.name!r} redirects: register it with a LaneManager, or pass find=")
+            raise OperatorError(f"lane {config.name!r} redirects; register it with a LaneManager, or pass find=")
         self.config = config
         self.name = config.name
         self._clock = clock
         self._find = find
-        self._shell = Shell(config, clock, self._find_target)
+        self._locked = LockedLane(config, clock, self._find_target)
 
     def __repr__(self) -> str:
         return f"<Lane {self.name!r}{', closed' if self.closed else ''}>"
@@ -60,31 +67,31 @@ class Lane:
         deadline_s: float | None = None,
         cancel: CancelSignal | None = None,
     ) -> Ticket[Result]:
-        """Hand in `function(*args)`. Waits where the lane's rules say so, until `cancel` is set or `deadline_s` passes.
+        """Submit `function(*args)`. Waits as configured, until `cancel` is set or `deadline_s` has passed.
 
-        The outcome is on the ticket: nothing is raised for it.
+        Tasks of a higher `priority` start first. Returns a ticket with the outcome; a refusal raises nothing.
         """
         if priority != 0:
             require_priority(priority)
         now_s = self._clock()
-        shell = self._shell
-        ticket: Ticket[Result] = Ticket(shell, function, args, priority, now_s)
-        if cancel is not None or not shell.admit_at_once(ticket, now_s):
-            gate = ThreadGate()
+        locked = self._locked
+        ticket: Ticket[Result] = Ticket(locked, function, args, priority, now_s)
+        if cancel is not None or not locked.try_admit(ticket, now_s):
+            waker = ThreadWaker()
             deadline_at_s = None if deadline_s is None else now_s + deadline_s
-            walk(shell, ticket, Request(gate, deadline_at_s=deadline_at_s, cancel=cancel), gate)
+            submit_blocking(locked, ticket, Request(waker, deadline_at_s=deadline_at_s, cancel=cancel), waker)
         return ticket
 
     def try_submit(
         self, function: Callable[..., Result], /, *args: Any, priority: int = 0, cancel: CancelSignal | None = None
     ) -> Ticket[Result]:
-        """Like `submit`, but never waits: what would have waited is rejected."""
+        """Like `submit`, but never waits: a submission that would wait is rejected."""
         if priority != 0:
             require_priority(priority)
         now_s = self._clock()
-        ticket: Ticket[Result] = Ticket(self._shell, function, args, priority, now_s)
-        if cancel is not None or not self._shell.admit_at_once(ticket, now_s):
-            walk(self._shell, ticket, Request(None, cancel=cancel), None)
+        ticket: Ticket[Result] = Ticket(self._locked, function, args, priority, now_s)
+        if cancel is not None or not self._locked.try_admit(ticket, now_s):
+            submit_blocking(self._locked, ticket, Request(None, cancel=cancel), None)
         return ticket
 
     async def submit_async(
@@ -96,58 +103,58 @@ class Lane:
         deadline_s: float | None = None,
         cancel: CancelSignal | None = None,
     ) -> Ticket[Result]:
-        """Like `submit`, waiting without blocking the event loop. A coroutine function runs on the caller's loop.
+        """Like `submit`, without blocking the event loop. A coroutine function runs on the caller's event loop.
 
         `await` the ticket for the result. A submission whose await is cancelled never runs, and counts as rejected.
         """
         from .aio import submit
 
-        return await submit(self._shell, function, args, priority, deadline_s, cancel)
+        return await submit(self._locked, function, args, priority, deadline_s, cancel)
 
     def abandon(self, ticket: AnyTicket) -> bool:
-        """Give up a task, also one that runs: it counts as cancelled now, and its late outcome is ignored.
+        """Abandon a task, also one that runs: it counts as cancelled, and its late result is ignored.
 
-        Its thread cannot be killed but is replaced at once, so the lane keeps its concurrency, and closing does not
-        wait for it. A coroutine is cancelled. False if the task has ended already.
+        Its thread cannot be killed but is replaced at once, so the lane keeps its concurrency, and `close` does not
+        wait for it. A coroutine is cancelled. Returns False if the task has ended already.
         """
-        return ticket._holder.abandon(ticket)
+        return ticket._owner.abandon(ticket)
 
     # ---- The lane itself
 
     @property
     def closed(self) -> bool:
-        """Whether nothing gets in any more."""
-        return self._shell.desk.closed
+        """Whether the lane refuses all submissions."""
+        return self._locked.state.closed
 
     def statistics(self) -> LaneStatistics:
-        """The lane at this moment."""
-        return self._shell.measure()[0]
+        """Counts and durations at this moment."""
+        return self._locked.measure()[0]
 
     def tick(self) -> None:
-        """Look at the clock now: admit those whose token is due, turn away the late, adjust the workers.
+        """Read the clock now: admit those whose token is due, refuse those past their deadline, adjust the workers.
 
-        A lane does this by itself; it is for clocks that jump, as those of tests do.
+        A lane does this by itself. Call it after a clock has jumped, as those of tests do.
         """
-        self._shell.tick()
+        self._locked.tick()
 
     def close(self, drain: bool = True, timeout_s: float | None = None) -> bool:
-        """Let nobody in any more, and wait until every accepted task has ended.
+        """Refuse new submissions, and wait until every accepted task has ended.
 
-        Queued tasks still run (`drain`) or are cancelled; running ones are waited for. After `timeout_s`, what has not
-        ended is given up and counts as cancelled. May be called again, also more strictly, and from any thread. From
-        where waiting would never end (a task of this lane, the event loop that its coroutines need) it does not wait
-        and returns False. Otherwise every accepted task has ended, and it returns True.
+        Queued tasks still run (`drain`) or are cancelled. Running tasks are waited for; after `timeout_s` they are
+        abandoned and count as cancelled. `close` may be called repeatedly, with stricter arguments, and from any
+        thread. It does not wait, and returns False, where the wait would never end: in a task of this lane, or on the
+        event loop of its coroutine tasks. Otherwise it returns True when every accepted task has ended.
         """
-        shell = self._shell
-        shell.begin_close(drain)
-        with awaiting(shell, here.get()) as allowed:
-            ended = shell.wait_over(timeout_s) if allowed else None
+        locked = self._locked
+        locked.begin_close(drain)
+        with register_wait(locked, current_lane.get()) as allowed:
+            ended = locked.wait_finished(timeout_s) if allowed else None
         if ended is False:
-            shell.give_up_all()
+            locked.abandon_all()
         return ended is not None
 
     async def close_async(self, drain: bool = True, timeout_s: float | None = None) -> bool:
-        """`close`, waiting without blocking the event loop."""
+        """Like `close`, without blocking the event loop."""
         from asyncio import to_thread
 
         return await to_thread(self.close, drain, timeout_s)
@@ -160,6 +167,6 @@ class Lane:
     ) -> None:
         self.close(drain=error is None)
 
-    def _find_target(self) -> Shell | None:
+    def _find_target(self) -> LockedLane | None:
         target = self._find(self.config.redirect_to) if self._find and self.config.redirect_to else None
-        return None if target is None else target._shell
+        return None if target is None else target._locked

@@ -1,7 +1,7 @@
-"""The desk under a lock: what threads may call.
+"""A lane's state and workers behind one lock: the methods that any thread may call.
 
-Every method takes the lock once, for a short while, and calls nobody under it but the clock. What must be called (those
-to be woken, callbacks of tickets) is called when the lock has been released.
+Every method takes the lock once, for a short time, and calls no foreign code under it but the clock. Wakers and the
+callbacks of tickets are called after the lock has been released.
 """
 
 import math
@@ -9,129 +9,129 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from .autoscaler import Keeper
+from .autoscaler import Autoscaler
 from .config import LaneConfig
 from .outcomes import Outcome, Reason
-from .state import Desk
+from .state import LaneState
 from .statistics import Durations, LaneStatistics
-from .ticket import AnyTicket, Job
-from .waiters import Admission, Applicant
-from .workers import Crew, call_all
+from .ticket import AnyTicket, AsyncTask
+from .waiters import Admission, Waiter
+from .workers import LaneWorkers, call_all
 
-_LOST_LOOK_S = 0.1
-"""How often a closing lane looks whether the event loop of a coroutine task is gone."""
+_LOST_POLL_S = 0.1
+"""How often a closing lane checks whether the event loop of a coroutine task was closed."""
 
 
-class Shell:
-    """One lane, without the ways of waiting for admission. It holds the lane's tasks."""
+class LockedLane:
+    """One lane, safe for threads. How a caller waits for admission is in `submission`."""
 
-    def __init__(self, config: LaneConfig, clock: Callable[[], float], find: "Callable[[], Shell | None]") -> None:
+    def __init__(self, config: LaneConfig, clock: Callable[[], float], find: "Callable[[], LockedLane | None]") -> None:
         self.config = config
         self.name = config.name
         self.clock = clock
         self.find_target = find
-        self.desk = Desk(config)
+        self.state = LaneState(config)
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._crew = Crew(self, self.desk, self._lock, self._changed, clock)
-        if config.dynamic:
-            self._keeper = Keeper(self.name, self.desk, self._changed, clock, self._follow)
-            self._crew.on_scaling = self._on_scaling
+        self._workers = LaneWorkers(self, self.state, self._lock, self._changed, clock)
+        if config.is_dynamic:
+            self._autoscaler = Autoscaler(self.name, self.state, self._changed, clock, self._finish_change)
+            self._workers.on_load_change = self._on_load_change
 
     # ---- Admission
 
-    def admit_at_once(self, ticket: AnyTicket, now_s: float) -> bool:
-        """The quick way in, when nothing is in it. False, and nothing is counted, if there is anything to consider."""
-        desk = self.desk
+    def try_admit(self, ticket: AnyTicket, now_s: float) -> bool:
+        """Admit a task that needs no waiting. False: it may have to wait or be refused, and nothing is counted."""
+        state = self.state
         with self._lock:
-            if desk.bucket is not None:
-                now_s = self.clock()  # again: a bucket that is shown times out of order would give too much
-            if not desk.admit_at_once(ticket, now_s):
+            if state.bucket is not None:
+                now_s = self.clock()  # read again: a bucket that is given times out of order would admit too much
+            if not state.try_admit(ticket, now_s):
                 return False
-            self._crew.call()
-            if desk.dynamic:
-                self._on_scaling()
-            calls = desk.take_calls() if desk.afterwards else None
+            self._workers.call_worker()
+            if state.is_dynamic:
+                self._on_load_change()
+            calls = state.take_deferred_calls() if state.deferred_calls else None
         if calls:
             call_all(calls)
         return True
 
-    def arrive(self, applicant: Applicant) -> float | None:
-        """A submission comes to the door. None: it is decided; otherwise how long to wait before looking again."""
+    def admit_or_wait(self, waiter: Waiter) -> float | None:
+        """Admit a submission, refuse it, or let it wait. None: decided; else the seconds to wait before `recheck`."""
         with self._lock:
             now_s = self.clock()
-            self.desk.arrive(applicant, now_s)
-            patience_s = self._consider(applicant, now_s)
-            calls = self._follow()
+            self.state.admit_or_wait(waiter, now_s)
+            wait_s_max = self._record_or_wait(waiter, now_s)
+            calls = self._finish_change()
         call_all(calls)
-        return patience_s
+        return wait_s_max
 
-    def look_again(self, applicant: Applicant) -> float | None:
-        """A waiting submission is awake. None: it is decided; otherwise how long to wait before looking again."""
-        if applicant.verdict is Admission.ADMITTED:
+    def recheck(self, waiter: Waiter) -> float | None:
+        """Decide about a waiter that has woken up. None: decided; else the seconds to wait before the next call."""
+        if waiter.decision is Admission.ADMITTED:
             return None
         with self._lock:
             now_s = self.clock()
-            if applicant.verdict is None:
-                self.desk.look_again(applicant, now_s)
-            if applicant.verdict is Admission.RESERVED:
-                self.desk.claim(applicant, now_s)
-            patience_s = self._consider(applicant, now_s)
-            calls = self._follow()
+            if waiter.decision is None:
+                self.state.recheck(waiter, now_s)
+            if waiter.decision is Admission.RESERVED:
+                self.state.claim(waiter, now_s)
+            wait_s_max = self._record_or_wait(waiter, now_s)
+            calls = self._finish_change()
         call_all(calls)
-        return patience_s
+        return wait_s_max
 
-    def withdraw(self, applicant: Applicant) -> None:
-        """The wait of this submission was torn away from it."""
-        if applicant.settled:
-            return  # without the lock: this may be the garbage collector at work in a thread that holds it
+    def withdraw(self, waiter: Waiter) -> None:
+        """Remove a waiter whose wait was interrupted."""
+        if waiter.is_recorded:
+            return  # without the lock: the garbage collector may call this in a thread that holds it
         with self._lock:
-            if self.desk.withdraw(applicant, self.clock()):
-                self.desk.refuse(applicant, Reason.CANCELLED)
-            calls = self._follow()
+            if self.state.withdraw(waiter, self.clock()):
+                self.state.refuse(waiter, Reason.CANCELLED)
+            calls = self._finish_change()
         call_all(calls)
 
-    def settle(self, applicant: Applicant, outcome: Outcome, reason: Reason | None) -> None:
-        """Book how a redirect has ended."""
-        if applicant.settled:
+    def record_outcome(self, waiter: Waiter, outcome: Outcome, reason: Reason | None) -> None:
+        """Count how a redirect has ended."""
+        if waiter.is_recorded:
             return
         with self._lock:
             if outcome is Outcome.REDIRECTED:
-                self.desk.waits.record(self.clock() - applicant.ticket.submitted_s)
-            self.desk.settle(applicant, outcome, reason)
+                self.state.waits.record(self.clock() - waiter.ticket.submitted_s)
+            self.state.record_outcome(waiter, outcome, reason)
 
-    # ---- Tasks that are in
+    # ---- Accepted tasks
 
     def cancel(self, ticket: AnyTicket) -> bool:
-        """Take a queued task back; whether that was done."""
+        """Cancel a queued task. Returns whether it was queued."""
         with self._lock:
-            taken_back = self.desk.cancel(ticket, self.clock())
-            calls = self._follow()
-        _forget([ticket] if taken_back else [])
+            is_cancelled = self.state.cancel(ticket, self.clock())
+            calls = self._finish_change()
+        _drop_arguments([ticket] if is_cancelled else [])
         call_all(calls)
-        return taken_back
+        return is_cancelled
 
     def abandon(self, ticket: AnyTicket) -> bool:
-        """Give up a task, also one that runs; whether there was anything to give up."""
+        """Abandon a running task or cancel a queued one. False if it has ended already."""
         with self._lock:
-            given_up = self._give_up(ticket, self.clock())
-            calls = self._follow()
+            is_abandoned = self._abandon(ticket, self.clock())
+            calls = self._finish_change()
         call_all(calls)
-        return given_up or self.cancel(ticket)
+        return is_abandoned or self.cancel(ticket)
 
-    def end_job(self, ticket: AnyTicket, value: object, error: BaseException | None, *, cancelled: bool) -> None:
-        """A coroutine task has ended; one that was given up before has no say any more."""
+    def end_async_task(self, ticket: AnyTicket, value: object, error: BaseException | None, *, cancelled: bool) -> None:
+        """Record the end of a coroutine task, unless it was abandoned before."""
         with self._lock:
             now_s = self.clock()
             if cancelled:
-                self.desk.lose(ticket, now_s)
+                self.state.end_cancelled(ticket, now_s)
             elif not ticket.done:
-                self.desk.end(ticket, value, error, ended_s=now_s, now_s=now_s)
-            calls = self._follow()
+                self.state.end(ticket, value, error, ended_s=now_s, now_s=now_s)
+            calls = self._finish_change()
         call_all(calls)
 
     def subscribe(self, ticket: AnyTicket, callback: Callable[[], object]) -> bool:
-        """Have a callback called once the task has ended; False if it has."""
+        """Call `callback` once the task has ended. False if it has ended already."""
         with self._lock:
             if ticket.done:
                 return False
@@ -142,142 +142,142 @@ class Shell:
             return True
 
     def unsubscribe(self, ticket: AnyTicket, callback: Callable[[], object]) -> None:
-        """Call it no more."""
+        """Remove a callback."""
         with self._lock:
             ticket._callbacks = [kept for kept in ticket._callbacks or () if kept != callback] or None
 
     # ---- The lane itself
 
     def tick(self) -> None:
-        """Look at the clock now."""
+        """Apply what is due by the clock."""
         with self._lock:
             now_s = self.clock()
-            self.desk.changed(now_s)
-            self._lose_jobs(now_s)
-            calls = self._follow()
+            self.state.update(now_s)
+            self._cancel_lost_tasks(now_s)
+            calls = self._finish_change()
         call_all(calls)
 
     def measure(self) -> tuple[LaneStatistics, Durations, Durations]:
-        """The statistics, and the durations of waiting and running behind them, for those who add lanes up."""
-        desk = self.desk
+        """The statistics, and the wait and run durations that they summarise, so that lanes can be added up."""
+        state = self.state
         with self._lock:
-            waits, runs = desk.waits.copy(), desk.runs.copy()
+            waits, runs = state.waits.copy(), state.runs.copy()
             counts = {
-                "depth": len(desk.queue),
-                "running": desk.running,
-                "waiting": len(desk.room),
-                "concurrency": desk.scale.limit,
-                "workers": len(self._crew.members),
-                "submitted": desk.submitted,
-                "received": desk.received,
-                "accepted": desk.accepted,
-                "completed": desk.completed,
-                "failed": desk.failed,
-                "cancelled": desk.cancelled,
-                "abandoned": desk.abandoned,
-                **{outcome.value: count for outcome, count in desk.refusals.items()},
+                "depth": len(state.queue),
+                "running": state.running,
+                "waiting": len(state.waiters),
+                "concurrency": state.scale.limit,
+                "workers": len(self._workers.threads),
+                "submitted": state.submitted,
+                "received": state.received,
+                "accepted": state.accepted,
+                "completed": state.completed,
+                "failed": state.failed,
+                "cancelled": state.cancelled,
+                "abandoned": state.abandoned,
+                **{outcome.value: count for outcome, count in state.refusals.items()},
             }
         return LaneStatistics(**counts, wait_s=waits.statistics(), run_s=runs.statistics()), waits, runs
 
-    def is_at_rest(self) -> bool:
-        """Whether every task has ended and every submission that came has its outcome, for good."""
-        desk = self.desk
+    def is_finished(self) -> bool:
+        """Whether the lane is closed, every task has ended and every submission has its outcome."""
+        state = self.state
         with self._lock:
-            decided = desk.accepted + sum(desk.refusals.values())
-            return self._crew.is_over and desk.submitted == decided
+            decided = state.accepted + sum(state.refusals.values())
+            return self._workers.is_finished and state.submitted == decided
 
     def begin_close(self, drain: bool) -> None:
-        """Let nobody in any more and turn away those who wait. Queued tasks still run (`drain`) or are cancelled."""
+        """Stop admission and refuse those that wait. Queued tasks still run (`drain`) or are cancelled."""
         cancelled: list[AnyTicket] = []
         with self._lock:
-            self.desk.close()
+            self.state.close()
             if not drain:
                 cancelled = self._cancel_queued(self.clock())
-            calls = self._follow()
+            calls = self._finish_change()
             self._changed.notify_all()
-        _forget(cancelled)
+        _drop_arguments(cancelled)
         call_all(calls)
 
-    def wait_over(self, timeout_s: float | None) -> bool | None:
-        """Wait until every accepted task has ended; False if they have not in time.
+    def wait_finished(self, timeout_s: float | None) -> bool | None:
+        """Wait until every accepted task has ended. False if they have not ended after `timeout_s`.
 
-        None, at once: this is the thread that coroutine tasks of the lane need to go on.
+        None, at once, if this thread runs the event loop of coroutine tasks of the lane: they could never end.
         """
         until_s = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             with self._lock:
-                self._lose_jobs(self.clock())
-                calls = self._follow()
+                self._cancel_lost_tasks(self.clock())
+                calls = self._finish_change()
                 if not calls:
-                    if self._crew.is_over:
+                    if self._workers.is_finished:
                         return True
-                    jobs = list(self._jobs())
-                    if any(job.thread == threading.get_ident() for job in jobs):
+                    tasks = list(self._async_tasks())
+                    if any(task.thread == threading.get_ident() for task in tasks):
                         return None
                     left_s = math.inf if until_s is None else until_s - time.monotonic()
                     if left_s <= 0:
                         return False
-                    wait_s = min(left_s, _LOST_LOOK_S) if jobs else left_s
+                    wait_s = min(left_s, _LOST_POLL_S) if tasks else left_s
                     self._changed.wait(None if wait_s == math.inf else wait_s)
             call_all(calls)
 
-    def give_up_all(self) -> None:
-        """End every task that has not ended: the queued are taken back, the running given up."""
+    def abandon_all(self) -> None:
+        """End every task that has not ended: queued ones are cancelled, running ones abandoned."""
         with self._lock:
             now_s = self.clock()
             cancelled = self._cancel_queued(now_s)
-            for ticket in [*self.desk.jobs_running, *self._crew.running()]:
-                self._give_up(ticket, now_s)
-            calls = self._follow()
-        _forget(cancelled)
+            for ticket in [*self.state.async_running, *self._workers.running_tickets()]:
+                self._abandon(ticket, now_s)
+            calls = self._finish_change()
+        _drop_arguments(cancelled)
         call_all(calls)
 
     # ---- With the lock held
 
-    def _consider(self, applicant: Applicant, now_s: float) -> float | None:
-        """Settle a refusal, or say how long to wait. A full lane that redirects settles when it knows how that went."""
-        verdict = applicant.verdict
-        if verdict is None:
-            return self.desk.patience_s(applicant, now_s)
-        if isinstance(verdict, Reason) and not (verdict is Reason.FULL and self.config.strategy == "redirect"):
-            self.desk.refuse(applicant, verdict)
+    def _record_or_wait(self, waiter: Waiter, now_s: float) -> float | None:
+        """Count a refusal, or return the seconds to wait. A redirect is counted later, when its outcome is known."""
+        decision = waiter.decision
+        if decision is None:
+            return self.state.wait_s_max(waiter, now_s)
+        if isinstance(decision, Reason) and not (decision is Reason.FULL and self.config.strategy == "redirect"):
+            self.state.refuse(waiter, decision)
         return None
 
-    def _follow(self) -> list[Callable[[], object]]:
-        """See to the workers after a change; what is to be called once the lock is released."""
-        while self._crew.call():
+    def _finish_change(self) -> list[Callable[[], object]]:
+        """Adjust the workers after a change. Returns what is to be called once the lock is released."""
+        while self._workers.call_worker():
             pass
-        self._crew.dismiss()
-        if self.desk.dynamic:
-            self._keeper.mind()
-        return self.desk.take_calls()
+        self._workers.release_idle()
+        if self.state.is_dynamic:
+            self._autoscaler.schedule()
+        return self.state.take_deferred_calls()
 
-    def _on_scaling(self) -> None:
-        self._crew.call()
-        self._keeper.mind()
+    def _on_load_change(self) -> None:
+        self._workers.call_worker()
+        self._autoscaler.schedule()
 
-    def _give_up(self, ticket: AnyTicket, now_s: float) -> bool:
-        if not self.desk.give_up(ticket, now_s):
+    def _abandon(self, ticket: AnyTicket, now_s: float) -> bool:
+        if not self.state.abandon(ticket, now_s):
             return False
-        self._crew.fence(ticket)
+        self._workers.fence(ticket)
         return True
 
     def _cancel_queued(self, now_s: float) -> list[AnyTicket]:
-        return [ticket for ticket in list(self.desk.queue) if self.desk.cancel(ticket, now_s)]
+        return [ticket for ticket in list(self.state.queue) if self.state.cancel(ticket, now_s)]
 
-    def _jobs(self) -> Iterator[Job]:
-        if self.desk.jobs_running or self.desk.jobs_queued:
-            for ticket in (*self.desk.jobs_running, *self.desk.queue):
-                if ticket._job is not None:
-                    yield ticket._job
+    def _async_tasks(self) -> Iterator[AsyncTask]:
+        if self.state.async_running or self.state.async_queued:
+            for ticket in (*self.state.async_running, *self.state.queue):
+                if ticket._async_task is not None:
+                    yield ticket._async_task
 
-    def _lose_jobs(self, now_s: float) -> None:
-        for ticket in list(self.desk.jobs_running):
-            if ticket._job is not None and ticket._job.is_lost():
-                self.desk.lose(ticket, now_s)
+    def _cancel_lost_tasks(self, now_s: float) -> None:
+        for ticket in list(self.state.async_running):
+            if ticket._async_task is not None and ticket._async_task.is_lost():
+                self.state.end_cancelled(ticket, now_s)
 
 
-def _forget(tickets: list[AnyTicket]) -> None:
-    """Free what the caller gave, outside of the lock."""
+def _drop_arguments(tickets: list[AnyTicket]) -> None:
+    """Free the caller's objects, outside of the lock."""
     for ticket in tickets:
         ticket._function, ticket._args = None, ()

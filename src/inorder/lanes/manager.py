@@ -1,7 +1,7 @@
-"""Lanes by name, and what must be looked at across them: redirects, statistics, the end.
+"""Lanes by name, and what concerns several of them: redirects, statistics, closing.
 
-The manager's lock guards its tables only. Nothing that can take long happens under it: lanes are submitted to, measured
-and closed without it, so a lane that is slow to close holds up nobody who uses another one.
+The manager's lock guards its tables only. Lanes are submitted to, measured and closed without it, so a lane that is
+slow to close does not delay callers of another one.
 """
 
 import threading
@@ -21,31 +21,41 @@ from .ticket import Ticket
 
 Result = TypeVar("Result")
 
-_PRESENT = ("depth", "running", "waiting", "concurrency", "workers")
-"""Fields that a lane which is no longer there has nothing to add to."""
+_GAUGES = ("depth", "running", "waiting", "concurrency", "workers")
+"""Fields that a finished lane does not add to."""
 
 
 class LaneManager:
-    """Safe for any number of threads."""
+    """Lanes by name, with redirects between them. Safe for any number of threads.
+
+    Close it, or leave its `with` block, to close all its lanes. Raises `OperatorError` as `register` does.
+
+    >>> from inorder.lanes import LaneConfig, LaneManager
+    >>> fast = LaneConfig(name="fast", strategy="redirect", redirect_to="slow")
+    >>> with LaneManager(fast, LaneConfig(name="slow")) as lanes:
+    ...     lanes.submit("fast", len, "abc").result()
+    3
+    """
 
     def __init__(self, *configs: LaneConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._lanes: dict[str, Lane] = {}
         self._redirects = RedirectGraph()
-        self._former: list[Lane] = []
-        self._past = _Sum()
+        self._unregistered: list[Lane] = []
+        self._totals = _LaneTotals()
         self._closed = False
         self.register(*configs)
 
     def register(self, *configs: LaneConfig) -> None:
-        """Make lanes, all or none. Refused: a name twice, an unknown redirect target, a redirect cycle.
+        """Create lanes, all or none. Lanes that refer to each other are registered in one call.
 
-        Lanes that redirect to each other's names in any order are registered together.
+        Raises `OperatorError` for a name that is used already, an unknown redirect target, a redirect cycle, and on a
+        closed manager.
         """
         targets = {config.name: config.redirect_to for config in configs}
         if len(targets) < len(configs):
-            raise OperatorError(f"lanes must differ in name: {', '.join(config.name for config in configs)}")
+            raise OperatorError(f"lane names must be unique: {', '.join(config.name for config in configs)}")
         with self._lock:
             if self._closed:
                 raise OperatorError("the lane manager is closed")
@@ -53,11 +63,11 @@ class LaneManager:
             self._lanes.update((config.name, Lane(config, self._clock, find=self.find)) for config in configs)
 
     def find(self, name: str) -> Lane | None:
-        """The lane of this name, if there is one."""
+        """The lane of this name, or None."""
         return self._lanes.get(name)
 
     def lane(self, name: str) -> Lane:
-        """The lane of this name."""
+        """The lane of this name. Raises `OperatorError` if there is none."""
         lane = self._lanes.get(name)
         if lane is None:
             raise OperatorError(f"no lane is named {name!r}")
@@ -108,43 +118,44 @@ class LaneManager:
         return await lane.submit_async(function, *args, priority=priority, deadline_s=deadline_s, cancel=cancel)
 
     def unregister(self, name: str, drain: bool = True, timeout_s: float | None = None) -> LaneStatistics:
-        """Take a lane out and close it; its last statistics. Those that redirect to it drop their overflow.
+        """Remove a lane and close it. Returns its last statistics.
 
-        Its counts stay in the aggregate. The name is free again at once.
+        Lanes that redirect to it drop their overflow. Its counts stay in the aggregate. The name can be used again at
+        once. Raises `OperatorError` if there is no such lane.
         """
         with self._lock:
             lane = self._lanes.pop(name, None)
             if lane is None:
                 raise OperatorError(f"no lane is named {name!r}")
             self._redirects.discard(name)
-            self._fold_former()
-            self._former.append(lane)
+            self._fold_finished()
+            self._unregistered.append(lane)
         lane.close(drain, timeout_s)
         return lane.statistics()
 
     def statistics(self) -> dict[str, LaneStatistics]:
-        """Every lane at this moment, by name."""
+        """The statistics of every lane at this moment, by name."""
         with self._lock:
             lanes = dict(self._lanes)
         return {name: lane.statistics() for name, lane in lanes.items()}
 
     def aggregate(self) -> LaneStatistics:
-        """All lanes added up, those included that were unregistered. Percentiles are of the latest of present lanes."""
+        """The sum over all lanes, unregistered ones included. Percentiles are of the latest tasks of current lanes."""
         with self._lock:
-            self._fold_former()
-            lanes = [*self._lanes.values(), *self._former]
-            total = self._past.copy()
+            self._fold_finished()
+            lanes = [*self._lanes.values(), *self._unregistered]
+            total = self._totals.copy()
         for lane in lanes:
             total.add(lane)
         return total.statistics()
 
     def close(self, drain: bool = True, timeout_s: float | None = None) -> bool:
-        """Close every lane, all at once, and wait for all; `timeout_s` is for all together. See `Lane.close`."""
+        """Close all lanes at once, and wait for all of them. `timeout_s` is for all together. See `Lane.close`."""
         with self._lock:
             self._closed = True
-            lanes = [*self._lanes.values(), *self._former]
+            lanes = [*self._lanes.values(), *self._unregistered]
         for lane in lanes:
-            lane._shell.begin_close(drain)
+            lane._locked.begin_close(drain)
         until_s = None if timeout_s is None else time.monotonic() + timeout_s
         ended = [lane.close(drain, None if until_s is None else max(0.0, until_s - time.monotonic())) for lane in lanes]
         return all(ended)
@@ -157,15 +168,15 @@ class LaneManager:
     ) -> None:
         self.close(drain=error is None)
 
-    def _fold_former(self) -> None:
-        """Of lanes in which nothing can happen any more, keep the counts and nothing else."""
-        for lane in [lane for lane in self._former if lane._shell.is_at_rest()]:
-            self._former.remove(lane)
-            self._past.add(lane)
-            self._past.forget_present()
+    def _fold_finished(self) -> None:
+        """Keep only the counts of unregistered lanes that have finished."""
+        for lane in [lane for lane in self._unregistered if lane._locked.is_finished()]:
+            self._unregistered.remove(lane)
+            self._totals.add(lane)
+            self._totals.reset_gauges()
 
 
-class _Sum:
+class _LaneTotals:
     """Counts and durations of several lanes."""
 
     def __init__(self) -> None:
@@ -174,22 +185,22 @@ class _Sum:
         self._runs = Durations()
 
     def add(self, lane: Lane) -> None:
-        statistics, waits, runs = lane._shell.measure()
+        statistics, waits, runs = lane._locked.measure()
         for name in self._counts:
             self._counts[name] += getattr(statistics, name)
         self._waits.add(waits)
         self._runs.add(runs)
 
-    def copy(self) -> "_Sum":
-        """One that can be added to."""
-        total = _Sum()
+    def copy(self) -> "_LaneTotals":
+        """A copy that can be added to."""
+        total = _LaneTotals()
         total._counts = dict(self._counts)
         total._waits, total._runs = self._waits.copy(), self._runs.copy()
         return total
 
-    def forget_present(self) -> None:
-        """Keep what was counted, not what was there at the moment."""
-        self._counts.update(dict.fromkeys(_PRESENT, 0))
+    def reset_gauges(self) -> None:
+        """Keep the counters, reset what describes the moment."""
+        self._counts.update(dict.fromkeys(_GAUGES, 0))
         self._waits.latest.clear()
         self._runs.latest.clear()
 

@@ -1,9 +1,9 @@
-"""A bounded queue in which the higher priority goes first and equals keep their order.
+"""A bounded queue with the higher priority first and equals in the order in which they came.
 
-Entries of one priority stand in one ordered table, and a heap holds the priorities that are in use. With few priorities
-everything costs the same however long the queue is; with all different it costs a step in the heap. An entry can be
-taken out of the middle at once, so a cancelled one takes no place. A priority whose last entry was taken out leaves a
-stale mark in the heap; marks are swept out before they are half of it.
+Items of one priority are in one ordered table, and a heap holds the priorities in use. With few priorities the cost
+does not depend on the length of the queue; with many it is one heap operation. An item can be removed from the middle
+at once, so a cancelled one takes no slot. A priority whose last item was removed stays in the heap as a stale entry;
+stale entries are removed before they are half of the heap.
 """
 
 from collections import OrderedDict
@@ -12,74 +12,74 @@ from heapq import heapify, heappop, heappush
 from itertools import chain
 from typing import Generic, TypeVar
 
-Entry = TypeVar("Entry")
+Item = TypeVar("Item")
 
 _STALE_MIN = 16
 
 
-class PriorityQueue(Generic[Entry]):
-    """Holds each entry, by identity or equality, at most once. Not safe for threads."""
+class PriorityQueue(Generic[Item]):
+    """Holds each item, by identity or equality, at most once. Not safe for threads."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._count = 0
-        self._tables: dict[int, OrderedDict[Entry, None]] = {}
+        self._tables: dict[int, OrderedDict[Item, None]] = {}
         self._priorities: list[int] = []  # negated, so that the highest is the first of the heap
 
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[Entry]:
-        """All entries, in no particular order."""
+    def __iter__(self) -> Iterator[Item]:
+        """All items, in no particular order."""
         return chain.from_iterable(self._tables.values())
 
-    def push(self, entry: Entry, priority: int = 0) -> bool:
-        """Queue an entry behind its equals. False, and nothing changes, when the queue is full."""
+    def push(self, item: Item, priority: int = 0) -> bool:
+        """Queue an item behind its equals. False, and nothing changes, when the queue is full."""
         if self._count >= self._capacity:
             return False
         table = self._tables.get(priority)
         if table is None:
             table = self._tables[priority] = OrderedDict()
             heappush(self._priorities, -priority)
-        table[entry] = None
+        table[item] = None
         self._count += 1
         return True
 
-    def peek(self) -> Entry:
-        """The entry that would be popped next. The queue must not be empty."""
-        return next(iter(self._first()))
+    def peek(self) -> Item:
+        """The item that would be popped next. The queue must not be empty."""
+        return next(iter(self._first_table()))
 
-    def pop(self) -> Entry:
-        """Take the oldest entry of the highest priority. The queue must not be empty."""
-        table = self._first()
-        entry, _ = table.popitem(last=False)
+    def pop(self) -> Item:
+        """Take the oldest item of the highest priority. The queue must not be empty."""
+        table = self._first_table()
+        item, _ = table.popitem(last=False)
         self._count -= 1
         if not table:
             del self._tables[-heappop(self._priorities)]
-        return entry
+        return item
 
-    def remove(self, entry: Entry, priority: int = 0) -> bool:
-        """Take this entry out, wherever it stands. False when it is not there."""
+    def remove(self, item: Item, priority: int = 0) -> bool:
+        """Remove this item. False if it is not in the queue."""
         table = self._tables.get(priority)
-        if table is None or entry not in table:
+        if table is None or item not in table:
             return False
-        del table[entry]
+        del table[item]
         self._count -= 1
         if not table:
             del self._tables[priority]
-            self._sweep()
+            self._remove_stale()
         return True
 
-    def drain(self) -> list[Entry]:
+    def drain(self) -> list[Item]:
         """Take everything, in the order of popping."""
         return [self.pop() for _ in range(self._count)]
 
-    def _first(self) -> OrderedDict[Entry, None]:
+    def _first_table(self) -> OrderedDict[Item, None]:
         while (table := self._tables.get(-self._priorities[0])) is None:
             heappop(self._priorities)
         return table
 
-    def _sweep(self) -> None:
+    def _remove_stale(self) -> None:
         if len(self._priorities) > 2 * len(self._tables) + _STALE_MIN:
             self._priorities = [-priority for priority in self._tables]
             heapify(self._priorities)

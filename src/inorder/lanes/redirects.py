@@ -1,8 +1,7 @@
-"""Which lane passes its overflow to which, and the proof that it cannot go in circles.
+"""Which lane redirects its overflow to which, and the check that redirects form no cycle.
 
-Each lane has at most one target, so a chain of redirects is a walk with one way to go, and a cycle is found by walking.
-What cannot be seen when lanes are registered (a target that comes later, under an old name) is caught again when a
-submission is on its way: it visits no lane twice.
+Each lane has at most one target, so a cycle is found by following the targets. A cycle that arises later (a lane that
+is registered again under an old name) is caught by the submission itself, which visits no lane twice.
 """
 
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from inorder.errors import OperatorError
 
 
 class RedirectGraph:
-    """Names of lanes and their targets. A change that would close a circle or point nowhere changes nothing."""
+    """Names of lanes and their targets. A change that is refused changes nothing."""
 
     def __init__(self) -> None:
         self._target_of: dict[str, str | None] = {}
@@ -20,7 +19,10 @@ class RedirectGraph:
         return name in self._target_of
 
     def add(self, targets: Mapping[str, str | None]) -> None:
-        """Add lanes, all or none: no name twice, every target known or among them, and no cycle."""
+        """Add lanes, all or none.
+
+        Raises `OperatorError` for a name that is registered already, an unknown target, and a cycle.
+        """
         for name in targets:
             if name in self._target_of:
                 raise OperatorError(f"a lane named {name!r} is already registered")
@@ -28,15 +30,15 @@ class RedirectGraph:
         for name, target in targets.items():
             if target is not None and target not in target_of:
                 raise OperatorError(f"lane {name!r} redirects to {target!r}, which is not registered")
-            _refuse_cycle(target_of, name)
+            _require_no_cycle(target_of, name)
         self._target_of = target_of
 
     def discard(self, name: str) -> None:
-        """Forget a lane. Those that redirect to it keep their target, which is then nowhere."""
+        """Remove a lane. Lanes that redirect to it keep their target, which then does not exist."""
         self._target_of.pop(name, None)
 
 
-def _refuse_cycle(target_of: Mapping[str, str | None], start: str) -> None:
+def _require_no_cycle(target_of: Mapping[str, str | None], start: str) -> None:
     path = [start]
     while (target := target_of.get(path[-1])) is not None:
         if target in path:

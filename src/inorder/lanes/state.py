@@ -1,15 +1,15 @@
-"""Who gets in, who is next, and the books of both. Pure: no clock, no lock, no thread.
+"""The state of a lane: admission, order and counts. Pure: no clock, no lock, no thread.
 
-A task in the lane takes a *place* from its admission to its end: queued, running, or reserved for a caller that has yet
-to claim it. There are as many places as may run plus `capacity`. A submission needs a place and, in a limited lane, a
-token. The place is looked at first and the token is taken last, so no token is ever spent on what did not get in.
+A task takes a *slot* from its admission to its end: queued, running, or reserved for a caller that has yet to claim it.
+There are as many slots as tasks may run, plus `capacity`. A submission needs a slot and, in a rate-limited lane, a
+token. The slot is checked first and the token is taken last, so no token is spent on a refused submission.
 
-Whoever may wait stands in the *waiting room*, a queue like the other: higher priority first, equals in the order in
-which they came. The rule that keeps it fair is that every change is followed by a look at the room (`serve_room`).
-Afterwards, either nobody waits, or there is nothing for the first one to have. So nobody who comes later
-can find something that those before him were waiting for, and a freed place is handed over, not fought for.
+Submissions that may wait are queued in `waiters`: higher priority first, equals in the order in which they came. For
+fairness every change is followed by `admit_waiters`. Afterwards either no one waits, or the first waiter cannot be
+admitted. So a later submission never finds a slot or token that an earlier one waits for: a freed slot is handed over,
+not competed for.
 
-Nothing here calls anybody. What is to be called once the lock is released is collected in `afterwards`.
+Nothing in this module calls foreign code. What is to be called after the lock is released is put in `deferred_calls`.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from .scaling import Scale
 from .statistics import Durations
 from .ticket import AnyTicket
 from .token_bucket import TokenBucket
-from .waiters import Admission, Applicant
+from .waiters import Admission, Waiter
 
 _ACCEPTED = Outcome.ACCEPTED
 _QUEUED = TaskState.QUEUED
@@ -30,8 +30,8 @@ _COMPLETED = TaskState.COMPLETED
 _FAILED = TaskState.FAILED
 
 
-class Desk:
-    """Everything about a lane that must be decided by one at a time."""
+class LaneState:
+    """Everything of a lane that is guarded by its lock."""
 
     def __init__(self, config: LaneConfig) -> None:
         least = config.min_concurrency or config.max_concurrency
@@ -44,144 +44,144 @@ class Desk:
         )
         self.bucket = None if config.rate_per_s is None else TokenBucket(config.rate_per_s, config.burst)
         self.queue: PriorityQueue[AnyTicket] = PriorityQueue(config.max_concurrency + config.capacity)
-        self.room: PriorityQueue[Applicant] = PriorityQueue(config.waiting_max)
-        self.dynamic = self.scale.dynamic
+        self.waiters: PriorityQueue[Waiter] = PriorityQueue(config.waiting_max)
+        self.is_dynamic = self.scale.is_dynamic
         self.closed = False
-        self.places = least + config.capacity
-        self.taken = 0
-        """Places: those queued, running and reserved."""
+        self.slots = least + config.capacity
+        self.slots_used = 0
+        """Tasks queued, running and reserved."""
         self.running = 0
         self.reserved = 0
-        self.jobs_queued = 0
-        self.jobs_running: dict[AnyTicket, None] = {}
+        self.async_queued = 0
+        self.async_running: dict[AnyTicket, None] = {}
         self.submitted = self.received = 0
         self.accepted = 0
         self.refusals = dict.fromkeys((Outcome.REJECTED, Outcome.REDIRECTED, Outcome.DROPPED), 0)
         self.completed = self.failed = self.cancelled = self.abandoned = 0
         self.waits = Durations()
         self.runs = Durations()
-        self.afterwards: list[Callable[[], object]] = []
+        self.deferred_calls: list[Callable[[], object]] = []
 
-    # ---- Getting in
+    # ---- Admission
 
-    def admit_at_once(self, ticket: AnyTicket, now_s: float) -> bool:
-        """The quick way in, when nothing is in it. False, and nothing is counted, if there is anything to consider."""
-        if self.closed or self.taken >= self.places or self.room:
+    def try_admit(self, ticket: AnyTicket, now_s: float) -> bool:
+        """Admit a task that needs no waiting. False: it may have to wait or be refused, and nothing is counted."""
+        if self.closed or self.slots_used >= self.slots or self.waiters:
             return False
         if self.bucket is not None and not self.bucket.try_take(now_s):
             return False
         self.submitted += 1
-        self.taken += 1
+        self.slots_used += 1
         self._enqueue(ticket, now_s)
         return True
 
-    def arrive(self, applicant: Applicant, now_s: float) -> None:
-        """A submission comes to the door. Its verdict is given, or it waits in the room."""
+    def admit_or_wait(self, waiter: Waiter, now_s: float) -> None:
+        """Decide about a new submission, or let it wait."""
         self.submitted += 1
-        if len(applicant.request.trail) > 1:
+        if len(waiter.request.waiters) > 1:
             self.received += 1
-        self.serve_room(now_s)
-        reason = self._admit(applicant, now_s)
+        self.admit_waiters(now_s)
+        reason = self._admit(waiter, now_s)
         if reason is None:
-            applicant.verdict = Admission.ADMITTED
-        elif not self._waits(reason) or applicant.request.gate is None:
-            applicant.verdict = reason
-        elif (given_up := applicant.request.given_up(now_s)) is not None:
-            applicant.verdict = given_up
-        elif not self.room.push(applicant, applicant.ticket.priority):
-            applicant.verdict = Reason.CROWDED
+            waiter.decision = Admission.ADMITTED
+        elif not self._may_wait(reason) or waiter.request.waker is None:
+            waiter.decision = reason
+        elif (stop_reason := waiter.request.stop_reason(now_s)) is not None:
+            waiter.decision = stop_reason
+        elif not self.waiters.push(waiter, waiter.ticket.priority):
+            waiter.decision = Reason.CROWDED
 
-    def look_again(self, applicant: Applicant, now_s: float) -> None:
-        """A waiting submission has woken up: by a verdict, or because it is time to look."""
-        self.serve_room(now_s)
-        if applicant.verdict is None:
-            applicant.verdict = applicant.request.given_up(now_s)
-            if applicant.verdict is not None:
-                self._leave_room(applicant)
+    def recheck(self, waiter: Waiter, now_s: float) -> None:
+        """Decide about a waiter that has woken up, by a decision or because its wait is over."""
+        self.admit_waiters(now_s)
+        if waiter.decision is None:
+            waiter.decision = waiter.request.stop_reason(now_s)
+            if waiter.decision is not None:
+                self._remove_waiter(waiter)
 
-    def patience_s(self, applicant: Applicant, now_s: float) -> float:
-        """How long a waiting submission may wait before it looks again. Only the first one watches the bucket."""
-        patience_s = applicant.request.patience_s(now_s)
-        if self.bucket is None or self.room.peek() is not applicant:
-            return patience_s
-        token_s = self.bucket.when_available(now_s)
-        # With a token there, it is a place that is missing, and whoever frees one will see to it.
-        return min(patience_s, token_s) if token_s > 0.0 else patience_s
+    def wait_s_max(self, waiter: Waiter, now_s: float) -> float:
+        """How long a waiter may wait before its recheck. Only the first one waits for the bucket."""
+        wait_s_max = waiter.request.wait_s_max(now_s)
+        if self.bucket is None or self.waiters.peek() is not waiter:
+            return wait_s_max
+        token_s = self.bucket.seconds_until_token(now_s)
+        # When a token is available, a slot is missing, and the thread that frees one wakes this waiter.
+        return min(wait_s_max, token_s) if token_s > 0.0 else wait_s_max
 
-    def withdraw(self, applicant: Applicant, now_s: float) -> bool:
-        """The caller's wait was torn away from it. What it held goes back; False if its task is in already."""
-        if applicant.verdict is Admission.ADMITTED:
+    def withdraw(self, waiter: Waiter, now_s: float) -> bool:
+        """Remove a waiter whose wait was interrupted, and give back what it held. False if it is admitted already."""
+        if waiter.decision is Admission.ADMITTED:
             return False
-        if applicant.verdict is None:
-            self._leave_room(applicant)
-        elif applicant.verdict is Admission.RESERVED:
-            self.taken -= 1
+        if waiter.decision is None:
+            self._remove_waiter(waiter)
+        elif waiter.decision is Admission.RESERVED:
+            self.slots_used -= 1
             self.reserved -= 1
             if self.bucket is not None:
                 self.bucket.refund()
-        applicant.verdict = Reason.CANCELLED
-        self.changed(now_s)
+        waiter.decision = Reason.CANCELLED
+        self.update(now_s)
         return True
 
-    def claim(self, applicant: Applicant, now_s: float) -> None:
-        """The caller takes the place that was reserved for it, unless it or the lane has changed its mind."""
-        reason = Reason.CLOSED if self.closed else applicant.request.given_up(now_s)
+    def claim(self, waiter: Waiter, now_s: float) -> None:
+        """Admit a waiter into its reserved slot, unless its caller has given up or the lane is closed."""
+        reason = Reason.CLOSED if self.closed else waiter.request.stop_reason(now_s)
         if reason is not None:
-            self.withdraw(applicant, now_s)
-            applicant.verdict = reason
+            self.withdraw(waiter, now_s)
+            waiter.decision = reason
             return
         self.reserved -= 1
-        applicant.verdict = Admission.ADMITTED
-        self._enqueue(applicant.ticket, now_s)
+        waiter.decision = Admission.ADMITTED
+        self._enqueue(waiter.ticket, now_s)
 
-    def serve_room(self, now_s: float) -> None:
-        """Give those who wait what there is, in their order. Whoever got a verdict is woken afterwards."""
-        if not self.room:
+    def admit_waiters(self, now_s: float) -> None:
+        """Admit as many waiters as possible, in their order. Those that got a decision are woken later."""
+        if not self.waiters:
             return
-        first = self.room.peek()
-        while self.room:
-            applicant = self.room.peek()
-            verdict = self._verdict(applicant, now_s)
-            if verdict is None:
+        first = self.waiters.peek()
+        while self.waiters:
+            waiter = self.waiters.peek()
+            decision = self._next_decision(waiter, now_s)
+            if decision is None:
                 break
-            self._decide(applicant, verdict)
-        if self.bucket is not None and self.room and self.room.peek() is not first:
-            self._wake(self.room.peek())  # somebody must watch the bucket
+            self._decide(waiter, decision)
+        if self.bucket is not None and self.waiters and self.waiters.peek() is not first:
+            self._wake(self.waiters.peek())  # the new first one waits for the bucket from now on
 
-    def refuse(self, applicant: Applicant, reason: Reason) -> None:
-        """Settle a submission that was not let in and not redirected."""
-        dropped = reason is Reason.FULL and self.config.strategy == "drop"
-        self.settle(applicant, Outcome.DROPPED if dropped else Outcome.REJECTED, reason)
+    def refuse(self, waiter: Waiter, reason: Reason) -> None:
+        """Count a submission that was neither admitted nor redirected."""
+        is_dropped = reason is Reason.FULL and self.config.strategy == "drop"
+        self.record_outcome(waiter, Outcome.DROPPED if is_dropped else Outcome.REJECTED, reason)
 
-    def settle(self, applicant: Applicant, outcome: Outcome, reason: Reason | None) -> None:
-        """Count the one outcome of a submission that was not accepted here."""
-        if not applicant.settled:
-            applicant.settled = True
+    def record_outcome(self, waiter: Waiter, outcome: Outcome, reason: Reason | None) -> None:
+        """Count the outcome of a submission that this lane did not accept. Idempotent."""
+        if not waiter.is_recorded:
+            waiter.is_recorded = True
             self.refusals[outcome] += 1
-            applicant.ticket.outcome = outcome
-            applicant.ticket.reason = reason
+            waiter.ticket.outcome = outcome
+            waiter.ticket.reason = reason
 
     # ---- Running
 
     def start(self, now_s: float) -> AnyTicket | None:
-        """The next task for a worker thread. Coroutine tasks that stand before it are started on the way."""
+        """The next task for a worker thread. Coroutine tasks queued before it are started too."""
         while self.running < self.scale.limit and self.queue:
             ticket = self._start_first(now_s)
-            if ticket._job is None:
-                if self.jobs_queued:
-                    self.start_jobs(now_s)
+            if ticket._async_task is None:
+                if self.async_queued:
+                    self.start_async_tasks(now_s)
                 return ticket
         return None
 
-    def start_jobs(self, now_s: float) -> None:
-        """Start the coroutine tasks that are next; one behind a task for a thread waits until that has begun."""
-        while self.running < self.scale.limit and self.queue and self.queue.peek()._job is not None:
+    def start_async_tasks(self, now_s: float) -> None:
+        """Start the coroutine tasks at the head of the queue. One behind a thread's task waits until that starts."""
+        while self.running < self.scale.limit and self.queue and self.queue.peek()._async_task is not None:
             self._start_first(now_s)
 
     def end(
         self, ticket: AnyTicket, value: object, error: BaseException | None, *, ended_s: float, now_s: float
     ) -> None:
-        """A running task has returned or raised, a moment ago."""
+        """Record the end of a running task, which returned or raised at `ended_s`."""
         if error is None:
             self.completed += 1
             ticket._value = value
@@ -189,148 +189,148 @@ class Desk:
             self.failed += 1
             ticket._error = error
         self.runs.record(ended_s - ticket.started_s)
-        self._stop(ticket, _COMPLETED if error is None else _FAILED)
-        if self.dynamic or self.jobs_queued or self.room:
-            self.changed(now_s)
+        self._release_slot(ticket, _COMPLETED if error is None else _FAILED)
+        if self.is_dynamic or self.async_queued or self.waiters:
+            self.update(now_s)
 
     def cancel(self, ticket: AnyTicket, now_s: float) -> bool:
-        """Take back a queued task; False if it is not queued here."""
+        """Cancel a queued task. False if this lane has not queued it."""
         if ticket.state is not _QUEUED or not self.queue.remove(ticket, ticket.priority):
             return False
-        if ticket._job is not None:
-            self.jobs_queued -= 1
-        self.taken -= 1
+        if ticket._async_task is not None:
+            self.async_queued -= 1
+        self.slots_used -= 1
         self.cancelled += 1
-        self._tell(ticket, TaskState.CANCELLED)
-        self.changed(now_s)
+        self._set_end_state(ticket, TaskState.CANCELLED)
+        self.update(now_s)
         return True
 
-    def give_up(self, ticket: AnyTicket, now_s: float) -> bool:
-        """Count a running task as cancelled, whatever becomes of it; False if it does not run."""
+    def abandon(self, ticket: AnyTicket, now_s: float) -> bool:
+        """Count a running task as cancelled and ignore its outcome. False if it does not run."""
         if ticket.state is not _RUNNING:
             return False
         self.abandoned += 1
-        if ticket._job is not None:
-            self.afterwards.append(ticket._job.give_up)
-        self.lose(ticket, now_s)
+        if ticket._async_task is not None:
+            self.deferred_calls.append(ticket._async_task.abandon)
+        self.end_cancelled(ticket, now_s)
         return True
 
-    def lose(self, ticket: AnyTicket, now_s: float) -> bool:
-        """A running task has ended without an outcome, as a cancelled coroutine does; False if it does not run."""
+    def end_cancelled(self, ticket: AnyTicket, now_s: float) -> bool:
+        """Count a running task as cancelled, because it ended without a result. False if it does not run."""
         if ticket.state is not _RUNNING:
             return False
         self.cancelled += 1
-        self._stop(ticket, TaskState.CANCELLED)
-        self.changed(now_s)
+        self._release_slot(ticket, TaskState.CANCELLED)
+        self.update(now_s)
         return True
 
     def fail_queued(self, error: BaseException, now_s: float) -> None:
-        """There is no thread for what is queued and none can be had. Coroutine tasks need none and stay."""
-        while doomed := [ticket for ticket in self.queue if ticket._job is None]:
-            for ticket in doomed:
+        """Fail the queued tasks because no thread can be started. Coroutine tasks need none and stay."""
+        while tickets := [ticket for ticket in self.queue if ticket._async_task is None]:
+            for ticket in tickets:
                 self.queue.remove(ticket, ticket.priority)
-                self.taken -= 1
+                self.slots_used -= 1
                 self.failed += 1
                 ticket._error = error
-                self._tell(ticket, _FAILED)
-            self.changed(now_s)  # which may let in others, with the same fate
+                self._set_end_state(ticket, _FAILED)
+            self.update(now_s)  # may admit waiters, which then fail too
 
     def close(self) -> None:
-        """Nobody gets in any more. Those who wait are turned away; what was accepted stays."""
+        """Stop admission and refuse those that wait. Accepted tasks stay."""
         self.closed = True
-        for applicant in self.room.drain():
-            applicant.verdict = Reason.CLOSED
-            self._wake(applicant)
+        for waiter in self.waiters.drain():
+            waiter.decision = Reason.CLOSED
+            self._wake(waiter)
 
-    def changed(self, now_s: float) -> None:
-        """A place was freed, a task queued or started, or time went by: see what follows from it."""
-        if self.dynamic:
+    def update(self, now_s: float) -> None:
+        """Scale, start and admit what a change or the passing of time makes possible."""
+        if self.is_dynamic:
             self._observe(now_s)
-        self.start_jobs(now_s)
-        self.serve_room(now_s)
+        self.start_async_tasks(now_s)
+        self.admit_waiters(now_s)
 
-    def take_calls(self) -> list[Callable[[], object]]:
-        """What is to be called once the lock is released. From then on it is the caller's alone."""
-        calls, self.afterwards = self.afterwards, []
+    def take_deferred_calls(self) -> list[Callable[[], object]]:
+        """Return and forget what is to be called once the lock is released."""
+        calls, self.deferred_calls = self.deferred_calls, []
         return calls
 
     @property
-    def is_empty(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether every accepted task has ended."""
         return self.running == 0 and not self.queue
 
-    # ---- Details
+    # ---- Internals
 
-    def _admit(self, applicant: Applicant, now_s: float) -> Reason | None:
+    def _admit(self, waiter: Waiter, now_s: float) -> Reason | None:
         if self.closed:
             return Reason.CLOSED
-        if applicant.request.is_cancelled():
+        if waiter.request.is_cancelled():
             return Reason.CANCELLED
-        if self.taken >= self.places and not self._grow():
+        if self.slots_used >= self.slots and not self._grow():
             return Reason.FULL
         if self.bucket is not None and not self.bucket.try_take(now_s):
             return Reason.LIMITED
-        self.taken += 1
-        self._enqueue(applicant.ticket, now_s)
+        self.slots_used += 1
+        self._enqueue(waiter.ticket, now_s)
         return None
 
-    def _waits(self, reason: Reason) -> bool:
+    def _may_wait(self, reason: Reason) -> bool:
         if reason is Reason.FULL:
             return self.config.strategy == "block"
         return reason is Reason.LIMITED and self.config.when_limited == "wait"
 
-    def _verdict(self, applicant: Applicant, now_s: float) -> Admission | Reason | None:
-        """What the first of the room gets now; None: nothing yet."""
-        given_up = applicant.request.given_up(now_s)
-        if given_up is not None:
-            return given_up
-        if self.taken >= self.places and not self._grow():
-            # In a lane that does not wait for places, this one waited for a token: with it, it is as if it came now.
-            has_token = self.bucket is not None and self.bucket.when_available(now_s) == 0.0
+    def _next_decision(self, waiter: Waiter, now_s: float) -> Admission | Reason | None:
+        """The decision about the first waiter; None: it must wait longer."""
+        stop_reason = waiter.request.stop_reason(now_s)
+        if stop_reason is not None:
+            return stop_reason
+        if self.slots_used >= self.slots and not self._grow():
+            # Where submissions do not wait for slots, it waited for a token. Now that it has one, it is refused.
+            has_token = self.bucket is not None and self.bucket.seconds_until_token(now_s) == 0.0
             return Reason.FULL if has_token and self.config.strategy != "block" else None
         if self.bucket is not None and not self.bucket.try_take(now_s):
             return None
-        self.taken += 1
-        gate = applicant.request.gate
-        if gate is not None and gate.reserves:
+        self.slots_used += 1
+        waker = waiter.request.waker
+        if waker is not None and waker.must_claim:
             self.reserved += 1
             return Admission.RESERVED
-        self._enqueue(applicant.ticket, now_s)
+        self._enqueue(waiter.ticket, now_s)
         return Admission.ADMITTED
 
-    def _decide(self, applicant: Applicant, verdict: Admission | Reason) -> None:
-        applicant.verdict = verdict
-        self.room.remove(applicant, applicant.ticket.priority)
-        self._wake(applicant)
+    def _decide(self, waiter: Waiter, decision: Admission | Reason) -> None:
+        waiter.decision = decision
+        self.waiters.remove(waiter, waiter.ticket.priority)
+        self._wake(waiter)
 
-    def _leave_room(self, applicant: Applicant) -> None:
-        was_first = self.room.peek() is applicant
-        self.room.remove(applicant, applicant.ticket.priority)
-        if was_first and self.room and self.bucket is not None:
-            self._wake(self.room.peek())
+    def _remove_waiter(self, waiter: Waiter) -> None:
+        was_first = self.waiters.peek() is waiter
+        self.waiters.remove(waiter, waiter.ticket.priority)
+        if was_first and self.waiters and self.bucket is not None:
+            self._wake(self.waiters.peek())
 
-    def _wake(self, applicant: Applicant) -> None:
-        self.afterwards.append(applicant.wake)
+    def _wake(self, waiter: Waiter) -> None:
+        self.deferred_calls.append(waiter.wake)
 
     def _grow(self) -> bool:
         if not self.scale.grow():
             return False
-        self.places += 1
+        self.slots += 1
         return True
 
     def _observe(self, now_s: float) -> None:
         if self.scale.observe(now_s, self.running, len(self.queue)):
-            self.places = self.scale.limit + self.config.capacity
+            self.slots = self.scale.limit + self.config.capacity
 
     def _enqueue(self, ticket: AnyTicket, now_s: float) -> None:
         self.accepted += 1
         ticket.outcome = _ACCEPTED
         ticket.state = _QUEUED
         self.queue.push(ticket, ticket.priority)
-        if ticket._job is not None:
-            self.jobs_queued += 1
-            self.start_jobs(now_s)
-        if self.dynamic:
+        if ticket._async_task is not None:
+            self.async_queued += 1
+            self.start_async_tasks(now_s)
+        if self.is_dynamic:
             self._observe(now_s)
 
     def _start_first(self, now_s: float) -> AnyTicket:
@@ -339,23 +339,23 @@ class Desk:
         ticket.state = _RUNNING
         ticket.started_s = now_s
         self.waits.record(now_s - ticket.submitted_s)
-        if ticket._job is not None:
-            self.jobs_queued -= 1
-            self.jobs_running[ticket] = None
-            self.afterwards.append(ticket._job.begin)
-        if self.dynamic:
+        if ticket._async_task is not None:
+            self.async_queued -= 1
+            self.async_running[ticket] = None
+            self.deferred_calls.append(ticket._async_task.begin)
+        if self.is_dynamic:
             self._observe(now_s)
         return ticket
 
-    def _stop(self, ticket: AnyTicket, state: TaskState) -> None:
+    def _release_slot(self, ticket: AnyTicket, state: TaskState) -> None:
         self.running -= 1
-        self.taken -= 1
-        if ticket._job is not None:
-            del self.jobs_running[ticket]
-        self._tell(ticket, state)
+        self.slots_used -= 1
+        if ticket._async_task is not None:
+            del self.async_running[ticket]
+        self._set_end_state(ticket, state)
 
-    def _tell(self, ticket: AnyTicket, state: TaskState) -> None:
+    def _set_end_state(self, ticket: AnyTicket, state: TaskState) -> None:
         ticket.state = state
         if ticket._callbacks is not None:
-            self.afterwards.extend(ticket._callbacks)
+            self.deferred_calls.extend(ticket._callbacks)
             ticket._callbacks = None

@@ -1,63 +1,64 @@
-"""The way of one submission through a lane, or through several when it is redirected.
+"""The path of one submission through a lane, or through several when it is redirected.
 
 It is written once, as a generator that yields the longest useful wait whenever the caller has to wait. A thread waits
-on a gate of its own; the asyncio front awaits. When the wait is torn away (an interrupt, a cancelled await), the
-exception is thrown into the generator, and every lane on the way books the submission as rejected.
+on its `ThreadWaker`, the asyncio interface awaits its `LoopWaker`. When a wait is interrupted (by a signal, by a
+cancelled await), the exception is thrown into the generator, and every lane on the path counts the submission as
+rejected.
 """
 
 from collections.abc import Generator
 
-from .locked import Shell
+from .locked import LockedLane
 from .outcomes import CALLER_GAVE_UP, Outcome, Reason
 from .ticket import AnyTicket
-from .waiters import Applicant, Request, ThreadGate
+from .waiters import Request, ThreadWaker, Waiter
 
 Steps = Generator[float, None, None]
 
 
-def walk(shell: Shell, ticket: AnyTicket, request: Request, gate: ThreadGate | None) -> None:
-    """Take a submission through, waiting as a thread waits."""
-    steps = steps_through(shell, ticket, request)
-    for patience_s in steps:
-        if gate is not None:
+def submit_blocking(lane: LockedLane, ticket: AnyTicket, request: Request, waker: ThreadWaker | None) -> None:
+    """Run a submission to its outcome, blocking the calling thread while it waits."""
+    steps = submission_steps(lane, ticket, request)
+    for wait_s_max in steps:
+        if waker is not None:
             try:
-                gate.wait(patience_s)
+                waker.wait(wait_s_max)
             except BaseException as error:
-                steps.throw(error)  # which raises it again, once the books are right
+                steps.throw(error)  # raises it again once every lane has counted the submission
 
 
-def steps_through(shell: Shell, ticket: AnyTicket, request: Request) -> Steps:
-    """Every stop of a submission from its arrival until its outcome is on the ticket."""
-    ticket._holder = shell
-    applicant = Applicant(shell, ticket, request)
-    patience_s = shell.arrive(applicant)
-    if patience_s is not None:
-        stop_listening = applicant.listen()
+def submission_steps(lane: LockedLane, ticket: AnyTicket, request: Request) -> Steps:
+    """Run a submission until its outcome is on the ticket. Yields the longest useful wait at every wait."""
+    ticket._owner = lane
+    waiter = Waiter(lane, ticket, request)
+    wait_s_max = lane.admit_or_wait(waiter)
+    if wait_s_max is not None:
+        stop_listening = waiter.listen()
         try:
-            while patience_s is not None:
-                yield patience_s
-                patience_s = shell.look_again(applicant)
+            while wait_s_max is not None:
+                yield wait_s_max
+                wait_s_max = lane.recheck(waiter)
         except BaseException:
-            shell.withdraw(applicant)
+            lane.withdraw(waiter)
             raise
         finally:
             stop_listening()
-    if applicant.verdict is Reason.FULL and shell.config.strategy == "redirect":
-        yield from _redirect(shell, applicant)
+    if waiter.decision is Reason.FULL and lane.config.strategy == "redirect":
+        yield from _redirect(lane, waiter)
 
 
-def _redirect(shell: Shell, applicant: Applicant) -> Steps:
-    """Try the other lane. Whatever happens, this lane books one outcome, after the other has booked its own."""
-    ticket, request = applicant.ticket, applicant.request
-    target = shell.find_target()
+def _redirect(lane: LockedLane, waiter: Waiter) -> Steps:
+    """Try the target lane. In any case this lane counts one outcome, after the target has counted its own."""
+    ticket, request = waiter.ticket, waiter.request
+    target = lane.find_target()
     reason: Reason | None = None
     try:
         if target is None:
             reason = Reason.NO_TARGET
-        elif any(stay.door is target for stay in request.trail):
+        elif any(earlier.lane is target for earlier in request.waiters):
             reason = Reason.CYCLE
         else:
-            yield from steps_through(target, ticket, request)
+            yield from submission_steps(target, ticket, request)
             if not ticket.admitted:
                 reason = ticket.reason if ticket.reason in CALLER_GAVE_UP else Reason.TARGET
     except BaseException:
@@ -65,7 +66,7 @@ def _redirect(shell: Shell, applicant: Applicant) -> Steps:
         raise
     finally:
         if reason is None:
-            shell.settle(applicant, Outcome.REDIRECTED, None)
+            lane.record_outcome(waiter, Outcome.REDIRECTED, None)
         else:
-            ticket._holder = shell
-            shell.settle(applicant, Outcome.REJECTED if reason in CALLER_GAVE_UP else Outcome.DROPPED, reason)
+            ticket._owner = lane
+            lane.record_outcome(waiter, Outcome.REJECTED if reason in CALLER_GAVE_UP else Outcome.DROPPED, reason)

@@ -1,8 +1,8 @@
-"""What a caller holds of its submission: the outcome, and where there is a task, its state and result.
+"""What a caller gets for a submission: the outcome, and for an accepted task its state and result.
 
-The lane that holds the task writes here under its own lock; a caller reads without one, because the state is written
-last and an ended task never changes again. Waiting for the end costs nothing until somebody waits: a ticket has no lock
-and no event of its own, only a list of those to be told, and that only once there is one.
+The lane that owns the task writes to the ticket under its lock. A caller reads without a lock, because the state is
+written last and an ended task never changes again. A ticket has no lock and no event of its own, only a list of
+callbacks, which is created for the first one. So waiting costs nothing until a caller waits.
 """
 
 import threading
@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from inorder.errors import require
+from inorder.errors import InorderError, require
 
 from .outcomes import Outcome, Reason, TaskState
 
@@ -21,21 +21,45 @@ _QUEUED = TaskState.QUEUED
 _RUNNING = TaskState.RUNNING
 
 
-class NotAdmitted(Exception):
-    """There is no result, because no lane took the task. `outcome` and `reason` say how and why."""
+class NotAdmitted(InorderError):
+    """Raised by `Ticket.result` when no lane accepted the task. `outcome` and `reason` say how and why.
+
+    >>> from inorder.lanes import Lane, LaneConfig, NotAdmitted
+    >>> lane = Lane(LaneConfig(name="calls"))
+    >>> _ = lane.close()
+    >>> try:
+    ...     lane.submit(len, "abc").result()
+    ... except NotAdmitted as error:
+    ...     print(error)
+    lane 'calls' did not accept the task: rejected (closed)
+    """
 
     def __init__(self, lane: str, outcome: Outcome | None, reason: Reason | None) -> None:
-        super().__init__(f"lane {lane!r} did not take the task: {outcome} ({reason})")
+        super().__init__(f"lane {lane!r} did not accept the task: {outcome} ({reason})")
         self.outcome = outcome
         self.reason = reason
 
 
-class TaskCancelled(Exception):
-    """There is no result, because the task was taken back while queued or given up while it ran."""
+class TaskCancelled(InorderError):
+    """Raised by `Ticket.result` when the task was cancelled while queued or abandoned while it ran.
+
+    >>> from inorder.lanes import Lane, LaneConfig, TaskCancelled
+    >>> from threading import Event
+    >>> release = Event()
+    >>> with Lane(LaneConfig(name="calls", max_concurrency=1)) as lane:
+    ...     running, queued = lane.submit(release.wait), lane.submit(len, "abc")
+    ...     is_cancelled = queued.cancel()
+    ...     release.set()
+    >>> try:
+    ...     queued.result()
+    ... except TaskCancelled as error:
+    ...     print(error)
+    the task in lane 'calls' was cancelled
+    """
 
 
-class Holder(Protocol):
-    """The lane that a task is in, as its ticket knows it."""
+class TicketOwner(Protocol):
+    """The lane that owns a task, as its ticket sees it."""
 
     @property
     def name(self) -> str:
@@ -43,116 +67,131 @@ class Holder(Protocol):
         ...
 
     def cancel(self, ticket: "AnyTicket") -> bool:
-        """Take a queued task back."""
+        """Cancel a queued task."""
         ...
 
     def abandon(self, ticket: "AnyTicket") -> bool:
-        """Give a task up, also one that runs."""
+        """Abandon a task, also one that runs."""
         ...
 
-    def end_job(self, ticket: "AnyTicket", value: object, error: BaseException | None, *, cancelled: bool) -> None:
-        """A task that ran elsewhere has ended."""
+    def end_async_task(
+        self, ticket: "AnyTicket", value: object, error: BaseException | None, *, cancelled: bool
+    ) -> None:
+        """Record the end of a task that did not run on a worker thread."""
         ...
 
     def subscribe(self, ticket: "AnyTicket", callback: Callable[[], object]) -> bool:
-        """Have a callback called once the task has ended; False if it has."""
+        """Call `callback` once the task has ended. False if it has ended already."""
         ...
 
     def unsubscribe(self, ticket: "AnyTicket", callback: Callable[[], object]) -> None:
-        """Call it no more."""
+        """Remove a callback."""
         ...
 
 
-class Job(Protocol):
-    """A task that runs elsewhere than on a worker thread of the lane: a coroutine on its caller's event loop."""
+class AsyncTask(Protocol):
+    """A task that does not run on a worker thread of the lane: a coroutine on its caller's event loop."""
 
     @property
     def thread(self) -> int:
-        """The thread that must be free for the job to go on."""
+        """The thread that must not block, because the task runs on it."""
         ...
 
     def begin(self) -> None:
-        """Start it. Called without a lock held, from any thread."""
+        """Start it. Called from any thread, with no lock held."""
         ...
 
-    def give_up(self) -> None:
-        """Stop it if that is possible; its outcome is not wanted any more."""
+    def abandon(self) -> None:
+        """Cancel it if possible. Its outcome is ignored from now on."""
         ...
 
     def is_lost(self) -> bool:
-        """Whether it can never end by itself, because what it ran on is gone."""
+        """Whether it can never end by itself, because its event loop is closed."""
         ...
 
 
 class Ticket(msgspec.Struct, Generic[Result], eq=False):
-    """One submission. Known by identity. Fields are to be read, never written, by the caller."""
+    """One submission: its outcome, and for an accepted task its state and result.
 
-    _holder: Holder
+    Returned by `Lane.submit`. Compared by identity. Callers read the fields and never write them. In a coroutine,
+    `await ticket` waits for the result without blocking the event loop.
+
+    >>> from inorder.lanes import Lane, LaneConfig
+    >>> with Lane(LaneConfig(name="calls")) as lane:
+    ...     ticket = lane.submit(len, "abc")
+    ...     print(ticket.outcome, ticket.result())
+    accepted 3
+    """
+
+    _owner: TicketOwner
     _function: Callable[..., Any] | None
     _args: tuple[Any, ...]
     priority: int
     submitted_s: float
     state: TaskState = TaskState.REFUSED
     outcome: Outcome | None = None
-    """None only while the submission is not decided."""
+    """How the submission ended. None only before `submit` has returned."""
     reason: Reason | None = None
-    """Why it was not accepted by the lane it was submitted to."""
+    """Why the lane it was submitted to did not accept it."""
     started_s: float = 0.0
-    _job: Job | None = None
+    _async_task: AsyncTask | None = None
     _value: Any = None
     _error: BaseException | None = None
     _callbacks: list[Callable[[], object]] | None = None
 
     def __repr__(self) -> str:
-        # Arguments may be large or secret: they are not shown.
+        # Without the arguments: they may be large or secret.
         return f"<Ticket in lane {self.lane!r}: {self.outcome}, {self.state}>"
 
     @property
     def lane(self) -> str:
-        """The name of the lane that holds the task; after a redirect, the other one."""
-        return self._holder.name
+        """The name of the lane that owns the task; after a redirect, the target lane."""
+        return self._owner.name
 
     @property
     def admitted(self) -> bool:
-        """Whether there is a task."""
+        """Whether a lane accepted the task."""
         return self.outcome is Outcome.ACCEPTED or self.outcome is Outcome.REDIRECTED
 
     @property
     def done(self) -> bool:
-        """Whether nothing more will happen: the task has ended, or there is none."""
+        """Whether the task has ended, or was never accepted."""
         return self.state is not _QUEUED and self.state is not _RUNNING
 
     def cancel(self) -> bool:
-        """Take the task back if it is still queued; whether that was done."""
-        return self._holder.cancel(self)
+        """Cancel the task if it is still queued. Returns whether it was cancelled."""
+        return self._owner.cancel(self)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the end of the task; False if it has not come in time."""
+        """Wait until the task has ended. False if it has not ended after `timeout_s`; None waits without limit."""
         if self.done:
             return True
         ended = threading.Lock()
         ended.acquire()
-        if not self._holder.subscribe(self, ended.release):
+        if not self._owner.subscribe(self, ended.release):
             return True
         if timeout_s is None:
             return ended.acquire()
         if ended.acquire(timeout=min(max(timeout_s, 0.0), threading.TIMEOUT_MAX)):
             return True
-        self._holder.unsubscribe(self, ended.release)
+        self._owner.unsubscribe(self, ended.release)
         return self.done
 
     def result(self, timeout_s: float | None = None) -> Result:
-        """What the task returned. Raises what it raised, `TaskCancelled`, `NotAdmitted`, or `TimeoutError`."""
+        """Wait for the task and return its value.
+
+        Raises the task's own exception, `TaskCancelled`, `NotAdmitted`, or `TimeoutError` after `timeout_s`.
+        """
         error = self.exception(timeout_s)
         if error is None:
             return self._value  # type: ignore[no-any-return]
         try:
             raise error
         finally:
-            del error, self  # the traceback holds this frame, and the frame would hold what holds the error
+            del error, self  # breaks a reference cycle: the traceback holds this frame
 
     def exception(self, timeout_s: float | None = None) -> BaseException | None:
-        """What `result` would raise, or None. Raises only `TimeoutError`."""
+        """Wait for the task and return the exception that `result` would raise, or None. Raises only `TimeoutError`."""
         if not self.wait(timeout_s):
             raise TimeoutError(f"the task in lane {self.lane!r} is still {self.state} after {timeout_s} s")
         if self.state is TaskState.REFUSED:
@@ -162,22 +201,22 @@ class Ticket(msgspec.Struct, Generic[Result], eq=False):
         return self._error
 
     def when_done(self, callback: Callable[[], object]) -> None:
-        """Have `callback` called once the task has ended, on the thread that ends it; at once if it has.
+        """Call `callback` once the task has ended, on the thread that ended it; at once if it has ended already.
 
-        It must be quick and must not raise; an exception becomes a warning.
+        It must be fast and must not raise; an exception becomes a warning.
         """
-        if self.done or not self._holder.subscribe(self, callback):
+        if self.done or not self._owner.subscribe(self, callback):
             callback()
 
     def __await__(self) -> Generator[Any, None, Result]:
-        from .aio import result_of
+        from .aio import wait_for_result
 
-        return result_of(self).__await__()
+        return wait_for_result(self).__await__()
 
 
 AnyTicket = Ticket[Any]
 
 
 def require_priority(priority: object) -> None:
-    """Refuse what cannot be ordered, before it is in a queue."""
-    require(isinstance(priority, int), f"priority must be a whole number, got {priority!r}")
+    """Reject a priority that cannot be ordered, before it is in a queue."""
+    require(isinstance(priority, int), f"priority must be an integer, got {priority!r}")

@@ -1,8 +1,8 @@
-"""Those who want in: one request of a caller, and its stay at the door of one lane.
+"""Waiting submissions: the request of a caller, and its place in the queue of each lane it comes to.
 
-A request is made once for a submission and goes with it from lane to lane: the caller's patience, its way of being
-woken, and the lanes visited. An applicant is that request in front of one lane. Its verdict is written under the
-lane's lock by whoever decides it, often the worker that freed a place, and read by the caller once it is awake.
+A request is made once per submission and goes with it from lane to lane. It holds the caller's deadline, its cancel
+signal, its waker, and the lanes visited. A waiter is that request at one lane. Its decision is written under the lane's
+lock, often by the worker that freed a slot, and is read by the caller once it is awake.
 """
 
 import math
@@ -14,46 +14,46 @@ from typing import Protocol
 
 from inorder.errors import require
 
-from .cancel import LOOK_S, CancelSignal, CancelToken
+from .cancel import POLL_S, CancelSignal, CancelToken
 from .outcomes import Reason
 from .ticket import AnyTicket
 
 
 class Admission(Enum):
-    """Verdicts that let a task in."""
+    """Decisions that let a task in."""
 
     ADMITTED = auto()
     """It is queued."""
     RESERVED = auto()
-    """A place and a token are held for it until the caller claims them or gives them back."""
+    """A slot and a token are held for it until the caller claims them or gives them back."""
 
 
-class Gate(Protocol):
+class Waker(Protocol):
     """How one waiting caller is woken."""
 
-    reserves: bool
-    """Whether the caller claims its place itself, because its wait can be torn away from it at any moment."""
+    must_claim: bool
+    """Whether the caller claims its slot itself, because its wait can be cancelled at any moment."""
 
     def wake(self) -> bool:
-        """Let the caller look again. May come more than once, from any thread. False: there is nobody to wake."""
+        """Wake the caller. May be called repeatedly, from any thread. False: the caller no longer exists."""
         ...
 
 
-class ThreadGate:
+class ThreadWaker:
     """Wakes a thread that waits inside `submit`."""
 
-    reserves = False
+    must_claim = False
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lock.acquire()
 
     def wait(self, timeout_s: float) -> None:
-        """Wait to be woken, at most so long."""
+        """Wait until woken, or until the timeout has passed."""
         self._lock.acquire(timeout=min(max(timeout_s, 0.0), threading.TIMEOUT_MAX))
 
     def wake(self) -> bool:
-        """Let the thread go on; being woken twice is being woken."""
+        """Wake the thread. Idempotent until it has woken up."""
         with suppress(RuntimeError):
             self._lock.release()
         return True
@@ -62,70 +62,70 @@ class ThreadGate:
 class Request:
     """What the caller asked for, besides the task."""
 
-    __slots__ = ("cancel", "deadline_at_s", "gate", "trail")
+    __slots__ = ("cancel", "deadline_at_s", "waiters", "waker")
 
     def __init__(
-        self, gate: Gate | None, *, deadline_at_s: float | None = None, cancel: CancelSignal | None = None
+        self, waker: Waker | None, *, deadline_at_s: float | None = None, cancel: CancelSignal | None = None
     ) -> None:
-        require(cancel is None or hasattr(cancel, "is_set"), f"cancel must have is_set(), got {cancel!r}")
-        self.gate = gate
+        require(cancel is None or hasattr(cancel, "is_set"), f"cancel must have a method is_set(), got {cancel!r}")
+        self.waker = waker
         """None: the caller does not wait."""
         self.deadline_at_s = deadline_at_s
         self.cancel = cancel
-        self.trail: list[Applicant] = []
-        """Its stays, one for each lane it has come to."""
+        self.waiters: list[Waiter] = []
+        """One per lane that the submission has come to."""
 
     def is_cancelled(self) -> bool:
-        """Whether the caller has called it off. A signal that raises is taken for set: this is asked by others too."""
+        """Whether the caller has cancelled. A signal that raises counts as set, because other threads ask it too."""
         try:
             return self.cancel is not None and self.cancel.is_set()
         except Exception:
             return True
 
-    def given_up(self, now_s: float) -> Reason | None:
-        """Whether the caller wants no more, and why."""
+    def stop_reason(self, now_s: float) -> Reason | None:
+        """Why the caller does not wait any longer: it cancelled, or its deadline has passed. None: it waits."""
         if self.is_cancelled():
             return Reason.CANCELLED
         if self.deadline_at_s is not None and now_s >= self.deadline_at_s:
             return Reason.DEADLINE
         return None
 
-    def patience_s(self, now_s: float) -> float:
-        """How long to wait at most before looking again on the caller's behalf."""
-        look_s = math.inf if self.cancel is None or isinstance(self.cancel, CancelToken) else LOOK_S
-        return look_s if self.deadline_at_s is None else min(look_s, self.deadline_at_s - now_s)
+    def wait_s_max(self, now_s: float) -> float:
+        """How long to wait at most before checking the deadline and the cancel signal again."""
+        poll_s = math.inf if self.cancel is None or isinstance(self.cancel, CancelToken) else POLL_S
+        return poll_s if self.deadline_at_s is None else min(poll_s, self.deadline_at_s - now_s)
 
 
-class Door(Protocol):
-    """The lane, as an applicant knows it."""
+class WaiterOwner(Protocol):
+    """The lane, as its waiters see it."""
 
-    def withdraw(self, applicant: "Applicant") -> None:
-        """Turn an applicant away whose caller is gone."""
+    def withdraw(self, waiter: "Waiter") -> None:
+        """Remove a waiter whose caller no longer exists."""
         ...
 
 
-class Applicant:
-    """One submission in front of one lane. Known by identity."""
+class Waiter:
+    """One submission at one lane. Compared by identity."""
 
-    __slots__ = ("door", "request", "settled", "ticket", "verdict")
+    __slots__ = ("decision", "is_recorded", "lane", "request", "ticket")
 
-    def __init__(self, door: Door, ticket: AnyTicket, request: Request) -> None:
-        self.door = door
+    def __init__(self, lane: WaiterOwner, ticket: AnyTicket, request: Request) -> None:
+        self.lane = lane
         self.ticket = ticket
         self.request = request
-        request.trail.append(self)
-        self.verdict: Admission | Reason | None = None
+        request.waiters.append(self)
+        self.decision: Admission | Reason | None = None
         """None: it waits."""
-        self.settled = False
-        """Whether its outcome is in the books of this lane."""
+        self.is_recorded = False
+        """Whether this lane has counted its outcome."""
 
     def wake(self) -> None:
-        """Let the caller look again. Not under a lock: a caller that is gone is taken out of the books everywhere."""
-        if self.request.gate is not None and not self.request.gate.wake():
-            for stay in self.request.trail:
-                stay.door.withdraw(stay)
+        """Wake the caller; if it no longer exists, withdraw from every lane. The lane's lock must not be held."""
+        if self.request.waker is not None and not self.request.waker.wake():
+            for waiter in self.request.waiters:
+                waiter.lane.withdraw(waiter)
 
     def listen(self) -> Callable[[], object]:
-        """Be woken when the caller cancels, where its signal can tell; the answer ends that."""
+        """Be woken when the caller cancels, where its signal can notify. Returns a function that ends that."""
         cancel = self.request.cancel
         return cancel.listen(self.wake) if isinstance(cancel, CancelToken) else (lambda: None)

@@ -164,11 +164,11 @@ def test_a_wait_cancelled_in_the_moment_of_its_grant_is_rejected_and_gives_place
         waiting = await started(lane.submit_async(ran.append, "cancelled"))
         gate.open()
         assert held.wait(GUARD_S)  # blocks the loop: the grant is made, and cannot be taken yet
-        assert lane._shell.desk.reserved == 1
+        assert lane._locked.state.reserved == 1
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert (lane._shell.desk.reserved, lane._shell.desk.taken) == (0, 0)
+        assert (lane._locked.state.reserved, lane._locked.state.slots_used) == (0, 0)
         return await lane.submit_async(ran.append, "next")
 
     run(main).result(GUARD_S)
@@ -238,7 +238,7 @@ def test_a_wait_can_be_called_off_like_that_of_a_thread(
             time.pass_by(5)
             lane.tick()
         elif by == "close":
-            lane._shell.begin_close(drain=True)
+            lane._locked.begin_close(drain=True)
         else:
             cancel.set()
         return await waiting  # type: ignore[no-any-return]
@@ -262,7 +262,7 @@ def test_waiting_for_a_token_ends_when_it_is_there() -> None:
 def test_one_who_is_woken_for_nothing_waits_on_quietly(
     make_lane: MakeLane, time: ManualTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Counted(aio.LoopGate):
+    class Counted(aio.LoopWaker):
         looks = 0
 
         async def wait(self, timeout_s: float) -> None:
@@ -270,7 +270,7 @@ def test_one_who_is_woken_for_nothing_waits_on_quietly(
             assert Counted.looks < 20, "it does not wait, it spins"
             await super().wait(timeout_s)
 
-    monkeypatch.setattr(aio, "LoopGate", Counted)
+    monkeypatch.setattr(aio, "LoopWaker", Counted)
     lane = make_lane(rate_per_s=0.1, burst=1)
 
     async def main() -> None:
@@ -496,9 +496,9 @@ def test_a_coroutine_given_up_before_the_lane_came_to_begin_it_never_runs(make_l
 
     async def main() -> None:
         ticket = await lane.submit_async(note)
-        assert ticket._job is not None
+        assert ticket._async_task is not None
         lane.abandon(ticket)
-        ticket._job.begin()  # a slow thread that had been told to begin it before
+        ticket._async_task.begin()  # a slow thread that had been told to begin it before
         for _ in range(3):
             await asyncio.sleep(0)
 

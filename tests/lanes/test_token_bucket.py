@@ -35,16 +35,16 @@ def test_a_long_pause_saves_up_no_more_than_the_burst() -> None:
 
 def test_the_wait_it_names_is_the_time_to_the_next_token() -> None:
     bucket = TokenBucket(4.0, 1)
-    assert bucket.when_available(0.0) == 0.0
+    assert bucket.seconds_until_token(0.0) == 0.0
     bucket.try_take(0.0)
-    assert bucket.when_available(0.0) == pytest.approx(0.25)
-    assert bucket.when_available(0.1) == pytest.approx(0.15)
-    assert bucket.when_available(0.25) == 0.0
+    assert bucket.seconds_until_token(0.0) == pytest.approx(0.25)
+    assert bucket.seconds_until_token(0.1) == pytest.approx(0.15)
+    assert bucket.seconds_until_token(0.25) == 0.0
 
 
 def test_to_ask_takes_nothing() -> None:
     bucket = TokenBucket(1.0, 1)
-    assert [bucket.when_available(0.0) for _ in range(3)] == [0.0] * 3
+    assert [bucket.seconds_until_token(0.0) for _ in range(3)] == [0.0] * 3
     assert takes(bucket, 0.0) == 1
 
 
@@ -105,7 +105,7 @@ def test_whoever_waits_as_long_as_told_gets_a_token(rate_per_s: float, burst: in
     for _ in range(burst):
         assert bucket.try_take(now_s)
     for _ in range(5):
-        wait_s = bucket.when_available(now_s)
+        wait_s = bucket.seconds_until_token(now_s)
         assert wait_s > 0
         assert not bucket.try_take(now_s + wait_s / 2)
         now_s += wait_s + 1e-7
