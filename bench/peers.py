@@ -319,8 +319,8 @@ TOOLS = {
     "static split": Tool("multiprocessing", split_results, None),
     "inorder-ray": Tool(
         "ray",
-        functools.partial(inorder_results, policy="ray"),
-        functools.partial(inorder_outcomes, policy="ray"),
+        functools.partial(inorder_results, engine="ray"),
+        functools.partial(inorder_outcomes, engine="ray"),
         is_on_ray=True,
     ),
     "ray-tasks": Tool("ray", ray_task_results, None, is_on_ray=True),

@@ -18,7 +18,7 @@ from examples.shout import stage
 
 def shout_everything(sources: list[Path], data: Path) -> inorder.StageOutcome:
     """One task: everything that is new or has changed."""
-    options = inorder.StageOptions(data=data, retries=2, per_item_timeout_s=60, error_budget=100)
+    options = inorder.StageOptions(data=data, retries=2, timeout_s=60, error_budget=100)
     origin = {"entry": "examples.shout:stage", "sources": [str(source) for source in sources]}
     outcome = inorder.run_stage(stage.plan(sources, data), stage.worker, options, stage.hooks, origin=origin)
     if outcome.was_cancelled:

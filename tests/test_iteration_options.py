@@ -22,22 +22,25 @@ def everybody_goes_home() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"policy": "gpu"}, "policy must be one of io, cpu, inline, ray, got 'gpu'"),
+        ({"policy": "gpu"}, "policy must be one of io, cpu, inline, got 'gpu'"),
+        ({"engine": "dask"}, "engine must be one of local, ray, got 'dask'"),
+        ({"engine": "ray", "policy": "inline"}, "it needs engine='local'"),
+        ({"ray": inorder.RayOptions()}, "the option ray needs engine='ray'"),
         ({"errors": "ignore"}, "errors must be one of raise, yield, got 'ignore'"),
-        ({"workers": 0}, "workers must be from 1 to 1024, got 0"),
-        ({"workers": -1}, "workers must be from 1 to 1024, got -1"),
-        ({"workers": 1025}, "workers must be from 1 to 1024, got 1025"),
-        ({"timeout_s": 0}, "timeout_s must be above 0, got 0"),
-        ({"timeout_s": -1}, "timeout_s must be above 0, got -1"),
-        ({"timeout_s": math.nan}, "timeout_s must be above 0, got nan"),
+        ({"workers": 0}, "workers must be between 1 and 1024, got 0"),
+        ({"workers": -1}, "workers must be between 1 and 1024, got -1"),
+        ({"workers": 1025}, "workers must be between 1 and 1024, got 1025"),
+        ({"timeout_s": 0}, "timeout_s must be greater than 0, got 0"),
+        ({"timeout_s": -1}, "timeout_s must be greater than 0, got -1"),
+        ({"timeout_s": math.nan}, "timeout_s must be greater than 0, got nan"),
         ({"retries": -1}, "retries.* must be between 0 and 1000, got -1"),
         ({"retries": 1001}, "retries.* must be between 0 and 1000, got 1001"),
         ({"buffered_bytes_max": 0}, "buffered_bytes_max must be at least 1, got 0"),
         ({"buffered_bytes_max": -1}, "buffered_bytes_max must be at least 1, got -1"),
         ({"schedule": "lifo"}, "schedule must be one of fifo, sjf, got 'lifo'"),
         ({"cost": 3}, "cost must be a function"),
-        ({"policy": "inline", "workers": 2}, "the inline policy has one worker, got workers=2"),
-        ({"policy": "inline", "timeout_s": 1}, "the inline policy cannot interrupt an item.*timeout_s"),
+        ({"policy": "inline", "workers": 2}, "the policy inline has one worker, got workers=2"),
+        ({"policy": "inline", "timeout_s": 1}, "the policy inline cannot interrupt an item.*timeout_s"),
     ],
     ids=str,
 )
@@ -80,7 +83,7 @@ def test_a_cost_that_is_no_cost_is_refused_with_the_place_of_its_item(schedule: 
 @pytest.mark.parametrize("price", [None, "cheap", [1]])
 def test_a_cost_that_is_no_number_is_refused_with_its_item(price: Any) -> None:
     results = inorder.imap(str, ["a", "b"], policy="inline", cost=lambda item: price if item == "b" else 1)
-    with pytest.raises(OperatorError, match=r"cost must give a number, got .* for 'b'"):
+    with pytest.raises(OperatorError, match=r"cost must return a number, got .* for 'b'"):
         list(results)
 
 
@@ -121,3 +124,8 @@ class Measure(float):
 
 def test_a_cost_may_be_a_number_of_a_class_of_its_own() -> None:
     assert list(inorder.imap(str, range(3), policy="inline", cost=Measure)) == ["0", "1", "2"]
+
+
+def test_ray_as_a_policy_still_works_and_names_its_successor() -> None:
+    with pytest.warns(DeprecationWarning, match="use engine='ray'"), pytest.raises(OperatorError, match="workers must"):
+        inorder.imap(str, [1], policy="ray", ray=inorder.RayOptions(), workers=0)

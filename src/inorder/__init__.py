@@ -1,27 +1,31 @@
 """inorder: compute in parallel, commit in order, lose nothing, repeat nothing.
 
-for result in inorder.imap(function, items, workers=8, policy="cpu", timeout_s=30, retries=2):
-    ...
+>>> import inorder
+>>> list(inorder.imap(abs, [-1, -2, -3], workers=2))
+[1, 2, 3]
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from inorder.engines.ray.options import RayOptions
 from inorder.errors import (
     BusyError,
     Category,
+    Failure,
     InfrastructureError,
+    InorderError,
     IntegrityError,
     InvariantViolation,
     ItemError,
     OperatorError,
 )
-from inorder.iteration import imap
+from inorder.iteration import Imap, imap
 from inorder.version import __version__
 
 if TYPE_CHECKING:
+    from inorder.engines.ray.options import RayOptions
     from inorder.lanes import Lane, LaneConfig, LaneManager, Outcome
+    from inorder.stage.context import StageContext
     from inorder.stage.contracts import (
         Barrier,
         Configurable,
@@ -44,7 +48,10 @@ __all__ = [
     "BusyError",
     "Category",
     "Configurable",
+    "Failure",
+    "Imap",
     "InfrastructureError",
+    "InorderError",
     "IntegrityError",
     "InvariantViolation",
     "ItemError",
@@ -56,6 +63,7 @@ __all__ = [
     "RayOptions",
     "Skip",
     "Stage",
+    "StageContext",
     "StageError",
     "StageErrorSummary",
     "StageHooks",
@@ -68,28 +76,36 @@ __all__ = [
     "run_stage",
 ]
 
-_LATER = {
-    "inorder.lanes": ("Lane", "LaneConfig", "LaneManager", "Outcome"),
-    "inorder.stage.contracts": (
-        "Barrier",
-        "Configurable",
-        "Skip",
-        "Stage",
-        "StageError",
-        "StageErrorSummary",
-        "StageHooks",
-        "StageOptions",
-        "StageOutcome",
-        "StagePlan",
-        "WorkItem",
-    ),
-    "inorder.stage.run": ("run_stage",),
+_MODULE_OF = {
+    "RayOptions": "inorder.engines.ray.options",
+    "Lane": "inorder.lanes",
+    "LaneConfig": "inorder.lanes",
+    "LaneManager": "inorder.lanes",
+    "Outcome": "inorder.lanes",
+    "StageContext": "inorder.stage.context",
+    "Barrier": "inorder.stage.contracts",
+    "Configurable": "inorder.stage.contracts",
+    "Skip": "inorder.stage.contracts",
+    "Stage": "inorder.stage.contracts",
+    "StageError": "inorder.stage.contracts",
+    "StageErrorSummary": "inorder.stage.contracts",
+    "StageHooks": "inorder.stage.contracts",
+    "StageOptions": "inorder.stage.contracts",
+    "StageOutcome": "inorder.stage.contracts",
+    "StagePlan": "inorder.stage.contracts",
+    "WorkItem": "inorder.stage.contracts",
+    "run_stage": "inorder.stage.run",
 }
+"""Names that are imported on first use, so that a program that only iterates does not load lanes and stages."""
 
 
-def __getattr__(name: str) -> Any:
-    """Lanes and stages are loaded when they are first asked for: who only iterates does not pay for them."""
-    for module, names in _LATER.items():
-        if name in names:
-            return getattr(importlib.import_module(module), name)
-    raise AttributeError(f"module 'inorder' has no attribute {name!r}")
+if not TYPE_CHECKING:  # type checkers shall report a name that does not exist
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'inorder' has no attribute {name!r}")
+        return getattr(importlib.import_module(_MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

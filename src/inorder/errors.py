@@ -32,13 +32,21 @@ __all__ = [
 
 
 class InorderError(Exception):
-    """The base class of every exception that inorder raises on purpose."""
+    """The base class of every exception that inorder raises on purpose. `exit_code` is that of the command line.
+
+    >>> issubclass(ItemError, InorderError), issubclass(OperatorError, InorderError)
+    (True, True)
+    """
 
     exit_code = 1
 
 
 class Category(StrEnum):
-    """The kind of a failure, as written to the manifest."""
+    """The kind of a failure, as written to the manifest.
+
+    >>> Category("io") is Category.IO
+    True
+    """
 
     INPUT = "input"
     CONFIG = "config"
@@ -54,7 +62,11 @@ NON_RETRYABLE: frozenset[Category] = frozenset({Category.INPUT, Category.CONFIG,
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an attempt failed."""
+    """Why an attempt failed.
+
+    >>> Failure(category=Category.IO, message="connection reset", retryable=True).may_succeed_later
+    True
+    """
 
     category: Category
     message: str
@@ -68,7 +80,16 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ItemError(InorderError):
-    """One item failed for good. `cause` is the exception that the function raised, if it raised one."""
+    """One item failed for good. `__cause__` is the exception that the function raised, if it raised one.
+
+    It has the item's `seq`, the `item` itself, the `category` and `message` of the failure, whether it was `retryable`,
+    and the number of `attempts`.
+
+    >>> failure = Failure(category=Category.INPUT, message="not a number")
+    >>> error = ItemError(7, "seven", failure, attempts=1)
+    >>> error.seq, error.item, error.category.value
+    (7, 'seven', 'input')
+    """
 
     exit_code = 3
 
@@ -105,7 +126,11 @@ class ReadError(InorderError):
 
 
 class InfrastructureError(InorderError):
-    """The machine, the disk or the cluster failed. What is committed stays committed; the run can be repeated."""
+    """The machine, the disk or the cluster failed. What is committed stays committed; the run can be repeated.
+
+    >>> InfrastructureError("no space left on device").exit_code
+    1
+    """
 
     exit_code = 1
 
@@ -115,7 +140,11 @@ class SyncError(InfrastructureError):
 
 
 class OperatorError(InorderError, ValueError):
-    """A bad option or a bad plan. The message says which."""
+    """A bad option or a bad plan. The message says which. It is also a `ValueError`.
+
+    >>> isinstance(OperatorError("workers must be at least 1"), ValueError)
+    True
+    """
 
     exit_code = 2
 
@@ -127,19 +156,31 @@ def require(condition: bool, message: str) -> None:
 
 
 class BusyError(OperatorError):
-    """Another process holds a lock that this run needs."""
+    """Another process holds a lock that this run needs.
+
+    >>> BusyError("DATA is in use by process 4711").exit_code
+    5
+    """
 
     exit_code = 5
 
 
 class IntegrityError(InorderError):
-    """A journal or a dataset is damaged. The message says where; nothing was changed."""
+    """A journal or a dataset is damaged. The message says where; nothing was changed.
+
+    >>> IntegrityError("checksum mismatch at offset 96").exit_code
+    6
+    """
 
     exit_code = 6
 
 
 class InvariantViolation(InorderError):
-    """An invariant of the kernel does not hold: a bug in inorder or in an engine. `snapshot` has the kernel's state."""
+    """An invariant of the kernel does not hold: a bug in inorder or in an engine. `snapshot` has the kernel's state.
+
+    >>> str(InvariantViolation("seq 3 was committed twice"))
+    'seq 3 was committed twice'
+    """
 
     exit_code = 6
 

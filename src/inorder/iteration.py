@@ -1,12 +1,14 @@
-"""`imap`: the kernel for any Python programmer.
+"""`imap`: apply a function to items in parallel and iterate over the results in input order.
 
-A result counts as committed when the consumer comes back for the next one. Work goes on while the consumer iterates:
-every `next` also gives idle workers something to do, and between two calls at most the byte budget is buffered.
+A result is committed when the consumer asks for the next one. Workers run while the consumer iterates: each `next`
+also dispatches items to idle workers, and between two calls at most the byte budget is buffered.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, TypeVar
+from types import TracebackType
+from typing import Any, Generic, Literal, Self, TypeVar, cast, overload
+from warnings import warn
 
 from inorder.core.events import Envelope
 from inorder.core.invariants import raise_violation
@@ -23,8 +25,12 @@ from inorder.runtime.loop import Runtime
 
 T = TypeVar("T")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+Policy = Literal["io", "cpu", "inline", "ray"]
+"""`ray` is deprecated: it is an engine."""
 
-POLICIES = ("io", "cpu", "inline", "ray")
+POLICIES = ("io", "cpu", "inline")
+ENGINES = ("local", "ray")
 ERRORS = ("raise", "yield")
 _FAIL = int(State.TERMINAL_FAIL)
 _FEED_MS = 2
@@ -32,12 +38,59 @@ _ENTRIES = 8192
 _PLAIN = PlanItem()
 
 
+@overload
 def imap(
     function: Callable[[T], R],
     items: Iterable[T],
     *,
     workers: int | Literal["auto"] | None = None,
-    policy: Literal["io", "cpu", "inline", "ray"] = "io",
+    policy: Policy = "io",
+    engine: Literal["local", "ray"] = "local",
+    timeout_s: float | None = None,
+    retries: int = 0,
+    buffered_bytes_max: int = 256 * 2**20,
+    errors: Literal["raise"] = "raise",
+    schedule: Literal["fifo", "sjf"] = "fifo",
+    cost: Callable[[T], float] | None = None,
+    memory_bytes_max: int | None = None,
+    recycle_tasks: int | None = None,
+    ray: RayOptions | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    fsync: Literal["always", "batch", "interval", "off"] = "batch",
+    key: Callable[[T], Any] | None = None,
+) -> "Imap[R]": ...
+
+
+@overload
+def imap(
+    function: Callable[[T], R],
+    items: Iterable[T],
+    *,
+    workers: int | Literal["auto"] | None = None,
+    policy: Policy = "io",
+    engine: Literal["local", "ray"] = "local",
+    timeout_s: float | None = None,
+    retries: int = 0,
+    buffered_bytes_max: int = 256 * 2**20,
+    errors: Literal["yield"],
+    schedule: Literal["fifo", "sjf"] = "fifo",
+    cost: Callable[[T], float] | None = None,
+    memory_bytes_max: int | None = None,
+    recycle_tasks: int | None = None,
+    ray: RayOptions | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    fsync: Literal["always", "batch", "interval", "off"] = "batch",
+    key: Callable[[T], Any] | None = None,
+) -> "Imap[R | ItemError]": ...
+
+
+def imap(
+    function: Callable[[T], R],
+    items: Iterable[T],
+    *,
+    workers: int | Literal["auto"] | None = None,
+    policy: Policy = "io",
+    engine: Literal["local", "ray"] = "local",
     timeout_s: float | None = None,
     retries: int = 0,
     buffered_bytes_max: int = 256 * 2**20,
@@ -50,36 +103,56 @@ def imap(
     journal: str | os.PathLike[str] | None = None,
     fsync: Literal["always", "batch", "interval", "off"] = "batch",
     key: Callable[[T], Any] | None = None,
-) -> Iterator[R | ItemError]:
-    """Apply `function` to each item on several workers; yield the results in the order of the items.
+) -> "Imap[R] | Imap[R | ItemError]":
+    """Apply `function` to each item on several workers and yield the results in input order.
 
-    * `policy`: `cpu` runs processes, `io` threads, `inline` this thread, `ray` processes on a Ray cluster. Processes
-      need a function at the top level of a module, and a script that starts work under `if __name__ == "__main__":`.
-    * `workers`: how many; by default, or with `auto`, one a processor for `cpu`, two for `io`, always one for `inline`,
-      and for `ray` as many as the cluster has room for, also when it grows or shrinks meanwhile.
-    * `timeout_s`: an item that runs longer fails, and the rest go on (not with `inline`, which cannot interrupt). A
-      process is killed; a thread cannot be, it is left behind and replaced.
-    * `retries`: further attempts for failures that may pass (network, disk, unknown), with growing waits.
-    * `buffered_bytes_max`: results that wait for their turn hold no more than this, even behind a slow first item.
-    * `errors`: `raise` ends the iteration with an `ItemError` at the failed item; `yield` yields the error instead.
-    * `schedule`: `sjf` starts the cheapest of the items in sight first, by `cost(item)`; results keep their order.
-    * `memory_bytes_max`, `recycle_tasks` (`cpu` and `ray`): the address space of a worker, beyond which an item fails
-      with a MemoryError; and the items after which a worker is replaced, for libraries that leak.
-    * `ray` (`ray` only): which cluster, and what one worker needs of it.
-    * `journal`: a file in which the iteration remembers how far it came. A result is committed when the consumer comes
-      back for the next one; after a crash, the same call goes on with the first result that was not. `fsync` says when
-      to wait for the disk: `always`, `batch`, `interval` or `off`; whatever it is, a killed process repeats at most the
-      one result it was on. Items are recognised by their value; give `key` where that is no plain data.
+    The input is consumed lazily and may be infinite. Closing the iterator, or dropping it, stops the workers.
 
-    The input is consumed lazily and may be endless. Closing the iterator, or leaving it to the garbage collector, stops
-    the workers.
+    >>> list(imap(str.upper, ["a", "b", "c"], workers=2))
+    ['A', 'B', 'C']
+
+    Args:
+        function: Called with one item. Under `policy="cpu"` it must be defined at the top level of a module, and the
+            main script must start work under `if __name__ == "__main__":`.
+        items: Any iterable.
+        workers: Number of workers. Default, or `"auto"`: one per CPU for `cpu`, two per CPU for `io`, one for `inline`,
+            and on Ray as many as fit on the cluster, also while it grows or shrinks.
+        policy: `"io"` runs threads, `"cpu"` processes, `"inline"` the calling thread.
+        engine: `"local"` runs on this machine, `"ray"` in processes on a Ray cluster.
+        timeout_s: An item that runs longer fails and the others continue. A process is killed; a thread cannot be
+            killed: it is abandoned and replaced. Not available for `inline`.
+        retries: Further attempts after a failure that may be transient, with exponential backoff.
+        buffered_bytes_max: Upper bound on results that wait for their turn, also behind a slow first item.
+        errors: `"raise"` raises `ItemError` at the failed item and ends the iteration; `"yield"` yields the error in
+            the item's place and continues.
+        schedule: `"sjf"` starts the cheapest items first, by `cost(item)`. Results stay in input order.
+        cost: The expected cost of an item, for `schedule="sjf"`.
+        memory_bytes_max: Address space of a worker process. An item that needs more fails with a MemoryError.
+        recycle_tasks: Replace a worker process after this many items.
+        ray: Which cluster to use and what one worker needs there (`engine="ray"` only).
+        journal: Path of a journal that makes the iteration resumable. A result is committed when the consumer asks for
+            the next one. After a crash the same call resumes at the first uncommitted result. `Imap.position` is its
+            seq.
+        fsync: When the journal waits for the disk. With any value a killed process repeats at most one result.
+        key: Maps an item to plain data that identifies it in the journal. Needed if the item is not plain data.
+
+    Returns:
+        An iterator over the results, which is also a context manager.
+
+    Raises:
+        ItemError: An item failed (`errors="raise"`).
+        OperatorError: An option is invalid, or the journal belongs to other items.
+        InfrastructureError: Workers, disk or cluster failed. The same call can be repeated.
     """
-    _check(policy, workers, timeout_s, errors, buffered_bytes_max)
-    require(ray is None or policy == "ray", "ray says how to use a Ray cluster; use policy='ray'")
+    if policy == "ray":
+        warn("policy='ray' is deprecated; use engine='ray'", DeprecationWarning, stacklevel=2)
+        policy, engine = "io", "ray"
+    _check(policy, engine, workers, timeout_s, errors, buffered_bytes_max)
+    require(ray is None or engine == "ray", "the option ray needs engine='ray'")
     count = None if workers == "auto" else workers
     spec = EngineSpec(
-        engine="ray" if policy == "ray" else "local",
-        policy="cpu" if policy == "ray" else policy,
+        engine=engine,
+        policy=policy,
         workers=count,
         timeout_s=timeout_s,
         memory_bytes_max=memory_bytes_max,
@@ -88,10 +161,10 @@ def imap(
     )
     for name in ("memory_bytes_max", "recycle_tasks"):
         is_given = getattr(spec, name) is not None
-        require(spec.has_processes or not is_given, f"{name} is for worker processes; use policy='cpu'")
-    engine = create_engine(function, spec)
-    require(cost is None or callable(cost), "cost must be a function of an item")
-    entries = max(_ENTRIES, entries_for(count or WORKERS_MAX)) if policy == "ray" else _ENTRIES
+        require(spec.has_processes or not is_given, f"{name} needs worker processes; use policy='cpu'")
+    workers_engine = create_engine(function, spec)
+    require(cost is None or callable(cost), "cost must be a function of one item")
+    entries = max(_ENTRIES, entries_for(count or WORKERS_MAX)) if engine == "ray" else _ENTRIES
     options = KernelOptions(
         windows=WindowOptions(entries=entries, entries_max=entries, plan_ahead=4096, plan_by_demand=schedule == "fifo"),
         pressure=_pressure(buffered_bytes_max),
@@ -100,7 +173,7 @@ def imap(
     )
     plan = ((_PLAIN, item) for item in items) if cost is None else ((_priced(cost, item), item) for item in items)
     clock = SystemClock()
-    return _Iteration(plan, engine, options, errors, _delivery(journal, function, fsync, key, clock), clock)
+    return Imap(plan, workers_engine, options, errors, _delivery(journal, function, fsync, key, clock), clock)
 
 
 def _delivery(
@@ -111,9 +184,7 @@ def _delivery(
     clock: SystemClock,
 ) -> Delivery:
     if journal is None:
-        require(
-            fsync == "batch" and key is None, "fsync and key are for an iteration with a journal; give journal=PATH"
-        )
+        require(fsync == "batch" and key is None, "fsync and key need journal=PATH")
         return Delivery()
     from inorder.journal.writer import JournalOptions
     from inorder.runtime.identity import digest_of, qualified_name
@@ -128,31 +199,42 @@ def _priced(cost: Callable[[T], float], item: T) -> PlanItem:
     try:
         return PlanItem(cost=float(price))
     except (TypeError, ValueError) as error:
-        raise OperatorError(f"cost must give a number, got {price!r} for {item!r:.80}") from error
+        raise OperatorError(f"cost must return a number, got {price!r} for {item!r:.80}") from error
 
 
-def _check(policy: str, workers: Any, timeout_s: float | None, errors: str, buffered_bytes_max: int) -> None:
-    require(policy in POLICIES, f"policy must be one of {', '.join(POLICIES)}, got {policy!r}")
-    require(errors in ERRORS, f"errors must be one of {', '.join(ERRORS)}, got {errors!r}")
+def _check(
+    policy: str, engine: str, workers: Any, timeout_s: float | None, errors: str, buffered_bytes_max: int
+) -> None:
+    for name, value, choices in (("policy", policy, POLICIES), ("engine", engine, ENGINES), ("errors", errors, ERRORS)):
+        require(value in choices, f"{name} must be one of {', '.join(choices)}, got {value!r}")
     is_number = type(workers) is int and 1 <= workers <= WORKERS_MAX
-    require(is_number or workers in (None, "auto"), f"workers must be from 1 to {WORKERS_MAX}, got {workers}")
-    require(timeout_s is None or timeout_s > 0, f"timeout_s must be above 0, got {timeout_s}")
+    require(is_number or workers in (None, "auto"), f"workers must be between 1 and {WORKERS_MAX}, got {workers}")
+    require(timeout_s is None or timeout_s > 0, f"timeout_s must be greater than 0, got {timeout_s}")
     require(buffered_bytes_max >= 1, f"buffered_bytes_max must be at least 1, got {buffered_bytes_max}")
     if policy == "inline":
-        require(workers in (None, "auto", 1), f"the inline policy has one worker, got workers={workers}")
-        require(timeout_s is None, "the inline policy cannot interrupt an item; use policy='io' for a timeout_s")
+        require(engine == "local", "the policy inline runs in the calling thread; it needs engine='local'")
+        require(workers in (None, "auto", 1), f"the policy inline has one worker, got workers={workers}")
+        require(timeout_s is None, "the policy inline cannot interrupt an item; use policy='io' with timeout_s")
 
 
 def _pressure(hard: int) -> PressureOptions:
-    """The whole budget for either window: a straggler at the head of the first is the case the budget is for."""
+    """Each window may use the whole budget: the budget exists for a straggler at the head of the first one."""
     soft = max(1, hard * 3 // 4)
     return PressureOptions(
         buffered_bytes_soft=soft, buffered_bytes_hard=hard, window_bytes_soft=soft, window_bytes_hard=hard
     )
 
 
-class _Iteration(Iterator[Any]):
-    """The consumer's side of a run."""
+class Imap(Iterator[R_co], Generic[R_co]):
+    """The iterator that `imap` returns: results in input order, and a context manager that stops the workers.
+
+    Create it with `imap`, not directly.
+
+    >>> with imap(abs, [-3, -2, -1]) as results:
+    ...     first = next(results)
+    >>> first, results.position
+    (3, 1)
+    """
 
     def __init__(
         self,
@@ -171,7 +253,7 @@ class _Iteration(Iterator[Any]):
         self._item: Any = None
         self._fed_ms = 0
         self._closed = False
-        # Nothing here is a method of ours: the runtime must not hold the iteration, or leaving a loop would not end it.
+        # The runtime gets no bound method of this object: a reference cycle would keep an abandoned iteration alive.
         try:
             self._runtime = Runtime(plan, engine, delivery.commit, clock, options=options, memory=delivery.memory)
         except BaseException:
@@ -180,10 +262,18 @@ class _Iteration(Iterator[Any]):
 
     @property
     def position(self) -> int:
-        """The seq of the next result."""
+        """The seq of the next result: the number of results yielded so far, including those of resumed runs."""
         return self._position
 
-    def __next__(self) -> Any:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __next__(self) -> R_co:
         if self._closed:
             raise StopIteration
         try:
@@ -194,7 +284,7 @@ class _Iteration(Iterator[Any]):
             raise
 
     def close(self) -> None:
-        """Stop the workers. What was not yielded is dropped."""
+        """Stop the workers and drop results that were not yielded. Idempotent."""
         self._close(is_end=False)
 
     def __del__(self) -> None:
@@ -210,13 +300,13 @@ class _Iteration(Iterator[Any]):
                 self._delivery.close(is_end=is_end)
 
     def _come_back(self) -> None:
-        """The consumer has done with what it got."""
+        """The consumer has finished with the last result."""
         if self._position > self._returned:
             self._returned = self._position
             self._delivery.came_back(self._position, self._item)
             self._item = None
 
-    def _take(self) -> Any:
+    def _take(self) -> R_co:
         while not self._ready:
             self._acknowledge()
             if self._runtime.summary is not None:
@@ -231,14 +321,14 @@ class _Iteration(Iterator[Any]):
         self._position = envelope.seq + 1
         self._item = item
         if envelope.outcome != _FAIL:
-            return envelope.payload
+            return cast("R_co", envelope.payload)
         error = _item_error(envelope, item)
         if self._errors == "raise":
             raise error
-        return error
+        return cast("R_co", error)
 
     def _acknowledge(self) -> None:
-        """Everything the consumer came back from is committed."""
+        """Commit every result that the consumer has finished with."""
         if self._position > self._acknowledged:
             self._acknowledged = self._position
             self._runtime.acknowledge(self._position)
@@ -254,6 +344,6 @@ class _Iteration(Iterator[Any]):
 
 def _item_error(envelope: Envelope, item: Any) -> ItemError:
     if envelope.failure is None:
-        raise_violation(f"item {envelope.seq} failed without saying why")
+        raise_violation(f"item {envelope.seq} failed without a failure")
     cause = envelope.payload if isinstance(envelope.payload, BaseException) else None
     return ItemError(envelope.seq, item, envelope.failure, envelope.attempt, cause)

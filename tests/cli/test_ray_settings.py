@@ -134,7 +134,7 @@ def test_a_table_that_is_not_one_of_numbers_is_refused(here: Path, value: str) -
         ({"ray_cpus": "0"}, "a worker must need something"),
         ({"ray_gpus": "1.5"}, "gpus of a worker must be whole above 1"),
         ({"ray_resources": "GPU=1"}, "a resource cannot be called 'GPU'"),
-        ({"engine": "ray", "adaptive": True}, "adaptive needs a number of workers on a cluster"),
+        ({"engine": "ray", "adaptive": True}, "adaptive needs workers=N on a cluster"),
     ],
 )
 def test_values_that_cannot_be_together_are_refused_before_anything_is_done(given: dict[str, Any], said: str) -> None:

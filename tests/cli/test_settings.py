@@ -32,7 +32,7 @@ def found(settings: Settings, name: str) -> tuple[Any, str]:
 
 
 def test_the_first_place_that_says_something_counts(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = stage_with(retries=9, max_queue=99, per_item_timeout_s=9.0, schedule="sjf")
+    stage = stage_with(retries=9, max_queue=99, timeout_s=9.0, schedule="sjf")
     assert found(resolve({}), "retries") == (0, "default")
     assert found(resolve({}, stage), "retries") == (9, "the stage")
     (here / "inorder.toml").write_text(EVERYWHERE)
@@ -62,7 +62,7 @@ def test_what_is_resolved_is_what_a_run_gets(here: Path) -> None:
     stage = stage_with(policy="cpu", cancel_grace_s=7.0, buffered_bytes_max=1000)
     given = {"timeout_s": "2.5", "error_budget": "none", "memory_limit": "1.5G", "resume": False, "quiet": True}
     options = resolve(given, stage).options()
-    assert (options.policy, options.per_item_timeout_s, options.error_budget) == ("cpu", 2.5, None)
+    assert (options.policy, options.timeout_s, options.error_budget) == ("cpu", 2.5, None)
     assert (options.memory_bytes_max, options.resume, options.progress) == (3 * 2**29, False, "none")
     assert (options.cancel_grace_s, options.buffered_bytes_max) == (7.0, 1000)
 

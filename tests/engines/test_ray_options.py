@@ -144,7 +144,7 @@ def test_somebody_who_waits_in_vain_is_told_what_is_needed_and_what_there_is() -
 @pytest.mark.usefixtures("no_ray")
 def test_where_ray_is_missing_the_extra_is_named() -> None:
     assert MISSING == "Ray is not installed; install it with: pip install 'inorder[ray]'"
-    for call in (load_ray, lambda: connect(RayOptions()), lambda: list(inorder.imap(str, [1], policy="ray"))):
+    for call in (load_ray, lambda: connect(RayOptions()), lambda: list(inorder.imap(str, [1], engine="ray"))):
         with pytest.raises(OperatorError) as caught:
             call()
         assert str(caught.value) == MISSING

@@ -115,7 +115,7 @@ from inorder.engines.ray.options import RayOptions
 from tests.engines.misbehaviour import stay_a_while
 
 address, journal, last = sys.argv[1:]
-iteration = imap(stay_a_while, range(60), policy="ray", workers=2, journal=journal, ray=RayOptions(address=address))
+iteration = imap(stay_a_while, range(60), engine="ray", workers=2, journal=journal, ray=RayOptions(address=address))
 print(iteration.position, flush=True)
 for number in iteration:
     print(number, flush=True)

@@ -111,15 +111,15 @@ def test_an_option_that_makes_no_sense(desk: Desk, option: str, value: str) -> N
 
 
 def test_another_cluster_than_the_one_that_this_process_belongs_to(machines: Machines) -> None:
-    list(imap(serve, [1], policy="ray", workers=1, ray=machines.options()))
+    list(imap(serve, [1], engine="ray", workers=1, ray=machines.options()))
     with pytest.raises(OperatorError, match="already part of the cluster"):
-        imap(serve, [1], policy="ray", ray=RayOptions(address="127.0.0.1:1"))
+        imap(serve, [1], engine="ray", ray=RayOptions(address="127.0.0.1:1"))
 
 
 def test_a_node_with_another_version(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inorder.engines.ray.engine, "__version__", "99.0")
     with pytest.raises(InfrastructureError) as caught:
-        list(imap(serve, range(5), policy="ray", workers=2, ray=machines.options()))
+        list(imap(serve, range(5), engine="ray", workers=2, ray=machines.options()))
     said = str(caught.value)
     assert "the driver has inorder 99.0, and every node needs the same" in said
     assert "\n" not in said
@@ -139,7 +139,7 @@ def ghost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], in
 
 def test_a_node_without_the_module_of_the_function(machines: Machines, ghost: Any) -> None:
     with pytest.raises(InfrastructureError) as caught:
-        list(imap(ghost, range(5), policy="ray", workers=2, ray=machines.options()))
+        list(imap(ghost, range(5), engine="ray", workers=2, ray=machines.options()))
     said = str(caught.value)
     assert "No module named 'module_of_a_ghost'" in said
     assert "every node needs the packages" in said
@@ -149,12 +149,12 @@ def test_a_node_without_the_module_of_the_function(machines: Machines, ghost: An
 def test_a_function_that_cannot_be_sent(machines: Machines) -> None:
     held = threading.Lock()
     with pytest.raises(OperatorError, match="cannot be sent to the cluster"):
-        imap(lambda item: held, range(3), policy="ray", ray=machines.options())
+        imap(lambda item: held, range(3), engine="ray", ray=machines.options())
 
 
 def test_a_function_of_the_calling_script_travels(machines: Machines) -> None:
     factor = 3
-    assert list(imap(lambda item: item * factor, range(5), policy="ray", workers=1, ray=machines.options())) == [
+    assert list(imap(lambda item: item * factor, range(5), engine="ray", workers=1, ray=machines.options())) == [
         0,
         3,
         6,
@@ -172,7 +172,7 @@ def test_ray_that_is_not_installed(desk: Desk) -> None:
 
 
 def test_an_iteration_whose_cluster_was_left_meanwhile_starts_no_other(machines: Machines) -> None:
-    iteration: Any = imap(serve, range(1000), policy="ray", workers=1, ray=machines.options())
+    iteration: Any = imap(serve, range(1000), engine="ray", workers=1, ray=machines.options())
     assert next(iteration) == 0
     ray.shutdown()
     iteration.close()

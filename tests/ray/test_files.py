@@ -123,7 +123,7 @@ def test_an_item_at_home_that_crashes_or_hangs_fails_alone(machines: Machines, p
     items[2] = place.item("item-02", do="kill")
     items[5] = place.item("item-05", do="hang")
     options = on_ray(machines, files="send", send_bytes_max=0)
-    outcome = place.run(items, placed, per_item_timeout_s=3.0, **options)
+    outcome = place.run(items, placed, timeout_s=3.0, **options)
     assert (outcome.succeeded, outcome.failed) == (10, 2)
     assert set(where_done(place).values()) == {"home"}
     assert "SIGKILL" in place.row("item-02")["error"]["message"]

@@ -31,7 +31,7 @@ def bytes_of(number: int) -> bytes:
 
 @pytest.mark.req("CMP-6")
 def test_large_arrays_are_views_of_what_came(machines: Machines) -> None:
-    for number, found in enumerate(imap(array_of, range(12), policy="ray", workers=2, ray=machines.options())):
+    for number, found in enumerate(imap(array_of, range(12), engine="ray", workers=2, ray=machines.options())):
         assert (found == number).all()
         assert found.shape == (MEGABYTE // 2,)
         assert not found.flags.owndata
@@ -46,7 +46,7 @@ def owner_of(array: Any) -> str:
 
 
 def test_bytes_of_megabytes_arrive_whole(machines: Machines) -> None:
-    found = imap(bytes_of, range(12), policy="ray", workers=2, ray=machines.options())
+    found = imap(bytes_of, range(12), engine="ray", workers=2, ray=machines.options())
     assert all(value == bytes_of(number) for number, value in enumerate(found))
 
 
@@ -54,7 +54,7 @@ def test_bytes_of_megabytes_arrive_whole(machines: Machines) -> None:
 def test_what_was_delivered_is_let_go_of(machines: Machines) -> None:
     """More goes through the stores than fits into all of them, and nothing has to be moved to the disk for it."""
     count = 2 * 3 * STORE_BYTES // (4 * MEGABYTE)
-    settings: Any = {"policy": "ray", "workers": 2, "buffered_bytes_max": 32 * MEGABYTE, "ray": machines.options()}
+    settings: Any = {"engine": "ray", "workers": 2, "buffered_bytes_max": 32 * MEGABYTE, "ray": machines.options()}
     for number, found in enumerate(imap(array_of, range(count), **settings)):
         assert found[0] == number
     assert machines.spilled() == []
@@ -62,7 +62,7 @@ def test_what_was_delivered_is_let_go_of(machines: Machines) -> None:
 
 @pytest.mark.req("CMP-2")
 def test_what_nobody_took_is_let_go_of(machines: Machines) -> None:
-    iteration: Any = imap(array_of, range(40), policy="ray", workers=2, ray=machines.options())
+    iteration: Any = imap(array_of, range(40), engine="ray", workers=2, ray=machines.options())
     for _ in range(4):
         next(iteration)
     iteration.close()

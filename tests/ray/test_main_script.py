@@ -38,7 +38,7 @@ def pack(order):
 
 
 ray = inorder.RayOptions(address=sys.argv[1])
-for found in inorder.imap(pack, map(Order, range(6)), policy="ray", workers=2, errors="yield", ray=ray):
+for found in inorder.imap(pack, map(Order, range(6)), engine="ray", workers=2, errors="yield", ray=ray):
     if isinstance(found, inorder.ItemError):
         print(type(found.__cause__) is Spoilt, found.__cause__.number)
     else:

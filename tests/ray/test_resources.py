@@ -21,7 +21,7 @@ def where(_: Any) -> tuple[int, str | None]:
 def test_a_worker_that_needs_something_special_is_only_where_that_is(machines: Machines) -> None:
     special = machines.add(2, resources={"special": 2})
     options = machines.options(resources={"special": 1})
-    found = list(imap(where, range(20), policy="ray", ray=options))
+    found = list(imap(where, range(20), engine="ray", ray=options))
     assert {node for node, _ in found} == {special.raylet}
 
 
@@ -29,7 +29,7 @@ def test_workers_that_need_half_a_processor_are_twice_as_many(machines: Machines
     """All eight must be there at once, or the first ones would wait in vain."""
     folder = str(tmp_path)
     items = [Visit(folder, number, "all") for number in range(8)]
-    found = imap(visit_together, items, policy="ray", ray=machines.options(cpus=0.5))
+    found = imap(visit_together, items, engine="ray", ray=machines.options(cpus=0.5))
     assert [number for number, _ in found] == list(range(8))
     assert len({seen.pid for seen in seen_in(tmp_path)}) == 8
 
@@ -44,21 +44,21 @@ def visit_together(item: Visit) -> tuple[int, int]:
 
 def test_a_worker_sees_the_graphics_processor_that_it_was_given_and_no_other(machines: Machines) -> None:
     machines.add(2, num_gpus=2)
-    found = list(imap(where, range(20), policy="ray", ray=machines.options(gpus=1.0)))
+    found = list(imap(where, range(20), engine="ray", ray=machines.options(gpus=1.0)))
     assert {visible for _, visible in found} <= {"0", "1"}
 
 
 def test_where_no_worker_has_room_the_run_ends_and_says_what_is_missing(machines: Machines) -> None:
     options = machines.options(cpus=3.0, gpus=1.0, resources={"quiet": 2}, start_timeout_s=1.0)
     with pytest.raises(InfrastructureError) as caught:
-        list(imap(where, range(3), policy="ray", ray=options))
+        list(imap(where, range(3), engine="ray", ray=options))
     said = str(caught.value)
     assert said == ("no worker for 1 s: a worker needs 3 CPU, 1 GPU, 2 quiet; the cluster has 3 nodes with 4 CPU")
 
 
 def test_a_node_that_comes_while_somebody_waits_for_it_is_used(machines: Machines) -> None:
     with Meanwhile(lambda: machines.add(1, resources={"late": 1})):
-        found = list(imap(where, range(3), policy="ray", ray=machines.options(resources={"late": 1})))
+        found = list(imap(where, range(3), engine="ray", ray=machines.options(resources={"late": 1})))
     assert len(found) == 3
 
 
@@ -74,7 +74,7 @@ def test_a_worker_is_in_the_folder_of_the_driver(
 ) -> None:
     (tmp_path / "word").write_text("found")
     monkeypatch.chdir(tmp_path)
-    assert list(imap(read_here, ["word"], policy="ray", workers=1, ray=machines.options())) == ["found"]
+    assert list(imap(read_here, ["word"], engine="ray", workers=1, ray=machines.options())) == ["found"]
 
 
 def test_a_driver_in_a_folder_whose_name_is_no_text(
@@ -85,7 +85,7 @@ def test_a_driver_in_a_folder_whose_name_is_no_text(
     monkeypatch.chdir(os.fsdecode(folder))
     monkeypatch.syspath_prepend("")
     Path("word").write_text("found")
-    assert list(imap(read_here, ["word"], policy="ray", workers=1, ray=machines.options())) == ["found"]
+    assert list(imap(read_here, ["word"], engine="ray", workers=1, ray=machines.options())) == ["found"]
 
 
 def test_a_driver_whose_folder_is_gone(machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,5 +94,5 @@ def test_a_driver_whose_folder_is_gone(machines: Machines, tmp_path: Path, monke
     monkeypatch.chdir(tmp_path / "gone")
     monkeypatch.syspath_prepend("")
     (tmp_path / "gone").rmdir()
-    found = imap(read_here, [str(tmp_path / "word")], policy="ray", workers=1, ray=machines.options())
+    found = imap(read_here, [str(tmp_path / "word")], engine="ray", workers=1, ray=machines.options())
     assert list(found) == ["found"]

@@ -51,7 +51,7 @@ def test_every_attempt_begins_once_and_ends_once(place: Place, policy: str) -> N
         place.item("e", "hang"),
         *place.items(30),
     ]
-    outcome = place.run(items, policy=policy, retries=2, per_item_timeout_s=2.0, attempts_log=True)
+    outcome = place.run(items, policy=policy, retries=2, timeout_s=2.0, attempts_log=True)
     ended = paired(place.attempts(outcome))
     by_seq = {
         seq: [ended[key] for key in sorted(ended) if key[0] == seq and ended[key] != "reclaimed"] for seq in range(5)

@@ -18,7 +18,7 @@ FIELDS = {
         "policy",
         "workers",
         "schedule",
-        "per_item_timeout_s",
+        "timeout_s",
         "retries",
         "retry_backoff_s",
         "error_budget",
@@ -103,26 +103,26 @@ def test_every_public_name_is_there() -> None:
     ("option", "value", "complaint"),
     [
         ("engine", "cluster", "engine must be one of local, ray, got 'cluster'"),
-        ("ray", {"cpus": 2}, "ray must be RayOptions, got dict"),
+        ("ray", {"cpus": 2}, "ray must be a RayOptions, got dict"),
         ("policy", "gpus", "policy must be one of io, cpu, gpu, got 'gpus'"),
         ("schedule", "lifo", "schedule must be one of fifo, sjf, got 'lifo'"),
         ("fsync", "never", "fsync must be one of always, batch, interval, off, got 'never'"),
         ("progress", "loud", "progress must be one of auto, bar, lines, none, got 'loud'"),
-        ("workers", 0, "workers must be from 1 to 1024, got 0"),
-        ("workers", 1025, "workers must be from 1 to 1024, got 1025"),
-        ("workers", "4", "workers must be a whole number, got '4'"),
-        ("workers", True, "workers must be a whole number, got True"),
-        ("retries", -1, "retries must be from 0 to 1000, got -1"),
-        ("retries", None, "retries must be a whole number, got None"),
-        ("error_budget", -1, "error_budget must be from 0 to"),
-        ("max_queue", 0, "max_queue must be from 1 to"),
-        ("buffered_bytes_max", 0, "buffered_bytes_max must be from 1 to"),
-        ("memory_bytes_max", 0, "memory_bytes_max must be from 1 to"),
-        ("per_item_timeout_s", -0.1, "per_item_timeout_s must be from 0 to"),
-        ("per_item_timeout_s", float("nan"), "per_item_timeout_s must be from 0 to"),
-        ("retry_backoff_s", float("inf"), "retry_backoff_s must be from 0 to"),
+        ("workers", 0, "workers must be between 1 and 1024, got 0"),
+        ("workers", 1025, "workers must be between 1 and 1024, got 1025"),
+        ("workers", "4", "workers must be an integer, got '4'"),
+        ("workers", True, "workers must be an integer, got True"),
+        ("retries", -1, "retries must be between 0 and 1000, got -1"),
+        ("retries", None, "retries must be an integer, got None"),
+        ("error_budget", -1, "error_budget must be between 0 and"),
+        ("max_queue", 0, "max_queue must be between 1 and"),
+        ("buffered_bytes_max", 0, "buffered_bytes_max must be between 1 and"),
+        ("memory_bytes_max", 0, "memory_bytes_max must be between 1 and"),
+        ("timeout_s", -0.1, "timeout_s must be between 0 and"),
+        ("timeout_s", float("nan"), "timeout_s must be between 0 and"),
+        ("retry_backoff_s", float("inf"), "retry_backoff_s must be between 0 and"),
         ("cancel_grace_s", "5", "cancel_grace_s must be a number of seconds, got '5'"),
-        ("diagnostics_interval_s", 0, "diagnostics_interval_s must be above 0"),
+        ("diagnostics_interval_s", 0, "diagnostics_interval_s must be greater than 0"),
     ],
 )
 def test_an_option_out_of_its_range_is_refused_in_one_line(option: str, value: Any, complaint: str) -> None:
@@ -133,7 +133,7 @@ def test_an_option_out_of_its_range_is_refused_in_one_line(option: str, value: A
 
 
 def test_workers_that_follow_a_cluster_cannot_follow_their_results_too() -> None:
-    with pytest.raises(inorder.OperatorError, match="adaptive needs a number of workers on a cluster"):
+    with pytest.raises(inorder.OperatorError, match="adaptive needs workers=N on a cluster"):
         inorder.StageOptions(engine="ray", adaptive=True)
     assert inorder.StageOptions(engine="ray", adaptive=True, workers=8).workers == 8
     assert inorder.StageOptions(adaptive=True).workers is None
@@ -147,11 +147,11 @@ def test_an_option_that_does_not_exist_is_refused() -> None:
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"item_id": ""}, "an item is known by its item_id, a text, got ''"),
-        ({"item_id": 7}, "an item is known by its item_id, a text, got 7"),
-        ({"item_id": "a", "inputs": ["b"]}, "item 'a': inputs, outputs and meta are dicts, got a list"),
-        ({"item_id": "a", "outputs": "b"}, "item 'a': inputs, outputs and meta are dicts, got a str"),
-        ({"item_id": "a", "cost_hint": "much"}, "item 'a': cost_hint is a number, got 'much'"),
+        ({"item_id": ""}, "item_id must be a non-empty string, got ''"),
+        ({"item_id": 7}, "item_id must be a non-empty string, got 7"),
+        ({"item_id": "a", "inputs": ["b"]}, "item 'a': inputs, outputs and meta must be mappings, got list"),
+        ({"item_id": "a", "outputs": "b"}, "item 'a': inputs, outputs and meta must be mappings, got str"),
+        ({"item_id": "a", "cost_hint": "much"}, "item 'a': cost_hint must be a number, got 'much'"),
     ],
 )
 def test_an_item_that_cannot_be_one_is_refused_where_it_is_made(fields: dict[str, Any], complaint: str) -> None:
@@ -162,7 +162,7 @@ def test_an_item_that_cannot_be_one_is_refused_where_it_is_made(fields: dict[str
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "shout\n", ".hidden", "x" * 101])
 def test_a_stage_whose_name_cannot_name_a_file_is_refused(name: str) -> None:
-    with pytest.raises(inorder.OperatorError, match="a stage is named with letters"):
+    with pytest.raises(inorder.OperatorError, match="the name of a stage must have"):
         inorder.StagePlan(name, [])
 
 
@@ -188,3 +188,11 @@ def test_on_a_cluster_windows_and_what_is_read_ahead_grow_with_the_workers() -> 
     assert windows(engine="ray", workers=500) == (32_000, 4000)
     assert windows(engine="ray") == (65_536, 8192)
     assert windows(engine="ray", workers=4, max_queue=5000) == (1024, 5000)
+
+
+def test_the_old_name_of_the_time_limit_works_with_a_warning() -> None:
+    with pytest.warns(DeprecationWarning, match="per_item_timeout_s is deprecated; use timeout_s"):
+        options = inorder.StageOptions(per_item_timeout_s=3.0)
+    assert options.timeout_s == 3.0
+    with pytest.warns(DeprecationWarning, match="use timeout_s"):
+        assert options.per_item_timeout_s == 3.0

@@ -112,7 +112,7 @@ def test_a_thread_that_was_given_up_and_writes_late_publishes_nothing(place: Pla
         return shout(item, ctx)
 
     items = [place.item("late"), place.item("last")]
-    outcome = place.run(items, worker, workers=1, per_item_timeout_s=1.0)
+    outcome = place.run(items, worker, workers=1, timeout_s=1.0)
     assert (outcome.succeeded, outcome.failed) == (1, 1)
     assert place.row("late")["error"]["category"] == "timeout"
     assert sorted(place.published()) == ["loud/last.txt", "loud/last.txt.fp.json"]
@@ -135,7 +135,7 @@ def test_a_thread_that_writes_after_the_run_has_ended_leaves_nothing(place: Plac
                 errors.append(error)
                 raise
 
-        assert place.run([place.item("a")], worker, workers=1, per_item_timeout_s=0.1).failed == 1
+        assert place.run([place.item("a")], worker, workers=1, timeout_s=0.1).failed == 1
         [left] = [thread for thread in threading.enumerate() if thread not in before]
     left.join(GUARD_S)
     assert len(errors) == 1

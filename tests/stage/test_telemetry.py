@@ -84,7 +84,7 @@ def test_snapshots_come_while_a_run_goes_on(place: Place, monkeypatch: pytest.Mo
 @pytest.mark.req("RUN-10")
 def test_events_of_the_kernel_are_told_as_they_are(place: Place) -> None:
     items = [place.item("a", "flaky"), place.item("b", "hang"), place.item("c", "kill"), place.item("d", "fail")]
-    outcome = place.run(items, policy="cpu", retries=1, per_item_timeout_s=2.0, error_budget=2)
+    outcome = place.run(items, policy="cpu", retries=1, timeout_s=2.0, error_budget=2)
     lines = place.telemetry(outcome)
     told = set(events_of(lines))
     assert told >= {

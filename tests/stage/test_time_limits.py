@@ -11,7 +11,7 @@ from tests.stage.workers import obey
 def test_a_process_that_hangs_is_killed_and_its_item_fails(place: Place) -> None:
     items = [place.item("a"), place.item("b", "hang"), place.item("c")]
     with nobody_left_behind():
-        outcome = place.run(items, policy="cpu", per_item_timeout_s=2.0, retries=3)
+        outcome = place.run(items, policy="cpu", timeout_s=2.0, retries=3)
     assert (outcome.succeeded, outcome.failed, outcome.was_cancelled) == (2, 1, False)
     row = place.row("b")
     assert (row["error"]["category"], row["error"]["retryable"], row["attempts"]) == ("timeout", False, 1)
@@ -23,7 +23,7 @@ def test_a_process_that_hangs_is_killed_and_its_item_fails(place: Place) -> None
 def test_a_thread_that_hangs_is_left_behind_and_the_stage_ends(place: Place) -> None:
     """The thread is a daemon; it ends with this process."""
     items = [place.item("a"), place.item("b", "hang"), place.item("c"), place.item("d", "hang")]
-    outcome = place.run(items, policy="io", per_item_timeout_s=1.0, retries=3, workers=1)
+    outcome = place.run(items, policy="io", timeout_s=1.0, retries=3, workers=1)
     assert (outcome.succeeded, outcome.failed) == (2, 2)
     assert [row["error"] and row["error"]["category"] for row in place.rows().values()] == [
         None,
@@ -48,4 +48,4 @@ def test_an_item_that_kills_its_process_is_tried_alone_and_then_fails_with_the_s
 
 
 def test_time_limits_do_not_touch_items_that_keep_them(place: Place) -> None:
-    assert place.run(place.items(50), obey, per_item_timeout_s=100).succeeded == 50
+    assert place.run(place.items(50), obey, timeout_s=100).succeeded == 50

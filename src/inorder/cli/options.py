@@ -137,7 +137,7 @@ SHARED = {
         ),
         Option(
             "timeout_s",
-            "per_item_timeout_s",
+            "timeout_s",
             Seconds(),
             "Fail an item that takes longer than this.",
             "0, no limit",

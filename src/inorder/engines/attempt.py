@@ -36,7 +36,11 @@ _CATEGORIES = frozenset(category.value for category in Category)
 
 
 class Skip(NamedTuple):
-    """What a function returns for an item that needs nothing done."""
+    """Returned by a worker to skip an item: it needs no result, and the reason goes into the manifest.
+
+    >>> Skip("not a text file").reason
+    'not a text file'
+    """
 
     reason: str
     value: Any = None

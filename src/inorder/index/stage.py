@@ -133,5 +133,5 @@ stage = Stage(
     worker=work,
     sinks=sinks,
     finish=lambda data: publish(os.fspath(data)),
-    options=StageOptions(policy="cpu", per_item_timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
+    options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
 )

@@ -1,4 +1,4 @@
-"""What a worker is given besides its item."""
+"""The context that a worker and the hooks of a stage are called with."""
 
 import os
 from pathlib import Path
@@ -15,10 +15,23 @@ _WARNINGS_MAX = 100
 
 
 class StageContext:
-    """One for every item, and one for the hooks around the stage.
+    """The second argument of a worker: where to write outputs, and what the workers of a stage share.
 
-    `resources` is for whatever is opened once and used by many items. With threads it is the same for all of them and
-    filled by `before_stage`; with processes every worker has its own, filled by `worker_setup`.
+    >>> def upper(item: WorkItem, ctx: StageContext) -> dict[str, int]:
+    ...     text = Path(item.inputs["text"]).read_text().upper()
+    ...     ctx.output("upper").write_text(text)
+    ...     return {"characters": len(text)}
+
+    There is one context per attempt, and one for the hooks around the stage.
+
+    Attributes:
+        stage: Name of the stage.
+        options: The options of this run.
+        data: The folder DATA.
+        item: The item of this attempt; None in hooks around the stage.
+        resources: Objects that are opened once and used by many items. Threads share one dict, filled by
+            `before_stage`; each worker process has its own, filled by `worker_setup`.
+        warnings: What `warn` was called with.
     """
 
     def __init__(self, stage: str, options: StageOptions, resources: dict[str, Any], staging: str = "") -> None:
@@ -32,41 +45,41 @@ class StageContext:
         self._token = ""
         self.delivery: Any = None
         self.removals: list[str] = []
-        """Files in DATA that go when the item is committed."""
+        """Files in DATA to remove when the item is committed."""
         self.files: dict[str, str] = {}
-        """Where the files of this attempt wait, by the path at which they will be published."""
+        """Staged files of this attempt, by the path at which they will be published."""
 
     def warn(self, message: str) -> None:
-        """Something that does not fail the item, and that somebody should know of. It goes into the manifest. Of very
-        many the first are kept."""
+        """Record a warning in the manifest without failing the item. At most 100 are kept."""
         if len(self.warnings) < _WARNINGS_MAX:
             self.warnings.append(str(message))
         elif len(self.warnings) == _WARNINGS_MAX:
-            self.warnings.append("and more warnings, which are not kept")
+            self.warnings.append("further warnings were dropped")
 
     def output(self, name: str) -> Path:
-        """Where to write the output of this name. It is published when the item is committed, and not before."""
+        """The path to write this output to. It is published when the item is committed. Raises KeyError for a name that
+        the item does not declare."""
         if self.item is None or name not in self.item.outputs:
             declared = ", ".join(self.item.outputs) if self.item is not None else ""
-            raise KeyError(f"the item declares no output {name!r}, only: {declared or 'none'}")
+            raise KeyError(f"the item declares no output {name!r}; declared outputs: {declared or 'none'}")
         return Path(self.staged(resolve_output(os.fspath(self.data), self.item.outputs[name])))
 
     def deliver(self, value: Any) -> None:
-        """Hand something to the sinks of the stage, which get it when the item is committed."""
+        """Pass a value to the stage's own sinks when the item is committed."""
         self.delivery = value
 
     def remove(self, path: str | Path) -> None:
-        """Have a file in DATA removed when the item is committed; one that is not there is no trouble. The item may be
-        done again after that, so it must not need the file."""
+        """Remove a file from DATA when the item is committed; a missing file is ignored. The item may run again after
+        that, so it must not depend on the file."""
         self.removals.append(resolve_output(os.fspath(self.data), path))
 
     def remove_outputs(self) -> None:
-        """Have everything removed that this item has made in earlier runs: there is no such thing any more."""
+        """Remove the outputs of this item that earlier runs published, when the item is committed."""
         if self.item is not None:
             self.removals += list_published(os.fspath(self.data), self.item.outputs)
 
     def staged(self, relative: str) -> str:
-        """Where a file of this attempt waits: under a name that no other attempt ever has, with the same ending."""
+        """The staged path of a file of this attempt: unique per attempt, with the same suffix."""
         if relative not in self.files:
             self._token = self._token or os.urandom(8).hex()
             ending = relative.rpartition("/")[2][-_ENDING_MAX:]

@@ -1,21 +1,25 @@
-"""The words that a stage and its runner share. Data only: importing this imports nothing heavy.
+"""The contracts between a stage and its runner. Data only: importing this module is cheap.
 
-A stage brings a plan (which items there are), a worker (how one is done) and perhaps hooks. Order, processes, time
-limits, retries, resume, budgets, manifests, progress and telemetry are the runner's.
+A stage supplies a plan (the items), a worker (how one item is processed) and optionally hooks. Ordering, processes,
+time limits, retries, resume, budgets, manifests, progress and telemetry belong to the runner.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from warnings import warn
 
 import msgspec
 
 from inorder.engines.attempt import Skip
 from inorder.engines.base import WORKERS_MAX
 from inorder.engines.ray.options import RayOptions
-from inorder.errors import Category, OperatorError, require
+from inorder.errors import Category, InorderError, OperatorError, require
+
+if TYPE_CHECKING:
+    from .context import StageContext
 
 __all__ = [
     "Barrier",
@@ -45,132 +49,182 @@ _WHOLE = (
     ("memory_bytes_max", 1, 2**62),
 )
 _OPTIONAL = ("workers", "error_budget", "memory_bytes_max")
-_SECONDS = ("per_item_timeout_s", "retry_backoff_s", "cancel_grace_s", "diagnostics_interval_s")
+_SECONDS = ("timeout_s", "retry_backoff_s", "cancel_grace_s", "diagnostics_interval_s")
 _SECONDS_MAX = 10**9
 
 
 class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to do. It travels to a worker: keep it small, paths and numbers."""
+    """One unit of work. It is sent to a worker, so keep it small: paths and numbers.
+
+    >>> item = WorkItem(item_id="a.txt", inputs={"text": "texts/a.txt"}, outputs={"upper": "upper/a.txt"})
+    >>> item.outputs["upper"]
+    'upper/a.txt'
+
+    Raises:
+        OperatorError: `item_id` is not a non-empty string, or a field has the wrong type.
+    """
 
     item_id: str
-    """Stable and unique in the plan, the same on every run; usually the path of the input relative to its root."""
+    """Unique in the plan and the same on every run; usually the path of the input relative to its root."""
     inputs: Mapping[str, str | Path] = {}
     """Files that the result depends on. Their content is part of the fingerprint."""
     outputs: Mapping[str, str | Path] = {}
-    """Files that the worker makes, by name; relative to DATA. `ctx.output(name)` says where to write each."""
+    """Files that the worker writes, by name, relative to DATA. `ctx.output(name)` gives the path to write to."""
     cfg_hash: str = ""
-    """Of the options that the result depends on."""
+    """Hash of the options that the result depends on."""
     cost_hint: float = 1.0
-    """Pages, bytes, chunks: for the schedule `sjf`."""
+    """Expected cost, for the schedule `sjf`: pages, bytes, chunks."""
     meta: Mapping[str, Any] = {}
     """Small hints for the worker; not part of any fingerprint."""
     batch_key: str = ""
-    """Items that share it go to a worker together."""
+    """Items with the same key are dispatched together."""
     reads: Sequence[str] = ()
-    """What the worker reads in DATA besides the inputs, relative to it: files, which travel along where a worker does
-    not see DATA, or folders, which keep the item at home there. Not part of any fingerprint."""
+    """Paths in DATA that the worker reads besides the inputs. On a node that does not see DATA, files are sent along;
+    an item that reads a folder runs on the driver's machine. Not part of any fingerprint."""
 
     def __post_init__(self) -> None:
         if type(self.item_id) is not str or not self.item_id:
-            raise OperatorError(f"an item is known by its item_id, a text, got {self.item_id!r}")
+            raise OperatorError(f"item_id must be a non-empty string, got {self.item_id!r}")
         tables: tuple[Any, ...] = (self.inputs, self.outputs, self.meta)
         for value in tables:
             if type(value) is not dict and not isinstance(value, Mapping):
-                said = f"inputs, outputs and meta are dicts, got a {type(value).__name__}"
-                raise OperatorError(f"item {self.item_id!r}: {said}")
+                found = type(value).__name__
+                raise OperatorError(f"item {self.item_id!r}: inputs, outputs and meta must be mappings, got {found}")
         hint: Any = self.cost_hint
         if type(hint) not in (int, float) and not isinstance(hint, Real):
-            raise OperatorError(f"item {self.item_id!r}: cost_hint is a number, got {hint!r}")
+            raise OperatorError(f"item {self.item_id!r}: cost_hint must be a number, got {hint!r}")
 
     def satisfies(self, data: str | Path = ".", *, fingerprinting: bool = True) -> bool:
-        """Whether every output is there, not empty, and made of these inputs with this configuration."""
+        """Whether every output exists, is not empty, and was made from these inputs with this configuration."""
         from .freshness import check
 
         return check(self, str(data), fingerprinting=fingerprinting).is_satisfied
 
 
 class Barrier(msgspec.Struct, frozen=True):
-    """Stands in a plan between items: what comes after it is not asked for before everything before it is committed.
-    So a plan can go by what its own stage has just made."""
+    """Separates items in a plan: items after it are not requested before all items before it are committed.
+
+    A plan can then depend on what its own stage has just written.
+
+    >>> plan = StagePlan("merge", [WorkItem(item_id="part-1"), Barrier(), WorkItem(item_id="whole")])
+    """
 
 
 class StagePlan(msgspec.Struct, frozen=True):
-    """What a stage has to do. The order of the items is the order of everything that comes of them."""
+    """The items of a stage. Their order is the order of commits, manifest rows and sinks.
+
+    >>> plan = StagePlan("upper", (WorkItem(item_id=name) for name in ("a", "b")), total_items=2)
+
+    Raises:
+        OperatorError: The name of the stage has characters that a file name should not have.
+    """
 
     stage_name: str
-    """Letters, digits, `.`, `_` and `-`: manifest and journal are named after it."""
+    """Letters, digits, `.`, `_` and `-`. Manifest and journal are named after it."""
     items: Iterable[WorkItem | Barrier]
     total_items: int | None = None
-    """None: not known beforehand."""
+    """Number of items; None: unknown."""
     retires: Callable[[str, str], bool] | None = None
-    """Asked about items of earlier runs that are not in this plan, by item_id and first input: whether the outputs of
-    such an item are to be removed. Also, the outputs of an item that fails now are removed. None: nothing ever is."""
+    """Called with `item_id` and first input of each item of earlier runs that is not in this plan: whether to remove
+    its outputs. If set, the outputs of an item that fails are removed too. None: nothing is removed."""
     judge: Callable[[WorkItem, Callable[[str], str]], str] | None = None
-    """Whether an item without outputs is done already: the reason to skip it, or empty. Is handed the item, and what
-    gives the SHA-256 of a file."""
+    """Decides whether an item without outputs is up to date: returns the reason to skip it, or an empty string. Called
+    with the item and a function that returns the SHA-256 of a file."""
     expected_items: int | None = None
-    """About how many items there are, for the bar, where that is not known exactly."""
+    """Estimate of the number of items for the progress bar, if the exact number is unknown."""
 
     def __post_init__(self) -> None:
         require(
             re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", self.stage_name) is not None,
-            f"a stage is named with letters, digits, '.', '_' and '-', at most 100 of them, got {self.stage_name!r}",
+            "the name of a stage must have 1 to 100 characters out of letters, digits, '.', '_' and '-', "
+            f"got {self.stage_name!r}",
         )
 
 
-class StageOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a stage is run. What is made does not depend on any of it, but for time limits."""
+_RENAMED = {"per_item_timeout_s": "timeout_s"}
+"""Options of `StageOptions` that had another name."""
+
+
+class _AcceptsOldNames(msgspec.StructMeta):
+    """Maps old names of options to the present ones, with a warning."""
+
+    if not TYPE_CHECKING:  # type checkers shall see the fields of the struct
+
+        def __call__(self, *args: Any, **options: Any) -> Any:
+            for old, new in _RENAMED.items():
+                if old in options:
+                    warn(f"the option {old} is deprecated; use {new}", DeprecationWarning, stacklevel=2)
+                    options[new] = options.pop(old)
+            return super().__call__(*args, **options)
+
+
+class StageOptions(msgspec.Struct, metaclass=_AcceptsOldNames, frozen=True, kw_only=True):
+    """How a stage is run. Results do not depend on any of these options, except for time limits.
+
+    >>> options = StageOptions(data="out", policy="cpu", workers=4, timeout_s=60, retries=2)
+    >>> options.timeout_s
+    60
+
+    Raises:
+        OperatorError: A value is out of range. The message names the option.
+    """
 
     data: str | Path = ".inorder"
-    """The folder that everything goes to."""
+    """The folder DATA, which receives outputs, manifests, journals and telemetry."""
     engine: Literal["local", "ray"] = "local"
-    """Workers of this machine, or of a Ray cluster."""
+    """Where workers run: on this machine or on a Ray cluster."""
     ray: RayOptions = RayOptions()
     """Which cluster, and how it is used."""
     policy: Literal["io", "cpu", "gpu"] = "io"
     """`io` and `gpu` run threads, `cpu` runs spawned processes. On a cluster every worker is a process."""
     workers: int | None = None
-    """None: one a processor for `cpu` and `gpu`, two for `io`; on a cluster, as many as it has room for."""
+    """Number of workers. None: one per CPU for `cpu` and `gpu`, two per CPU for `io`; on a cluster as many as fit."""
     schedule: Literal["fifo", "sjf"] = "fifo"
-    """Which item goes first of those in sight: the next of the plan, or the one with the least `cost_hint`."""
-    per_item_timeout_s: float = 0.0
-    """An item that takes longer fails; 0: none."""
+    """Which item starts first: the next of the plan, or the one with the lowest `cost_hint`."""
+    timeout_s: float = 0.0
+    """An item that takes longer fails; 0: no limit."""
     retries: int = 0
-    """Further attempts after a failure that may pass."""
+    """Further attempts after a failure that may be transient."""
     retry_backoff_s: float = 0.1
-    """Wait before the first of them; doubles with each."""
+    """Wait before the first retry; doubles with each further one."""
     error_budget: int | None = None
-    """Failures that are tolerated; 0: stop at the first; None: any number."""
+    """Number of failures that is tolerated; 0: stop at the first; None: no limit."""
     max_queue: int = 1024
-    """Items taken from the plan before a worker wants them."""
+    """Items read from the plan ahead of the workers."""
     diagnostics_interval_s: float = 5.0
-    """Between two lines of progress, and between two snapshots in the telemetry."""
+    """Interval between progress lines, and between snapshots in the telemetry."""
     fingerprinting: bool = True
-    """Skip an item only if its inputs and configuration are those that its outputs were made of."""
+    """Skip an item only if its outputs were made from the same inputs and configuration."""
     resume: bool = True
-    """Go on with an interrupted run, and skip what is done."""
+    """Resume an interrupted run, and skip items that are up to date."""
     force: bool = False
-    """Do everything again."""
+    """Process every item again."""
     fsync: Literal["always", "batch", "interval", "off"] = "batch"
     """When the journal waits for the disk."""
     buffered_bytes_max: int = 256 * 2**20
-    """Results that wait to be committed, and what running items are expected to bring."""
+    """Upper bound on results that wait to be committed, including what running items are expected to return."""
     memory_bytes_max: int | None = None
-    """Address space of a worker process."""
+    """Address space of a worker process; None: no limit."""
     cancel_grace_s: float = 5.0
-    """What work in flight gets after a cancel."""
+    """How long running items may continue after a cancel."""
     adaptive: bool = False
-    """Change the number of workers between 1 and `workers` with what the results say."""
+    """Adapt the number of workers between 1 and `workers` to the measured throughput."""
     attempts_log: bool = False
-    """Write a line at the beginning and the end of every attempt."""
+    """Log the start and end of every attempt to `DATA/attempts`."""
     telemetry: bool = True
-    """Write events and numbers to `DATA/telemetry`."""
+    """Write events and metrics to `DATA/telemetry`."""
     progress: Literal["auto", "bar", "lines", "none"] = "auto"
     """`auto`: a bar on a terminal, lines elsewhere."""
     verbose: bool = False
-    """Show the slowest items and the most frequent categories of errors, too."""
+    """Show the slowest items and the most frequent error categories."""
     i_know_what_im_doing: bool = False
-    """Let a stage that is made for `gpu` run with `cpu` all the same; the command line asks for it."""
+    """Allow a stage made for `gpu` to run with `cpu`."""
+
+    @property
+    def per_item_timeout_s(self) -> float:
+        """Deprecated name of `timeout_s`."""
+        warn("StageOptions.per_item_timeout_s is deprecated; use timeout_s", DeprecationWarning, stacklevel=2)
+        return self.timeout_s
 
     def __post_init__(self) -> None:
         for name, words in (
@@ -185,90 +239,113 @@ class StageOptions(msgspec.Struct, frozen=True, kw_only=True):
         for name, low, high in _WHOLE:
             value = getattr(self, name)
             if value is not None or name not in _OPTIONAL:
-                require(type(value) is int, f"{name} must be a whole number, got {value!r}")
-                require(low <= value <= high, f"{name} must be from {low} to {high}, got {value}")
+                require(type(value) is int, f"{name} must be an integer, got {value!r}")
+                require(low <= value <= high, f"{name} must be between {low} and {high}, got {value}")
         for name in _SECONDS:
             value = getattr(self, name)
             require(type(value) in (int, float), f"{name} must be a number of seconds, got {value!r}")
-            require(0 <= value <= _SECONDS_MAX, f"{name} must be from 0 to {_SECONDS_MAX}, got {value}")
-        require(isinstance(self.ray, RayOptions), f"ray must be RayOptions, got {type(self.ray).__name__}")
+            require(0 <= value <= _SECONDS_MAX, f"{name} must be between 0 and {_SECONDS_MAX}, got {value}")
+        require(isinstance(self.ray, RayOptions), f"ray must be a RayOptions, got {type(self.ray).__name__}")
         require(
             not (self.adaptive and self.engine == "ray" and self.workers is None),
-            "adaptive needs a number of workers on a cluster: without one, they follow the cluster",
+            "adaptive needs workers=N on a cluster: without it, the number of workers follows the cluster",
         )
-        require(self.diagnostics_interval_s > 0, "diagnostics_interval_s must be above 0")
+        require(self.diagnostics_interval_s > 0, "diagnostics_interval_s must be greater than 0")
 
 
 class StageHooks(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stage wants to do around its items. An exception in a hook is a warning and nothing more.
+    """Callbacks around the items of a stage. An exception in a hook becomes a warning; it never fails the stage.
 
-    `before_stage` and `after_stage` run once, in the process that runs the stage; `before_item` right before an item,
-    where the item runs; `after_item` when its outcome is final, in the order of the plan; `worker_setup` once in every
-    worker process, before its first item.
+    `before_stage` and `after_stage` run once, in the process that runs the stage. `before_item` runs right before an
+    item, where the item runs. `after_item` runs when the outcome of an item is final, in plan order; its second
+    argument is the item's result, or the `Failure`. `worker_setup` runs once in every worker process, before its
+    first item.
+
+    >>> hooks = StageHooks(before_stage=lambda ctx: ctx.resources.update(model="loaded"))
     """
 
-    before_stage: Callable[[Any], None] | None = None
-    after_stage: Callable[["StageOutcome"], None] | None = None
-    before_item: Callable[[WorkItem, Any], None] | None = None
-    after_item: Callable[[WorkItem, Any, Any], None] | None = None
-    worker_setup: Callable[[Any], None] | None = None
+    before_stage: "Callable[[StageContext], None] | None" = None
+    after_stage: "Callable[[StageOutcome], None] | None" = None
+    before_item: "Callable[[WorkItem, StageContext], None] | None" = None
+    after_item: "Callable[[WorkItem, Any, StageContext], None] | None" = None
+    worker_setup: "Callable[[StageContext], None] | None" = None
 
 
 class StageErrorSummary(msgspec.Struct, frozen=True):
-    """One kind of failure, and how often it came."""
+    """One kind of failure and its frequency.
+
+    >>> StageErrorSummary("input", "not a PDF", 2, "a.pdf").count
+    2
+    """
 
     category: str
     message: str
     count: int
     item_id: str
-    """The first item that had it, in the order of the plan."""
+    """The first item with this failure, in plan order."""
 
 
 class StageOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a stage went."""
+    """The result of a run, as returned by `run_stage`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as data:
+    ...     plan = StagePlan("count", [WorkItem(item_id="a"), WorkItem(item_id="b")])
+    ...     outcome = run_stage(plan, lambda item: None, StageOptions(data=data, progress="none"))
+    >>> outcome.succeeded, outcome.failed
+    (2, 0)
+    """
 
     stage: str
-    """Its name."""
+    """Name of the stage."""
     run_id: str
-    """Of this run; the files of its telemetry and attempts are named after it."""
+    """Id of this run. The files of its telemetry and attempts are named after it."""
     scheduled: int
-    """Items of the plan, as far as it was read."""
+    """Items of the plan that were read."""
     skipped: int
-    """Items that had nothing to be done."""
+    """Items that were up to date or had nothing to do."""
     succeeded: int
-    """Items whose outputs were made."""
+    """Items that were processed."""
     failed: int
     """Items that failed for good."""
     cancelled: int
-    """Items that were not come to; 0 where the plan announced no number."""
+    """Items that were not processed because the run was stopped; 0 if the plan gave no total."""
     was_cancelled: bool
-    """Whether it was stopped before its end, whatever by."""
+    """Whether the run was stopped before its end, for whatever reason."""
     cancel_reason: str | None
-    """Why, in words."""
+    """Why it was stopped."""
     stop_kind: str | None
-    """`cancelled`, `error budget` or `infrastructure`; None: it went to its end."""
+    """`cancelled`, `error budget` or `infrastructure`; None: it ran to its end."""
     stop_signal: int | None = None
-    """The number of the signal that stopped it."""
+    """Number of the signal that stopped it."""
     resumed_at: int | None
-    """The seq at which an interrupted run was taken up; None: this run began anew."""
+    """The seq at which an interrupted run was resumed; None: this run started over."""
     wall_ms: float
-    """Of this run, from its lock to its summing up."""
+    """Wall time of this run."""
     queue_p50_ms: float
-    """From an item's being read from the plan to its first start, the median."""
+    """Median time between reading an item from the plan and starting it."""
     exec_p50_ms: float
-    """In the worker, the median of what was not skipped."""
+    """Median execution time of items that were not skipped."""
     exec_p95_ms: float
-    """The same, of the slowest twentieth."""
+    """95th percentile of the same."""
     items_per_s: float
-    """Items that this run has come to the end of, a second."""
+    """Items finished per second by this run."""
     errors: list[StageErrorSummary] = []
-    """The first kinds of failure and the most frequent, ten at most."""
+    """The first and the most frequent kinds of failure, at most ten."""
     warnings: list[str] = []
-    """What hooks raised, and what the journal had to say."""
+    """Exceptions of hooks, and warnings of the journal."""
 
 
-class StageError(Exception):
-    """What a worker raises to say whose fault it is, and whether trying again can help."""
+class StageError(InorderError):
+    """Raised by a worker to fail its item with a category, and to say whether a retry can succeed.
+
+    >>> error = StageError("the server is busy", category="provider", retryable=True)
+    >>> error.category, error.retryable
+    ('provider', True)
+
+    Raises:
+        ValueError: `category` is not one of `Category`.
+    """
 
     def __init__(
         self,
@@ -289,36 +366,55 @@ class StageError(Exception):
         self.item_id = item_id
 
     def __reduce__(self) -> tuple[Any, ...]:
-        said = (self.message, self.category, self.retryable, self.detail, self.stage, self.item_id)
-        return _stage_error, said
+        fields = (self.message, self.category, self.retryable, self.detail, self.stage, self.item_id)
+        return _rebuild_stage_error, fields
 
 
-def _stage_error(message: str, category: str, retryable: bool, detail: str, stage: str, item_id: str) -> StageError:
+def _rebuild_stage_error(
+    message: str, category: str, retryable: bool, detail: str, stage: str, item_id: str
+) -> StageError:
     return StageError(message, category=category, retryable=retryable, detail=detail, stage=stage, item_id=item_id)
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
-    """A stage that the command line can run: `inorder stage package.module:name SRC...`."""
+    """A stage that the command line can run: `inorder stage package.module:name SRC...`.
+
+    >>> stage = Stage(
+    ...     name="upper",
+    ...     plan=lambda sources, data: StagePlan("upper", [WorkItem(item_id=path.name) for path in sources]),
+    ...     worker=lambda item, ctx: None,
+    ... )
+    """
 
     name: str
     plan: Callable[[list[Path], Path], StagePlan]
-    """From the sources and DATA to the plan."""
+    """Makes the plan from the sources and DATA."""
     worker: Callable[..., Any]
+    """Called as `worker(item, ctx)`, or as `worker(item)` if it takes one argument. Returns a dict of manifest fields,
+    or None."""
     hooks: StageHooks = StageHooks()
     options: StageOptions = msgspec.field(default_factory=StageOptions)
     """The defaults of this stage."""
     sinks: Callable[[Path], Sequence[Any]] | None = None
-    """From DATA to sinks of its own, besides its outputs and its manifest. Each is opened once a run and gets what
-    workers hand to `ctx.deliver`, in order."""
+    """Makes further sinks from DATA. Each is opened once per run and gets what workers pass to `ctx.deliver`, in
+    order."""
     finish: Callable[[Path], None] | None = None
-    """Called with DATA after a run that was not stopped, when its sinks are closed and its lock is still held."""
+    """Called with DATA after a run that was not stopped, after its sinks are closed, while its lock is still held."""
 
 
 class Configurable(msgspec.Struct, frozen=True, kw_only=True):
-    """A stage with settings of its own, which its plan and worker depend on. What they were is recorded in the
-    manifest, so that the same plan can be made again."""
+    """A stage with settings. The manifest records their values, so that the same plan can be made again.
+
+    >>> class Settings(msgspec.Struct):
+    ...     suffix: str = ".txt"
+    >>> def make(settings):
+    ...     items = [WorkItem(item_id="a" + settings.suffix)]
+    ...     return Stage(name="upper", plan=lambda sources, data: StagePlan("upper", items), worker=lambda item: None)
+    >>> Configurable(settings=Settings, make=make).make(Settings()).name
+    'upper'
+    """
 
     settings: type[msgspec.Struct]
-    """Every field has a default, and can be written as JSON."""
+    """A struct in which every field has a default and can be encoded as JSON."""
     make: Callable[[Any], Stage]
-    """From settings to the stage."""
+    """Makes the stage from its settings."""

@@ -26,7 +26,7 @@ def engine_spec(options: StageOptions) -> EngineSpec:
         engine=options.engine,
         policy=options.policy,
         workers=options.workers,
-        timeout_s=options.per_item_timeout_s or None,
+        timeout_s=options.timeout_s or None,
         memory_bytes_max=options.memory_bytes_max,
         ray=options.ray,
     )

@@ -64,9 +64,34 @@ def run_stage(
     sinks: Sequence[Sink] = (),
     finish: Callable[[], None] | None = None,
 ) -> StageOutcome:
-    """Do what the plan says, and everything that belongs to it. `origin` goes into the `__config__` row of the
-    manifest: how to make the same plan again. `sinks` get what workers deliver, and are closed in the end; `finish` is
-    called after that, unless the run was stopped."""
+    """Run every item of a plan and commit the results in plan order; resume where an earlier run was interrupted.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as data:
+    ...     plan = StagePlan("count", [WorkItem(item_id="a"), WorkItem(item_id="b")])
+    ...     outcome = run_stage(plan, lambda item: None, StageOptions(data=data, progress="none"))
+    >>> outcome.succeeded
+    2
+
+    Args:
+        plan: The items, in the order in which they are committed.
+        worker: Called as `worker(item, ctx)` with a `WorkItem` and a `StageContext`, or as `worker(item)`. It writes
+            its outputs to `ctx.output(name)` and returns a dict of manifest fields, a `Skip`, or None.
+        options: How to run; defaults as in `StageOptions`.
+        hooks: Callbacks around the stage and its items.
+        origin: Recorded in the `__config__` row of the manifest: how to make the same plan again.
+        sinks: Further sinks, which get what workers pass to `ctx.deliver`. They are closed at the end.
+        finish: Called after the sinks are closed, unless the run was stopped.
+
+    Returns:
+        Counts, durations and errors of the run. Failed items do not raise.
+
+    Raises:
+        OperatorError: The plan or an option is invalid.
+        BusyError: Another run of this stage holds DATA.
+        InfrastructureError: The disk or the machine failed; repeat the call to resume.
+        IntegrityError: The journal is damaged.
+    """
     options = options or StageOptions()
     require(isinstance(plan, StagePlan), f"run_stage needs a StagePlan, got {type(plan).__name__}")
     require(callable(worker), f"run_stage needs a worker that can be called, got {type(worker).__name__}")

@@ -82,7 +82,7 @@ def make(settings: DoctagsSettings) -> Stage:
         name=NAME,
         plan=partial(plan, settings),
         worker=work,
-        options=StageOptions(policy="cpu", per_item_timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
+        options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
     )
 
 

@@ -14,7 +14,14 @@ _OF_RAY = ("CPU", "GPU", "memory", "object_store_memory")
 
 
 class RayOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which cluster, what one worker needs there, and how files get to it and back."""
+    """Which Ray cluster to use, what one worker needs there, and how files reach the nodes.
+
+    >>> RayOptions(address="10.0.0.5:6379", cpus=2, resources={"ssd": 1}).demands()
+    {'CPU': 2, 'GPU': 0.0, 'ssd': 1}
+
+    Raises:
+        OperatorError: A value is invalid. The message names the option.
+    """
 
     address: str | None = None
     """`HOST:PORT` of the cluster, or `auto` for the one this machine belongs to. None: what the variable RAY_ADDRESS

@@ -1,0 +1,68 @@
+"""Every public name can be found, and has a docstring with an example that runs."""
+
+import doctest
+import importlib
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+
+import inorder
+
+MODULES = ("inorder",)
+"""What others may import from; everything else may change."""
+
+
+def public_names() -> list[tuple[str, str]]:
+    return [
+        (module, name)
+        for module in MODULES
+        for name in importlib.import_module(module).__all__
+        if not name.startswith("__") and "Lane" not in name and name != "Outcome"
+    ]
+
+
+def examples_of(module: str, name: str) -> doctest.DocTest:
+    value = getattr(importlib.import_module(module), name)
+    public = vars(inorder) | {each: getattr(inorder, each) for each in inorder.__all__}
+    names = public | vars(sys.modules[value.__module__]) | vars(importlib.import_module(module))
+    return doctest.DocTestParser().get_doctest(inspect.getdoc(value) or "", dict(names), name, module, 0)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_dir_lists_every_public_name(module: str) -> None:
+    loaded = importlib.import_module(module)
+    assert set(loaded.__all__) <= set(dir(loaded))
+    for name in loaded.__all__:
+        assert getattr(loaded, name) is not None
+
+
+def test_dir_of_the_package_lists_nothing_else() -> None:
+    assert dir(inorder) == sorted(inorder.__all__)
+
+
+@pytest.mark.parametrize(("module", "name"), public_names())
+def test_a_public_name_has_an_example_that_runs(
+    module: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    test = examples_of(module, name)
+    assert test.examples, f"{module}.{name} has no example in its docstring"
+    report: list[str] = []
+    result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append)
+    assert result.failed == 0, "".join(report)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_error_is_an_inorder_error() -> None:
+    errors = [value for name in inorder.__all__ if inspect.isclass(value := getattr(inorder, name))]
+    errors = [value for value in errors if issubclass(value, Exception)]
+    assert len(errors) >= 8
+    assert all(issubclass(error, inorder.InorderError) for error in errors)
+    assert issubclass(inorder.OperatorError, ValueError)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'inorder' has no attribute 'imapp'"):
+        inorder.imapp  # noqa: B018

@@ -1,0 +1,40 @@
+"""The public API is typed: a file of user code passes `mypy --strict`, and a wrong use of it does not."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+USER_CODE = Path(__file__).with_name("user_code.py")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("mypy")
+
+
+def check_types(file: Path, cache: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={cache}", str(file)]
+    return subprocess.run(command, cwd=file.parent, capture_output=True, text=True, timeout=110, check=False)
+
+
+def test_user_code_passes_strict_type_checking_and_a_wrong_use_does_not(tmp_path: Path, cache: Path) -> None:
+    checked = check_types(USER_CODE, cache)
+    assert checked.returncode == 0, checked.stdout
+
+    wrong = {
+        "inorder.imap(len, [1])": 'Argument 1 to "imap"',
+        "inorder.imap(len, ['a'], errors='ignore')": "No overload variant",
+        "inorder.imap(len, ['a'], errors='yield').__next__().bit_count()": 'Item "ItemError"',
+        "inorder.StageHooks(before_item=len)": 'Argument "before_item"',
+        "inorder.WorkItem(item_id=1)": 'Argument "item_id"',
+        "inorder.StageOptions(policy='tpu')": 'Argument "policy"',
+        "inorder.Missing": "Module has no attribute",
+    }
+    file = tmp_path / "wrong.py"
+    file.write_text("import inorder\n" + "\n".join(wrong) + "\n")
+    checked = check_types(file, cache)
+    for line, complaint in enumerate(wrong.values(), start=2):
+        [found] = [text for text in checked.stdout.splitlines() if f"wrong.py:{line}: error" in text]
+        assert complaint in found

@@ -1,0 +1,105 @@
+"""Code as a user writes it, for `mypy --strict` in `test_user_code.py`; `assert_type` states what is promised."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, assert_type
+
+import inorder
+
+
+def parse(text: str) -> int:
+    return int(text)
+
+
+def iterate(lines: Sequence[str]) -> None:
+    raising = inorder.imap(parse, lines, workers=2, policy="cpu", timeout_s=30, retries=2)
+    assert_type(raising, inorder.Imap[int])
+    for number in raising:
+        assert_type(number, int)
+
+    yielding = inorder.imap(parse, lines, errors="yield")
+    assert_type(yielding, inorder.Imap[int | inorder.ItemError])
+    for result in yielding:
+        if isinstance(result, inorder.ItemError):
+            assert_type(result.category, inorder.Category)
+            assert_type(result.attempts, int)
+        else:
+            assert_type(result, int)
+
+    with inorder.imap(parse, lines, journal=Path("numbers.journal"), key=str.strip, fsync="off") as results:
+        assert_type(results.position, int)
+        assert_type(next(results), int)
+        results.close()
+
+    inorder.imap(parse, lines, schedule="sjf", cost=len, buffered_bytes_max=2**20, memory_bytes_max=2**30)
+    inorder.imap(parse, lines, engine="ray", ray=inorder.RayOptions(cpus=2, resources={"ssd": 1}), recycle_tasks=100)
+
+
+def upper(item: inorder.WorkItem, ctx: inorder.StageContext) -> dict[str, int] | inorder.Skip:
+    text = Path(item.inputs["text"]).read_text()
+    if not text:
+        return inorder.Skip("empty")
+    if "\0" in text:
+        raise inorder.StageError("not a text file", category="input")
+    ctx.output("upper").write_text(text.upper())
+    ctx.warn("a warning")
+    assert_type(ctx.data, Path)
+    assert_type(ctx.resources, dict[str, Any])
+    return {"characters": len(text)}
+
+
+def count(item: inorder.WorkItem) -> None:
+    assert_type(item.cost_hint, float)
+
+
+def open_model(ctx: inorder.StageContext) -> None:
+    ctx.resources["model"] = object()
+
+
+def announce(item: inorder.WorkItem, ctx: inorder.StageContext) -> None:
+    print(ctx.stage, item.item_id)
+
+
+def record(item: inorder.WorkItem, result: object, ctx: inorder.StageContext) -> None:
+    if isinstance(result, inorder.Failure):
+        print(item.item_id, result.message)
+
+
+def summarise(outcome: inorder.StageOutcome) -> None:
+    print(outcome.succeeded, outcome.failed, [error.count for error in outcome.errors])
+
+
+def make_plan(sources: list[Path], data: Path) -> inorder.StagePlan:
+    items = [
+        inorder.WorkItem(item_id=path.name, inputs={"text": path}, outputs={"upper": f"upper/{path.name}"})
+        for path in sources
+    ]
+    return inorder.StagePlan("upper", [*items, inorder.Barrier()], total_items=len(items))
+
+
+HOOKS = inorder.StageHooks(
+    before_stage=open_model, worker_setup=open_model, before_item=announce, after_item=record, after_stage=summarise
+)
+STAGE = inorder.Stage(name="upper", plan=make_plan, worker=upper, hooks=HOOKS)
+
+
+def run(data: Path) -> inorder.StageOutcome:
+    options = inorder.StageOptions(data=data, policy="cpu", workers=2, timeout_s=60, memory_bytes_max=2**30)
+    try:
+        outcome = inorder.run_stage(make_plan([], data), upper, options, HOOKS)
+        assert_type(outcome, inorder.StageOutcome)
+        return inorder.run_stage(make_plan([], data), count, options)
+    except inorder.BusyError as error:
+        assert_type(error.exit_code, int)
+        raise
+    except ValueError:  # an OperatorError is one
+        raise
+    except inorder.InorderError:
+        raise
+
+
+def use_lane(urls: Sequence[str]) -> None:
+    with inorder.Lane(inorder.LaneConfig(name="api", max_concurrency=4, rate_per_s=50.0, burst=10)) as lane:
+        tickets = [lane.submit(parse, url, priority=1, deadline_s=5) for url in urls]
+        accepted = [ticket for ticket in tickets if ticket.outcome is inorder.Outcome.ACCEPTED]
+        print(len(accepted), lane.statistics())
