@@ -37,7 +37,7 @@ test: $(STAMP) ## run the tests; fails on an unproven landed requirement or an u
 
 test-extras: $(STAMP) ## install the optional readers and test them: OCR, docling
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[ocr,docling]'
-	$(RUN) -m pytest tests/documents/test_ocr.py tests/documents/test_docling_reader.py
+	$(RUN) -m pytest tests/documents/readers/test_ocr.py tests/documents/readers/test_docling.py
 
 test-ray: $(RAY_STAMP) ## install Ray, and test on clusters of several nodes on this machine
 	$(RAY_RUN) -m pytest tests/ray tests/conformance/test_engines.py

@@ -45,12 +45,13 @@ def _raw(path: str) -> None:
 
 
 def _inorder(path: str) -> None:
-    from inorder.documents.doctags.storage import write_doctags, write_json
-    from inorder.documents.readers.registry import reader_of
+    from inorder.documents.doctags.docling_json import write_json
+    from inorder.documents.doctags.tags import write_doctags
+    from inorder.documents.readers.registry import load_reader
     from inorder.documents.readers.sniff import sniff
 
     data = Path(path).read_bytes()
-    document = reader_of(sniff(path, data[:4096]))(data, "document")
+    document = load_reader(sniff(path, data[:4096]))(data, "document")
     write_json(document)
     write_doctags(document)
 
@@ -160,11 +161,13 @@ def measure_chunks(folder: Path) -> dict[str, float]:
     from inorder.documents.chunk.chunks import chunks_of
     from inorder.documents.chunk.pieces import pieces_of
     from inorder.documents.chunk.tokens import count_words
-    from inorder.documents.doctags.storage import write_json
+    from inorder.documents.doctags.docling_json import write_json
     from inorder.documents.embed.providers.hashing import HashProvider
-    from inorder.documents.readers.registry import reader_of
+    from inorder.documents.readers.registry import load_reader
 
-    records = [write_json(reader_of("markdown")(path.read_bytes(), path.stem)) for path in sorted(folder.glob("*.md"))]
+    records = [
+        write_json(load_reader("markdown")(path.read_bytes(), path.stem)) for path in sorted(folder.glob("*.md"))
+    ]
     began_s = time.process_time()
     chunked = [chunks_of(str(n), pieces_of(record), count_words, 256, 512) for n, record in enumerate(records)]
     cut_s = time.process_time() - began_s

@@ -5,7 +5,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 
 
-def in_order_share(given: Sequence[str], found: Sequence[str]) -> float:
+def share_in_order(given: Sequence[str], found: Sequence[str]) -> float:
     """The share of the given words that are found in order: the longest run of them that nothing interrupts but more.
 
     Words that are given several times are matched in turn.

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inorder.documents.doctags.storage import write_doctags, write_json
+from inorder.documents.doctags.docling_json import write_json
+from inorder.documents.doctags.tags import write_doctags
 from inorder.documents.readers import text
 from inorder.documents.readers.docx import reader as docx
 from inorder.documents.readers.html import reader as html
 from inorder.documents.readers.markdown import reader as markdown
 from inorder.errors import ReadError
-from tests.documents.reading import docx as made
-from tests.documents.reading import paragraph, styled
-from tests.documents.reference import assert_agreed
+from tests.documents.docling_reference import assert_docling_agrees
+from tests.documents.docx_files import make_docx, paragraph, styled_paragraph
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -30,8 +30,10 @@ NOTES = (
     "|k|v|\n|-|-|\n|1|2|\n\n<div>h</div>\n\n[r]: /u\n"
 )
 SEEDS = {
-    "docx": made(
-        styled("Head", "Heading1") + paragraph("text") + f"<w:tbl><w:tr><w:tc>{paragraph('x')}</w:tc></w:tr></w:tbl>"
+    "docx": make_docx(
+        styled_paragraph("Head", "Heading1")
+        + paragraph("text")
+        + f"<w:tbl><w:tr><w:tc>{paragraph('x')}</w:tc></w:tr></w:tbl>"
     ),
     "html": PAGE.encode(),
     "markdown": NOTES.encode(),
@@ -57,7 +59,7 @@ def test_an_ordinary_document_of_each_kind_is_agreed_on_by_the_defining_library(
     document = READERS[kind].read(SEEDS[kind], "name")
     assert document.blocks
     assert document.reader.startswith(kind)
-    assert_agreed(document)
+    assert_docling_agrees(document)
 
 
 @pytest.mark.parametrize("kind", READERS)

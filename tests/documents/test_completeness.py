@@ -11,8 +11,8 @@ from inorder.documents.readers import text
 from inorder.documents.readers.docx import reader as docx
 from inorder.documents.readers.html import reader as html
 from inorder.documents.readers.markdown import reader as markdown
-from tests.documents.reading import docx as made
-from tests.documents.reading import paragraph, words
+from tests.documents.document_text import words
+from tests.documents.docx_files import make_docx, paragraph
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -137,7 +137,7 @@ def test_every_word_of_a_word_file_is_there_once_and_in_order(kinds: list[str]) 
             body += re.sub(r"\{p\}", lambda _: paragraph(writer.words()), forms["t"])
         else:
             body += paragraph(writer.words(), '<w:pStyle w:val="Heading1"/>' if kind == "h" else "")
-    assert_complete(words(docx.read(made(body), "letter")), writer.given)
+    assert_complete(words(docx.read(make_docx(body), "letter")), writer.given)
 
 
 @given(st.lists(st.sampled_from(["\n", "\n\n", " ", "\f", "\r\n\r\n", "\t"]), max_size=30))

@@ -11,8 +11,9 @@ import pytest
 from inorder.documents.chunk.chunks import chunks_of
 from inorder.documents.chunk.pieces import pieces_of
 from inorder.documents.chunk.tokens import count_words
-from inorder.documents.doctags.storage import write_doctags, write_json
-from inorder.documents.readers.registry import KINDS, reader_of
+from inorder.documents.doctags.docling_json import write_json
+from inorder.documents.doctags.tags import write_doctags
+from inorder.documents.readers.registry import READERS, load_reader
 from inorder.documents.readers.sniff import sniff
 from inorder.errors import ReadError
 
@@ -21,7 +22,7 @@ GOLDEN = Path(__file__).parent / "golden"
 DOCUMENTS = sorted(
     str(path.relative_to(SAMPLE))
     for path in SAMPLE.rglob("*")
-    if path.is_file() and sniff(path.name, path.read_bytes()[:4096]) in KINDS
+    if path.is_file() and sniff(path.name, path.read_bytes()[:4096]) in READERS
 )
 
 
@@ -29,7 +30,7 @@ def read_as(name: str) -> str:
     """The DocTags of a document and where its chunks begin and end, or why there are none."""
     data = (SAMPLE / name).read_bytes()
     try:
-        document = reader_of(sniff(name, data[:4096]))(data, Path(name).stem)
+        document = load_reader(sniff(name, data[:4096]))(data, Path(name).stem)
     except ReadError as error:
         return f"refused: {error}\n"
     chunks = chunks_of(name, pieces_of(write_json(document)), count_words, 32, 64)

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from inorder.stage.sources import quote_id
-from tests.documents.test_stages import PROSE, Desk
+from tests.documents.workspace import PROSE, Workspace
 
 GOOD = {"a-good.md": "# A\n\n" + PROSE * 9, "m/good.txt": PROSE * 9, "z-good.html": f"<p>{PROSE * 9}</p>"}
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    desk = Desk(tmp_path)
+def workspace(tmp_path: Path) -> Workspace:
+    workspace = Workspace(tmp_path)
     for name, text in GOOD.items():
-        desk.write(name, text)
-    return desk
+        workspace.write(name, text)
+    return workspace
 
 
 def fifo(path: Path) -> None:
@@ -71,7 +71,7 @@ def entities(path: Path) -> None:
 CASES: list[tuple[str, Any, str, str]] = [
     ("pipe.txt", fifo, "failure", "not a regular file"),
     ("loop.txt", loop, "failure", "cannot be read"),
-    ("link.txt", out_of_the_root, "failure", "leads out of the folder"),
+    ("link.txt", out_of_the_root, "failure", "outside of the source folder"),
     ("dangling.txt", dangling, "failure", "cannot be read"),
     ("cut.pdf", content(b"%PDF-1.7\n1 0 obj"), "failure", ""),
     ("not.pdf", content(b"MZ" * 500), "failure", "not a PDF"),
@@ -96,14 +96,14 @@ CASES: list[tuple[str, Any, str, str]] = [
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """All of them among good documents, run once; their rows by the path of the file."""
-    desk = Desk(tmp_path_factory.mktemp("hostile"))
+    workspace = Workspace(tmp_path_factory.mktemp("hostile"))
     for name, text in GOOD.items():
-        desk.write(name, text)
+        workspace.write(name, text)
     for name, make, _, _ in CASES:
-        make(desk.docs / name)
-    desk.run(expected=3, policy="cpu")
-    found = {row["doc_id"]: row for row in desk.rows("doctags")}
-    chunked = {row["doc_id"]: row for row in desk.rows("chunk")}
+        make(workspace.docs / name)
+    workspace.run(expected=3, policy="cpu")
+    found = {row["doc_id"]: row for row in workspace.rows("doctags")}
+    chunked = {row["doc_id"]: row for row in workspace.rows("chunk")}
     assert set(chunked) == {doc_id for doc_id, row in found.items() if row["status"] == "success"}
     assert len(found) == len(GOOD) + len(CASES)
     return found
@@ -129,23 +129,23 @@ def test_a_hostile_file_costs_only_itself(rows: dict[str, dict[str, Any]], name:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_must_not_be_read_fails_with_the_reason(desk: Desk) -> None:
-    unreadable(desk.docs / "secret.md")
-    desk.run(expected=3)
-    [row] = [row for row in desk.rows("doctags") if row["status"] == "failure"]
+def test_a_file_that_must_not_be_read_fails_with_the_reason(workspace: Workspace) -> None:
+    unreadable(workspace.docs / "secret.md")
+    workspace.run(expected=3)
+    [row] = [row for row in workspace.rows("doctags") if row["status"] == "failure"]
     assert "Permission denied" in row["error"]["message"]
 
 
-def test_a_folder_that_is_a_loop_of_links_is_not_walked(desk: Desk) -> None:
-    (desk.docs / "m" / "again").symlink_to(desk.docs)
-    desk.run(expected=3)
-    assert len(desk.rows("doctags")) == len(GOOD) + 1
+def test_a_folder_that_is_a_loop_of_links_is_not_walked(workspace: Workspace) -> None:
+    (workspace.docs / "m" / "again").symlink_to(workspace.docs)
+    workspace.run(expected=3)
+    assert len(workspace.rows("doctags")) == len(GOOD) + 1
 
 
-def test_what_an_ignore_file_names_is_left_out_and_goes_when_it_is_named_later(desk: Desk) -> None:
-    desk.run()
-    (desk.docs / ".inorderignore").write_text("m/\n*.html\n!z-good.html\n")
-    (desk.docs / "m" / ".hidden.txt").write_text("hidden")
-    desk.run()
-    assert desk.done("doctags") == {"docs/m/good.txt": "gone"}
-    assert desk.done("chunk") == {"docs/m/good.txt": "gone"}
+def test_what_an_ignore_file_names_is_left_out_and_goes_when_it_is_named_later(workspace: Workspace) -> None:
+    workspace.run()
+    (workspace.docs / ".inorderignore").write_text("m/\n*.html\n!z-good.html\n")
+    (workspace.docs / "m" / ".hidden.txt").write_text("hidden")
+    workspace.run()
+    assert workspace.done("doctags") == {"docs/m/good.txt": "gone"}
+    assert workspace.done("chunk") == {"docs/m/good.txt": "gone"}

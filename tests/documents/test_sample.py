@@ -10,13 +10,13 @@ import pytest
 from examples.make_sample import MADE, SAMPLE, blocks_of
 from inorder.documents.discovery import discover
 from inorder.documents.model import Document, Furniture, Heading, ListItem, Table
-from inorder.documents.readers.registry import KINDS, reader_of
+from inorder.documents.readers.registry import READERS, load_reader
 from inorder.documents.readers.sniff import sniff
 from inorder.errors import ReadError
 from inorder.stage.sources import Roots
-from tests.documents.reading import words
-from tests.documents.reference import assert_agreed
-from tests.documents.sequences import in_order_share
+from tests.documents.docling_reference import assert_docling_agrees
+from tests.documents.document_text import words
+from tests.documents.sequences import share_in_order
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -45,7 +45,7 @@ def kind_of(path: str) -> str:
 
 
 def read(path: str) -> Document:
-    return reader_of(kind_of(path))((SAMPLE / path).read_bytes(), Path(path).stem)
+    return load_reader(kind_of(path))((SAMPLE / path).read_bytes(), Path(path).stem)
 
 
 @pytest.mark.parametrize("path", MADE)
@@ -60,7 +60,7 @@ def test_it_is_small_and_its_drafts_are_left_out() -> None:
     assert not [path for path in found() if path.startswith("drafts/")]
 
 
-@pytest.mark.parametrize("path", [path for path in found() if kind_of(path) in KINDS])
+@pytest.mark.parametrize("path", [path for path in found() if kind_of(path) in READERS])
 def test_every_document_reads_or_says_why_not(path: str) -> None:
     if path in REFUSED:
         with pytest.raises(ReadError, match=REFUSED[path]):
@@ -69,11 +69,11 @@ def test_every_document_reads_or_says_why_not(path: str) -> None:
     document = read(path)
     assert document.blocks
     assert [WARNED[path] in warning for warning in document.warnings] == ([True] if path in WARNED else [])
-    assert_agreed(document)
+    assert_docling_agrees(document)
 
 
 def test_what_is_no_document_is_known_as_such() -> None:
-    others = {path: kind_of(path) for path in found() if kind_of(path) not in KINDS}
+    others = {path: kind_of(path) for path in found() if kind_of(path) not in READERS}
     assert others.pop("archive/never-written.txt") == "empty"
     assert set(others.values()) == {"unknown"}
     assert all(path.startswith("code/") for path in others)
@@ -86,7 +86,7 @@ def test_the_words_of_its_source_are_there_once_and_in_order(path: str) -> None:
     document.blocks = [block for block in document.blocks if not isinstance(block, Furniture)]
     given = re.findall(r"\w+", " ".join(word for block in blocks_of(MADE[path]) for word in block.words))
     said = words(document)
-    assert in_order_share(given, said) >= SHARE_MIN
+    assert share_in_order(given, said) >= SHARE_MIN
     assert len(said) <= len(given)
 
 

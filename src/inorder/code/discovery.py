@@ -51,7 +51,7 @@ def discover(roots: Roots) -> Iterator[Found]:
 
 
 def _walk(root: str, prefix: str) -> Iterator[Found]:
-    for path, below, skip in walk(root, _IGNORE_FILES, left_out=_CACHES, why_not=_why_of_others):
+    for path, below, skip in walk(root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_why_of_others):
         name = f"{prefix}/{below}".rstrip("/")
         yield Found(quote_id(name), path, 0, skip) if skip else _found(path, name)
 

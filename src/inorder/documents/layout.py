@@ -1,51 +1,52 @@
-"""Where the documents stages put things in DATA, and finding what an earlier one has made.
+"""Where the documents stages store their outputs in DATA.
 
     doctags/<doc id>.doctags, <doc id>.docling.json     the documents
-    pages/<doc id>/...                                  parts of documents that are too long for one item
+    pages/<doc id>/...                                  parts of PDFs that are too long for one item
     chunks/<doc id>.parquet or .jsonl
     vectors/<family>/<doc id>.parquet
 
-The doc id is the path of the source below its root, so the same document has the same name everywhere.
+The doc id is the path of the source below its root, so the same document has the same name in every folder.
 """
 
 import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-RECORD = ".docling.json"
-TAGS = ".doctags"
+RECORD_SUFFIX = ".docling.json"
+DOCTAGS_SUFFIX = ".doctags"
 CHUNKS = "chunks"
-CHUNK_ENDINGS = {"parquet": ".parquet", "jsonl": ".jsonl"}
+CHUNK_SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl"}
 
 
-class Made(NamedTuple):
-    """A file that an earlier stage has made."""
+class OutputFile(NamedTuple):
+    """A file that an earlier stage has written."""
 
     doc_id: str
     path: str
     size: int
 
 
-def made(data: str | os.PathLike[str], folder: str, *endings: str) -> Iterator[Made]:
-    """Every file with one of these endings below a folder of DATA, in an order that does not depend on the machine."""
+def list_outputs(data: str | os.PathLike[str], folder: str, *suffixes: str) -> Iterator[OutputFile]:
+    """Every file below a folder of DATA that ends with one of `suffixes`, in an order that does not depend on the
+    machine."""
     root = os.path.join(os.path.abspath(data), folder)
     stack = [root]
     while stack:
-        here = stack.pop()
+        current = stack.pop()
         try:
-            entries = sorted(os.scandir(here), key=lambda entry: entry.name)
+            entries = sorted(os.scandir(current), key=lambda entry: entry.name)
         except FileNotFoundError:
             continue
         folders = []
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 folders.append(entry.path)
-            elif ending := next((each for each in endings if entry.name.endswith(each)), ""):
-                doc_id = os.path.relpath(entry.path, root).removesuffix(ending)
-                yield Made(doc_id, entry.path, entry.stat().st_size)
+            elif suffix := next((each for each in suffixes if entry.name.endswith(each)), ""):
+                doc_id = os.path.relpath(entry.path, root).removesuffix(suffix)
+                yield OutputFile(doc_id, entry.path, entry.stat().st_size)
         stack.extend(reversed(folders))
 
 
-def chunked(data: str | os.PathLike[str]) -> Iterator[Made]:
-    """Every document that has chunks."""
-    return made(data, CHUNKS, *CHUNK_ENDINGS.values())
+def list_chunk_files(data: str | os.PathLike[str]) -> Iterator[OutputFile]:
+    """The chunk file of every document that has one."""
+    return list_outputs(data, CHUNKS, *CHUNK_SUFFIXES.values())

@@ -1,4 +1,4 @@
-"""Tables in files: Parquet, the same bytes for the same rows, with a footer that says what they are."""
+"""Parquet files: the same bytes for the same rows, with metadata in the footer that says what they are."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,28 +7,29 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_ROWS_A_GROUP = 4096
+_ROW_GROUP_SIZE = 4096
 
 
-def schema(fields: Sequence[tuple[str, Any]], footer: Mapping[str, str]) -> pa.Schema:
-    """Columns and what the footer says of them."""
+def make_schema(fields: Sequence[tuple[str, Any]], footer: Mapping[str, str]) -> pa.Schema:
+    """A schema with these columns, none of them nullable, and this metadata for the footer."""
     columns = [pa.field(name, kind, nullable=False) for name, kind in fields]
     return pa.schema(columns, metadata={f"inorder.{name}": value for name, value in footer.items()})
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write all of it. Nothing in the file depends on when or where. Tables of one document are small: dictionaries
-    would cost more time than they save space."""
-    pq.write_table(table, path, compression="zstd", use_dictionary=False, row_group_size=_ROWS_A_GROUP, version="2.6")
+    """Write a table. The bytes depend on nothing but its rows and schema. Dictionaries are off: tables of one document
+    are small, and dictionaries would cost more time than they save space."""
+    pq.write_table(table, path, compression="zstd", use_dictionary=False, row_group_size=_ROW_GROUP_SIZE, version="2.6")
 
 
 def read_table(path: str | Path, *columns: str) -> pa.Table:
-    """These columns, or all. A third of what the reader of whole datasets takes for a small file."""
+    """Read the given columns, or all. For a small file this takes a third of the time of `pyarrow.parquet.read_table`,
+    which handles whole datasets."""
     with pq.ParquetFile(path) as file:
         return file.read(columns=list(columns) or None, use_threads=False)
 
 
-def footer_of(path: str | Path) -> dict[str, str]:
-    """What the footer says."""
-    found = pq.read_schema(path).metadata or {}
-    return {name.decode().removeprefix("inorder."): value.decode() for name, value in found.items()}
+def read_footer(path: str | Path) -> dict[str, str]:
+    """The metadata that `make_schema` put into the footer."""
+    metadata = pq.read_schema(path).metadata or {}
+    return {name.decode().removeprefix("inorder."): value.decode() for name, value in metadata.items()}

@@ -1,47 +1,32 @@
-"""What only some settings need: whether its packages are there, and their versions, for fingerprints."""
+"""Packages that only some commands or settings need, and that come with an extra of inorder.
 
+A missing one is an operator error whose message has the command that installs it.
+"""
+
+import importlib
 from collections.abc import Mapping
-from functools import lru_cache
-from importlib.metadata import version
 from importlib.util import find_spec
+from typing import Any
 
 from inorder.errors import OperatorError
 
-_OCR = {"rapidocr": "rapidocr", "onnxruntime": "onnxruntime"}
-_DOCLING = {
-    "docling": "docling-slim",
-    "bs4": "beautifulsoup4",
-    "marko": "marko",
-    "docx": "python-docx",
-    "pptx": "python-pptx",
-    "openpyxl": "openpyxl",
-}
-"""The modules that are imported, and the package that each is in."""
+
+def missing_package(package: str, *, by: str, extra: str) -> OperatorError:
+    """The error to raise when `by` (a command or an option) needs a package that is not installed."""
+    return OperatorError(f"{by} needs the package {package}: pip install 'inorder[{extra}]'")
 
 
-def require_ocr() -> None:
-    """Refuse to begin without what `--ocr` needs."""
-    _require(_OCR, by="--ocr", extra="ocr")
+def require_module(module: str, *, by: str, extra: str) -> Any:
+    """Import and return a module. Raises `OperatorError` if it, or a package that it imports, is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        missing = getattr(error, "name", None) or module
+        raise missing_package(missing.partition(".")[0], by=by, extra=extra) from None
 
 
-def require_docling() -> None:
-    """Refuse to begin without what `--reader docling` needs."""
-    _require(_DOCLING, by="--reader docling", extra="docling")
-
-
-@lru_cache
-def ocr_version() -> str:
-    """The same picture reads differently elsewhere."""
-    return " ".join(f"{package}/{version(package)}" for package in _OCR.values())
-
-
-@lru_cache
-def docling_version() -> str:
-    """Of its converters and its exports: the same file gave different items on two releases."""
-    return " ".join(f"{package}/{version(package)}" for package in ("docling-slim", "docling-core"))
-
-
-def _require(packages: Mapping[str, str], *, by: str, extra: str) -> None:
+def require_packages(packages: Mapping[str, str], *, by: str, extra: str) -> None:
+    """Check without importing anything that these modules can be imported. Maps each module to its package."""
     for module, package in packages.items():
         if find_spec(module) is None:
-            raise OperatorError(f"{by} needs the package {package}: pip install 'inorder[{extra}]'")
+            raise missing_package(package, by=by, extra=extra)

@@ -1,7 +1,7 @@
-"""Folders walked in an order that does not depend on the machine: that of their names' bytes.
+"""Walk folders in an order that does not depend on the machine: the byte order of names.
 
-Left out is whatever is hidden, and what an ignore file names, in its folder and below, in the syntax of `.gitignore`.
-Links to folders are not followed, so no loop is walked.
+Hidden entries are left out, and so are those that an ignore file names, in its folder and below. Ignore files have the
+syntax of `.gitignore`. Links to folders are not followed, so there are no loops.
 """
 
 import os
@@ -14,79 +14,83 @@ import pathspec
 Entries = Sequence["os.DirEntry[str]"]
 
 
-class Walked(NamedTuple):
-    """A file; or a folder that is not gone into, and why."""
+class WalkEntry(NamedTuple):
+    """A file; or a folder that is not entered, with the reason."""
 
     path: str
-    below: str
+    relative: str
     """Its path from the root."""
-    trouble: str = ""
+    problem: str = ""
 
 
-class _Rules(NamedTuple):
-    """What one folder wants left out."""
+class _IgnoreRules(NamedTuple):
+    """The rules of one ignore file."""
 
-    below: str
+    folder: str
     spec: pathspec.GitIgnoreSpec
 
 
 class _Folder(NamedTuple):
     path: str
-    below: str
-    """Its path from the root, with a slash behind."""
-    rules: tuple[_Rules, ...]
-    """Of all folders above it."""
+    relative: str
+    """Its path from the root, with a slash at the end."""
+    rules: tuple[_IgnoreRules, ...]
+    """Those of all folders above it."""
 
 
 def walk(
     root: str,
     ignore_files: Sequence[str],
     *,
-    left_out: frozenset[str] = frozenset(),
-    why_not: Callable[[str, Entries], str] = lambda path, entries: "",
-) -> Iterator[Walked]:
-    """Every file below a folder. Of several ignore files the later has the last word; `left_out` are further names to
-    leave out; `why_not` may refuse a folder below the root, from its path and what is in it."""
-    stack = [_Folder(root, "", ())]  # without recursion: a folder may be deeper than Python likes
+    excluded_names: frozenset[str] = frozenset(),
+    reason_to_skip: Callable[[str, Entries], str] = lambda path, entries: "",
+) -> Iterator[WalkEntry]:
+    """Every file below a folder.
+
+    Of several ignore files in one folder the last has precedence. `excluded_names` are further names to leave out.
+    `reason_to_skip` gets the path and the entries of each folder below the root; a folder for which it returns a reason
+    is not entered.
+    """
+    stack = [_Folder(root, "", ())]  # no recursion: folders may be nested deeper than Python's stack allows
     while stack:
         folder = stack.pop()
-        name = folder.below.rstrip("/")
+        name = folder.relative.rstrip("/")
         try:
             entries = sorted(os.scandir(folder.path), key=lambda entry: os.fsencode(entry.name))
         except OSError as error:
-            yield Walked(folder.path, name, f"the folder cannot be read: {error.strerror}")
+            yield WalkEntry(folder.path, name, f"the folder cannot be read: {error.strerror}")
             continue
-        if folder.below and (reason := why_not(folder.path, entries)):
-            yield Walked(folder.path, name, reason)
+        if folder.relative and (reason := reason_to_skip(folder.path, entries)):
+            yield WalkEntry(folder.path, name, reason)
             continue
-        rules = (*folder.rules, *_rules(folder, ignore_files))
+        rules = (*folder.rules, *_read_rules(folder, ignore_files))
         folders = []
         for entry in entries:
-            below = f"{folder.below}{entry.name}"
+            relative = f"{folder.relative}{entry.name}"
             is_folder = entry.is_dir(follow_symlinks=False)
-            is_hidden = entry.name.startswith(".") or entry.name in left_out
-            if is_hidden or _is_ignored(rules, f"{below}/" if is_folder else below):
+            is_hidden = entry.name.startswith(".") or entry.name in excluded_names
+            if is_hidden or _is_ignored(rules, f"{relative}/" if is_folder else relative):
                 continue
             if is_folder:
-                folders.append(_Folder(entry.path, f"{below}/", rules))
+                folders.append(_Folder(entry.path, f"{relative}/", rules))
             else:
-                yield Walked(entry.path, below)
+                yield WalkEntry(entry.path, relative)
         stack.extend(reversed(folders))
 
 
-def _rules(folder: _Folder, names: Sequence[str]) -> Iterator[_Rules]:
+def _read_rules(folder: _Folder, names: Sequence[str]) -> Iterator[_IgnoreRules]:
     for name in names:
         try:
             lines = Path(folder.path, name).read_text("utf-8", "surrogateescape").splitlines()
         except OSError:
             continue
-        yield _Rules(folder.below, pathspec.GitIgnoreSpec.from_lines(lines))
+        yield _IgnoreRules(folder.relative, pathspec.GitIgnoreSpec.from_lines(lines))
 
 
-def _is_ignored(rules: Sequence[_Rules], below: str) -> bool:
-    """The rules of the innermost folder that say anything about it decide."""
+def _is_ignored(rules: Sequence[_IgnoreRules], relative: str) -> bool:
+    """The rules of the innermost folder that match the path decide."""
     for folder, spec in reversed(rules):
-        verdict = spec.check_file(below[len(folder) :]).include
+        verdict = spec.check_file(relative[len(folder) :]).include
         if verdict is not None:
             return verdict
     return False

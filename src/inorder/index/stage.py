@@ -14,7 +14,7 @@ from pathlib import Path
 from inorder.code.discovery import discover
 from inorder.code.grammars import grammar_version
 from inorder.core.windows.plan import IdentitySet
-from inorder.documents.layout import Made, chunked
+from inorder.documents.layout import OutputFile, list_chunk_files
 from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import Stage, StageOptions, StagePlan, WorkItem
 from inorder.stage.freshness import UNCHANGED
@@ -46,7 +46,7 @@ class IndexItems:
 
     def __iter__(self) -> Iterator[WorkItem]:
         planned = IdentitySet()
-        for chunks in chunked(self._data):
+        for chunks in list_chunk_files(self._data):
             planned.add(chunks.doc_id)
             yield self._document_item(chunks)
         for found in discover(self._roots):
@@ -70,7 +70,7 @@ class IndexItems:
         if database is not None:
             [count] = database.execute("SELECT COUNT(*) FROM files").fetchone()
             return int(count)
-        documents = sum(1 for _ in chunked(self._data))
+        documents = sum(1 for _ in list_chunk_files(self._data))
         return max(documents, sum(map(_count_files, self._roots.paths.values())))
 
     def judge(self, item: WorkItem, sha256_of: Callable[[str], str]) -> str:
@@ -89,7 +89,7 @@ class IndexItems:
             return ""
         return UNCHANGED if row[0] == digest_of(*hashes) else ""
 
-    def _document_item(self, chunks: Made) -> WorkItem:
+    def _document_item(self, chunks: OutputFile) -> WorkItem:
         dense = dense_path(self._data, chunks.doc_id)
         return WorkItem(
             item_id=chunks.doc_id,

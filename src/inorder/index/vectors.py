@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.documents.embed.storage import read_dense
-from inorder.documents.parquet import footer_of
+from inorder.documents.parquet import read_footer
 from inorder.host.filesystem import SystemFilesystem
 
 from .schema import read_meta, write_meta
@@ -38,7 +38,7 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
     digest, width, provider, count = blake2b(digest_size=12), 0, "", 0
     try:
         for item_id, matrix, chunks in _read_documents(connection, data):
-            footer = footer_of(dense_path(data, item_id))
+            footer = read_footer(dense_path(data, item_id))
             if count and (matrix.shape[1], footer.get("spec", "")) != (width, provider):
                 continue  # made by another provider, and not yet replaced
             width, provider = matrix.shape[1], footer.get("spec", "")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from inorder.documents.chunk.chunks import Chunk, chunks_of
 from inorder.documents.chunk.storage import read_chunks, read_texts, write_chunks
 from inorder.documents.chunk.tokens import count_words
-from inorder.documents.parquet import footer_of
+from inorder.documents.parquet import read_footer
 from tests.documents.chunk.laws import pieces_from
 
 pytestmark = pytest.mark.req("DOC-2")
@@ -76,7 +76,7 @@ def test_the_same_chunks_are_the_same_bytes(tmp_path: Path, format_: str) -> Non
 @pytest.mark.parametrize("texts", [[], ["so"]])
 def test_a_table_says_what_it_is_and_has_its_columns_even_without_rows(tmp_path: Path, texts: list[str]) -> None:
     path = written(tmp_path, "parquet", tale(*texts))
-    footer = footer_of(path)
+    footer = read_footer(path)
     assert [footer[name] for name in ("schema", "schema_version", "cfg_hash")] == ["inorder.chunks", "1", "f00d"]
     table = pq.read_table(path)
     assert table.num_rows == len(texts)

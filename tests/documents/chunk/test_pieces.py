@@ -22,10 +22,10 @@ from inorder.documents.chunk.chunks import chunks_of
 from inorder.documents.chunk.pieces import LEVEL_MAX, TITLE_CHARACTERS_MAX, pieces_of
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.chunk.units import Piece
-from inorder.documents.doctags.storage import write_json
+from inorder.documents.doctags.docling_json import write_json
 from inorder.documents.model import Cell, Code, Formula, Furniture, Heading, ListItem, Paragraph, Picture, Table, Title
 from tests.documents.chunk.laws import checked
-from tests.documents.reference import document
+from tests.documents.docling_reference import document
 
 pytestmark = pytest.mark.req("DOC-2")
 

@@ -8,14 +8,13 @@ from hypothesis import given, settings
 
 from inorder.documents.chunk.pieces import pieces_of
 from inorder.documents.chunk.tokens import count_words
-from inorder.documents.doctags.storage import write_json
+from inorder.documents.doctags.docling_json import write_json
 from inorder.documents.model import Document
 from inorder.documents.readers.docx import reader as docx
 from inorder.documents.readers.html import reader as html
 from inorder.documents.readers.markdown import reader as markdown
 from tests.documents.chunk.laws import checked
-from tests.documents.reading import docx as made
-from tests.documents.reading import paragraph
+from tests.documents.docx_files import make_docx, paragraph
 from tests.documents.test_completeness import HTML, MARKDOWN, Tree, Writer, assert_complete, trees, written_in
 
 pytestmark = pytest.mark.req("DOC-2")
@@ -49,7 +48,7 @@ def word_file(writer: Writer) -> Document:
         heading = paragraph(writer.words(), '<w:pStyle w:val="Heading1"/>')
         cells = "".join(f"<w:tc>{paragraph(writer.words(9))}</w:tc>" for _ in range(3))
         body += f"{heading}<w:tbl><w:tr>{cells}</w:tr></w:tbl>{paragraph(writer.words(200))}"
-    return docx.read(made(body), "letter")
+    return docx.read(make_docx(body), "letter")
 
 
 def page(writer: Writer) -> Document:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from inorder.documents.layout import CHUNK_ENDINGS, CHUNKS, RECORD, made
+from inorder.documents.layout import CHUNK_SUFFIXES, CHUNKS, RECORD_SUFFIX, list_outputs
 from inorder.errors import OperatorError, require
 from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import Configurable, Stage, StageError, StageOptions, StagePlan, WorkItem
@@ -83,12 +83,12 @@ class _Items:
     """The items, as often as they are wanted."""
 
     def __init__(self, settings: ChunkSettings, configuration: str, data: Path) -> None:
-        self._ending = CHUNK_ENDINGS[settings.format]
+        self._ending = CHUNK_SUFFIXES[settings.format]
         self._configuration = configuration
         self._data = data
 
     def __iter__(self) -> Iterator[WorkItem]:
-        for found in made(self._data, "doctags", RECORD):
+        for found in list_outputs(self._data, "doctags", RECORD_SUFFIX):
             yield WorkItem(
                 item_id=found.doc_id,
                 inputs={"record": found.path},
@@ -110,7 +110,7 @@ def work(settings: ChunkSettings, item: WorkItem, context: Any) -> dict[str, Any
     count = _counter(settings.tokenizer)
     chunks = chunks_of(item.item_id, pieces, count, settings.least, settings.tokens_max)
     write_chunks(context.output("chunks"), settings.format, chunks, item.cfg_hash)
-    for format_, ending in CHUNK_ENDINGS.items():
+    for format_, ending in CHUNK_SUFFIXES.items():
         if format_ != settings.format:
             other = f"{CHUNKS}/{item.item_id}{ending}"
             context.remove(f"{other}{FINGERPRINT_SUFFIX}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.documents.layout import CHUNK_ENDINGS
+from inorder.documents.layout import CHUNK_SUFFIXES
 
 from .chunks import SCHEMA_VERSION, Chunk
 
@@ -21,7 +21,7 @@ def write_chunks(path: Path, format_: str, chunks: Sequence[Chunk], cfg_hash: st
         return
     import pyarrow as pa
 
-    from inorder.documents.parquet import schema, write_table
+    from inorder.documents.parquet import make_schema, write_table
 
     text, numbers = pa.string(), pa.int64()
     fields: list[tuple[str, Any]] = [
@@ -38,13 +38,13 @@ def write_chunks(path: Path, format_: str, chunks: Sequence[Chunk], cfg_hash: st
     ]
     footer = {"schema": "inorder.chunks", "schema_version": str(SCHEMA_VERSION), "cfg_hash": cfg_hash}
     columns = {name: [getattr(chunk, name) for chunk in chunks] for name, _ in fields}
-    write_table(path, pa.table(columns, schema=schema(fields, footer)))
+    write_table(path, pa.table(columns, schema=make_schema(fields, footer)))
 
 
 def read_chunks(path: str | Path) -> list[Chunk]:
     """All chunks of a document, in order."""
     path = Path(path)
-    if path.name.endswith(CHUNK_ENDINGS["jsonl"]):
+    if path.name.endswith(CHUNK_SUFFIXES["jsonl"]):
         return list(_lines(path))
     from inorder.documents.parquet import read_table
 
@@ -54,7 +54,7 @@ def read_chunks(path: str | Path) -> list[Chunk]:
 def read_texts(path: str | Path) -> tuple[list[str], list[str]]:
     """Ids and texts, and nothing else."""
     path = Path(path)
-    if path.name.endswith(CHUNK_ENDINGS["jsonl"]):
+    if path.name.endswith(CHUNK_SUFFIXES["jsonl"]):
         chunks = list(_lines(path))
         return [chunk.chunk_id for chunk in chunks], [chunk.text for chunk in chunks]
     from inorder.documents.parquet import read_table

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from inorder.errors import OperatorError
+from inorder.files.optional_deps import require_module
 
 Count = Callable[[str], int]
 
@@ -64,12 +65,9 @@ def counter(name: str) -> Count:
     kind, _, path = name.partition(":")
     if kind != "hf" or not path:
         raise OperatorError(f"tokenizer must be 'words' or 'hf:PATH', got {name!r}")
+    tokenizers = require_module("tokenizers", by="tokenizer hf:PATH", extra="hf")
     try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise OperatorError("tokenizer hf:PATH needs the package tokenizers: pip install 'inorder[hf]'") from None
-    try:
-        tokenizer = Tokenizer.from_file(path)
+        tokenizer = tokenizers.Tokenizer.from_file(path)
     except Exception as error:
         raise OperatorError(f"the tokenizer {path} cannot be read: {error}") from error
     # A file may ask for texts to be cut or filled up to a length: then every text would count the same.

@@ -1,11 +1,11 @@
 """The stage `doctags`: every document below the sources becomes a `.doctags` and a lossless `.docling.json` beside it.
 
-One document is one item. What cannot be read costs itself: a file that is no document is skipped with the reason, one
-that is broken fails with it, and everything else is done.
+One document is one item. A file that is not a document is skipped with the reason, a damaged one fails with the reason,
+and all others are processed.
 
-A long PDF would keep one worker busy when all others have nothing left to do. So the large ones come last, in three
-steps with a barrier after each: a *survey* counts the pages and learns what must be known of the whole, *parts* read
-some pages each, and the document itself puts the parts together. What comes out is the same, byte for byte.
+A long PDF would keep one worker busy when all others have nothing left to do. So large PDFs come last, in three steps
+with a barrier after each: a *survey* counts the pages and collects what must be known of the whole document, *parts*
+read some pages each, and the document itself merges the parts. The result is the same, byte for byte.
 """
 
 import os
@@ -16,70 +16,82 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from inorder.documents.discovery import Found, discover
-from inorder.documents.layout import RECORD, TAGS
-from inorder.documents.readers.docling import CONVERTED, PDF_STAYS, kind_for_docling
-from inorder.documents.readers.registry import KINDS, reader_version
+from inorder.documents.discovery import SourceFile, discover
+from inorder.documents.readers.docling import DOCLING_FORMATS, PDF_NOT_CONVERTED, kind_for_docling
+from inorder.documents.readers.registry import (
+    READERS,
+    docling_version,
+    ocr_version,
+    reader_version,
+    require_docling,
+    require_ocr,
+)
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
-from inorder.files.optional_deps import docling_version, ocr_version, require_docling, require_ocr
 from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import Barrier, Configurable, Stage, StageOptions, StagePlan, WorkItem
 from inorder.stage.sources import Roots
 
-from .pdf_parts import pages_in, read_survey
+from .storage import (
+    STAGE_NAME,
+    SURVEY_NAME,
+    PageRange,
+    document_outputs,
+    part_path,
+    read_survey,
+    survey_path,
+)
 from .worker import work
 
-NAME = "doctags"
 SCHEMA_VERSION = 1
 _BYTES_PER_COST = 100_000
 _LARGE_BYTES = 256 * 1024
-"""A PDF below this is not worth a survey."""
+"""A smaller PDF is not worth a survey."""
 _OCR_PAGES_MAX = 10
-"""Of a part: a page may take ten seconds to recognise, and an item is given five minutes."""
+"""Pages per part with OCR: a page may take ten seconds, and an item has five minutes."""
 _TIMEOUT_S = 300.0
 _MEMORY_BYTES = 4 * 2**30
 
 
 class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the documents depend on."""
+    """Settings that the content of the documents depends on."""
 
     split_pages: Annotated[int, msgspec.Meta(ge=0)] = 100
-    """A PDF with more pages than this is read in parts of as many; 0: never."""
+    """A PDF with more pages than this is read in parts of this many pages; 0: never."""
     reader: Literal["native", "docling"] = "native"
-    """Who reads what both can read."""
+    """Which readers to use for the kinds that both can read."""
     ocr: bool = False
-    """Whether text is recognised in the pictures of pages that have no other."""
+    """Whether to recognise the text of PDF pages that have no text layer."""
 
     @property
     def part_pages(self) -> int:
-        """The pages of a part; 0: there are no parts."""
+        """Pages per part; 0: no PDF is read in parts."""
         return min(self.split_pages, _OCR_PAGES_MAX) if self.ocr else self.split_pages
 
     def kind_of(self, name: str, kind: str) -> str:
-        """What a file is for the reader that reads it, from its name and what it was sniffed to be."""
+        """The kind of a file for the chosen reader, from its name and the kind found by `sniff`."""
         return kind_for_docling(name, kind) if self.reader == "docling" else kind
 
     def reader_of(self, kind: str) -> str:
-        """Who reads this kind."""
-        return self.reader if kind in CONVERTED else "native"
+        """Which readers read this kind: `native` or `docling`."""
+        return self.reader if kind in DOCLING_FORMATS else "native"
 
     def version_of(self, kind: str) -> str:
-        """All that a document of this kind depends on besides its file."""
+        """Everything that a document of this kind depends on besides its file."""
         if self.reader_of(kind) == "docling":
             return f"{kind} {docling_version()}"
-        if kind not in KINDS:
+        if kind not in READERS:
             return kind
         return f"{reader_version(kind)} {ocr_version()}" if self.ocr and kind == "pdf" else reader_version(kind)
 
 
 def make(settings: DoctagsSettings) -> Stage:
-    """The stage with these settings."""
+    """The stage with these settings. Raises `OperatorError` if a package that they need is missing."""
     if settings.reader == "docling":
         require_docling()
     if settings.ocr:
         require_ocr()
     return Stage(
-        name=NAME,
+        name=STAGE_NAME,
         plan=partial(plan, settings),
         worker=work,
         options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
@@ -90,100 +102,102 @@ stage = Configurable(settings=DoctagsSettings, make=make)
 
 
 def plan(settings: DoctagsSettings, sources: list[Path], data: Path) -> StagePlan:
-    """What lies below the sources. Nothing but the first bytes of a file is read before its turn comes."""
-    items = _Items(settings, sources, os.path.abspath(data))
-    return StagePlan(NAME, items, retires=items.is_gone, expected_items=sum(1 for _ in items.found()))
+    """The documents below the sources. Only the first bytes of each file are read here."""
+    items = _DocumentItems(settings, sources, os.path.abspath(data))
+    return StagePlan(STAGE_NAME, items, retires=items.is_gone, expected_items=sum(1 for _ in items.list_files()))
 
 
-class _Items:
-    """The items, as often as they are wanted."""
+class _DocumentItems:
+    """The items of the plan. Can be iterated more than once."""
 
     def __init__(self, settings: DoctagsSettings, sources: list[Path], data: str) -> None:
         self._settings = settings
         self._roots = Roots(sources)
         self._data = data
 
-    def found(self) -> Iterator[Found]:
-        """Every file below the sources; DATA may lie among them, and is none of it."""
-        return (found for found in discover(self._roots) if not found.path.startswith(f"{self._data}/"))
+    def list_files(self) -> Iterator[SourceFile]:
+        """Every file below the sources, except those in DATA, which may lie below them."""
+        return (file for file in discover(self._roots) if not file.path.startswith(f"{self._data}/"))
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
         large = []
-        for found in self.found():
-            item = _item(found, self._settings)
-            if self._settings.part_pages and item.meta["kind"] == "pdf" and found.size >= _LARGE_BYTES:
+        for file in self.list_files():
+            item = _make_item(file, self._settings)
+            if self._settings.part_pages and item.meta["kind"] == "pdf" and file.size >= _LARGE_BYTES:
                 large.append(item)
             else:
                 yield item
         if large:
-            yield from self._in_parts(large)
+            yield from self._split(large)
 
     def is_gone(self, item_id: str, input_path: str) -> bool:
-        """Whether an item that was not found belongs to these sources, or to a file that is not there any more. Other
-        documents may have come into DATA from other sources, and stay."""
+        """Whether an item that is not in the plan is to be removed: it lies below these sources, or its file does not
+        exist any more. Documents from other sources stay in DATA."""
         return self._roots.has(item_id) or not os.path.lexists(input_path)
 
-    def _in_parts(self, large: list[WorkItem]) -> Iterator[WorkItem | Barrier]:
+    def _split(self, large: list[WorkItem]) -> Iterator[WorkItem | Barrier]:
         for item in large:
-            yield _part(item, "survey", "survey", 0.1, str(self._settings.part_pages))
+            yield _make_step(item, "survey", SURVEY_NAME, 0.1, str(self._settings.part_pages))
         yield Barrier()
-        parted = [(item, self._ranges(item)) for item in large]
-        for item, ranges in parted:
-            for first, last in ranges:
-                yield _part(item, "part", f"{first:06}-{last:06}", float(last - first + 1), "")
+        ranges = {item.item_id: self._page_ranges(item) for item in large}
+        for item in large:
+            for pages in ranges[item.item_id]:
+                yield _make_step(item, "part", pages.name, float(pages.last - pages.first + 1), "")
         yield Barrier()
-        for item, ranges in parted:
-            if not ranges:
+        for item in large:
+            names = [pages.name for pages in ranges[item.item_id]]
+            if not names:
                 yield item
                 continue
-            meta = {**item.meta, "task": "merge", "parts": [f"{first:06}-{last:06}" for first, last in ranges]}
-            reads = [f"{pages_in(item.item_id)}/{name}.json" for name in meta["parts"]]
-            yield msgspec.structs.replace(item, meta=meta, cost_hint=float(len(ranges)), reads=reads)
+            meta = {**item.meta, "task": "merge", "parts": names}
+            reads = [part_path(item.item_id, name) for name in names]
+            yield msgspec.structs.replace(item, meta=meta, cost_hint=float(len(names)), reads=reads)
 
-    def _ranges(self, item: WorkItem) -> list[tuple[int, int]]:
-        survey = read_survey(f"{self._data}/{pages_in(item.item_id)}/survey.json")
+    def _page_ranges(self, item: WorkItem) -> list[PageRange]:
+        """The parts of a document, from its survey; none if it is short or cannot be read."""
+        survey = read_survey(f"{self._data}/{survey_path(item.item_id)}")
         size = self._settings.part_pages
         if survey is None or survey.pages <= size:
             return []
-        return [(first, min(first + size - 1, survey.pages)) for first in range(1, survey.pages + 1, size)]
+        return [PageRange(first, min(first + size - 1, survey.pages)) for first in range(1, survey.pages + 1, size)]
 
 
-def _item(found: Found, settings: DoctagsSettings) -> WorkItem:
-    """One file. Each has outputs, whether or not it is a document: it may have been one before."""
-    trouble, kind = found.trouble, ""
-    if not trouble:
+def _make_item(file: SourceFile, settings: DoctagsSettings) -> WorkItem:
+    """The item of one file. It has outputs even if the file is not a document now: an earlier version may have been."""
+    problem, kind = file.problem, ""
+    if not problem:
         try:
-            with open(found.path, "rb") as file:
-                kind = settings.kind_of(found.path, sniff(found.path, file.read(HEAD_BYTES)))
+            with open(file.path, "rb") as stream:
+                kind = settings.kind_of(file.path, sniff(file.path, stream.read(HEAD_BYTES)))
         except OSError as error:
-            trouble = f"it cannot be read: {error.strerror or error}"
+            problem = f"the file cannot be read: {error.strerror or error}"
     return WorkItem(
-        item_id=found.item_id,
-        inputs={} if trouble else {"document": found.path},
-        outputs={"doctags": f"{NAME}/{found.item_id}{TAGS}", "record": f"{NAME}/{found.item_id}{RECORD}"},
-        cfg_hash=digest_of(NAME, str(SCHEMA_VERSION), settings.version_of(kind)),
-        cost_hint=1.0 + found.size / _BYTES_PER_COST,
+        item_id=file.item_id,
+        inputs={} if problem else {"document": file.path},
+        outputs=document_outputs(file.item_id),
+        cfg_hash=digest_of(STAGE_NAME, str(SCHEMA_VERSION), settings.version_of(kind)),
+        cost_hint=1.0 + file.size / _BYTES_PER_COST,
         meta={
             "task": "document",
             "kind": kind,
-            "trouble": trouble,
+            "problem": problem,
             "reader": settings.reader_of(kind),
             "ocr": settings.ocr and kind == "pdf",
-            "warning": PDF_STAYS if settings.reader == "docling" and kind == "pdf" else "",
+            "warning": PDF_NOT_CONVERTED if settings.reader == "docling" and kind == "pdf" else "",
         },
         batch_key=kind,
     )
 
 
-def _part(item: WorkItem, task: str, name: str, cost: float, depends: str) -> WorkItem:
-    """A step on the way to a long document."""
+def _make_step(item: WorkItem, task: str, name: str, cost: float, depends: str) -> WorkItem:
+    """A survey or a part of a long document."""
     return WorkItem(
         item_id=f"{item.item_id}#{name}",
         inputs=item.inputs,
-        outputs={task: f"{pages_in(item.item_id)}/{name}.json"},
+        outputs={task: part_path(item.item_id, name)},
         cfg_hash=digest_of(item.cfg_hash, task, depends),
         cost_hint=cost,
         meta={**item.meta, "task": task, "split_pages": depends},
         batch_key="pdf",
-        reads=[f"{pages_in(item.item_id)}/survey.json"],
+        reads=[survey_path(item.item_id)],
     )

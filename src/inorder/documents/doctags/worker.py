@@ -1,4 +1,4 @@
-"""What a worker of `doctags` does with one item."""
+"""What a worker of the stage `doctags` does with one item: a document, or a step on the way to a long one."""
 
 import hashlib
 import os
@@ -8,150 +8,145 @@ from typing import Any
 import msgspec
 
 from inorder.documents.model import Document, Picture, Table
-from inorder.documents.readers.registry import KINDS, reader_of
+from inorder.documents.readers.registry import READERS, docling_version, load_reader
 from inorder.errors import ReadError
+from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
 
-from .pdf_parts import Survey, pages_in, read_part, read_survey, write
+from .docling_json import write_json
+from .storage import PageRange, Survey, encode, part_path, read_part, read_survey, survey_path
+from .tags import write_doctags
 
 _BYTES_MAX = 2**30
-
-
-def work(item: WorkItem, context: Any) -> Any:
-    """A document, or a step on the way to one."""
-    if item.meta["trouble"]:
-        raise StageError(item.meta["trouble"], category="input")
-    return {"document": _document, "survey": _survey, "part": _part, "merge": _merged}[item.meta["task"]](item, context)
-
-
-def _document(item: WorkItem, context: Any) -> Any:
-    kind = item.meta["kind"]
-    if item.meta["reader"] == "docling":
-        return _converted(item, context)
-    if kind not in KINDS:
-        context.remove_outputs()
-        return Skip(_NO_DOCUMENT.get(kind, f"not a document ({kind})"))
-    data = _content(item)
-    return _written(item, context, _read(kind, data, item), data)
-
-
-_NO_DOCUMENT = {
+_SKIP_REASONS = {
     "empty": "the file is empty",
-    "binary": "not a document: it is no text, and nothing that can be read",
-    "unknown": "not a document: text of another kind",
+    "binary": "not a document: a binary file in an unknown format",
+    "unknown": "not a document: a text file with an unknown extension, such as source code",
 }
 
 
-def _read(kind: str, data: bytes, item: WorkItem) -> Document:
+def work(item: WorkItem, context: StageContext) -> Any:
+    """Process one item. A document that cannot be read raises `StageError` with category `input`."""
+    if item.meta["problem"]:
+        raise StageError(item.meta["problem"], category="input")
+    tasks = {"document": _convert, "survey": _make_survey, "part": _convert_part, "merge": _merge_parts}
     try:
-        if kind == "pdf":
-            from inorder.documents.readers.pdf import reader as pdf
-
-            return pdf.read(data, _name(item), ocr=item.meta["ocr"])
-        return reader_of(kind)(data, _name(item))
+        return tasks[item.meta["task"]](item, context)
     except ReadError as error:
         raise StageError(str(error), category="input") from None
 
 
-def _converted(item: WorkItem, context: Any) -> dict[str, Any]:
-    """A document that docling reads and exports."""
+def _convert(item: WorkItem, context: StageContext) -> Any:
+    kind = item.meta["kind"]
+    if item.meta["reader"] == "docling":
+        return _convert_with_docling(item, context)
+    if kind not in READERS:
+        context.remove_outputs()
+        return Skip(_SKIP_REASONS.get(kind, f"not a document ({kind})"))
+    data = _read_input(item)
+    if kind == "pdf":
+        from inorder.documents.readers.pdf import reader as pdf
+
+        document = pdf.read(data, _document_name(item), ocr=item.meta["ocr"])
+    else:
+        document = load_reader(kind)(data, _document_name(item))
+    return _write_outputs(item, context, document, data)
+
+
+def _convert_with_docling(item: WorkItem, context: StageContext) -> dict[str, Any]:
     from inorder.documents.readers.docling import convert
-    from inorder.files.optional_deps import docling_version
 
-    data = _content(item)
-    try:
-        found = convert(item.meta["kind"], data, _name(item), os.path.basename(item.item_id))
-    except ReadError as error:
-        raise StageError(str(error), category="input") from None
-    for warning in found.warnings:
+    data = _read_input(item)
+    converted = convert(item.meta["kind"], data, _document_name(item), os.path.basename(item.item_id))
+    for warning in converted.warnings:
         context.warn(warning)
-    context.output("record").write_bytes(found.record)
-    context.output("doctags").write_bytes(found.doctags)
+    context.output("record").write_bytes(converted.record)
+    context.output("doctags").write_bytes(converted.doctags)
     return {
         "engine": docling_version().partition(" ")[0],
-        "pages": found.pages,
+        "pages": converted.pages,
         "pages_without_text": 0,
         "pages_ocr": 0,
-        "blocks": found.blocks,
-        "tables": found.tables,
-        "figures": found.figures,
+        "blocks": converted.blocks,
+        "tables": converted.tables,
+        "figures": converted.figures,
         "bytes_in": len(data),
-        "bytes_out": len(found.record) + len(found.doctags),
+        "bytes_out": len(converted.record) + len(converted.doctags),
     }
 
 
-def _survey(item: WorkItem, context: Any) -> dict[str, Any]:
-    """How long it is and, where it is to be read in parts, what every part must know. A PDF that cannot be read fails
-    as a document, not here."""
+def _make_survey(item: WorkItem, context: StageContext) -> dict[str, Any]:
+    """Count the pages and, if the PDF is to be read in parts, collect what every part must know. A PDF that cannot be
+    read does not fail here: the item of the document fails."""
     from inorder.documents.readers.pdf import reader as pdf
 
-    data = _content(item)
+    data = _read_input(item)
     try:
         survey = Survey(pdf.page_count(data))
         if survey.pages > int(item.meta["split_pages"]):
-            survey = Survey(survey.pages, msgspec.Raw(write(pdf.facts(data))))
+            survey = Survey(survey.pages, msgspec.Raw(encode(pdf.collect_stats(data))))
     except ReadError:
         survey = Survey(0)
-    context.output("survey").write_bytes(write(survey))
+    context.output("survey").write_bytes(encode(survey))
     return {"pages": survey.pages}
 
 
-def _part(item: WorkItem, context: Any) -> dict[str, Any]:
+def _convert_part(item: WorkItem, context: StageContext) -> dict[str, Any]:
     from inorder.documents.readers.pdf import reader as pdf
 
-    doc_id, _, range_ = item.item_id.rpartition("#")
-    survey = read_survey(f"{context.data}/{pages_in(doc_id)}/survey.json")
+    doc_id, _, range_name = item.item_id.rpartition("#")
+    survey = read_survey(f"{context.data}/{survey_path(doc_id)}")
     if survey is None:
-        raise StageError("its survey is not there any more; run it again", category="io", retryable=True)
-    first, last = (int(number) for number in range_.split("-"))
-    facts = msgspec.json.decode(survey.facts, type=pdf.PdfFacts)
-    try:
-        document = pdf.read(
-            _content(item), Path(doc_id).stem, first_page=first, last_page=last, facts=facts, ocr=item.meta["ocr"]
-        )
-    except ReadError as error:
-        raise StageError(str(error), category="input") from None
-    context.output("part").write_bytes(write(document))
+        raise StageError("the survey of this document is missing from DATA; run again", category="io", retryable=True)
+    pages = PageRange.parse(range_name)
+    document = pdf.read(
+        _read_input(item),
+        Path(doc_id).stem,
+        first_page=pages.first,
+        last_page=pages.last,
+        stats=msgspec.json.decode(survey.stats, type=pdf.DocumentStats),
+        ocr=item.meta["ocr"],
+    )
+    context.output("part").write_bytes(encode(document))
     return {"pages": len(document.pages), "blocks": len(document.blocks)}
 
 
-def _merged(item: WorkItem, context: Any) -> dict[str, Any]:
+def _merge_parts(item: WorkItem, context: StageContext) -> dict[str, Any]:
     from inorder.documents.readers.pdf import reader as pdf
 
     parts = []
     for name in item.meta["parts"]:
         try:
-            parts.append(read_part(f"{context.data}/{pages_in(item.item_id)}/{name}.json"))
+            parts.append(read_part(f"{context.data}/{part_path(item.item_id, name)}"))
         except FileNotFoundError:
-            pages = name.replace("-", " to ").replace("000", "").lstrip("0")
-            raise StageError(f"pages {pages} could not be read; see {item.item_id}#{name}", category="input") from None
-    return _written(item, context, pdf.merge(parts), _content(item))
+            first, last = PageRange.parse(name)
+            reason = f"pages {first} to {last} could not be read; for the reason see {item.item_id}#{name}"
+            raise StageError(reason, category="input") from None
+    return _write_outputs(item, context, pdf.merge(parts), _read_input(item))
 
 
-def _content(item: WorkItem) -> bytes:
+def _read_input(item: WorkItem) -> bytes:
     path = os.fspath(item.inputs["document"])
     size = os.path.getsize(path)
     if size > _BYTES_MAX:
-        raise StageError(f"it has {size} bytes, and at most {_BYTES_MAX} are read", category="input")
+        raise StageError(f"the file has {size:,} bytes; the limit is {_BYTES_MAX:,}", category="input")
     return Path(path).read_bytes()
 
 
-def _name(item: WorkItem) -> str:
+def _document_name(item: WorkItem) -> str:
     return Path(item.item_id).stem
 
 
-def _written(item: WorkItem, context: Any, document: Document, data: bytes) -> dict[str, Any]:
-    """The outputs, and what is worth knowing of them."""
-    from .storage import write_doctags, write_json
-
+def _write_outputs(item: WorkItem, context: StageContext, document: Document, data: bytes) -> dict[str, Any]:
+    """Write both forms of a document. Returns the columns of its row in the manifest."""
     for warning in filter(None, [item.meta["warning"], *document.warnings]):
         context.warn(warning)
     binary_hash = int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
-    written = {
+    contents = {
         "record": write_json(document, filename=os.path.basename(item.item_id), binary_hash=binary_hash),
         "doctags": write_doctags(document).encode("utf-8", "replace"),
     }
-    for name, content in written.items():
+    for name, content in contents.items():
         context.output(name).write_bytes(content)
     return {
         "engine": document.reader,
@@ -162,5 +157,5 @@ def _written(item: WorkItem, context: Any, document: Document, data: bytes) -> d
         "tables": sum(isinstance(block, Table) for block in document.blocks),
         "figures": sum(isinstance(block, Picture) for block in document.blocks),
         "bytes_in": len(data),
-        "bytes_out": sum(map(len, written.values())),
+        "bytes_out": sum(map(len, contents.values())),
     }

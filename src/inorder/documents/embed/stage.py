@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from inorder.documents.layout import chunked, made
+from inorder.documents.layout import list_chunk_files, list_outputs
 from inorder.errors import require
 from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import (
@@ -108,7 +108,7 @@ class _Items:
         self._data = data
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
-        for found in chunked(self._data):
+        for found in list_chunk_files(self._data):
             for family, configuration in self._configurations.items():
                 yield WorkItem(
                     item_id=f"{family}/{found.doc_id}",
@@ -131,13 +131,13 @@ class _Items:
 
     def count(self) -> int:
         """Items, about."""
-        return sum(1 for _ in chunked(self._data)) * len(self._configurations) + 1
+        return sum(1 for _ in list_chunk_files(self._data)) * len(self._configurations) + 1
 
     def _corpus(self) -> str:
         """What the statistics depend on: every table of terms, as its fingerprint has it."""
-        wanted = {f"lexical/{found.doc_id}" for found in chunked(self._data)}
+        wanted = {f"lexical/{found.doc_id}" for found in list_chunk_files(self._data)}
         said = [NAME, str(SCHEMA_VERSION)]
-        for found in made(self._data, f"{FOLDER}/lexical", FINGERPRINT_SUFFIX):
+        for found in list_outputs(self._data, f"{FOLDER}/lexical", FINGERPRINT_SUFFIX):
             fingerprint = decode_fingerprint(Path(found.path).read_bytes())
             if fingerprint is not None and fingerprint.item_id in wanted:
                 said.append(f"{fingerprint.item_id} {fingerprint.outputs['vectors'].crc32}")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from inorder.documents.parquet import read_table, schema, write_table
+from inorder.documents.parquet import make_schema, read_table, write_table
 
 from .providers.base import Matrix, SparseVector
 
@@ -23,7 +23,7 @@ def write_dense(path: Path, ids: Sequence[str], vectors: Matrix, provider: str, 
     """A vector a chunk. `spec`: what opens the provider again, for questions."""
     width = vectors.shape[1]
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), width)
-    kinds = schema(
+    kinds = make_schema(
         [("chunk_id", pa.string()), ("vector", pa.list_(pa.float32(), width))],
         _footer("dense", cfg_hash, provider=provider, spec=spec, dimensions=width, normalised="l2"),
     )
@@ -34,7 +34,7 @@ def write_sparse(
     path: Path, ids: Sequence[str], vectors: Sequence[SparseVector], provider: str, vocabulary: int, cfg_hash: str
 ) -> None:
     """The terms that count in each chunk, and their weights."""
-    kinds = schema(
+    kinds = make_schema(
         [("chunk_id", pa.string()), ("indices", pa.list_(pa.int32())), ("weights", pa.list_(pa.float32()))],
         _footer("sparse", cfg_hash, provider=provider, vocabulary=vocabulary),
     )
@@ -48,7 +48,7 @@ def write_sparse(
 
 def write_lexical(path: Path, ids: Sequence[str], counts: Sequence[Mapping[str, int]], cfg_hash: str) -> None:
     """The terms of each chunk, and how often each comes."""
-    kinds = schema(
+    kinds = make_schema(
         [
             ("chunk_id", pa.string()),
             ("length", pa.int32()),
@@ -68,7 +68,7 @@ def write_lexical(path: Path, ids: Sequence[str], counts: Sequence[Mapping[str, 
 
 def write_statistics(path: Path, chunks: int, length: int, documents: Mapping[str, tuple[int, int]]) -> None:
     """Of the whole corpus: for each term, in how many chunks it is and how often in all."""
-    kinds = schema(
+    kinds = make_schema(
         [("term", pa.string()), ("chunks", pa.int64()), ("count", pa.int64())],
         _footer("statistics", "", chunks=chunks, length=length),
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from inorder.documents.layout import chunked, made
+from inorder.documents.layout import list_chunk_files, list_outputs
 from inorder.errors import OperatorError
 from inorder.stage.contracts import StageError, WorkItem
 
@@ -97,8 +97,8 @@ def _corpus(context: Any) -> dict[str, Any]:
 
     found: dict[str, tuple[int, int]] = {}
     documents = chunks = length = 0
-    wanted = {each.doc_id for each in chunked(os.fspath(context.data))}
-    for table in made(os.fspath(context.data), "vectors/lexical", ".parquet"):
+    wanted = {each.doc_id for each in list_chunk_files(os.fspath(context.data))}
+    for table in list_outputs(os.fspath(context.data), "vectors/lexical", ".parquet"):
         if table.doc_id not in wanted:  # it is gone, and its terms are about to go
             continue
         documents += 1

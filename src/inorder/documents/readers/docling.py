@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from inorder.errors import ReadError
 
-CONVERTED = {
+DOCLING_FORMATS = {
     "html": "html",
     "markdown": "md",
     "docx": "docx",
@@ -24,7 +24,7 @@ CONVERTED = {
     "asciidoc": "asciidoc",
 }
 """The kinds that it converts without models, and what it calls them; each is also an ending that it knows."""
-PDF_STAYS = "read by the native reader: docling needs models for PDF"
+PDF_NOT_CONVERTED = "read by the native reader: docling needs models for PDF"
 REASON_LETTERS_MAX = 300
 _MORE_ENDINGS = {"pptx": "pptx", "xlsx": "xlsx", "csv": "csv", "adoc": "asciidoc", "asciidoc": "asciidoc"}
 _UNCLAIMED = ("binary", "unknown", "text")
@@ -50,7 +50,7 @@ def kind_for_docling(name: str, kind: str) -> str:
 def convert(kind: str, data: bytes, name: str, filename: str) -> Converted:
     """The document in these bytes. `ReadError` says why there is none."""
     stream = import_module("docling.datamodel.base_models").DocumentStream
-    source = stream(name=f"{name}.{CONVERTED[kind]}", stream=BytesIO(data))
+    source = stream(name=f"{name}.{DOCLING_FORMATS[kind]}", stream=BytesIO(data))
     try:
         result = _converter().convert(source)
         document = result.document
@@ -84,7 +84,7 @@ def _converter() -> Any:
     # By default what stands before the first heading is taken for furniture, and would not be found.
     whole_page = converters.HTMLFormatOption(backend_options=options.HTMLBackendOptions(infer_furniture=False))
     return converters.DocumentConverter(
-        allowed_formats=[formats(name) for name in CONVERTED.values()],
+        allowed_formats=[formats(name) for name in DOCLING_FORMATS.values()],
         format_options={formats.HTML: whole_page},
     )
 

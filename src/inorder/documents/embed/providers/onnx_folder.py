@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.errors import OperatorError, require
+from inorder.files.optional_deps import require_module
 
 from .local_model import ModelProvider
 from .onnx_encoder import OnnxEncoder, Pool, as_it_is, first_token, mean_pool, open_session
-from .packages import needed
 from .tokenizer import Numbers, Tokeniser
 
 _NEEDS: Mapping[str, str] = {"by": "onnx:DIR", "extra": "onnx"}
@@ -65,7 +65,7 @@ def open_onnx(folder: str) -> ModelProvider:
 
 
 def _refuse_quantised(path: Path) -> None:
-    onnx = needed("onnx", **_NEEDS)
+    onnx = require_module("onnx", **_NEEDS)
     try:
         model = onnx.load(str(path), load_external_data=False)
     except Exception as error:

@@ -3,9 +3,9 @@
 from typing import Any
 
 from inorder.errors import OperatorError
+from inorder.files.optional_deps import require_module
 
 from .local_model import ModelProvider
-from .packages import needed
 from .packed_encoder import PackedEncoder, packable
 from .torch_encoder import PaddedEncoder
 
@@ -15,8 +15,8 @@ EXTRA = "sentence-transformers"
 def open_sentence_transformers(name: str) -> ModelProvider:
     """The model, on a GPU in half precision if there is one."""
     by = f"sentence-transformers:{name}"
-    model = load(needed("sentence_transformers", by=by, extra=EXTRA).SentenceTransformer, name, by)
-    torch = needed("torch", by=by, extra=EXTRA)
+    model = load(require_module("sentence_transformers", by=by, extra=EXTRA).SentenceTransformer, name, by)
+    torch = require_module("torch", by=by, extra=EXTRA)
     if not hasattr(model.tokenizer, "backend_tokenizer"):
         raise OperatorError(f"{by}: the model has no fast tokenizer (tokenizer.json), which is needed here")
     if model.device.type == "cuda":

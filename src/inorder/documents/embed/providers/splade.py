@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from inorder.files.optional_deps import require_module
 from inorder.lanes import Lane, LaneConfig, NotAdmitted, TaskCancelled
 from inorder.stage.contracts import StageError
 
 from .base import SparseVector, encodable
-from .packages import needed
 from .sentence_models import EXTRA, load
 
 _WAITING_MAX = 16
@@ -21,7 +21,7 @@ _CLOSE_S = 10.0
 def open_splade(name: str) -> "SpladeProvider":
     """The model, on a GPU if there is one."""
     by = f"splade:{name}"
-    return SpladeProvider(by, load(needed("sentence_transformers", by=by, extra=EXTRA).SparseEncoder, name, by))
+    return SpladeProvider(by, load(require_module("sentence_transformers", by=by, extra=EXTRA).SparseEncoder, name, by))
 
 
 class SpladeProvider:

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from inorder.documents.embed.batching import Tokens
 from inorder.errors import OperatorError
+from inorder.files.optional_deps import require_module
 
 from .base import encodable
-from .packages import needed
 
 Numbers = npt.NDArray[np.int64]
 
@@ -20,7 +20,7 @@ class Tokeniser:
     """A `tokenizer.json`, cutting every text to what its model can take. Safe for any number of threads."""
 
     def __init__(self, path: Path, tokens_max: int, *, by: str, extra: str) -> None:
-        tokenizers = needed("tokenizers", by=by, extra=extra)
+        tokenizers = require_module("tokenizers", by=by, extra=extra)
         if not path.is_file():
             raise OperatorError(f"{by} needs the file {path.name} in {str(path.parent)!r}")
         try:

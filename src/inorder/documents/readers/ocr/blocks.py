@@ -13,7 +13,7 @@ from statistics import mean, median
 import msgspec
 
 from inorder.documents.model import AnyBlock
-from inorder.documents.readers.pdf.document_stats import PdfFacts
+from inorder.documents.readers.pdf.document_stats import DocumentStats
 from inorder.documents.readers.pdf.layout import regions_of
 from inorder.documents.readers.pdf.lines import line_of
 from inorder.documents.readers.pdf.paragraphs import Gatherer
@@ -26,7 +26,7 @@ COLUMN_LETTERS_MIN = 20
 COLUMN_LINES_MIN = 4
 CROSSING_SHARE_MAX = 0.2
 """Of lines that run over both columns: titles, footers, and what was found as one line though it is two."""
-_NO_HEADINGS = PdfFacts(body_size=1000.0, body_is_bold=True, body_is_mono=True)
+_NO_HEADINGS = DocumentStats(body_size=1000.0, body_is_bold=True, body_is_mono=True)
 
 
 def blocks_of_lines(lines: Sequence[Segment], page: int) -> list[AnyBlock]:

@@ -12,8 +12,8 @@ from typing import Literal
 from inorder.documents.model import AnyBlock, Box, Furniture, Paragraph, Picture, Table
 
 from .columns import box_of
-from .document_stats import PdfFacts
-from .furniture import furniture_of
+from .document_stats import DocumentStats
+from .furniture import count_furniture_rows
 from .layout import Region, regions_of
 from .lines import goes_on, joined, line_of, rows_of
 from .page import CAPTION
@@ -29,19 +29,19 @@ CAPTION_POINTS = 40.0
 """How far a figure may be from its caption."""
 
 
-def blocks_of(page: PageText, facts: PdfFacts) -> list[AnyBlock]:
+def blocks_of(page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     """The blocks of a page."""
     rows = page.rows
-    headers, footers = furniture_of(rows, page.height, page.number, facts.edges)
+    headers, footers = count_furniture_rows(rows, page.height, page.number, stats.edges)
     inner = rows[headers : len(rows) - footers]
     found: list[AnyBlock] = [_furniture(row, "header", page.number) for row in rows[:headers]]
     turned = _by_direction(page)
     main = _main_direction(inner, turned)
     if main:
         found += _plain(inner, page)
-        found += _turned_back(_body([*turned.pop(main)], [], page, facts), main, page)
+        found += _turned_back(_body([*turned.pop(main)], [], page, stats), main, page)
     elif inner:
-        found += _body([segment for row in inner for segment in row], inner, page, facts)
+        found += _body([segment for row in inner for segment in row], inner, page, stats)
     for direction, segments in sorted(turned.items()):
         found += _aside(segments, direction, page)
     found += [_furniture(row, "footer", page.number) for row in rows[len(rows) - footers :]]
@@ -72,14 +72,14 @@ def _main_direction(inner: Sequence[Row], turned: dict[int, list[Segment]]) -> i
     return max(letters, key=lambda direction: (letters[direction], -direction))
 
 
-def _body(segments: list[Segment], rows: list[Row], page: PageText, facts: PdfFacts) -> list[AnyBlock]:
+def _body(segments: list[Segment], rows: list[Row], page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     """The blocks of what is read first: everything but furniture and text that runs otherwise."""
     if page.graphics and page.graphics.down and not segments[0].direction:
         tabled = with_ruled_tables(segments, page.graphics, page.number)
         if len(tabled) < len(segments):
             segments, rows = tabled, []
     to_the_left = is_right_to_left(page.text[:TELLING_LETTERS])
-    gatherer = Gatherer(facts, page.number, page.text, to_the_left=to_the_left)
+    gatherer = Gatherer(stats, page.number, page.text, to_the_left=to_the_left)
     found: list[AnyBlock] = []
     for region in regions_of(segments, rows or rows_of(segments), to_the_left=to_the_left):
         blocks = _region_blocks(region, gatherer, page.number)
@@ -170,9 +170,9 @@ def _aside(segments: list[Segment], direction: int, page: PageText) -> list[AnyB
     """Text that runs otherwise than the rest."""
     if direction == ASKEW:
         return [Paragraph(text=segment.text, page=page.number, box=box_of([segment])) for segment in segments]
-    blocks = Gatherer(PdfFacts(body_size=1000.0, body_is_bold=True, body_is_mono=True), page.number, page.text).blocks(
-        _lines(rows_of(segments))
-    )
+    blocks = Gatherer(
+        DocumentStats(body_size=1000.0, body_is_bold=True, body_is_mono=True), page.number, page.text
+    ).blocks(_lines(rows_of(segments)))
     return _turned_back(blocks, direction, page)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from .furniture import EdgeFacts, edge_rows, learn_edges
+from .furniture import FurnitureStats, compute_furniture_stats, edge_rows
 from .segments import PageText, Segment
 
 SAMPLE_PAGES_MAX = 32
@@ -22,7 +22,7 @@ LEVELS_MAX = 6
 SIZE_STEP = 0.5
 
 
-class PdfFacts(msgspec.Struct, frozen=True):
+class DocumentStats(msgspec.Struct, frozen=True):
     """What holds for a whole document."""
 
     body_size: float = 10.0
@@ -32,20 +32,20 @@ class PdfFacts(msgspec.Struct, frozen=True):
     """From the largest."""
     title_size: float = 0.0
     """0: there is no title."""
-    edges: EdgeFacts = EdgeFacts()
+    edges: FurnitureStats = FurnitureStats()
 
-    def level_of(self, size: float) -> int:
+    def heading_level(self, size: float) -> int:
         """The level of a heading of that size."""
         larger = sum(other > size + SIZE_STEP for other in self.heading_sizes)
         return min(LEVELS_MAX, 1 + larger)
 
     @property
-    def large_size(self) -> float:
+    def heading_size_min(self) -> float:
         """From this size on text can only be a heading, or something else than running text."""
-        return large_size(self.body_size)
+        return heading_size_min(self.body_size)
 
     @property
-    def level_of_bold(self) -> int:
+    def bold_heading_level(self) -> int:
         """The level of a heading that is only bold."""
         return min(LEVELS_MAX, 1 + len(self.heading_sizes))
 
@@ -59,7 +59,7 @@ def sample_pages(count: int) -> list[int]:
     return sorted({page for start in starts for page in (start, start + 1)})
 
 
-def learn(pages: Sequence[PageText]) -> PdfFacts:
+def compute_stats(pages: Sequence[PageText]) -> DocumentStats:
     """What these pages tell about their document."""
     exact: defaultdict[float, int] = defaultdict(int)
     bold = mono = 0
@@ -73,29 +73,29 @@ def learn(pages: Sequence[PageText]) -> PdfFacts:
                 mono += length
     total = sum(exact.values())
     if not total:
-        return PdfFacts()
+        return DocumentStats()
     sizes: Counter[float] = Counter()
     for size, length in exact.items():
-        sizes[_rounded(size)] += length
+        sizes[_round_size(size)] += length
     body_size = max(sizes, key=lambda size: (sizes[size], -size))
     title_size = _title_size(pages, body_size)
     written = [page for page in pages if page.rows]
     edges = [edge_rows(page.rows, page.height, page.number) for page in written]
-    return PdfFacts(
+    return DocumentStats(
         body_size,
         2 * bold > total,
         2 * mono > total,
         tuple(_heading_sizes(pages, body_size, title_size)),
         title_size,
-        learn_edges(edges, [page.height for page in written], body_size),
+        compute_furniture_stats(edges, [page.height for page in written], body_size),
     )
 
 
-def _rounded(size: float) -> float:
+def _round_size(size: float) -> float:
     return round(size / SIZE_STEP) * SIZE_STEP
 
 
-def large_size(body_size: float) -> float:
+def heading_size_min(body_size: float) -> float:
     """From this size on text can only be a heading, or something else than running text."""
     return max(HEADING_RATIO * body_size, body_size + HEADING_POINTS)
 
@@ -112,8 +112,8 @@ def _title_size(pages: Sequence[PageText], body_size: float) -> float:
     letters: Counter[float] = Counter()
     for segment in first.segments:
         if not segment.direction and segment.top < 0.6 * first.height:
-            letters[_rounded(segment.size)] += sum(map(str.isalpha, segment.text))
-    least = large_size(body_size)
+            letters[_round_size(segment.size)] += sum(map(str.isalpha, segment.text))
+    least = heading_size_min(body_size)
     stated = [size for size, count in letters.items() if 3 <= count <= HEADING_LETTERS_MAX and size >= least]
     return max(stated, default=0.0)
 
@@ -121,12 +121,12 @@ def _title_size(pages: Sequence[PageText], body_size: float) -> float:
 def _heading_sizes(pages: Iterable[PageText], body_size: float, title_size: float) -> list[float]:
     """Sizes of headings, the title's only where something else is as large."""
     seen: Counter[float] = Counter()
-    least = large_size(body_size)
+    least = heading_size_min(body_size)
     titles = 0
     for page in pages:
         for segment in page.segments:
             if segment.size >= least and _may_be_heading(segment):
-                size = _rounded(segment.size)
+                size = _round_size(segment.size)
                 titles += size == title_size and page.number > 1
                 seen[size] += 1
     if not titles:

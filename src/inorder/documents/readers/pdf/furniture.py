@@ -50,7 +50,7 @@ class EdgeRow(msgspec.Struct, frozen=True):
     page: int
 
 
-class EdgeFacts(msgspec.Struct, frozen=True):
+class FurnitureStats(msgspec.Struct, frozen=True):
     """What furniture a document has."""
 
     patterns: tuple[tuple[str, str], ...] = ()
@@ -88,11 +88,13 @@ def _gap(row: Row, other: Row) -> float:
     return max(other[0].top - row[0].bottom, row[0].top - other[0].bottom)
 
 
-def learn_edges(pages: Sequence[Sequence[EdgeRow]], heights: Sequence[float], body_size: float) -> EdgeFacts:
+def compute_furniture_stats(
+    pages: Sequence[Sequence[EdgeRow]], heights: Sequence[float], body_size: float
+) -> FurnitureStats:
     """The furniture of a document, from the edges of a sample of its pages."""
     count = len(pages)
     if count < 2:
-        return EdgeFacts()
+        return FurnitureStats()
     needed = 2 if count <= 5 else max(3, -(-3 * count // 10))
     found: defaultdict[tuple[str, str], list[EdgeRow]] = defaultdict(list)
     size_max = 1.05 * body_size
@@ -104,7 +106,7 @@ def learn_edges(pages: Sequence[Sequence[EdgeRow]], heights: Sequence[float], bo
         for key, rows in found.items()
         if len({row.page for row in rows}) >= needed and (not _NUMBER_ALONE.fullmatch(key[1]) or _counts_pages(rows))
     )
-    return EdgeFacts(tuple(patterns), tuple(_slots(pages, heights, size_max)), size_max)
+    return FurnitureStats(tuple(patterns), tuple(_slots(pages, heights, size_max)), size_max)
 
 
 def _is_numbered_heading(row: EdgeRow, size_max: float) -> bool:
@@ -147,29 +149,29 @@ def _stands_apart(row: EdgeRow, height: float, size_max: float) -> bool:
     return len(row.text) <= SLOT_LETTERS_MAX and not row.text.endswith((".", ":"))
 
 
-def furniture_of(rows: Sequence[Row], height: float, page: int, facts: EdgeFacts) -> tuple[int, int]:
+def count_furniture_rows(rows: Sequence[Row], height: float, page: int, stats: FurnitureStats) -> tuple[int, int]:
     """How many rows at the top and at the bottom of a page are furniture."""
-    if not facts.patterns and not facts.slots:
+    if not stats.patterns and not stats.slots:
         return 0, 0
     found = edge_rows(rows, height, page)
-    headers = _count([row for row in found if row.edge == "header"], height, facts)
-    footers = _count([row for row in found if row.edge == "footer"], height, facts)
+    headers = _count([row for row in found if row.edge == "header"], height, stats)
+    footers = _count([row for row in found if row.edge == "footer"], height, stats)
     return headers, min(footers, len(rows) - headers)
 
 
-def _count(inwards: Sequence[EdgeRow], height: float, facts: EdgeFacts) -> int:
+def _count(inwards: Sequence[EdgeRow], height: float, stats: FurnitureStats) -> int:
     """How many rows at an edge are furniture. The last of them has some space before the text begins."""
     count = 0
     for index, row in enumerate(inwards):
-        is_known = (row.edge, pattern_of(row.text)) in facts.patterns and not _is_numbered_heading(row, facts.size_max)
-        if not is_known and (index or not _is_in_slot(row, height, facts)):
+        is_known = (row.edge, pattern_of(row.text)) in stats.patterns and not _is_numbered_heading(row, stats.size_max)
+        if not is_known and (index or not _is_in_slot(row, height, stats)):
             break
         if row.gap > GAP_SHARE * row.size:
             count = index + 1
     return count
 
 
-def _is_in_slot(row: EdgeRow, height: float, facts: EdgeFacts) -> bool:
-    return _stands_apart(row, height, facts.size_max) and any(
-        row.edge == edge and abs(row.middle - middle) <= 1.5 * SLOT_POINTS for edge, middle in facts.slots
+def _is_in_slot(row: EdgeRow, height: float, stats: FurnitureStats) -> bool:
+    return _stands_apart(row, height, stats.size_max) and any(
+        row.edge == edge and abs(row.middle - middle) <= 1.5 * SLOT_POINTS for edge, middle in stats.slots
     )

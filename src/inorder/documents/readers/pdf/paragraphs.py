@@ -15,7 +15,7 @@ import msgspec
 from inorder.documents.model import AnyBlock, Code, Heading, ListItem, Paragraph, Title
 
 from .columns import SURE_BULLETS, Column, box_of, code_text, marker_of
-from .document_stats import HEADING_LETTERS_MAX, SIZE_STEP, PdfFacts
+from .document_stats import HEADING_LETTERS_MAX, SIZE_STEP, DocumentStats
 from .lines import running_text
 from .segments import Segment
 
@@ -31,13 +31,13 @@ _ENDS = tuple('.!?:;\u3002\uff01\uff1f\u061f\u06d4"\u201d)')
 class Gatherer:
     """Makes blocks of the lines of a page, column by column."""
 
-    def __init__(self, facts: PdfFacts, page: int, page_text: str, *, to_the_left: bool = False) -> None:
-        self._facts = facts
-        self._large_size = facts.large_size
+    def __init__(self, stats: DocumentStats, page: int, page_text: str, *, to_the_left: bool = False) -> None:
+        self._stats = stats
+        self._heading_size_min = stats.heading_size_min
         self._page = page
         self._page_text = page_text
         self._to_the_left = to_the_left
-        self._wants_title = page == 1 and facts.title_size > 0
+        self._wants_title = page == 1 and stats.title_size > 0
         self._blocks: list[AnyBlock] = []
         self._piece: list[Segment] = []
         self._marker, self._is_numbered = "", False
@@ -72,7 +72,7 @@ class Gatherer:
         return self._blocks
 
     def _is_code(self, line: Segment) -> bool:
-        return line.mono and not self._facts.body_is_mono and line.text.isascii()
+        return line.mono and not self._stats.body_is_mono and line.text.isascii()
 
     def _is_item(self, line: Segment, marker: str, column: Column) -> bool:
         """Whether a line that begins with such a mark is an item, not a line of running text that happens to."""
@@ -91,7 +91,7 @@ class Gatherer:
         size = line.size
         step = line.bottom - before.bottom
         leading = column.leading or 1.3 * size
-        is_large = size >= self._large_size
+        is_large = size >= self._heading_size_min
         if is_large:
             leading = max(leading, 1.2 * size)
         if line.mono or before.mono:
@@ -151,26 +151,26 @@ class Gatherer:
 
     def _level(self, piece: Sequence[Segment], text: str) -> int:
         """The level of a heading; 0 for what is none."""
-        facts, first = self._facts, piece[0]
-        larger = first.size >= self._large_size
-        if not larger and (facts.body_is_bold or not first.bold):
+        stats, first = self._stats, piece[0]
+        larger = first.size >= self._heading_size_min
+        if not larger and (stats.body_is_bold or not first.bold):
             return 0
         if len(piece) > HEADING_LINES_MAX or len(text) > HEADING_LETTERS_MAX or not any(map(str.isalpha, text)):
             return 0
         if self._marker and self._marker in SURE_BULLETS:
             return 0
         if larger:
-            return facts.level_of(first.size)
-        if not all(line.bold for line in piece) or first.size < 0.92 * facts.body_size:
+            return stats.heading_level(first.size)
+        if not all(line.bold for line in piece) or first.size < 0.92 * stats.body_size:
             return 0
         if len(text) > BOLD_HEADING_LETTERS_MAX or len(piece) > 2 or text.count(" ") > 16:
             return 0
         if text.endswith((".", ",", ";", ":")) and not (_SECTION_NUMBER.match(text) and len(text) < 60):
             return 0
-        return facts.level_of_bold
+        return stats.bold_heading_level
 
     def _heading(self, piece: Sequence[Segment], text: str, level: int) -> AnyBlock:
-        if self._wants_title and abs(piece[0].size - self._facts.title_size) <= SIZE_STEP:
+        if self._wants_title and abs(piece[0].size - self._stats.title_size) <= SIZE_STEP:
             self._wants_title = False
             return Title(text=text, page=self._page, box=box_of(piece))
         return Heading(text=text, level=level, page=self._page, box=box_of(piece))

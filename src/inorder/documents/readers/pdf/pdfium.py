@@ -242,7 +242,7 @@ class PdfPage:
         return struct.iter_unpack("6f", buffer)
 
 
-def font_facts(font: int) -> tuple[str, int, int]:
+def font_properties(font: int) -> tuple[str, int, int]:
     """Name, flags and weight of a font; -1 where it does not say."""
     buffer = array("B", bytes(NAME_BYTES_MAX))
     length = _font_name(font, buffer.buffer_info()[0], NAME_BYTES_MAX)

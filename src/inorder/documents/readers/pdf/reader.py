@@ -19,7 +19,7 @@ from inorder.documents.readers.registry import reader_version
 from inorder.errors import ReadError
 
 from .blocks import blocks_of
-from .document_stats import PdfFacts, learn, sample_pages
+from .document_stats import DocumentStats, compute_stats, sample_pages
 from .lines import goes_on, joined
 from .page import read_page
 from .pdfium import PdfFile, opened
@@ -28,7 +28,7 @@ from .segments import PageText
 if TYPE_CHECKING:
     from inorder.documents.readers.ocr.reader import Recognised
 
-__all__ = ["PdfFacts", "facts", "merge", "page_count", "read"]
+__all__ = ["DocumentStats", "collect_stats", "merge", "page_count", "read"]
 
 MIMETYPE = "application/pdf"
 
@@ -39,7 +39,7 @@ def read(
     *,
     first_page: int = 1,
     last_page: int | None = None,
-    facts: PdfFacts | None = None,
+    stats: DocumentStats | None = None,
     ocr: bool = False,
 ) -> Document:
     """The document in these bytes, or the given pages of it. `ReadError` says why there is none.
@@ -51,9 +51,9 @@ def read(
         if not 1 <= first_page <= last:
             raise ReadError(f"no pages {first_page} to {last} in a PDF of {file.page_count}")
         at_hand: dict[int, PageText] = {}
-        if facts is None:
+        if stats is None:
             at_hand = {number: _read_page(file, number) for number in sample_pages(file.page_count)}
-            facts = learn(list(at_hand.values()))
+            stats = compute_stats(list(at_hand.values()))
         document = Document(name=name, mimetype=MIMETYPE, blocks=[], reader=_version(ocr))
         for number in range(first_page, last + 1):
             page = at_hand.pop(number, None) or _read_page(file, number)
@@ -61,15 +61,15 @@ def read(
             has_text, is_ocr = bool(page.segments), recognised is not None
             document.pages.append(Page(number, page.width, page.height, has_text, is_ocr))
             document.warnings += _warnings(page, recognised)
-            _append(document.blocks, recognised.blocks if recognised else blocks_of(page, facts))
+            _append(document.blocks, recognised.blocks if recognised else blocks_of(page, stats))
         is_whole = len(document.pages) == file.page_count
     return _readable(document) if is_whole else document
 
 
-def facts(data: bytes) -> PdfFacts:
+def collect_stats(data: bytes) -> DocumentStats:
     """What must be known of the whole document to read any part of it."""
     with opened(data) as file:
-        return learn([_read_page(file, number) for number in sample_pages(file.page_count)])
+        return compute_stats([_read_page(file, number) for number in sample_pages(file.page_count)])
 
 
 def page_count(data: bytes) -> int:
@@ -117,7 +117,7 @@ def _recognised(file: PdfFile, page: PageText) -> "Recognised | None":
 def _version(ocr: bool) -> str:
     if not ocr:
         return reader_version("pdf")
-    from inorder.files.optional_deps import ocr_version
+    from inorder.documents.readers.registry import ocr_version
 
     return f"{reader_version('pdf')} {ocr_version()}"
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import msgspec
 
-from .pdfium import PdfPage, font_facts
+from .pdfium import PdfPage, font_properties
 
 FONTS_REMEMBERED = 1024
 SIZE_POINTS_MIN = 0.1
@@ -67,7 +67,7 @@ class Styles:
         traits = self._traits
         for font in {*fonts} - traits.keys():
             if font is not None:
-                traits[font] = font_traits(*font_facts(font))
+                traits[font] = font_traits(*font_properties(font))
         return list(map(traits.__getitem__, fonts))
 
 

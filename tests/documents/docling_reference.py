@@ -6,7 +6,8 @@ from typing import Any
 
 from docling_core.types.doc.document import DoclingDocument, DocTagsDocument
 
-from inorder.documents.doctags.storage import write_doctags, write_json
+from inorder.documents.doctags.docling_json import write_json
+from inorder.documents.doctags.tags import write_doctags
 from inorder.documents.model import AnyBlock, Document, Page
 
 
@@ -20,16 +21,16 @@ def document(*blocks: AnyBlock, pages: int = 0, name: str = "tale") -> Document:
     )
 
 
-def loaded(written: Document) -> DoclingDocument:
+def load_json(written: Document) -> DoclingDocument:
     """The JSON as the library loads it, without so much as a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return DoclingDocument.model_validate_json(write_json(written))
 
 
-def assert_agreed(written: Document) -> DoclingDocument:
+def assert_docling_agrees(written: Document) -> DoclingDocument:
     """The library loads our JSON unchanged, and exports the DocTags that we write."""
-    reference = loaded(written)
+    reference = load_json(written)
     assert _without_grids(reference.export_to_dict()) == json.loads(write_json(written))
     assert reference.export_to_doctags() == write_doctags(written)
     return reference
@@ -41,7 +42,7 @@ def _without_grids(exported: dict[str, Any]) -> dict[str, Any]:
     return exported
 
 
-def read_back(written: Document) -> DoclingDocument:
+def load_doctags(written: Document) -> DoclingDocument:
     """The DocTags as the library reads them."""
     tags = DocTagsDocument.from_multipage_doctags_and_images(write_doctags(written), None)
     return DoclingDocument.load_from_doctags(tags)

@@ -10,8 +10,8 @@ from inorder.documents.model import Document
 from inorder.documents.readers.markdown import reader as markdown
 from inorder.documents.readers.markdown import walk as markdown_walk
 from inorder.errors import ReadError
-from tests.documents.reading import words
-from tests.documents.reference import assert_agreed
+from tests.documents.docling_reference import assert_docling_agrees
+from tests.documents.document_text import words
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -63,7 +63,7 @@ def test_as_deep_as_is_allowed_is_agreed_on_by_the_defining_library() -> None:
     document = read("".join(f"{'  ' * level}- w{level}\n" for level in range(deepest)))
     assert not document.warnings
     assert len(document.blocks) == deepest
-    assert_agreed(document)
+    assert_docling_agrees(document)
 
 
 @pytest.mark.parametrize("piece", ["[", "]", "`", "``` ", "*", "[a](", "<!--", "~~a", "|a"])

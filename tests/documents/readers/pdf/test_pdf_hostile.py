@@ -10,9 +10,9 @@ import pytest
 from inorder.documents.readers.pdf import pdfium
 from inorder.documents.readers.pdf import reader as pdf
 from inorder.errors import ReadError
-from tests.documents.child import outcomes
-from tests.documents.pdfs import body, by_hand, drawn, heading, lines, one_page, story, stream
-from tests.documents.reading import words
+from tests.documents.document_text import words
+from tests.documents.isolated_reader import read_isolated
+from tests.documents.pdf_files import body, draw_lines, draw_pdf, heading, one_page, raw_pdf, stream, typeset_pdf
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -38,7 +38,7 @@ def check(found: dict[str, Any]) -> None:
 def with_pages(tree: bytes, **more: bytes) -> bytes:
     """A PDF whose tree of pages is this."""
     objects = {1: CATALOG, 2: tree, 3: PAGE, 4: stream(HELLO), 5: FONT}
-    return by_hand(objects | {int(name[1:]): content for name, content in more.items()})
+    return raw_pdf(objects | {int(name[1:]): content for name, content in more.items()})
 
 
 def looped(data: bytes) -> bytes:
@@ -70,7 +70,7 @@ UNREADABLE = {
         b"<</Type/Pages/Kids[6 0 R]/Count 1>>", o6=b"<</Type/Pages/Kids[2 0 R]/Count 1/Parent 2 0 R>>"
     ),
     "a negative count": with_pages(b"<</Type/Pages/Kids[]/Count -5>>"),
-    "no catalog": by_hand({2: b"<</Type/Pages/Kids[3 0 R]/Count 1>>", 3: PAGE}),
+    "no catalog": raw_pdf({2: b"<</Type/Pages/Kids[3 0 R]/Count 1>>", 3: PAGE}),
     "a root that is not there": one_page(HELLO).replace(b"/Root 1 0 R", b"/Root 9 0 R"),
     "only a header": b"%PDF-1.7\n",
     "only zeros after the header": b"%PDF-1.7\n" + bytes(100_000),
@@ -151,7 +151,7 @@ READ_IN_SPITE_OF_IT = {
 def became(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What became of each of these, by name."""
     files = UNREADABLE | LIES
-    return dict(zip(files, outcomes(tmp_path_factory.mktemp("pdf"), list(files.values())), strict=True))
+    return dict(zip(files, read_isolated(tmp_path_factory.mktemp("pdf"), list(files.values())), strict=True))
 
 
 @pytest.mark.parametrize("name", LIES)
@@ -185,7 +185,7 @@ def object_stream(inner: bytes) -> bytes:
 
 
 def test_objects_in_streams_are_read_and_bombs_of_them_are_survived(tmp_path: Path) -> None:
-    honest, itself, many = outcomes(
+    honest, itself, many = read_isolated(
         tmp_path, [object_stream(b"null"), object_stream(b"6 0 R"), object_stream(b"[" * 50_000 + b"]" * 50_000)]
     )
     assert said(honest) == "The lamp is lit."
@@ -195,7 +195,7 @@ def test_objects_in_streams_are_read_and_bombs_of_them_are_survived(tmp_path: Pa
 
 def test_any_damage_is_read_or_refused(tmp_path: Path) -> None:
     chance = random.Random(23)
-    whole = story([heading("The lamps"), body("The lamp is lit an hour before sunset. " * 20), body("The end.")])
+    whole = typeset_pdf([heading("The lamps"), body("The lamp is lit an hour before sunset. " * 20), body("The end.")])
     files = [one_page(HELLO), whole]
     damaged = []
     for round_number in range(300):
@@ -206,22 +206,22 @@ def test_any_damage_is_read_or_refused(tmp_path: Path) -> None:
             begin = chance.randrange(len(data))
             del data[begin : begin + chance.randint(1, 200)]
         damaged.append(bytes(data))
-    found = outcomes(tmp_path, damaged)
+    found = read_isolated(tmp_path, damaged)
     for each in found:
         check(each)
     assert 50 < sum(bool(each["blocks"]) for each in found) < 300
 
 
 def test_every_truncation_is_read_or_refused(tmp_path: Path) -> None:
-    whole = story([heading("The lamps"), body("The lamp is lit an hour before sunset. " * 20)])
-    found = outcomes(tmp_path, [whole[:length] for length in range(0, len(whole), 23)])
+    whole = typeset_pdf([heading("The lamps"), body("The lamp is lit an hour before sunset. " * 20)])
+    found = read_isolated(tmp_path, [whole[:length] for length in range(0, len(whole), 23)])
     for each in found:
         check(each)
     assert found[len(found) // 2]["refused"] == "the PDF is damaged or cut short and cannot be opened"
 
 
 def test_a_page_that_cannot_be_loaded_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
-    [found] = outcomes(tmp_path, [with_pages(b"<</Type/Pages/Kids[3 0 R 9 0 R]/Count 2>>")])
+    [found] = read_isolated(tmp_path, [with_pages(b"<</Type/Pages/Kids[3 0 R 9 0 R]/Count 2>>")])
     assert said(found) == "The lamp is lit."
     assert found["warnings"] == ["page 2 cannot be loaded"]
 
@@ -229,9 +229,9 @@ def test_a_page_that_cannot_be_loaded_is_reported_and_the_others_are_read(tmp_pa
 def test_more_pages_than_any_document_has_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdfium, "PAGES_MAX", 2)
     with pytest.raises(ReadError, match="the PDF claims 3 pages, which is more than 2"):
-        pdf.read(drawn(*[lines("x")] * 3), "tale")
+        pdf.read(draw_pdf(*[draw_lines("x")] * 3), "tale")
 
 
 def test_rubbish_before_the_header_and_after_the_end_does_no_harm() -> None:
-    data = b"\x00\xff rubbish\n" + drawn(lines("The lamp is lit.")) + bytes(5000)
+    data = b"\x00\xff rubbish\n" + draw_pdf(draw_lines("The lamp is lit.")) + bytes(5000)
     assert words(pdf.read(data, "tale")) == ["The", "lamp", "is", "lit"]

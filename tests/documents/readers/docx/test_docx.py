@@ -5,8 +5,8 @@ import pytest
 from inorder.documents.model import Code, Document, Furniture, Heading, ListItem, Paragraph, Picture, Table, Title
 from inorder.documents.readers.docx import reader as docx
 from inorder.errors import ReadError
-from tests.documents.reading import docx as made
-from tests.documents.reading import paragraph, part, relation, said, styled
+from tests.documents.document_text import block_texts
+from tests.documents.docx_files import make_docx, paragraph, part, relation, styled_paragraph
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -41,7 +41,7 @@ PARTS = {"word/styles.xml": STYLES, "word/numbering.xml": NUMBERING}
 
 
 def read(body: str, parts: dict[str, str] | None = None, relations: str = "") -> Document:
-    return docx.read(made(body, {**PARTS, **(parts or {})}, relations), "letter")
+    return docx.read(make_docx(body, {**PARTS, **(parts or {})}, relations), "letter")
 
 
 def item(text: str, number_id: int, level: int = 0) -> str:
@@ -59,13 +59,13 @@ def cell(text: str, properties: str = "") -> str:
 class TestParagraphs:
     def test_headings_by_style_in_any_language_and_by_outline_level(self) -> None:
         document = read(
-            styled("One", "Heading1")
-            + styled("Two", "berschrift2")
-            + styled("Three", "Kapitel")
-            + styled("Like one", "Own")
+            styled_paragraph("One", "Heading1")
+            + styled_paragraph("Two", "berschrift2")
+            + styled_paragraph("Three", "Kapitel")
+            + styled_paragraph("Like one", "Own")
             + paragraph("Four", '<w:outlineLvl w:val="3"/>')
-            + styled("Text", "Loop")
-            + styled("Text", "Missing")
+            + styled_paragraph("Text", "Loop")
+            + styled_paragraph("Text", "Missing")
         )
         assert document.blocks == [
             Heading(text="One", level=1),
@@ -78,7 +78,7 @@ class TestParagraphs:
         ]
 
     def test_without_styles_the_usual_names_are_known(self) -> None:
-        document = docx.read(made(styled("One", "Heading1") + styled("T", "Title")), "letter")
+        document = docx.read(make_docx(styled_paragraph("One", "Heading1") + styled_paragraph("T", "Title")), "letter")
         assert document.blocks == [Heading(text="One", level=1), Title(text="T")]
 
     def test_runs_join_and_tabs_and_breaks_are_spaces(self) -> None:
@@ -86,7 +86,7 @@ class TestParagraphs:
             "<w:p><w:r><w:t>Hel</w:t></w:r><w:r><w:t>lo</w:t><w:tab/><w:t>you</w:t><w:br/><w:t>co</w:t>"
             "<w:noBreakHyphen/><w:t>op</w:t><w:softHyphen/></w:r></w:p>"
         )
-        assert said(document) == [("paragraph", "Hello you co-op")]
+        assert block_texts(document) == [("paragraph", "Hello you co-op")]
 
     def test_deleted_moved_and_hidden_text_is_not_there(self) -> None:
         document = read(
@@ -96,7 +96,7 @@ class TestParagraphs:
             '<w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t> seen</w:t></w:r>'
             "<w:r><w:instrText>PAGE</w:instrText></w:r></w:p>"
         )
-        assert said(document) == [("paragraph", "new seen")]
+        assert block_texts(document) == [("paragraph", "new seen")]
 
     def test_links_are_kept_with_their_targets(self) -> None:
         document = read(
@@ -119,7 +119,7 @@ class TestParagraphs:
             f"<w:p><w:r><w:t>host</w:t><mc:AlternateContent {mc}><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}"
             "</mc:Fallback></mc:AlternateContent><w:t> end</w:t></w:r></w:p>"
         )
-        assert said(document) == [("paragraph", "boxed"), ("paragraph", "host end")]
+        assert block_texts(document) == [("paragraph", "boxed"), ("paragraph", "host end")]
 
     def test_formulas_are_written_in_a_line(self) -> None:
         m = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
@@ -128,14 +128,15 @@ class TestParagraphs:
             "<m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup>"
         )
         document = read(f"<w:p><m:oMathPara {m}><m:oMath>{formula}</m:oMath></m:oMathPara></w:p>")
-        assert said(document) == [("formula", "(a)/(b)x^(2)")]
+        assert block_texts(document) == [("formula", "(a)/(b)x^(2)")]
 
 
 class TestLists:
     def test_numbers_are_counted_as_word_does(self) -> None:
         document = read(
             item("a", 1) + item("b", 1) + item("b1", 1, 1) + item("b2", 1, 1) + item("b2i", 1, 2) + item("c", 1)
-            + item("c1", 1, 1) + item("five", 3) + item("dot", 2) + styled("dot by style", "LB") + item("d", 1)
+            + item("c1", 1, 1) + item("five", 3) + item("dot", 2)
+            + styled_paragraph("dot by style", "LB") + item("d", 1)
         )  # fmt: skip
         assert [(i.depth, i.ordered, i.marker) for i in document.blocks if isinstance(i, ListItem)] == [
             (0, True, "1."),
@@ -152,7 +153,7 @@ class TestLists:
         ]
 
     def test_the_number_zero_takes_a_paragraph_out_of_its_list(self) -> None:
-        assert said(read(item("text", 0))) == [("paragraph", "text")]
+        assert block_texts(read(item("text", 0))) == [("paragraph", "text")]
 
 
 class TestTables:
@@ -183,10 +184,10 @@ class TestTables:
     def test_text_in_a_cell_that_is_merged_into_the_one_above_is_not_lost(self) -> None:
         restart, goes_on = '<w:vMerge w:val="restart"/>', "<w:vMerge/>"
         rows = row(cell("a", restart), cell("1")) + row(cell("b", goes_on), cell("2")) + row(cell("c"), cell("3"))
-        assert said(read(f"<w:tbl>{rows}</w:tbl>")) == [("table", "a b | 1 / 2 / c | 3")]
+        assert block_texts(read(f"<w:tbl>{rows}</w:tbl>")) == [("table", "a b | 1 / 2 / c | 3")]
 
     def test_a_cell_that_goes_on_from_nothing_is_a_cell(self) -> None:
-        assert said(read(f"<w:tbl>{row(cell('a', '<w:vMerge/>'), cell('b'))}</w:tbl>")) == [("table", "a | b")]
+        assert block_texts(read(f"<w:tbl>{row(cell('a', '<w:vMerge/>'), cell('b'))}</w:tbl>")) == [("table", "a | b")]
 
     @pytest.mark.parametrize("look", ['w:firstRow="1"', 'w:val="04A0"'])
     def test_a_first_row_that_is_said_to_be_special_is_a_header(self, look: str) -> None:
@@ -197,15 +198,17 @@ class TestTables:
     def test_a_table_within_a_cell_is_its_text(self) -> None:
         inner = f"<w:tbl>{row(cell('p'), cell('q'))}</w:tbl>"
         holder = f"<w:tc>{paragraph('before')}{inner}{paragraph('after')}</w:tc>"
-        assert said(read(f"<w:tbl>{row(holder, cell('x'))}</w:tbl>")) == [("table", "before p q after | x")]
+        assert block_texts(read(f"<w:tbl>{row(holder, cell('x'))}</w:tbl>")) == [("table", "before p q after | x")]
 
     def test_a_caption_above_a_table_is_its_own(self) -> None:
         document = read(
-            styled("Table 1", "Cap") + f"<w:tbl>{row(cell('x'), cell('y'))}</w:tbl>" + styled("alone", "Cap")
+            styled_paragraph("Table 1", "Cap")
+            + f"<w:tbl>{row(cell('x'), cell('y'))}</w:tbl>"
+            + styled_paragraph("alone", "Cap")
         )
         assert isinstance(document.blocks[0], Table)
         assert document.blocks[0].caption == "Table 1"
-        assert said(document)[1:] == [("paragraph", "alone")]
+        assert block_texts(document)[1:] == [("paragraph", "alone")]
 
     def test_a_caption_below_a_picture_is_its_own(self) -> None:
         drawing = (
@@ -214,7 +217,7 @@ class TestTables:
             "</w:drawing></w:r></w:p>"
         )
         assert read(drawing + paragraph("x")).blocks == [Picture(caption="a cat"), Paragraph(text="x")]
-        assert read(drawing + styled("Figure 1", "Cap")).blocks == [Picture(caption="Figure 1")]
+        assert read(drawing + styled_paragraph("Figure 1", "Cap")).blocks == [Picture(caption="Figure 1")]
 
 
 class TestWholeFile:
@@ -225,9 +228,9 @@ class TestWholeFile:
 
     def test_the_title_is_styled_as_such_or_stated_in_the_properties(self) -> None:
         stated = {"docProps/core.xml": self.CORE}
-        assert said(read(paragraph("text"), stated)) == [("title", "The & Tale"), ("paragraph", "text")]
-        assert said(read(styled("Own", "Titel"), stated)) == [("title", "Own")]
-        assert said(read(styled("The &amp; Tale", "Heading1"), stated)) == [("heading", "The & Tale")]
+        assert block_texts(read(paragraph("text"), stated)) == [("title", "The & Tale"), ("paragraph", "text")]
+        assert block_texts(read(styled_paragraph("Own", "Titel"), stated)) == [("title", "Own")]
+        assert block_texts(read(styled_paragraph("The &amp; Tale", "Heading1"), stated)) == [("heading", "The & Tale")]
 
     def test_notes_come_at_the_end_and_headers_are_furniture(self) -> None:
         notes = part(
@@ -249,7 +252,7 @@ class TestWholeFile:
     def test_the_strict_form_of_the_format_is_read(self) -> None:
         strict = "http://purl.oclc.org/ooxml/wordprocessingml/main"
         xml = f'<x:document xmlns:x="{strict}"><x:body><x:p><x:r><x:t>text</x:t></x:r></x:p></x:body></x:document>'
-        assert said(read("", {"word/document.xml": xml})) == [("paragraph", "text")]
+        assert block_texts(read("", {"word/document.xml": xml})) == [("paragraph", "text")]
 
     def test_a_file_without_text_says_so(self) -> None:
         assert read("<w:p/>").warnings == ["there is no text in it"]
@@ -272,7 +275,7 @@ class TestWholeFile:
         saved = io.BytesIO()
         made_by_it.save(saved)
         document = docx.read(saved.getvalue(), "tale")
-        assert said(document) == [
+        assert block_texts(document) == [
             ("title", "Tale"),
             ("heading", "One"),
             ("listitem", "first"),

@@ -10,7 +10,7 @@ from inorder.documents.model import Table
 from inorder.documents.readers.html import guard as html_guard
 from inorder.documents.readers.html import reader as html
 from inorder.errors import ReadError
-from tests.documents.reading import words
+from tests.documents.document_text import words
 
 pytestmark = pytest.mark.req("DOC-1")
 

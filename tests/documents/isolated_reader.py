@@ -17,7 +17,7 @@ MEMORY_BYTES_MAX = 2 * 2**30
 SECONDS_MAX = 60
 
 
-def outcomes(folder: Path, files: list[bytes]) -> list[dict[str, Any]]:
+def read_isolated(folder: Path, files: list[bytes]) -> list[dict[str, Any]]:
     """What became of each: its blocks and warnings, or why it was refused, or what it did to the process."""
     paths = [folder / f"{number}.pdf" for number in range(len(files))]
     for path, data in zip(paths, files, strict=True):
@@ -32,7 +32,7 @@ def outcomes(folder: Path, files: list[bytes]) -> list[dict[str, Any]]:
 
 
 def _run(paths: list[Path]) -> tuple[list[str], str]:
-    command = [sys.executable, "-m", "tests.documents.child", *map(str, paths)]
+    command = [sys.executable, "-m", "tests.documents.isolated_reader", *map(str, paths)]
     root = Path(__file__).parents[2]
     try:
         ran = subprocess.run(command, capture_output=True, timeout=SECONDS_MAX, check=False, cwd=root)
@@ -42,7 +42,8 @@ def _run(paths: list[Path]) -> tuple[list[str], str]:
 
 
 def _read(path: str) -> dict[str, Any]:
-    from inorder.documents.doctags.storage import write_doctags, write_json
+    from inorder.documents.doctags.docling_json import write_json
+    from inorder.documents.doctags.tags import write_doctags
     from inorder.documents.readers.pdf import reader as pdf
     from inorder.errors import ReadError
 

@@ -3,7 +3,7 @@
 import pytest
 
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
-from tests.documents.reading import docx, paragraph
+from tests.documents.docx_files import make_docx, paragraph
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -61,7 +61,7 @@ def test_a_picture_that_is_called_a_page_is_not_read_as_one() -> None:
 
 
 def test_a_word_file_without_its_ending_is_known_by_its_parts() -> None:
-    assert sniff("download", docx(paragraph("x"))[:HEAD_BYTES]) == "docx"
+    assert sniff("download", make_docx(paragraph("x"))[:HEAD_BYTES]) == "docx"
     assert sniff("download", b"PK\x03\x04 something else") == "binary"
 
 

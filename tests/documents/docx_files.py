@@ -1,10 +1,7 @@
-"""What the tests of the readers share: blocks in a few words, and every word of a document in order."""
+"""Builds Word files for the tests, from WordprocessingML."""
 
 import io
-import re
 import zipfile
-
-from inorder.documents.model import AnyBlock, Document, Picture, Table
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -12,35 +9,7 @@ OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
 
 
-def said(document: Document) -> list[tuple[str, str]]:
-    """Every block as its kind and its text."""
-    return [(type(block).__name__.lower(), text_of(block)) for block in document.blocks]
-
-
-def text_of(block: AnyBlock) -> str:
-    match block:
-        case Table():
-            rows: dict[int, list[str]] = {}
-            for cell in block.cells:
-                rows.setdefault(cell.row, []).append(cell.text)
-            return " / ".join(" | ".join(row) for row in rows.values())
-        case Picture():
-            return block.caption
-        case _:
-            return block.text
-
-
-def words(document: Document) -> list[str]:
-    """Every word, in reading order."""
-    found: list[str] = []
-    for block in document.blocks:
-        if isinstance(block, Table):
-            found += re.findall(r"\w+", block.caption)
-        found += re.findall(r"\w+", text_of(block))
-    return found
-
-
-def docx(body: str, parts: dict[str, str] | None = None, relations: str = "") -> bytes:
+def make_docx(body: str, parts: dict[str, str] | None = None, relations: str = "") -> bytes:
     """A Word file with this body, in WordprocessingML with the prefix `w`."""
     files = {
         "_rels/.rels": f'<Relationships xmlns="{PACKAGE}">'
@@ -74,5 +43,5 @@ def paragraph(text: str, properties: str = "") -> str:
     return f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
 
 
-def styled(text: str, style: str) -> str:
+def styled_paragraph(text: str, style: str) -> str:
     return paragraph(text, f'<w:pStyle w:val="{style}"/>')

@@ -16,7 +16,7 @@ STYLES = getSampleStyleSheet()
 Draw = Callable[[Canvas], None]
 
 
-def drawn(*pages: Draw, encrypt: object = None) -> bytes:
+def draw_pdf(*pages: Draw, encrypt: object = None) -> bytes:
     """A PDF with these pages, each drawn by a function."""
     packed = io.BytesIO()
     canvas = Canvas(packed, pagesize=A4, invariant=1, encrypt=encrypt)
@@ -27,7 +27,7 @@ def drawn(*pages: Draw, encrypt: object = None) -> bytes:
     return packed.getvalue()
 
 
-def lines(*texts: str, x: float = MARGIN, top: float = 100.0, size: float = 10.0, font: str = "Helvetica") -> Draw:
+def draw_lines(*texts: str, x: float = MARGIN, top: float = 100.0, size: float = 10.0, font: str = "Helvetica") -> Draw:
     """Lines of text below one another; `top` counts from the upper edge."""
 
     def draw(canvas: Canvas) -> None:
@@ -38,7 +38,7 @@ def lines(*texts: str, x: float = MARGIN, top: float = 100.0, size: float = 10.0
     return draw
 
 
-def together(*draws: Draw) -> Draw:
+def draw_together(*draws: Draw) -> Draw:
     """Several things on one page."""
 
     def draw(canvas: Canvas) -> None:
@@ -48,7 +48,7 @@ def together(*draws: Draw) -> Draw:
     return draw
 
 
-def story(flowables: Sequence[Flowable], columns: int = 1, on_page: Draw | None = None) -> bytes:
+def typeset_pdf(flowables: Sequence[Flowable], columns: int = 1, on_page: Draw | None = None) -> bytes:
     """A PDF set from paragraphs and tables, in one column or more."""
     packed = io.BytesIO()
     width = (WIDTH - 2 * MARGIN - (columns - 1) * GUTTER) / columns
@@ -70,7 +70,7 @@ def heading(text: str, level: int = 1) -> Paragraph:
     return Paragraph(text, STYLES[f"Heading{level}"])
 
 
-def by_hand(objects: dict[int, bytes], trailer: bytes = b"/Root 1 0 R") -> bytes:
+def raw_pdf(objects: dict[int, bytes], trailer: bytes = b"/Root 1 0 R") -> bytes:
     """A PDF of these objects, with a table that says where they stand."""
     data = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"
     places = {}
@@ -100,10 +100,10 @@ def one_page(content: bytes, page: bytes = b"", font: bytes = b"", more: dict[in
         5: font,
         **(more or {}),
     }
-    return by_hand(objects)
+    return raw_pdf(objects)
 
 
-def letters_as(alphabet: str) -> tuple[bytes, dict[int, bytes]]:
+def boxed_font(alphabet: str) -> tuple[bytes, dict[int, bytes]]:
     """A font that draws boxes, whose codes from 33 on stand for the letters of this alphabet; and what it needs."""
     codes = range(33, 33 + len(alphabet))
     mapping = "".join(
@@ -125,7 +125,7 @@ def letters_as(alphabet: str) -> tuple[bytes, dict[int, bytes]]:
     return font.encode(), {6: stream(cmap.encode()), 7: stream(b"600 0 0 0 600 700 d1 80 0 440 600 re f")}
 
 
-def shown(alphabet: str, text: str) -> bytes:
+def encode_text(alphabet: str, text: str) -> bytes:
     """Text in such a font as a string of a PDF, drawn from left to right as it stands."""
     return b"(%s)" % bytes(33 + alphabet.index(letter) for letter in text).replace(b"\\", b"\\\\").replace(
         b"(", b"\\("

@@ -8,8 +8,8 @@ from reportlab.platypus import TableStyle
 
 from inorder.documents.model import Furniture, Heading, Picture, Table
 from inorder.documents.readers.pdf import reader as pdf
-from tests.documents.pdfs import HEIGHT, Draw, body, drawn, heading, lines, story, together
-from tests.documents.reading import said, words
+from tests.documents.document_text import block_texts, words
+from tests.documents.pdf_files import HEIGHT, Draw, body, draw_lines, draw_pdf, draw_together, heading, typeset_pdf
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -31,43 +31,43 @@ def expected(*columns: list[str]) -> list[str]:
 
 
 def test_two_columns_are_read_one_after_the_other() -> None:
-    page = together(lines(*column(1)), lines(*column(2), x=320))
-    assert in_order(drawn(page)) == expected(column(1), column(2))
+    page = draw_together(draw_lines(*column(1)), draw_lines(*column(2), x=320))
+    assert in_order(draw_pdf(page)) == expected(column(1), column(2))
 
 
 def test_columns_drawn_line_by_line_across_the_page_are_read_one_after_the_other() -> None:
     pairs = zip(column(1), column(2), strict=True)
     rows = [
-        together(lines(left, top=100 + 12 * row), lines(right, x=320, top=100 + 12 * row))
+        draw_together(draw_lines(left, top=100 + 12 * row), draw_lines(right, x=320, top=100 + 12 * row))
         for row, (left, right) in enumerate(pairs)
     ]
-    assert in_order(drawn(together(*rows))) == expected(column(1), column(2))
+    assert in_order(draw_pdf(draw_together(*rows))) == expected(column(1), column(2))
 
 
 def test_three_columns_are_read_one_after_the_other() -> None:
     texts = [[f"Column {number} line {line} here." for line in range(9)] for number in (1, 2, 3)]
-    page = together(*(lines(*text, x=60 + 170 * index) for index, text in enumerate(texts)))
-    assert in_order(drawn(page)) == expected(*texts)
+    page = draw_together(*(draw_lines(*text, x=60 + 170 * index) for index, text in enumerate(texts)))
+    assert in_order(draw_pdf(page)) == expected(*texts)
 
 
 def test_what_spans_the_columns_is_read_between_them() -> None:
     wide = ["This line stands above both columns and is as wide as the page from margin to margin it runs."]
     middle = ["This line stands between two pairs of columns and is as wide as they are from margin to margin it runs."]
-    page = together(
-        lines(*wide, top=80),
-        lines(*column(1, 5)),
-        lines(*column(2, 5), x=320),
-        lines(*middle, top=180),
-        lines(*column(3, 5), top=210),
-        lines(*column(4, 5), x=320, top=210),
+    page = draw_together(
+        draw_lines(*wide, top=80),
+        draw_lines(*column(1, 5)),
+        draw_lines(*column(2, 5), x=320),
+        draw_lines(*middle, top=180),
+        draw_lines(*column(3, 5), top=210),
+        draw_lines(*column(4, 5), x=320, top=210),
     )
-    assert in_order(drawn(page)) == expected(wide, column(1, 5), column(2, 5), middle, column(3, 5), column(4, 5))
+    assert in_order(draw_pdf(page)) == expected(wide, column(1, 5), column(2, 5), middle, column(3, 5), column(4, 5))
 
 
 def test_a_paragraph_goes_on_in_the_next_column() -> None:
     text = "the watch is kept by two members of the house who do not sleep " * 60
-    document = pdf.read(story([heading("Of the watch"), body(f"So {text.strip()}.")], columns=2), "tale")
-    assert [kind for kind, _ in said(document)] == ["title", "paragraph"]
+    document = pdf.read(typeset_pdf([heading("Of the watch"), body(f"So {text.strip()}.")], columns=2), "tale")
+    assert [kind for kind, _ in block_texts(document)] == ["title", "paragraph"]
 
 
 def table_of(data: bytes) -> Table:
@@ -81,7 +81,7 @@ def rows_of(table: Table) -> list[list[str]]:
 
 def test_a_table_with_rules_keeps_its_rows_and_columns() -> None:
     table = table_of(
-        story([body("Prices."), Grid(PRICES, style=TableStyle([RULES, BOLD_FIRST_ROW])), body("The end.")])
+        typeset_pdf([body("Prices."), Grid(PRICES, style=TableStyle([RULES, BOLD_FIRST_ROW])), body("The end.")])
     )
     assert rows_of(table) == PRICES
     assert [cell.is_header for cell in table.cells] == [True] * 3 + [False] * 9
@@ -89,7 +89,7 @@ def test_a_table_with_rules_keeps_its_rows_and_columns() -> None:
 
 def test_a_table_with_rules_keeps_cells_that_span_and_cells_with_several_lines() -> None:
     rows = [["Stores of the tower", ""], ["Oil", "for the great lamp\nand the small one"], ["Wick", "spare"]]
-    table = table_of(story([Grid(rows, style=TableStyle([RULES, ("SPAN", (0, 0), (1, 0))]))]))
+    table = table_of(typeset_pdf([Grid(rows, style=TableStyle([RULES, ("SPAN", (0, 0), (1, 0))]))]))
     assert [(cell.text, cell.row, cell.column, cell.columns) for cell in table.cells] == [
         ("Stores of the tower", 0, 0, 2),
         ("Oil", 1, 0, 1),
@@ -102,42 +102,50 @@ def test_a_table_with_rules_keeps_cells_that_span_and_cells_with_several_lines()
 def test_cells_that_nearly_touch_are_told_apart_by_the_rule_between_them() -> None:
     rows = [["signal lamp oil", "fog horn oil"], ["7", "9"], ["4", "2"]]
     tight = [RULES, ("LEFTPADDING", (0, 0), (-1, -1), 1), ("RIGHTPADDING", (0, 0), (-1, -1), 1)]
-    assert rows_of(table_of(story([Grid(rows, colWidths=[72, 70], style=TableStyle(tight))]))) == rows
+    assert rows_of(table_of(typeset_pdf([Grid(rows, colWidths=[72, 70], style=TableStyle(tight))]))) == rows
 
 
 def test_a_table_without_rules_is_known_by_its_columns() -> None:
-    data = story([body("Prices."), Grid(PRICES, style=TableStyle([BOLD_FIRST_ROW])), body("The end.")])
+    data = typeset_pdf([body("Prices."), Grid(PRICES, style=TableStyle([BOLD_FIRST_ROW])), body("The end.")])
     assert rows_of(table_of(data)) == PRICES
-    assert [kind for kind, _ in said(pdf.read(data, "tale"))] == ["paragraph", "table", "paragraph"]
+    assert [kind for kind, _ in block_texts(pdf.read(data, "tale"))] == ["paragraph", "table", "paragraph"]
 
 
 def test_a_table_in_a_column_stays_in_its_column() -> None:
     text = body("The stores are counted on the first day of the month by two keepers. " * 12)
     more = [body("What is missing is written down and bought in the town on the next market day. " * 9) for _ in "1234"]
-    document = pdf.read(story([text, Grid(PRICES, style=TableStyle([RULES])), *more], columns=2), "tale")
-    assert [kind for kind, _ in said(document)] == ["paragraph", "table", *["paragraph"] * 4]
+    document = pdf.read(typeset_pdf([text, Grid(PRICES, style=TableStyle([RULES])), *more], columns=2), "tale")
+    assert [kind for kind, _ in block_texts(document)] == ["paragraph", "table", *["paragraph"] * 4]
 
 
 def test_a_table_of_contents_is_no_table_and_a_box_around_text_is_none() -> None:
     entries = [
-        together(lines(f"{name} {'.' * 20}", top=100 + 12 * row), lines(str(7 * row), x=400, top=100 + 12 * row))
+        draw_together(
+            draw_lines(f"{name} {'.' * 20}", top=100 + 12 * row), draw_lines(str(7 * row), x=400, top=100 + 12 * row)
+        )
         for row, name in enumerate(["Lamps", "Oil", "Fog", "Storms", "Boats"])
     ]
-    assert "table" not in dict(said(pdf.read(drawn(together(*entries)), "tale")))
-    boxed = drawn(together(lines("A note in a box."), lambda canvas: canvas.rect(50, HEIGHT - 120, 300, 40)))
-    assert said(pdf.read(boxed, "tale")) == [("paragraph", "A note in a box.")]
+    assert "table" not in dict(block_texts(pdf.read(draw_pdf(draw_together(*entries)), "tale")))
+    boxed = draw_pdf(
+        draw_together(draw_lines("A note in a box."), lambda canvas: canvas.rect(50, HEIGHT - 120, 300, 40))
+    )
+    assert block_texts(pdf.read(boxed, "tale")) == [("paragraph", "A note in a box.")]
 
 
 def test_a_caption_belongs_to_the_table_or_the_picture_beside_it() -> None:
-    document = pdf.read(story([body("Table 1: Prices in crowns"), Grid(PRICES, style=TableStyle([RULES]))]), "tale")
+    document = pdf.read(
+        typeset_pdf([body("Table 1: Prices in crowns"), Grid(PRICES, style=TableStyle([RULES]))]), "tale"
+    )
     assert [block.caption for block in document.blocks if isinstance(block, Table)] == ["Table 1: Prices in crowns"]
     assert len(document.blocks) == 1
 
     def picture(canvas: Canvas) -> None:
         canvas.drawInlineImage(_grey(), 60, HEIGHT - 300, 100, 100)
 
-    page = together(lines("The great lamp.", top=80), picture, lines("Figure 1: The lamp from above", top=320))
-    document = pdf.read(drawn(page), "tale")
+    page = draw_together(
+        draw_lines("The great lamp.", top=80), picture, draw_lines("Figure 1: The lamp from above", top=320)
+    )
+    document = pdf.read(draw_pdf(page), "tale")
     assert [block.caption for block in document.blocks if isinstance(block, Picture)] == [
         "Figure 1: The lamp from above"
     ]
@@ -151,7 +159,7 @@ def _grey() -> object:
 
 def page_of_book(number: int, header: str, footer: str) -> Draw:
     texts = [f"Page {number} says in line {line} what no other says." for line in range(20)]
-    return together(lines(header, top=30, size=8), lines(*texts), lines(footer, top=810, size=8))
+    return draw_together(draw_lines(header, top=30, size=8), draw_lines(*texts), draw_lines(footer, top=810, size=8))
 
 
 def furniture(data: bytes) -> list[tuple[str, str]]:
@@ -159,39 +167,40 @@ def furniture(data: bytes) -> list[tuple[str, str]]:
 
 
 def test_what_stands_at_the_edge_of_every_page_is_furniture() -> None:
-    data = drawn(*(page_of_book(number, "The Handbook", f"Page {number} of 5") for number in range(1, 6)))
+    data = draw_pdf(*(page_of_book(number, "The Handbook", f"Page {number} of 5") for number in range(1, 6)))
     assert furniture(data) == [
         found for number in range(1, 6) for found in [("header", "The Handbook"), ("footer", f"Page {number} of 5")]
     ]
-    assert len(said(pdf.read(data, "tale"))) == 15
+    assert len(block_texts(pdf.read(data, "tale"))) == 15
 
 
 def test_headers_that_differ_on_left_and_right_pages_are_furniture() -> None:
     heads = ["The Handbook", "The Cooperative"]
-    data = drawn(*(page_of_book(number, heads[number % 2], f"- {number} -") for number in range(1, 41)))
+    data = draw_pdf(*(page_of_book(number, heads[number % 2], f"- {number} -") for number in range(1, 41)))
     assert len(furniture(data)) == 80
 
 
 def test_headers_that_change_with_the_chapter_are_known_by_their_place() -> None:
     heads = ["Of lamps", "Of oil", "Of wicks", "Of fog", "Of storms", "Of boats", "Of bells", "Of rest"]
-    data = drawn(*(page_of_book(number, head, "") for number, head in enumerate(heads, 1)))
+    data = draw_pdf(*(page_of_book(number, head, "") for number, head in enumerate(heads, 1)))
     assert [text for _, text in furniture(data)] == heads
 
 
 def test_what_is_said_once_at_the_edge_of_a_page_is_no_furniture() -> None:
-    first = together(lines("The only page that says so", top=30, size=8), lines("Text of the page."))
-    assert furniture(drawn(first, lines("Text of another page."))) == []
+    first = draw_together(draw_lines("The only page that says so", top=30, size=8), draw_lines("Text of the page."))
+    assert furniture(draw_pdf(first, draw_lines("Text of another page."))) == []
 
 
 def test_numbers_at_the_edge_that_count_no_pages_are_no_furniture() -> None:
     pages = [page_of_book(number, "", str(price)) for number, price in enumerate((907, 12, 388), 1)]
-    assert furniture(drawn(*pages)) == []
+    assert furniture(draw_pdf(*pages)) == []
 
 
 def test_numbered_chapters_that_begin_on_new_pages_are_headings() -> None:
     pages = [
-        together(lines(f"Chapter {number}", top=50, size=18), lines(*column(number), top=100)) for number in range(1, 7)
+        draw_together(draw_lines(f"Chapter {number}", top=50, size=18), draw_lines(*column(number), top=100))
+        for number in range(1, 7)
     ]
-    document = pdf.read(drawn(*pages), "tale")
-    assert furniture(drawn(*pages)) == []
+    document = pdf.read(draw_pdf(*pages), "tale")
+    assert furniture(draw_pdf(*pages)) == []
     assert [block.text for block in document.blocks if isinstance(block, Heading)][-1] == "Chapter 6"

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inorder.documents.doctags.code_languages import _SPELLINGS, language_name
-from inorder.documents.doctags.storage import write_doctags, write_json
+from inorder.documents.doctags.docling_json import write_json
+from inorder.documents.doctags.tags import write_doctags
 from inorder.documents.model import (
     AnyBlock,
     Cell,
@@ -26,7 +27,7 @@ from inorder.documents.model import (
     Table,
     Title,
 )
-from tests.documents.reference import assert_agreed, document, loaded, read_back
+from tests.documents.docling_reference import assert_docling_agrees, document, load_doctags, load_json
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -100,18 +101,18 @@ def with_text(block: AnyBlock, text: str) -> AnyBlock:
 
 class TestAgreement:
     def test_every_kind_of_block_without_pages(self) -> None:
-        assert_agreed(document(*EVERY_KIND))
+        assert_docling_agrees(document(*EVERY_KIND))
 
     @pytest.mark.parametrize("text", HOSTILE)
     def test_every_kind_of_block_with_hostile_text(self, text: str) -> None:
-        assert_agreed(document(*(with_text(block, text) for block in EVERY_KIND), name=text))
+        assert_docling_agrees(document(*(with_text(block, text) for block in EVERY_KIND), name=text))
 
     def test_marks_of_page_breaks_by_the_thousand_in_a_text(self) -> None:
         marks = "".join(f"#_#_DOCLING_DOC_PAGE_BREAK_{n}_{n + 1}_#_# " for n in range(20_000))
         assert write_doctags(document(Paragraph(text=marks))).count("<page_break>") == 20_000
 
     def test_an_empty_document(self) -> None:
-        assert_agreed(document())
+        assert_docling_agrees(document())
         assert write_doctags(document()) == "<doctag>\n</doctag>"
 
     def test_the_whole_text_as_it_is_written(self) -> None:
@@ -139,23 +140,27 @@ class TestAgreement:
         only_headers = Table(
             rows=1, columns=2, cells=[Cell("a", 0, 0, is_header=True), Cell("b", 0, 1, is_header=True)]
         )
-        assert_agreed(
+        assert_docling_agrees(
             document(both_ways, only_headers, Table(rows=0, columns=0, cells=[]), Table(rows=2, columns=1, cells=[]))
         )
 
     def test_lists_that_skip_levels_and_change_their_kind(self) -> None:
         depths = [2, 0, 5, 1, 1, 0, 90, 3]
-        assert_agreed(document(*(ListItem(text=f"w{n}", depth=d, ordered=n % 3 == 0) for n, d in enumerate(depths))))
+        assert_docling_agrees(
+            document(*(ListItem(text=f"w{n}", depth=d, ordered=n % 3 == 0) for n, d in enumerate(depths)))
+        )
 
     def test_lists_nested_past_what_anybody_reads(self) -> None:
-        assert_agreed(document(*(ListItem(text=f"w{depth}", depth=depth) for depth in range(500))))
+        assert_docling_agrees(document(*(ListItem(text=f"w{depth}", depth=depth) for depth in range(500))))
 
     def test_headings_deeper_than_there_are_tags(self) -> None:
-        reference = assert_agreed(document(*(Heading(text="h", level=level) for level in (-1, 0, 1, 6, 7, 500))))
+        reference = assert_docling_agrees(
+            document(*(Heading(text="h", level=level) for level in (-1, 0, 1, 6, 7, 500)))
+        )
         assert [text.level for text in reference.texts] == [1, 1, 1, 6, 6, 6]  # type: ignore[union-attr]
 
     def test_every_language_has_a_tag(self) -> None:
-        assert_agreed(
+        assert_docling_agrees(
             document(*(Code(text="x", language=language) for language in [*_SPELLINGS, "json", "nonsense", ""]))
         )
         assert (language_name("PY"), language_name("c++"), language_name("brainfuck")) == ("Python", "C++", "unknown")
@@ -164,13 +169,13 @@ class TestAgreement:
         written = document(Paragraph(text="x"))
         reference = json.loads(write_json(written, filename="a.txt", binary_hash=2**64 - 1))
         assert reference["origin"] == {"mimetype": "text/plain", "binary_hash": 2**64 - 1, "filename": "a.txt"}
-        assert loaded(written).origin is None
+        assert load_json(written).origin is None
 
 
 class TestPages:
     def test_blocks_stand_where_they_stood(self) -> None:
         written = document(Paragraph(text="word", page=2, box=(60.0, 80.0, 300.0, 400.123456)), pages=2)
-        reference = assert_agreed(written)
+        reference = assert_docling_agrees(written)
         [prov] = reference.texts[0].prov
         assert (prov.page_no, prov.charspan, prov.bbox.as_tuple()) == (2, (0, 4), (60.0, 80.0, 300.0, 400.12))
         assert "<text><loc_50><loc_50><loc_250><loc_250>word</text>" in write_doctags(written)
@@ -181,15 +186,15 @@ class TestPages:
             blocks[number] = with_text(block, f"w{number}")
             blocks[number].page = 1 + number // 5
             blocks[number].box = (1.0, 2.0, 3.0, 4.0)
-        assert_agreed(document(*blocks, pages=9))
+        assert_docling_agrees(document(*blocks, pages=9))
 
     def test_a_list_ends_with_its_page(self) -> None:
         items = [ListItem(text=f"w{n}", page=page) for n, page in enumerate([1, 1, None, 2, 2, 3])]
-        reference = assert_agreed(document(*items, pages=3))
+        reference = assert_docling_agrees(document(*items, pages=3))
         assert len(reference.body.children) == 3
 
     def test_pages_that_go_back_or_are_skipped(self) -> None:
-        assert_agreed(document(*(Paragraph(text="w", page=page) for page in (3, 1, 5, 5, 2, 6)), pages=6))
+        assert_docling_agrees(document(*(Paragraph(text="w", page=page) for page in (3, 1, 5, 5, 2, 6)), pages=6))
 
     @pytest.mark.parametrize(
         "box",
@@ -201,23 +206,23 @@ class TestPages:
         ],
     )
     def test_boxes_that_cannot_be_are_brought_into_the_page(self, box: tuple[float, float, float, float]) -> None:
-        assert_agreed(document(Paragraph(text="w", page=1, box=box), pages=1))
+        assert_docling_agrees(document(Paragraph(text="w", page=1, box=box), pages=1))
 
     def test_a_block_on_a_page_that_is_not_there_has_no_place(self) -> None:
-        reference = assert_agreed(document(Paragraph(text="w", page=9), ListItem(text="x", page=9), pages=1))
+        reference = assert_docling_agrees(document(Paragraph(text="w", page=9), ListItem(text="x", page=9), pages=1))
         assert reference.texts[0].prov == []
 
     @pytest.mark.parametrize("size", [0.0, -1.0, float("nan"), float("inf"), 0.001])
     def test_a_page_without_a_size_is_none(self, size: float) -> None:
         written = document(Paragraph(text="w", page=1))
         written.pages = [Page(1, 600.0, size)]
-        assert assert_agreed(written).pages == {}
+        assert assert_docling_agrees(written).pages == {}
 
 
 class TestExactness:
     def test_links_stand_in_the_original_text_and_not_in_the_text(self) -> None:
         links = [("a", "/1"), ("a", "/2"), ("missing", "/3"), ("", "/4")]
-        [text] = loaded(document(Paragraph(text="a or a", links=links))).texts
+        [text] = load_json(document(Paragraph(text="a or a", links=links))).texts
         assert (text.text, text.orig) == ("a or a", "[a](/1) or [a](/2)")
 
     def test_the_whole_json_as_it_is_written(self) -> None:
@@ -240,19 +245,19 @@ class TestExactness:
         )
 
     def test_headers_and_footers_are_furniture(self) -> None:
-        texts = loaded(document(Furniture(text="h", kind="header"), Paragraph(text="x"))).texts
+        texts = load_json(document(Furniture(text="h", kind="header"), Paragraph(text="x"))).texts
         assert [(text.label.value, text.content_layer.value) for text in texts] == [
             ("page_header", "furniture"),
             ("text", "body"),
         ]
 
     def test_captions_belong_to_what_they_describe(self) -> None:
-        reference = loaded(document(TABLE, Picture(caption="A cat")))
+        reference = load_json(document(TABLE, Picture(caption="A cat")))
         assert reference.tables[0].caption_text(reference) == "Facts"
         assert reference.pictures[0].caption_text(reference) == "A cat"
 
     def test_headers_of_rows_are_told_from_headers_of_columns(self) -> None:
-        cells = loaded(document(TABLE)).tables[0].data.table_cells
+        cells = load_json(document(TABLE)).tables[0].data.table_cells
         assert [(c.text, c.column_header, c.row_header) for c in cells[:4]] == [
             ("k", True, False),
             ("v", True, False),
@@ -262,13 +267,13 @@ class TestExactness:
 
     def test_half_a_surrogate_is_replaced_in_both(self) -> None:
         written = document(Paragraph(text="a\udc80b"), TABLE, name="na\ud800me")
-        reference = assert_agreed(written)
+        reference = assert_docling_agrees(written)
         assert (reference.name, reference.texts[0].text) == ("na\ufffdme", "a\ufffdb")
         assert b"\xef\xbf\xbd" in write_json(written, filename="\udcff.txt")
 
     def test_the_same_document_gives_the_same_bytes_under_any_hash_seed(self) -> None:
         program = (
-            "from tests.documents.test_doctags import EVERY_KIND, document, write_json, write_doctags\n"
+            "from tests.documents.doctags.test_doctags import EVERY_KIND, document, write_json, write_doctags\n"
             "import hashlib\n"
             "written = document(*EVERY_KIND, pages=2)\n"
             "print(hashlib.sha256(write_json(written) + write_doctags(written).encode()).hexdigest())\n"
@@ -320,18 +325,18 @@ class TestReadBack:
 
     def test_the_texts_of_an_ordinary_document_are_the_same(self) -> None:
         expected = [block.text for block in self.ORDINARY.blocks if not isinstance(block, Table | Picture)]
-        assert [text.text for text in read_back(self.ORDINARY).texts] == expected
+        assert [text.text for text in load_doctags(self.ORDINARY).texts] == expected
 
     def test_the_cells_of_a_table_are_the_same(self) -> None:
-        [table] = read_back(document(TABLE)).tables
+        [table] = load_doctags(document(TABLE)).tables
         assert (table.data.num_rows, table.data.num_cols) == (3, 3)
         assert [cell.text for cell in table.data.table_cells if cell.text] == ["k", "v", "x", "1", "2"]
 
     def test_a_list_within_a_list_of_its_kind_ends_both_for_the_reader(self) -> None:
         """Why the JSON is the record: the library does not read its own DocTags of this either."""
         written = document(ListItem(text="a"), ListItem(text="b", depth=1), ListItem(text="lost"))
-        assert [text.text for text in read_back(written).texts] == ["a", "b"]
-        assert [text.text for text in loaded(written).texts] == ["a", "b", "lost"]
+        assert [text.text for text in load_doctags(written).texts] == ["a", "b"]
+        assert [text.text for text in load_json(written).texts] == ["a", "b", "lost"]
 
 
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=12))
@@ -376,5 +381,5 @@ def blocks() -> st.SearchStrategy[Any]:
 @given(st.lists(blocks(), max_size=12), st.integers(0, 3), TEXTS)
 def test_any_document_is_agreed_on(chosen: list[AnyBlock], pages: int, name: str) -> None:
     written: Document = document(*chosen, pages=pages, name=name)
-    assert_agreed(written)
+    assert_docling_agrees(written)
     assert write_json(written) == write_json(written)

@@ -12,6 +12,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from inorder.documents.doctags.stage import DoctagsSettings, make
 from inorder.documents.model import Document, ListItem, Paragraph
+from inorder.documents.readers import registry
 from inorder.documents.readers.ocr import reader as ocr
 from inorder.documents.readers.ocr.blocks import blocks_of_lines
 from inorder.documents.readers.pdf import reader as pdf
@@ -21,8 +22,8 @@ from inorder.documents.readers.pdf.segments import Segment
 from inorder.errors import OperatorError
 from inorder.files import optional_deps
 from inorder.stage.contracts import WorkItem
-from tests.documents.pdfs import Draw
-from tests.documents.test_stages import Desk
+from tests.documents.pdf_files import Draw
+from tests.documents.workspace import Workspace
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -94,13 +95,13 @@ def test_the_page_and_its_warning_say_that_it_was_read_by_ocr(log: Document) -> 
     words, _, confidence = warning.rstrip(")").rpartition(" ")
     assert words == "page 2 has no text layer and was read by OCR (confidence"
     assert 0.9 <= float(confidence) <= 1
-    assert optional_deps.ocr_version() in log.reader
+    assert registry.ocr_version() in log.reader
 
 
 def test_read_in_parts_a_scanned_page_is_the_same(log: Document) -> None:
     data = pdf_of(typed, scan)
-    facts = pdf.facts(data)
-    parts = [pdf.read(data, "log", first_page=page, last_page=page, facts=facts, ocr=True) for page in (1, 2)]
+    stats = pdf.collect_stats(data)
+    parts = [pdf.read(data, "log", first_page=page, last_page=page, stats=stats, ocr=True) for page in (1, 2)]
     assert pdf.merge(parts) == log
     assert HANDLES.open == 0
 
@@ -180,16 +181,16 @@ def test_cells_of_a_table_are_read_row_by_row() -> None:
 
 def test_through_the_stage_long_pdfs_are_read_too_and_pages_are_counted(tmp_path: Path) -> None:
     needs_ocr()
-    desk = Desk(tmp_path)
-    (desk.docs / "log.pdf").write_bytes(pdf_of(typed, scan))
-    desk.run("doctags", "docs", "--ocr", "--split-pages", "1")
-    assert len(desk.done("doctags")) == 4, "a survey, two parts and the document"
-    [row] = [row for row in desk.rows("doctags") if row["doc_id"] == "docs/log.pdf"]
+    workspace = Workspace(tmp_path)
+    (workspace.docs / "log.pdf").write_bytes(pdf_of(typed, scan))
+    workspace.run("doctags", "docs", "--ocr", "--split-pages", "1")
+    assert len(workspace.done("doctags")) == 4, "a survey, two parts and the document"
+    [row] = [row for row in workspace.rows("doctags") if row["doc_id"] == "docs/log.pdf"]
     assert (row["pages"], row["pages_ocr"], row["pages_without_text"]) == (2, 1, 0)
     assert "read by OCR" in row["warnings"][0]
-    assert SCHOONER[0].encode() in desk.outputs()["doctags/docs/log.pdf.doctags"]
-    desk.run("doctags", "docs")
-    [row] = [row for row in desk.rows("doctags") if row["doc_id"] == "docs/log.pdf"]
+    assert SCHOONER[0].encode() in workspace.outputs()["doctags/docs/log.pdf.doctags"]
+    workspace.run("doctags", "docs")
+    [row] = [row for row in workspace.rows("doctags") if row["doc_id"] == "docs/log.pdf"]
     assert (row["pages_ocr"], row["pages_without_text"]) == (0, 1)
 
 
@@ -205,10 +206,10 @@ def test_only_pdfs_depend_on_ocr_and_on_its_versions(tmp_path: Path, monkeypatch
     monkeypatch.setattr(optional_deps, "find_spec", lambda module: module)
     found = [configurations(tmp_path, DoctagsSettings())]
     for number in ("1", "2"):
-        monkeypatch.setattr(optional_deps, "version", lambda package, number=number: number)
-        optional_deps.ocr_version.cache_clear()
+        monkeypatch.setattr(registry, "version", lambda package, number=number: number)
+        registry.ocr_version.cache_clear()
         found.append(configurations(tmp_path, DoctagsSettings(ocr=True)))
-    optional_deps.ocr_version.cache_clear()
+    registry.ocr_version.cache_clear()
     assert len({each["log.pdf"] for each in found}) == 3
     assert len({each["notes.md"] for each in found}) == 1
 

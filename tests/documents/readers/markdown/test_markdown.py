@@ -6,7 +6,7 @@ import pytest
 
 from inorder.documents.model import Code, Document, Heading, ListItem, Paragraph, Picture, Table, Title
 from inorder.documents.readers.markdown import reader as markdown
-from tests.documents.reading import said, words
+from tests.documents.document_text import block_texts, words
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -34,7 +34,7 @@ def test_two_first_headings_are_no_title() -> None:
 
 def test_markup_is_flattened_and_lines_join() -> None:
     document = read("A **bold**\n_lean_ ~~old~~ `co*de*`  \nline\\\nend &amp; \\*so\\* snake_case_name 2 * 3 < 4")
-    assert said(document) == [("paragraph", "A bold lean old co*de* line end & *so* snake_case_name 2 * 3 < 4")]
+    assert block_texts(document) == [("paragraph", "A bold lean old co*de* line end & *so* snake_case_name 2 * 3 < 4")]
 
 
 def test_links_of_every_form_are_kept() -> None:
@@ -51,7 +51,7 @@ def test_pictures_follow_their_paragraph() -> None:
 
 def test_pictures_in_headings_items_and_cells_are_words_of_theirs() -> None:
     document = read("# a ![b](x)\n\n- ![c](x)![d](x) e <img src=x alt='f'>\n\n| g ![h](x) |\n|---|")
-    assert said(document) == [("title", "a b"), ("listitem", "c d e f"), ("table", "g h")]
+    assert block_texts(document) == [("title", "a b"), ("listitem", "c d e f"), ("table", "g h")]
 
 
 def test_what_is_said_about_a_picture_may_have_links_and_pictures_in_it() -> None:
@@ -113,7 +113,7 @@ def test_code_keeps_its_space_and_its_language() -> None:
 
 
 def test_a_fence_that_is_never_closed_is_code_to_the_end() -> None:
-    assert said(read("```\na\n\n# b")) == [("code", "a\n\n# b")]
+    assert block_texts(read("```\na\n\n# b")) == [("code", "a\n\n# b")]
 
 
 def test_tables_have_headers() -> None:
@@ -130,14 +130,14 @@ def test_tables_have_headers() -> None:
 
 
 def test_quotes_are_paragraphs() -> None:
-    assert said(read("> said\n> he\n>\n> > again")) == [("paragraph", "said he"), ("paragraph", "again")]
+    assert block_texts(read("> said\n> he\n>\n> > again")) == [("paragraph", "said he"), ("paragraph", "again")]
 
 
 def test_html_in_it_is_read_as_html() -> None:
     text = (
         "Before\n\n<table><tr><th>k<th>v<tr><td>a<td>b</table>\n\n<!-- no -->\n\n<nav>kept</nav>\n\na<br>b <kbd>c</kbd>"
     )
-    assert said(read(text)) == [
+    assert block_texts(read(text)) == [
         ("paragraph", "Before"),
         ("table", "k | v / a | b"),
         ("paragraph", "kept"),
@@ -150,19 +150,23 @@ def test_html_in_it_is_read_as_html() -> None:
     ["---\ntitle: The Tale\nlayout: x\n---\n", '+++\ntitle = "The Tale"\n+++\n', "---\nTitle:  'The Tale' \n---\n"],
 )
 def test_front_matter_is_not_text_and_its_title_is_the_title(front: str) -> None:
-    assert said(read(front + "\n## One\n\ntext")) == [("title", "The Tale"), ("heading", "One"), ("paragraph", "text")]
+    assert block_texts(read(front + "\n## One\n\ntext")) == [
+        ("title", "The Tale"),
+        ("heading", "One"),
+        ("paragraph", "text"),
+    ]
 
 
 def test_front_matter_without_a_title_is_passed_over() -> None:
-    assert said(read("---\nlayout: x\n---\ntext")) == [("paragraph", "text")]
+    assert block_texts(read("---\nlayout: x\n---\ntext")) == [("paragraph", "text")]
 
 
 def test_a_rule_at_the_beginning_is_no_front_matter() -> None:
-    assert said(read("---\n\ntext")) == [("paragraph", "text")]
+    assert block_texts(read("---\n\ntext")) == [("paragraph", "text")]
 
 
 def test_windows_and_old_line_ends() -> None:
-    assert said(read("# A\r\n\r\none\r\ntwo\rthree")) == [("title", "A"), ("paragraph", "one two three")]
+    assert block_texts(read("# A\r\n\r\none\r\ntwo\rthree")) == [("title", "A"), ("paragraph", "one two three")]
 
 
 def test_a_text_without_text_says_so() -> None:

@@ -9,18 +9,21 @@ from hypothesis import strategies as st
 from inorder.documents.readers import text
 from inorder.documents.readers.whitespace import squeeze
 from inorder.errors import ReadError
-from tests.documents.reading import said
+from tests.documents.document_text import block_texts
 
 pytestmark = pytest.mark.req("DOC-1")
 
 
 def test_blank_lines_part_paragraphs_and_lines_join() -> None:
     document = text.read(b"one\ntwo\n\n \t\nthree\r\n\r\nfour\rfive", "a")
-    assert said(document) == [("paragraph", "one two"), ("paragraph", "three"), ("paragraph", "four five")]
+    assert block_texts(document) == [("paragraph", "one two"), ("paragraph", "three"), ("paragraph", "four five")]
 
 
 def test_what_looks_like_a_heading_is_a_paragraph() -> None:
-    assert said(text.read(b"CHAPTER 1\n\nIt was.", "a")) == [("paragraph", "CHAPTER 1"), ("paragraph", "It was.")]
+    assert block_texts(text.read(b"CHAPTER 1\n\nIt was.", "a")) == [
+        ("paragraph", "CHAPTER 1"),
+        ("paragraph", "It was."),
+    ]
 
 
 def test_form_feeds_turn_pages() -> None:

@@ -12,8 +12,8 @@ import pytest
 from inorder.documents.readers.docx import package as docx_package
 from inorder.documents.readers.docx import reader as docx
 from inorder.errors import ReadError
-from tests.documents.reading import archive, paragraph, part, styled, words
-from tests.documents.reading import docx as made
+from tests.documents.document_text import words
+from tests.documents.docx_files import archive, make_docx, paragraph, part, styled_paragraph
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -49,7 +49,7 @@ def test_a_bomb_that_lies_about_its_size_does_not_unpack_past_it() -> None:
 
 
 def test_a_real_size_past_the_limit_is_refused_as_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = made(paragraph("x" * 5000))
+    data = make_docx(paragraph("x" * 5000))
     monkeypatch.setattr(docx_package, "PART_BYTES_MAX", 1000)
     refused(data, "unpacks to")
 
@@ -73,12 +73,12 @@ def test_entities_are_refused_before_they_are_declared(declaration: str, encodin
 
 
 def test_entities_in_any_other_part_are_refused_too() -> None:
-    refused(made(paragraph("x"), {"docProps/core.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x/>'}), "document type")
+    refused(make_docx(paragraph("x"), {"docProps/core.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x/>'}), "document type")
 
 
 def test_an_encrypted_file_says_so() -> None:
     refused(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500), "encrypted")
-    data = bytearray(made(paragraph("x")))
+    data = bytearray(make_docx(paragraph("x")))
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         at = data.find(signature)
         while at >= 0:
@@ -93,7 +93,7 @@ def test_what_is_no_archive_is_refused(data: bytes) -> None:
 
 
 def test_every_truncation_is_refused() -> None:
-    whole = made(paragraph("some words to pack"))
+    whole = make_docx(paragraph("some words to pack"))
     for length in range(0, len(whole), 7):
         with pytest.raises(ReadError):
             docx.read(whole[:length], "letter")
@@ -101,7 +101,7 @@ def test_every_truncation_is_refused() -> None:
 
 def test_any_damage_is_read_or_refused() -> None:
     chance = random.Random(7)
-    whole = made(paragraph("some words to pack " * 20))
+    whole = make_docx(paragraph("some words to pack " * 20))
     for _ in range(500):
         damaged = bytearray(whole)
         for _ in range(chance.randint(1, 4)):
@@ -112,7 +112,7 @@ def test_any_damage_is_read_or_refused() -> None:
 
 def test_an_archive_with_too_many_entries_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docx_package, "ENTRIES_MAX", 3)
-    refused(made(paragraph("x"), {"a": "", "b": ""}), "entries")
+    refused(make_docx(paragraph("x"), {"a": "", "b": ""}), "entries")
 
 
 def test_broken_xml_is_refused_with_its_place() -> None:
@@ -130,18 +130,18 @@ def test_a_method_of_packing_that_nobody_knows_is_refused() -> None:
 def test_elements_nested_a_hundred_thousand_deep_are_read() -> None:
     depth = 100_000
     body = "<w:sdt>" * depth + paragraph("deep") + "</w:sdt>" * depth
-    assert words(docx.read(made(body), "letter")) == ["deep"]
+    assert words(docx.read(make_docx(body), "letter")) == ["deep"]
 
 
 def test_tables_nested_by_the_thousand_are_read() -> None:
     depth = 20_000
     inner = "<w:tbl><w:tr><w:tc>" * depth + paragraph("deep") + "</w:tc></w:tr></w:tbl>" * depth
-    assert words(docx.read(made(inner), "letter")) == ["deep"]
+    assert words(docx.read(make_docx(inner), "letter")) == ["deep"]
 
 
 def test_cells_that_span_past_all_reason_lose_no_word() -> None:
     wide = f"<w:tc><w:tcPr><w:gridSpan w:val='99999999'/></w:tcPr>{paragraph('x')}</w:tc>"
-    document = docx.read(made(f"<w:tbl>{f'<w:tr>{wide}</w:tr>' * 3000}</w:tbl>"), "letter")
+    document = docx.read(make_docx(f"<w:tbl>{f'<w:tr>{wide}</w:tr>' * 3000}</w:tbl>"), "letter")
     assert words(document) == ["x"] * 3000
 
 
@@ -158,7 +158,7 @@ def test_a_part_that_points_out_of_the_archive_is_not_there() -> None:
 def test_lines_of_code_by_the_hundred_thousand_are_one_piece() -> None:
     began = time.process_time()
     document = docx.read(
-        made(styled("line of code", "SourceCode") * 100_000, {"word/styles.xml": CODE_STYLE}), "letter"
+        make_docx(styled_paragraph("line of code", "SourceCode") * 100_000, {"word/styles.xml": CODE_STYLE}), "letter"
     )
     assert len(document.blocks) == 1
     assert len(words(document)) == 300_000
@@ -168,10 +168,12 @@ def test_lines_of_code_by_the_hundred_thousand_are_one_piece() -> None:
 def test_styles_that_never_end_are_passed_over_in_time() -> None:
     began = time.process_time()
     endless = "<w:style w:styleId='a'>" + "<w:name " * 200_000 + "<w:basedOn " * 200_000
-    assert words(docx.read(made(styled("text", "a"), {"word/styles.xml": endless}), "letter")) == ["text"]
+    assert words(docx.read(make_docx(styled_paragraph("text", "a"), {"word/styles.xml": endless}), "letter")) == [
+        "text"
+    ]
     assert time.process_time() - began < 30
 
 
 def test_styles_past_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docx_package, "WHOLE_BYTES_MAX", 10)
-    refused(made(paragraph("x"), {"word/styles.xml": CODE_STYLE}), "styles.xml unpacks")
+    refused(make_docx(paragraph("x"), {"word/styles.xml": CODE_STYLE}), "styles.xml unpacks")

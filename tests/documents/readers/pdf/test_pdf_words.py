@@ -11,9 +11,9 @@ from reportlab.platypus import Table as Grid
 
 from inorder.documents.model import Furniture
 from inorder.documents.readers.pdf import reader as pdf
-from tests.documents.pdfs import HEIGHT, MARGIN, body, heading, story
-from tests.documents.reading import words
-from tests.documents.sequences import in_order_share
+from tests.documents.document_text import words
+from tests.documents.pdf_files import HEIGHT, MARGIN, body, heading, typeset_pdf
+from tests.documents.sequences import share_in_order
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -56,7 +56,7 @@ class Maker:
 
     def made(self) -> bytes:
         flowables = [self.flowable() for _ in range(self._chance.randint(3, 20))]
-        return story(flowables, self.columns, self._edges if self.has_edges else None)
+        return typeset_pdf(flowables, self.columns, self._edges if self.has_edges else None)
 
     @staticmethod
     def _edges(canvas: Canvas) -> None:
@@ -71,4 +71,4 @@ def test_every_word_is_there_once_and_nearly_all_are_in_order(seed: int) -> None
     document.blocks = [block for block in document.blocks if not isinstance(block, Furniture)]
     found = [word for word in words(document) if re.match(r"w\d", word)]
     assert sorted(found) == sorted(maker.given)
-    assert in_order_share(maker.given, found) >= SHARE_MIN
+    assert share_in_order(maker.given, found) >= SHARE_MIN

@@ -10,12 +10,12 @@ import pytest
 from docling_core.types.doc import DoclingDocument
 
 from inorder.documents.doctags.stage import DoctagsSettings, make
-from inorder.documents.readers import docling
+from inorder.documents.readers import docling, registry
 from inorder.errors import OperatorError, ReadError
 from inorder.files import optional_deps
 from inorder.stage.contracts import WorkItem
-from tests.documents.pdfs import drawn, lines
-from tests.documents.test_stages import PROSE, Desk
+from tests.documents.pdf_files import draw_lines, draw_pdf
+from tests.documents.workspace import PROSE, Workspace
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -76,7 +76,7 @@ def test_every_kind_is_exported_as_docling_does_it(kind: str) -> None:
 
 
 def test_all_kinds_it_is_given_are_tried_here() -> None:
-    assert list(MADE) == list(docling.CONVERTED)
+    assert list(MADE) == list(docling.DOCLING_FORMATS)
 
 
 def test_what_stands_before_the_first_heading_is_part_of_the_page() -> None:
@@ -101,49 +101,51 @@ def test_what_it_cannot_read_is_one_line(kind: str, data: bytes, reason: str) ->
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    desk = Desk(tmp_path)
-    desk.write("page.html", HTML)
-    desk.write("notes.txt", PROSE)
-    (desk.docs / "slides.pptx").write_bytes(slides())
-    (desk.docs / "torn.docx").write_bytes(b"PK\x03\x04 torn")
-    (desk.docs / "letter.pdf").write_bytes(drawn(lines(PROSE)))
-    return desk
+def workspace(tmp_path: Path) -> Workspace:
+    workspace = Workspace(tmp_path)
+    workspace.write("page.html", HTML)
+    workspace.write("notes.txt", PROSE)
+    (workspace.docs / "slides.pptx").write_bytes(slides())
+    (workspace.docs / "torn.docx").write_bytes(b"PK\x03\x04 torn")
+    (workspace.docs / "letter.pdf").write_bytes(draw_pdf(draw_lines(PROSE)))
+    return workspace
 
 
-def test_docling_reads_what_it_can_and_what_only_it_can_read_goes_with_it(desk: Desk) -> None:
+def test_docling_reads_what_it_can_and_what_only_it_can_read_goes_with_it(workspace: Workspace) -> None:
     needs_docling()
-    outcome = desk.run("run", "docs", "--reader", "docling", expected=3)
+    outcome = workspace.run("run", "docs", "--reader", "docling", expected=3)
     assert outcome["stages"][0]["failed"] == 1
-    rows = {row["doc_id"].removeprefix("docs/"): row for row in desk.rows("doctags")}
-    engine = optional_deps.docling_version().split()[0]
+    rows = {row["doc_id"].removeprefix("docs/"): row for row in workspace.rows("doctags")}
+    engine = registry.docling_version().split()[0]
     assert rows["page.html"]["engine"] == rows["slides.pptx"]["engine"] == engine
     assert (rows["page.html"]["tables"], rows["slides.pptx"]["pages"], rows["slides.pptx"]["pages_ocr"]) == (1, 1, 0)
     assert rows["torn.docx"]["error"]["category"] == "input"
     assert "pypdfium2" in rows["letter.pdf"]["engine"]
-    assert rows["letter.pdf"]["warnings"] == [docling.PDF_STAYS]
+    assert rows["letter.pdf"]["warnings"] == [docling.PDF_NOT_CONVERTED]
     assert not rows["notes.txt"]["warnings"]
-    assert set(desk.done("chunk").values()) == {"success"}
-    assert len(desk.done("chunk")) == 4
-    desk.run("doctags", "docs", expected=3)
-    assert {row["doc_id"]: row["status"] for row in desk.rows("doctags")}["docs/slides.pptx"] == "skip"
-    assert not [path for path in desk.outputs() if path.startswith("doctags/") and "slides" in path]
+    assert set(workspace.done("chunk").values()) == {"success"}
+    assert len(workspace.done("chunk")) == 4
+    workspace.run("doctags", "docs", expected=3)
+    assert {row["doc_id"]: row["status"] for row in workspace.rows("doctags")}["docs/slides.pptx"] == "skip"
+    assert not [path for path in workspace.outputs() if path.startswith("doctags/") and "slides" in path]
 
 
-def configurations(desk: Desk, settings: DoctagsSettings) -> dict[str, str]:
+def configurations(workspace: Workspace, settings: DoctagsSettings) -> dict[str, str]:
     """What each document depends on, by its name."""
-    items = make(settings).plan([desk.docs], desk.data).items
+    items = make(settings).plan([workspace.docs], workspace.data).items
     return {Path(item.item_id).name: item.cfg_hash for item in items if isinstance(item, WorkItem)}
 
 
-def test_only_what_docling_reads_depends_on_it_and_on_its_version(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_docling_reads_depends_on_it_and_on_its_version(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     needs_docling()
-    found = [configurations(desk, DoctagsSettings()), configurations(desk, DoctagsSettings(reader="docling"))]
+    found = [configurations(workspace, DoctagsSettings()), configurations(workspace, DoctagsSettings(reader="docling"))]
     with monkeypatch.context() as patched:
-        patched.setattr(optional_deps, "version", lambda package: "another")
-        optional_deps.docling_version.cache_clear()
-        found.append(configurations(desk, DoctagsSettings(reader="docling")))
-    optional_deps.docling_version.cache_clear()
+        patched.setattr(registry, "version", lambda package: "another")
+        registry.docling_version.cache_clear()
+        found.append(configurations(workspace, DoctagsSettings(reader="docling")))
+    registry.docling_version.cache_clear()
     different = {name: len({each[name] for each in found}) for name in found[0]}
     assert different == {"page.html": 3, "slides.pptx": 3, "torn.docx": 3, "letter.pdf": 1, "notes.txt": 1}
 

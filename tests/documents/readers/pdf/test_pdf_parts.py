@@ -13,7 +13,7 @@ from inorder.documents.readers.pdf import document_stats
 from inorder.documents.readers.pdf import reader as pdf
 from inorder.documents.readers.pdf.lines import goes_on, joined
 from inorder.errors import ReadError
-from tests.documents.pdfs import HEIGHT, MARGIN, body, by_hand, drawn, heading, lines, story
+from tests.documents.pdf_files import HEIGHT, MARGIN, body, draw_lines, draw_pdf, heading, raw_pdf, typeset_pdf
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -33,14 +33,14 @@ def handbook() -> bytes:
         text = f"In chapter {chapter} the keepers tell of the long nights and of what they saw from the gallery, "
         parts += [heading(f"Chapter {chapter}"), body(text * 9), body(f"{text * 7} and that was all.")]
         parts += [Grid(CELLS, style=TableStyle([("GRID", (0, 0), (-1, -1), 0.5, "black")])), body(text * 12)]
-    return story(parts, columns=2, on_page=edges)
+    return typeset_pdf(parts, columns=2, on_page=edges)
 
 
 def in_parts(data: bytes, ends: list[int]) -> Document:
-    facts = pdf.facts(data)
+    stats = pdf.collect_stats(data)
     starts = [1, *(end + 1 for end in ends[:-1])]
     parts = [
-        pdf.read(data, "tale", first_page=start, last_page=end, facts=facts)
+        pdf.read(data, "tale", first_page=start, last_page=end, stats=stats)
         for start, end in zip(starts, ends, strict=True)
     ]
     return pdf.merge(parts)
@@ -61,7 +61,7 @@ def test_parts_are_put_together_as_if_read_at_once(book: bytes) -> None:
 
 def test_parts_are_put_together_where_a_paragraph_runs_over_several_pages() -> None:
     texts = ["so it went on and", "on, and on, and", "further-", "more without any end in", "sight until the light."]
-    data = drawn(*(lines(text) for text in texts))
+    data = draw_pdf(*(draw_lines(text) for text in texts))
     whole = pdf.read(data, "tale")
     assert len(whole.blocks) < len(texts)
     for first in range(1, 5):
@@ -91,14 +91,14 @@ def test_what_is_joined_does_not_depend_on_what_is_joined_first(texts: list[str]
 
 
 def test_facts_and_parts_survive_a_trip_through_bytes(book: bytes) -> None:
-    facts = pdf.facts(book)
-    assert msgspec.json.decode(msgspec.json.encode(facts), type=pdf.PdfFacts) == facts
-    part = pdf.read(book, "tale", first_page=3, last_page=9, facts=facts)
+    stats = pdf.collect_stats(book)
+    assert msgspec.json.decode(msgspec.json.encode(stats), type=pdf.DocumentStats) == stats
+    part = pdf.read(book, "tale", first_page=3, last_page=9, stats=stats)
     assert msgspec.json.decode(msgspec.json.encode(part), type=Document) == part
 
 
 def test_a_part_of_broken_pages_is_no_error_but_a_whole_of_them_is() -> None:
-    data = by_hand(
+    data = raw_pdf(
         {
             1: b"<</Type/Catalog/Pages 2 0 R>>",
             2: b"<</Type/Pages/Kids[3 0 R 4 0 R]/Count 2>>",

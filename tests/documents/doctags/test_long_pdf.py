@@ -1,0 +1,101 @@
+"""A long PDF is read by all workers at once, and comes out as if it had been read by one."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from reportlab.pdfgen.canvas import Canvas
+
+from tests.documents.workspace import PROSE, Workspace
+
+PAGES = 47
+
+
+def long_pdf() -> bytes:
+    """Prose with headings and a page number at the foot, large enough to be surveyed."""
+    written = io.BytesIO()
+    canvas = Canvas(written, invariant=1, pageCompression=0)
+    for page in range(1, PAGES + 1):
+        canvas.setFont("Helvetica-Bold", 18)
+        canvas.drawString(72, 760, f"Chapter {page}")
+        canvas.setFont("Helvetica", 11)
+        for line in range(50):
+            canvas.drawString(72, 730 - 13 * line, f"{page}.{line} {PROSE}")
+        canvas.drawString(290, 30, str(page))
+        canvas.showPage()
+    canvas.save()
+    data = written.getvalue()
+    assert len(data) >= 256 * 1024
+    return data
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    workspace = Workspace(tmp_path)
+    (workspace.docs / "long.pdf").write_bytes(long_pdf())
+    workspace.write("short.md", "# Short\n\n" + PROSE)
+    return workspace
+
+
+def test_read_in_parts_it_is_the_same_document(workspace: Workspace) -> None:
+    workspace.run("doctags", "docs", "--split-pages", "10")
+    parts = [f"docs/long.pdf#{first:06}-{min(first + 9, PAGES):06}" for first in range(1, PAGES + 1, 10)]
+    assert list(workspace.done("doctags")) == ["docs/short.md", "docs/long.pdf#survey", *parts, "docs/long.pdf"]
+    in_parts = {path: data for path, data in workspace.outputs().items() if path.startswith("doctags/")}
+    workspace.run("doctags", "docs", "--split-pages", "0", "--force")
+    whole = {path: data for path, data in workspace.outputs().items() if path.startswith("doctags/")}
+    assert in_parts == whole
+    assert not [path for path in workspace.outputs() if path.startswith("pages/")], "parts that nobody needs stayed"
+
+
+def test_parts_are_done_once_and_go_with_their_document(workspace: Workspace) -> None:
+    workspace.run("doctags", "docs", "--split-pages", "10")
+    workspace.run("doctags", "docs", "--split-pages", "10")
+    assert workspace.done("doctags") == {}
+    (workspace.docs / "long.pdf").unlink()
+    workspace.run("doctags", "docs", "--split-pages", "10")
+    assert {path.split("/")[0] for path in workspace.outputs()} == {"doctags"}
+    assert not [path for path in workspace.outputs() if "long" in path]
+
+
+def test_one_that_cannot_be_read_fails_once_and_as_a_document(workspace: Workspace) -> None:
+    data = (workspace.docs / "long.pdf").read_bytes()
+    (workspace.docs / "long.pdf").write_bytes(b"%PDF-1.4\n" + b"\0" * len(data))
+    outcome = workspace.run("doctags", "docs", expected=3)
+    assert outcome["failed"] == 1
+    [failed] = [row for row in workspace.rows("doctags") if row["status"] == "failure"]
+    assert failed["doc_id"] == "docs/long.pdf"
+
+
+@pytest.mark.req("JRN-7", "DOC-4")
+def test_killed_three_times_on_the_way_everything_is_as_if_undisturbed(workspace: Workspace, tmp_path: Path) -> None:
+    """The kills come when some rows of a stage are written, wherever that may be in the work."""
+    options = ["--split-pages", "4", "--tokens-max", "64"]
+    for stage, rows in (("doctags", 5), ("doctags", 11), ("embed", 3)):
+        _run_until(workspace, stage, rows, options)
+    workspace.run("run", "docs", *options, policy="cpu")
+    (tmp_path / "undisturbed").mkdir()
+    undisturbed = Workspace(tmp_path / "undisturbed")
+    for path in workspace.docs.iterdir():
+        (undisturbed.docs / path.name).write_bytes(path.read_bytes())
+    undisturbed.run("run", "docs", *options)
+    assert workspace.outputs() == undisturbed.outputs()
+    for stage in ("doctags", "chunk", "embed"):
+        names = [[row["doc_id"] for row in each.rows(stage)] for each in (workspace, undisturbed)]
+        assert names[0] == names[1]
+
+
+def _run_until(workspace: Workspace, stage: str, rows: int, options: list[str]) -> None:
+    """Run, and kill it with everything it has started as soon as the manifest of a stage is that long."""
+    manifest = workspace.data / "manifests" / f"{stage}.jsonl"
+    command = [sys.executable, "-m", "inorder", "run", "docs", *options, "--data", str(workspace.data), "--quiet"]
+    process = subprocess.Popen(command, cwd=workspace.folder, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not (manifest.exists() and manifest.read_bytes().count(b"\n") >= rows):
+        os.sched_yield()
+    if process.poll() is None:
+        process.send_signal(signal.SIGKILL)
+    process.wait(timeout=60)
