@@ -84,7 +84,7 @@ def test_a_hung_item_fails_by_its_limit_and_everything_else_arrives(
     assert arrived == [n for n in range(50) if n != 3]
     assert isinstance(error, ItemError)
     assert (error.seq, error.item, error.category, error.attempts) == (3, 3, Category.TIMEOUT, 1)
-    assert error.message == "ran past its limit of 60000 ms"
+    assert error.message == "exceeded its time limit of 60000 ms"
     assert error.__cause__ is None
     assert calls == dict.fromkeys(range(50), 1)
 
@@ -95,7 +95,7 @@ def test_a_hung_item_ends_the_iteration_if_errors_are_raised(
     time = stop_time(monkeypatch)
     when_quiet(lambda: time.pass_by(60))
     results = inorder.imap(lambda item: gate.hold(), range(5), workers=1, timeout_s=60)
-    with pytest.raises(ItemError, match=r"item 0 failed \(timeout, attempt 1\): ran past its limit of 60000 ms"):
+    with pytest.raises(ItemError, match=r"item 0 failed \(timeout, attempt 1\): exceeded its time limit of 60000 ms"):
         next(results)
 
 

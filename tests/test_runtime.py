@@ -63,7 +63,7 @@ def test_a_worker_to_be_stopped_is_stopped_with_the_reason() -> None:
     engine = Script([Pulled(0)], [Overran(0, 0, 1, 50)])
     stage = Stage(plain("a"), engine)
     assert stage.runtime.run() == summary_of(1, 0, failed=1)
-    assert engine.logged("stop") == [(0, "seq 0 ran past its limit of 50 ms")]
+    assert engine.logged("stop") == [(0, "seq 0 exceeded its time limit of 50 ms")]
 
 
 def test_the_commands_of_a_step_are_performed_in_the_order_given() -> None:
@@ -152,7 +152,7 @@ def test_an_error_in_the_commit_comes_through_and_lets_the_engine_go() -> None:
 
 
 def test_a_plan_that_yields_more_than_it_announced_is_the_operators_error() -> None:
-    with pytest.raises(OperatorError, match="announced 2 items but yields more"):
+    with pytest.raises(OperatorError, match="announced 2 items but has more"):
         Stage(plain("a", "b", "c"), Obedient(), total=2).runtime.run()
 
 
@@ -275,7 +275,7 @@ def test_an_acknowledgement_of_what_was_never_handed_over_breaks_the_run() -> No
     stage = Stage(plain("a", "b"), Script([Pulled(0)]))
     stage.runtime.turn()
     stage.runtime.acknowledge(1)
-    with pytest.raises(InvariantViolation, match="seq 0 is acknowledged but was never handed to the commit lane"):
+    with pytest.raises(InvariantViolation, match="seq 0 is acknowledged but was never handed over for commit"):
         stage.runtime.run()
 
 

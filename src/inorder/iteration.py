@@ -249,7 +249,7 @@ class Imap(Iterator[R_co], Generic[R_co]):
         self._errors = errors
         self._delivery = delivery
         self._ready = delivery.ready
-        self._position = self._returned = self._acknowledged = delivery.memory.restored.end
+        self._position = self._returned = self._acknowledged = delivery.memory.resume_point.end
         self._item: Any = None
         self._fed_ms = 0
         self._closed = False

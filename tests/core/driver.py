@@ -28,7 +28,7 @@ from inorder.core.events import (
 )
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions
-from inorder.core.resume_point import Restored
+from inorder.core.resume_point import ResumePoint
 from inorder.core.transitions import State
 from inorder.core.windows.plan import PlanItem
 from inorder.errors import Category, Failure
@@ -65,9 +65,9 @@ class Driver:
         *,
         total: int | None = None,
         epoch_ms: int = 0,
-        restored: Restored | None = None,
+        resume_point: ResumePoint | None = None,
     ) -> None:
-        self.kernel = Kernel(settings or options(), total=total, epoch_ms=epoch_ms, restored=restored)
+        self.kernel = Kernel(settings or options(), total=total, epoch_ms=epoch_ms, resume_point=resume_point)
         self.now_ms = 0
         self.commands: list[Command] = []
         self.asked_count = 0

@@ -3,24 +3,24 @@
 from typing import Any
 
 from inorder.core.commands import Summary
-from inorder.core.resume_point import Restored, RestoredWindow
+from inorder.core.resume_point import ResumePoint, ResumeWindow
 from tests.core.driver import Driver, options
 
 
-def windows(*starts: int, entries: int = 4) -> tuple[RestoredWindow, ...]:
+def windows(*starts: int, entries: int = 4) -> tuple[ResumeWindow, ...]:
     """Open windows of four, each with the number that its place gives it."""
-    return tuple(RestoredWindow(start // entries, start, entries) for start in starts)
+    return tuple(ResumeWindow(start // entries, start, entries) for start in starts)
 
 
-def done_up_to(end: int, **known: Any) -> Restored:
+def done_up_to(end: int, **known: Any) -> ResumePoint:
     """Everything below `end` has succeeded, unless told otherwise."""
     fields: dict[str, Any] = {"end": end, "succeeded": end, "windows": windows(end - end % 4)}
-    return Restored(**(fields | known))
+    return ResumePoint(**(fields | known))
 
 
-def resumed(restored: Restored, count: int, *, ended: bool = True, **limits: Any) -> Driver:
+def resumed(resume_point: ResumePoint, count: int, *, ended: bool = True, **limits: Any) -> Driver:
     """A driver that goes on from there, with its plan of `count` plain items planned."""
-    driver = Driver(options(**limits), total=count if ended else None, restored=restored)
+    driver = Driver(options(**limits), total=count if ended else None, resume_point=resume_point)
     driver.plan(count, ended=ended)
     return driver
 

@@ -76,10 +76,10 @@ def test_every_terminal_kind_is_committed_with_its_outcome() -> None:
     driver.fail(2)
     driver.finish(3, 0)
     assert [envelope.outcome for envelope in driver.run.envelopes] == [SUCCESS, SKIP, FAIL, SUCCESS]
-    board = driver.kernel._board
-    assert list(board.ledger.states) == [SUCCESS, SKIP, FAIL, SUCCESS]
+    state = driver.kernel._state
+    assert list(state.ledger.states) == [SUCCESS, SKIP, FAIL, SUCCESS]
     driver.ack()
-    assert list(board.ledger.states) == [State.COMMITTED] * 4
+    assert list(state.ledger.states) == [State.COMMITTED] * 4
     summary = driver.kernel.summary
     assert (summary.succeeded, summary.skipped, summary.failed) == (2, 1, 1)
 
@@ -88,9 +88,9 @@ def test_every_terminal_kind_is_committed_with_its_outcome() -> None:
 def test_a_computed_result_is_in_flight_until_every_lower_seq_is_settled() -> None:
     driver = busy(3)
     driver.finish(2, 1)
-    assert list(driver.kernel._board.ledger.states) == [State.IN_FLIGHT] * 3
+    assert list(driver.kernel._state.ledger.states) == [State.IN_FLIGHT] * 3
     driver.finish(0)
-    assert list(driver.kernel._board.ledger.states) == [SUCCESS] * 3
+    assert list(driver.kernel._state.ledger.states) == [SUCCESS] * 3
 
 
 @pytest.mark.req("COM-2")
@@ -197,7 +197,7 @@ class Watched(bytearray):
 def test_a_commit_looks_at_its_own_run_and_not_at_the_rest_of_the_ledger(count: int) -> None:
     driver = Driver.of(count, entries=8192, entries_max=8192, plan_ahead=5000)
     driver.pull()
-    ledger = driver.kernel._board.ledger
+    ledger = driver.kernel._state.ledger
     ledger.states = watched = Watched(ledger.states)
     driver.finish(0)
     driver.ack()

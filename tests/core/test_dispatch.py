@@ -198,6 +198,6 @@ def test_a_worker_that_pulls_twice_before_it_is_served_wants_what_it_said_last()
     driver = Driver()
     driver.pull(1, 5)
     driver.pull(1, 2)
-    assert driver.kernel._board.demand == 2
+    assert driver.kernel._state.demand == 2
     driver.plan(1)
     assert [command.seqs for command in driver.told(Dispatch)] == [[0]]

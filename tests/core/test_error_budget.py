@@ -76,7 +76,7 @@ def test_what_was_computed_beyond_the_stop_is_cancelled() -> None:
     for worker in range(4):
         driver.pull(worker)
     driver.finish(1, 2, 3)
-    ledger = driver.kernel._board.ledger
+    ledger = driver.kernel._state.ledger
     outcomes: list[bytes] = []
     inner = ledger.commit
     ledger.commit = lambda end: (outcomes.append(bytes(ledger.states[ledger.next_commit_seq : end])), inner(end))

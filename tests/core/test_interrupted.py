@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from inorder.core.commands import CommitRun, RetryScheduled, WindowOpened, WindowSealed
 from inorder.core.events import Envelope
-from inorder.core.resume_point import Restored, RestoredWindow
-from inorder.core.windows.window import WindowRecord
+from inorder.core.resume_point import ResumePoint, ResumeWindow
+from inorder.core.windows.window import SealedWindow
 from tests.core.driver import FAIL, SKIP, SUCCESS, Driver, Story, options
 
 words = st.sampled_from(["s", "s", "s", "k", "f", "rs", "rrs", "r"])
@@ -27,13 +27,13 @@ def played(
     choices: Sequence[int],
     workers: int,
     limits: dict[str, Any],
-    restored: Restored | None = None,
+    resume_point: ResumePoint | None = None,
 ) -> Driver:
     """A run, from the beginning or from there, to its end."""
-    driver = Driver(options(**limits), total=len(script), restored=restored)
+    driver = Driver(options(**limits), total=len(script), resume_point=resume_point)
     story = Story(driver, script, choices, workers=workers)
-    if restored is not None:
-        story.goes_on({seq: count for seq, count in restored.granted.items() if seq >= restored.end})
+    if resume_point is not None:
+        story.goes_on({seq: count for seq, count in resume_point.retries_granted.items() if seq >= resume_point.end})
     return story.to_its_end(losses=2)
 
 
@@ -41,14 +41,14 @@ def outcomes_of(envelopes: Sequence[Envelope]) -> Outcomes:
     return [(envelope.seq, envelope.outcome) for envelope in envelopes]
 
 
-def known_at(driver: Driver, end: int) -> Restored:
+def known_at(driver: Driver, end: int) -> ResumePoint:
     """What is known of this run when it is interrupted after everything below `end` was acknowledged."""
-    opened: list[RestoredWindow] = []
+    opened: list[ResumeWindow] = []
     granted: dict[int, int] = {}
     spent: dict[int, int] = {}
     for command in driver.commands:
         if isinstance(command, WindowOpened):
-            opened.append(RestoredWindow(command.id, command.start, command.target_entries, command.sizing))
+            opened.append(ResumeWindow(command.id, command.start, command.target_entries, command.sizing))
         elif isinstance(command, RetryScheduled):
             granted[command.seq] = command.retries
         elif isinstance(command, CommitRun):
@@ -60,13 +60,13 @@ def known_at(driver: Driver, end: int) -> Restored:
         del opened[0]
     outcomes = bytes(envelope.outcome for envelope in driver.committed[:end])
     start = opened[0].start if end else 0
-    return Restored(
+    return ResumePoint(
         end=end,
         succeeded=outcomes.count(SUCCESS),
         skipped=outcomes.count(SKIP),
         failed=outcomes.count(FAIL),
         retries=sum(count for seq, count in spent.items() if seq < end),
-        granted={seq: count for seq, count in granted.items() if seq >= start} if end else {},
+        retries_granted={seq: count for seq, count in granted.items() if seq >= start} if end else {},
         windows=tuple(opened) if end else (),
     )
 
@@ -99,12 +99,12 @@ def test_a_run_interrupted_after_any_seq_ends_with_the_same_summary_and_the_same
     }
     first = played(script, choices, 3, limits)
     for end in range(len(first.committed) + 1):
-        restored = known_at(first, end)
-        second = played(script, again, 2, limits, restored)
+        resume_point = known_at(first, end)
+        second = played(script, again, 2, limits, resume_point)
         assert second.kernel.summary == first.kernel.summary
         assert outcomes_of(first.committed[:end] + second.committed) == outcomes_of(first.committed)
         if budget is None:
-            assert seals(second) == [record for record in seals(first) if record.start >= restored.resume_start]
+            assert seals(second) == [record for record in seals(first) if record.start >= resume_point.resume_start]
 
 
 @pytest.mark.req("JRN-3", "WIN-6")
@@ -116,14 +116,14 @@ def test_windows_that_had_adapted_are_cut_where_they_were(
     first = played(script, choices, 3, limits)
     before = {record.start: record for record in seals(first)}
     for end in range(len(first.committed) + 1):
-        restored = known_at(first, end)
-        second = played(script, again, 2, limits, restored)
+        resume_point = known_at(first, end)
+        second = played(script, again, 2, limits, resume_point)
         assert second.kernel.summary == first.kernel.summary
         after = {record.start: record for record in seals(second)}
-        for window in restored.windows:
+        for window in resume_point.windows:
             assert after[window.start] == before[window.start]
 
 
-def seals(driver: Driver) -> list[WindowRecord]:
+def seals(driver: Driver) -> list[SealedWindow]:
     """The windows of a run."""
     return [sealed.record for sealed in driver.told(WindowSealed)]

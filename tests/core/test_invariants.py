@@ -25,7 +25,7 @@ def at_the_end(count: int = 2) -> Driver:
 @pytest.mark.req("INV-1")
 def test_a_seq_that_never_became_terminal_is_found_at_the_end() -> None:
     driver = at_the_end()
-    driver.kernel._board.ledger.terminal_count -= 1
+    driver.kernel._state.ledger.terminal_count -= 1
     with pytest.raises(InvariantViolation, match="1 seqs never became terminal"):
         driver.ack()
 
@@ -35,7 +35,7 @@ def test_a_cursor_that_skipped_a_seq_is_found_at_the_end() -> None:
     driver = Driver.of(2)
     driver.pull(1)
     driver.pull(2)
-    driver.kernel._board.ledger.next_commit_seq = 1
+    driver.kernel._state.ledger.next_commit_seq = 1
     driver.finish(0, 1)
     with pytest.raises(InvariantViolation, match="1 seqs never became terminal"):
         driver.ack()
@@ -44,7 +44,7 @@ def test_a_cursor_that_skipped_a_seq_is_found_at_the_end() -> None:
 @pytest.mark.req("INV-1")
 def test_a_cursor_that_did_not_move_by_one_for_each_seq_is_found_at_the_end() -> None:
     driver = at_the_end()
-    driver.kernel._board.ledger.committed_count -= 1
+    driver.kernel._state.ledger.committed_count -= 1
     with pytest.raises(InvariantViolation, match="the cursor stopped at 2 of 2"):
         driver.ack()
 
@@ -53,7 +53,7 @@ def test_a_cursor_that_did_not_move_by_one_for_each_seq_is_found_at_the_end() ->
 def test_a_commit_before_its_turn_is_found_at_once() -> None:
     driver = at_the_end()
     with pytest.raises(InvariantViolation, match="commit of seq 1 out of order, the cursor is at 0"):
-        driver.kernel._board.ledger.move(1, State.COMMITTED)
+        driver.kernel._state.ledger.move(1, State.COMMITTED)
 
 
 @pytest.mark.req("INV-1")
@@ -67,7 +67,7 @@ def test_a_second_terminal_event_is_found_at_once() -> None:
 def test_an_outcome_for_what_is_terminal_already_is_found_when_it_is_settled() -> None:
     driver = Driver.of(2)
     driver.pull()
-    driver.kernel._board.ledger.states[0] = State.TERMINAL_SKIP
+    driver.kernel._state.ledger.states[0] = State.TERMINAL_SKIP
     with pytest.raises(IllegalTransition, match="seq 0: TERMINAL_SKIP -> TERMINAL_SUCCESS"):
         driver.finish(0)
 
@@ -75,7 +75,7 @@ def test_an_outcome_for_what_is_terminal_already_is_found_when_it_is_settled() -
 @pytest.mark.req("INV-1")
 def test_a_commit_of_what_is_not_terminal_is_found_at_once() -> None:
     driver = at_the_end()
-    driver.kernel._board.ledger.states[1] = State.IN_FLIGHT
+    driver.kernel._state.ledger.states[1] = State.IN_FLIGHT
     with pytest.raises(IllegalTransition, match="seq 1: IN_FLIGHT -> COMMITTED"):
         driver.ack()
 
@@ -85,14 +85,14 @@ def test_a_commit_of_what_is_not_terminal_is_found_at_once() -> None:
     ("damage", "complaint"),
     [
         (lambda window: setattr(window, "used_bytes", window.used_bytes + 7), "closes with 7 bytes unaccounted for"),
-        (lambda window: window.ready.add_again(0), "closes with 1 items waiting"),
+        (lambda window: window.ready.requeue(0), "closes with 1 items not dispatched"),
         (lambda window: setattr(window, "computed_count", 1), "closes with items never computed"),
     ],
     ids=["bytes", "items waiting", "items not computed"],
 )
 def test_a_window_that_must_not_close_is_found_when_it_does(damage: Callable[[object], None], complaint: str) -> None:
     driver = at_the_end()
-    damage(driver.kernel._board.windows[0])
+    damage(driver.kernel._state.windows[0])
     with pytest.raises(InvariantViolation, match=f"window 0 {complaint}"):
         driver.ack()
 
@@ -100,11 +100,11 @@ def test_a_window_that_must_not_close_is_found_when_it_does(damage: Callable[[ob
 @pytest.mark.req("INV-1", "CAN-1")
 def test_a_lease_that_survives_is_found_at_the_end() -> None:
     driver = at_the_end()
-    board = driver.kernel._board
+    state = driver.kernel._state
     other = Driver.of(1)
     other.pull(5)
-    board.leases.grant(other.kernel._board.leases.get(5))
-    with pytest.raises(InvariantViolation, match="1 leases survive the end of the run"):
+    state.leases.grant(other.kernel._state.leases.get(5))
+    with pytest.raises(InvariantViolation, match="1 leases are still held at the end of the run"):
         driver.ack()
 
 
@@ -112,8 +112,8 @@ def test_a_lease_that_survives_is_found_at_the_end() -> None:
 @pytest.mark.parametrize("count", ["in_flight_count", "dispatched_count"])
 def test_work_still_under_way_is_found_at_the_end(count: str) -> None:
     driver = at_the_end()
-    setattr(driver.kernel._board.ledger, count, 1)
-    with pytest.raises(InvariantViolation, match="seqs are still under way at the end of the run"):
+    setattr(driver.kernel._state.ledger, count, 1)
+    with pytest.raises(InvariantViolation, match="seqs are still in flight at the end of the run"):
         driver.ack()
 
 
@@ -166,7 +166,7 @@ def test_the_message_of_a_violation_holds_its_snapshot_as_json() -> None:
     with pytest.raises(InvariantViolation) as caught:
         driver.ack(9)
     message, _, story = str(caught.value).partition(" | snapshot: ")
-    assert message == "seq 8 is acknowledged but was never handed to the commit lane"
+    assert message == "seq 8 is acknowledged but was never handed over for commit"
     assert json.loads(story)["next_commit_seq"] == 0
     assert caught.value.exit_code == 6
 
@@ -184,7 +184,7 @@ def test_an_illegal_move_ends_the_run_and_is_dated_by_the_wall_clock() -> None:
     driver.plan(1, ended=True)
     driver.pull(3)
     driver.now_ms = 250
-    driver.kernel._board.ledger.states[0] = State.COMMITTED
+    driver.kernel._state.ledger.states[0] = State.COMMITTED
     with pytest.raises(IllegalTransition) as caught:
         driver.finish(0)
     assert (caught.value.owner, caught.value.wall_ms) == (3, 1_700_000_000_250)

@@ -47,7 +47,7 @@ def test_a_run_goes_through_plan_dispatch_finish_and_commit_to_its_end() -> None
     driver.drain()
     assert driver.commands[-1] == Ended(clean_summary(5))
     assert driver.kernel.summary == clean_summary(5)
-    ledger = driver.kernel._board.ledger
+    ledger = driver.kernel._state.ledger
     assert list(ledger.states) == [State.COMMITTED] * 5
     assert ledger.terminal_count == ledger.committed_count == 5
 

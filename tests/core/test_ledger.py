@@ -131,7 +131,7 @@ def test_every_lease_of_a_seq_gets_the_next_attempt_number() -> None:
     ledger.extend(2)
     assert (ledger.attempt(0), ledger.owner(0)) == (0, NO_OWNER)
     assert ledger.lease([0, 1], owner=4) == [1, 1]
-    ledger.again(0)
+    ledger.requeue(0)
     assert ledger.lease([0], owner=5) == [2]
     assert [ledger.owner(seq) for seq in (0, 1)] == [5, 4]
 
@@ -139,14 +139,14 @@ def test_every_lease_of_a_seq_gets_the_next_attempt_number() -> None:
 @pytest.mark.req("LED-6", "DEC-3")
 def test_a_reclaimed_attempt_is_fenced_until_the_next_lease() -> None:
     ledger = ledger_in(State.IN_FLIGHT)
-    ledger.again(0)
+    ledger.requeue(0)
     assert (ledger.owner(0), ledger.attempt(0)) == (NO_OWNER, 1)
 
 
 @pytest.mark.req("DEC-2", "DEC-3")
 def test_going_again_passes_through_fail_in_one_call_and_counts_no_terminal_event() -> None:
     ledger = ledger_in(State.IN_FLIGHT)
-    ledger.again(0)
+    ledger.requeue(0)
     assert ledger.states[0] == State.DISPATCHED
     assert (ledger.dispatched_count, ledger.in_flight_count, ledger.terminal_count) == (1, 0, 0)
 
@@ -157,7 +157,7 @@ def test_only_what_is_in_flight_can_go_again(state: State) -> None:
     ledger = ledger_in(state)
     before = image(ledger)
     with pytest.raises(IllegalTransition):
-        ledger.again(0)
+        ledger.requeue(0)
     assert image(ledger) == before
 
 
@@ -273,7 +273,7 @@ def test_after_windows_have_closed_attempts_and_owners_are_still_those_of_their_
     ledger.move(3, State.IN_FLIGHT, owner=1)
     assert ledger.lease([4], owner=2) == [1]
     assert [(ledger.attempt(seq), ledger.owner(seq)) for seq in (3, 4)] == [(1, 1), (1, 2)]
-    ledger.again(4)
+    ledger.requeue(4)
     assert [ledger.owner(seq) for seq in (3, 4)] == [1, NO_OWNER]
 
 

@@ -69,7 +69,7 @@ BY_MOVES: dict[str, Callable[..., None]] = {
 }
 IN_ONE_GO: dict[str, Callable[..., object]] = {
     "lease": Ledger.lease,
-    "again": Ledger.again,
+    "again": Ledger.requeue,
     "settle": Ledger.settle,
     "cancel": lambda ledger, span: ledger.cancel(*span),
     "commit": Ledger.commit,

@@ -97,7 +97,10 @@ def test_a_suspect_that_ends_its_second_worker_is_convicted() -> None:
         driver.step(WorkerLost(worker, Loss.DIED, reason="killed by SIGSEGV"))
     [envelope] = driver.run.envelopes
     assert (envelope.outcome, envelope.failure.category) == (FAIL, Category.RUNTIME)
-    assert envelope.failure.message == "ended its worker twice, the second time alone: killed by SIGSEGV"
+    assert (
+        envelope.failure.message
+        == "its worker died twice while running it, the second time in isolation: killed by SIGSEGV"
+    )
     assert (envelope.attempt, driver.kernel.statistics().poison_items) == (2, 1)
     driver.ack()
     assert driver.kernel.summary.failed == 1
@@ -183,8 +186,8 @@ def test_silent_workers_are_paid_from_the_infrastructure_budget() -> None:
 @pytest.mark.req("LED-7")
 def test_a_suspect_found_with_company_is_an_invariant_broken() -> None:
     driver = holding(2)
-    driver.kernel._board.leases.get(1).isolated = True
-    with pytest.raises(InvariantViolation, match="worker 1 ran suspect 1 together with others"):
+    driver.kernel._state.leases.get(1).isolated = True
+    with pytest.raises(InvariantViolation, match="worker 1 ran suspect 1 together with other items"):
         driver.lose(1, Loss.DIED)
 
 
@@ -271,8 +274,8 @@ def test_items_given_back_unstarted_can_be_given_to_another_worker() -> None:
     driver = holding(3)
     driver.give_back(1, 2, 3)
     assert [(record.seq, record.suspected, record.reason) for record in driver.told(Reclaimed)] == [
-        (2, False, "returned unstarted"),
-        (3, False, "returned unstarted"),
+        (2, False, "returned before it was started"),
+        (3, False, "returned before it was started"),
     ]
     assert [driver.pull(2), driver.pull(3)] == [[2], [3]]
     driver.finish(1)
@@ -282,7 +285,7 @@ def test_items_given_back_unstarted_can_be_given_to_another_worker() -> None:
 def test_a_worker_that_gives_everything_back_holds_no_lease() -> None:
     driver = holding(2)
     driver.give_back(1, 1, 2)
-    assert len(driver.kernel._board.leases) == 0
+    assert len(driver.kernel._state.leases) == 0
     assert driver.pull(1) == [1]
 
 
@@ -300,7 +303,7 @@ def test_giving_back_what_one_does_not_hold_changes_nothing() -> None:
     driver = holding(1, count=3)
     assert driver.give_back(9, 1) == []
     assert driver.give_back(1, 0, 2) == []
-    assert driver.kernel._board.ledger.states[1] == State.IN_FLIGHT
+    assert driver.kernel._state.ledger.states[1] == State.IN_FLIGHT
 
 
 def test_giving_an_item_back_twice_at_once_is_giving_it_back() -> None:

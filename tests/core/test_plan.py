@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.core.windows.plan import IdentitySet, Intake, PlanItem
+from inorder.core.windows.plan import IdSet, PlanIntake, PlanItem
 from inorder.errors import OperatorError
 from tests.core.driver import Driver
 
@@ -14,7 +14,7 @@ from tests.core.driver import Driver
 @given(st.lists(st.text(max_size=3), max_size=200))
 def test_an_id_is_new_exactly_once(ids: list[str]) -> None:
     seen: set[str] = set()
-    identities = IdentitySet()
+    identities = IdSet()
     for item_id in ids:
         assert identities.add(item_id) == (item_id not in seen)
         seen.add(item_id)
@@ -23,7 +23,7 @@ def test_an_id_is_new_exactly_once(ids: list[str]) -> None:
 
 @given(st.sets(st.text()), st.text())
 def test_an_id_is_in_the_set_if_it_was_added_and_only_then(known: set[str], other: str) -> None:
-    identities = IdentitySet()
+    identities = IdSet()
     for item_id in known:
         identities.add(item_id)
     assert all(item_id in identities for item_id in known)
@@ -31,14 +31,14 @@ def test_an_id_is_in_the_set_if_it_was_added_and_only_then(known: set[str], othe
 
 
 def test_ids_are_still_known_after_the_table_has_grown() -> None:
-    identities = IdentitySet()
+    identities = IdSet()
     assert all(identities.add(f"item {number}") for number in range(5000))
     assert not any(identities.add(f"item {number}") for number in range(5000))
     assert len(identities) == 5000
 
 
 def test_an_id_costs_at_most_24_bytes_once_there_are_many() -> None:
-    identities = IdentitySet()
+    identities = IdSet()
     for number in range(20_000):
         identities.add(str(number))
         assert number < 64 or identities.size_bytes <= 24 * len(identities)
@@ -47,11 +47,11 @@ def test_an_id_costs_at_most_24_bytes_once_there_are_many() -> None:
 @pytest.mark.parametrize(
     ("item", "complaint"),
     [
-        (PlanItem(cost=-0.5), "plan item 1 has cost -0.5; a cost is a number from 0 up"),
-        (PlanItem("b", cost=math.nan), "plan item 1 ('b') has cost nan; a cost is a number from 0 up"),
-        (PlanItem(cost=math.inf), "plan item 1 has cost inf; a cost is a number from 0 up"),
-        (PlanItem("b", size_bytes=-1), "plan item 1 ('b') has size -1; a size is from 0 bytes up"),
-        (PlanItem("a"), "plan item 1 ('a') repeats an earlier id; ids are unique in a plan"),
+        (PlanItem(cost=-0.5), "plan item 1 has cost -0.5; a cost must be a finite number of at least 0"),
+        (PlanItem("b", cost=math.nan), "plan item 1 ('b') has cost nan; a cost must be a finite number of at least 0"),
+        (PlanItem(cost=math.inf), "plan item 1 has cost inf; a cost must be a finite number of at least 0"),
+        (PlanItem("b", size_bytes=-1), "plan item 1 ('b') has size -1; a size must be at least 0 bytes"),
+        (PlanItem("a"), "plan item 1 ('a') repeats an earlier id; ids must be unique in a plan"),
     ],
 )
 def test_a_bad_item_is_refused_by_place_and_name(item: PlanItem, complaint: str) -> None:
@@ -76,7 +76,7 @@ def test_a_plan_that_ends_early_is_refused() -> None:
 
 def test_a_plan_that_yields_more_than_it_announced_is_refused() -> None:
     driver = Driver(total=2)
-    with pytest.raises(OperatorError, match=r"announced 2 items but yields more: plan item 2 \('c'\) is too many"):
+    with pytest.raises(OperatorError, match=r"announced 2 items but has more: plan item 2 \('c'\)"):
         driver.plan([PlanItem("a"), PlanItem("b"), PlanItem("c")])
 
 
@@ -86,14 +86,14 @@ def test_a_plan_cannot_announce_fewer_than_no_items() -> None:
 
 
 def test_a_plan_that_announces_nothing_may_have_any_length() -> None:
-    intake = Intake(None)
+    intake = PlanIntake(None)
     intake.admit([PlanItem()] * 3)
     intake.end()
-    assert (intake.admitted, intake.ended) == (3, True)
+    assert (intake.admitted, intake.is_ended) == (3, True)
 
 
 def test_items_without_an_id_and_free_items_are_welcome() -> None:
-    intake = Intake(3)
+    intake = PlanIntake(3)
     intake.admit([PlanItem(), PlanItem(cost=0.0), PlanItem(size_bytes=0)])
     intake.end()
     assert intake.admitted == 3

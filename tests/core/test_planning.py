@@ -11,7 +11,7 @@ from inorder.core.events import Planned, Tick
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions, WindowOptions
 from inorder.core.windows.plan import PlanItem
-from inorder.core.windows.window import SizingSnapshot, WindowRecord, resized
+from inorder.core.windows.window import SealedWindow, SizingSnapshot, choose_target
 from inorder.errors import InvariantViolation
 from tests.core.driver import Driver, Story, options
 
@@ -24,7 +24,7 @@ plans = st.lists(
 )
 
 
-def records(driver: Driver) -> list[WindowRecord]:
+def records(driver: Driver) -> list[SealedWindow]:
     return [sealed.record for sealed in driver.told(WindowSealed)]
 
 
@@ -66,7 +66,7 @@ def test_nothing_is_asked_for_that_the_active_windows_cannot_take() -> None:
         driver.pull(worker)
     assert driver.asked_count == 2
     driver.plan(2)
-    assert len(driver.kernel._board.planner.carry) == 1
+    assert len(driver.kernel._state.cutter.carry) == 1
     for worker in (3, 4, 5):
         driver.pull(worker)
     assert driver.asked_count == 0
@@ -117,10 +117,10 @@ def test_an_endless_plan_is_read_no_further_than_the_windows_and_what_is_wanted_
             driver.finish(seq)
         while driver.run is not None:
             driver.ack()
-        board = driver.kernel._board
-        assert items_read[0] <= board.ledger.next_commit_seq + 2 * 4 + 6
-        assert len(board.planner.carry) < 6
-        assert board.ledger.size_bytes <= len(board.ledger) + 12 * 8
+        state = driver.kernel._state
+        assert items_read[0] <= state.ledger.next_commit_seq + 2 * 4 + 6
+        assert len(state.cutter.carry) < 6
+        assert state.ledger.size_bytes <= len(state.ledger) + 12 * 8
     assert driver.kernel.statistics().windows_closed > 50
 
 
@@ -133,7 +133,7 @@ def test_the_heavier_columns_span_the_active_windows_only(choices: list[int], wo
 
     def step(now_ms: int, event: object) -> list[object]:
         commands = inner(now_ms, event)
-        ledger = driver.kernel._board.ledger
+        ledger = driver.kernel._state.ledger
         spans.append((ledger.size_bytes - len(ledger)) // 12)
         return commands
 
@@ -145,7 +145,7 @@ def test_the_heavier_columns_span_the_active_windows_only(choices: list[int], wo
 def test_items_nobody_asked_for_are_an_invariant_broken() -> None:
     driver = Driver()
     driver.plan(1, ended=True)
-    with pytest.raises(InvariantViolation, match="items were planned that nobody asked for"):
+    with pytest.raises(InvariantViolation, match="items were planned without a request"):
         driver.step(Planned([PlanItem()]))
 
 
@@ -306,7 +306,7 @@ def test_every_adaptive_size_follows_from_its_recorded_snapshot_alone(
     driver = Story(Driver(settings, total=len(words)), words, choices, workers=workers).to_its_end()
     sealed = {record.id: record for record in records(driver)}
     for window in driver.told(WindowOpened):
-        target = 3 if window.sizing is None else resized(settings.windows, window.sizing)[0]
+        target = 3 if window.sizing is None else choose_target(settings.windows, window.sizing)[0]
         assert window.target_entries == min(target, 6)
         assert sealed[window.id].entries <= window.target_entries
 
@@ -315,5 +315,5 @@ def test_every_adaptive_size_follows_from_its_recorded_snapshot_alone(
 def test_a_plan_that_answers_with_more_than_was_asked_for_is_refused() -> None:
     kernel = Kernel(KernelOptions(windows=WindowOptions(plan_ahead=2)))
     kernel.step(0, Tick())
-    with pytest.raises(InvariantViolation, match="2 items were asked for, 3 came"):
+    with pytest.raises(InvariantViolation, match="2 items were requested, 3 were planned"):
         kernel.step(0, Planned([PlanItem()] * 3))

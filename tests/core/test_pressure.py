@@ -116,7 +116,7 @@ def test_prefetch_closes_above_the_soft_mark_of_a_window_and_reopens_at_the_rele
     seen = []
     for window_bytes in (50, 51, 41, 40, 50, 51):
         watched.observe_prefetch(window_bytes)
-        seen.append(watched.prefetch_open)
+        seen.append(watched.is_prefetch_open)
     assert seen == [True, False, False, True, True, False]
     assert watched.level is Level.NORMAL
 

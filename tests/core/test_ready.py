@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.core.ready_queue import Ready
+from inorder.core.ready_queue import ReadyQueue
 
 
-def ready(schedule: str = "fifo", *, costs: str = "", keys: str = "") -> Ready:
+def ready(schedule: str = "fifo", *, costs: str = "", keys: str = "") -> ReadyQueue:
     """One item a character: its cost, its key ('-': none), or both."""
-    waiting = Ready(schedule)
+    waiting = ReadyQueue(schedule)
     for seq in range(max(len(costs), len(keys))):
         key = keys[seq] if keys else "-"
         waiting.add_fresh(seq, float(costs[seq]) if costs else 1.0, "" if key == "-" else key)
     return waiting
 
 
-def all_taken(waiting: Ready, limit: int = 1, key: str = "") -> list[int]:
+def all_taken(waiting: ReadyQueue, limit: int = 1, key: str = "") -> list[int]:
     taken = []
     while batch := waiting.take(limit, key):
         taken += batch
@@ -60,49 +60,49 @@ def test_a_key_that_nobody_has_is_no_obstacle() -> None:
 def test_items_seen_before_come_first_by_seq_and_one_by_one() -> None:
     waiting = ready(costs="1111")
     assert waiting.take(3, "") == [0, 1, 2]
-    waiting.add_again(2)
-    waiting.add_again(0)
+    waiting.requeue(2)
+    waiting.requeue(0)
     assert [waiting.take(3, "") for _ in range(3)] == [[0], [2], [3]]
 
 
 def test_suspects_are_taken_alone_by_seq_and_never_in_a_batch() -> None:
     waiting = ready(costs="111")
     waiting.take(3, "")
-    waiting.add_alone(2)
-    waiting.add_alone(1)
+    waiting.add_suspect(2)
+    waiting.add_suspect(1)
     assert (len(waiting), waiting.is_suspect(1), waiting.is_suspect(0)) == (2, True, False)
     assert waiting.take(3, "") == []
-    assert [waiting.take_alone(), waiting.take_alone(), waiting.take_alone()] == [1, 2, None]
+    assert [waiting.take_suspect(), waiting.take_suspect(), waiting.take_suspect()] == [1, 2, None]
     assert len(waiting) == 0
 
 
 @pytest.mark.req("BPR-3")
 def test_an_item_taken_out_of_turn_is_not_given_again() -> None:
     waiting = ready(costs="111")
-    waiting.take_exactly(1)
+    waiting.take_seq(1)
     assert 1 not in waiting
     assert all_taken(waiting) == [0, 2]
 
 
 def test_a_suspect_taken_out_of_turn_is_not_given_again() -> None:
-    waiting = Ready("fifo")
-    waiting.add_alone(4)
-    waiting.take_exactly(4)
-    assert waiting.take_alone() is None
+    waiting = ReadyQueue("fifo")
+    waiting.add_suspect(4)
+    waiting.take_seq(4)
+    assert waiting.take_suspect() is None
 
 
 def test_a_returned_item_taken_out_of_turn_is_not_given_again() -> None:
     waiting = ready(costs="11")
     waiting.take(1, "")
-    waiting.add_again(0)
-    waiting.take_exactly(0)
+    waiting.requeue(0)
+    waiting.take_seq(0)
     assert all_taken(waiting) == [1]
 
 
 @pytest.mark.req("CMP-3")
 def test_a_group_that_was_emptied_out_of_turn_gives_way_to_the_next() -> None:
     waiting = ready(keys="ab")
-    waiting.take_exactly(0)
+    waiting.take_seq(0)
     assert waiting.take(1, "a") == [1]
 
 
@@ -117,7 +117,7 @@ def test_the_oldest_goes_first_whatever_the_schedule_and_the_key() -> None:
 def test_the_oldest_may_be_one_that_came_back() -> None:
     waiting = ready(costs="111")
     waiting.take(1, "")
-    waiting.add_again(0)
+    waiting.requeue(0)
     assert [waiting.take_oldest() for _ in range(3)] == [[0], [1], [2]]
 
 
@@ -126,7 +126,7 @@ def test_the_oldest_may_be_one_that_came_back() -> None:
     ("waiting", "reordered"),
     [(ready("fifo", costs="12"), False), (ready("fifo", keys="ab"), True), (ready("sjf", costs="12"), True)],
 )
-def test_only_a_schedule_or_several_keys_can_leave_an_older_item_behind(waiting: Ready, reordered: bool) -> None:
+def test_only_a_schedule_or_several_keys_can_leave_an_older_item_behind(waiting: ReadyQueue, reordered: bool) -> None:
     assert waiting.is_reordered is reordered
 
 
@@ -157,15 +157,15 @@ def test_whatever_the_order_of_taking_every_waiting_item_is_given_exactly_once(
             taken = waiting.take_oldest()
             assert taken == [min(plain)]
         elif move == "exactly" and number in plain | suspects:
-            waiting.take_exactly(number)
+            waiting.take_seq(number)
             taken = [number]
         elif move == "suspect":
-            suspect = waiting.take_alone()
+            suspect = waiting.take_suspect()
             assert suspect == min(suspects, default=None)
             taken = [] if suspect is None else [suspect]
         elif out and move in ("again", "alone"):
             seq = sorted(out)[number % len(out)]
-            (waiting.add_again if move == "again" else waiting.add_alone)(seq)
+            (waiting.requeue if move == "again" else waiting.add_suspect)(seq)
             (plain if move == "again" else suspects).add(seq)
             out.discard(seq)
         plain -= set(taken)

@@ -4,9 +4,9 @@ import pytest
 
 from inorder.core.commands import Ended, NeedItems, PressureChanged, Summary, WindowOpened, WindowSealed
 from inorder.core.kernel import Kernel
-from inorder.core.resume_point import Restored, RestoredWindow
+from inorder.core.resume_point import ResumePoint, ResumeWindow
 from inorder.core.windows.plan import PlanItem
-from inorder.core.windows.planner import PASS_BY_MAX
+from inorder.core.windows.planner import SKIP_AHEAD_MAX
 from inorder.core.windows.window import SizingSnapshot
 from inorder.errors import OperatorError
 from tests.core.driver import Driver, options
@@ -64,20 +64,22 @@ def test_a_plan_that_is_all_done_ends_at_once() -> None:
 
 @pytest.mark.req("JRN-3")
 def test_a_run_that_had_done_nothing_begins_at_the_beginning() -> None:
-    driver = resumed(Restored(), 3)
+    driver = resumed(ResumePoint(), 3)
     assert driver.pull() == [0]
     assert driver.told(WindowOpened) == [WindowOpened(0, 0, 4, None)]
 
 
 @pytest.mark.req("JRN-3")
 def test_a_plan_shorter_than_what_is_committed_is_refused() -> None:
-    with pytest.raises(OperatorError, match=r"^the plan ended after 3 items, but 5 are already committed$"):
+    with pytest.raises(
+        OperatorError, match=r"^the plan has 3 items, but 5 are already committed; resume with the same plan$"
+    ):
         resumed(done_up_to(5), 3, ended=False).plan(0, ended=True)
 
 
 @pytest.mark.req("JRN-3")
 def test_the_plan_may_come_in_any_number_of_pieces() -> None:
-    driver = Driver(options(), total=11, restored=done_up_to(9))
+    driver = Driver(options(), total=11, resume_point=done_up_to(9))
     for count in (1, 3, 1, 2, 3):
         driver.plan(count)
         assert driver.told(WindowSealed) == []
@@ -90,7 +92,7 @@ def test_the_plan_may_come_in_any_number_of_pieces() -> None:
 @pytest.mark.req("JRN-3", "LED-5")
 def test_what_passes_by_is_committed_in_the_ledger_and_saying_it_again_changes_nothing() -> None:
     driver = resumed(done_up_to(6), 9)
-    ledger = driver.kernel._board.ledger
+    ledger = driver.kernel._state.ledger
     counts = (ledger.terminal_count, ledger.committed_count, ledger.next_commit_seq, ledger.in_flight_count)
     assert counts == (6, 6, 6, 0)
     states = bytes(ledger.states)
@@ -108,7 +110,7 @@ def test_a_snapshot_shows_where_the_run_stands() -> None:
 
 @pytest.mark.req("JRN-3")
 def test_an_id_that_was_passed_by_may_not_come_again() -> None:
-    driver = Driver(options(), restored=done_up_to(5))
+    driver = Driver(options(), resume_point=done_up_to(5))
     with pytest.raises(OperatorError, match="plan item 5 \\('b'\\) repeats an earlier id"):
         driver.plan([PlanItem(name) for name in "abcdeb"])
 
@@ -118,20 +120,20 @@ def test_an_id_that_was_passed_by_may_not_come_again() -> None:
 
 @pytest.mark.req("WIN-7")
 def test_what_passes_by_is_asked_for_in_large_pieces_and_the_rest_in_small_ones() -> None:
-    end = 2 * PASS_BY_MAX + 5
-    driver = Driver(options(plan_ahead=2), restored=done_up_to(end))
-    assert driver.told(NeedItems)[-1] == NeedItems(PASS_BY_MAX)
-    driver.plan(PASS_BY_MAX)
-    driver.plan(PASS_BY_MAX)
+    end = 2 * SKIP_AHEAD_MAX + 5
+    driver = Driver(options(plan_ahead=2), resume_point=done_up_to(end))
+    assert driver.told(NeedItems)[-1] == NeedItems(SKIP_AHEAD_MAX)
+    driver.plan(SKIP_AHEAD_MAX)
+    driver.plan(SKIP_AHEAD_MAX)
     driver.plan(6)
-    assert driver.told(NeedItems)[-1].count <= PASS_BY_MAX
+    assert driver.told(NeedItems)[-1].count <= SKIP_AHEAD_MAX
     driver.pull()
     assert driver.told(NeedItems)[-1] == NeedItems(2)
 
 
 @pytest.mark.req("WIN-7")
 def test_no_more_is_asked_for_than_passes_by_and_the_workers_want() -> None:
-    driver = Driver(options(plan_ahead=6), restored=done_up_to(2))
+    driver = Driver(options(plan_ahead=6), resume_point=done_up_to(2))
     assert driver.asked_count <= 2 + 6
 
 
@@ -147,7 +149,7 @@ def test_what_is_committed_is_no_lag() -> None:
 
 @pytest.mark.req("JRN-3", "WIN-6")
 def test_the_windows_that_were_open_are_cut_as_they_were() -> None:
-    known = (RestoredWindow(5, 30, 3, SIZING), RestoredWindow(6, 33, 9))
+    known = (ResumeWindow(5, 30, 3, SIZING), ResumeWindow(6, 33, 9))
     driver = resumed(done_up_to(31, windows=known), 60, entries=5, entries_max=20)
     assert driver.told(WindowOpened) == [WindowOpened(5, 30, 3, SIZING), WindowOpened(6, 33, 9, None)]
     bounds = [(sealed.record.id, sealed.record.start, sealed.record.end) for sealed in driver.told(WindowSealed)]
@@ -156,7 +158,7 @@ def test_the_windows_that_were_open_are_cut_as_they_were() -> None:
 
 @pytest.mark.req("JRN-3", "WIN-6")
 def test_the_window_after_them_has_the_size_of_the_last_and_the_next_number() -> None:
-    driver = resumed(done_up_to(31, windows=(RestoredWindow(5, 30, 3),)), 60, entries=5)
+    driver = resumed(done_up_to(31, windows=(ResumeWindow(5, 30, 3),)), 60, entries=5)
     assert driver.told(WindowOpened)[1] == WindowOpened(6, 33, 3, None)
 
 
@@ -170,7 +172,7 @@ def test_a_window_that_was_all_committed_and_not_yet_followed_by_another_closes_
 @pytest.mark.req("JRN-3", "WIN-6")
 def test_adaptive_sizes_go_on_from_the_size_that_was_restored() -> None:
     driver = resumed(
-        done_up_to(7, windows=(RestoredWindow(1, 6, 6, SIZING),), granted={6: 2}),
+        done_up_to(7, windows=(ResumeWindow(1, 6, 6, SIZING),), retries_granted={6: 2}),
         30,
         adaptive=True,
         entries=3,
@@ -194,8 +196,8 @@ def test_adaptive_sizes_go_on_from_the_size_that_was_restored() -> None:
 def test_a_window_has_the_same_hash_as_in_a_run_that_was_not_interrupted() -> None:
     items = [PlanItem(f"item {seq}") for seq in range(12)]
     sealed = []
-    for restored in (None, Restored(end=5, succeeded=5, windows=windows(4, 8))):
-        driver = Driver(options(), total=12, restored=restored)
+    for resume_point in (None, ResumePoint(end=5, succeeded=5, windows=windows(4, 8))):
+        driver = Driver(options(), total=12, resume_point=resume_point)
         driver.plan(items[:7])
         driver.plan(items[7:], ended=True)
         driver.drain()
@@ -206,7 +208,7 @@ def test_a_window_has_the_same_hash_as_in_a_run_that_was_not_interrupted() -> No
 @pytest.mark.req("JRN-3", "WIN-2")
 def test_an_item_too_large_for_any_window_has_its_own_again() -> None:
     items = [PlanItem(cost=cost) for cost in (1, 1, 9, 1, 1)]
-    driver = Driver(options(cost_max=3), total=5, restored=done_up_to(3, windows=(RestoredWindow(1, 2, 4),)))
+    driver = Driver(options(cost_max=3), total=5, resume_point=done_up_to(3, windows=(ResumeWindow(1, 2, 4),)))
     driver.plan(items, ended=True)
     records = [sealed.record for sealed in driver.told(WindowSealed)]
     assert [(record.id, record.start, record.end, record.oversize) for record in records] == [
@@ -218,4 +220,4 @@ def test_an_item_too_large_for_any_window_has_its_own_again() -> None:
 
 
 def test_a_kernel_that_is_told_of_no_run_before_begins_anew() -> None:
-    assert Kernel(options()).snapshot() == Kernel(options(), restored=Restored()).snapshot()
+    assert Kernel(options()).snapshot() == Kernel(options(), resume_point=ResumePoint()).snapshot()

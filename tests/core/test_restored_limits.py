@@ -4,7 +4,7 @@ import pytest
 
 from inorder.core.commands import Ended, RetryScheduled, Stopping, Summary
 from inorder.core.ledger import Ledger
-from inorder.core.resume_point import Restored
+from inorder.core.resume_point import ResumePoint
 from tests.core.driver import Driver, options
 from tests.core.resuming import done_up_to, resumed, summary_of, windows
 
@@ -13,7 +13,7 @@ from tests.core.resuming import done_up_to, resumed, summary_of, windows
 
 @pytest.mark.req("JRN-3", "RTY-2")
 def test_retries_that_were_spent_are_not_granted_again() -> None:
-    driver = resumed(done_up_to(1, granted={1: 2, 2: 1}), 4, retries_max=2)
+    driver = resumed(done_up_to(1, retries_granted={1: 2, 2: 1}), 4, retries_max=2)
     for worker in (1, 2, 3):
         driver.pull(worker)
     assert driver.holdings == {1: {1: 3}, 2: {2: 2}, 3: {3: 1}}
@@ -32,7 +32,7 @@ def test_retries_that_were_spent_are_not_granted_again() -> None:
 @pytest.mark.req("JRN-3", "RTY-2")
 @pytest.mark.parametrize(("spent", "is_final"), [(2, True), (1, False)])
 def test_the_bound_of_a_window_counts_what_its_committed_items_have_spent(spent: int, is_final: bool) -> None:
-    driver = resumed(done_up_to(2, granted={0: spent}), 4, retries_max=3, window_retries_max=2)
+    driver = resumed(done_up_to(2, retries_granted={0: spent}), 4, retries_max=3, window_retries_max=2)
     driver.pull()
     driver.fail(2, retryable=True)
     assert (driver.run is not None) is is_final
@@ -49,13 +49,13 @@ def test_what_is_committed_asks_for_no_more_retries_so_the_others_need_not_wait_
 
 @pytest.mark.req("JRN-3", "RTY-2")
 def test_what_was_spent_in_the_next_window_is_not_held_against_this_one() -> None:
-    restored = Restored(end=2, succeeded=2, granted={5: 2}, windows=windows(0, 4))
-    driver = resumed(restored, 8, retries_max=3, window_retries_max=2)
+    resume_point = ResumePoint(end=2, succeeded=2, retries_granted={5: 2}, windows=windows(0, 4))
+    driver = resumed(resume_point, 8, retries_max=3, window_retries_max=2)
     driver.pull()
     driver.fail(2, retryable=True)
     assert driver.run is None
-    assert restored.granted_from(0) == {}
-    assert restored.granted_from(4) == {5: 2}
+    assert resume_point.retries_granted_from(0) == {}
+    assert resume_point.retries_granted_from(4) == {5: 2}
 
 
 @pytest.mark.req("JRN-3")
@@ -87,7 +87,7 @@ def test_the_error_budget_goes_on_where_it_stood() -> None:
 
 @pytest.mark.req("JRN-3", "CAN-3")
 def test_an_error_budget_that_was_exceeded_stops_the_run_at_once_with_the_same_words() -> None:
-    driver = Driver(options(error_budget=1), total=9, restored=done_up_to(4, succeeded=2, failed=2, retries=3))
+    driver = Driver(options(error_budget=1), total=9, resume_point=done_up_to(4, succeeded=2, failed=2, retries=3))
     reason = "error budget of 1 exceeded at seq 3"
     summary = Summary(
         total=9,
@@ -115,7 +115,7 @@ def test_an_error_budget_that_was_not_exceeded_stops_nothing(budget: int | None)
 @pytest.mark.req("JRN-3", "CAN-1")
 @pytest.mark.parametrize("passed", [0, 2, 5])
 def test_a_run_that_is_cancelled_while_items_pass_by_is_cut_where_it_had_stopped_before(passed: int) -> None:
-    driver = Driver(options(), total=9, restored=done_up_to(6))
+    driver = Driver(options(), total=9, resume_point=done_up_to(6))
     if passed:
         driver.plan(passed)
     driver.cancel(grace_ms=0)

@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from inorder.core.commands import Dispatch, Reclaimed, Refused, RetryScheduled, StopWorker
+from inorder.core.commands import Dispatch, Reclaimed, ResultRefused, RetryScheduled, StopWorker
 from inorder.core.events import Envelope, Finished, Loss, Overran, Tick
 from inorder.core.transitions import State
 from inorder.errors import Category, InvariantViolation
@@ -60,7 +60,7 @@ def test_a_stale_answer_is_refused_and_counted_and_never_applied() -> None:
     driver = pulling(1, 1)
     driver.lose(1, Loss.INFRASTRUCTURE)
     assert driver.pull(2) == [0]
-    assert driver.deliver(1, answer(0, 1, "stale")) == [Refused(1, 0, 1)]
+    assert driver.deliver(1, answer(0, 1, "stale")) == [ResultRefused(1, 0, 1)]
     driver.deliver(2, answer(0, 2, "good"))
     assert [envelope.payload for envelope in driver.committed] == ["good"]
     driver.ack()
@@ -71,7 +71,7 @@ def test_a_stale_answer_is_refused_and_counted_and_never_applied() -> None:
 def test_a_stale_answer_is_refused_before_the_item_is_leased_again() -> None:
     driver = pulling(1, 1)
     driver.lose(1, Loss.INFRASTRUCTURE)
-    assert driver.deliver(1, answer(0)) == [Refused(1, 0, 1)]
+    assert driver.deliver(1, answer(0)) == [ResultRefused(1, 0, 1)]
     assert driver.kernel.snapshot().oldest_blocked_state == "DISPATCHED"
 
 
@@ -80,7 +80,7 @@ def test_a_worker_that_holds_the_item_again_cannot_answer_for_its_earlier_attemp
     driver = pulling(1, 1, retries_max=1)
     driver.fail(0, retryable=True)
     assert driver.pull(1) == [0]
-    assert driver.deliver(1, answer(0, 1)) == [Refused(1, 0, 1)]
+    assert driver.deliver(1, answer(0, 1)) == [ResultRefused(1, 0, 1)]
     assert driver.kernel.snapshot().in_flight_count == 1
     driver.deliver(1, answer(0, 2))
     driver.ack()
@@ -90,8 +90,8 @@ def test_a_worker_that_holds_the_item_again_cannot_answer_for_its_earlier_attemp
 @pytest.mark.req("LED-4")
 def test_an_answer_for_an_item_that_somebody_else_holds_is_refused() -> None:
     driver = pulling(2, 1, 2)
-    assert driver.deliver(2, answer(0)) == [Refused(2, 0, 1)]
-    assert driver.deliver(3, answer(0)) == [Refused(3, 0, 1)]
+    assert driver.deliver(2, answer(0)) == [ResultRefused(2, 0, 1)]
+    assert driver.deliver(3, answer(0)) == [ResultRefused(3, 0, 1)]
 
 
 @pytest.mark.req("LED-4")
@@ -99,7 +99,7 @@ def test_an_answer_for_a_window_long_closed_is_refused() -> None:
     driver = pulling(3, 1, entries=1)
     driver.finish(0)
     driver.ack()
-    assert driver.deliver(1, answer(0)) == [Refused(1, 0, 1)]
+    assert driver.deliver(1, answer(0)) == [ResultRefused(1, 0, 1)]
 
 
 @pytest.mark.req("LED-6", "INV-1")
@@ -121,19 +121,19 @@ def test_an_answer_for_a_seq_never_planned_is_fatal(seq: int) -> None:
 @pytest.mark.parametrize("outcome", [*sorted(set(State) - {3, 4, 5}), 8])
 def test_an_envelope_with_an_outcome_that_no_worker_can_claim_is_fatal(outcome: int) -> None:
     driver = pulling(1, 1)
-    with pytest.raises(InvariantViolation, match=f"seq 0 claims outcome {outcome:d}"):
+    with pytest.raises(InvariantViolation, match=f"seq 0 has outcome {outcome:d}"):
         driver.deliver(1, Envelope(0, 1, outcome))
 
 
 def test_an_envelope_of_negative_size_is_fatal() -> None:
     driver = pulling(1, 1)
-    with pytest.raises(InvariantViolation, match="claims outcome 3 and -1 bytes"):
+    with pytest.raises(InvariantViolation, match="has outcome 3 and -1 bytes"):
         driver.deliver(1, Envelope(0, 1, SUCCESS, payload_bytes=-1))
 
 
 def test_a_failure_without_a_reason_is_fatal() -> None:
     driver = pulling(1, 1)
-    with pytest.raises(InvariantViolation, match="seq 0 failed without saying why") as caught:
+    with pytest.raises(InvariantViolation, match="seq 0 is a failure without a reason") as caught:
         driver.deliver(1, Envelope(0, 1, FAIL))
     assert caught.value.snapshot.waiting_for == "an event"
 
@@ -236,11 +236,11 @@ def test_failures_and_skips_teach_nothing_about_sizes() -> None:
 def test_an_item_that_runs_past_its_limit_fails_for_good_and_its_worker_goes() -> None:
     driver = pulling(1, 1, retries_max=3, infrastructure_budget=0)
     commands = driver.step(Overran(1, 0, 1, limit_ms=50))
-    assert commands[0] == StopWorker(1, "seq 0 ran past its limit of 50 ms")
+    assert commands[0] == StopWorker(1, "seq 0 exceeded its time limit of 50 ms")
     [envelope] = driver.run.envelopes
     assert (envelope.outcome, envelope.failure.category) == (FAIL, Category.TIMEOUT)
     assert driver.told(RetryScheduled) == []
-    assert driver.deliver(1, answer(0)) == [Refused(1, 0, 1)]
+    assert driver.deliver(1, answer(0)) == [ResultRefused(1, 0, 1)]
     driver.ack()
     assert driver.kernel.summary.failed == 1
     assert driver.kernel.statistics().overruns == 1

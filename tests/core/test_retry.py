@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from inorder.core.commands import Dispatch, RetryScheduled
 from inorder.core.options import RetryOptions
-from inorder.core.retry import Verdict, WindowRetries, backoff_ms
+from inorder.core.retry import RetryDecision, WindowRetries, backoff_ms
 from inorder.core.transitions import State
 from inorder.errors import NON_RETRYABLE, Category, Failure
 from tests.core.driver import FAIL, SUCCESS, Driver, Story, flaw, options
@@ -109,47 +109,47 @@ def retries(*, each: int, bound: int | None, entries: int) -> WindowRetries:
 def test_without_a_bound_for_the_window_only_the_item_counts() -> None:
     window = retries(each=2, bound=None, entries=100)
     for number in (1, 2):
-        assert window.judge(50, is_frontier=False) is Verdict.AGAIN
+        assert window.decide(50, is_frontier=False) is RetryDecision.RETRY
         assert window.grant(50) == number
     assert window.is_exhausted(50)
-    assert window.judge(50, is_frontier=True) is Verdict.FINAL
+    assert window.decide(50, is_frontier=True) is RetryDecision.FINAL
     assert not window.is_exhausted(51)
 
 
 @pytest.mark.req("RTY-2")
 def test_a_bound_that_may_run_short_is_granted_in_seq_order() -> None:
     window = retries(each=1, bound=1, entries=3)
-    assert window.judge(2, is_frontier=False) is Verdict.WAIT
-    assert window.judge(0, is_frontier=True) is Verdict.AGAIN
+    assert window.decide(2, is_frontier=False) is RetryDecision.WAIT
+    assert window.decide(0, is_frontier=True) is RetryDecision.RETRY
     window.grant(0)
-    window.became_final(0)
-    assert window.judge(1, is_frontier=True) is Verdict.FINAL
+    window.mark_final(0)
+    assert window.decide(1, is_frontier=True) is RetryDecision.FINAL
 
 
 @pytest.mark.req("RTY-2")
 def test_a_bound_that_can_no_longer_run_short_holds_nobody_up() -> None:
     window = retries(each=2, bound=2, entries=3)
-    window.became_final(0)
-    assert window.judge(2, is_frontier=False) is Verdict.WAIT
-    window.became_final(1)
-    assert window.judge(2, is_frontier=False) is Verdict.AGAIN
+    window.mark_final(0)
+    assert window.decide(2, is_frontier=False) is RetryDecision.WAIT
+    window.mark_final(1)
+    assert window.decide(2, is_frontier=False) is RetryDecision.RETRY
 
 
 @pytest.mark.req("RTY-2")
 def test_retries_of_items_that_are_final_count_against_the_bound() -> None:
     window = retries(each=1, bound=2, entries=3)
     window.grant(0)
-    window.became_final(0)
-    assert window.judge(2, is_frontier=False) is Verdict.WAIT
-    window.became_final(1)
-    assert window.judge(2, is_frontier=False) is Verdict.AGAIN
+    window.mark_final(0)
+    assert window.decide(2, is_frontier=False) is RetryDecision.WAIT
+    window.mark_final(1)
+    assert window.decide(2, is_frontier=False) is RetryDecision.RETRY
 
 
 @pytest.mark.req("RTY-2")
 def test_a_bound_that_cannot_run_short_never_begins_to_hold_somebody_up() -> None:
     window = retries(each=1, bound=3, entries=3)
     for seq in (2, 1, 0):
-        assert window.judge(seq, is_frontier=False) is Verdict.AGAIN
+        assert window.decide(seq, is_frontier=False) is RetryDecision.RETRY
         window.grant(seq)
 
 

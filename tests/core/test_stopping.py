@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.core.commands import CommitRun, Dispatch, Ended, NeedItems, Refused, Stopping, StopWorker
+from inorder.core.commands import CommitRun, Dispatch, Ended, NeedItems, ResultRefused, Stopping, StopWorker
 from inorder.core.events import CancelRequested, Envelope, Loss
 from inorder.core.transitions import State
 from tests.core.driver import SUCCESS, Driver, Story, options
@@ -71,14 +71,14 @@ def test_after_the_grace_every_lease_is_taken_back_and_the_run_is_cut_at_one_seq
     assert (summary.succeeded, summary.cancelled, summary.stopped_at) == (1, 5, 1)
     assert (summary.was_cancelled, summary.stop_kind, summary.cancel_reason) == (True, "cancelled", "enough")
     assert [envelope.seq for envelope in driver.committed] == [0]
-    assert len(driver.kernel._board.leases) == 0
+    assert len(driver.kernel._state.leases) == 0
 
 
 @pytest.mark.req("CAN-1", "DEC-1")
 def test_undispatched_items_are_cancelled_with_no_attempt_and_no_owner() -> None:
     driver = busy(4, 1)
     driver.cancel(grace_ms=0)
-    ledger = driver.kernel._board.ledger
+    ledger = driver.kernel._state.ledger
     assert [ledger.attempt(seq) for seq in range(4)] == [1, 0, 0, 0]
     assert [ledger.owner(seq) for seq in range(4)] == [-1] * 4
     assert (ledger.terminal_count, ledger.committed_count) == (4, 4)
@@ -90,7 +90,7 @@ def test_a_result_that_comes_after_the_grace_is_refused() -> None:
     driver = busy(4, 2)
     driver.finish(0)
     driver.cancel(grace_ms=0)
-    assert driver.deliver(1, Envelope(1, 1, SUCCESS)) == [Refused(1, 1, 1)]
+    assert driver.deliver(1, Envelope(1, 1, SUCCESS)) == [ResultRefused(1, 1, 1)]
     driver.ack()
     assert driver.kernel.summary.succeeded == 1
 
@@ -175,16 +175,16 @@ def test_a_waiting_retry_does_not_survive_the_end() -> None:
     driver.cancel()
     assert driver.kernel.summary.cancelled == 1
     assert driver.kernel.wake_at_ms is None
-    assert driver.kernel._board.retries_due == []
+    assert driver.kernel._state.retries_due == []
 
 
 @pytest.mark.req("CAN-1")
 def test_items_that_wait_for_a_window_do_not_survive_the_end() -> None:
     driver = Driver(options(entries=1))
     driver.plan(5)
-    assert len(driver.kernel._board.planner.carry) == 3
+    assert len(driver.kernel._state.cutter.carry) == 3
     driver.cancel()
-    assert len(driver.kernel._board.planner.carry) == 0
+    assert len(driver.kernel._state.cutter.carry) == 0
 
 
 @pytest.mark.req("CAN-1")
@@ -217,11 +217,11 @@ def test_whenever_a_run_is_cancelled_no_lease_survives_and_everything_below_the_
 
     driver.kernel.step = step
     Story(driver, script, choices, workers=workers).to_its_end()
-    summary, ledger = driver.kernel.summary, driver.kernel._board.ledger
+    summary, ledger = driver.kernel.summary, driver.kernel._state.ledger
     done = summary.succeeded + summary.skipped + summary.failed
     assert [envelope.seq for envelope in driver.committed] == list(range(done))
     assert done + summary.cancelled == summary.total == len(script)
     assert summary.stopped_at == (done if summary.was_cancelled else None)
     assert ledger.terminal_count == ledger.committed_count == len(ledger)
-    assert len(driver.kernel._board.leases) == ledger.in_flight_count == ledger.dispatched_count == 0
-    assert driver.kernel._board.held == {}
+    assert len(driver.kernel._state.leases) == ledger.in_flight_count == ledger.dispatched_count == 0
+    assert driver.kernel._state.reorder_buffer == {}

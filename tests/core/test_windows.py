@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from inorder.core.options import WindowOptions
 from inorder.core.windows.plan import PlanItem
-from inorder.core.windows.window import SizingSnapshot, WindowPlanner, WindowRecord, resized
+from inorder.core.windows.window import SealedWindow, SizingSnapshot, WindowCutter, choose_target
 from tests.core.driver import options
 
 
-def cut(items: list[PlanItem], **limits: Any) -> list[WindowRecord]:
+def cut(items: list[PlanItem], **limits: Any) -> list[SealedWindow]:
     """The windows of a whole plan."""
-    planner = WindowPlanner(options(**limits))
+    planner = WindowCutter(options(**limits))
     planner.carry.extend(items)
-    records: list[WindowRecord] = []
+    records: list[SealedWindow] = []
     while planner.carry:
         window = planner.open(records[-1].end + 1 if records else 0, 0)
         planner.fill(window)
@@ -24,7 +24,7 @@ def cut(items: list[PlanItem], **limits: Any) -> list[WindowRecord]:
     return records
 
 
-def bounds(records: list[WindowRecord]) -> list[tuple[int, int]]:
+def bounds(records: list[SealedWindow]) -> list[tuple[int, int]]:
     return [(record.start, record.end) for record in records]
 
 
@@ -39,7 +39,7 @@ def sized(*sizes: int) -> list[PlanItem]:
 @pytest.mark.req("WIN-1", "WIN-3")
 def test_a_window_record_says_everything_about_its_window() -> None:
     first, second = cut([PlanItem(cost=1.5, size_bytes=10), PlanItem(cost=2.0), PlanItem(size_bytes=7)], entries=2)
-    assert first == WindowRecord(
+    assert first == SealedWindow(
         id=0,
         start=0,
         end=1,
@@ -116,7 +116,7 @@ def test_the_seed_hash_covers_everything_before_the_window_too() -> None:
 @pytest.mark.req("WIN-3")
 def test_ids_that_are_no_valid_text_count_in_the_seed_hash_however_the_plan_comes() -> None:
     def sealed(pieces: list[list[PlanItem]]) -> str:
-        planner = WindowPlanner(options(entries=9))
+        planner = WindowCutter(options(entries=9))
         window = planner.open(0, 0)
         for piece in pieces:
             planner.carry.extend(piece)
@@ -170,19 +170,19 @@ def snapshot(**signs: int) -> SizingSnapshot:
         ({"used_bytes": 1000, "retries": 24, "commit_lag": 50}, 100, "keep"),
         ({"used_bytes": 1001}, 64, "shrink: buffered bytes"),
         ({"retries": 25}, 64, "shrink: a quarter"),
-        ({"commit_lag": 51}, 64, "shrink: commit lags"),
-        ({"starved_steps": 1}, 150, "grow: workers found nothing"),
-        ({"starved_steps": 9, "commit_lag": 51}, 64, "shrink: commit lags"),
+        ({"commit_lag": 51}, 64, "shrink: the commit lag"),
+        ({"starved_steps": 1}, 150, "grow: workers were idle"),
+        ({"starved_steps": 9, "commit_lag": 51}, 64, "shrink: the commit lag"),
         ({"target_entries": 140, "used_bytes": 1001}, 70, "shrink: buffered bytes"),
         ({"target_entries": 140, "retries": 25}, 70, "shrink: a quarter"),
-        ({"target_entries": 140, "commit_lag": 71}, 70, "shrink: commit lags"),
-        ({"target_entries": 70, "starved_steps": 1}, 140, "grow: workers found nothing"),
+        ({"target_entries": 140, "commit_lag": 71}, 70, "shrink: the commit lag"),
+        ({"target_entries": 70, "starved_steps": 1}, 140, "grow: workers were idle"),
     ],
 )
 def test_trouble_halves_the_next_window_and_idle_workers_double_it(
     signs: dict[str, int], target: int, why: str
 ) -> None:
-    chosen, reason = resized(LIMITS, snapshot(**signs))
+    chosen, reason = choose_target(LIMITS, snapshot(**signs))
     assert chosen == target
     assert reason.startswith(why)
 
@@ -201,8 +201,8 @@ def test_trouble_halves_the_next_window_and_idle_workers_double_it(
     )
 )
 def test_the_same_snapshot_gives_the_same_size_within_the_bounds(seen: SizingSnapshot) -> None:
-    chosen, reason = resized(LIMITS, seen)
+    chosen, reason = choose_target(LIMITS, seen)
     assert 64 <= chosen <= 150
-    assert (chosen, reason) == resized(LIMITS, seen)
+    assert (chosen, reason) == choose_target(LIMITS, seen)
     assert reason.startswith("shrink") or chosen >= seen.target_entries
     assert reason.startswith("grow") or chosen <= seen.target_entries

@@ -71,4 +71,4 @@ def recovered(seed: int, policy: Policy, disk: Disk) -> object:
     with pytest.raises(PowerLoss):
         life.live(on_opened=die)
     disk.kill()
-    return life.restored
+    return life.resume_point

@@ -78,7 +78,7 @@ def test_nothing_is_believed_that_a_loss_of_power_could_have_taken(fsync: Policy
     for number in syncs(fsync).of_files[::3]:
         disk = failed_at(number, fsync)
         safe = read_journal(without_power(disk), PATH)[1].terminal_end
-        assert Session(disk, options=options(fsync)).opened.restored.end <= safe
+        assert Session(disk, options=options(fsync)).opened.resume_point.end <= safe
 
 
 @pytest.mark.req("JRN-2", "JRN-3")
@@ -117,4 +117,4 @@ def test_without_that_word_the_newest_commit_is_believed() -> None:
     distrusting = Session(disk.copy(), options=options("batch"))
     disk.unlink(WORD)
     believing = Session(disk, options=options("batch"))
-    assert believing.opened.restored.end > distrusting.opened.restored.end
+    assert believing.opened.resume_point.end > distrusting.opened.resume_point.end

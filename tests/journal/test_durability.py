@@ -132,4 +132,4 @@ def test_whatever_the_policy_a_killed_process_loses_nothing_that_was_written(fsy
         disk.kill()
         rows = disk.tree()["manifest.jsonl"].count(b"\n")
         resumed = Session(disk, options=JournalOptions(fsync=fsync), dies_at=0)
-        assert resumed.opened.restored.end == rows
+        assert resumed.opened.resume_point.end == rows

@@ -63,7 +63,7 @@ def test_a_new_journal_holds_its_header_and_a_checkpoint_at_the_beginning() -> N
     first = Checkpoint(end=0, durable=0, marks=[(0, 0, 0), (0, 0, 0)])
     assert [each.record for each in scan(disk.read(PATH)).found] == [HEADER, first]
     assert opened.writer.durable == opened.writer.offset == len(disk.read(PATH))
-    assert (opened.restored.end, opened.is_resumed, opened.is_finished, opened.warning) == (0, False, False, "")
+    assert (opened.resume_point.end, opened.is_resumed, opened.is_finished, opened.warning) == (0, False, False, "")
 
 
 @pytest.mark.req("JRN-1")
@@ -82,7 +82,7 @@ def test_a_journal_that_is_begun_anew_takes_the_place_of_the_old_one_and_empties
     disk = interrupted()
     job = job_on(disk)
     opened = job.open(anew=True)
-    assert (opened.restored.end, opened.is_resumed) == (0, False)
+    assert (opened.resume_point.end, opened.is_resumed) == (0, False)
     assert disk.read("manifest.jsonl") == b""
     assert len(scan(disk.read(PATH)).found) == 2
 
@@ -155,7 +155,7 @@ def test_items_that_are_not_those_committed_are_refused(place: int) -> None:
     with pytest.raises(OperatorError) as caught:
         session.run()
     assert str(caught.value) == (
-        f"the plan has changed: its first {session.opened.restored.end} items are not those that the journal has "
+        f"the plan has changed: its first {session.opened.resume_point.end} items are not those that the journal has "
         "committed; give the same items again, or begin anew with another journal"
     )
 
@@ -164,7 +164,7 @@ def test_items_that_are_not_those_committed_are_refused(place: int) -> None:
 def test_a_journal_without_a_header_of_ours_is_taken_as_it_is() -> None:
     disk = interrupted()
     *_, newest = ends_on(disk)
-    assert resume(disk, PATH, None, sinks_on(disk)).restored.end == newest
+    assert resume(disk, PATH, None, sinks_on(disk)).resume_point.end == newest
 
 
 # ---- which place
@@ -175,7 +175,7 @@ def test_it_goes_on_from_the_newest_commit_where_the_sinks_have_it() -> None:
     disk = interrupted()
     *_, newest = ends_on(disk)
     opened = resume(disk, PATH, HEADER, sinks_on(disk))
-    assert (opened.restored.end, opened.is_resumed, opened.is_finished, opened.warning) == (newest, True, False, "")
+    assert (opened.resume_point.end, opened.is_resumed, opened.is_finished, opened.warning) == (newest, True, False, "")
 
 
 @pytest.mark.req("JRN-5")
@@ -189,7 +189,7 @@ def test_a_torn_tail_is_cut_and_said_to_be_cut() -> None:
         f"the journal run.journal has a torn tail at byte {broken.offset}: the file ends within a record; cut there"
     )
     *_, before, last = (each.record.end for each in scan(whole).found if isinstance(each.record, Commit))
-    assert last > opened.restored.end == before
+    assert last > opened.resume_point.end == before
     assert scan(disk.read(PATH)).verdict is Verdict.CLEAN
 
 
@@ -200,7 +200,7 @@ def test_a_sink_that_holds_less_than_the_journal_says_has_an_older_place_chosen(
         *_, wanted = ends_on(disk)[: len(ends_on(disk)) - behind]
         keep_rows(disk, wanted)
         opened = resume(disk, PATH, HEADER, sinks_on(disk))
-        assert opened.restored.end == wanted
+        assert opened.resume_point.end == wanted
         published = sorted(int(path[4:-4]) for path in disk.tree() if path.startswith("out/"))
         assert published == [seq for seq in MAKE_FILES if seq < wanted]
 
@@ -212,7 +212,7 @@ def test_an_altered_row_has_an_older_place_chosen_and_the_row_written_again() ->
     rewrite(disk, "manifest.jsonl", disk.read("manifest.jsonl").replace(b"text 7", b"text ?"))
     place = newest_up_to(disk, 7)
     session = Session(disk)
-    assert session.opened.restored.end == place
+    assert session.opened.resume_point.end == place
     session.run()
     assert results_on(disk) == results_on(wanted)
 
@@ -222,7 +222,7 @@ def test_a_published_file_that_is_gone_has_an_older_place_chosen() -> None:
     disk = interrupted()
     disk.unlink("out/6.txt")
     place = newest_up_to(disk, 6)
-    assert resume(disk, PATH, HEADER, sinks_on(disk)).restored.end == place
+    assert resume(disk, PATH, HEADER, sinks_on(disk)).resume_point.end == place
 
 
 @pytest.mark.req("JRN-3")
@@ -246,7 +246,7 @@ def test_a_list_that_died_with_its_process_is_filled_from_the_beginning() -> Non
     disk, header = Disk(), Header("", "", "", ["memory"])
     opened = create(disk, PATH, header, [MemorySink()])
     opened.writer.append(Window(0, 0, 4), Terminal(0, bytes([SUCCESS])), Commit(1, 0, [(1, 1, 5)]))
-    assert resume(disk, PATH, header, [MemorySink()]).restored.end == 0
+    assert resume(disk, PATH, header, [MemorySink()]).resume_point.end == 0
 
 
 @pytest.mark.req("JRN-3")
@@ -254,7 +254,7 @@ def test_a_list_that_died_with_its_process_is_filled_from_the_beginning() -> Non
 def test_a_run_that_went_to_its_end_is_known_for_it(polls: int, is_finished: bool) -> None:
     disk = interrupted(polls)
     opened = resume(disk, PATH, HEADER, sinks_on(disk))
-    assert (opened.is_finished, opened.restored.end == 40) == (is_finished, is_finished)
+    assert (opened.is_finished, opened.resume_point.end == 40) == (is_finished, is_finished)
 
 
 # ---- before what
@@ -293,7 +293,7 @@ def test_going_on_twice_without_having_done_anything_finds_the_same() -> None:
             if rows is not None:
                 keep_rows(disk, rows)
             once, twice, thrice = (resume(disk, PATH, HEADER, sinks_on(disk)) for _ in range(3))
-            assert once.restored == twice.restored == thrice.restored
+            assert once.resume_point == twice.resume_point == thrice.resume_point
             assert once.digest == twice.digest == thrice.digest
 
 
@@ -307,8 +307,8 @@ def test_outcomes_that_were_told_and_not_committed_are_not_counted_after_going_o
     once.writer.append(Terminal(1, bytes([FAIL])))  # this time it came out otherwise
     assert once.writer.state.terminal_end == 2
     twice = resume(disk, PATH, PLAIN, ())
-    assert (once.restored.end, once.restored.succeeded, once.restored.failed) == (1, 1, 0)
-    assert twice.restored == once.restored
+    assert (once.resume_point.end, once.resume_point.succeeded, once.resume_point.failed) == (1, 1, 0)
+    assert twice.resume_point == once.resume_point
 
 
 @pytest.mark.req("JRN-3")
@@ -319,10 +319,10 @@ def test_a_death_at_any_moment_of_going_on_is_gone_on_from_again() -> None:
     place = newest_up_to(disk, 8)
     moments: list[Disk] = []
     disk.on_operation = lambda number, name, path: moments.append(disk.copy())
-    end = resume(disk, PATH, HEADER, sinks_on(disk)).restored.end
+    end = resume(disk, PATH, HEADER, sinks_on(disk)).resume_point.end
     assert len(moments) >= 8
     for moment in moments:
         session = Session(moment)
-        assert session.opened.restored.end == end == place
+        assert session.opened.resume_point.end == end == place
         session.run()
         assert results_on(moment) == results_on(wanted)

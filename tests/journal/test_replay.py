@@ -2,7 +2,7 @@
 
 import pytest
 
-from inorder.core.resume_point import Restored, RestoredWindow
+from inorder.core.resume_point import ResumePoint, ResumeWindow
 from inorder.core.windows.window import SizingSnapshot
 from inorder.errors import Category
 from inorder.journal.records import (
@@ -43,7 +43,7 @@ def told(*records: Record) -> Replay:
 
 def known(state: Replay) -> tuple[object, ...]:
     """All of it, but for where records lie that were told again."""
-    candidates = [(each.end, each.marks, each.digest, state.restored(each)) for each in state.candidates]
+    candidates = [(each.end, each.marks, each.digest, state.resume_point(each)) for each in state.candidates]
     return candidates, state.terminals, state.windows, state.granted, state.terminal_end, state.is_end
 
 
@@ -76,14 +76,14 @@ def test_a_story_adds_up_to_its_outcomes_its_retries_and_its_windows() -> None:
     state = told(*STORY)
     assert state.newest == Candidate(5, 100, {"rows": (5, 50, 7), "files": (5, 5, 8)}, b"digest 5")
     assert state.terminal_end == 7
-    assert state.restored(state.newest) == Restored(
+    assert state.resume_point(state.newest) == ResumePoint(
         end=5,
         succeeded=3,
         skipped=1,
         failed=1,
         retries=3,
-        granted={5: 1},
-        windows=(RestoredWindow(1, 4, 4), RestoredWindow(2, 8, 4)),
+        retries_granted={5: 1},
+        windows=(ResumeWindow(1, 4, 4), ResumeWindow(2, 8, 4)),
     )
 
 
@@ -101,9 +101,9 @@ def test_it_can_be_gone_on_from_every_commit_since_the_checkpoint_and_from_the_c
 @pytest.mark.req("JRN-3")
 def test_from_an_older_place_the_retries_that_were_spent_after_it_stay_spent() -> None:
     state = told(*STORY)
-    restored = state.restored(state.candidates[1])
-    assert restored.granted == {1: 2, 3: 1, 5: 1}
-    assert [window.id for window in restored.windows] == [0, 1, 2]
+    resume_point = state.resume_point(state.candidates[1])
+    assert resume_point.retries_granted == {1: 2, 3: 1, 5: 1}
+    assert [window.id for window in resume_point.windows] == [0, 1, 2]
 
 
 @pytest.mark.req("JRN-3")
@@ -126,7 +126,7 @@ def test_with_no_sink_to_ask_only_the_newest_commit_is_kept() -> None:
 def test_a_window_whose_end_the_commits_have_passed_is_not_open_any_more() -> None:
     windows = [Window(0, 0, 2), Window(1, 2, 2), Window(2, 4, 2)]
     state = told(*BEGUN, *windows, Terminal(0, bytes([SUCCESS] * 5)), *map(commit, (1, 2, 3, 4, 5)))
-    ids = [[window.id for window in state.restored(each).windows] for each in state.candidates]
+    ids = [[window.id for window in state.resume_point(each).windows] for each in state.candidates]
     assert ids == [[0, 1, 2], [0, 1, 2], [1, 2], [1, 2], [2], [2]]
 
 
@@ -140,7 +140,7 @@ def test_the_snapshot_behind_the_size_of_a_window_comes_back_as_it_was() -> None
     assert sizing_fields(None) is None
     assert sizing_of(None) is None
     state = told(*BEGUN, Window(0, 0, 9, sizing_fields(sizing)))
-    assert state.restored(state.newest).windows == (RestoredWindow(0, 0, 9, sizing),)
+    assert state.resume_point(state.newest).windows == (ResumeWindow(0, 0, 9, sizing),)
 
 
 @pytest.mark.req("JRN-6")

@@ -85,7 +85,7 @@ def test_a_job_that_died_again_and_again_ends_as_if_nothing_had_happened(
 def test_what_is_committed_is_not_worked_on_again() -> None:
     for first, disk in deaths():
         second = Session(disk, seed=1)
-        end = second.opened.restored.end
+        end = second.opened.resume_point.end
         second.run()
         assert all(seq >= end for seq, _ in second.crew.worked)
         assert {seq for seq, _ in first.crew.worked} | {seq for seq, _ in second.crew.worked} == set(range(40))
@@ -116,19 +116,19 @@ def test_retries_that_were_spent_are_not_granted_again() -> None:
     spent = 0
     for first, disk in deaths():
         session = Session(disk, seed=3)
-        restored = session.opened.restored
+        resume_point = session.opened.resume_point
         session.run()
         told = retries_told(first)
-        assert {seq: count for seq, count in restored.granted.items() if seq >= restored.end} == {
-            seq: count for seq, count in told.items() if seq >= restored.end
+        assert {seq: count for seq, count in resume_point.retries_granted.items() if seq >= resume_point.end} == {
+            seq: count for seq, count in told.items() if seq >= resume_point.end
         }
         first_attempts: dict[int, int] = {}
         for seq, attempt in session.crew.worked:
             first_attempts.setdefault(seq, attempt)
         for seq, attempt in first_attempts.items():
-            assert attempt == restored.granted.get(seq, 0) + 1
+            assert attempt == resume_point.retries_granted.get(seq, 0) + 1
         assert max((attempt for _, attempt in session.crew.worked), default=0) <= 3
-        spent += sum(seq >= restored.end for seq in restored.granted)
+        spent += sum(seq >= resume_point.end for seq in resume_point.retries_granted)
     assert spent > 5
 
 
@@ -152,11 +152,11 @@ def test_windows_that_had_adapted_are_cut_again_as_they_were() -> None:
         known = {command.start: command for command in first.told(WindowOpened)}
         cut = {command.record.start: command.record for command in first.told(WindowSealed)}
         second = Session(disk, kernel=ADAPTIVE, seed=5)
-        restored = second.opened.restored.windows
+        resume_point = second.opened.resume_point.windows
         assert second.run() is not None
         opened = {command.start: command for command in second.told(WindowOpened)}
         sealed = {command.record.start: command.record for command in second.told(WindowSealed)}
-        for window in restored:
+        for window in resume_point:
             assert opened[window.start] == known[window.start]
             assert sealed[window.start] == cut.get(window.start, sealed[window.start])
             sizes.add(window.target_entries)

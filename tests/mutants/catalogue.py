@@ -1,4 +1,4 @@
-"""Bugs written by hand, each of which somebody could really make.
+"""Bugs written by hand, each of them plausible.
 
 A mutant replaces one piece of one file. The simulator, or the tests named, must notice. When the source changes so
 that a piece is no longer there, the mutant's test fails and the mutant is to be brought up to date.
@@ -25,7 +25,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a stale result is applied",
         "results.py",
         "self._refuse(worker, envelope.seq, envelope.attempt)\n                continue",
-        "board.held.setdefault(envelope.seq, envelope)\n                continue",
+        "state.reorder_buffer.setdefault(envelope.seq, envelope)\n                continue",
     ),
     Mutant(
         "the attempt number is not compared",
@@ -43,7 +43,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a second answer from the holder is overlooked",
         "results.py",
-        "check(not second, ",
+        "check(not is_second, ",
         "check(True, ",
     ),
     Mutant(
@@ -55,7 +55,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an overrun is retried",
         "results.py",
-        "self.condemn(lease, event.seq, Failure(category=Category.TIMEOUT, message=message))\n",
+        "self.fail_item(lease, event.seq, Failure(category=Category.TIMEOUT, message=message))\n",
         "pass\n",
     ),
     Mutant(
@@ -73,34 +73,34 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a jump of the clock is held against the leases",
         "kernel.py",
-        "watched_ms = min(gap_ms, board.options.lease_ms // 4)",
+        "watched_ms = min(gap_ms, state.options.lease_ms // 4)",
         "watched_ms = gap_ms",
     ),
     Mutant(
         "a stopped worker may pull again",
         "dispatch.py",
-        "if worker in board.stopped:\n            return\n",
+        "if worker in state.stopping_workers:\n            return\n",
         "pass\n",
     ),
     # ---- order and commit
     Mutant(
         "a commit passes a hole",
         "cursor.py",
-        "while frontier < end and frontier in held:",
-        "while frontier < end and (frontier in held or frontier + 1 in held):",
+        "while frontier < end and frontier in reorder_buffer:",
+        "while frontier < end and (frontier in reorder_buffer or frontier + 1 in reorder_buffer):",
     ),
     Mutant(
         "the second window commits",
         "cursor.py",
-        "end = min(window.frontier, start + board.options.commit_run_max)",
-        "end = min(board.windows[-1].frontier if window.frontier == window.end else window.frontier, "
-        "start + board.options.commit_run_max)",
+        "end = min(window.frontier, start + state.options.commit_run_max)",
+        "end = min(state.windows[-1].frontier if window.frontier == window.end else window.frontier, "
+        "start + state.options.commit_run_max)",
     ),
     Mutant(
         "a second run is handed over before the first is acknowledged",
         "cursor.py",
-        "if self._committing or not board.windows:",
-        "if not board.windows:",
+        "if self._committing or not state.windows:",
+        "if not state.windows:",
     ),
     Mutant(
         "a repeated acknowledgement moves the cursor back",
@@ -111,21 +111,21 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "runs are handed over one by one",
         "cursor.py",
-        "end = min(window.frontier, start + board.options.commit_run_max)",
+        "end = min(window.frontier, start + state.options.commit_run_max)",
         "end = min(window.frontier, start + 1)",
         "tests/core/test_cursor.py",
     ),
     Mutant(
         "a window closes one seq early",
         "cursor.py",
-        "board.ledger.next_commit_seq < window.end:",
-        "board.ledger.next_commit_seq < window.end - 1:",
+        "state.ledger.next_commit_seq < window.end:",
+        "state.ledger.next_commit_seq < window.end - 1:",
     ),
     Mutant(
         "bytes are not freed by the commit",
         "cursor.py",
-        "board.windows[0].used_bytes -= sum(",
-        "board.windows[0].used_bytes -= 0 * sum(",
+        "state.windows[0].used_bytes -= sum(",
+        "state.windows[0].used_bytes -= 0 * sum(",
     ),
     Mutant(
         "the ledger commits what is not terminal",
@@ -156,7 +156,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the plan is asked although no window can take more",
         "core/windows/planner.py",
-        "if len(windows) == ACTIVE_WINDOWS_MAX and windows[-1].sealed:\n            return\n",
+        "if len(windows) == ACTIVE_WINDOWS_MAX and windows[-1].is_sealed:\n            return\n",
         "pass\n",
     ),
     Mutant(
@@ -169,8 +169,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a repeated id is not noticed",
         "core/windows/plan.py",
-        "if found == print_:\n                return False\n",
-        "if found == print_:\n                return True\n",
+        "if found == hash_:\n                return False\n",
+        "if found == hash_:\n                return True\n",
         "tests/core/test_plan.py",
     ),
     # ---- dispatch
@@ -199,14 +199,14 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a worker gets more than it asked for",
         "dispatch.py",
-        "return max(1, min(limit, board.options.batch_max,",
-        "return max(1, min(limit + 1, board.options.batch_max,",
+        "return max(1, min(limit, state.options.batch_max,",
+        "return max(1, min(limit + 1, state.options.batch_max,",
     ),
     # ---- pressure
     Mutant(
         "dispatch resumes without hysteresis",
         "pressure.py",
-        "if level < self.level:\n            level, reason = self._released(values, level, reason)\n",
+        "if level < self.level:\n            level, reason = self._apply_hysteresis(values, level, reason)\n",
         "pass\n",
     ),
     Mutant(
@@ -218,8 +218,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "soft pressure does not slow",
         "dispatch.py",
-        "limit = 1 if is_slowed else board.idle[worker]",
-        "limit = board.idle[worker]",
+        "limit = 1 if is_slowed else state.idle[worker]",
+        "limit = state.idle[worker]",
     ),
     Mutant(
         "soft pressure keeps every worker busy",
@@ -236,51 +236,51 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an item goes out against the pressure although the cursor waits for the commit lane",
         "dispatch.py",
-        "seq = self._board.ledger.next_commit_seq\n",
+        "seq = self._state.ledger.next_commit_seq\n",
         "seq = window.frontier\n",
     ),
     Mutant(
         "computing ahead never stops",
         "pressure.py",
-        "self.prefetch_open = window_bytes <= self._prefetch_mark",
-        "self.prefetch_open = True",
+        "self.is_prefetch_open = window_bytes <= self._prefetch_mark",
+        "self.is_prefetch_open = True",
     ),
     Mutant(
         "a batch may overfill the budget",
         "dispatch.py",
-        "board.options.batch_max, room // board.share_bytes, fair",
-        "board.options.batch_max, fair",
+        "state.options.batch_max, room // state.share_bytes, fair",
+        "state.options.batch_max, fair",
     ),
     # ---- failure and retry
     Mutant(
         "a lost worker spends the item's retries",
         "results.py",
-        "board.counters.reclaims += 1\n",
-        "board.counters.reclaims += 1\n            window.retries.grant(seq)\n",
+        "state.counters.reclaims += 1\n",
+        "state.counters.reclaims += 1\n            window.retries.grant(seq)\n",
     ),
     Mutant(
         "one retry too many",
         "retry.py",
-        "return self.granted.get(seq, 0) >= self._retries_max",
-        "return self.granted.get(seq, 0) > self._retries_max",
+        "return self.by_seq.get(seq, 0) >= self._retries_max",
+        "return self.by_seq.get(seq, 0) > self._retries_max",
     ),
     Mutant(
-        "the hopeless is retried",
+        "a non-retryable failure is retried",
         "./errors.py",
         "return self.retryable and self.category not in NON_RETRYABLE",
         "return self.retryable",
     ),
     Mutant(
-        "a window's last retry goes to whoever comes first",
+        "a window's last retry goes to the item that fails first",
         "retry.py",
-        "if not is_frontier:\n            return Verdict.WAIT\n",
+        "if not is_frontier:\n            return RetryDecision.WAIT\n",
         "pass\n",
     ),
     Mutant(
         "retries do not wait",
         "results.py",
-        "due_ms = board.now_ms + backoff_ms(board.options.retry, seq, number)",
-        "due_ms = board.now_ms",
+        "due_ms = state.now_ms + backoff_ms(state.options.retry, seq, number)",
+        "due_ms = state.now_ms",
     ),
     Mutant(
         "the jitter depends on the moment",
@@ -290,7 +290,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/core/test_retry.py",
     ),
     Mutant(
-        "an item is convicted on its first death",
+        "an item fails as poison after its first death",
         "lost_workers.py",
         "if lease.isolated:\n",
         "if True:\n",
@@ -298,9 +298,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a suspect runs together with others",
         "results.py",
-        "if seq in window.suspects:\n                window.ready.add_alone(seq)\n            else:\n"
-        "                window.ready.add_again(seq)",
-        "window.ready.add_again(seq)",
+        "if seq in window.suspects:\n                window.ready.add_suspect(seq)\n            else:\n"
+        "                window.ready.requeue(seq)",
+        "window.ready.requeue(seq)",
     ),
     Mutant(
         "an infrastructure loss makes a suspect",
@@ -311,14 +311,14 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the infrastructure budget is never refilled",
         "cursor.py",
-        "board.infrastructure_spent = 0\n",
+        "state.infrastructure_spent = 0\n",
         "pass\n",
         "tests/core/test_losses.py",
     ),
     Mutant(
         "the infrastructure budget is never used up",
         "lost_workers.py",
-        "if board.infrastructure_spent > board.options.infrastructure_budget:",
+        "if state.infrastructure_spent > state.options.infrastructure_budget:",
         "if False:",
     ),
     # ---- stopping
@@ -331,39 +331,39 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what was computed beyond the error budget is committed",
         "cursor.py",
-        "end = min(end, board.stop.limit_seq)",
-        "end = min(end, board.stop.limit_seq + 1)",
+        "end = min(end, state.stop.limit_seq)",
+        "end = min(end, state.stop.limit_seq + 1)",
     ),
     Mutant(
         "dispatch goes on after a stop",
         "kernel.py",
-        "if self._board.stop is None:\n            self._dispatcher.run()\n            self._planning.ask()",
+        "if self._state.stop is None:\n            self._dispatcher.run()\n            self._planner.request_items()",
         "self._dispatcher.run()",
     ),
     Mutant(
         "leases survive a cancel",
         "stopping.py",
-        "for lease in board.leases.drain():",
+        "for lease in state.leases.drain():",
         "for lease in ():",
     ),
     Mutant(
         "a cancel gives no grace",
         "stopping.py",
-        "if len(board.leases) and board.now_ms < stop.deadline_ms:\n            return\n",
+        "if len(state.leases) and state.now_ms < stop.deadline_ms:\n            return\n",
         "pass\n",
         "tests/core/test_stopping.py",
     ),
     Mutant(
         "the stop of a run never ends",
         "kernel.py",
-        "times.append(board.stop.deadline_ms)",
+        "times.append(state.stop.deadline_ms)",
         "pass",
         "tests/core/test_kernel.py",
     ),
     Mutant(
         "the loop is woken for nothing",
         "kernel.py",
-        "times.append(board.now_ms + board.options.lease_ms // 4)",
-        "times.append(board.now_ms)",
+        "times.append(state.now_ms + state.options.lease_ms // 4)",
+        "times.append(state.now_ms)",
     ),
 )

@@ -102,14 +102,14 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "retries are granted again after a crash",
         "core/windows/planner.py",
-        "window.retries.restore(board.restored.granted_from(start))\n",
+        "window.retries.restore(state.resume_point.retries_granted_from(start))\n",
         "pass\n",
         "tests/core/test_restored_limits.py",
     ),
     Mutant(
-        "the error budget begins anew after a crash",
+        "the error budget starts over after a crash",
         "core/cursor.py",
-        "self._budget.failed = restored.failed\n",
+        "self._budget.failed = resume_point.failed\n",
         "pass\n",
         "tests/core/test_restored_limits.py",
     ),

@@ -14,7 +14,7 @@ from inorder.core.pressure import SIGNALS, Level, Pressure
 from inorder.core.retry import backoff_ms
 from inorder.core.transitions import TERMINAL_STATES, TRANSITIONS, State, is_legal
 from inorder.core.windows import window as windows_module
-from inorder.core.windows.window import SizingSnapshot, resized
+from inorder.core.windows.window import SizingSnapshot, choose_target
 from inorder.errors import Category, Failure
 from tests.specs.pages import code, table
 
@@ -95,7 +95,7 @@ def pairs() -> str:
 
 
 def window_record() -> str:
-    rows = [(code(field.name), code(field.type), field.meaning) for field in fields_of(windows_module, "WindowRecord")]
+    rows = [(code(field.name), code(field.type), field.meaning) for field in fields_of(windows_module, "SealedWindow")]
     return table(("field", "type", "note"), rows)
 
 
@@ -126,7 +126,7 @@ def sizing() -> str:
     rows = []
     for change in changes:
         snapshot = msgspec.structs.replace(quiet, **change)
-        target, why = resized(limits, snapshot)
+        target, why = choose_target(limits, snapshot)
         label = ", ".join(f"{code(name)} {value}" for name, value in change.items())
         rows.append((label or "nothing", snapshot.target_entries, target, why))
     return table(("differs from a quiet close by", "target", "next target", "why"), rows)

@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 
-from inorder.core import resume_point as restored_module
+from inorder.core import resume_point as resume_point_module
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.journal import records as records_module
 from inorder.journal import writer as writer_module
@@ -44,8 +44,8 @@ def options() -> str:
     return table(("option", "default", "reason"), [row for row in rows if row[0] != "`fsync`"])
 
 
-def restored() -> str:
-    fields = fields_of(restored_module, "Restored")
+def resume_point() -> str:
+    fields = fields_of(resume_point_module, "ResumePoint")
     return table(("field", "type", "meaning"), [(code(each.name), code(each.type), each.meaning) for each in fields])
 
 

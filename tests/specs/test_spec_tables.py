@@ -48,7 +48,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("journal-and-replay.md", "journal-records"): journal.records,
     ("journal-and-replay.md", "journal-policies"): journal.policies,
     ("journal-and-replay.md", "journal-verdicts"): journal.verdicts,
-    ("journal-and-replay.md", "journal-restored"): journal.restored,
+    ("journal-and-replay.md", "journal-restored"): journal.resume_point,
     ("journal-and-replay.md", "journal-errors"): journal.errors,
     ("journal-and-replay.md", "journal-options"): journal.options,
     ("stage-runner.md", "stage-item"): stage.item,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.core.commands import PressureChanged, Reclaimed, Refused, RetryScheduled, Stopping, WindowClosed
+from inorder.core.commands import PressureChanged, Reclaimed, ResultRefused, RetryScheduled, Stopping, WindowClosed
 from inorder.core.events import Committed, Envelope, Finished, Loss, Planned, Pulled, Tick, WorkerLost
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions
@@ -112,7 +112,7 @@ def test_a_window_that_closes_is_told(place: Place) -> None:
 
 ONE_OF_EACH = [
     PressureChanged("hard", "buffered bytes", 5, 0, 0),
-    Refused(1, 2, 3),
+    ResultRefused(1, 2, 3),
     Reclaimed(1, 2, 3, False, "worker gone"),
     RetryScheduled(1, 2, 3, Failure(category=Category.IO, message="disk", retryable=True), 1),
     Stopping("SIGINT came", 7),

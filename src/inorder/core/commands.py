@@ -1,6 +1,6 @@
-"""Everything the kernel can ask for. Its only output, to be performed in the order given.
+"""Commands: the only output of the kernel, to be performed in the order given.
 
-The ordering obligations of a command stand on the command.
+The docstring of a command states its ordering obligations.
 """
 
 import msgspec
@@ -8,19 +8,19 @@ import msgspec
 from inorder.errors import Failure
 
 from .events import Envelope
-from .windows.window import SizingSnapshot, WindowRecord
+from .windows.window import SealedWindow, SizingSnapshot
 
 
 class NeedItems(msgspec.Struct, frozen=True):
-    """Take up to `count` items from the plan and answer with one `Planned`, which may hold fewer."""
+    """Read up to `count` items from the plan and reply with one `Planned`, which may hold fewer."""
 
     count: int
 
 
 class Dispatch(msgspec.Struct, frozen=True):
-    """Have `worker` run these items in this order, each as the attempt given.
+    """Make `worker` run these items in this order, each with the attempt number given.
 
-    `isolated`: one item, in a worker that has run nothing before and runs nothing after it.
+    `isolated`: a single item, to run in a fresh worker that runs nothing else afterwards.
     """
 
     worker: int
@@ -29,30 +29,30 @@ class Dispatch(msgspec.Struct, frozen=True):
     batch_key: str
     isolated: bool
     share_bytes: int
-    """Bytes set aside for the result of each item while it runs."""
+    """Bytes reserved for the result of each item while it runs."""
 
 
 class StopWorker(msgspec.Struct, frozen=True):
-    """End this worker, by force where the engine can, and answer with `WorkerLost` (retired) once it can pull no more.
-    Its lease is already gone: whatever it still sends is refused."""
+    """Stop this worker, by force if the engine can, and reply with `WorkerLost` (retired) once it cannot pull any more.
+    Its lease is already revoked: results that it still sends are refused."""
 
     worker: int
     reason: str
 
 
 class RetryScheduled(msgspec.Struct, frozen=True):
-    """The attempt record of a failed attempt that will be tried again. Not a terminal event."""
+    """An attempt failed and the item will be retried. Not a terminal event."""
 
     seq: int
     attempt: int
     due_ms: int
     failure: Failure
     retries: int = 0
-    """Spent on this item, this one included. To be journaled, so that a resumed run does not grant them again."""
+    """Retries of this item so far, including this one. Must be journaled, so that a resumed run counts them too."""
 
 
 class Reclaimed(msgspec.Struct, frozen=True):
-    """The attempt record of an attempt that ended with its worker or lease. The item's retries are untouched."""
+    """An attempt ended because its worker or lease was lost. It does not count as a retry of the item."""
 
     seq: int
     attempt: int
@@ -61,8 +61,8 @@ class Reclaimed(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Refused(msgspec.Struct, frozen=True):
-    """A result of an attempt that is no longer current. Its payload must be dropped."""
+class ResultRefused(msgspec.Struct, frozen=True):
+    """A result is from an attempt that is no longer current. Its payload must be dropped."""
 
     worker: int
     seq: int
@@ -70,8 +70,8 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class WindowOpened(msgspec.Struct, frozen=True):
-    """A window takes items. Its target and the snapshot behind it are to be journaled before any item of the window is
-    journaled as terminal, so that a resumed run cuts the same windows."""
+    """A window was opened. Its target and snapshot must be journaled before any item of the window is journaled as
+    terminal, so that a resumed run cuts the same windows."""
 
     id: int
     start: int
@@ -80,13 +80,13 @@ class WindowOpened(msgspec.Struct, frozen=True):
 
 
 class WindowSealed(msgspec.Struct, frozen=True):
-    """A window's bounds are final."""
+    """The bounds of a window are final."""
 
-    record: WindowRecord
+    record: SealedWindow
 
 
 class WindowClosed(msgspec.Struct, frozen=True):
-    """Every seq of the window is committed; what was kept for it can go."""
+    """Every seq of the window is committed. Anything kept for it can be freed."""
 
     id: int
     end: int
@@ -96,17 +96,17 @@ class CommitRun(msgspec.Struct, frozen=True):
     """Commit the contiguous run that begins at `start`, in this order:
 
     1. journal the terminal records and make them durable, *before* any sink changes;
-    2. apply the successes to every sink, one batch a sink;
-    3. journal the commit record with each sink's position;
-    4. free the payloads and answer with `Committed(end)`.
+    2. apply the successes to every sink, one batch per sink;
+    3. journal the commit record with the position of each sink;
+    4. free the payloads and reply with `Committed(end)`.
 
-    There is never a second one outstanding, and none ever reaches beyond the first active window.
+    At most one commit run is outstanding, and none extends beyond the first active window.
     """
 
     start: int
     envelopes: list[Envelope]
     retries: dict[int, int] = {}
-    """Retries spent, by seq, for those that had any."""
+    """Number of retries by seq, for the items that had any."""
 
     @property
     def end(self) -> int:
@@ -115,47 +115,47 @@ class CommitRun(msgspec.Struct, frozen=True):
 
 
 class PressureChanged(msgspec.Struct, frozen=True):
-    """Dispatch slowed, paused or resumed."""
+    """Dispatch was slowed, paused or resumed."""
 
     state: str
     reason: str
     at_ms: int
     paused_ms: int
-    """Total time at `hard` so far."""
+    """Total time paused so far."""
     resumes: int
-    """Times dispatch went on after a pause."""
+    """Number of times that dispatch resumed after a pause."""
 
 
 class Stopping(msgspec.Struct, frozen=True):
-    """No more dispatch. Work in flight has until `deadline_ms`."""
+    """Dispatch has ended. Items in flight may finish until `deadline_ms`."""
 
     reason: str
     deadline_ms: int
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended. Every field is the same for any number of workers and any timing, unless it was cancelled."""
+    """How a run ended. Unless it was cancelled, no field depends on the number of workers or on timing."""
 
     total: int | None
-    """Items of the plan; None: it announced no number, and the run stopped before it was read to its end."""
+    """Items of the plan. None: the plan announced no number and the run stopped before reaching its end."""
     succeeded: int
     skipped: int
     failed: int
     cancelled: int | None
-    """Everything else; None where `total` is."""
+    """All other items. None if `total` is None."""
     retries: int
-    """Retries spent by the items that were committed."""
+    """Retries of the committed items."""
     was_cancelled: bool
     stop_kind: str | None
-    """`cancelled`, `error budget` or `infrastructure`; None when the run went to its end."""
+    """`cancelled`, `error budget` or `infrastructure`. None: the run is complete."""
     cancel_reason: str | None
     stopped_at: int | None
-    """First seq that was not committed as done; None when the run went to its end."""
+    """The first cancelled seq. None: the run is complete."""
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """The run is over; no lease is held and the kernel takes no more events. Payloads of results that were computed and
-    not committed are to be dropped."""
+    """The run is over: no lease is held and the kernel takes no more events. Payloads that were computed and not
+    committed must be dropped."""
 
     summary: Summary
 
@@ -166,7 +166,7 @@ Command = (
     | StopWorker
     | RetryScheduled
     | Reclaimed
-    | Refused
+    | ResultRefused
     | WindowOpened
     | WindowSealed
     | WindowClosed

@@ -1,150 +1,152 @@
-"""Who gets what next.
+"""Which items go to which worker.
 
-Workers pull; nothing is queued on a busy worker that an idle one could have had. The oldest active window is served
-first, the second one only while its bytes allow. Under soft pressure items go out one by one to half of the workers,
-rounded up; under hard pressure nothing goes out but the one item that the cursor waits for. That exception is what
-keeps backpressure from ever deadlocking: whatever else is full, the run can always move at its oldest end.
+Workers pull, so no item waits for a busy worker that an idle one could have run. The oldest active window is served
+first, the second one only while its bytes allow. Under soft pressure, items go out one at a time to half of the
+workers, rounded up. Under hard pressure, only the item that the cursor waits for goes out. Because of that exception
+backpressure cannot deadlock: the run can always make progress at its lowest seq.
 """
 
 from heapq import heappop
 
 from .commands import Dispatch, PressureChanged
+from .events import Pulled
 from .leases import Lease
 from .pressure import Level
-from .state import Board
+from .state import KernelState
 from .windows.window import ACTIVE_WINDOWS_MAX, Window
 
 
 class Dispatcher:
-    """Gives items to idle workers."""
+    """Dispatches items to idle workers."""
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
+    def __init__(self, state: KernelState) -> None:
+        self._state = state
 
-    def pulled(self, worker: int, limit: int) -> None:
-        """A worker asks for items. One that was told to stop asks in vain."""
-        board = self._board
-        if worker in board.stopped:
+    def on_pulled(self, event: Pulled) -> None:
+        """Note that a worker is idle. A pull of a worker that was told to stop is ignored."""
+        state = self._state
+        worker = event.worker
+        if worker in state.stopping_workers:
             return
-        limit = max(1, limit)
-        board.workers.setdefault(worker, "")
-        board.idle[worker] = limit
-        board.demand += limit - board.limits.get(worker, 0)
-        board.limits[worker] = limit
+        limit = max(1, event.limit)
+        state.workers.setdefault(worker, "")
+        state.idle[worker] = limit
+        state.demand += limit - state.pull_limits.get(worker, 0)
+        state.pull_limits[worker] = limit
 
     def run(self) -> None:
-        """Serve idle workers, the longest waiting first, until there is nobody or nothing left."""
-        board = self._board
+        """Serve idle workers, longest waiting first, until no worker or no item is left."""
+        state = self._state
         self.observe()
-        while board.retries_due and board.retries_due[0][0] <= board.now_ms:
-            seq = heappop(board.retries_due)[1]
-            board.window_of(seq).ready.add_again(seq)
-        while board.idle:
-            worker = next(iter(board.idle))
+        while state.retries_due and state.retries_due[0][0] <= state.now_ms:
+            seq = heappop(state.retries_due)[1]
+            state.window_of(seq).ready.requeue(seq)
+        while state.idle:
+            worker = next(iter(state.idle))
             if not self._serve(worker):
-                board.counters.starved_steps += self._is_starved()
+                state.counters.starved_steps += self._is_starved()
                 return
             self.observe()
 
     def observe(self) -> None:
-        """Bring the pressure up to date and tell when it changed."""
-        board = self._board
-        pressure = board.pressure
-        windows = board.windows
-        share = board.share_bytes
+        """Update the pressure and report a change of its level."""
+        state = self._state
+        pressure = state.pressure
+        windows = state.windows
+        share = state.share_bytes
         first = windows[0].used_bytes if windows else 0
         second = windows[1].used_bytes if len(windows) > 1 else 0
-        values = (first + second + share, first + share, board.commit_lag, board.memory_bytes)
+        values = (first + second + share, first + share, state.commit_lag, state.memory_bytes)
         pressure.observe_prefetch(second + share)
-        if pressure.observe(board.now_ms, values):
-            paused_ms = pressure.paused_ms(board.now_ms)
+        if pressure.observe(state.now_ms, values):
+            paused_ms = pressure.paused_ms(state.now_ms)
             change = PressureChanged(
-                pressure.level.name.lower(), pressure.reason, board.now_ms, paused_ms, pressure.resumes
+                pressure.level.name.lower(), pressure.reason, state.now_ms, paused_ms, pressure.resumes
             )
-            board.out.append(change)
+            state.commands.append(change)
 
     def _is_starved(self) -> bool:
-        """Whether a worker idles for no other reason than that the windows are too small."""
-        board = self._board
-        if board.ready_count or board.intake.ended or board.pressure.level != Level.NORMAL:
+        """Whether a worker is idle only because the windows are too small."""
+        state = self._state
+        if state.ready_count or state.intake.is_ended or state.pressure.level != Level.NORMAL:
             return False
-        return len(board.windows) == ACTIVE_WINDOWS_MAX and board.windows[-1].sealed
+        return len(state.windows) == ACTIVE_WINDOWS_MAX and state.windows[-1].is_sealed
 
     def _serve(self, worker: int) -> bool:
-        board = self._board
-        if not board.windows:
+        state = self._state
+        if not state.windows:
             return False
-        level = board.pressure.level
+        level = state.pressure.level
         is_slowed = level == Level.SOFT
-        is_crowded = is_slowed and len(board.leases) * 2 >= len(board.workers)
+        is_crowded = is_slowed and len(state.leases) * 2 >= len(state.workers)
         if level == Level.HARD or is_crowded:
             return self._serve_cursor(worker)
-        limit = 1 if is_slowed else board.idle[worker]
+        limit = 1 if is_slowed else state.idle[worker]
         is_served = any(self._serve_from(window, worker, limit) for window in self._served_windows())
-        board.counters.slowed_dispatches += is_slowed and is_served
+        state.counters.slowed_dispatches += is_slowed and is_served
         return is_served
 
     def _served_windows(self) -> list[Window]:
-        board = self._board
-        if len(board.windows) > 1 and not board.pressure.prefetch_open:
-            board.counters.prefetch_refusals += 1
-            return board.windows[:1]
-        return board.windows
+        state = self._state
+        if len(state.windows) > 1 and not state.pressure.is_prefetch_open:
+            state.counters.prefetch_refusals += 1
+            return state.windows[:1]
+        return state.windows
 
     def _serve_cursor(self, worker: int) -> bool:
-        """The one item that may always go: the cursor is at it, and nothing but it can move the run. While the commit
-        lane is still busy with lower seqs, that is what the cursor waits for."""
-        window = self._board.windows[0]
-        seq = self._board.ledger.next_commit_seq
+        """Dispatch the item at the cursor, if it is ready: only this item can make the run progress. While lower seqs
+        are being committed the cursor waits for the commit lane, and no item is dispatched."""
+        window = self._state.windows[0]
+        seq = self._state.ledger.next_commit_seq
         if seq not in window.ready:
             return False
         isolated = window.ready.is_suspect(seq)
-        window.ready.take_exactly(seq)
-        self._board.counters.cursor_admissions += 1
+        window.ready.take_seq(seq)
+        self._state.counters.cursor_admissions += 1
         self._grant(window, worker, [seq], isolated=isolated)
         return True
 
     def _serve_from(self, window: Window, worker: int, limit: int) -> bool:
-        board = self._board
+        state = self._state
         ready = window.ready
         if not ready:
             return False
-        suspect = ready.take_alone()
+        suspect = ready.take_suspect()
         if suspect is not None:
             self._grant(window, worker, [suspect], isolated=True)
             return True
-        if ready.is_reordered and board.now_ms - window.opened_ms >= board.options.aged_ms:
+        if ready.is_reordered and state.now_ms - window.opened_ms >= state.options.aged_ms:
             seqs = ready.take_oldest()
-            board.counters.aged_dispatches += 1
+            state.counters.aged_dispatches += 1
         else:
-            seqs = ready.take(self._batch_size(window, limit), board.workers[worker])
+            seqs = ready.take(self._batch_size(window, limit), state.workers[worker])
         self._grant(window, worker, seqs, isolated=False)
         return True
 
     def _batch_size(self, window: Window, limit: int) -> int:
-        """As many as the worker wants, the bytes allow and fairness to the other workers leaves."""
-        board = self._board
-        if board.learned_bytes < 0:
+        """Limit a batch by what the worker asked for, the bytes available, and a fair share of the ready items."""
+        state = self._state
+        if state.expected_bytes < 0:
             return 1
-        options = board.options.pressure
+        options = state.options.pressure
         room = min(
-            options.buffered_bytes_hard - board.used_bytes,
+            options.buffered_bytes_hard - state.used_bytes,
             options.window_bytes_hard - window.used_bytes,
         )
-        fair = -(-board.ready_count // len(board.workers))
-        return max(1, min(limit, board.options.batch_max, room // board.share_bytes, fair))
+        fair = -(-state.ready_count // len(state.workers))
+        return max(1, min(limit, state.options.batch_max, room // state.share_bytes, fair))
 
     def _grant(self, window: Window, worker: int, seqs: list[int], *, isolated: bool) -> None:
-        board = self._board
-        share = board.share_bytes
-        attempts = board.ledger.lease(seqs, worker)
-        lease = Lease(worker, seqs, share_bytes=share, isolated=isolated, now_ms=board.watch_ms)
-        board.leases.grant(lease)
+        state = self._state
+        share = state.share_bytes
+        attempts = state.ledger.lease(seqs, worker)
+        lease = Lease(worker, seqs, share_bytes=share, isolated=isolated, now_ms=state.watched_ms)
+        state.leases.grant(lease)
         window.used_bytes += share * len(seqs)
         key = window.ready.key_of(seqs[0])
-        board.counters.dispatches += 1
-        board.counters.isolated_dispatches += isolated
-        board.counters.local_batches += bool(key) and board.workers[worker] == key
-        board.workers[worker] = key
-        del board.idle[worker]
-        board.out.append(Dispatch(worker, seqs, attempts, key, isolated, share))
+        state.counters.dispatches += 1
+        state.counters.isolated_dispatches += isolated
+        state.counters.local_batches += bool(key) and state.workers[worker] == key
+        state.workers[worker] = key
+        del state.idle[worker]
+        state.commands.append(Dispatch(worker, seqs, attempts, key, isolated, share))

@@ -1,8 +1,8 @@
-"""Everything that can happen to a run. The only input of the kernel.
+"""Events: the only input of the kernel.
 
-Events are facts, seen by the runtime or an engine; what follows from them is the kernel's to decide. They come in
-batches where there can be many (`Planned`, `Finished`, `Beat`), so that 64 items cost little more than one. None
-carries a time: the runtime hands the time in with the event, and one clock serves all.
+An event is something that the runtime or an engine observed; the kernel decides what follows from it. Frequent events
+carry batches (`Planned`, `Finished`, `Beat`), so that 64 items cost little more than one. No event carries a time: the
+runtime passes the time with the event, so that there is only one clock.
 """
 
 from enum import StrEnum
@@ -16,7 +16,7 @@ from .windows.plan import PlanItem
 
 
 class Envelope(msgspec.Struct, frozen=True, gc=False):
-    """What one finished attempt brought back. The kernel reads the metadata and never looks into the payload."""
+    """The result of one attempt. The kernel reads the metadata and never the payload."""
 
     seq: int
     attempt: int
@@ -26,32 +26,32 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
     payload_bytes: int = 0
     failure: Failure | None = None
     exec_ms: float = 0.0
-    """Volatile: differs from run to run."""
+    """Execution time. Volatile: differs from run to run."""
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """The next items of the plan, in plan order; `ended` when there are no more."""
+    """The next items of the plan, in plan order. `ended`: there are no more."""
 
     items: list[PlanItem]
     ended: bool = False
 
 
 class Pulled(msgspec.Struct, frozen=True):
-    """A worker holds nothing and asks for up to `limit` items. The first pull is how a worker joins."""
+    """An idle worker asks for up to `limit` items. A worker joins the run with its first pull."""
 
     worker: int
     limit: int = 1
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """Envelopes from one worker."""
+    """Results from one worker, in the order in which it computed them."""
 
     worker: int
     envelopes: list[Envelope]
 
 
 class Overran(msgspec.Struct, frozen=True):
-    """An attempt was seen running past the time limit of an item."""
+    """An attempt exceeded the time limit of an item."""
 
     worker: int
     seq: int
@@ -60,28 +60,28 @@ class Overran(msgspec.Struct, frozen=True):
 
 
 class Loss(StrEnum):
-    """Why a worker is gone."""
+    """Why a worker was lost."""
 
     DIED = "died"
-    """It died at work, perhaps of its item."""
+    """It died while running an item, possibly because of that item."""
     INFRASTRUCTURE = "lost to infrastructure"
-    """The machine or node under it went away: no item is suspected."""
+    """Its machine or node failed. No item is suspected."""
     RETIRED = "retired"
-    """Taken away on purpose: recycled, scaled down, or killed by our own command."""
+    """Stopped on purpose: recycled, scaled down, or stopped by `StopWorker`."""
 
 
 class WorkerLost(msgspec.Struct, frozen=True):
-    """A worker is gone with whatever it held, and will not pull again. Also the answer to a `StopWorker`."""
+    """A worker is gone, with all items it held, and will not pull again. Also the reply to `StopWorker`."""
 
     worker: int
     cause: Loss
     running_seq: int | None = None
-    """The item it was on; None: not known."""
+    """The item that it was running. None: unknown."""
     reason: str = ""
 
 
 class Returned(msgspec.Struct, frozen=True):
-    """A worker gives back items it has not started."""
+    """A worker gives back items that it has not started."""
 
     worker: int
     seqs: list[int]
@@ -94,21 +94,21 @@ class Beat(msgspec.Struct, frozen=True):
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """Everything below `end` is applied and durable. Cumulative: a late or repeated one says nothing new."""
+    """Every seq below `end` is applied and durable. Cumulative: a late or repeated event has no effect."""
 
     end: int
 
 
 class CancelRequested(msgspec.Struct, frozen=True):
-    """Somebody wants the run to stop. A second one with less grace shortens the first."""
+    """A request to stop the run. A later request can shorten the grace period."""
 
     reason: str
     grace_ms: int | None = None
-    """None: the grace of the options; 0: at once."""
+    """None: the grace period of the options. 0: stop at once."""
 
 
 class MemorySampled(msgspec.Struct, frozen=True):
-    """Resident memory of the process."""
+    """The resident memory of the process."""
 
     bytes: int
 

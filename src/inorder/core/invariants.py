@@ -1,8 +1,8 @@
-"""What must never happen, and the story told when it does.
+"""Invariant checks and the snapshot that a violation reports.
 
-A violation is a bug of ours or of an engine, never of an item, so nothing is recovered: the stage ends at once and the
-error carries a snapshot from which the situation can be understood without a debugger. `check` is used instead of
-`assert` because `python -O` strips the latter.
+A violation is a bug in inorder or in an engine, never a fault of an item. Nothing is recovered: the run ends at once,
+and the error carries a snapshot of the kernel that explains the situation without a debugger. `check` replaces `assert`
+because `python -O` strips the latter.
 """
 
 from typing import NoReturn
@@ -15,7 +15,7 @@ from .transitions import State
 
 
 class WindowSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds and occupancy of one active window."""
+    """Bounds and usage of one active window."""
 
     id: int
     start: int
@@ -26,7 +26,7 @@ class WindowSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The kernel at one moment: what the next engineer asks first when a stage has been aborted."""
+    """The state of the kernel at one moment, for the analysis of a failed run."""
 
     now_ms: int
     next_commit_seq: int
@@ -45,7 +45,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IllegalTransition(InvariantViolation):
-    """A move that the state table does not list. Names everything needed to find who attempted it."""
+    """A transition that the table does not list."""
 
     def __init__(self, *, seq: int, prior: int, attempted: int, owner: int, wall_ms: int) -> None:
         self.seq = seq
@@ -60,11 +60,11 @@ class IllegalTransition(InvariantViolation):
 
 
 def check(condition: bool, message: str) -> None:
-    """Abort with `message` unless `condition` holds."""
+    """Raise `InvariantViolation` unless `condition` holds."""
     if not condition:
         raise_violation(message)
 
 
 def raise_violation(message: str) -> NoReturn:
-    """Abort: the caller has already seen the condition fail (the hot path tests inline and calls only then)."""
+    """Raise `InvariantViolation`. Hot paths test the condition inline and call this only if it fails."""
     raise InvariantViolation(message)

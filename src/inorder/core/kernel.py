@@ -1,15 +1,16 @@
-"""The kernel: events in, commands out, and nothing else.
+"""The kernel: events in, commands out.
 
-`step(now_ms, event)` is the only way to change a run, and the commands it returns are the only way a run changes the
-world. It takes the event, then does whatever has become possible, in an order that lets one step do as much as it can:
+`step(now_ms, event)` is the only way to change the state of a run. The commands it returns are the only effect of a
+run. A step handles the event, then does everything that has become possible, in this order:
 
-    event ─▶ expired leases ─▶ frontiers ─▶ settle ─▶ close and open windows ─▶ stop ─▶ dispatch ─▶ ask the plan ─▶ end
+    event ─▶ expired leases ─▶ frontiers ─▶ settle ─▶ close and open windows ─▶ stop ─▶ dispatch ─▶ request items ─▶ end
 
-After each step `wake_at_ms` says when something will be possible without an event: a retry falls due while a worker
-is idle, the grace of a stop runs out, or the leases want to be looked at. The caller then sends a `Tick`.
+After each step `wake_at_ms` says when the kernel can make progress without an event: a retry is due while a worker is
+idle, the grace period of a stop ends, or leases have to be checked. The caller then sends a `Tick`.
 
-Time is a number that is handed in. If it jumps back it stands still here; if it jumps ahead, leases are charged for a
-small part of the gap only (`leases.py`). No outcome depends on it but a user's own cancel and the time limits of items.
+Time is an argument. If it goes back, the kernel's time stands still. If it jumps ahead, only a small part of the gap
+counts against leases (`leases.py`). No outcome depends on time except a cancel by the user and the time limits of
+items.
 """
 
 from collections.abc import Callable
@@ -37,56 +38,61 @@ from .events import (
     WorkerLost,
 )
 from .invariants import Snapshot
-from .lost_workers import Losses
+from .lost_workers import LostWorkers
 from .options import KernelOptions
 from .pressure import Level
 from .results import Results
-from .resume_point import Restored
-from .state import Board, Counters, StopKind
-from .stopping import Ending
-from .windows.planner import Planning
+from .resume_point import ResumePoint
+from .state import Counters, KernelState, StopKind
+from .stopping import Shutdown
+from .windows.planner import Planner
 
 
 class Kernel:
-    """One run. `total` is the number of items the plan announces, where it does; `epoch_ms` is the wall clock at
-    `now_ms` 0, used only to date an error; `restored` is where an earlier run of the same plan was interrupted."""
+    """One run. `total` is the number of items, if the plan announces it. `epoch_ms` is the wall clock at `now_ms` 0,
+    used only in error messages. `resume_point` is where an earlier run of the same plan was interrupted."""
 
     def __init__(
-        self, options: KernelOptions, *, total: int | None = None, epoch_ms: int = 0, restored: Restored | None = None
+        self,
+        options: KernelOptions,
+        *,
+        total: int | None = None,
+        epoch_ms: int = 0,
+        resume_point: ResumePoint | None = None,
     ) -> None:
-        self._board = board = Board(options, total, restored or Restored())
+        self._state = state = KernelState(options, total, resume_point or ResumePoint())
         self._epoch_ms = epoch_ms
-        self._results = Results(board)
-        self._losses = Losses(board, self._results)
-        self._dispatcher = Dispatcher(board)
-        self._cursor = CommitCursor(board, self._results)
-        self._planning = Planning(board)
-        self._ending = Ending(board, self._cursor, self._planning)
+        self._results = Results(state)
+        self._lost_workers = LostWorkers(state, self._results)
+        self._dispatcher = Dispatcher(state)
+        self._cursor = CommitCursor(state, self._results)
+        self._planner = Planner(state)
+        self._shutdown = Shutdown(state, self._cursor, self._planner)
         self._error: Exception | None = None
         self.summary: Summary | None = None
         self.wake_at_ms: int | None = None
         self._handlers: dict[type[Any], Callable[[Any], None]] = {
-            Planned: self._planning.planned,
-            Pulled: lambda event: self._dispatcher.pulled(event.worker, event.limit),
-            Finished: lambda event: self._results.finished(event.worker, event.envelopes),
-            Overran: self._results.overran,
-            WorkerLost: self._losses.lost,
-            Returned: self._losses.returned,
-            Beat: lambda event: board.leases.beat(event.workers, board.watch_ms),
-            Committed: lambda event: self._cursor.acknowledged(event.end),
-            CancelRequested: self._cancel_requested,
-            MemorySampled: self._memory_sampled,
+            Planned: self._planner.on_planned,
+            Pulled: self._dispatcher.on_pulled,
+            Finished: self._results.on_finished,
+            Overran: self._results.on_overran,
+            WorkerLost: self._lost_workers.on_worker_lost,
+            Returned: self._lost_workers.on_returned,
+            Beat: lambda event: state.leases.beat(event.workers, state.watched_ms),
+            Committed: lambda event: self._cursor.acknowledge(event.end),
+            CancelRequested: self._on_cancel_requested,
+            MemorySampled: self._on_memory_sampled,
             Tick: lambda event: None,
         }
 
     def step(self, now_ms: int, event: Event) -> list[Command]:
-        """Take one event at this time; what is to be done about it. After an error, or the end, nothing changes any
-        more: the error is raised again, and the end answers with nothing."""
+        """Handle one event at this time and return the commands to perform. After an error every call raises that
+        error; after the end of the run every call returns an empty list."""
         if self._error is not None:
             raise self._error
         if self.summary is not None:
             return []
-        board = self._board
+        state = self._state
         try:
             self._pass_time(now_ms)
             self._handlers[type(event)](event)
@@ -96,86 +102,86 @@ class Kernel:
                 error.snapshot = self.snapshot()
             self._error = error
             raise
-        board.counters.steps += 1
-        commands, board.out = board.out, []
+        state.counters.steps += 1
+        commands, state.commands = state.commands, []
         return commands
 
     @property
     def is_committing(self) -> bool:
-        """Whether a run is with the commit lane."""
+        """Whether a commit run is handed over and not yet acknowledged."""
         return self._cursor.is_committing
 
     def statistics(self) -> Counters:
-        """What has happened so far; a copy."""
-        return msgspec.structs.replace(self._board.counters)
+        """Return a copy of the counters."""
+        return msgspec.structs.replace(self._state.counters)
 
     def snapshot(self) -> Snapshot:
-        """Where the run stands, and what it waits for."""
-        return self._board.snapshot(self._waiting_for())
+        """Describe the present state and what the run waits for."""
+        return self._state.snapshot(self._waiting_for())
 
     def release(self) -> None:
-        """Give the run up where it stands and let go of every result that was not handed over. Unless it had ended, it
-        takes no more events."""
-        self._board.held.clear()
+        """Abandon the run and free every result that was not handed over. Further events raise, unless the run had
+        ended."""
+        self._state.reorder_buffer.clear()
         if self.summary is None and self._error is None:
-            self._error = InvariantViolation("the run was given up and takes no more events")
+            self._error = InvariantViolation("the run was closed and takes no more events")
 
     def _pass_time(self, now_ms: int) -> None:
-        board = self._board
-        gap_ms = max(0, now_ms - board.now_ms)
-        watched_ms = min(gap_ms, board.options.lease_ms // 4)
-        board.counters.unwatched_gaps += gap_ms > board.options.lease_ms // 2 and len(board.leases) > 0
-        board.now_ms += gap_ms
-        board.watch_ms += watched_ms
-        board.ledger.wall_ms = self._epoch_ms + board.now_ms
+        state = self._state
+        gap_ms = max(0, now_ms - state.now_ms)
+        watched_ms = min(gap_ms, state.options.lease_ms // 4)
+        state.counters.unwatched_gaps += gap_ms > state.options.lease_ms // 2 and len(state.leases) > 0
+        state.now_ms += gap_ms
+        state.watched_ms += watched_ms
+        state.ledger.wall_ms = self._epoch_ms + state.now_ms
 
     def _proceed(self) -> None:
-        self._losses.expire()
+        self._lost_workers.expire()
         self._cursor.advance_frontiers()
         self._cursor.settle()
         while (window := self._cursor.close_window()) is not None:
-            self._planning.closed(window)
+            self._planner.on_window_closed(window)
             self._cursor.settle()
-        self._ending.revoke_if_due()
-        if self._board.stop is None:
+        self._shutdown.revoke_if_due()
+        if self._state.stop is None:
             self._dispatcher.run()
-            self._planning.ask()
-        self.summary = self._ending.conclude()
+            self._planner.request_items()
+        self.summary = self._shutdown.conclude()
         self.wake_at_ms = self._next_wake_ms()
 
-    def _cancel_requested(self, event: CancelRequested) -> None:
-        grace_ms = self._board.options.cancel_grace_ms if event.grace_ms is None else event.grace_ms
-        self._board.request_stop(StopKind.CANCELLED, event.reason, grace_ms)
+    def _on_cancel_requested(self, event: CancelRequested) -> None:
+        grace_ms = self._state.options.cancel_grace_ms if event.grace_ms is None else event.grace_ms
+        self._state.request_stop(StopKind.CANCELLED, event.reason, grace_ms)
 
-    def _memory_sampled(self, event: MemorySampled) -> None:
-        self._board.memory_bytes = event.bytes
+    def _on_memory_sampled(self, event: MemorySampled) -> None:
+        self._state.memory_bytes = event.bytes
 
     def _next_wake_ms(self) -> int | None:
-        board = self._board
+        state = self._state
         times = []
-        if board.leases:
-            times.append(board.now_ms + board.options.lease_ms // 4)
-            if board.stop is not None:
-                times.append(board.stop.deadline_ms)
-        if board.retries_due and board.idle and board.stop is None:
-            times.append(board.retries_due[0][0])
+        if state.leases:
+            times.append(state.now_ms + state.options.lease_ms // 4)
+            if state.stop is not None:
+                times.append(state.stop.deadline_ms)
+        if state.retries_due and state.idle and state.stop is None:
+            times.append(state.retries_due[0][0])
         return min(times, default=None)
 
     def _waiting_for(self) -> str:
-        """What has to happen next for the run to move, in words."""
-        board = self._board
+        """Name what has to happen next for the run to make progress."""
+        state = self._state
         if self.summary is not None:
             return "nothing: the run has ended"
         if self._cursor.is_committing:
-            return f"the commit lane, from seq {board.ledger.next_commit_seq} on"
-        seq = board.blocked_seq
-        if seq >= len(board.ledger):
-            return "the plan" if self._planning.is_asked else "an event"
-        owner = board.ledger.owner(seq)
-        lease = board.leases.get(owner)
+            return f"the commit lane, from seq {state.ledger.next_commit_seq} on"
+        seq = state.blocked_seq
+        if seq >= len(state.ledger):
+            return "the plan" if self._planner.is_request_pending else "an event"
+        owner = state.ledger.owner(seq)
+        lease = state.leases.get(owner)
         if lease is not None and seq in lease.seqs:
             return f"worker {owner}, which holds seq {seq}"
-        if seq in board.window_of(seq).ready:
-            paused = " (dispatch is paused)" if board.pressure.level == Level.HARD else ""
+        if seq in state.window_of(seq).ready:
+            paused = " (dispatch is paused)" if state.pressure.level == Level.HARD else ""
             return f"a worker to pull seq {seq}{paused}"
-        return next((f"the retry of seq {seq} at {due} ms" for due, s in board.retries_due if s == seq), "an event")
+        return next((f"the retry of seq {seq} at {due} ms" for due, s in state.retries_due if s == seq), "an event")

@@ -1,13 +1,12 @@
-"""Who holds what, and who has gone silent.
+"""Leases: which worker holds which items, and which workers are silent.
 
-A worker holds at most one lease: the items of its batch that it has not answered for. The heartbeat belongs to the
-lease, not to the item, so a beat costs one store however long the batch is. All leases last equally long, so keeping
-them in the order of their latest beat makes the longest silent one the first: finding the expired ones looks at those
-and one more, never at the ledger.
+A worker holds at most one lease: the items of its batch that have no result yet. A heartbeat belongs to the lease, not
+to an item, so it costs one store however long the batch is. All leases have the same duration, so in the order of their
+latest heartbeat the longest silent lease comes first: finding the expired leases looks at these and one more.
 
-Heartbeats are kept in *watched* time, a clock that the kernel advances by at most a quarter of a lease per step. When
-the whole process was stopped, or the machine slept, the gap says nothing about the workers, and by itself it expires
-nobody who had been heard of in time.
+Heartbeats are kept in *watched* time, which the kernel advances by at most a quarter of a lease per step. If the whole
+process was stopped or the machine slept, the gap says nothing about the workers, and alone it expires no lease of a
+worker that was alive before.
 """
 
 from collections import OrderedDict
@@ -17,7 +16,7 @@ from .invariants import raise_violation
 
 
 class Lease:
-    """The unanswered items of one worker, in the order it runs them."""
+    """The items of one worker that have no result yet, in the order in which it runs them."""
 
     __slots__ = ("heartbeat_ms", "isolated", "seqs", "share_bytes", "worker")
 
@@ -30,12 +29,12 @@ class Lease:
 
     @property
     def running_seq(self) -> int:
-        """The item the worker is on, as far as its answers tell: the first it has not answered for."""
+        """The item that the worker is presumably running: the first without a result."""
         return next(iter(self.seqs))
 
 
 class LeaseTable:
-    """All leases, the longest silent first."""
+    """All leases, longest silent first."""
 
     def __init__(self, lease_ms: int) -> None:
         self._lease_ms = lease_ms
@@ -45,17 +44,17 @@ class LeaseTable:
         return len(self._leases)
 
     def grant(self, lease: Lease) -> None:
-        """The worker begins to hold these items."""
+        """Add the lease of a worker that holds none."""
         if lease.worker in self._leases:
             raise_violation(f"worker {lease.worker} already holds a lease")
         self._leases[lease.worker] = lease
 
     def get(self, worker: int) -> Lease | None:
-        """The lease of a worker, if it holds one."""
+        """Return the lease of a worker, if it holds one."""
         return self._leases.get(worker)
 
     def beat(self, workers: Iterable[int], now_ms: int) -> None:
-        """These workers are alive; one that holds nothing has nothing to refresh."""
+        """Refresh the leases of these workers."""
         for worker in workers:
             lease = self._leases.get(worker)
             if lease is not None:
@@ -63,17 +62,17 @@ class LeaseTable:
                 self._leases.move_to_end(worker)
 
     def drop(self, worker: int) -> Lease | None:
-        """The worker holds nothing any more; what it held."""
+        """Remove and return the lease of a worker, if it holds one."""
         return self._leases.pop(worker, None)
 
     def drain(self) -> list[Lease]:
-        """Take every lease back, the longest silent first."""
+        """Remove and return every lease, longest silent first."""
         leases = list(self._leases.values())
         self._leases.clear()
         return leases
 
     def first_expired(self, now_ms: int) -> Lease | None:
-        """The longest silent lease, if its time is up."""
+        """Return the longest silent lease, if it has expired."""
         for lease in self._leases.values():
             return lease if now_ms - lease.heartbeat_ms >= self._lease_ms else None
         return None

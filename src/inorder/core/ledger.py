@@ -1,16 +1,17 @@
-"""One state per seq, for the whole run, and the only code that changes it.
+"""The state of every seq, and the only code that changes it.
 
-The dense column (one byte a seq) lives as long as the run. The heavier columns, attempt number and owner, span only
-the active windows: `forget` drops them as windows close. Counts are kept as states change, so nothing here ever scans.
+The state column (one byte per seq) lives as long as the run. The larger columns, attempt number and owner, cover only
+the active windows: `forget` drops them when a window closes. Counts are updated with each transition, so no method
+scans the whole ledger.
 
-The ledger knows the table, the cursor and the fence:
+The ledger enforces the transition table, the commit cursor and fencing:
 
-* a move that the table does not list raises and changes nothing;
-* `commit` moves the cursor over a contiguous run that starts exactly at it, or raises;
-* every lease gets the next attempt number, and `fence` takes the owner off an attempt that ended without a result, so
-  that what it still sends can be told from what the present holder sends.
+* a transition that the table does not list raises and changes nothing;
+* `commit` moves the cursor over a contiguous run that starts at the cursor, or raises;
+* every lease gets the next attempt number, and `fence` clears the owner of an attempt that ended without a result, so
+  that late results of that attempt can be told from those of the present owner.
 
-A batch method does what a loop over the single moves would do, only faster; a property test holds them to it.
+A batch method has the same effect as a loop over single transitions, but is faster. A property test proves it.
 """
 
 from array import array
@@ -28,7 +29,7 @@ CANCEL = int(State.TERMINAL_CANCEL)
 COMMITTED = int(State.COMMITTED)
 
 NO_OWNER = -1
-_SETTLED_KINDS = bytes(TERMINAL_STATES[:3])
+_SETTLED_STATES = bytes(TERMINAL_STATES[:3])
 
 
 class Ledger:
@@ -51,17 +52,17 @@ class Ledger:
 
     @property
     def base(self) -> int:
-        """First seq that still has its heavier columns."""
+        """First seq that still has an attempt number and an owner."""
         return self._base
 
     @property
     def size_bytes(self) -> int:
-        """Memory of all columns."""
-        heavy = len(self._attempts) * self._attempts.itemsize + len(self._owners) * self._owners.itemsize
-        return len(self.states) + heavy
+        """Memory used by all columns."""
+        windowed = len(self._attempts) * self._attempts.itemsize + len(self._owners) * self._owners.itemsize
+        return len(self.states) + windowed
 
     def extend(self, count: int) -> int:
-        """Give the next `count` seqs, dense and in plan order; the first of them."""
+        """Add the next `count` seqs and return the first of them."""
         start = len(self.states)
         self.states.extend(bytes(count))
         self._attempts.extend(array("I", bytes(4 * count)))
@@ -69,28 +70,28 @@ class Ledger:
         return start
 
     def restore_attempts(self, start: int, attempts: dict[int, int]) -> None:
-        """Go on counting, from `start` on, where an interrupted run stopped."""
+        """Set the attempt numbers of seqs from `start` on to those of an interrupted run."""
         for seq, count in attempts.items():
             if start <= seq < len(self.states):
                 self._attempts[seq - self._base] = count
 
     def attempt(self, seq: int) -> int:
-        """The number of the latest attempt, 0 before the first."""
+        """Return the number of the latest attempt; 0 before the first."""
         return self._attempts[seq - self._base]
 
     def owner(self, seq: int) -> int:
-        """Who holds or last delivered the latest attempt; NO_OWNER when it was fenced, or its columns are gone."""
+        """Return the worker of the latest attempt; NO_OWNER if it was fenced or its window is closed."""
         if not self._base <= seq < len(self.states):
             return NO_OWNER
         return self._owners[seq - self._base]
 
     def move(self, seq: int, attempted: int, *, owner: int | None = None) -> None:
-        """One move of one seq. Entering IN_FLIGHT needs an owner and begins a new attempt."""
+        """Make one transition of one seq. A transition to IN_FLIGHT needs an owner and begins a new attempt."""
         if not 0 <= seq < len(self.states):
             raise_violation(f"seq {seq} is moved but was never planned")
         prior = self.states[seq]
         if not is_legal(prior, attempted) or (attempted == IN_FLIGHT and owner is None):
-            self._illegal(seq, attempted)
+            self._raise_illegal(seq, attempted)
         if attempted == COMMITTED and seq != self.next_commit_seq:
             raise_violation(f"commit of seq {seq} out of order, the cursor is at {self.next_commit_seq}")
         self.states[seq] = attempted
@@ -105,15 +106,15 @@ class Ledger:
             self._owners[seq - self._base] = owner
 
     def lease(self, seqs: Sequence[int], owner: int) -> list[int]:
-        """UNSEEN or DISPATCHED, then IN_FLIGHT, for each; the attempt numbers that fence this lease."""
+        """Move seqs from UNSEEN or DISPATCHED to IN_FLIGHT and return their new attempt numbers."""
         states, attempts, owners, base = self.states, self._attempts, self._owners, self._base
-        again = 0
+        requeued = 0
         for seq in seqs:
             prior = states[seq]
             if prior == DISPATCHED:
-                again += 1
+                requeued += 1
             elif prior != UNSEEN:
-                self._illegal(seq, IN_FLIGHT)
+                self._raise_illegal(seq, IN_FLIGHT)
         if len({*seqs}) != len(seqs):
             raise_violation(f"owner {owner} is given the same seq twice in {list(seqs)}")
         numbers = []
@@ -124,62 +125,65 @@ class Ledger:
             attempts[index] = number
             owners[index] = owner
             numbers.append(number)
-        self.dispatched_count -= again
+        self.dispatched_count -= requeued
         self.in_flight_count += len(numbers)
         return numbers
 
-    def again(self, seq: int) -> None:
-        """IN_FLIGHT through TERMINAL_FAIL to DISPATCHED in one go: a retry or a reclaim. The attempt is fenced."""
+    def requeue(self, seq: int) -> None:
+        """Move a seq from IN_FLIGHT through TERMINAL_FAIL to DISPATCHED, for a retry or a reclaim. Fences the
+        attempt."""
         if self.states[seq] != IN_FLIGHT:
-            self._illegal(seq, DISPATCHED)
+            self._raise_illegal(seq, DISPATCHED)
         self.states[seq] = DISPATCHED
         self.in_flight_count -= 1
         self.dispatched_count += 1
         self.fence(seq)
 
     def fence(self, seq: int) -> None:
-        """Take the owner off the latest attempt: whatever it still sends is stale."""
+        """Clear the owner of the latest attempt, so that anything it still sends is stale."""
         self._owners[seq - self._base] = NO_OWNER
 
     def settle(self, start: int, outcomes: bytes) -> None:
-        """IN_FLIGHT to the outcome, for the contiguous run from `start`."""
+        """Move the contiguous run from `start` from IN_FLIGHT to its outcomes."""
         end = start + len(outcomes)
-        if outcomes.translate(None, _SETTLED_KINDS):
+        if outcomes.translate(None, _SETTLED_STATES):
             raise_violation(f"seqs {start} to {end - 1} cannot be settled as {sorted(set(outcomes))}")
         run = self.states[start:end]
         if run.count(IN_FLIGHT) != len(outcomes):
-            seq = self._first(start, lambda state: state != IN_FLIGHT, "settled")
-            self._illegal(seq, outcomes[seq - start])
+            seq = self._find_wrong(start, lambda state: state != IN_FLIGHT, "settled")
+            self._raise_illegal(seq, outcomes[seq - start])
         self.states[start:end] = outcomes
         self.in_flight_count -= len(outcomes)
         self.terminal_count += len(outcomes)
 
     def cancel(self, start: int, end: int) -> None:
-        """To TERMINAL_CANCEL by the legal way of each; nothing in the range may be terminal already."""
+        """Move every seq of the range to TERMINAL_CANCEL. None of them may be terminal already."""
         run = self.states[start:end]
         counts = [run.count(state) for state in (UNSEEN, DISPATCHED, IN_FLIGHT)]
         if sum(counts) != end - start:
-            self._illegal(self._first(start, lambda state: state > IN_FLIGHT, "cancelled"), CANCEL)
+            self._raise_illegal(self._find_wrong(start, lambda state: state > IN_FLIGHT, "cancelled"), CANCEL)
         self.states[start:end] = bytes([CANCEL]) * (end - start)
         self.dispatched_count -= counts[1]
         self.in_flight_count -= counts[2]
         self.terminal_count += end - start
 
     def commit(self, end: int) -> None:
-        """Every terminal kind to COMMITTED, from the cursor to `end`; the cursor moves by one a seq."""
+        """Move every seq from the cursor to `end` from its terminal state to COMMITTED, and the cursor to `end`."""
         start = self.next_commit_seq
         if end < start:
             raise_violation(f"a commit up to seq {end - 1} lies behind the cursor, which is at {start}")
         run = self.states[start:end]
         terminal = sum(run.count(state) for state in TERMINAL_STATES)
         if terminal != end - start:
-            self._illegal(self._first(start, lambda state: state not in TERMINAL_STATES, "committed"), COMMITTED)
+            self._raise_illegal(
+                self._find_wrong(start, lambda state: state not in TERMINAL_STATES, "committed"), COMMITTED
+            )
         self.states[start:end] = bytes([COMMITTED]) * (end - start)
         self.committed_count += end - start
         self.next_commit_seq = end
 
     def replay_commit(self, end: int) -> None:
-        """What a journal says was committed. Here, and only here, saying it again changes nothing."""
+        """Mark seqs below `end` as COMMITTED because the journal says so. Idempotent, unlike every other method."""
         start = self.next_commit_seq
         if end <= start:
             return
@@ -193,14 +197,14 @@ class Ledger:
         self.next_commit_seq = end
 
     def forget(self, end: int) -> None:
-        """Drop the heavier columns below `end`: those windows are closed."""
+        """Drop attempt numbers and owners below `end`: those windows are closed."""
         count = end - self._base
         del self._attempts[:count]
         del self._owners[:count]
         self._base = end
 
-    def _first(self, start: int, is_wrong: Callable[[int], bool], what: str) -> int:
-        """The seq of a range that is in the way of a move; only called when there is one."""
+    def _find_wrong(self, start: int, is_wrong: Callable[[int], bool], what: str) -> int:
+        """Find the first seq that makes a batch transition illegal. Called only if there is one."""
         seq = start
         while seq < len(self.states) and not is_wrong(self.states[seq]):
             seq += 1
@@ -208,7 +212,7 @@ class Ledger:
             raise_violation(f"seq {seq} is {what} but was never planned")
         return seq
 
-    def _illegal(self, seq: int, attempted: int) -> NoReturn:
+    def _raise_illegal(self, seq: int, attempted: int) -> NoReturn:
         raise IllegalTransition(
             seq=seq, prior=self.states[seq], attempted=attempted, owner=self.owner(seq), wall_ms=self.wall_ms
         )

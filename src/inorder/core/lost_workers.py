@@ -1,13 +1,13 @@
-"""Workers that die, leases that run out, items that come back unstarted.
+"""Lost workers, expired leases, and items that are given back.
 
-Machine weather must not leak into results, so an item is blamed only on good evidence. The item a worker died on is a
-suspect: it is rerun by itself in a fresh worker, and only if it takes that one down too is it the item's failure.
-Everything that was queued behind it goes back unharmed. Silence is no evidence at all: a stopped or starved machine is
-silent too, so an expired lease makes nobody a suspect. None of this touches an item's retries.
+Infrastructure failures must not change results, so an item fails only on good evidence. The item that a worker was
+running when it died is a *suspect*: it is rerun in isolation, in a fresh worker. If that worker dies too, the item is a
+*poison item* and fails. Every other item of the batch is requeued. An expired lease makes no suspect, because a stopped
+or overloaded machine is silent too. None of this counts as a retry of an item.
 
-Unexplained losses are paid from the infrastructure budget. A conviction explains the first loss after the fact and
-gives its price back, so a thousand hostile items do not stop a run that a thousand crashes of the machine would. The
-budget is full again whenever a window closes: what it bounds is trouble without progress.
+Unexplained losses are charged to the infrastructure budget. A poison item explains the first loss after the fact and
+refunds its charge, so a thousand poison items do not stop a run, but a thousand crashes of the machine do. The budget
+is refilled whenever a window closes: it limits failures without progress.
 """
 
 from inorder.errors import Category, Failure
@@ -16,25 +16,25 @@ from .events import Loss, Returned, WorkerLost
 from .invariants import check
 from .leases import Lease
 from .results import Results
-from .state import Board, StopKind
+from .state import KernelState, StopKind
 
 
-class Losses:
-    """Takes leases back."""
+class LostWorkers:
+    """Reclaims the leases of workers that are gone or silent."""
 
-    def __init__(self, board: Board, results: Results) -> None:
-        self._board = board
+    def __init__(self, state: KernelState, results: Results) -> None:
+        self._state = state
         self._results = results
 
-    def lost(self, event: WorkerLost) -> None:
-        """A worker is gone. One that is unknown, or was already given up, changes nothing."""
-        board = self._board
-        board.stopped.discard(event.worker)
-        if event.worker not in board.workers:
+    def on_worker_lost(self, event: WorkerLost) -> None:
+        """Reclaim the lease of a lost worker. No effect for a worker that is unknown or was already stopped."""
+        state = self._state
+        state.stopping_workers.discard(event.worker)
+        if event.worker not in state.workers:
             return
-        board.counters.lost_workers += 1
-        board.forget_worker(event.worker)
-        lease = board.leases.drop(event.worker)
+        state.counters.lost_workers += 1
+        state.forget_worker(event.worker)
+        lease = state.leases.drop(event.worker)
         reason = event.reason or f"worker {event.worker} {event.cause.value}"
         if event.cause is Loss.RETIRED:
             if lease is not None:
@@ -43,12 +43,12 @@ class Losses:
         suspect = None
         if lease is not None and event.cause is Loss.DIED:
             suspect = lease.running_seq if event.running_seq is None else event.running_seq
-        self._blame(lease, suspect, reason)
+        self._charge_loss(lease, suspect, reason)
 
-    def returned(self, event: Returned) -> None:
-        """Items given back before they were started; the rest of the lease goes on."""
-        board = self._board
-        lease = board.leases.get(event.worker)
+    def on_returned(self, event: Returned) -> None:
+        """Requeue items that a worker gave back unstarted. It keeps the rest of its lease."""
+        state = self._state
+        lease = state.leases.get(event.worker)
         if lease is None:
             return
         seqs = [seq for seq in dict.fromkeys(event.seqs) if seq in lease.seqs]
@@ -58,38 +58,43 @@ class Losses:
         for seq in seqs:
             del lease.seqs[seq]
         if not lease.seqs:
-            board.leases.drop(event.worker)
-        board.counters.returns += len(seqs)
-        self._results.reclaim(part, "returned unstarted")
+            state.leases.drop(event.worker)
+        state.counters.returns += len(seqs)
+        self._results.reclaim(part, "returned before it was started")
 
     def expire(self) -> None:
-        """Take back every lease whose worker has been silent for too long."""
-        board = self._board
-        while (lease := board.leases.first_expired(board.watch_ms)) is not None:
-            board.counters.expired_leases += 1
-            board.leases.drop(lease.worker)
-            reason = f"worker {lease.worker} silent for {board.options.lease_ms} ms"
-            board.stop_worker(lease.worker, reason)
-            self._blame(lease, None, reason)
+        """Reclaim every lease whose worker has been silent for too long."""
+        state = self._state
+        while (lease := state.leases.first_expired(state.watched_ms)) is not None:
+            state.counters.expired_leases += 1
+            state.leases.drop(lease.worker)
+            reason = f"worker {lease.worker} silent for {state.options.lease_ms} ms"
+            state.stop_worker(lease.worker, reason)
+            self._charge_loss(lease, None, reason)
 
-    def _blame(self, lease: Lease | None, suspect: int | None, reason: str) -> None:
-        """An unexplained loss, or the second one of a suspect."""
-        board = self._board
+    def _charge_loss(self, lease: Lease | None, suspect: int | None, reason: str) -> None:
+        """Charge an unexplained loss to the infrastructure budget, unless a suspect caused its second one."""
+        state = self._state
         if lease is not None and suspect in lease.seqs:
             if lease.isolated:
-                board.counters.poison_items += 1
-                board.infrastructure_spent = max(0, board.infrastructure_spent - 1)
-                message = f"ended its worker twice, the second time alone: {reason}"
-                self._results.condemn(lease, suspect, Failure(category=Category.RUNTIME, message=message))
-                check(not lease.seqs, f"worker {lease.worker} ran suspect {suspect} together with others")
+                self._fail_poison(lease, suspect, reason)
                 return
-            board.counters.suspects += 1
+            state.counters.suspects += 1
         if lease is not None:
             self._results.reclaim(lease, reason, suspect=suspect)
-        board.infrastructure_spent += 1
-        if board.infrastructure_spent > board.options.infrastructure_budget:
-            board.request_stop(
+        state.infrastructure_spent += 1
+        if state.infrastructure_spent > state.options.infrastructure_budget:
+            state.request_stop(
                 StopKind.INFRASTRUCTURE,
-                f"infrastructure budget of {board.options.infrastructure_budget} used up, last: {reason}",
-                board.options.cancel_grace_ms,
+                f"infrastructure budget of {state.options.infrastructure_budget} used up, last: {reason}",
+                state.options.cancel_grace_ms,
             )
+
+    def _fail_poison(self, lease: Lease, seq: int, reason: str) -> None:
+        """Fail an item that ended two workers, and refund the charge of the first."""
+        state = self._state
+        state.counters.poison_items += 1
+        state.infrastructure_spent = max(0, state.infrastructure_spent - 1)
+        message = f"its worker died twice while running it, the second time in isolation: {reason}"
+        self._results.fail_item(lease, seq, Failure(category=Category.RUNTIME, message=message))
+        check(not lease.seqs, f"worker {lease.worker} ran suspect {seq} together with other items")

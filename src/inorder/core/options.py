@@ -1,7 +1,7 @@
 """Every limit of the kernel, with its reason.
 
-Options are frozen value objects, validated once when they are made: a kernel never meets a bad one. Durations are
-whole milliseconds and sizes whole bytes, so that no decision depends on floating-point rounding.
+Options are frozen value objects and validated when they are created. Durations are whole milliseconds and sizes whole
+bytes, so that no decision depends on floating-point rounding.
 """
 
 import math
@@ -17,28 +17,29 @@ def _require_between(name: str, value: int, low: int, high: int) -> None:
 
 
 ENTRIES_PER_WORKER = 64
-"""Seqs of a window for each worker: an item may take 64 times as long as others before the workers run dry."""
+"""Window size per worker: an item may take 64 times as long as the others before workers become idle."""
 ENTRIES_MAX = 65_536
 PLAN_AHEAD_PER_WORKER = 8
-"""Items read from the plan for each worker: each is given its fair share of what waits, and no more."""
+"""Items read ahead from the plan per worker: a worker gets its fair share of the ready items and no more."""
 
 
 def entries_for(workers: int) -> int:
-    """The size of a window that keeps this many workers busy behind a straggler."""
+    """Return the window size that keeps this many workers busy behind a straggler."""
     return max(1024, min(ENTRIES_MAX, ENTRIES_PER_WORKER * workers))
 
 
 class WindowOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How the plan is cut into windows. Caps are hard; `entries` is the starting size that adaptive sizing moves."""
+    """How the plan is cut into windows. The caps are hard; `entries` is the initial size that adaptive sizing
+    changes."""
 
     entries: int = 1024
     """Items in a window before any adaptation: enough to hide a straggler, few enough to reorder cheaply."""
     entries_min: int = 64
-    """Adaptive sizing never goes below: smaller windows starve workers at every boundary."""
+    """Lower limit of adaptive sizing: smaller windows leave workers idle at every boundary."""
     entries_max: int = 8192
-    """Adaptive sizing never goes above: two windows bound what a crash recomputes."""
+    """Upper limit of adaptive sizing: two windows bound what a crash recomputes."""
     span_max: int = 65_536
-    """Seqs from a window's first to its last: bounds the ledger's heavy columns."""
+    """Seqs of one window: bounds the memory of attempt numbers and owners."""
     cost_max: float = math.inf
     """Predicted cost of a window: keeps one window from holding hours of work."""
     bytes_max: int = 2**40
@@ -46,9 +47,9 @@ class WindowOptions(msgspec.Struct, frozen=True, kw_only=True):
     adaptive: bool = False
     """Resize windows at boundaries from recorded snapshots."""
     plan_ahead: int = 1024
-    """Items asked from the plan before workers need them: schedules order within what they can see."""
+    """Items read from the plan before workers need them: a schedule orders only the items it can see."""
     plan_by_demand: bool = False
-    """Ask for no more than twice what the workers want at once: for plans whose items are large or slow to come by."""
+    """Read no more than twice what the workers can take at once: for plans whose items are large or slow to produce."""
 
     def __post_init__(self) -> None:
         _require_between("windows.entries_min", self.entries_min, 1, 2**20)
@@ -61,26 +62,26 @@ class WindowOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PressureOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """When dispatch slows (soft) and pauses (hard), and how far things must fall before it goes on."""
+    """When dispatch slows (soft) and pauses (hard), and how far the signals must fall before it resumes."""
 
     buffered_bytes_soft: int = 192 * 2**20
-    """Results computed or promised but not committed, all windows: above this dispatch slows."""
+    """Bytes of results that are computed or reserved and not committed, of all windows: above this dispatch slows."""
     buffered_bytes_hard: int = 256 * 2**20
-    """The budget itself: nothing is dispatched that would go beyond it, but for the item the cursor waits for."""
+    """The byte budget: no item that might exceed it is dispatched, except the one that the cursor waits for."""
     window_bytes_soft: int = 128 * 2**20
-    """The same for one window; the second window stops being served here, long before the first is touched."""
+    """The same for one window. Above it the second window is not served, long before the first is affected."""
     window_bytes_hard: int = 224 * 2**20
-    """The hard mark of one window, below the global one so that a window never uses the whole budget."""
+    """The hard mark of one window, below the global one, so that one window cannot use the whole budget."""
     commit_lag_soft: int = 2**20
-    """Seqs between the cursor and the furthest computed one; two windows of the default size never reach it."""
+    """Seqs between the cursor and the highest computed one. Two windows of the default size never reach it."""
     commit_lag_hard: int = 2**21
-    """Beyond this the commit lane has fallen so far behind that computing more is only memory."""
+    """Above this the commit lane is so far behind that computing more would only use memory."""
     memory_bytes_soft: int = 2**60
-    """Resident memory of the process, sampled by the runtime; off unless the operator sets it."""
+    """Resident memory of the process, sampled by the runtime. Off by default."""
     memory_bytes_hard: int = 2**61
-    """The hard mark of the same."""
+    """The hard mark of the resident memory. Off by default."""
     release_ratio_percent: int = 80
-    """Dispatch resumes when every signal is at or below this share of the mark that tripped."""
+    """Dispatch resumes when every signal is at or below this share of its mark."""
 
     def __post_init__(self) -> None:
         for name in ("buffered_bytes", "window_bytes", "commit_lag", "memory_bytes"):
@@ -91,18 +92,18 @@ class PressureOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetryOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How often an item's own failures are tried again, and how long that waits."""
+    """How often a failed item is retried, and how long it waits before."""
 
     retries_max: int = 0
-    """Further attempts after an item's own retryable failure."""
+    """Retries per item, for its own retryable failures."""
     window_retries_max: int | None = None
-    """Retries of all items of one window together, granted in seq order; None: only the bound per item."""
+    """Retries per window, granted in seq order. None: no limit but the one per item."""
     backoff_ms: int = 100
-    """Wait before the first retry; doubles with each."""
+    """Wait before the first retry. It doubles with each further retry."""
     backoff_ms_max: int = 30_000
-    """No wait is longer."""
+    """Longest wait before a retry."""
     seed: int = 0
-    """Of the jitter, which is derived from (seed, seq, attempt) and so the same on every run."""
+    """Seed of the jitter, which is derived from (seed, seq, attempt) and so the same in every run."""
 
     def __post_init__(self) -> None:
         _require_between("retry.retries_max", self.retries_max, 0, 1000)
@@ -117,33 +118,33 @@ SCHEDULES = ("fifo", "sjf")
 
 
 class KernelOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it. The defaults suit items between a microsecond and a minute."""
+    """All options of the kernel. The defaults suit items that take between a microsecond and a minute."""
 
     windows: WindowOptions = msgspec.field(default_factory=WindowOptions)
     pressure: PressureOptions = msgspec.field(default_factory=PressureOptions)
     retry: RetryOptions = msgspec.field(default_factory=RetryOptions)
     schedule: str = "fifo"
-    """`fifo` dispatches in seq order, `sjf` the cheapest first; both inside the active windows only."""
+    """`fifo` dispatches in seq order, `sjf` the cheapest item first, both within the active windows."""
     aged_ms: int = 60_000
-    """A window open for longer than this is dispatched oldest first whatever the schedule."""
+    """A window that is open for longer than this is dispatched in seq order, whatever the schedule."""
     batch_max: int = 1024
-    """Items in one dispatch: bounds what a lost worker sends back."""
+    """Items per dispatch: bounds what is recomputed after the loss of a worker."""
     commit_run_max: int = 4096
-    """Seqs in one commit: bounds a transaction."""
+    """Seqs per commit run: bounds a transaction of a sink."""
     lease_ms: int = 30_000
-    """A worker silent for this long, on watched time, has lost its lease."""
+    """A worker that is silent for this long, in watched time, loses its lease."""
     infrastructure_budget: int = 32
-    """Lost workers and leases tolerated between two window closings; beyond it the run stops, resumable."""
+    """Lost workers and expired leases tolerated until a window closes. Beyond it the run stops and can be resumed."""
     error_budget: int | None = None
-    """Final failures tolerated; None: any number; 0: stop at the first."""
+    """Final failures tolerated. None: any number. 0: stop at the first."""
     cancel_grace_ms: int = 5_000
-    """How long work in flight may go on after a cancel."""
+    """How long items in flight may continue after a cancel."""
 
     def __post_init__(self) -> None:
         require(
             not self.windows.adaptive or self.retry.window_retries_max is None,
             "options windows.adaptive and retry.window_retries_max cannot be combined: "
-            "which items share a bound on retries would depend on timing",
+            "which items share a limit on retries would depend on timing",
         )
         require(
             self.schedule in SCHEDULES,

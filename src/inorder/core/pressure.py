@@ -1,13 +1,13 @@
-"""Backpressure with memory: how much dispatch is allowed, and since when.
+"""Backpressure with hysteresis: how much dispatch is allowed.
 
-Four signals are watched: bytes buffered in all windows, bytes of the committing window, commit lag, and resident
-memory of the process. Each has a soft and a hard mark. Above a soft mark dispatch slows, above a hard mark it pauses.
-It goes on only when *every* signal is at or below the release level, a fixed share of the mark of the level to be
-left, so it cannot flap around a mark.
+There are four signals: bytes buffered in all windows, bytes of the committing window, commit lag, and resident memory
+of the process. Each has a soft and a hard mark. Above a soft mark dispatch slows, above a hard mark it pauses. A level
+is left only when *every* signal is at or below the release level, a fixed share of the mark of that level, so that
+dispatch does not flap around a mark.
 
-The bytes signals count results computed and not committed, plus what is set aside for those still running, plus one
-more result: the question is always whether the next one would fit. Nothing here can stop the item that the cursor
-waits for; that is the dispatcher's rule, and it is why backpressure cannot deadlock. Committing is never held back.
+The byte signals count results that are computed and not committed, bytes reserved for running items, and one more
+result: would the next one fit? The dispatcher always admits the item that the cursor waits for, so backpressure cannot
+deadlock. Commits are never held back.
 """
 
 from enum import IntEnum
@@ -27,7 +27,7 @@ class Level(IntEnum):
 
 
 class Pressure:
-    """The level, why it is what it is, and how long dispatch has been paused."""
+    """The present level, its reason, and how long dispatch has been paused."""
 
     def __init__(self, options: PressureOptions) -> None:
         self._marks = {
@@ -51,18 +51,18 @@ class Pressure:
         self.level = Level.NORMAL
         self.reason = ""
         self.resumes = 0
-        self.prefetch_open = True
+        self.is_prefetch_open = True
 
     def observe(self, now_ms: int, values: Signals) -> bool:
-        """Take in the four signals; whether the level changed."""
+        """Update the level from the four signals and return whether it changed."""
         buffered, window, lag, memory = values
-        if not self.level:  # the usual case on the hot path: nothing is above a soft mark, and nothing was
+        if not self.level:  # the usual case on the hot path: no signal is, or was, above a soft mark
             soft = self._marks[Level.SOFT]
             if buffered <= soft[0] and window <= soft[1] and lag <= soft[2] and memory <= soft[3]:
                 return False
-        level, reason = self._tripped(values)
+        level, reason = self._find_level(values)
         if level < self.level:
-            level, reason = self._released(values, level, reason)
+            level, reason = self._apply_hysteresis(values, level, reason)
         if level == self.level:
             return False
         if level == Level.HARD:
@@ -74,27 +74,27 @@ class Pressure:
         return True
 
     def observe_prefetch(self, window_bytes: int) -> None:
-        """Take in the bytes of the window that computes ahead: over its soft mark it is no longer served."""
-        if self.prefetch_open:
-            self.prefetch_open = window_bytes <= self._prefetch_mark
+        """Update whether the second window is served: not while it is above the soft mark of a window."""
+        if self.is_prefetch_open:
+            self.is_prefetch_open = window_bytes <= self._prefetch_mark
         else:
-            self.prefetch_open = window_bytes * 100 <= self._prefetch_mark * self._ratio
+            self.is_prefetch_open = window_bytes * 100 <= self._prefetch_mark * self._ratio
 
     def paused_ms(self, now_ms: int) -> int:
-        """Total time at `hard`, the present pause included."""
+        """Return the total time at the hard level, including the present pause."""
         running = now_ms - self._paused_since_ms if self.level == Level.HARD else 0
         return self._paused_ms + running
 
-    def _tripped(self, values: Signals) -> tuple[Level, str]:
-        """The highest level that some signal is above the mark of, and which signal."""
+    def _find_level(self, values: Signals) -> tuple[Level, str]:
+        """Find the highest level with a signal above its mark, and the reason."""
         for level, marks in reversed(self._marks.items()):
             for name, value, mark in zip(SIGNALS, values, marks, strict=True):
                 if value > mark:
                     return level, f"{name} {value} above the {level.name.lower()} mark {mark}"
         return Level.NORMAL, ""
 
-    def _released(self, values: Signals, level: Level, reason: str) -> tuple[Level, str]:
-        """The lowest level that may be entered from the present one: every level left must be released by all."""
+    def _apply_hysteresis(self, values: Signals, level: Level, reason: str) -> tuple[Level, str]:
+        """Find the lowest level at or above `level` that may be entered from the present one, and the reason."""
         for left, marks in reversed(self._marks.items()):
             if level < left <= self.level:
                 for name, value, mark in zip(SIGNALS, values, marks, strict=True):

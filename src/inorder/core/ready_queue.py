@@ -1,14 +1,14 @@
-"""Which items of a window may be dispatched now, and in what order.
+"""Which items of a window can be dispatched, and in what order.
 
-Three queues, served in this order:
+There are three queues, served in this order:
 
-* `alone`: items suspected of having killed a worker; each goes out by itself.
-* `again`: items that were dispatched before, by seq: reclaimed ones, and retries whose wait is over.
-* `fresh`: items never dispatched, in one group per batch key, each group in the order of the schedule. A worker keeps
-  to the key it had before while that group lasts, so its parser stays warm.
+* suspects: items that may have killed a worker. Each is dispatched in isolation.
+* requeued: items that were dispatched before, by seq: reclaimed items, and retries that are due.
+* fresh: items never dispatched, in one group per batch key, each group in the order of the schedule. A worker keeps the
+  key of its previous batch while that group lasts, so that its caches stay warm.
 
-An item may be taken out of turn (the one the cursor waits for, or the oldest of an aged window). Its entry in a queue
-then stays behind and is passed over later: membership in `_waiting` is the truth, the queues only give the order.
+An item may be taken out of order (the one the cursor waits for, or the oldest of an aged window). Its entry then stays
+in its queue and is ignored later: `_waiting` and `_suspects` say which items are ready, the queues only give the order.
 """
 
 from collections import deque
@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 
 
 class _Fifo:
-    """Seqs in the order they came."""
+    """Seqs in the order in which they were added."""
 
     def __init__(self) -> None:
         self._seqs: deque[int] = deque()
@@ -32,7 +32,7 @@ class _Fifo:
 
 
 class _ShortestFirst:
-    """Seqs by predicted cost, equal ones in the order they came."""
+    """Seqs by predicted cost, then by seq."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int]] = []
@@ -50,15 +50,15 @@ class _ShortestFirst:
 _QUEUES: dict[str, type[_Fifo] | type[_ShortestFirst]] = {"fifo": _Fifo, "sjf": _ShortestFirst}
 
 
-class Ready:
-    """The items of one window that wait for a worker."""
+class ReadyQueue:
+    """The items of one window that are ready for dispatch."""
 
     def __init__(self, schedule: str) -> None:
         self._make_queue = _QUEUES[schedule]
         self._fresh: dict[str, _Fifo | _ShortestFirst] = {}
         self._keys: dict[int, str] = {}
-        self._again: list[int] = []
-        self._alone: list[int] = []
+        self._requeued: list[int] = []
+        self._suspect_heap: list[int] = []
         self._waiting: set[int] = set()
         self._suspects: set[int] = set()
         self._oldest: deque[int] = deque()
@@ -70,7 +70,7 @@ class Ready:
         return seq in self._waiting or seq in self._suspects
 
     def add_fresh(self, seq: int, cost: float, key: str) -> None:
-        """An item that no worker has had."""
+        """Add an item that was never dispatched."""
         queue = self._fresh.get(key)
         if queue is None:
             queue = self._fresh[key] = self._make_queue()
@@ -80,53 +80,53 @@ class Ready:
         if key:
             self._keys[seq] = key
 
-    def add_again(self, seq: int) -> None:
-        """An item that was dispatched before and may go out again."""
-        heappush(self._again, seq)
+    def requeue(self, seq: int) -> None:
+        """Add an item that was dispatched before."""
+        heappush(self._requeued, seq)
         self._waiting.add(seq)
 
-    def add_alone(self, seq: int) -> None:
-        """An item that must run by itself."""
-        heappush(self._alone, seq)
+    def add_suspect(self, seq: int) -> None:
+        """Add an item that must run in isolation."""
+        heappush(self._suspect_heap, seq)
         self._suspects.add(seq)
 
     def is_suspect(self, seq: int) -> bool:
-        """Whether this waiting item must run by itself."""
+        """Whether this ready item must run in isolation."""
         return seq in self._suspects
 
     def key_of(self, seq: int) -> str:
-        """The batch key of an item."""
+        """Return the batch key of an item."""
         return self._keys.get(seq, "")
 
-    def take_exactly(self, seq: int) -> None:
-        """Take this one, out of turn."""
+    def take_seq(self, seq: int) -> None:
+        """Remove this item, out of order."""
         self._waiting.discard(seq)
         self._suspects.discard(seq)
 
-    def take_alone(self) -> int | None:
-        """The lowest suspect."""
-        while self._alone:
-            seq = heappop(self._alone)
+    def take_suspect(self) -> int | None:
+        """Remove and return the lowest suspect, if there is one."""
+        while self._suspect_heap:
+            seq = heappop(self._suspect_heap)
             if seq in self._suspects:
                 self._suspects.remove(seq)
                 return seq
         return None
 
     def take_oldest(self) -> list[int]:
-        """The lowest waiting seq whatever the schedule. Something other than a suspect must be waiting."""
-        self._pass_over_again()
+        """Remove and return the lowest ready seq that is no suspect. There must be one."""
+        self._drop_stale_requeued()
         while self._oldest and self._oldest[0] not in self._waiting:
             self._oldest.popleft()
-        seq = min(queue[0] for queue in (self._again, self._oldest) if queue)
+        seq = min(queue[0] for queue in (self._requeued, self._oldest) if queue)
         self._waiting.remove(seq)
         return [seq]
 
     def take(self, limit: int, preferred_key: str) -> list[int]:
-        """Up to `limit` items of one batch key, by the rules above; none when only suspects wait."""
-        self._pass_over_again()
-        if self._again:
-            self._waiting.remove(self._again[0])
-            return [heappop(self._again)]
+        """Remove and return one requeued item or up to `limit` fresh items of one batch key."""
+        self._drop_stale_requeued()
+        if self._requeued:
+            self._waiting.remove(self._requeued[0])
+            return [heappop(self._requeued)]
         for key in (preferred_key, *self._fresh):
             queue = self._fresh.get(key)
             if queue is None:
@@ -140,7 +140,7 @@ class Ready:
 
     @property
     def is_reordered(self) -> bool:
-        """Whether `take` may leave an older item behind a younger one."""
+        """Whether `take` may return a seq before a lower one."""
         return self._make_queue is not _Fifo or len(self._fresh) > 1
 
     def _drain(self, queue: _Fifo | _ShortestFirst, limit: int) -> list[int]:
@@ -153,6 +153,6 @@ class Ready:
                 taken.append(seq)
         return taken
 
-    def _pass_over_again(self) -> None:
-        while self._again and self._again[0] not in self._waiting:
-            heappop(self._again)
+    def _drop_stale_requeued(self) -> None:
+        while self._requeued and self._requeued[0] not in self._waiting:
+            heappop(self._requeued)

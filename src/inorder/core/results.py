@@ -1,156 +1,161 @@
-"""What comes back from workers, and what becomes of it.
+"""Results from workers.
 
-An envelope counts only if its worker holds the lease and its attempt number is the current one. Everything else is
-either stale, from an attempt that was fenced or whose window is long closed, and is refused and counted; or it is a
-second answer from the very holder whose first was taken, or an answer to something never asked, and then an engine is
-broken and the stage ends.
+A result is accepted only if its worker holds the lease and its attempt number is the current one. Any other result is
+either stale or an error of the engine. A stale result, from a fenced attempt or a closed window, is refused and
+counted. A second result from the owner of an attempt, or a result for an attempt that was never leased, is a bug: the
+run ends.
 """
 
 from heapq import heappush
 
 from inorder.errors import Category, Failure
 
-from .commands import Reclaimed, Refused, RetryScheduled
-from .events import Envelope, Overran
+from .commands import Reclaimed, ResultRefused, RetryScheduled
+from .events import Envelope, Finished, Overran
 from .invariants import check, raise_violation
 from .leases import Lease
 from .ledger import FAIL
-from .retry import Verdict, backoff_ms
-from .state import Board
+from .retry import RetryDecision, backoff_ms
+from .state import KernelState
 from .transitions import State
 from .windows.window import Window
 
 SUCCESS = int(State.TERMINAL_SUCCESS)
 _OUTCOMES = (SUCCESS, int(State.TERMINAL_SKIP), FAIL)
 _DECAY_SHIFT = 4
+"""The expected size of a result falls by 1/16 of the difference per smaller result."""
 
 
 class Results:
-    """Takes envelopes in, and puts what is final into the reorder buffer."""
+    """Accepts results and puts the final ones into the reorder buffer."""
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
+    def __init__(self, state: KernelState) -> None:
+        self._state = state
 
-    def finished(self, worker: int, envelopes: list[Envelope]) -> None:
-        """Envelopes from one worker, in the order it finished them."""
-        board = self._board
-        ledger = board.ledger
-        lease = board.leases.get(worker)
-        board.counters.envelopes += len(envelopes)
+    def on_finished(self, event: Finished) -> None:
+        """Accept the results of one worker."""
+        state = self._state
+        worker, envelopes = event.worker, event.envelopes
+        ledger = state.ledger
+        lease = state.leases.get(worker)
+        state.counters.envelopes += len(envelopes)
         for envelope in envelopes:
             seq = envelope.seq
             if lease is None or seq not in lease.seqs or ledger.attempt(seq) != envelope.attempt:
                 self._refuse(worker, envelope.seq, envelope.attempt)
                 continue
             del lease.seqs[seq]
-            window = board.window_of(seq)
+            window = state.window_of(seq)
             window.used_bytes -= lease.share_bytes
             if lease.isolated:
-                window.suspects.discard(seq)  # it lived to answer
+                window.suspects.discard(seq)  # its worker survived it
             if envelope.outcome == FAIL:
-                self._failed(window, envelope)
+                self._fail(window, envelope)
             else:
                 self._hold(window, envelope)
         if lease is not None:
             if lease.seqs:
-                board.leases.beat((worker,), board.watch_ms)
+                state.leases.beat((worker,), state.watched_ms)
             else:
-                board.leases.drop(worker)
+                state.leases.drop(worker)
 
-    def overran(self, event: Overran) -> None:
-        """An item ran past its limit: it fails for good, its worker goes, the rest of the batch goes back unharmed."""
-        board = self._board
-        lease = board.leases.get(event.worker)
-        if lease is None or event.seq not in lease.seqs or board.ledger.attempt(event.seq) != event.attempt:
+    def on_overran(self, event: Overran) -> None:
+        """Fail an item that exceeded its time limit, stop its worker, and requeue the rest of the batch."""
+        state = self._state
+        lease = state.leases.get(event.worker)
+        if lease is None or event.seq not in lease.seqs or state.ledger.attempt(event.seq) != event.attempt:
             return
-        message = f"ran past its limit of {event.limit_ms} ms"
-        board.counters.overruns += 1
-        board.leases.drop(event.worker)
-        board.stop_worker(event.worker, f"seq {event.seq} {message}")
-        self.condemn(lease, event.seq, Failure(category=Category.TIMEOUT, message=message))
+        message = f"exceeded its time limit of {event.limit_ms} ms"
+        state.counters.overruns += 1
+        state.leases.drop(event.worker)
+        state.stop_worker(event.worker, f"seq {event.seq} {message}")
+        self.fail_item(lease, event.seq, Failure(category=Category.TIMEOUT, message=message))
         self.reclaim(lease, f"seq {event.seq} {message}")
 
-    def condemn(self, lease: Lease, seq: int, failure: Failure) -> None:
-        """A final failure decided here, not reported by the worker; whatever the worker still sends is stale."""
-        ledger = self._board.ledger
-        window = self._board.window_of(seq)
+    def fail_item(self, lease: Lease, seq: int, failure: Failure) -> None:
+        """Fail an item for good although its worker reported no result. Fences the attempt."""
+        ledger = self._state.ledger
+        window = self._state.window_of(seq)
         del lease.seqs[seq]
         window.used_bytes -= lease.share_bytes
         ledger.fence(seq)
         self._hold(window, Envelope(seq, ledger.attempt(seq), FAIL, failure=failure))
 
     def reclaim(self, lease: Lease, reason: str, *, suspect: int | None = None) -> None:
-        """Everything still under a dropped lease may be dispatched again; a suspect only by itself."""
-        board = self._board
+        """Requeue every item of a dropped lease. A suspect will be dispatched in isolation."""
+        state = self._state
         for seq in lease.seqs:
-            window = board.window_of(seq)
+            window = state.window_of(seq)
             window.used_bytes -= lease.share_bytes
-            attempt = board.ledger.attempt(seq)
-            board.ledger.again(seq)
-            board.counters.reclaims += 1
+            attempt = state.ledger.attempt(seq)
+            state.ledger.requeue(seq)
+            state.counters.reclaims += 1
             if seq == suspect:
                 window.suspects.add(seq)
             if seq in window.suspects:
-                window.ready.add_alone(seq)
+                window.ready.add_suspect(seq)
             else:
-                window.ready.add_again(seq)
-            board.out.append(Reclaimed(seq, attempt, lease.worker, seq == suspect, reason))
+                window.ready.requeue(seq)
+            state.commands.append(Reclaimed(seq, attempt, lease.worker, seq == suspect, reason))
         lease.seqs.clear()
 
-    def judge(self, window: Window, envelope: Envelope) -> None:
-        """Decide whether the latest failure of this item is tried again."""
-        board = self._board
+    def decide_retry(self, window: Window, envelope: Envelope) -> None:
+        """Retry the item, let it wait for lower seqs, or make its latest failure final."""
+        state = self._state
         seq = envelope.seq
-        verdict = window.retries.judge(seq, is_frontier=seq == window.frontier)
-        if verdict is Verdict.WAIT:
-            board.counters.retries_parked += 1
+        decision = window.retries.decide(seq, is_frontier=seq == window.frontier)
+        if decision is RetryDecision.WAIT:
+            state.counters.retries_parked += 1
             window.parked[seq] = envelope
-        elif verdict is Verdict.FINAL:
-            board.counters.retries_denied += not window.retries.is_exhausted(seq)
+        elif decision is RetryDecision.FINAL:
+            state.counters.retries_denied += not window.retries.is_exhausted(seq)
             self._hold(window, envelope)
         else:
             number = window.retries.grant(seq)
-            due_ms = board.now_ms + backoff_ms(board.options.retry, seq, number)
-            board.counters.retries += 1
-            board.ledger.again(seq)
-            heappush(board.retries_due, (due_ms, seq))
-            board.out.append(RetryScheduled(seq, envelope.attempt, due_ms, _failure_of(envelope), number))
+            due_ms = state.now_ms + backoff_ms(state.options.retry, seq, number)
+            state.counters.retries += 1
+            state.ledger.requeue(seq)
+            heappush(state.retries_due, (due_ms, seq))
+            state.commands.append(RetryScheduled(seq, envelope.attempt, due_ms, _failure_of(envelope), number))
 
-    def _failed(self, window: Window, envelope: Envelope) -> None:
+    def _fail(self, window: Window, envelope: Envelope) -> None:
         if _failure_of(envelope).may_succeed_later:
-            self.judge(window, envelope)
+            self.decide_retry(window, envelope)
         else:
             self._hold(window, envelope)
 
     def _hold(self, window: Window, envelope: Envelope) -> None:
-        board = self._board
+        state = self._state
         seq, size = envelope.seq, envelope.payload_bytes
         if envelope.outcome not in _OUTCOMES or size < 0:
-            raise_violation(f"the envelope of seq {seq} claims outcome {envelope.outcome} and {size} bytes")
-        board.held[seq] = envelope
+            raise_violation(f"the result of seq {seq} has outcome {envelope.outcome} and {size} bytes")
+        state.reorder_buffer[seq] = envelope
         window.computed_count += 1
-        window.retries.became_final(seq)
+        window.retries.mark_final(seq)
         window.used_bytes += size
-        if seq > board.max_seen_seq:
-            board.max_seen_seq = seq
+        if seq > state.max_seen_seq:
+            state.max_seen_seq = seq
         if envelope.outcome != FAIL:
-            learned = board.learned_bytes
-            board.learned_bytes = size if size > learned else learned - ((learned - size) >> _DECAY_SHIFT)
+            expected = state.expected_bytes
+            state.expected_bytes = size if size > expected else expected - ((expected - size) >> _DECAY_SHIFT)
 
     def _refuse(self, worker: int, seq: int, attempt: int) -> None:
-        board = self._board
-        ledger = board.ledger
-        check(0 <= seq < len(ledger), f"worker {worker} answers for seq {seq}, which was never planned")
+        state = self._state
+        ledger = state.ledger
+        check(0 <= seq < len(ledger), f"worker {worker} sent a result for seq {seq}, which was never planned")
         if seq >= ledger.base:
             current = ledger.attempt(seq)
-            check(1 <= attempt <= current, f"worker {worker} answers for attempt {attempt} of seq {seq}, never leased")
-            second = attempt == current and worker == ledger.owner(seq)
-            check(not second, f"second terminal event for seq {seq} from worker {worker}, attempt {attempt}")
-        board.counters.refused += 1
-        board.out.append(Refused(worker, seq, attempt))
+            check(
+                1 <= attempt <= current,
+                f"worker {worker} sent a result for attempt {attempt} of seq {seq}, never leased",
+            )
+            is_second = attempt == current and worker == ledger.owner(seq)
+            check(not is_second, f"second terminal event for seq {seq} from worker {worker}, attempt {attempt}")
+        state.counters.refused += 1
+        state.commands.append(ResultRefused(worker, seq, attempt))
 
 
 def _failure_of(envelope: Envelope) -> Failure:
     if envelope.failure is None:
-        raise_violation(f"the envelope of seq {envelope.seq} failed without saying why")
+        raise_violation(f"the result of seq {envelope.seq} is a failure without a reason")
     return envelope.failure

@@ -1,9 +1,9 @@
-"""Where an interrupted run stood, as its journal tells it.
+"""Where an interrupted run resumes, according to its journal.
 
 A resumed run reads its plan from the first item again, because only the plan knows its items. Seqs below `end` are
-committed and pass by: nothing is dispatched, nothing is counted twice. The windows that were open are cut where the
-journal says they were, so that whatever depends on windows (a bound on retries, the record in the journal) is the same
-as if nothing had happened.
+committed: they are skipped and not counted twice. The windows that were open are cut at the same seqs as before, so
+that everything that depends on windows (the limit on retries, the window records) is the same as without the
+interruption.
 """
 
 import msgspec
@@ -11,8 +11,8 @@ import msgspec
 from .windows.window import SizingSnapshot
 
 
-class RestoredWindow(msgspec.Struct, frozen=True):
-    """A window that was opened and not closed."""
+class ResumeWindow(msgspec.Struct, frozen=True):
+    """A window that was open when the run was interrupted."""
 
     id: int
     start: int
@@ -20,8 +20,8 @@ class RestoredWindow(msgspec.Struct, frozen=True):
     sizing: SizingSnapshot | None = None
 
 
-class Restored(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the run before."""
+class ResumePoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of an interrupted run. The defaults describe a new run."""
 
     end: int = 0
     """Every seq below it is committed."""
@@ -29,18 +29,20 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     skipped: int = 0
     failed: int = 0
     retries: int = 0
-    """Spent by the committed items."""
-    granted: dict[int, int] = {}
-    """Retries spent so far, by seq: of committed items of the open windows, and of items that are not committed yet."""
-    windows: tuple[RestoredWindow, ...] = ()
-    """The open windows, oldest first. Without one, windows are cut as the options say."""
+    """Retries of the committed items."""
+    retries_granted: dict[int, int] = {}
+    """Retries by seq, of items in the open windows and of items that are not committed."""
+    windows: tuple[ResumeWindow, ...] = ()
+    """The open windows, oldest first. If empty, windows are cut according to the options."""
 
     @property
     def resume_start(self) -> int:
-        """First seq of the first window that was open; the items below it need no window any more."""
+        """First seq of the first open window. Items below it are in closed windows."""
         return self.windows[0].start if self.windows else 0
 
-    def granted_from(self, start: int) -> dict[int, int]:
-        """Retries spent in the window that begins there."""
+    def retries_granted_from(self, start: int) -> dict[int, int]:
+        """Return the retries by seq of the window that begins at `start`."""
         limit = min((window.start for window in self.windows if window.start > start), default=None)
-        return {seq: count for seq, count in self.granted.items() if start <= seq and (limit is None or seq < limit)}
+        return {
+            seq: count for seq, count in self.retries_granted.items() if start <= seq and (limit is None or seq < limit)
+        }

@@ -1,13 +1,13 @@
-"""Failure, and when it is worth another attempt.
+"""Retries of failed items.
 
-Three rules keep the results independent of machine weather and of timing:
+Three rules keep results independent of infrastructure failures and of timing:
 
-* Only an item's own, retryable failure spends its retries. A lost worker or an expired lease never does; that trouble
-  has a budget of its own in the kernel.
-* The wait before a retry is derived from (seed, seq, attempt), so it is the same on every run, and it is a due time in
-  a heap, so nobody else waits for it.
-* Retries are bounded per window as well as per item, and where the bound of a window could run short they are granted
-  in seq order (`WindowRetries`). Otherwise which item gets the last retry would depend on who failed first.
+* Only an item's own retryable failure counts as a retry. A lost worker or an expired lease does not; these have a
+  budget of their own.
+* The backoff before a retry is derived from (seed, seq, attempt), so it is the same in every run. It is a due time in a
+  heap, so it delays no other item.
+* Retries are limited per item and per window. If the limit of a window might be reached, retries are granted in seq
+  order (`WindowRetries`). Otherwise the order of failures would decide which item gets the last retry.
 """
 
 from enum import StrEnum
@@ -17,7 +17,7 @@ from .options import RetryOptions
 
 
 def backoff_ms(options: RetryOptions, seq: int, attempt: int) -> int:
-    """Wait before retry number `attempt` of `seq`: exponential, between half of it and the whole."""
+    """Compute the wait before retry number `attempt` of `seq`: exponential, with jitter between 50 % and 100 %."""
     ceiling = min(options.backoff_ms << min(attempt - 1, 40), options.backoff_ms_max)
     identity = b"%d.%d.%d" % (options.seed, seq, attempt)
     draw = int.from_bytes(blake2b(identity, digest_size=8).digest(), "little")
@@ -25,63 +25,64 @@ def backoff_ms(options: RetryOptions, seq: int, attempt: int) -> int:
     return ceiling - half + draw % (half + 1)
 
 
-class Verdict(StrEnum):
-    """What becomes of a retryable failure."""
+class RetryDecision(StrEnum):
+    """What to do about a retryable failure."""
 
-    AGAIN = "again"
+    RETRY = "retry"
     FINAL = "final"
     WAIT = "wait"
+    """Decide when every lower seq of the window is final."""
 
 
 class WindowRetries:
     """The retries of one window.
 
-    While even the worst case (every item not yet final uses all its retries) fits the window's bound, the bound cannot
-    bind and a retry is granted at once. Otherwise a failed item waits until every lower seq of its window is final and
-    then takes what is left. Both ways give what a single worker going through the window in order would have given.
-    The worst case only shrinks as items become final, so a window never goes back from the first way to the second.
+    In the worst case, every item that is not yet final uses all its retries. While even that stays within the limit of
+    the window, a retry is granted at once. Otherwise a failed item waits until every lower seq of its window is final
+    and then takes what is left. Both ways give the result of a single worker that processes the window in order. The
+    worst case only shrinks as items become final, so a window never changes from granting at once to waiting.
     """
 
     def __init__(self, options: RetryOptions, entries_max: int) -> None:
         self._retries_max = options.retries_max
-        self._bound = options.window_retries_max
+        self._used_max = options.window_retries_max
         self._entries_max = entries_max
         self.used = 0
         self._used_by_final = 0
         self._final_count = 0
-        self.granted: dict[int, int] = {}
-        """Retries of each item that had any."""
+        self.by_seq: dict[int, int] = {}
+        """Number of retries by seq, for the items that had any."""
 
-    def restore(self, granted: dict[int, int]) -> None:
-        """Take over what was granted before the run was interrupted."""
-        self.granted.update(granted)
-        self.used = sum(self.granted.values())
+    def restore(self, by_seq: dict[int, int]) -> None:
+        """Take over the retries of an interrupted run."""
+        self.by_seq.update(by_seq)
+        self.used = sum(self.by_seq.values())
 
     def is_exhausted(self, seq: int) -> bool:
-        """Whether the item has used all of its own retries."""
-        return self.granted.get(seq, 0) >= self._retries_max
+        """Whether the item has used all its retries."""
+        return self.by_seq.get(seq, 0) >= self._retries_max
 
     def grant(self, seq: int) -> int:
-        """Spend a retry on `seq`; how many it has had now."""
+        """Count a retry of `seq` and return how many it has had."""
         self.used += 1
-        number = self.granted.get(seq, 0) + 1
-        self.granted[seq] = number
+        number = self.by_seq.get(seq, 0) + 1
+        self.by_seq[seq] = number
         return number
 
-    def became_final(self, seq: int) -> None:
-        """This item will ask for no more."""
+    def mark_final(self, seq: int) -> None:
+        """Note that this item needs no more retries."""
         self._final_count += 1
-        self._used_by_final += self.granted.get(seq, 0)
+        self._used_by_final += self.by_seq.get(seq, 0)
 
-    def judge(self, seq: int, *, is_frontier: bool) -> Verdict:
-        """Decide on the latest failure of `seq`; `is_frontier`: every lower seq of the window is final."""
+    def decide(self, seq: int, *, is_frontier: bool) -> RetryDecision:
+        """Decide about the latest failure of `seq`. `is_frontier`: every lower seq of the window is final."""
         if self.is_exhausted(seq):
-            return Verdict.FINAL
-        if self._bound is None:
-            return Verdict.AGAIN
+            return RetryDecision.FINAL
+        if self._used_max is None:
+            return RetryDecision.RETRY
         worst = self._used_by_final + self._retries_max * (self._entries_max - self._final_count)
-        if worst <= self._bound:
-            return Verdict.AGAIN
+        if worst <= self._used_max:
+            return RetryDecision.RETRY
         if not is_frontier:
-            return Verdict.WAIT
-        return Verdict.AGAIN if self.used < self._bound else Verdict.FINAL
+            return RetryDecision.WAIT
+        return RetryDecision.RETRY if self.used < self._used_max else RetryDecision.FINAL

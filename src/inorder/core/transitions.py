@@ -1,7 +1,7 @@
-"""The life of one seq, as a table.
+"""The states of one seq and the transitions between them.
 
-Every unit of work has a seq, and every seq is in exactly one of eight states. The twelve moves below are the only
-ones there are; whatever is not listed is illegal, ends the stage, and changes nothing.
+Every item has a seq, and every seq is in exactly one of eight states. The twelve transitions below are the only legal
+ones. An illegal transition raises, changes nothing, and ends the run.
 
     UNSEEN ─▶ DISPATCHED ─▶ IN_FLIGHT ─▶ TERMINAL_SUCCESS ─┐
                  ▲   │          │   ├──▶ TERMINAL_SKIP ────┤
@@ -9,10 +9,10 @@ ones there are; whatever is not listed is illegal, ends the stage, and changes n
                  │   └──────────┼───┴──▶ TERMINAL_CANCEL ──┘
                  └── retry ─────┘ (through TERMINAL_FAIL, inside one ledger call)
 
-A seq is *in flight* from the moment a worker holds a lease on it until its outcome is final. Like an instruction in
-an out-of-order processor it may be computed long before it retires: a computed result waits in the reorder buffer,
-still IN_FLIGHT, until every lower seq is settled. Only then is its outcome final, because only then is it known
-whether the error budget or a cancel ended the run before it.
+A seq is *in flight* from the moment a worker holds a lease on it until its outcome is final. Like an instruction in an
+out-of-order processor, it may be computed long before it is retired: a computed result waits in the reorder buffer,
+still IN_FLIGHT, until every lower seq is settled. Its outcome cannot be final earlier, because the error budget or a
+cancel may still end the run at a lower seq.
 
 `docs/specs/ledger.md` quotes this table, and a test keeps the two equal.
 """
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 
 class State(IntEnum):
-    """The eight states with their fixed codes; the codes are stored in journals, so they never change."""
+    """The eight states. Journals store these codes, so they never change."""
 
     UNSEEN = 0
     DISPATCHED = 1
@@ -35,7 +35,7 @@ class State(IntEnum):
 
 
 class Transition(NamedTuple):
-    """One legal move and the occasion for it."""
+    """A legal transition and when it happens."""
 
     prior: State
     attempted: State
@@ -68,5 +68,5 @@ _LEGAL = frozenset((transition.prior, transition.attempted) for transition in TR
 
 
 def is_legal(prior: int, attempted: int) -> bool:
-    """Whether the table lists this move."""
+    """Whether this transition is legal."""
     return (prior, attempted) in _LEGAL

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from inorder.code.discovery import discover
 from inorder.code.grammars import grammar_version
-from inorder.core.windows.plan import IdentitySet
+from inorder.core.windows.plan import IdSet
 from inorder.documents.layout import OutputFile, list_chunk_files
 from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import Stage, StageOptions, StagePlan, WorkItem
@@ -45,7 +45,7 @@ class IndexItems:
         self._data = data
 
     def __iter__(self) -> Iterator[WorkItem]:
-        planned = IdentitySet()
+        planned = IdSet()
         for chunks in list_chunk_files(self._data):
             planned.add(chunks.doc_id)
             yield self._document_item(chunks)
@@ -100,7 +100,7 @@ class IndexItems:
             batch_key=DOCUMENT,
         )
 
-    def _removed_items(self, planned: IdentitySet) -> Iterator[WorkItem]:
+    def _removed_items(self, planned: IdSet) -> Iterator[WorkItem]:
         """Files of the published database that belong to these sources, or to documents, and were not planned."""
         database = self._database()
         if database is None:

@@ -14,7 +14,7 @@ newest one that every sink can still show.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from inorder.core.resume_point import Restored, RestoredWindow
+from inorder.core.resume_point import ResumePoint, ResumeWindow
 from inorder.core.transitions import State as Outcome
 
 from .records import Attempt, Checkpoint, Commit, Header, Mark, Record, Terminal, Window, sizing_of
@@ -82,22 +82,22 @@ class Replay:
         """Every seq below it has an outcome."""
         return self._terminal_end
 
-    def restored(self, candidate: Candidate) -> Restored:
+    def resume_point(self, candidate: Candidate) -> ResumePoint:
         """What the kernel needs to go on from there."""
         windows = list(self.windows)
         while len(windows) > 1 and windows[1].start <= candidate.end:
             del windows[0]
         start = windows[0].start if windows else 0
         counts = self.counts_at(candidate.end)
-        return Restored(
+        return ResumePoint(
             end=candidate.end,
             succeeded=counts.succeeded,
             skipped=counts.skipped,
             failed=counts.failed,
             retries=counts.retries,
-            granted={seq: count for seq, count in self.granted.items() if seq >= start},
+            retries_granted={seq: count for seq, count in self.granted.items() if seq >= start},
             windows=tuple(
-                RestoredWindow(window.id, window.start, window.target_entries, sizing_of(window.sizing))
+                ResumeWindow(window.id, window.start, window.target_entries, sizing_of(window.sizing))
                 for window in windows
             ),
         )

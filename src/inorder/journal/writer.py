@@ -134,19 +134,19 @@ class Writer:
 
     def _everything(self, durable: int, *, is_end: bool) -> list[Record]:
         state, newest = self.state, self.state.newest
-        restored = state.restored(newest)
+        resume_point = state.resume_point(newest)
         standing = [terminal.from_(newest.end) for terminal in state.terminals if terminal.end > newest.end]
         checkpoint = Checkpoint(
             end=newest.end,
             durable=durable,
             marks=list(newest.marks.values()),
             digest=newest.digest,
-            succeeded=restored.succeeded,
-            skipped=restored.skipped,
-            failed=restored.failed,
-            retries=restored.retries,
-            granted=restored.granted,
-            windows=tuple(window for window in state.windows if window.start >= restored.resume_start),
+            succeeded=resume_point.succeeded,
+            skipped=resume_point.skipped,
+            failed=resume_point.failed,
+            retries=resume_point.retries,
+            granted=resume_point.retries_granted,
+            windows=tuple(window for window in state.windows if window.start >= resume_point.resume_start),
             is_end=is_end,
         )
         return [checkpoint, *standing]

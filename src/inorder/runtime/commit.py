@@ -16,7 +16,7 @@ from typing import Any
 
 from inorder.core.commands import CommitRun, RetryScheduled, WindowOpened
 from inorder.core.events import Committed, Envelope
-from inorder.core.resume_point import Restored
+from inorder.core.resume_point import ResumePoint
 from inorder.core.transitions import State
 from inorder.errors import InfrastructureError, SyncError
 from inorder.host.clock import Clock
@@ -175,9 +175,9 @@ class CommitLane:
         """Something could not be synced."""
         self._journal.distrust()
 
-    def memory(self, restored: Restored, *, commits_elsewhere: bool = False) -> Memory:
+    def memory(self, resume_point: ResumePoint, *, commits_elsewhere: bool = False) -> Memory:
         """What the runtime has to know of this."""
-        return Memory(restored, self.passed_by, self.note, commits_elsewhere)
+        return Memory(resume_point, self.passed_by, self.note, commits_elsewhere)
 
     def close(self) -> None:
         """Let every file go."""
@@ -204,10 +204,10 @@ class ThreadedCommit:
         """Hand a run to the thread; it tells the kernel when it is done."""
         self._lane.submit(self._perform, runtime, run, items)
 
-    def memory(self, restored: Restored) -> Memory:
+    def memory(self, resume_point: ResumePoint) -> Memory:
         """What the runtime has to know of this. Items pass by on the thread of the run; none of its own is committed
         until all of those have passed."""
-        return self._inner.memory(restored, commits_elsewhere=True)
+        return self._inner.memory(resume_point, commits_elsewhere=True)
 
     def finish(self, *, is_end: bool) -> None:
         """The run is over."""

@@ -69,10 +69,10 @@ class JournaledRun:
         observer: Observer | None = None,
     ) -> None:
         journal = Journal(opened.writer, job.filesystem, job.path, job.options, clock)
-        digest = PlanDigest(job.identify, end=opened.restored.end, expected=opened.digest)
+        digest = PlanDigest(job.identify, end=opened.resume_point.end, expected=opened.digest)
         lane = CommitLane(journal, job.sinks, digest, job.describe, job.committed)
         self._lane: CommitLane | ThreadedCommit = ThreadedCommit(lane) if job.commit_thread else lane
-        memory = self._lane.memory(opened.restored)
+        memory = self._lane.memory(opened.resume_point)
         self.runtime = Runtime(
             plan, engine, self._lane, clock, options=options, total=total, observer=observer, memory=memory
         )

@@ -38,8 +38,8 @@ class JournaledDelivery(Delivery):
             self._lock.release()
             raise
         self._journal = Journal(opened.writer, filesystem, path, options, clock)
-        self._digest = PlanDigest(_identify(key), end=opened.restored.end, expected=opened.digest)
-        self.memory = Memory(opened.restored, self._digest.add, self._note)
+        self._digest = PlanDigest(_identify(key), end=opened.resume_point.end, expected=opened.digest)
+        self.memory = Memory(opened.resume_point, self._digest.add, self._note)
 
     def commit(self, runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
         """Write the outcomes down before anybody gets them."""

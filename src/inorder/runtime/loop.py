@@ -26,7 +26,7 @@ from inorder.core.events import CancelRequested, Committed, Event, Planned, Tick
 from inorder.core.invariants import raise_violation
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions
-from inorder.core.resume_point import Restored
+from inorder.core.resume_point import ResumePoint
 from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import SLACK_BYTES, Batch, Engine, Task
 from inorder.host.clock import Clock
@@ -45,7 +45,7 @@ Observer = Callable[[int, Event, Sequence[Command] | None], None]
 class Memory(NamedTuple):
     """What a run with a journal brings along."""
 
-    restored: Restored = Restored()
+    resume_point: ResumePoint = ResumePoint()
     """Where the run before was interrupted."""
     passed_by: Callable[[Any], None] | None = None
     """Is shown every item that was committed then."""
@@ -79,7 +79,7 @@ class Runtime:
         self._memory = memory = memory or Memory()
         self._items: dict[int, Any] = {}
         self._next_seq = 0
-        self._committed_end = memory.restored.end
+        self._committed_end = memory.resume_point.end
         self._pause_end = 0
         """The plan is not asked for more before everything below is committed."""
         self._unanswered: NeedItems | None = None
@@ -95,7 +95,7 @@ class Runtime:
         if memory.note is not None:
             self._perform[WindowOpened] = self._perform[RetryScheduled] = memory.note
         epoch_ms = clock.wall_ms() - clock.now_ms()
-        self.kernel = Kernel(options, total=total, epoch_ms=epoch_ms, restored=memory.restored)
+        self.kernel = Kernel(options, total=total, epoch_ms=epoch_ms, resume_point=memory.resume_point)
         try:
             self._engine.start()
         except BaseException:
@@ -196,7 +196,7 @@ class Runtime:
                 break
             description, item = following
             planned.append(description)
-            if self._next_seq >= self._memory.restored.end:
+            if self._next_seq >= self._memory.resume_point.end:
                 self._items[self._next_seq] = item
             elif self._memory.passed_by is not None:
                 self._memory.passed_by(item)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from inorder.core.resume_point import Restored
+from inorder.core.resume_point import ResumePoint
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import Filesystem, write_atomic
 from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal, encode
@@ -28,7 +28,7 @@ class Opened(NamedTuple):
     """A journal that is ready to go on."""
 
     writer: Writer
-    restored: Restored
+    resume_point: ResumePoint
     digest: bytes
     """Of the items below `restored.end`."""
     is_resumed: bool
@@ -79,7 +79,7 @@ def create(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Si
     for sink, origin in zip(sinks, origins, strict=True):
         sink.roll_back(origin, ())
     writer = Writer(file, path, replay(scan(data).found), len(data))
-    return Opened(writer, Restored(), b"", is_resumed=False, is_finished=False, warning="")
+    return Opened(writer, ResumePoint(), b"", is_resumed=False, is_finished=False, warning="")
 
 
 def resume(filesystem: Filesystem, path: str, header: Header | None, sinks: Sequence[Sink]) -> Opened:
@@ -107,7 +107,7 @@ def resume(filesystem: Filesystem, path: str, header: Header | None, sinks: Sequ
     if found.verdict is Verdict.TORN:
         warning = f"the journal {path} has a torn tail at byte {found.offset}: {found.message}; cut there"
     is_finished = state.is_end and candidate == state.newest
-    return Opened(writer, state.restored(candidate), candidate.digest, True, is_finished, warning)
+    return Opened(writer, state.resume_point(candidate), candidate.digest, True, is_finished, warning)
 
 
 def distrust(filesystem: Filesystem, path: str, durable: int) -> None:
@@ -169,7 +169,7 @@ def _is_synced(record: Record) -> bool:
 def _kept(found: Scan, state: Replay, candidate: Candidate) -> Replay:
     """What the journal says where the run goes on."""
     kept = replay(record for record in found.found if record.end <= candidate.offset)
-    kept.granted = state.restored(candidate).granted
+    kept.granted = state.resume_point(candidate).retries_granted
     kept.windows = list(state.windows)  # what was granted belongs to a window, also where that is told of after the cut
     return kept
 

@@ -6,7 +6,7 @@ import msgspec
 
 from inorder.core.commands import Dispatch, WindowOpened, WindowSealed
 from inorder.core.events import Envelope
-from inorder.core.windows.window import resized
+from inorder.core.windows.window import choose_target
 
 from .scenario import Scenario
 
@@ -73,7 +73,7 @@ class Books:
         self.windows.append(BookedWindow(opened.id, opened.start, opened.target_entries))
         self.windows_seen += 1
         if opened.sizing is not None:
-            self.sizing.append(resized(self.scenario.options.windows, opened.sizing)[1])
+            self.sizing.append(choose_target(self.scenario.options.windows, opened.sizing)[1])
 
     def seal_window(self, sealed: WindowSealed) -> BookedWindow:
         """A window's bounds are known."""

@@ -16,8 +16,8 @@ from .world import Report
 _DECISIONS = (
     "shrink: buffered bytes above the soft mark",
     "shrink: a quarter of the window was retried",
-    "shrink: commit lags by more than half a window",
-    "grow: workers found nothing to do",
+    "shrink: the commit lag is more than half a window",
+    "grow: workers were idle",
     "keep",
 )
 _PRESSURE_MOVES = (

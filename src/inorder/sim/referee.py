@@ -15,7 +15,7 @@ from inorder.core.commands import (
     NeedItems,
     PressureChanged,
     Reclaimed,
-    Refused,
+    ResultRefused,
     RetryScheduled,
     Stopping,
     StopWorker,
@@ -83,7 +83,7 @@ class Referee:
             StopWorker: self._stop_worker,
             RetryScheduled: self._retry_scheduled,
             Reclaimed: self._reclaim,
-            Refused: self._refused,
+            ResultRefused: self._refused,
             WindowOpened: self._window_opened,
             WindowSealed: self._window_sealed,
             WindowClosed: self._window_closed,
@@ -269,7 +269,7 @@ class Referee:
             demand(has_died, f"seq {seq} is suspected only when its worker died")
             books.suspects.add(seq)
 
-    def _refused(self, command: Refused) -> None:
+    def _refused(self, command: ResultRefused) -> None:
         self._refusals_due -= 1
 
     def _window_opened(self, command: WindowOpened) -> None:

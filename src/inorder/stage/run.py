@@ -19,7 +19,7 @@ import msgspec
 from inorder.core.commands import Command, Summary
 from inorder.core.events import Envelope, Event
 from inorder.core.transitions import State
-from inorder.core.windows.plan import IdentitySet, PlanItem
+from inorder.core.windows.plan import IdSet, PlanItem
 from inorder.errors import InfrastructureError, OperatorError, require
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
@@ -276,9 +276,9 @@ class _StageRun:
     def _planned(self, opened: Opened) -> Iterator[tuple[PlanItem, StageTask] | None]:
         """The plan, with what is known of each item, and then what is not in it any more. Items that an interrupted run
         has committed are not looked at."""
-        restored_end = opened.restored.end
-        run_start = find_run_start(self._layout.manifest, is_resumed=restored_end > 0)
-        planned = IdentitySet()
+        resumed_end = opened.resume_point.end
+        run_start = find_run_start(self._layout.manifest, is_resumed=resumed_end > 0)
+        planned = IdSet()
         retires = self._plan.retires
         seq = 0
         for item in self._plan.items:
@@ -289,7 +289,7 @@ class _StageRun:
                 raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")
             if retires is not None:
                 planned.add(to_printable(item.item_id))
-            task = StageTask(item) if seq < restored_end else self._task(item)
+            task = StageTask(item) if seq < resumed_end else self._task(item)
             yield PlanItem(item_id=item.item_id, cost=item.cost_hint, batch_key=item.batch_key), task
             seq += 1
         if retires is not None:
@@ -297,8 +297,8 @@ class _StageRun:
                 removals = tuple(list_published(self._layout.data, item.outputs))
                 yield PlanItem(item_id=item.item_id), StageTask(item, REMOVED_FROM_PLAN, removals=removals)
                 seq += 1
-        if seq < restored_end:
-            raise PlanChanged(f"the plan ends after {seq} items, and {restored_end} are committed")
+        if seq < resumed_end:
+            raise PlanChanged(f"the plan ends after {seq} items, and {resumed_end} are committed")
 
     def _task(self, item: WorkItem) -> StageTask:
         options = self._options

@@ -8,7 +8,7 @@ is taken up again finds the same items as before it was interrupted, in the same
 import os
 from collections.abc import Callable
 
-from inorder.core.windows.plan import IdentitySet
+from inorder.core.windows.plan import IdSet
 
 from .contracts import WorkItem
 from .manifest.reader import find_last_run, read_rows
@@ -22,9 +22,7 @@ def find_run_start(manifest: str, *, is_resumed: bool) -> int:
     return os.path.getsize(manifest) if os.path.exists(manifest) else 0
 
 
-def find_stale_items(
-    manifest: str, end: int, planned: IdentitySet, is_retired: Callable[[str, str], bool]
-) -> list[WorkItem]:
+def find_stale_items(manifest: str, end: int, planned: IdSet, is_retired: Callable[[str, str], bool]) -> list[WorkItem]:
     """Items with outputs, of runs whose rows lie below `end`, that are not planned now and that nobody wants to keep;
     in the order of their ids."""
     found: dict[str, tuple[str, list[str]]] = {}

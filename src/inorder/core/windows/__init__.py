@@ -1,1 +1,1 @@
-"""Contiguous windows over the plan: its items checked, placed, and sealed into windows."""
+"""Reading the plan and cutting it into contiguous windows."""

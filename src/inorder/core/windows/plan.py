@@ -1,12 +1,11 @@
-"""What may enter: the items of a plan, checked one by one as they are consumed.
+"""The items of a plan, validated as they are read.
 
-A plan is consumed lazily, so a fault in it shows when the item is reached, not before. Each fault is the operator's
-and is named with the item: a cost that is negative or not a number, a size below zero, an id seen before, more or
-fewer items than announced.
+A plan is read lazily, so an error in it is found when the item is reached. Each error is an `OperatorError` that names
+the item: a cost that is negative or not a number, a negative size, a repeated id, more or fewer items than announced.
 
-Ids must be unique over the whole plan, and a plan may have tens of millions of them. `IdentitySet` therefore keeps
-64 bits an id in one flat table. Two different ids share those bits with a chance of about three in a million for ten
-million items, which is the price of not keeping the ids themselves.
+Ids must be unique in the whole plan, which may have tens of millions of items. `IdSet` therefore keeps a 64-bit hash
+per id in one flat table. For ten million items, the chance that two different ids have the same hash is about three in
+a million: the price of not keeping the ids.
 """
 
 import math
@@ -20,63 +19,63 @@ from inorder.errors import OperatorError, require
 
 
 class PlanItem(msgspec.Struct, frozen=True, gc=False):
-    """What the kernel needs to know of an item; the item itself stays with the runtime."""
+    """What the kernel needs to know about an item. The item itself stays in the runtime."""
 
     item_id: str = ""
-    """Stable name, unique in the plan; empty: the seq is the only name."""
+    """Stable name, unique in the plan. Empty: the item has no name but its seq."""
     cost: float = 1.0
-    """Predicted work in any unit, the same for the whole plan."""
+    """Predicted work, in any unit that is the same for the whole plan."""
     size_bytes: int = 0
-    """Predicted size of the result; 0: unknown, learned from the results seen."""
+    """Predicted size of the result. 0: unknown, estimated from earlier results."""
     batch_key: str = ""
-    """Items that share it are dispatched together."""
+    """Items with the same key are dispatched together."""
 
 
-class IdentitySet:
-    """Ids seen so far: open addressing over one array, at most 2/3 full, 8 bytes a slot."""
+class IdSet:
+    """A set of ids: a hash table with open addressing, at most 2/3 full, 8 bytes per slot."""
 
-    _EMPTY = 0
+    _EMPTY_SLOT = 0
 
     def __init__(self) -> None:
         self._slots = array("Q", bytes(8 * 64))
         self._count = 0
 
     def add(self, item_id: str) -> bool:
-        """Whether `item_id` was new."""
-        print_ = _print(item_id)
+        """Add an id and return whether it was new."""
+        hash_ = _hash_id(item_id)
         slots = self._slots
         mask = len(slots) - 1
-        position = print_ & mask
-        while (found := slots[position]) != self._EMPTY:
-            if found == print_:
+        position = hash_ & mask
+        while (found := slots[position]) != self._EMPTY_SLOT:
+            if found == hash_:
                 return False
             position = (position + 1) & mask
-        slots[position] = print_
+        slots[position] = hash_
         self._count += 1
         if self._count * 3 > len(slots) * 2:
             self._grow()
         return True
 
     def __contains__(self, item_id: str) -> bool:
-        print_ = _print(item_id)
+        hash_ = _hash_id(item_id)
         slots = self._slots
         mask = len(slots) - 1
-        position = print_ & mask
-        while (found := slots[position]) not in (self._EMPTY, print_):
+        position = hash_ & mask
+        while (found := slots[position]) not in (self._EMPTY_SLOT, hash_):
             position = (position + 1) & mask
-        return found == print_
+        return found == hash_
 
     def _grow(self) -> None:
         old = self._slots
         slots = array("Q", bytes(8 * 2 * len(old)))
         mask = len(slots) - 1
-        for print_ in old:
-            if print_ == self._EMPTY:
+        for hash_ in old:
+            if hash_ == self._EMPTY_SLOT:
                 continue
-            position = print_ & mask
-            while slots[position] != self._EMPTY:
+            position = hash_ & mask
+            while slots[position] != self._EMPTY_SLOT:
                 position = (position + 1) & mask
-            slots[position] = print_
+            slots[position] = hash_
         self._slots = slots
 
     def __len__(self) -> int:
@@ -84,47 +83,49 @@ class IdentitySet:
 
     @property
     def size_bytes(self) -> int:
-        """Memory held by the table."""
+        """Memory used by the table."""
         return len(self._slots) * self._slots.itemsize
 
 
-def _print(item_id: str) -> int:
-    """64 bits that stand for an id; never 0, which is an empty slot."""
+def _hash_id(item_id: str) -> int:
+    """Hash an id to 64 bits; never 0, which marks an empty slot."""
     return int.from_bytes(blake2b(item_id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") or 1
 
 
-class Intake:
-    """Admits items in plan order and holds the plan to what it announced."""
+class PlanIntake:
+    """Validates items in plan order, and their number against what the plan announced."""
 
     def __init__(self, total: int | None) -> None:
         require(total is None or total >= 0, f"a plan cannot announce {total} items")
         self.total = total
         self.admitted = 0
-        self.ended = False
-        self._identities = IdentitySet()
+        self.is_ended = False
+        self._ids = IdSet()
 
     def admit(self, items: Sequence[PlanItem]) -> None:
-        """Check the next items of the plan; the first bad one is refused by name."""
+        """Validate the next items of the plan. Raises `OperatorError` for the first invalid one."""
         position = self.admitted
-        add = self._identities.add
+        add = self._ids.add
         for item in items:
             cost = item.cost
             if not 0.0 <= cost < math.inf:
-                raise OperatorError(f"{_name(position, item)} has cost {cost}; a cost is a number from 0 up")
+                raise OperatorError(
+                    f"{_name(position, item)} has cost {cost}; a cost must be a finite number of at least 0"
+                )
             if item.size_bytes < 0:
-                raise OperatorError(f"{_name(position, item)} has size {item.size_bytes}; a size is from 0 bytes up")
+                raise OperatorError(
+                    f"{_name(position, item)} has size {item.size_bytes}; a size must be at least 0 bytes"
+                )
             if item.item_id and not add(item.item_id):
-                raise OperatorError(f"{_name(position, item)} repeats an earlier id; ids are unique in a plan")
+                raise OperatorError(f"{_name(position, item)} repeats an earlier id; ids must be unique in a plan")
             position += 1
             if self.total is not None and position > self.total:
-                raise OperatorError(
-                    f"the plan announced {self.total} items but yields more: {_name(position - 1, item)} is too many"
-                )
+                raise OperatorError(f"the plan announced {self.total} items but has more: {_name(position - 1, item)}")
         self.admitted = position
 
     def end(self) -> None:
-        """The plan has no more items."""
-        self.ended = True
+        """Note that the plan has no more items."""
+        self.is_ended = True
         if self.total is not None and self.admitted < self.total:
             raise OperatorError(f"the plan announced {self.total} items but ended after {self.admitted}")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from inorder.core.commands import Command, RetryScheduled, Summary
 from inorder.core.events import CancelRequested, Committed, Event
-from inorder.core.resume_point import Restored
+from inorder.core.resume_point import ResumePoint
 from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import Batch, Task
 from inorder.host.os_errors import translate_os_errors
@@ -105,7 +105,7 @@ class Life:
     def __init__(self, story: Story, disk: Disk) -> None:
         self.summary: Summary | None = None
         """How the run ended, if it did in this life."""
-        self.restored: Restored | None = None
+        self.resume_point: ResumePoint | None = None
         """What it went on from, once it had found out."""
         self.acknowledged = 0
         """Every seq below it survives the death of the process."""
@@ -126,18 +126,18 @@ class Life:
     @property
     def resumed_at(self) -> int:
         """The seq it went on from; 0 also where it did not get so far."""
-        return self.restored.end if self.restored is not None else 0
+        return self.resume_point.end if self.resume_point is not None else 0
 
     def live(self, *, may_cancel: bool = False, on_opened: Callable[[int], None] | None = None) -> None:
         """Begin the run or go on with it, to its end; or until it is cancelled, if the scenario says so and it may be.
         `on_opened` is told the seq it goes on from, when all that may be rolled back has been."""
         scenario, job = self._story.scenario, self._new_job()
         opened = job.open()
-        self.restored = opened.restored
+        self.resume_point = opened.resume_point
         self.promised = self.acknowledged = self.resumed_at
         if on_opened is not None:
-            on_opened(opened.restored.end)
-        self._engine.failures.update(opened.restored.granted)
+            on_opened(opened.resume_point.end)
+        self._engine.failures.update(opened.resume_point.retries_granted)
         if may_cancel and scenario.cancel_at_ms is not None:
             self._engine.post(scenario.cancel_at_ms, CancelRequested("a signal", scenario.cancel_grace_ms))
         plan = [(PlanItem(item.item_id, batch_key=item.batch_key), item) for item in scenario.items]

@@ -50,10 +50,10 @@ _COUNTERS = ("retries", "reclaims", "refused", "lost_workers", "overruns")
 class Figures:
     """Follows the steps of one run."""
 
-    def __init__(self, restored_end: int = 0, queued: Callable[[float], None] | None = None) -> None:
+    def __init__(self, resumed_end: int = 0, queued: Callable[[float], None] | None = None) -> None:
         """`queued` is told of every item how long it waited."""
         self.queue_ms, self.wait_ms, self.commit_ms = Histogram(), Histogram(), Histogram()
-        self._restored_end = self._committed_end = restored_end
+        self._resumed_end = self._committed_end = resumed_end
         self._queued = queued
         self._next_seq = 0
         self._planned_ms: dict[int, int] = {}
@@ -69,7 +69,7 @@ class Figures:
                     self._computed_ms[envelope.seq] = now_ms
         elif isinstance(event, Planned):
             first, self._next_seq = self._next_seq, self._next_seq + len(event.items)
-            for seq in range(max(first, self._restored_end), self._next_seq):
+            for seq in range(max(first, self._resumed_end), self._next_seq):
                 self._planned_ms[seq] = now_ms
         elif isinstance(event, Pulled | WorkerLost):
             self._active.discard(event.worker)

@@ -43,7 +43,7 @@ class Watch:
         self._errors, self._slowest = ErrorTally(), Slowest()
         self._counts = [0] * 8
         self._output_bytes = 0
-        self._restored_end = 0
+        self._resumed_end = 0
         self._gauged_s = self._began_s = time.monotonic()
         self._gauges: dict[str, Any] = {}
         self._display: Any = Silence()
@@ -61,16 +61,16 @@ class Watch:
         if self._ticker is not None:
             self._stop_ticking()
             self._display.stop()
-        restored = opened.restored
+        resume_point = opened.resume_point
         self._steering = steering
         self._runtime = runtime
-        self._restored_end = restored.end
-        self._figures = Figures(restored.end, None if self._otel is None else self._otel.queued)
+        self._resumed_end = resume_point.end
+        self._figures = Figures(resume_point.end, None if self._otel is None else self._otel.queued)
         self._counts = [0] * 8
         for state, count in (
-            (State.TERMINAL_SUCCESS, restored.succeeded),
-            (State.TERMINAL_SKIP, restored.skipped),
-            (State.TERMINAL_FAIL, restored.failed),
+            (State.TERMINAL_SUCCESS, resume_point.succeeded),
+            (State.TERMINAL_SKIP, resume_point.skipped),
+            (State.TERMINAL_FAIL, resume_point.failed),
         ):
             self._counts[state] = count
         options = self._options
@@ -78,11 +78,11 @@ class Watch:
             options.progress,
             self._plan.stage_name,
             self._total,
-            restored.end,
+            resume_point.end,
             options.diagnostics_interval_s,
             verbose=options.verbose,
         )
-        self._emit("run_started", stage=self._plan.stage_name, run_id=self._run_id, resumed_at=restored.end or None)
+        self._emit("run_started", stage=self._plan.stage_name, run_id=self._run_id, resumed_at=resume_point.end or None)
         self._ending.clear()
         self._ticker = threading.Thread(target=self._tick, name="inorder-watch", daemon=True)
         self._ticker.start()
@@ -133,12 +133,12 @@ class Watch:
             was_cancelled=summary.was_cancelled,
             cancel_reason=summary.cancel_reason,
             stop_kind=summary.stop_kind,
-            resumed_at=opened.restored.end or None,
+            resumed_at=opened.resume_point.end or None,
             wall_ms=round(wall_ms, 3),
             queue_p50_ms=self._figures.queue_ms.quantile(0.5),
             exec_p50_ms=self._exec_ms.quantile(0.5),
             exec_p95_ms=self._exec_ms.quantile(0.95),
-            items_per_s=round((done - opened.restored.end) / wall_ms * 1000, 3) if wall_ms > 0 else 0.0,
+            items_per_s=round((done - opened.resume_point.end) / wall_ms * 1000, 3) if wall_ms > 0 else 0.0,
             errors=self._errors.summaries(),
             warnings=warnings,
         )
@@ -184,7 +184,7 @@ class Watch:
             items_succeeded=standing.succeeded,
             items_skipped=standing.skipped,
             items_failed=standing.failed,
-            items_per_s=round((standing.done - self._restored_end) / elapsed_s, 3) if elapsed_s > 0 else 0.0,
+            items_per_s=round((standing.done - self._resumed_end) / elapsed_s, 3) if elapsed_s > 0 else 0.0,
             output_bytes=self._output_bytes,
             **self._gauges,
             item_queue_ms=quantiles(figures.queue_ms),
