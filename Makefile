@@ -5,12 +5,12 @@ VENV := .venv
 STAMP := $(VENV)/.stamp
 RUN := $(VENV)/bin/python
 
-# What inorder is measured against lives in an environment of its own, never in the package's.
+# The tools that inorder is compared with have an environment of their own.
 BENCH_VENV := .venv-bench
 BENCH_STAMP := $(BENCH_VENV)/.stamp
 BENCH_RUN := $(BENCH_VENV)/bin/python
 
-# Ray takes a few hundred megabytes, and not everybody wants it.
+# Ray takes a few hundred megabytes, so it has an environment of its own.
 RAY_VENV := .venv-ray
 RAY_STAMP := $(RAY_VENV)/.stamp
 RAY_RUN := $(RAY_VENV)/bin/python
@@ -23,58 +23,58 @@ DEMO := build/demo
 	gauntlet-ray soak clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
-demo: $(STAMP) ## turn the bundled documents and code into an index, and ask it; three of the documents are broken
+demo: $(STAMP) ## index the bundled sample and search it; three of its files are broken
 	$(RUN) -m inorder run examples/sample --data $(DEMO) || test $$? -eq 3
 	$(RUN) -m inorder inspect --data $(DEMO)
 	$(RUN) -m inorder failures --data $(DEMO)
 	$(RUN) -m inorder search --data $(DEMO) -k 3 "when should the fog horn be started"
 
-test: $(STAMP) ## run the tests; fails on an unproven landed requirement or an uncovered line of the core
+test: $(STAMP) ## run all tests; fails on an unproven landed requirement or an uncovered line of the core
 	$(RUN) -m pytest -n 4 tests/core --cov=src/inorder/core --cov-branch --cov-report=term-missing --cov-fail-under=100
 	$(RUN) -m pytest -n 4 --dist worksteal --requirements=enforce
 
-test-extras: $(STAMP) ## install the optional readers and test them: OCR, docling
+test-extras: $(STAMP) ## install and test the optional readers: OCR, docling
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[ocr,docling]'
 	$(RUN) -m pytest tests/documents/readers/test_ocr.py tests/documents/readers/test_docling.py
 
-test-ray: $(RAY_STAMP) ## install Ray, and test on clusters of several nodes on this machine
+test-ray: $(RAY_STAMP) ## install Ray and test on clusters of several nodes on this machine
 	$(RAY_RUN) -m pytest tests/ray tests/conformance/test_engines.py
 
 docs: $(STAMP) ## write the generated references and pictures in docs/
 	$(RUN) -m tools.docs
 
-check: $(STAMP) ## lint, formatting and types
+check: $(STAMP) ## check lint, formatting and types
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-bench: $(STAMP) $(BENCH_STAMP) ## measure kernel, journal, stage and lanes, and imap beside its peers
+bench: $(STAMP) $(BENCH_STAMP) ## measure kernel, journal, stage, lanes and imap; compare imap with other tools
 	$(RUN) bench/kernel.py
 	$(RUN) bench/journal.py
 	$(RUN) bench/stage.py
 	$(RUN) bench/lanes.py
 	$(BENCH_RUN) bench/imap.py
 
-bench-peers: $(BENCH_STAMP) ## install what imap is measured against
+bench-peers: $(BENCH_STAMP) ## install the tools that imap is compared with
 
-gauntlet: $(BENCH_STAMP) ## one bad item among two hundred: what inorder and its peers deliver
+gauntlet: $(BENCH_STAMP) ## run one misbehaving item among 200 with inorder and other tools
 	$(BENCH_RUN) bench/gauntlet.py
 
-bench-documents: $(STAMP) ## measure documents; beside other tools where they are installed
+bench-documents: $(STAMP) ## measure document reading; compare with other tools that are installed
 	$(RUN) bench/documents.py
 
-bench-gpu: $(STAMP) ## measure embedding on a GPU, where there is one
+bench-gpu: $(STAMP) ## measure embedding on a GPU, if there is one
 	$(RUN) bench/gpu.py
 
-bench-ray: $(RAY_STAMP) ## measure inorder on Ray beside processes, plain Ray and Ray Data
+bench-ray: $(RAY_STAMP) ## measure inorder on Ray; compare with processes, plain Ray and Ray Data
 	$(RAY_RUN) bench/ray.py
 
-bench-capacity: $(STAMP) ## measure what one driver commits in a second
+bench-capacity: $(STAMP) ## measure what one driver commits per second
 	$(RUN) bench/capacity.py
 
-gauntlet-ray: $(RAY_STAMP) ## one bad item among two hundred, on Ray
+gauntlet-ray: $(RAY_STAMP) ## run one misbehaving item among 200 on Ray
 	$(RAY_RUN) bench/gauntlet.py --only inorder-ray --guard 60
 
 soak: $(STAMP) ## run simulator seeds for SECONDS_MAX seconds (default 60)

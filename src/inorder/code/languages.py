@@ -1,7 +1,7 @@
-"""The language of a file: from its name, else its extension, else the interpreter in its first line.
+"""The language of a file: by its name, else by its ending, else by the program that its first line asks for.
 
-Languages that have a grammar (`grammars.LANGUAGES`) are parsed. The others have a name only, so that a search can
-filter by it.
+Languages that have a grammar (`grammars.LANGUAGES`) are parsed. The others are known by name only, so that a search can
+ask for them.
 """
 
 import re
@@ -33,7 +33,7 @@ _NAMES = {
     "readme": "markdown",
     "justfile": "just",
 }
-_EXTENSIONS_OF = {
+_ENDINGS_OF = {
     "python": "py pyi pyw",
     "javascript": "js mjs cjs jsx es6",
     "typescript": "ts mts cts",
@@ -105,10 +105,8 @@ _EXTENSIONS_OF = {
     "diff": "diff patch",
     "dockerfile": "dockerfile",
 }
-_EXTENSIONS = {
-    extension: language for language, extensions in _EXTENSIONS_OF.items() for extension in extensions.split()
-}
-_INTERPRETERS = {
+_ENDINGS = {ending: language for language, endings in _ENDINGS_OF.items() for ending in endings.split()}
+_PROGRAMS = {
     "python": "python",
     "pypy": "python",
     "node": "javascript",
@@ -137,22 +135,20 @@ _CPP_HEADER = re.compile(rb"^\s*(?:class|namespace|template|using|public:|privat
 
 
 def language_of(path: str, head: bytes) -> str | None:
-    """The language of a file with this path and these first bytes; None if unknown."""
+    """The language of a file with this path and these first bytes; None where nothing tells."""
     name = path.replace("\\", "/").rpartition("/")[2].lower()
-    stem, dot, extension = name.rpartition(".")
-    language = (
-        _NAMES.get(name) or _NAMES.get(name.lstrip(".")) or (_EXTENSIONS.get(extension) if dot and stem else None)
-    )
+    stem, dot, ending = name.rpartition(".")
+    language = _NAMES.get(name) or _NAMES.get(name.lstrip(".")) or (_ENDINGS.get(ending) if dot and stem else None)
     if language is None and dot and stem in ("dockerfile", "makefile"):
         return _NAMES[stem]
-    if language == "c" and extension == "h" and _CPP_HEADER.search(head):
+    if language == "c" and ending == "h" and _CPP_HEADER.search(head):
         return "cpp"
-    return language or _language_of_shebang(head)
+    return language or _by_first_line(head)
 
 
-def _language_of_shebang(head: bytes) -> str | None:
-    match = _SHEBANG.match(head.removeprefix(b"\xef\xbb\xbf"))
-    if match is None:
+def _by_first_line(head: bytes) -> str | None:
+    found = _SHEBANG.match(head.removeprefix(b"\xef\xbb\xbf"))
+    if found is None:
         return None
-    interpreter = (match.group(1) or match.group(2)).decode("ascii", "ignore").lower()
-    return _INTERPRETERS.get(interpreter) or _INTERPRETERS.get(interpreter.rstrip("0123456789-"))
+    program = (found.group(1) or found.group(2)).decode("ascii", "ignore").lower()
+    return _PROGRAMS.get(program) or _PROGRAMS.get(program.rstrip("0123456789-"))

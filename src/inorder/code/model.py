@@ -1,22 +1,22 @@
-"""The result of parsing one file of source code.
+"""What is known of one file of source code.
 
 Lines are counted from 1 and end with `\\n`, `\\r\\n` or a lone `\\r`. Offsets count bytes: of the file where it is
-UTF-8, and otherwise of its text encoded as UTF-8.
+UTF-8, and otherwise of its text written as UTF-8.
 """
 
 import msgspec
 
 
-class CodeChunk(msgspec.Struct, frozen=True, gc=False):
-    """Lines of a file that belong together. Every line of a file is in exactly one chunk."""
+class Chunk(msgspec.Struct, frozen=True, gc=False):
+    """Some lines of a file that belong together. Every line of a file is in exactly one chunk."""
 
     kind: str
-    """What it defines: `function`, `method`, `class`, `section`...; `definitions` for several small ones; `lines` for
-    none."""
+    """What is defined in it: `function`, `method`, `class`, `section`...; `definitions` of several small ones; `lines`
+    of none."""
     name: str
-    """For `definitions`, the names of all, separated by commas."""
+    """Of `definitions`, the names of all, with commas between."""
     qualified_name: str
-    """The name with those of the enclosing definitions. For `definitions`, that of the enclosing definition."""
+    """With the names of what it lies in. Of `definitions`, of what they lie in."""
     signature: str
     doc: str
     start_line: int
@@ -25,7 +25,7 @@ class CodeChunk(msgspec.Struct, frozen=True, gc=False):
     end_byte: int
     text: str
     identifiers: str
-    """Every name in the text, and its parts, in lower case, each once."""
+    """Every name in it, and its parts, in lower case, each once."""
 
 
 class Symbol(msgspec.Struct, frozen=True, gc=False):
@@ -42,37 +42,37 @@ class Symbol(msgspec.Struct, frozen=True, gc=False):
 
 
 class Import(msgspec.Struct, frozen=True, gc=False):
-    """An import statement."""
+    """What a file takes from elsewhere."""
 
     module: str
     names: tuple[str, ...]
-    """The imported names; none if the module itself is imported, `*` for all names."""
+    """Those taken from it; none where it is taken whole, `*` for all."""
     line: int
 
 
-class CallSite(msgspec.Struct, frozen=True, gc=False):
+class Call(msgspec.Struct, frozen=True, gc=False):
     """A place where something is called by its name."""
 
     caller: str
-    """The qualified name of the enclosing definition; empty at the top level."""
+    """The qualified name of what the place lies in; empty at the top of a file."""
     callee: str
     line: int
     column: int
-    """Counted in characters, from 1."""
+    """In characters, from 1."""
 
 
-class ParsedFile(msgspec.Struct, frozen=True, gc=False):
-    """Everything that was found in a file, in the order of the file."""
+class Parsed(msgspec.Struct, frozen=True, gc=False):
+    """All of it, in the order of the file."""
 
     language: str
-    """Empty if unknown."""
+    """Empty where it is not known."""
     line_count: int
     encoding: str
     has_errors: bool
-    """Whether the file has syntax errors."""
+    """Whether parts of it are not as the language wants them."""
     note: str
-    """A remark on how the file was decoded or parsed; empty if there is nothing unusual."""
-    chunks: tuple[CodeChunk, ...]
+    """What should be known of how it was read; empty where there is nothing to say."""
+    chunks: tuple[Chunk, ...]
     symbols: tuple[Symbol, ...]
     imports: tuple[Import, ...]
-    calls: tuple[CallSite, ...]
+    calls: tuple[Call, ...]
