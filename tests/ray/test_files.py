@@ -69,7 +69,7 @@ def on_ray(machines: Machines, **options: Any) -> dict[str, Any]:
 @pytest.fixture
 def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver leaves no mark, so no node thinks that it sees DATA."""
-    monkeypatch.setattr(file_transfer.Parcels, "prepare", lambda self: None)
+    monkeypatch.setattr(file_transfer.StageFileTransfer, "prepare", lambda self: None)
 
 
 @pytest.mark.req("JRN-7")
@@ -153,16 +153,16 @@ def short_leases(options: inorder.StageOptions) -> Any:
 def test_a_node_that_sees_another_file_than_the_driver_fails_the_item_with_what_to_do(
     machines: Machines, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    depart = file_transfer.Parcels.depart
+    depart = file_transfer.StageFileTransfer.depart
 
-    def late(self: file_transfer.Parcels, item: Any, *, sees_files: bool) -> Any:
+    def late(self: file_transfer.StageFileTransfer, item: Any, *, sees_files: bool) -> Any:
         """The file changes after the driver has looked, as if the node saw another one."""
         departing = depart(self, item, sees_files=sees_files)
         if item.item.item_id == "item-02":
             os.utime(item.item.inputs["text"], ns=(1, 1))
         return departing
 
-    monkeypatch.setattr(file_transfer.Parcels, "depart", late)
+    monkeypatch.setattr(file_transfer.StageFileTransfer, "depart", late)
     items = [place.item(f"item-{number:02}") for number in range(5)]
     outcome = place.run(items, placed, **on_ray(machines, files="shared"))
     assert (outcome.succeeded, outcome.failed) == (4, 1)
@@ -206,6 +206,6 @@ def test_a_stage_that_loses_a_node_comes_to_the_same(
 @pytest.mark.parametrize("files", ["shared", "send"])
 def test_a_full_disk_on_a_node_stops_the_run_and_fails_nobody(machines: Machines, place: Place, files: str) -> None:
     items = [place.item("a"), place.item("b", do="full disk", meta={"room": str(place.folder / "room")})]
-    with pytest.raises(inorder.InfrastructureError, match=r"found the disk full.*No space left.*run the same again"):
+    with pytest.raises(inorder.InfrastructureError, match=r"disk full.*No space left.*run the same command again"):
         place.run(items, placed, workers=1, **on_ray(machines, files=files))
     assert not any(row["status"] == "failure" for run in place.runs() for row in run)

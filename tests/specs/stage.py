@@ -11,10 +11,10 @@ from inorder import WorkItem
 from inorder.stage import contracts, freshness
 from inorder.stage.data_layout import RESERVED_FOLDERS, DataLayout, resolve_output
 from inorder.stage.manifest.rows import BASE_FIELDS, VOLATILE_FIELDS
-from inorder.stage.monitor.attempt_log import ENDS
+from inorder.stage.monitor.attempt_log import ATTEMPT_STATUSES
 from inorder.stage.monitor.metrics import METRICS
 from inorder.stage.monitor.otel import INSTRUMENTS
-from inorder.stage.monitor.progress import Standing, line, stopping
+from inorder.stage.monitor.progress import StageProgress, format_line, format_stopping
 from inorder.stage.monitor.telemetry import EVENTS, RUN_EVENTS
 from tests.specs.declared import fields_of
 from tests.specs.pages import code, table
@@ -143,16 +143,16 @@ def instruments() -> str:
 
 
 def attempt_ends() -> str:
-    return table(("status", "meaning"), [(code(name), meaning) for name, meaning in ENDS.items()])
+    return table(("status", "meaning"), [(code(name), meaning) for name, meaning in ATTEMPT_STATUSES.items()])
 
 
 def progress_lines() -> str:
-    known = Standing("doctags", 1200, 230, 2, 2, 30.0)
+    known = StageProgress("doctags", 1200, 230, 2, 2, 30.0)
     rows = [
-        ("under way", line(known, 1.57)),
-        ("the rate is not known yet", line(known._replace(succeeded=0, skipped=0, failed=0), 0.0)),
-        ("the plan announced no number", line(known._replace(total=None), 92.4)),
-        ("a signal came", stopping("doctags", "SIGINT came", 5000)),
-        ("the error budget is used up", stopping("doctags", "error budget of 1 exceeded at seq 7", 0)),
+        ("under way", format_line(known, 1.57)),
+        ("the rate is not known yet", format_line(known._replace(succeeded=0, skipped=0, failed=0), 0.0)),
+        ("the number of items is not known yet", format_line(known._replace(total=None), 92.4)),
+        ("a signal was received", format_stopping("doctags", "received SIGINT", 5000)),
+        ("the error budget is used up", format_stopping("doctags", "error budget of 1 exceeded at seq 7", 0)),
     ]
     return table(("when", "line"), [(when, code(said)) for when, said in rows])

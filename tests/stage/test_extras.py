@@ -47,11 +47,11 @@ def test_extras_stand_in_the_row(place: Place, value: Any, written: dict[str, An
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ({"path": Path("x")}, "what the worker returned cannot be written as JSON"),
-        ({"file": object()}, "what the worker returned cannot be written as JSON"),
-        ({"name": "\udcff"}, "what the worker returned cannot be written as JSON"),
-        (["a", "list"], "a worker returns a dict of extras or None, got list"),
-        ("text", "a worker returns a dict of extras or None, got str"),
+        ({"path": Path("x")}, "the return value of the worker cannot be encoded as JSON"),
+        ({"file": object()}, "the return value of the worker cannot be encoded as JSON"),
+        ({"name": "\udcff"}, "the return value of the worker cannot be encoded as JSON"),
+        (["a", "list"], "a worker must return a dict of extras or None, got list"),
+        ("text", "a worker must return a dict of extras or None, got str"),
     ],
     ids=["path", "object", "no text", "list", "text"],
 )

@@ -11,7 +11,7 @@ import pytest
 import inorder
 from inorder.journal.writer import JournalOptions
 from inorder.stage import run
-from inorder.stage.monitor.monitor import Watch
+from inorder.stage.monitor.monitor import RunMonitor
 from tests.stage.jobs import Place
 
 FEW = 2_000
@@ -32,23 +32,23 @@ def hopeless(item: inorder.WorkItem) -> None:
     raise ValueError(f"{item.item_id} is bad")
 
 
-def held_by(watch: Watch) -> int:
-    """Entries of all the containers that a watch keeps."""
-    figures = watch._figures
+def held_by(monitor: RunMonitor) -> int:
+    """Entries of all the containers that a monitor keeps."""
+    metrics = monitor._metrics
     return sum(
         map(
             len,
             (
-                figures._planned_ms,
-                figures._computed_ms,
-                figures._active,
-                watch._exec_ms._buckets,
-                figures.queue_ms._buckets,
-                figures.wait_ms._buckets,
-                figures.commit_ms._buckets,
-                watch._errors._counts,
-                watch._errors._first,
-                watch._slowest.items,
+                metrics._planned_ms,
+                metrics._computed_ms,
+                metrics._active,
+                monitor._exec_ms._buckets,
+                metrics.queue_ms._buckets,
+                metrics.wait_ms._buckets,
+                metrics.commit_ms._buckets,
+                monitor._errors._counts,
+                monitor._errors._first,
+                monitor._slowest.items,
             ),
         )
     )
@@ -66,14 +66,14 @@ def test_what_a_run_holds_does_not_grow_with_its_plan(
     place: Place, worker: Any, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blocks of memory are counted when few items are committed, and when many are."""
-    watches: list[Watch] = []
-    started = Watch.started
+    monitors: list[RunMonitor] = []
+    start = RunMonitor.start
 
-    def starting(self: Watch, *arguments: Any) -> None:
-        watches.append(self)
-        started(self, *arguments)
+    def starting(self: RunMonitor, *arguments: Any) -> None:
+        monitors.append(self)
+        start(self, *arguments)
 
-    monkeypatch.setattr(Watch, "started", starting)
+    monkeypatch.setattr(RunMonitor, "start", starting)
     monkeypatch.setattr(run, "JournalOptions", partial(JournalOptions, checkpoint_ms=50))
     blocks: list[int] = []
     held: list[int] = []
@@ -81,7 +81,7 @@ def test_what_a_run_holds_does_not_grow_with_its_plan(
     def look() -> None:
         gc.collect()
         blocks.append(sys.getallocatedblocks())
-        held.append(held_by(watches[0]))
+        held.append(held_by(monitors[0]))
 
     outcome = place.run(items(count, look), worker, attempts_log=True, max_queue=64, fsync="interval")
     assert outcome.scheduled == count

@@ -150,7 +150,7 @@ def test_an_output_that_was_not_declared_is_named_with_those_that_were(place: Pl
 def test_a_full_disk_stops_the_run_and_fails_nobody(place: Place, policy: str) -> None:
     room = place.folder / "room"
     items = [place.item("a"), place.item("b", "full disk", meta={"room": str(room)}), place.item("c")]
-    with pytest.raises(inorder.InfrastructureError, match=r"found the disk full.*No space left.*run the same again"):
+    with pytest.raises(inorder.InfrastructureError, match=r"disk full.*No space left.*run the same command again"):
         place.run(items, policy=policy, workers=1, retries=3)
     assert not any(row["status"] == "failure" for run in place.runs() for row in run)
     room.touch()

@@ -108,7 +108,7 @@ def test_a_folder_in_the_place_of_an_output_is_no_output(place: Place) -> None:
     (place.data / "loud" / "a.txt").mkdir()
     for fingerprinting in (True, False):
         found = freshness.check(place.item("a"), str(place.data), fingerprinting=fingerprinting)
-        assert (found.is_satisfied, found.reason) == (False, "its output 'loud' is no file")
+        assert (found.is_satisfied, found.reason) == (False, "its output 'loud' is not a file")
 
 
 def test_a_source_that_is_gone_is_tried_and_fails_though_its_output_is_there(place: Place) -> None:

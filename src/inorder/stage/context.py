@@ -62,7 +62,7 @@ class StageContext:
         if self.item is None or name not in self.item.outputs:
             declared = ", ".join(self.item.outputs) if self.item is not None else ""
             raise KeyError(f"the item declares no output {name!r}; declared outputs: {declared or 'none'}")
-        return Path(self.staged(resolve_output(os.fspath(self.data), self.item.outputs[name])))
+        return Path(self.stage_file(resolve_output(os.fspath(self.data), self.item.outputs[name])))
 
     def deliver(self, value: Any) -> None:
         """Pass a value to the stage's own sinks when the item is committed."""
@@ -78,7 +78,7 @@ class StageContext:
         if self.item is not None:
             self.removals += list_published(os.fspath(self.data), self.item.outputs)
 
-    def staged(self, relative: str) -> str:
+    def stage_file(self, relative: str) -> str:
         """The staged path of a file of this attempt: unique per attempt, with the same suffix."""
         if relative not in self.files:
             self._token = self._token or os.urandom(8).hex()

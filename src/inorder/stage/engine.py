@@ -37,9 +37,11 @@ def create_stage_engine(options: StageOptions, work: StageWork, layout: DataLayo
     spec = engine_spec(options)
     if options.engine == "local":
         return create_resizable_engine(work, spec, pack_tasks=partial(_pack_tasks, work))
-    from .file_transfer import Parcels, RemoteWork
+    from .file_transfer import RemoteWork, StageFileTransfer
 
-    courier = Parcels(layout.data, layout.staging, options.ray.send_bytes_max, fingerprinting=options.fingerprinting)
+    courier = StageFileTransfer(
+        layout.data, layout.staging, options.ray.send_bytes_max, fingerprinting=options.fingerprinting
+    )
     courier.prepare()
     return create_resizable_engine(RemoteWork(work), spec, courier=courier)
 

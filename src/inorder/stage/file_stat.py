@@ -1,29 +1,29 @@
-"""What a file looks like from outside: how one tells that it has not changed, without reading it."""
+"""File stat: how to tell that a file has not changed without reading it."""
 
 import os
 import time
 from typing import NamedTuple
 
-_WORD_MAX = 2**63 - 1
-"""What a database can keep; inodes may be larger."""
+_INTEGER_MAX = 2**63 - 1
+"""The largest integer of SQLite; inodes may be larger."""
 
 
 class FileStat(NamedTuple):
-    """What a file looked like, and when that was: before it was read."""
+    """Size, modification time and inode of a file, and when they were read."""
 
     size: int
     mtime_ns: int
     inode: int
-    looked_ns: int
+    read_ns: int
 
     @classmethod
-    def at(cls, path: str) -> "FileStat":
-        """Look at a file now."""
-        looked_ns = time.time_ns()
+    def read(cls, path: str) -> "FileStat":
+        """Read the stat of a file."""
+        read_ns = time.time_ns()  # before the stat: a later change must not look older than it
         found = os.stat(path)
-        return cls(found.st_size, found.st_mtime_ns, found.st_ino & _WORD_MAX, looked_ns)
+        return cls(found.st_size, found.st_mtime_ns, found.st_ino & _INTEGER_MAX, read_ns)
 
     @property
-    def facts(self) -> tuple[int, int, int]:
-        """What an unchanged file has in common with itself."""
+    def signature(self) -> tuple[int, int, int]:
+        """What stays equal as long as the file does not change."""
         return self.size, self.mtime_ns, self.inode

@@ -1,9 +1,8 @@
-"""Files on their way to workers on other machines, and back.
+"""File transfer: sends the inputs of items to workers on other machines, and takes in their outputs.
 
-A node that sees the driver's files works on them as a local process does: it reads inputs where they are and writes to
-the same staging. To any other node the inputs travel with the item, into a folder that is there for this item alone,
-and what it makes travels back with the result, into the driver's staging. What cannot travel, because it is too large
-or a whole folder, is done at home.
+A node that sees the driver's files reads inputs in place and writes to the same staging, as a local process does. To
+any other node the inputs are sent with the item, into a folder of that item alone, and its outputs come back with the
+result into the driver's staging. An item that is too large to send, or that reads a whole folder, runs on the driver.
 """
 
 import contextlib
@@ -28,39 +27,39 @@ from .fingerprints import resolve_outputs
 from .worker import StageResult, StageTask, StageWork
 
 _MARK = "mark"
-_PREFIX = "inorder-item-"
-_YOUNG_S = 60.0
-"""A folder is locked within a moment of its making: one that is older and not locked is nobody's."""
+_FOLDER_PREFIX = "inorder-item-"
+_ABANDONED_S = 60.0
+"""A folder is locked right after it is created: one that is older and not locked is abandoned."""
 
 
-class File(NamedTuple):
-    """A file that was sent along: where it goes in the folder of its item, and its content."""
+class SentFile(NamedTuple):
+    """A file that is sent with an item: its path in the item's folder, and its content."""
 
-    place: str
+    path: str
     content: bytes
 
 
-class Sent(NamedTuple):
-    """An item as it travels."""
+class SentItem(NamedTuple):
+    """An item as it is sent to a node."""
 
     task: StageTask
-    looks: dict[str, FileStat] = {}  # noqa: RUF012
-    """What the driver sees of each input."""
+    stats: dict[str, FileStat] = {}  # noqa: RUF012
+    """The stat of each input on the driver."""
     paths: dict[str, str] = {}  # noqa: RUF012
-    """Where each input is with the driver."""
-    files: list[File] | None = None
-    """What it needs; None: it finds everything where the driver has it."""
+    """The path of each input on the driver."""
+    files: list[SentFile] | None = None
+    """The files that the item needs; None: the node sees the driver's files."""
 
 
-class Brought(NamedTuple):
-    """A result, and the content of every file that came of it."""
+class SentResult(NamedTuple):
+    """A result as it is sent back, with the content of every staged file."""
 
     result: StageResult
     contents: list[Any]
 
 
-class Parcels:
-    """On the driver: sends items, and takes in results. Implements `engines.ray.Courier`."""
+class StageFileTransfer:
+    """The driver's side: prepares items to be sent, and takes in results. Implements `engines.ray.packing.Courier`."""
 
     def __init__(self, data: str, staging: str, send_bytes_max: int, *, fingerprinting: bool = True) -> None:
         self._data = data
@@ -71,64 +70,67 @@ class Parcels:
         self.mark = f"{staging}/{_MARK}-{self.secret[:8]}"
 
     def prepare(self) -> None:
-        """Write the mark by which a node tells that it sees DATA."""
+        """Write the mark file. A node that reads the secret in it sees DATA."""
         with open(self.mark, "w", encoding="ascii") as file:
             file.write(self.secret)
 
     def depart(self, item: Any, *, sees_files: bool) -> tuple[Any, int] | None:
-        """The item, with its files where the node does not see them. None: it cannot travel."""
+        """Return the item as it is sent, with its files unless the node sees them, and the number of bytes; None: it
+        cannot be sent."""
         task: StageTask = item
         if task.skip:
-            return Sent(task), 0
-        outputs = task.item.outputs if sees_files else self._outputs(task)
+            return SentItem(task), 0
+        outputs = task.item.outputs if sees_files else self._resolve_outputs(task)
         paths = {name: os.fspath(path) for name, path in task.item.inputs.items()}
-        looks = {name: FileStat.at(path) for name, path in paths.items()}
-        layout = {name: os.path.abspath(path) for name, path in paths.items()}
+        stats = {name: FileStat.read(path) for name, path in paths.items()}
+        absolute = {name: os.path.abspath(path) for name, path in paths.items()}
         if sees_files:
-            return Sent(_with(task, inputs=layout), looks, paths), 0
-        needed = self._needed(task)
-        if needed is None or any(map(os.path.isdir, layout.values())):
+            return SentItem(_replace_fields(task, inputs=absolute), stats, paths), 0
+        reads = self._list_reads(task)
+        if reads is None or any(map(os.path.isdir, absolute.values())):
             return None
-        size = sum(look.size for look in looks.values()) + sum(map(os.path.getsize, needed))
+        size = sum(stat.size for stat in stats.values()) + sum(map(os.path.getsize, reads))
         if size > self._send_bytes_max:
             return None
-        files = [File(self._place(number, path), _read(path)) for number, path in enumerate(layout.values())]
-        inputs = {name: file.place for name, file in zip(layout, files, strict=True)}
-        files += [File(self._place(-1, path), _read(path)) for path in needed]
+        files = [
+            SentFile(self._remote_path(number, path), _read(path)) for number, path in enumerate(absolute.values())
+        ]
+        inputs = {name: file.path for name, file in zip(absolute, files, strict=True)}
+        files += [SentFile(self._remote_path(-1, path), _read(path)) for path in reads]
         for name, path in paths.items():
-            if FileStat.at(path).facts != looks[name].facts:
+            if FileStat.read(path).signature != stats[name].signature:
                 raise StageError(f"the input {path} changed while it was read", category="io", retryable=True)
-        return Sent(_with(task, inputs=inputs, outputs=outputs), looks, paths, files), size
+        return SentItem(_replace_fields(task, inputs=inputs, outputs=outputs), stats, paths, files), size
 
-    def _outputs(self, task: StageTask) -> dict[str, str]:
-        """As paths in DATA, wherever that is. What lies in their way there is seen only here."""
+    def _resolve_outputs(self, task: StageTask) -> dict[str, str]:
+        """Return the outputs relative to DATA, which lies elsewhere on the node. Obstacles are visible only here."""
         try:
             return resolve_outputs(self._data, task.item.outputs, fingerprinting=self._fingerprinting)
         except ValueError as error:
             raise StageError(str(error), category="config", item_id=task.item.item_id) from None
 
-    def _needed(self, task: StageTask) -> list[str] | None:
-        """What the item reads in DATA, as far as it is there. None: there is a folder among it."""
-        layout = [os.path.abspath(f"{self._data}/{os.fspath(place)}") for place in task.item.reads]
-        found = [place for place in layout if os.path.exists(place)]
-        is_whole = all(os.path.isfile(place) and place.startswith(f"{self._data}/") for place in found)
-        return found if is_whole else None
+    def _list_reads(self, task: StageTask) -> list[str] | None:
+        """List the files that the item reads in DATA, as far as they exist; None: one of them is a folder."""
+        paths = [os.path.abspath(f"{self._data}/{os.fspath(path)}") for path in task.item.reads]
+        found = [path for path in paths if os.path.exists(path)]
+        can_be_sent = all(os.path.isfile(path) and path.startswith(f"{self._data}/") for path in found)
+        return found if can_be_sent else None
 
     def arrive(self, value: Any) -> Any:
-        """The result, with its files in the staging of this machine."""
-        if not isinstance(value, Brought):
+        """Return a result with its files in the staging of this machine."""
+        if not isinstance(value, SentResult):
             return value
-        made = zip(value.result.staged, value.contents, strict=True)
-        return value.result._replace(staged=[self._stage(path, content) for path, content in made])
+        files = zip(value.result.staged, value.contents, strict=True)
+        return value.result._replace(staged=[self._write_staged(path, content) for path, content in files])
 
-    def _place(self, number: int, path: str) -> str:
-        """Where a file goes on the node: one of DATA to its place in DATA, any other under its own name."""
+    def _remote_path(self, number: int, path: str) -> str:
+        """Return the path of a file in the item's folder: a file of DATA keeps its path, any other its name."""
         if path.startswith(f"{self._data}/"):
             return f"data/{path[len(self._data) + 1 :]}"
         return f"inputs/{number}/{os.path.basename(path)}"
 
-    def _stage(self, made: str, content: Any) -> str:
-        path = f"{self._staging}/{os.path.basename(made)}"
+    def _write_staged(self, remote: str, content: Any) -> str:
+        path = f"{self._staging}/{os.path.basename(remote)}"
         try:
             with open(path, "wb") as file:
                 file.write(content)
@@ -141,124 +143,124 @@ def _read(path: str) -> bytes:
     return Path(path).read_bytes()
 
 
-def _with(task: StageTask, **fields: Any) -> StageTask:
+def _replace_fields(task: StageTask, **fields: Any) -> StageTask:
     return task._replace(item=msgspec.structs.replace(task.item, **fields))
 
 
 class RemoteWork:
-    """In a worker process on a node: does what `StageWork` does, with the files that came along."""
+    """The node's side, in a worker process: does what `StageWork` does, with the files that were sent."""
 
     def __init__(self, work: StageWork) -> None:
         self._work = work
-        self._has_swept = False
+        self._has_cleaned_up = False
 
     def __repr__(self) -> str:
         return repr(self._work)
 
-    def __call__(self, sent: Sent | StageTask) -> Any:
-        """Do one item."""
-        if not isinstance(sent, Sent):  # done at home
+    def __call__(self, sent: SentItem | StageTask) -> Any:
+        """Run one item."""
+        if not isinstance(sent, SentItem):  # on the driver's machine
             return self._work(sent)
         if sent.files is None:
-            self._require_seen(sent)
-            return _seen_by_driver(self._work(sent.task), sent, sent.task)
-        if not self._has_swept:
-            self._has_swept = True
-            sweep()
-        with _folder() as place:
-            return self._work_in(place, sent)
+            self._require_same_inputs(sent)
+            return _restore_paths(self._work(sent.task), sent, sent.task)
+        if not self._has_cleaned_up:
+            self._has_cleaned_up = True
+            remove_abandoned_folders()
+        with _create_item_folder() as folder:
+            return self._work_in(folder, sent)
 
-    def _require_seen(self, sent: Sent) -> None:
-        """The node sees what the driver sees."""
-        for name, look in sent.looks.items():
+    def _require_same_inputs(self, sent: SentItem) -> None:
+        """Require that the node sees the inputs as the driver does."""
+        for name, stat in sent.stats.items():
             try:
-                seen = FileStat.at(os.fspath(sent.task.item.inputs[name]))
+                seen = FileStat.read(os.fspath(sent.task.item.inputs[name]))
             except OSError:
                 seen = None
-            if seen is None or (seen.size, seen.mtime_ns) != (look.size, look.mtime_ns):
+            if seen is None or (seen.size, seen.mtime_ns) != (stat.size, stat.mtime_ns):
                 raise StageError(
                     f"this node does not see the input {sent.paths[name]} as the driver does; put it on storage that "
-                    "all nodes share, or have files sent: --ray-files send",
+                    "all nodes share, or send files with --ray-files send",
                     category="io",
                     retryable=True,
                     item_id=sent.task.item.item_id,
                 )
 
-    def _work_in(self, place: str, sent: Sent) -> Any:
+    def _work_in(self, folder: str, sent: SentItem) -> Any:
         for file in sent.files or ():
-            path = f"{place}/{file.place}"
+            path = f"{folder}/{file.path}"
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "wb") as written:
                 written.write(file.content)
-        task = _with(sent.task, inputs={name: f"{place}/{where}" for name, where in sent.task.item.inputs.items()})
-        words = {os.fspath(path): sent.paths[name] for name, path in task.item.inputs.items()}
-        words[f"{place}/data"] = self._work.data
+        inputs = {name: f"{folder}/{path}" for name, path in sent.task.item.inputs.items()}
+        task = _replace_fields(sent.task, inputs=inputs)
+        driver_paths = {os.fspath(path): sent.paths[name] for name, path in task.item.inputs.items()}
+        driver_paths[f"{folder}/data"] = self._work.data
         try:
-            made = self._work.elsewhere(f"{place}/data")(task)
+            result = self._work.with_data(f"{folder}/data")(task)
         except Exception as error:
-            raise _at_home(error, place, words) from error
-        made = _seen_by_driver(made, sent, task, words)
-        return (
-            made
-            if isinstance(made, Skip)
-            else Brought(made, [pickle.PickleBuffer(_read(path)) for path in made.staged])
-        )
+            raise _translate_error(error, folder, driver_paths) from error
+        result = _restore_paths(result, sent, task, driver_paths)
+        if isinstance(result, Skip):
+            return result
+        return SentResult(result, [pickle.PickleBuffer(_read(path)) for path in result.staged])
 
 
-def _seen_by_driver(made: Any, sent: Sent, task: StageTask, words: dict[str, str] | None = None) -> Any:
-    """A result with inputs, and words about them, as the driver knows them."""
-    result: StageResult = made.value if isinstance(made, Skip) else made
+def _restore_paths(value: Any, sent: SentItem, task: StageTask, driver_paths: dict[str, str] | None = None) -> Any:
+    """Return a result with inputs and warnings that have the paths of the driver."""
+    result: StageResult = value.value if isinstance(value, Skip) else value
     names = {os.fspath(path): name for name, path in task.item.inputs.items()}
-    inputs = [(sent.paths[names[path]], sent.looks[names[path]], digest) for path, _, digest in result.inputs]
-    result = result._replace(inputs=inputs, warnings=[_said(words or {}, warning) for warning in result.warnings])
-    return made._replace(value=result) if isinstance(made, Skip) else result
+    inputs = [(sent.paths[names[path]], sent.stats[names[path]], digest) for path, _, digest in result.inputs]
+    warnings = [_replace_paths(driver_paths or {}, warning) for warning in result.warnings]
+    result = result._replace(inputs=inputs, warnings=warnings)
+    return value._replace(value=result) if isinstance(value, Skip) else result
 
 
-def _at_home(error: Exception, place: str, words: dict[str, str]) -> Exception:
-    """The failure of an item, told with the paths of the driver: nobody knows the folder that it was in."""
-    if isinstance(error, OSError) and isinstance(error.filename, str):  # what kind it is matters: the disk may be full
-        error.filename = _said(words, error.filename)
+def _translate_error(error: Exception, folder: str, driver_paths: dict[str, str]) -> Exception:
+    """Return the failure of an item with the paths of the driver: the item's folder means nothing to the user."""
+    if isinstance(error, OSError) and isinstance(error.filename, str):  # keep its type: the disk may be full
+        error.filename = _replace_paths(driver_paths, error.filename)
     failure = failure_of(error)
-    if place not in failure.message + failure.detail:
+    if folder not in failure.message + failure.detail:
         return error
-    message, detail = _said(words, failure.message), _said(words, failure.detail)
+    message, detail = _replace_paths(driver_paths, failure.message), _replace_paths(driver_paths, failure.detail)
     return StageError(message, category=failure.category.value, retryable=failure.retryable, detail=detail)
 
 
-def _said(words: dict[str, str], text: str) -> str:
-    for word, meant in words.items():
-        text = text.replace(word, meant)
+def _replace_paths(driver_paths: dict[str, str], text: str) -> str:
+    for path, driver_path in driver_paths.items():
+        text = text.replace(path, driver_path)
     return text
 
 
 @contextlib.contextmanager
-def _folder() -> Iterator[str]:
-    """For one item, and locked by whoever is at work there. What a killed worker has left is removed by the next one
-    on its machine."""
-    place = tempfile.mkdtemp(prefix=_PREFIX)
-    lock = os.open(place, os.O_RDONLY)
+def _create_item_folder() -> Iterator[str]:
+    """Create a folder for one item. It is locked as long as its worker lives, so that another worker on the machine
+    can remove it after a kill."""
+    folder = tempfile.mkdtemp(prefix=_FOLDER_PREFIX)
+    lock = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield place
+        yield folder
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
 
 
-def sweep() -> None:
-    """Remove folders of workers that are not there any more."""
+def remove_abandoned_folders() -> None:
+    """Remove the folders of workers that no longer exist."""
     root = tempfile.gettempdir()
     for name in os.listdir(root):
-        if name.startswith(_PREFIX):
+        if name.startswith(_FOLDER_PREFIX):
             with contextlib.suppress(OSError):
-                _sweep(f"{root}/{name}")
+                _remove_if_abandoned(f"{root}/{name}")
 
 
-def _sweep(place: str) -> None:
-    lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+def _remove_if_abandoned(folder: str) -> None:
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        if time.time() - os.fstat(lock).st_mtime >= _YOUNG_S:
+        if time.time() - os.fstat(lock).st_mtime >= _ABANDONED_S:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(lock)

@@ -1,7 +1,7 @@
-"""What an output was made of.
+"""Fingerprints: what the outputs of an item were made of.
 
-Beside the first output of an item lies `<output>.fp.json`, published with it and after it: the hash of the inputs, the
-hash of the configuration, and size and checksum of every output. It holds nothing that differs from run to run.
+The fingerprint of an item is the file `<first output>.fp.json`, published after its outputs: the hash of the inputs,
+the hash of the configuration, and size and checksum of every output. It holds nothing that differs from run to run.
 """
 
 import contextlib
@@ -17,12 +17,12 @@ import msgspec
 from .data_layout import FINGERPRINT_SUFFIX, find_obstacle, resolve_output
 
 SCHEMA_VERSION = 1
-_PIECE_BYTES = 2**20
+_READ_BYTES = 2**20
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
 class OutputRecord(msgspec.Struct, frozen=True, array_like=True):
-    """An output as it was made."""
+    """Path, size and checksum of an output when it was made."""
 
     path: str
     size: int
@@ -30,7 +30,7 @@ class OutputRecord(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands in a `.fp.json`."""
+    """The content of a fingerprint file."""
 
     schema_version: int = SCHEMA_VERSION
     stage: str
@@ -41,7 +41,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
     extras: dict[str, Any] = {}
 
     def encode(self) -> bytes:
-        """As it is written."""
+        """Encode as a line of JSON."""
         return _ENCODER.encode(self) + b"\n"
 
 
@@ -49,7 +49,7 @@ _DECODER = msgspec.json.Decoder(Fingerprint)
 
 
 def decode_fingerprint(data: bytes) -> Fingerprint | None:
-    """What was written; None: this is no fingerprint that can be read."""
+    """Decode a fingerprint; None: it is damaged or of another version."""
     try:
         found = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -58,40 +58,40 @@ def decode_fingerprint(data: bytes) -> Fingerprint | None:
 
 
 def hash_file(path: str) -> str:
-    """Of a file."""
+    """Return the SHA-256 of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def checksum_file(path: str) -> tuple[int, int]:
-    """Size and CRC-32 of a file."""
+    """Return the size and CRC-32 of a file."""
     size = checksum = 0
     with open(path, "rb") as file:
-        while piece := file.read(_PIECE_BYTES):
+        while piece := file.read(_READ_BYTES):
             size += len(piece)
             checksum = zlib.crc32(piece, checksum)
     return size, checksum
 
 
 def combine_sha256(hashes: Mapping[str, str]) -> str:
-    """Of all inputs of an item, by name; of a single one it is that one's own, of none it is empty."""
+    """Combine the hashes of all inputs of an item, by name. A single one stays as it is; none give an empty text."""
     if not hashes:
         return ""
     if len(hashes) == 1:
         return next(iter(hashes.values()))
-    said = "".join(f"{name}\0{digest}\n" for name, digest in sorted(hashes.items()))
-    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+    lines = "".join(f"{name}\0{digest}\n" for name, digest in sorted(hashes.items()))
+    return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def locate_fingerprint(outputs: Mapping[str, str | Path]) -> str | None:
-    """Where the fingerprint of an item with these outputs lies; None: it has none."""
+    """Return the path of the fingerprint of an item with these outputs; None: it has no outputs."""
     first = next(iter(outputs.values()), None)
     return None if first is None else f"{os.fspath(first)}{FINGERPRINT_SUFFIX}"
 
 
 def list_published(data: str, outputs: Mapping[str, str | Path]) -> list[str]:
-    """Every file that an item with these outputs may have in DATA, relative to it, the fingerprint first: without it
-    nothing counts as made."""
+    """List the files that an item with these outputs may have in DATA, relative to it. The fingerprint is first: as
+    long as it is missing, the item is not up to date."""
     found = []
     for path in (locate_fingerprint(outputs), *outputs.values()):
         with contextlib.suppress(ValueError):
@@ -100,14 +100,14 @@ def list_published(data: str, outputs: Mapping[str, str | Path]) -> list[str]:
 
 
 def resolve_outputs(data: str, outputs: Mapping[str, str | Path], *, fingerprinting: bool) -> dict[str, str]:
-    """Outputs relative to DATA. Raises ValueError, with the reason, where one has no place there, or another's."""
+    """Return the outputs relative to DATA. Raises ValueError if one cannot be published, or two have the same path."""
     found = {name: resolve_output(data, path) for name, path in outputs.items()}
-    layout = list(found.values())
-    if layout and fingerprinting:
-        layout.append(f"{layout[0]}{FINGERPRINT_SUFFIX}")
-    for path in layout:
-        if layout.count(path) > 1:
-            raise ValueError(f"two of its files would be published as {path!r}")
-        if trouble := find_obstacle(data, path):
-            raise ValueError(trouble)
+    paths = list(found.values())
+    if paths and fingerprinting:
+        paths.append(f"{paths[0]}{FINGERPRINT_SUFFIX}")
+    for path in paths:
+        if paths.count(path) > 1:
+            raise ValueError(f"two files of the item would be published as {path!r}")
+        if obstacle := find_obstacle(data, path):
+            raise ValueError(obstacle)
     return found

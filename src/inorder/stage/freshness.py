@@ -1,8 +1,8 @@
-"""Whether an item is done already, and if not, why not.
+"""Freshness: whether an item is up to date, and if not, why.
 
-An item is satisfied when all its outputs are there and not empty and, with fingerprinting, when its fingerprint says
-that they were made of these inputs with this configuration, and they still are what was made. The first thing that is
-not so is the reason to do the item again; `inorder explain` shows it.
+An item is satisfied if all its outputs exist and are not empty and, with fingerprinting, if its fingerprint shows that
+they were made of these inputs with this configuration and have not been altered. The first condition that does not hold
+is the reason to do the item again; `inorder explain` shows it.
 """
 
 import os
@@ -13,19 +13,27 @@ from typing import Any, NamedTuple
 from .contracts import StagePlan, WorkItem
 from .data_layout import resolve_output
 from .file_stat import FileStat
-from .fingerprints import Fingerprint, checksum_file, combine_sha256, decode_fingerprint, hash_file, locate_fingerprint
+from .fingerprints import (
+    Fingerprint,
+    checksum_file,
+    combine_sha256,
+    decode_fingerprint,
+    hash_file,
+    locate_fingerprint,
+)
 from .hash_cache import HashCache
 
+# These reasons are part of the manifest format: rows of earlier runs are recognized by them.
 OUTPUTS_EXIST = "its outputs are there"
 UNCHANGED = "its outputs, inputs and configuration are unchanged"
 REMOVED_FROM_PLAN = "it is no longer in the plan, and its outputs were removed"
-"""The reason in the last row of an item that is not there any more."""
+"""The reason in the last row of a stale item."""
 SATISFIED_REASONS = (OUTPUTS_EXIST, UNCHANGED)
-"""The reasons in the row of an item that was skipped because it is done; any other was given by its worker."""
+"""The reasons in the row of an item that was skipped because it is up to date; workers give any other."""
 
 
 class Freshness(NamedTuple):
-    """Whether an item is done, and why or why not."""
+    """Whether an item is up to date, and the reason."""
 
     is_satisfied: bool
     reason: str
@@ -33,14 +41,14 @@ class Freshness(NamedTuple):
 
     @property
     def extras(self) -> dict[str, Any]:
-        """What the worker had to say when it made the outputs."""
+        """What the worker returned when it made the outputs."""
         return {} if self.fingerprint is None else self.fingerprint.extras
 
 
 def check_planned(
     item: WorkItem, plan: StagePlan, data: str, *, fingerprinting: bool, cache: HashCache | None
 ) -> Freshness:
-    """As the plan wants it judged: by its outputs, or, where it has none, by what the plan itself says."""
+    """Check an item of a plan: by its outputs or, if it has none, with the function of the plan."""
     if plan.judge is None or item.outputs:
         return check(item, data, fingerprinting=fingerprinting, cache=cache)
     reason = plan.judge(item, partial(get_sha256, cache=cache))
@@ -48,7 +56,7 @@ def check_planned(
 
 
 def check(item: WorkItem, data: str, *, fingerprinting: bool = True, cache: HashCache | None = None) -> Freshness:
-    """Look at the outputs of an item, its fingerprint and its inputs."""
+    """Check the outputs of an item, its fingerprint and its inputs."""
     if not item.outputs:
         return Freshness(False, "it declares no outputs")
     try:
@@ -56,29 +64,30 @@ def check(item: WorkItem, data: str, *, fingerprinting: bool = True, cache: Hash
     except ValueError as error:
         return Freshness(False, str(error))
     for name, path in outputs.items():
-        reason = _missing(f"{data}/{path}", name)
+        reason = _explain_missing(f"{data}/{path}", name)
         if reason:
             return Freshness(False, reason)
     if not fingerprinting:
         return Freshness(True, OUTPUTS_EXIST)
-    found = _fingerprint(f"{data}/{locate_fingerprint(outputs)}")
+    found = _read_fingerprint(f"{data}/{locate_fingerprint(outputs)}")
     if found is None:
         return Freshness(False, "it has no fingerprint")
-    reason = _stale(item, data, outputs, found, cache)
+    reason = _explain_stale(item, data, outputs, found, cache)
     return Freshness(not reason, reason or UNCHANGED, found)
 
 
-def _missing(path: str, name: str) -> str:
+def _explain_missing(path: str, name: str) -> str:
+    """Return what is wrong with an output file; empty: nothing."""
     try:
         found = os.stat(path)
     except OSError:
         return f"its output {name!r} is missing"
     if not stat.S_ISREG(found.st_mode):
-        return f"its output {name!r} is no file"
+        return f"its output {name!r} is not a file"
     return "" if found.st_size else f"its output {name!r} is empty"
 
 
-def _fingerprint(path: str) -> Fingerprint | None:
+def _read_fingerprint(path: str) -> Fingerprint | None:
     try:
         with open(path, "rb", buffering=0) as file:
             return decode_fingerprint(file.read())
@@ -86,11 +95,13 @@ def _fingerprint(path: str) -> Fingerprint | None:
         return None
 
 
-def _stale(item: WorkItem, data: str, outputs: dict[str, str], found: Fingerprint, cache: HashCache | None) -> str:
-    """What has changed; empty: nothing."""
+def _explain_stale(
+    item: WorkItem, data: str, outputs: dict[str, str], found: Fingerprint, cache: HashCache | None
+) -> str:
+    """Return what has changed since the fingerprint was made; empty: nothing."""
     if found.cfg_hash != item.cfg_hash:
         return "its configuration has changed"
-    if {name: made.path for name, made in found.outputs.items()} != outputs:
+    if {name: record.path for name, record in found.outputs.items()} != outputs:
         return "its outputs have other names now"
     try:
         hashes = {name: get_sha256(os.fspath(path), cache) for name, path in item.inputs.items()}
@@ -98,9 +109,9 @@ def _stale(item: WorkItem, data: str, outputs: dict[str, str], found: Fingerprin
         return f"its input cannot be read: {error.strerror or error}"
     if combine_sha256(hashes) != found.input_sha256:
         return "its input has changed"
-    for name, made in found.outputs.items():
+    for name, record in found.outputs.items():
         try:
-            is_same = _crc32(f"{data}/{made.path}", cache) == (made.size, made.crc32)
+            is_same = _get_checksum(f"{data}/{record.path}", cache) == (record.size, record.crc32)
         except OSError as error:
             return f"its output {name!r} cannot be read: {error.strerror or error}"
         if not is_same:
@@ -109,24 +120,25 @@ def _stale(item: WorkItem, data: str, outputs: dict[str, str], found: Fingerprin
 
 
 def get_sha256(path: str, cache: HashCache | None) -> str:
-    """Of a file, which is read only if it looks other than before."""
+    """Return the SHA-256 of a file. It is read only if the cache does not have it."""
     if cache is None:
         return hash_file(path)
-    look = FileStat.at(path)
-    known = cache.get(path, look, "sha256")
-    if known is None:
-        known = hash_file(path)
-        cache.put(path, look, "sha256", known)
-    return known
+    found = FileStat.read(path)
+    digest = cache.get(path, found, "sha256")
+    if digest is None:
+        digest = hash_file(path)
+        cache.put(path, found, "sha256", digest)
+    return digest
 
 
-def _crc32(path: str, cache: HashCache | None) -> tuple[int, int]:
+def _get_checksum(path: str, cache: HashCache | None) -> tuple[int, int]:
+    """Return the size and CRC-32 of a file. It is read only if the cache does not have them."""
     if cache is None:
         return checksum_file(path)
-    look = FileStat.at(path)
-    known = cache.get(path, look, "crc32")
+    found = FileStat.read(path)
+    known = cache.get(path, found, "crc32")
     if known is not None:
-        return look.size, int(known)
+        return found.size, int(known)
     size, checksum = checksum_file(path)
-    cache.put(path, look, "crc32", str(checksum))
+    cache.put(path, found, "crc32", str(checksum))
     return size, checksum

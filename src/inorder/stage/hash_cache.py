@@ -1,9 +1,9 @@
-"""What files hashed to, so that an unchanged one need not be read again.
+"""A cache of file hashes, so that an unchanged file need not be read again.
 
-A file is taken for unchanged if size, modification time and inode are those it had when it was hashed, *and* it was by
-then old enough: a file that was changed twice within the resolution of the clock looks the same both times, so one
-modified less than two seconds before it was looked at is read again. What is remembered here is never the only copy of
-anything: the cache may be deleted, and a run is then slower.
+A file counts as unchanged if its size, modification time and inode are those of the time when it was hashed, and if it
+was old enough then: two changes within the resolution of the clock give the same modification time, so a file that was
+modified less than two seconds before its stat is read again. The cache is never the only copy of anything. It may be
+deleted; the next run is then slower.
 """
 
 import contextlib
@@ -24,46 +24,46 @@ CREATE TABLE IF NOT EXISTS files (
 
 
 class HashCache:
-    """Hashes by path, of one kind each (`sha256`, `crc32`)."""
+    """Hashes by path and kind (`sha256`, `crc32`). Thread-safe; database errors count as a miss."""
 
     def __init__(self, path: str) -> None:
-        self._connection = _open(path)
+        self._connection = _open_database(path)
         self._pending: list[tuple[object, ...]] = []
         self._lock = threading.Lock()
 
-    def get(self, path: str, look: FileStat, kind: str) -> str | None:
-        """The hash of a file that has not changed since; None: not known."""
+    def get(self, path: str, stat: FileStat, kind: str) -> str | None:
+        """Return the hash of a file that has not changed since it was hashed; None: not known."""
         query = "SELECT hash FROM files WHERE path=? AND kind=? AND size=? AND mtime_ns=? AND inode=? AND hashed_ns>=?"
-        wanted = (os.fsencode(path), kind, *look.facts, look.mtime_ns + _OLD_ENOUGH_NS)
+        wanted = (os.fsencode(path), kind, *stat.signature, stat.mtime_ns + _OLD_ENOUGH_NS)
         row = None
-        with self._lock, contextlib.suppress(sqlite3.Error):  # a damaged page: as good as nothing
+        with self._lock, contextlib.suppress(sqlite3.Error):  # a damaged page
             row = self._connection.execute(query, wanted).fetchone()
         return None if row is None else str(row[0])
 
-    def put(self, path: str, look: FileStat, kind: str, hash_: str) -> None:
-        """A file was hashed after it looked like this."""
+    def put(self, path: str, stat: FileStat, kind: str, hash_: str) -> None:
+        """Store the hash of a file. The stat must be older than the read."""
         with self._lock:
-            self._pending.append((os.fsencode(path), kind, *look, hash_))
+            self._pending.append((os.fsencode(path), kind, *stat, hash_))
         if len(self._pending) >= _PENDING_MAX:
             self.flush()
 
     def flush(self) -> None:
-        """Write down what was put. Trouble with it costs time in the next run, and nothing else."""
+        """Write pending hashes."""
         with self._lock, contextlib.suppress(sqlite3.Error):
             pending, self._pending = self._pending, []
             self._connection.executemany("REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", pending)
             self._connection.execute("COMMIT")
-            self._connection.execute("BEGIN")  # one transaction for many questions: each by itself would cost double
+            self._connection.execute("BEGIN")  # one transaction for many queries: without it each takes twice as long
 
     def close(self) -> None:
-        """Write down what is left."""
+        """Write pending hashes and close the database."""
         self.flush()
         self._connection.close()
 
 
-def _open(path: str) -> sqlite3.Connection:
-    """The database, begun anew where what lies there is none."""
-    for attempt in ("as it is", "anew"):
+def _open_database(path: str) -> sqlite3.Connection:
+    """Open the database. A damaged one is replaced; if that fails too, the cache lives in memory."""
+    for attempt in range(2):
         try:
             connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             connection.execute("PRAGMA journal_mode=WAL")
@@ -71,10 +71,9 @@ def _open(path: str) -> sqlite3.Connection:
             connection.execute(_SCHEMA)
             connection.execute("BEGIN")
         except sqlite3.Error:
-            if attempt == "anew":
-                break
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+            if attempt == 0:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
         else:
             return connection
     connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)

@@ -1,9 +1,9 @@
-"""`run_stage`: the only place with pools, progress, manifests, retries, time limits and resume.
+"""`run_stage`: runs the plan of a stage, with order, retries, time limits, resume, manifest, progress and telemetry.
 
-    lock DATA ─▶ sweep staging ─▶ journal: go on, or begin anew ─▶ plan ─▶ workers ─▶ outputs, manifest ─▶ outcome
+    lock DATA ─▶ empty staging ─▶ journal: resume or start over ─▶ plan ─▶ workers ─▶ outputs, manifest ─▶ outcome
 
-The plan is read lazily. An item whose outputs are already there is skipped, but it is an item all the same: it has its
-seq, its row in the manifest, and its place in the order.
+The plan is read lazily. An item whose outputs are up to date is skipped, but it stays an item: it has its seq, its row
+in the manifest, and its place in the order.
 """
 
 import contextlib
@@ -11,13 +11,14 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from errno import EDQUOT, ENOSPC
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from inorder.core.commands import Command, Summary
-from inorder.core.events import Envelope, Event
+from inorder.core.events import Envelope, Event, Finished
 from inorder.core.transitions import State
 from inorder.core.windows.plan import IdSet, PlanItem
 from inorder.errors import InfrastructureError, OperatorError, require
@@ -33,25 +34,30 @@ from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
 
-from .autoscale import Steering
+from .autoscale import StageAutoscaler
 from .context import StageContext
 from .contracts import Barrier, StageHooks, StageOptions, StageOutcome, StagePlan, WorkItem
 from .data_layout import DataLayout
-from .disk_full import require_room
 from .engine import create_stage_engine, engine_spec, kernel_options
 from .file_stat import FileStat
 from .fingerprints import list_published
 from .freshness import REMOVED_FROM_PLAN, check_planned
 from .hash_cache import HashCache
 from .manifest.rows import get_result, make_config_row, make_row, to_printable
-from .monitor.monitor import Watch
+from .monitor.monitor import RunMonitor
 from .plan_identity import hash_config, hash_plan, identify_item
-from .signals import cancelling
+from .signals import cancel_on_signals
 from .stale_items import find_run_start, find_stale_items
 from .worker import StageResult, StageTask, StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
 _SKIP = int(State.TERMINAL_SKIP)
+_FAIL = int(State.TERMINAL_FAIL)
+_DISK_FULL = (ENOSPC, EDQUOT)
+_ONE_SHOT = (
+    "the plan has changed since it was interrupted, and its items can be read only once; "
+    "give StagePlan a list, or run with resume off"
+)
 
 
 def run_stage(
@@ -95,7 +101,7 @@ def run_stage(
     options = options or StageOptions()
     require(isinstance(plan, StagePlan), f"run_stage needs a StagePlan, got {type(plan).__name__}")
     require(callable(worker), f"run_stage needs a worker that can be called, got {type(worker).__name__}")
-    plan = _counted(plan)
+    plan = _with_total(plan)
     options = msgspec.structs.replace(options, data=os.path.abspath(options.data))
     layout = DataLayout(os.fspath(options.data), plan.stage_name)
     try:
@@ -140,56 +146,58 @@ class _StageRun:
         self._filesystem = SystemFilesystem()
         self._resources: dict[str, Any] = {}
         self._signals: list[int] = []
-        """That came while it ran."""
+        """Signals that were received during the run."""
+        self._autoscaler: StageAutoscaler | None = None
         self._context = StageContext(plan.stage_name, options, self._resources)
         self._config_row = make_config_row(plan.stage_name, self._run_id, options, origin)
 
     def run(self) -> StageOutcome:
-        """From sweeping to sweeping."""
-        began_s = time.monotonic()
+        """Run the stage. Staging is empty before and after."""
+        started_s = time.monotonic()
         shutil.rmtree(self._layout.staging, ignore_errors=True)
         os.makedirs(self._layout.staging, exist_ok=True)
         self._cache = HashCache(self._layout.cache)
-        self._watch = Watch(self._plan, self._options, self._layout, self._run_id)
+        self._monitor = RunMonitor(self._plan, self._options, self._layout, self._run_id)
         try:
             self._call_hook("before_stage", self._context)
-            summary, opened = self._run_to_its_end()
-            outcome = self._watch.outcome(summary, opened, (time.monotonic() - began_s) * 1000, self._context.warnings)
+            summary, opened = self._run_or_start_over()
+            wall_ms = (time.monotonic() - started_s) * 1000
+            outcome = self._monitor.make_outcome(summary, opened, wall_ms, self._context.warnings)
             outcome = msgspec.structs.replace(outcome, stop_signal=self._stop_signal(outcome))
             self._call_hook("after_stage", outcome)
-            self._watch.ended(outcome)
+            self._monitor.finish(outcome)
         except BaseException as error:
-            self._watch.failed(error)
+            self._monitor.fail(error)
             raise
         finally:
-            self._watch.close()
+            self._monitor.close()
             self._cache.close()
             shutil.rmtree(self._layout.staging, ignore_errors=True)
         return outcome
 
     def _stop_signal(self, outcome: StageOutcome) -> int | None:
-        """The signal that stopped it, if one did."""
+        """Return the signal that stopped the run, if one did."""
         return self._signals[0] if self._signals and outcome.stop_kind == "cancelled" else None
 
-    def _run_to_its_end(self) -> tuple[Summary, Opened]:
-        """Go on with the run that was interrupted, unless its plan was another one."""
-        job = self._job()
-        opened = self._open(job)
+    def _run_or_start_over(self) -> tuple[Summary, Opened]:
+        """Resume the interrupted run if there is one. Start over if its plan was another one."""
+        job = self._make_job()
+        opened = self._open_journal(job)
         try:
             return self._run(job, opened), opened
         except PlanChanged:
             require(iter(self._plan.items) is not self._plan.items, _ONE_SHOT)
-        job = self._job()
+        job = self._make_job()
         opened = job.open(anew=True)
         return self._run(job, opened), opened
 
     def _run(self, job: Job, opened: Opened) -> Summary:
         try:
-            engine = create_stage_engine(self._options, self._work(), self._layout)
+            engine = create_stage_engine(self._options, self._make_work(), self._layout)
             run = JournaledRun(
                 job,
                 opened,
-                self._planned(opened),
+                self._read_plan(opened),
                 engine,
                 self._clock,
                 kernel_options(self._options),
@@ -199,19 +207,23 @@ class _StageRun:
         except BaseException:
             opened.writer.close()
             raise
-        steering = Steering(engine, engine_spec(self._options).worker_count) if self._options.adaptive else None
-        self._watch.started(run.runtime, opened, steering)
-        with cancelling(run.runtime.cancel) as self._signals:
+        worker_count = engine_spec(self._options).worker_count
+        self._autoscaler = StageAutoscaler(engine, worker_count) if self._options.adaptive else None
+        scaled = self._autoscaler
+        self._monitor.start(run.runtime, opened, lambda: worker_count if scaled is None else scaled.workers)
+        with cancel_on_signals(run.runtime.cancel) as self._signals:
             return run.run()
 
     def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
-        """Every step of the kernel, before anything follows from it."""
-        require_room(event)
-        self._watch.observe(now_ms, event, commands)
+        """Called after every step of the kernel, before its commands are performed."""
+        _require_disk_space(event)
+        if self._autoscaler is not None:
+            self._autoscaler.adjust()
+        self._monitor.observe(now_ms, event, commands)
 
-    def _open(self, job: Job) -> Opened:
-        """The journal. One of another plan, or of one that is not wanted, is brought to a good end first: what it was
-        about to publish is taken back. One that has ended is of no more use."""
+    def _open_journal(self, job: Job) -> Opened:
+        """Open the journal: resume an interrupted run of the same plan, otherwise start over. Before a journal of
+        another plan is replaced, it is recovered, which removes the files that it was about to publish."""
         if self._filesystem.stat(job.path) is None:
             return job.open()
         is_trusted = self._filesystem.stat(f"{job.path}{DISTRUSTED}") is None
@@ -230,7 +242,7 @@ class _StageRun:
         opened.writer.close()
         return job.open(anew=True)
 
-    def _job(self) -> Job:
+    def _make_job(self) -> Job:
         layout, stage = self._layout, self._plan.stage_name
         outputs = OutputsSink(self._filesystem, layout.data, staging=layout.staging, name="outputs")
         manifest = ManifestSink(
@@ -254,13 +266,13 @@ class _StageRun:
             header=header,
             sinks=[outputs, manifest, *self._sinks],
             identify=lambda task: identify_item(task.item),
-            describe=self._described,
+            describe=self._describe,
             options=JournalOptions(fsync=self._options.fsync),
             commit_thread=True,
-            committed=self._committed,
+            committed=self._on_committed,
         )
 
-    def _work(self) -> StageWork:
+    def _make_work(self) -> StageWork:
         options, hooks = self._options, self._hooks
         has_processes = engine_spec(options).has_processes
         return StageWork(
@@ -273,9 +285,9 @@ class _StageRun:
             resources=None if has_processes else self._resources,
         )
 
-    def _planned(self, opened: Opened) -> Iterator[tuple[PlanItem, StageTask] | None]:
-        """The plan, with what is known of each item, and then what is not in it any more. Items that an interrupted run
-        has committed are not looked at."""
+    def _read_plan(self, opened: Opened) -> Iterator[tuple[PlanItem, StageTask] | None]:
+        """Yield the items of the plan, then the stale ones; None for a barrier. Items that an interrupted run has
+        committed are not checked again."""
         resumed_end = opened.resume_point.end
         run_start = find_run_start(self._layout.manifest, is_resumed=resumed_end > 0)
         planned = IdSet()
@@ -289,7 +301,7 @@ class _StageRun:
                 raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")
             if retires is not None:
                 planned.add(to_printable(item.item_id))
-            task = StageTask(item) if seq < resumed_end else self._task(item)
+            task = StageTask(item) if seq < resumed_end else self._make_task(item)
             yield PlanItem(item_id=item.item_id, cost=item.cost_hint, batch_key=item.batch_key), task
             seq += 1
         if retires is not None:
@@ -300,7 +312,8 @@ class _StageRun:
         if seq < resumed_end:
             raise PlanChanged(f"the plan ends after {seq} items, and {resumed_end} are committed")
 
-    def _task(self, item: WorkItem) -> StageTask:
+    def _make_task(self, item: WorkItem) -> StageTask:
+        """Check whether an item is up to date."""
         options = self._options
         if options.force or not options.resume:
             return StageTask(item)
@@ -311,42 +324,44 @@ class _StageRun:
         digest = found.fingerprint.input_sha256 if found.fingerprint is not None else ""
         return StageTask(item, found.reason, found.extras, digest)
 
-    def _committed(self, entries: Sequence[Entry]) -> None:
-        """On the commit thread, after a run is safe: tell everybody who wants to know."""
+    def _on_committed(self, entries: Sequence[Entry]) -> None:
+        """Called on the commit thread after entries are committed."""
         for entry in entries:
             if entry.outcome == _SUCCESS:
-                self._remember(entry.payload)
-        self._watch.committed(entries)
+                self._cache_hashes(entry.payload)
+            if self._autoscaler is not None and entry.outcome != _SKIP:
+                self._autoscaler.record(entry.exec_ms, is_failure=entry.outcome == _FAIL)
+        self._monitor.record_committed(entries)
         if self._hooks.after_item is not None:
             for entry in entries:
                 result = entry.payload if entry.failure is None else entry.failure
                 self._call_hook("after_item", entry.item.item, result, self._context)
 
-    def _remember(self, result: StageResult) -> None:
-        """What the files of an item hash to."""
-        for path, look, digest in result.inputs:
-            self._cache.put(path, look, "sha256", digest)
+    def _cache_hashes(self, result: StageResult) -> None:
+        """Cache the hashes of an item's files, which its worker has just read."""
+        for path, stat, digest in result.inputs:
+            self._cache.put(path, stat, "sha256", digest)
         for path, _, checksum in result.outputs[:-1]:
             published = f"{self._layout.data}/{path}"
             with contextlib.suppress(OSError):
-                self._cache.put(published, FileStat.at(published), "crc32", str(checksum))
+                self._cache.put(published, FileStat.read(published), "crc32", str(checksum))
 
-    def _described(self, envelope: Envelope, task: StageTask, attempts: int) -> Entry:
-        """An envelope as the sinks see it."""
+    def _describe(self, envelope: Envelope, task: StageTask, attempts: int) -> Entry:
+        """Turn an envelope into an entry for the sinks. With `retires`, a failed item loses its earlier outputs."""
         payload: Any = envelope.payload if envelope.outcome in (_SUCCESS, _SKIP) else None
         entry = Entry(
             envelope.seq, envelope.outcome, attempts, task, payload, envelope.failure, exec_ms=envelope.exec_ms
         )
         result = get_result(entry)
         if result is not None:
-            outputs = [Output(*made) for made in result.outputs]
+            outputs = [Output(*output) for output in result.outputs]
             return msgspec.structs.replace(entry, outputs=outputs, staged=result.staged, removals=result.removals)
         if self._plan.retires is None:
             return entry
         return msgspec.structs.replace(entry, removals=list_published(self._layout.data, task.item.outputs))
 
     def _call_hook(self, name: str, *arguments: Any) -> None:
-        """A hook never breaks a stage."""
+        """Call a hook. What it raises becomes a warning."""
         hook = getattr(self._hooks, name)
         if hook is not None:
             try:
@@ -355,14 +370,21 @@ class _StageRun:
                 self._context.warn(f"{name}: {type(error).__name__}: {error}")
 
 
-_ONE_SHOT = (
-    "the plan has changed since it was interrupted, and its items can be read only once; "
-    "give StagePlan a list, or run with resume off"
-)
+def _require_disk_space(event: Event) -> None:
+    """Stop at the first item that found the disk full, before it counts as failed: every item after it would fail in
+    the same way, and none of them is at fault."""
+    if type(event) is not Finished:
+        return
+    for envelope in event.envelopes:
+        error = envelope.payload if envelope.failure is not None else None
+        if isinstance(error, OSError) and error.errno in _DISK_FULL:
+            raise InfrastructureError(
+                f"a worker found the disk full ({error}); free some space and run the same command again: it resumes"
+            )
 
 
-def _counted(plan: StagePlan) -> StagePlan:
-    """A plan that says how many items it has, if it can. With those that are gone there may be more."""
+def _with_total(plan: StagePlan) -> StagePlan:
+    """Fill in the number of items of a list or tuple. With `retires` it is only expected: stale items come on top."""
     total = plan.total_items
     if total is None and isinstance(plan.items, list | tuple):
         total = sum(not isinstance(item, Barrier) for item in plan.items)

@@ -1,4 +1,4 @@
-"""What sources are called, and the items below them.
+"""Sources: the roots of a plan, and the ids of the items below them.
 
 An item's id is its path below its root, with the name of the root in front: `docs/a/b.pdf`. So the same file under two
 roots is two items, and adding a root changes no id.
@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 IGNORE_FILE = ".inorderignore"
-"""Names what is to be left out, in the syntax of `.gitignore`."""
+"""Lists paths to leave out, in the syntax of `.gitignore`."""
 
 
 class Roots:
-    """Files and folders to look into, and what each is called."""
+    """Source files and folders, by unique name."""
 
     def __init__(self, sources: Sequence[str | Path]) -> None:
         self.paths: dict[str, str] = {}
-        """By name."""
+        """Absolute path by name."""
         for source in sources:
             path = os.path.abspath(os.fspath(source))
             if path in self.paths.values():
@@ -30,14 +30,13 @@ class Roots:
             self.paths[name] = path
 
     def has(self, item_id: str) -> bool:
-        """Whether an item of this id would be found below one of them."""
-        return any(
-            item_id == name or item_id.startswith((f"{name}/", f"{name}#")) for name in map(quote_id, self.paths)
-        )
+        """Whether an item with this id would be below one of the roots."""
+        names = map(quote_id, self.paths)
+        return any(item_id == name or item_id.startswith((f"{name}/", f"{name}#")) for name in names)
 
 
 def quote_id(item_id: str) -> str:
-    """An id that can be written anywhere and names a file: odd bytes, control characters and `%` as `%XX`."""
+    """Make an id printable and safe as a file name: undecodable bytes, control characters and `%` become `%XX`."""
     if item_id.isprintable() and "%" not in item_id:
         return item_id
     return "".join(_quote_character(character) for character in item_id)
@@ -45,9 +44,9 @@ def quote_id(item_id: str) -> str:
 
 def _quote_character(character: str) -> str:
     code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no text
+    if 0xDC80 <= code <= 0xDCFF:  # an undecodable byte, as `os.fsdecode` represents it
         return f"%{code - 0xDC00:02X}"
-    is_mark = 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069 or code in (0x200E, 0x200F, 0x61C)
-    if code < 0x20 or code == 0x7F or character == "%" or is_mark or 0xD800 <= code <= 0xDFFF:
+    is_bidi_mark = 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069 or code in (0x200E, 0x200F, 0x61C)
+    if code < 0x20 or code == 0x7F or character == "%" or is_bidi_mark or 0xD800 <= code <= 0xDFFF:
         return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
     return character

@@ -1,8 +1,8 @@
-"""Items that the plan does not have any more.
+"""Stale items: items of earlier runs that are no longer in the plan.
 
-What an earlier run has made is known from the manifest, and not from the files: an item whose files were removed just
-before a crash is found again, and has its row in the end. Only what was there when the run began counts. So a run that
-is taken up again finds the same items as before it was interrupted, in the same order.
+They are found in the manifest, not among the files: an item whose files were removed just before a crash is found
+again, and gets its row. Only rows from before the run count, so a resumed run finds the same items, in the same order,
+as before its interruption.
 """
 
 import os
@@ -15,16 +15,16 @@ from .manifest.reader import find_last_run, read_rows
 
 
 def find_run_start(manifest: str, *, is_resumed: bool) -> int:
-    """Where the rows of this run begin in the manifest, or will."""
+    """Return the offset in the manifest at which the rows of this run start."""
     if is_resumed:
         found = find_last_run(manifest)
         return found[0] if found is not None else 0
     return os.path.getsize(manifest) if os.path.exists(manifest) else 0
 
 
-def find_stale_items(manifest: str, end: int, planned: IdSet, is_retired: Callable[[str, str], bool]) -> list[WorkItem]:
-    """Items with outputs, of runs whose rows lie below `end`, that are not planned now and that nobody wants to keep;
-    in the order of their ids."""
+def find_stale_items(manifest: str, end: int, planned: IdSet, retires: Callable[[str, str], bool]) -> list[WorkItem]:
+    """Return the items with outputs that have rows below the offset `end`, are not in `planned`, and that `retires`
+    wants removed; sorted by item_id."""
     found: dict[str, tuple[str, list[str]]] = {}
     for line, row in read_rows(manifest):
         if line.offset >= end:
@@ -38,5 +38,5 @@ def find_stale_items(manifest: str, end: int, planned: IdSet, is_retired: Callab
     return [
         WorkItem(item_id=item_id, outputs={str(number): path for number, path in enumerate(outputs)})
         for item_id, (input_path, outputs) in sorted(found.items())
-        if outputs and is_retired(item_id, input_path)
+        if outputs and retires(item_id, input_path)
     ]

@@ -1,7 +1,7 @@
-"""One item, in its worker: hash the inputs, call the stage, look at what it made.
+"""One item in its worker: hash the inputs, call the worker function, check the outputs.
 
-This is what travels to a worker process, once, and is called for every item there. It returns what the commit lane
-needs and raises what it should say; it publishes nothing.
+`StageWork` is sent to a worker process once, and is called there for every item. It returns what the commit needs, or
+raises; it publishes nothing.
 """
 
 import contextlib
@@ -32,38 +32,38 @@ from .fingerprints import (
 
 
 class StageTask(NamedTuple):
-    """An item, and what the runner has found out about it."""
+    """An item, and whether it is up to date."""
 
     item: WorkItem
     skip: str = ""
-    """Why there is nothing to do; empty: there is."""
+    """The reason to skip the item; empty: run it."""
     extras: dict[str, Any] = {}  # noqa: RUF012
-    """Of a satisfied item, from its fingerprint."""
+    """From the fingerprint of a satisfied item."""
     input_sha256: str = ""
     removals: tuple[str, ...] = ()
-    """Files in DATA that go with it."""
+    """Files in DATA to remove when the item is committed."""
 
 
 class StageResult(NamedTuple):
-    """What an item has come to."""
+    """The result of an item."""
 
     extras: dict[str, Any]
     outputs: list[tuple[str, int, int]]
     """Path, size and CRC-32 of every file, the fingerprint last."""
     staged: list[str]
-    """Where each of them waits."""
+    """The path of each of them in staging."""
     input_sha256: str
     inputs: list[tuple[str, FileStat, str]]
-    """Every input that was hashed: its path, what it looked like before, and its hash."""
+    """Path, stat before the read, and hash of every input that was hashed."""
     warnings: list[str]
     removals: list[str] = []  # noqa: RUF012
-    """Files in DATA that go when this is committed."""
+    """Files in DATA to remove when the item is committed."""
     delivery: Any = None
-    """For the stage's own sinks."""
+    """The value for the stage's own sinks."""
 
 
 class StageWork:
-    """Calls a worker. `resources` stays behind when this travels."""
+    """Calls the worker function of a stage. Pickled without `resources`."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class StageWork:
         self._before_item = before_item
         self._worker_setup = worker_setup
         self._resources = resources
-        self._trouble = ""
+        self._setup_error = ""
         """What `worker_setup` raised."""
         self._takes_context = _takes_context(worker)
 
@@ -92,23 +92,23 @@ class StageWork:
 
     @property
     def data(self) -> str:
-        """DATA, as a path."""
+        """The DATA folder."""
         return os.fspath(self._options.data)
 
-    def elsewhere(self, data: str) -> "StageWork":
-        """The same work, with another folder for DATA, and one set of resources for both."""
+    def with_data(self, data: str) -> "StageWork":
+        """Return the same work with another DATA folder. Both share their resources."""
         self._set_up()
-        there = copy.copy(self)
-        there._options = msgspec.structs.replace(self._options, data=data)
-        there._staging = f"{data}/.staging/{self._stage}"
-        os.makedirs(there._staging, exist_ok=True)
-        return there
+        work = copy.copy(self)
+        work._options = msgspec.structs.replace(self._options, data=data)
+        work._staging = f"{data}/.staging/{self._stage}"
+        os.makedirs(work._staging, exist_ok=True)
+        return work
 
     def __repr__(self) -> str:
         return f"the worker of stage {self._stage}"
 
     def __call__(self, task: StageTask) -> Any:
-        """Do one item."""
+        """Run one item."""
         if task.skip:
             return Skip(task.skip, StageResult(task.extras, [], [], task.input_sha256, [], [], [*task.removals]))
         context = StageContext(self._stage, self._options, self._set_up(), self._staging)
@@ -122,35 +122,35 @@ class StageWork:
         return result
 
     def _attempt(self, item: WorkItem, context: StageContext) -> Any:
-        self._require_places(item, context)
+        self._require_valid_outputs(item, context)
         context.item = item
-        before = {name: FileStat.at(os.fspath(path)) for name, path in item.inputs.items()}
-        hashes = self._hashes(item)
-        self._tap(item, context)
+        before = {name: FileStat.read(os.fspath(path)) for name, path in item.inputs.items()}
+        hashes = self._hash_inputs(item)
+        self._call_before_item(item, context)
         value = self._worker(item, context) if self._takes_context else self._worker(item)
         self._require_unchanged(item, before)
         inputs = [(os.fspath(item.inputs[name]), before[name], digest) for name, digest in hashes.items()]
         digest = combine_sha256(hashes)
         if isinstance(value, Skip):
-            extras = self._extras(item, value.value)
+            extras = self._encode_extras(item, value.value)
             result = StageResult(extras, [], [], digest, inputs, context.warnings, context.removals)
             return Skip(str(value.reason), result)
-        extras = self._extras(item, value)
-        outputs = self._outputs(item, context, extras, digest)
+        extras = self._encode_extras(item, value)
+        outputs = self._collect_outputs(item, context, extras, digest)
         staged = [context.files[path] for path, _, _ in outputs]
         return StageResult(
             extras, outputs, staged, digest, inputs, context.warnings, context.removals, context.delivery
         )
 
-    def _require_places(self, item: WorkItem, context: StageContext) -> None:
-        """Every output has a place in DATA, and none is another's."""
+    def _require_valid_outputs(self, item: WorkItem, context: StageContext) -> None:
+        """Require that every output can be published in DATA."""
         try:
             resolve_outputs(os.fspath(context.data), item.outputs, fingerprinting=self._options.fingerprinting)
         except ValueError as error:
             raise self._error(item, str(error), "config") from None
 
     def _set_up(self) -> dict[str, Any]:
-        """What this worker shares between its items; made before the first of them."""
+        """Return the resources that the items of this worker share; set up before the first item."""
         if self._resources is None:
             self._resources = {}
             context = StageContext(self._stage, self._options, self._resources)
@@ -158,60 +158,60 @@ class StageWork:
                 try:
                     self._worker_setup(context)
                 except Exception as error:
-                    self._trouble = f"worker_setup: {type(error).__name__}: {error}"
+                    self._setup_error = f"worker_setup: {type(error).__name__}: {error}"
         return self._resources
 
-    def _tap(self, item: WorkItem, context: StageContext) -> None:
-        if self._trouble:
-            context.warn(self._trouble)
+    def _call_before_item(self, item: WorkItem, context: StageContext) -> None:
+        if self._setup_error:
+            context.warn(self._setup_error)
         if self._before_item is not None:
             try:
                 self._before_item(item, context)
             except Exception as error:
                 context.warn(f"before_item: {type(error).__name__}: {error}")
 
-    def _hashes(self, item: WorkItem) -> dict[str, str]:
+    def _hash_inputs(self, item: WorkItem) -> dict[str, str]:
         if not self._options.fingerprinting or not item.outputs:
             return {}
         return {name: hash_file(os.fspath(path)) for name, path in item.inputs.items()}
 
     def _require_unchanged(self, item: WorkItem, before: dict[str, FileStat]) -> None:
-        """The inputs are what they were when the item began."""
+        """Require that no input has changed since the item started."""
         for name, path in item.inputs.items():
-            if FileStat.at(os.fspath(path)).facts != before[name].facts:
+            if FileStat.read(os.fspath(path)).signature != before[name].signature:
                 raise self._error(item, f"the input {path} changed while it was read", "io", retryable=True)
 
-    def _extras(self, item: WorkItem, value: Any) -> dict[str, Any]:
+    def _encode_extras(self, item: WorkItem, value: Any) -> dict[str, Any]:
         if value is None:
             return {}
         try:
             extras = msgspec.to_builtins(value, str_keys=True, order="deterministic")
             msgspec.json.encode(extras)
         except Exception as error:
-            raise self._error(item, f"what the worker returned cannot be written as JSON: {error}") from None
+            raise self._error(item, f"the return value of the worker cannot be encoded as JSON: {error}") from None
         if not isinstance(extras, dict):
-            raise self._error(item, f"a worker returns a dict of extras or None, got {type(value).__name__}")
+            raise self._error(item, f"a worker must return a dict of extras or None, got {type(value).__name__}")
         return extras
 
-    def _outputs(
+    def _collect_outputs(
         self, item: WorkItem, context: StageContext, extras: dict[str, Any], digest: str
     ) -> list[tuple[str, int, int]]:
-        """What was made, with the fingerprint; every declared output must be there and not empty."""
-        made: dict[str, OutputRecord] = {}
+        """Return path, size and CRC-32 of every output and of the fingerprint. Requires that every declared output was
+        written and is not empty."""
+        records: dict[str, OutputRecord] = {}
         for name, declared in item.outputs.items():
             path = resolve_output(os.fspath(context.data), declared)
             try:
-                size, checksum = checksum_file(context.staged(path))
+                size, checksum = checksum_file(context.stage_file(path))
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 raise self._error(item, f"the worker did not write its output {name!r}") from None
             if size == 0:
                 raise self._error(item, f"the worker left its output {name!r} empty")
-            made[name] = OutputRecord(path, size, checksum)
-        outputs = [(one.path, one.size, one.crc32) for one in made.values()]
-        if made and self._options.fingerprinting:
+            records[name] = OutputRecord(path, size, checksum)
+        outputs = [(record.path, record.size, record.crc32) for record in records.values()]
+        if records and self._options.fingerprinting:
             outputs.append(
-                self._fingerprint(
-                    item,
+                self._write_fingerprint(
                     context,
                     Fingerprint(
                         schema_version=SCHEMA_VERSION,
@@ -219,16 +219,16 @@ class StageWork:
                         item_id=as_text(item.item_id),
                         input_sha256=digest,
                         cfg_hash=item.cfg_hash,
-                        outputs=made,
+                        outputs=records,
                         extras=extras,
                     ),
                 )
             )
         return outputs
 
-    def _fingerprint(self, item: WorkItem, context: StageContext, fingerprint: Fingerprint) -> tuple[str, int, int]:
-        path = locate_fingerprint({name: made.path for name, made in fingerprint.outputs.items()}) or ""
-        staged = context.staged(path)
+    def _write_fingerprint(self, context: StageContext, fingerprint: Fingerprint) -> tuple[str, int, int]:
+        path = locate_fingerprint({name: record.path for name, record in fingerprint.outputs.items()}) or ""
+        staged = context.stage_file(path)
         with open(staged, "wb") as file:
             file.write(fingerprint.encode())
         return (path, *checksum_file(staged))
@@ -238,14 +238,14 @@ class StageWork:
 
 
 def _discard(context: StageContext) -> None:
-    """Remove what an attempt has staged."""
+    """Remove the files that an attempt has staged."""
     for path in context.files.values():
         with contextlib.suppress(OSError):
             os.unlink(path)
 
 
 def _takes_context(worker: Callable[..., Any]) -> bool:
-    """Whether a worker wants two arguments. One that cannot be asked is given both."""
+    """Whether a worker function takes two arguments. One without a signature is given both."""
     with contextlib.suppress(TypeError, ValueError):
         kinds = [parameter.kind for parameter in inspect.signature(worker).parameters.values()]
         positional = sum(

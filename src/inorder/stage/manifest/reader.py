@@ -1,10 +1,10 @@
-"""Reading a manifest, of any length, while somebody may be writing it.
+"""Reads a manifest of any length, while a run may be writing it.
 
-A manifest is a row of runs. Each begins with its `__config__` row, and has one row an item after it, in the order of
-the plan. A run that was interrupted and taken up again is one run. A last line without an end is being written, or was
-torn off: it is no row.
+A manifest is a sequence of runs. Each starts with its `__config__` row, followed by one row per item in the order of
+the plan. A run that was interrupted and resumed is one run. A last line without a newline is being written, or was torn
+off by a crash: it is not a row.
 
-Rows are decoded as far as every stage has them; what a stage adds is carried along in the line itself.
+Only the fields that every stage has are decoded; fields that a stage adds are in the raw line.
 """
 
 import os
@@ -17,12 +17,12 @@ from inorder.stage.freshness import REMOVED_FROM_PLAN, SATISFIED_REASONS
 
 from .rows import CONFIG_ID
 
-_PIECE_BYTES = 2**16
+_BLOCK_BYTES = 2**16
 _MARK = b'"doc_id":"%b"' % CONFIG_ID.encode()
 
 
 class RowError(msgspec.Struct, frozen=True):
-    """What a row says of a failure."""
+    """The failure in a row."""
 
     category: str
     message: str
@@ -30,7 +30,7 @@ class RowError(msgspec.Struct, frozen=True):
 
 
 class ManifestRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What is the same in every row of an item."""
+    """The fields that the rows of every stage have."""
 
     stage: str
     doc_id: str
@@ -48,22 +48,22 @@ class ManifestRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_config(self) -> bool:
-        """Whether a run begins with it."""
+        """Whether this is a `__config__` row, the first of a run."""
         return self.status == "config" and self.doc_id == CONFIG_ID
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether the item was skipped because it was done: an earlier success still holds."""
+        """Whether the item was skipped because it was up to date."""
         return self.status == "skip" and self.reason in SATISFIED_REASONS
 
     @property
     def is_removed(self) -> bool:
-        """Whether the item is not in the plan any more, and its outputs were removed."""
+        """Whether the item was no longer in the plan, and its outputs were removed."""
         return self.status == "skip" and self.reason == REMOVED_FROM_PLAN
 
 
 class ConfigRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The row that a run begins with."""
+    """The first row of a run."""
 
     stage: str
     run_id: str = ""
@@ -80,9 +80,9 @@ class ManifestLine(NamedTuple):
 
     offset: int
     raw: bytes
-    """Without its end."""
+    """Without its newline."""
     row: ManifestRow | None
-    """None: it makes no sense."""
+    """None: the line cannot be decoded."""
 
 
 _ROW = msgspec.json.Decoder(ManifestRow)
@@ -90,7 +90,7 @@ _CONFIG = msgspec.json.Decoder(ConfigRow)
 
 
 def read_lines(path: str, start: int = 0) -> Iterator[ManifestLine]:
-    """Every whole line from there on. A manifest that is not there has none."""
+    """Yield every whole line from this offset on; none if the manifest does not exist."""
     try:
         file = open(path, "rb")  # noqa: SIM115
     except FileNotFoundError:
@@ -106,14 +106,14 @@ def read_lines(path: str, start: int = 0) -> Iterator[ManifestLine]:
 
 
 def read_rows(path: str, start: int = 0) -> Iterator[tuple[ManifestLine, ManifestRow]]:
-    """Every line that makes sense."""
+    """Yield every line that can be decoded, with its row."""
     for line in read_lines(path, start):
         if line.row is not None:
             yield line, line.row
 
 
 def decode_row(raw: bytes) -> ManifestRow | None:
-    """A line as a row."""
+    """Decode a line; None: it cannot be decoded."""
     try:
         return _ROW.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -121,7 +121,7 @@ def decode_row(raw: bytes) -> ManifestRow | None:
 
 
 def decode_config(line: ManifestLine) -> ConfigRow | None:
-    """A `__config__` row, whole."""
+    """Decode a line with a `__config__` row; None: it cannot be decoded."""
     try:
         return _CONFIG.decode(line.raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -129,25 +129,25 @@ def decode_config(line: ManifestLine) -> ConfigRow | None:
 
 
 def read_line_at(path: str, offset: int) -> ManifestLine:
-    """The line that begins there."""
+    """Read the line at an offset."""
     with open(path, "rb") as file:
         return read_line(file, offset)
 
 
 def read_line(file: BinaryIO, offset: int) -> ManifestLine:
-    """The same, for many lines of one manifest."""
+    """Read the line at an offset of an open manifest."""
     file.seek(offset)
     raw = file.readline()
     return ManifestLine(offset, raw.rstrip(b"\n"), decode_row(raw))
 
 
 def find_last_run(path: str) -> tuple[int, ConfigRow] | None:
-    """Where the latest run begins, and its `__config__` row; None: there is none. The manifest is read from its end."""
+    """Return the offset and the `__config__` row of the last run; None: there is no run. Reads backwards."""
     return next(_find_runs(path), None)
 
 
 def read_configs(path: str) -> Iterator[ConfigRow]:
-    """The `__config__` row of every run, the latest run first."""
+    """Yield the `__config__` row of every run, the last run first."""
     return (config for _, config in _find_runs(path))
 
 
@@ -159,7 +159,7 @@ def _find_runs(path: str) -> Iterator[tuple[int, ConfigRow]]:
 
 
 def _find_config_lines(path: str) -> Iterator[int]:
-    """Where lines begin that may be `__config__` rows, the last one first."""
+    """Yield the offsets of lines that may be `__config__` rows, the last one first."""
     try:
         file = open(path, "rb")  # noqa: SIM115
     except FileNotFoundError:
@@ -168,19 +168,19 @@ def _find_config_lines(path: str) -> Iterator[int]:
         end = file.seek(0, os.SEEK_END)
         rest = b""
         while end > 0:
-            start = max(0, end - _PIECE_BYTES)
+            start = max(0, end - _BLOCK_BYTES)
             file.seek(start)
             data = file.read(end - start) + rest
             first = data.find(b"\n") + 1 if start > 0 else 0
             if start > 0 and first == 0:
-                rest, end = data, start  # a line longer than a piece
+                rest, end = data, start  # the line is longer than one block
                 continue
-            yield from _find_in_piece(data, first, start)
+            yield from _find_in_block(data, first, start)
             rest, end = data[:first], start
 
 
-def _find_in_piece(data: bytes, first: int, start: int) -> Iterator[int]:
-    """The same, among the whole lines of a piece of the file."""
+def _find_in_block(data: bytes, first: int, start: int) -> Iterator[int]:
+    """Yield the same offsets for the whole lines of a block that starts at `start`."""
     found = data.rfind(_MARK, first)
     while found >= 0:
         begin = data.rfind(b"\n", 0, found) + 1

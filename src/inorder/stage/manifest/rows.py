@@ -1,7 +1,7 @@
-"""The rows of a manifest. The first fields are the same for every stage; what a worker returned comes after them.
+"""Makes the rows of a manifest. Every stage has the base fields; what a worker returned comes after them.
 
-Volatile, that is, other in every run: `duration_s` of a row, and `run_id`, `started_at`, `host`, `pid` and `argv` of
-the `__config__` row. Everything else is the same for the same inputs and configuration.
+Volatile fields may differ from run to run: `duration_s` of a row, and `run_id`, `started_at`, `host`, `pid` and `argv`
+of the `__config__` row. Everything else is the same for the same inputs and configuration.
 """
 
 import datetime
@@ -26,22 +26,22 @@ STATUSES = {
     int(State.TERMINAL_FAIL): "failure",
 }
 BASE_FIELDS = {
-    "stage": "its name",
-    "doc_id": "the item's `item_id`",
+    "stage": "name of the stage",
+    "doc_id": "`item_id` of the item",
     "status": "`success`, `skip` or `failure`",
-    "duration_s": "in the worker, the final attempt",
-    "input_path": "the first input; empty: there is none",
+    "duration_s": "time of the final attempt in the worker",
+    "input_path": "the first input; empty: the item has none",
     "output_paths": "every output, as the item declares it",
-    "schema_version": "of these fields",
-    "seq": "the item's place in the plan",
-    "attempts": "the first one and its retries; what a lost worker took along is not counted",
-    "cfg_hash": "the item's",
-    "input_sha256": "of all inputs; empty: none, not hashed, or failed",
-    "reason": "why it was skipped; empty: it was not",
-    "error": "`category`, `message` and `retryable` of a failure; null: there was none",
-    "warnings": "what the worker, `before_item` or `worker_setup` warned of; of a failure none are kept",
+    "schema_version": "version of these fields",
+    "seq": "position of the item in the plan",
+    "attempts": "the first attempt and its retries; attempts that were lost with a worker are not counted",
+    "cfg_hash": "`cfg_hash` of the item",
+    "input_sha256": "hash of all inputs; empty: no inputs, not hashed, or failed",
+    "reason": "why the item was skipped; empty: it was not",
+    "error": "`category`, `message` and `retryable` of a failure; null: the item did not fail",
+    "warnings": "warnings of the worker, `before_item` and `worker_setup`; a failed item has none",
 }
-"""What every row begins with, and what it means."""
+"""The base fields of every row, in order, and their meaning."""
 VOLATILE_FIELDS = ("duration_s", "run_id", "started_at", "host", "pid", "argv")
 
 
@@ -65,14 +65,14 @@ def make_config_row(stage: str, run_id: str, options: StageOptions, origin: dict
 
 
 def get_result(entry: Entry) -> StageResult | None:
-    """What the worker of an item has come to; None: it failed."""
+    """Return the result of an item; None: it failed."""
     payload = entry.payload
     value = getattr(payload, "value", None) if not isinstance(payload, StageResult) else payload
     return value if isinstance(value, StageResult) else None
 
 
 def make_row(stage: str, entry: Entry) -> dict[str, Any]:
-    """The row of one item."""
+    """Make the row of one item."""
     task: StageTask = entry.item
     result = get_result(entry)
     failure = entry.failure
@@ -103,5 +103,5 @@ def make_row(stage: str, entry: Entry) -> dict[str, Any]:
 
 
 def to_printable(text: str) -> str:
-    """Text that can be written as JSON: a file name that is no text has its odd bytes shown."""
+    """Escape the undecodable bytes of a file name, so that it can be encoded as JSON."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,1 +1,1 @@
-"""Observes a run: counts, durations, progress, telemetry. Nothing here decides anything."""
+"""Observes a run: counts, durations, progress, telemetry. Nothing in it decides anything."""

@@ -1,7 +1,7 @@
-"""A line at the beginning and one at the end of every attempt, in `DATA/attempts/<run-id>.jsonl`.
+"""The attempt log: `DATA/attempts/<run-id>.jsonl`, with one line per start and one per end of every attempt.
 
-For watching from outside, while it happens: nothing depends on it, and it is not synced. `started` is the moment an
-attempt was given to a worker.
+It is for observing a run from outside while it happens. The run does not depend on it, and it is not synced. `started`
+is the moment at which an attempt was dispatched to a worker.
 """
 
 from collections.abc import Sequence
@@ -13,30 +13,30 @@ from inorder.stage.manifest.rows import STATUSES
 
 from .telemetry import Telemetry
 
-ENDS = {
-    "success": "it has made its outputs",
+ATTEMPT_STATUSES = {
+    "success": "it made its outputs",
     "skip": "it had nothing to do",
-    "failure": "it failed; if it may be tried again, another attempt follows",
-    "timeout": "it ran past its limit",
-    "reclaimed": "it was taken back: given back unstarted, its worker gone, its lease expired; another attempt follows",
-    "lost": "its worker died of it, a second time",
+    "failure": "it failed; if it may be retried, another attempt follows",
+    "timeout": "it exceeded its time limit",
+    "reclaimed": "its lease ended: returned unstarted, worker lost, or lease expired; another attempt follows",
+    "lost": "its worker was lost a second time while running it; the item failed",
     "abandoned": "the run ended before it did",
 }
-"""How an attempt can finish."""
+"""How an attempt can end."""
 
 
-class Attempts:
+class AttemptLog:
     """Follows attempts through the steps of a run."""
 
     def __init__(self, stream: Telemetry) -> None:
         self._stream = stream
         self._open: dict[tuple[int, int], int] = {}
-        """Attempts that were started and not finished, with their worker."""
+        """Attempts that were started and have not ended: seq and attempt to worker."""
         self._stopped: set[int] = set()
-        """Workers that the run has put an end to: nobody died of an item there."""
+        """Workers that the run stopped itself: their loss is not the fault of an item."""
 
     def observe(self, event: Event, commands: Sequence[Command]) -> None:
-        """One step."""
+        """Write the starts and ends in one step of the kernel."""
         if isinstance(event, Finished):
             for envelope in event.envelopes:
                 self._finish(envelope.seq, envelope.attempt, STATUSES[envelope.outcome], exec_ms=envelope.exec_ms)
@@ -53,18 +53,18 @@ class Attempts:
             elif isinstance(command, StopWorker):
                 self._stopped.add(command.worker)
         if isinstance(event, WorkerLost) and event.worker not in self._stopped:
-            # what it had and is not given back has failed with it
+            # Attempts that were not reclaimed in this step have failed with their worker.
             for seq, attempt in [key for key, worker in self._open.items() if worker == event.worker]:
                 self._finish(seq, attempt, "lost", reason=event.reason)
 
     def close(self) -> None:
-        """Whatever is still under way will not be heard of."""
+        """Write an end for every open attempt, and close the file."""
         for seq, attempt in sorted(self._open):
             self._finish(seq, attempt, "abandoned")
         self._stream.close()
 
     def flush(self) -> None:
-        """Write what has gathered."""
+        """Write the buffer."""
         self._stream.flush()
 
     def _finish(self, seq: int, attempt: int, status: str, **fields: Any) -> None:

@@ -1,4 +1,4 @@
-"""Numbers about a run that stay small however long it is."""
+"""Statistics of a run. Their size does not grow with the number of items."""
 
 import math
 from collections import Counter
@@ -6,9 +6,9 @@ from collections import Counter
 from inorder.stage.contracts import StageErrorSummary
 
 _PER_DECADE = 100
-"""Buckets: two neighbours differ by 2.3 %."""
+"""Buckets per power of ten: neighbours differ by 2.3 %."""
 _ERRORS_MAX = 1000
-"""Different messages that are counted; beyond it only categories are."""
+"""Distinct messages that are counted; further ones are counted by category only."""
 _SHOWN_MAX = 10
 SLOWEST_MAX = 5
 
@@ -23,14 +23,14 @@ class Histogram:
         self.largest = 0.0
 
     def record(self, value: float) -> None:
-        """One more."""
+        """Add one value."""
         self.count += 1
         self.total += value
         self.largest = max(self.largest, value)
         self._buckets[int(math.log10(value) * _PER_DECADE) if value > 0.001 else -3 * _PER_DECADE] += 1
 
     def quantile(self, share: float) -> float:
-        """The value that this share of all is at or below, to two per cent; 0 where there is none."""
+        """Return the value that this share of all values does not exceed, within 2.5 %; 0 without values."""
         wanted = share * self.count
         seen = 0
         for bucket in sorted(self._buckets):
@@ -39,9 +39,19 @@ class Histogram:
                 return round(10 ** (bucket / _PER_DECADE), 3)
         return 0.0
 
+    def summarize(self) -> dict[str, float]:
+        """Return count, quantiles and maximum, as telemetry has them."""
+        return {
+            "count": self.count,
+            "p50": self.quantile(0.5),
+            "p95": self.quantile(0.95),
+            "p99": self.quantile(0.99),
+            "max": round(self.largest, 3),
+        }
+
 
 class ErrorTally:
-    """Failures by category and message: the first and the most frequent."""
+    """Counts failures by category and message."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -49,7 +59,7 @@ class ErrorTally:
         self.categories: Counter[str] = Counter()
 
     def record(self, item_id: str, category: str, message: str) -> None:
-        """One more, in the order of the plan."""
+        """Add one failure. Called in the order of the plan."""
         self.categories[category] += 1
         key = (category, message)
         if key not in self._first and len(self._first) >= _ERRORS_MAX:
@@ -57,21 +67,22 @@ class ErrorTally:
         self._first.setdefault(key, item_id)
         self._counts[key] += 1
 
-    def summaries(self) -> list[StageErrorSummary]:
-        """The first ones, then the most frequent of the rest."""
+    def summarize(self) -> list[StageErrorSummary]:
+        """Return the first kinds of failure, then the most frequent of the others."""
         firsts = list(self._first)[: _SHOWN_MAX // 2]
         frequent = [key for key, _ in self._counts.most_common(_SHOWN_MAX) if key not in firsts]
         shown = (firsts + frequent)[:_SHOWN_MAX]
         return [StageErrorSummary(*key, self._counts[key], self._first[key]) for key in shown]
 
 
-class Slowest:
-    """The few items that took longest."""
+class SlowestItems:
+    """The `SLOWEST_MAX` items that took longest."""
 
     def __init__(self) -> None:
         self.items: list[tuple[float, str]] = []
+        """Duration in milliseconds and item_id, the slowest first."""
 
     def record(self, item_id: str, exec_ms: float) -> None:
-        """One more."""
+        """Add one item."""
         if len(self.items) < SLOWEST_MAX or exec_ms > self.items[-1][0]:
             self.items = sorted([*self.items, (exec_ms, item_id)], reverse=True)[:SLOWEST_MAX]

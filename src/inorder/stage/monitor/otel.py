@@ -1,8 +1,7 @@
-"""The same numbers through OpenTelemetry, where it is installed and its own variables say where they go.
+"""The same metrics through OpenTelemetry, if it is installed and its environment variables name an exporter.
 
-Nothing here is imported unless `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_METRICS_EXPORTER` or `OTEL_TRACES_EXPORTER` is set.
-The program that runs a stage may have set up providers of its own; those are used then. Otherwise OpenTelemetry's own
-configuration makes them from its variables.
+Nothing is imported unless `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_METRICS_EXPORTER` or `OTEL_TRACES_EXPORTER` is set. The
+providers of the calling program are used if it has set any; otherwise OpenTelemetry creates them from its variables.
 """
 
 import contextlib
@@ -28,11 +27,11 @@ INSTRUMENTS = {
     **{f"inorder.{name}": METRICS[name] for name in ("item_exec_ms", "item_queue_ms")},
     **{f"inorder.{name}": ("up-down counter", METRICS[name][1]) for name in _GAUGES},
 }
-"""What is measured there, with its kind and meaning."""
+"""Every instrument, with its kind and meaning."""
 
 
-def open_telemetry(stage: str, options: StageOptions) -> "OpenTelemetry | None":
-    """The bridge, where it is wanted and there is something on the other side."""
+def start_otel(stage: str, options: StageOptions) -> "OtelExporter | None":
+    """Return an exporter; None: no variable asks for one, or OpenTelemetry is not installed."""
     if not any(os.environ.get(name) for name in VARIABLES):
         return None
     try:
@@ -41,38 +40,38 @@ def open_telemetry(stage: str, options: StageOptions) -> "OpenTelemetry | None":
         return None
     if type(trace.get_tracer_provider()).__name__ == "ProxyTracerProvider":
         _configure()
-    return OpenTelemetry(metrics.get_meter("inorder"), trace.get_tracer("inorder"), stage, options)
+    return OtelExporter(metrics.get_meter("inorder"), trace.get_tracer("inorder"), stage, options)
 
 
 def _configure() -> None:
-    """What `opentelemetry-instrument` does before it starts a program: providers and exporters from the variables."""
+    """Create providers and exporters from the variables, as `opentelemetry-instrument` does."""
     with contextlib.suppress(Exception):
         configuration: Any = importlib.import_module("opentelemetry.sdk._configuration")
         configuration._OTelSDKConfigurator().configure()
 
 
-class OpenTelemetry:
-    """Counters, histograms, and one span an item."""
+class OtelExporter:
+    """Counters, histograms, and one span per item."""
 
     def __init__(self, meter: Any, tracer: Any, stage: str, options: StageOptions) -> None:
         self._tracer = tracer
         self._labels = {"stage": stage, "policy": options.policy}
-        make = {
+        create = {
             "counter": meter.create_counter,
             "histogram": meter.create_histogram,
             "up-down counter": meter.create_up_down_counter,
         }
-        made = {
-            name: make[kind](name, unit="ms" if name.endswith("_ms") else "1", description=meaning)
+        instruments = {
+            name: create[kind](name, unit="ms" if name.endswith("_ms") else "1", description=meaning)
             for name, (kind, meaning) in INSTRUMENTS.items()
         }
-        self._items, self._exec_ms = made["inorder.items"], made["inorder.item_exec_ms"]
-        self._queue_ms = made["inorder.item_queue_ms"]
-        self._gauges = {name: made[f"inorder.{name}"] for name in _GAUGES}
+        self._items, self._exec_ms = instruments["inorder.items"], instruments["inorder.item_exec_ms"]
+        self._queue_ms = instruments["inorder.item_queue_ms"]
+        self._gauges = {name: instruments[f"inorder.{name}"] for name in _GAUGES}
         self._latest = dict.fromkeys(self._gauges, 0)
 
-    def committed(self, entries: Sequence[Entry]) -> None:
-        """Items with an outcome, in order."""
+    def record_committed(self, entries: Sequence[Entry]) -> None:
+        """Record committed items, in order."""
         for entry in entries:
             status = STATUSES[entry.outcome]
             labels = {**self._labels, "status": status}
@@ -95,20 +94,20 @@ class OpenTelemetry:
                 span.set_attribute("error.message", entry.failure.message)
             span.end(end_time=ended_ns)
 
-    def queued(self, waited_ms: float) -> None:
-        """An item was given to its worker."""
-        self._queue_ms.record(waited_ms, self._labels)
+    def record_queued(self, queued_ms: float) -> None:
+        """Record the queue time of an item."""
+        self._queue_ms.record(queued_ms, self._labels)
 
-    def gauge(self, gauges: dict[str, int]) -> None:
-        """How things stand."""
+    def record_gauges(self, gauges: dict[str, int]) -> None:
+        """Set the gauges to these values; a missing one is 0."""
         for name, counter in self._gauges.items():
             value = gauges.get(name, 0)
             counter.add(value - self._latest[name], self._labels)
             self._latest[name] = value
 
     def close(self) -> None:
-        """Nothing is under way any more. Send what has gathered, if the provider can be asked to."""
-        self.gauge({})
+        """Set the gauges to 0, and flush the providers that can be flushed."""
+        self.record_gauges({})
         with contextlib.suppress(Exception):
             from opentelemetry import metrics, trace
 

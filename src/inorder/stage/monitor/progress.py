@@ -1,17 +1,17 @@
-"""How far a stage is, for whoever watches: a bar on a terminal, a line every few seconds elsewhere; on stderr."""
+"""Progress of a stage, on stderr: a bar on a terminal, otherwise a line per interval."""
 
 import contextlib
 import sys
 from collections import Counter, deque
 from typing import Any, NamedTuple, Protocol, TextIO
 
-from .histograms import Slowest
+from .histograms import SlowestItems
 
 _RATE_SAMPLES = 12
 
 
-class Standing(NamedTuple):
-    """Where a stage stands."""
+class StageProgress(NamedTuple):
+    """How far a stage has come."""
 
     stage: str
     total: int | None
@@ -30,99 +30,99 @@ class Standing(NamedTuple):
 
 
 class Rate:
-    """Items a second, over the last samples."""
+    """Items per second, over the last samples."""
 
     def __init__(self, done: int) -> None:
         self._samples: deque[tuple[float, int]] = deque([(0.0, done)], maxlen=_RATE_SAMPLES)
 
-    def sample(self, standing: Standing) -> float:
-        """Take one, and say how fast it goes."""
+    def sample(self, progress: StageProgress) -> float:
+        """Add a sample and return the rate."""
         first_s, first_done = self._samples[0]
-        self._samples.append((standing.elapsed_s, standing.done))
-        elapsed_s = standing.elapsed_s - first_s
-        return (standing.done - first_done) / elapsed_s if elapsed_s > 0 else 0.0
+        self._samples.append((progress.elapsed_s, progress.done))
+        elapsed_s = progress.elapsed_s - first_s
+        return (progress.done - first_done) / elapsed_s if elapsed_s > 0 else 0.0
 
 
-def eta(standing: Standing, rate: float) -> str:
-    """When it will be done, if it goes on like this."""
-    if standing.total is None or rate <= 0:
+def format_eta(progress: StageProgress, rate: float) -> str:
+    """Format the time that is left at this rate, as hours, minutes and seconds."""
+    if progress.total is None or rate <= 0:
         return "--:--:--"
-    seconds = int((standing.total - standing.done) / rate)
+    seconds = int((progress.total - progress.done) / rate)
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
-def line(standing: Standing, rate: float) -> str:
-    """All of it in one line."""
-    total = "?" if standing.total is None else str(standing.total)
+def format_line(progress: StageProgress, rate: float) -> str:
+    """Format progress as one line."""
+    total = "?" if progress.total is None else str(progress.total)
     return (
-        f"[{standing.stage}] {standing.done}/{total} | succ {standing.succeeded} | skip {standing.skipped} | "
-        f"fail {standing.failed} | {rate:.1f} it/s | ETA {eta(standing, rate)}"
+        f"[{progress.stage}] {progress.done}/{total} | succ {progress.succeeded} | skip {progress.skipped} | "
+        f"fail {progress.failed} | {rate:.1f} it/s | ETA {format_eta(progress, rate)}"
     )
 
 
-def stopping(stage: str, reason: str, grace_ms: int) -> str:
-    """What is said when a run is asked to stop."""
+def format_stopping(stage: str, reason: str, grace_ms: int) -> str:
+    """Format the line that announces a stop."""
     if grace_ms <= 0:
         return f"[{stage}] stopping now: {reason}"
-    grace = f"what is under way has {grace_ms / 1000:g} s to end, Ctrl-C again ends it now"
+    grace = f"waiting up to {grace_ms / 1000:g} s for running items; press Ctrl-C again to stop now"
     return f"[{stage}] stopping: {reason}; {grace}"
 
 
-def details(slowest: Slowest, categories: Counter[str]) -> list[str]:
-    """What `-v` adds."""
+def format_details(slowest: SlowestItems, categories: Counter[str]) -> list[str]:
+    """Format the lines that `verbose` adds."""
     lines = []
     if slowest.items:
         shown = ", ".join(f"{item_id} {exec_ms / 1000:.2f}s" for exec_ms, item_id in slowest.items)
         lines.append(f"  slowest: {shown}")
     if categories:
-        found = Counter(categories)  # others go on counting
+        found = Counter(categories)  # a copy: the commit thread goes on counting
         shown = ", ".join(f"{category} {count}" for category, count in found.most_common(5))
         lines.append(f"  errors: {shown}")
     return lines
 
 
 class Display(Protocol):
-    """Shows where a stage stands."""
+    """Shows the progress of a stage."""
 
     interval_s: float
 
-    def show(self, standing: Standing, slowest: Slowest, categories: Counter[str]) -> None:
-        """Called every `interval_s`."""
+    def show(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
+        """Show the current progress. Called every `interval_s`."""
         ...
 
-    def say(self, message: str) -> None:
-        """A line out of turn."""
+    def announce(self, message: str) -> None:
+        """Print a line between two updates."""
         ...
 
-    def close(self, standing: Standing, slowest: Slowest, categories: Counter[str]) -> None:
-        """The last word."""
+    def close(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
+        """Show the final progress and stop."""
         ...
 
     def stop(self) -> None:
-        """Show nothing more."""
+        """Stop without showing anything more."""
         ...
 
 
-class Silence:
+class NoDisplay:
     """Shows nothing."""
 
     interval_s = 3600.0
 
-    def show(self, standing: Standing, slowest: Slowest, categories: Counter[str]) -> None:
-        """Nothing."""
+    def show(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
+        """Do nothing."""
 
-    def say(self, message: str) -> None:
-        """Nothing."""
+    def announce(self, message: str) -> None:
+        """Do nothing."""
 
-    def close(self, standing: Standing, slowest: Slowest, categories: Counter[str]) -> None:
-        """Nothing."""
+    def close(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
+        """Do nothing."""
 
     def stop(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
-class Lines:
-    """A line an interval, and one at the end."""
+class LineDisplay:
+    """Prints one line per interval, and one at the end."""
 
     def __init__(self, stream: TextIO, interval_s: float, done: int, *, verbose: bool) -> None:
         self.interval_s = interval_s
@@ -131,32 +131,32 @@ class Lines:
         self._start = done
         self._verbose = verbose
 
-    def show(self, standing: Standing, slowest: Slowest, categories: Counter[str]) -> None:
-        """One more line."""
-        self._print(standing, self._rate.sample(standing), slowest, categories)
+    def show(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
+        """Print a line with the rate of the last samples."""
+        self._print(progress, self._rate.sample(progress), slowest, categories)
 
-    def say(self, message: str) -> None:
-        """One more line."""
+    def announce(self, message: str) -> None:
+        """Print the message."""
         with contextlib.suppress(OSError, ValueError):
             print(message, file=self._stream, flush=True)
 
-    def close(self, standing: Standing, slowest: Slowest, categories: Counter[str]) -> None:
-        """The whole of it: the rate is that of the whole run."""
-        rate = (standing.done - self._start) / standing.elapsed_s if standing.elapsed_s > 0 else 0.0
-        self._print(standing, rate, slowest, categories)
+    def close(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
+        """Print a line with the rate of the whole run."""
+        rate = (progress.done - self._start) / progress.elapsed_s if progress.elapsed_s > 0 else 0.0
+        self._print(progress, rate, slowest, categories)
 
     def stop(self) -> None:
-        """There is nothing to take away."""
+        """Do nothing: printed lines stay."""
 
-    def _print(self, standing: Standing, rate: float, slowest: Slowest, categories: Counter[str]) -> None:
-        lines = [line(standing, rate), *(details(slowest, categories) if self._verbose else ())]
-        with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
-            self._stream.write("".join(f"{each}\n" for each in lines))
+    def _print(self, progress: StageProgress, rate: float, slowest: SlowestItems, categories: Counter[str]) -> None:
+        lines = [format_line(progress, rate), *(format_details(slowest, categories) if self._verbose else ())]
+        with contextlib.suppress(OSError, ValueError):  # the reader has closed the pipe
+            self._stream.write("".join(f"{line}\n" for line in lines))
             self._stream.flush()
 
 
-class Bar:
-    """A bar that moves."""
+class BarDisplay:
+    """A progress bar on a terminal."""
 
     interval_s = 0.2
 
@@ -168,47 +168,47 @@ class Bar:
             TextColumn("[bold]{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[said]}"),
+            TextColumn("{task.fields[details]}"),
         ]
         self._bar = Progress(*columns, console=Console(file=stream, highlight=False), transient=False)
-        self._task = self._bar.add_task(stage, total=total, completed=done, said="")
+        self._task = self._bar.add_task(stage, total=total, completed=done, details="")
         self._rate = Rate(done)
         self._verbose = verbose
         self._bar.start()
 
-    def show(self, standing: Standing, slowest: Slowest, categories: Counter[str]) -> None:
-        """Move it."""
-        rate = self._rate.sample(standing)
-        said = (
-            f"succ {standing.succeeded} skip {standing.skipped} fail {standing.failed} | {rate:.1f} it/s | "
-            f"ETA {eta(standing, rate)} | {standing.in_flight} in flight | "
-            f"{standing.buffered_bytes / 2**20:.1f} MB buffered | lag {standing.commit_lag}"
+    def show(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
+        """Move the bar."""
+        rate = self._rate.sample(progress)
+        details = (
+            f"succ {progress.succeeded} skip {progress.skipped} fail {progress.failed} | {rate:.1f} it/s | "
+            f"ETA {format_eta(progress, rate)} | {progress.in_flight} in flight | "
+            f"{progress.buffered_bytes / 2**20:.1f} MB buffered | lag {progress.commit_lag}"
         )
-        self._bar.update(self._task, completed=standing.done, said=said)
+        self._bar.update(self._task, total=progress.total, completed=progress.done, details=details)
 
-    def say(self, message: str) -> None:
-        """A line above it."""
+    def announce(self, message: str) -> None:
+        """Print the message above the bar."""
         with contextlib.suppress(OSError, ValueError):
             self._bar.console.print(message, markup=False)
 
-    def close(self, standing: Standing, slowest: Slowest, categories: Counter[str]) -> None:
-        """Leave it where it ended."""
+    def close(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
+        """Leave the bar at its final position."""
         with contextlib.suppress(OSError, ValueError):
-            self.show(standing, slowest, categories)
+            self.show(progress, slowest, categories)
             self.stop()
-            for detail in details(slowest, categories) if self._verbose else ():
-                self._bar.console.print(detail, markup=False)
+            for line in format_details(slowest, categories) if self._verbose else ():
+                self._bar.console.print(line, markup=False)
 
     def stop(self) -> None:
-        """Let the terminal go."""
+        """Release the terminal."""
         self._bar.stop()
 
 
-def display(mode: str, stage: str, total: int | None, done: int, interval_s: float, *, verbose: bool) -> Display:
-    """What suits the place that stderr goes to."""
+def open_display(mode: str, stage: str, total: int | None, done: int, interval_s: float, *, verbose: bool) -> Display:
+    """Open the display of this mode; `auto` opens a bar if stderr is a terminal, and prints lines otherwise."""
     stream = sys.stderr
     if mode == "none" or stream is None:
-        return Silence()
+        return NoDisplay()
     if mode == "bar" or (mode == "auto" and stream.isatty()):
-        return Bar(stream, stage, total, done, verbose=verbose)
-    return Lines(stream, interval_s, done, verbose=verbose)
+        return BarDisplay(stream, stage, total, done, verbose=verbose)
+    return LineDisplay(stream, interval_s, done, verbose=verbose)

@@ -1,7 +1,7 @@
-"""What is measured, as lines of JSON in `DATA/telemetry/<run-id>.jsonl`; `docs/specs/observability.md` lists all of it.
+"""Telemetry: JSON lines in `DATA/telemetry/<run-id>.jsonl`; `docs/specs/observability.md` lists the events.
 
-A line has a `time` (milliseconds since 1970), an `event`, and what belongs to it. It is written for reading later or
-from outside: nothing depends on it, trouble with it never stops a run, and it is not synced.
+Every line has a `time` (milliseconds since 1970), an `event`, and the fields of that event. Telemetry is for reading
+later or from outside. The run does not depend on it: a write error never stops a run, and the file is not synced.
 """
 
 import contextlib
@@ -38,19 +38,19 @@ EVENTS: dict[type[Any], str] = {
     WorkerLost: "worker_lost",
     Overran: "overran",
 }
-"""Of what the kernel is told and asks for, what is worth a line."""
+"""Events and commands of the kernel that are written."""
 RUN_EVENTS = {
-    "run_started": ("stage, run_id, resumed_at", "the run begins, or goes on at `resumed_at`"),
+    "run_started": ("stage, run_id, resumed_at", "the run starts, or resumes at `resumed_at`"),
     "snapshot": ("the metrics below", "every `diagnostics_interval_s`, and at the end"),
-    "run_ended": ("outcome", "the run came to an end; the whole StageOutcome"),
-    "run_failed": ("error, message", "the run broke off: a violated invariant, a disk that failed, a bad plan"),
+    "run_ended": ("outcome", "the run ended; the whole StageOutcome"),
+    "run_failed": ("error, message", "the run raised an exception: a violated invariant, a failing disk, a bad plan"),
 }
 _BUFFER_BYTES = 64 * 1024
 _ENCODER = msgspec.json.Encoder()
 
 
 class Telemetry:
-    """Lines on their way to a file, from several threads."""
+    """A buffered file of JSON lines. Thread-safe."""
 
     def __init__(self, filesystem: Filesystem, path: str) -> None:
         self._file: AppendFile | None = None
@@ -61,7 +61,7 @@ class Telemetry:
             self._file = filesystem.open(path)
 
     def emit(self, event: str, **fields: Any) -> None:
-        """One more line."""
+        """Write one line."""
         if self._file is None:
             return
         line = _ENCODER.encode({"time": int(time.time() * 1000), "event": event, **fields}) + b"\n"
@@ -72,14 +72,14 @@ class Telemetry:
             self.flush()
 
     def observe(self, event: Event, commands: Sequence[Command]) -> None:
-        """Whatever of a step is worth a line."""
+        """Write the event and commands of one step, as far as `EVENTS` has them."""
         for one in (event, *commands):
             name = EVENTS.get(type(one))
             if name is not None:
                 self.emit(name, **msgspec.to_builtins(one))
 
     def flush(self) -> None:
-        """Write what has gathered. A file that cannot be written is given up."""
+        """Write the buffer. After a write error the file is closed and further lines are dropped."""
         with self._lock:
             data, self._buffer = bytes(self._buffer), bytearray()
             if self._file is not None and data:
@@ -90,7 +90,7 @@ class Telemetry:
                     self._file = None
 
     def close(self) -> None:
-        """Write the rest."""
+        """Write the buffer and close the file."""
         self.flush()
         if self._file is not None:
             self._file.close()

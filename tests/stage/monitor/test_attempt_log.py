@@ -13,7 +13,7 @@ from inorder.core.commands import Dispatch, Reclaimed, StopWorker
 from inorder.core.events import Envelope, Finished, Loss, Overran, Tick, WorkerLost
 from inorder.core.transitions import State
 from inorder.host.filesystem import SystemFilesystem
-from inorder.stage.monitor.attempt_log import ENDS, Attempts
+from inorder.stage.monitor.attempt_log import ATTEMPT_STATUSES, AttemptLog
 from inorder.stage.monitor.telemetry import Telemetry
 from tests.stage.jobs import Place, read_lines
 
@@ -36,7 +36,7 @@ def paired(lines: list[dict[str, Any]]) -> dict[Attempt, str]:
             ended[attempt] = line["status"]
     assert set(begun.values()) <= {1}
     assert begun.keys() == ended.keys()
-    assert set(ended.values()) <= ENDS.keys()
+    assert set(ended.values()) <= ATTEMPT_STATUSES.keys()
     return ended
 
 
@@ -97,7 +97,7 @@ SUCCESS = int(State.TERMINAL_SUCCESS)
 
 @pytest.mark.req("RUN-12")
 def test_a_late_result_of_an_attempt_that_has_ended_is_no_second_end(tmp_path: Path) -> None:
-    attempts = Attempts(Telemetry(SystemFilesystem(), str(tmp_path / "attempts.jsonl")))
+    attempts = AttemptLog(Telemetry(SystemFilesystem(), str(tmp_path / "attempts.jsonl")))
     for event, commands in (
         (Tick(), [Dispatch(1, [0, 1], [1, 1], "", False, 0)]),
         (
@@ -122,7 +122,7 @@ def test_a_late_result_of_an_attempt_that_has_ended_is_no_second_end(tmp_path: P
 
 @pytest.mark.req("RUN-12")
 def test_what_a_worker_held_that_the_run_itself_stopped_was_abandoned_and_not_lost(tmp_path: Path) -> None:
-    attempts = Attempts(Telemetry(SystemFilesystem(), str(tmp_path / "attempts.jsonl")))
+    attempts = AttemptLog(Telemetry(SystemFilesystem(), str(tmp_path / "attempts.jsonl")))
     for event, commands in (
         (Tick(), [Dispatch(1, [0], [1], "", False, 0), Dispatch(2, [1], [1], "", False, 0)]),
         (Tick(), [StopWorker(1, "cancelled")]),

@@ -16,7 +16,7 @@ from inorder.core.transitions import State
 from inorder.core.windows.plan import PlanItem
 from inorder.errors import Category, Failure
 from inorder.host.filesystem import SystemFilesystem
-from inorder.stage.monitor.metrics import METRICS, Figures
+from inorder.stage.monitor.metrics import METRICS, RunMetrics
 from inorder.stage.monitor.telemetry import EVENTS, RUN_EVENTS, Telemetry
 from tests.gates import GUARD_S
 from tests.stage.jobs import Place, read_lines
@@ -115,7 +115,7 @@ ONE_OF_EACH = [
     ResultRefused(1, 2, 3),
     Reclaimed(1, 2, 3, False, "worker gone"),
     RetryScheduled(1, 2, 3, Failure(category=Category.IO, message="disk", retryable=True), 1),
-    Stopping("SIGINT came", 7),
+    Stopping("received SIGINT", 7),
     WindowClosed(1, 9),
     WorkerLost(1, Loss.DIED, 4, "killed"),
 ]
@@ -212,19 +212,19 @@ def test_lines_of_several_threads_are_each_there_once(tmp_path: Path) -> None:
 
 
 class Driven:
-    """A kernel whose steps are shown to the figures, at times that the test says."""
+    """A kernel whose steps are shown to the metrics, at times that the test says."""
 
     def __init__(self) -> None:
         self.kernel = Kernel(KernelOptions())
         self.queued: list[float] = []
-        self.figures = Figures(queued=self.queued.append)
+        self.metrics = RunMetrics(on_queued=self.queued.append)
 
     def step(self, now_ms: int, event: Any) -> None:
-        self.figures.observe(now_ms, event, self.kernel.step(now_ms, event))
+        self.metrics.observe(now_ms, event, self.kernel.step(now_ms, event))
 
     @property
     def gauges(self) -> dict[str, Any]:
-        return self.figures.gauges(self.kernel)
+        return self.metrics.read_gauges(self.kernel)
 
 
 def test_waits_and_commits_are_timed_where_they_happen() -> None:
@@ -237,15 +237,15 @@ def test_waits_and_commits_are_timed_where_they_happen() -> None:
         (35, Pulled(2)),
     ):
         driven.step(now_ms, event)
-    assert (driven.queued, driven.figures.queue_ms.count) == ([20, 25], 2)
+    assert (driven.queued, driven.metrics.queue_ms.count) == ([20, 25], 2)
     assert (driven.gauges["active_workers"], driven.gauges["queue_depth"]) == (2, 1)
     driven.step(50, Finished(2, [Envelope(1, 1, success)]))
     driven.step(50, Pulled(2))
     assert driven.gauges["pending_results"] == 1
     driven.step(90, Finished(1, [Envelope(0, 1, success)]))
-    assert (driven.figures.wait_ms.largest, driven.figures.wait_ms.count) == (40, 2)
+    assert (driven.metrics.wait_ms.largest, driven.metrics.wait_ms.count) == (40, 2)
     driven.step(97, Committed(2))
-    assert (driven.figures.commit_ms.largest, driven.figures.commit_ms.count) == (7, 1)
+    assert (driven.metrics.commit_ms.largest, driven.metrics.commit_ms.count) == (7, 1)
     assert (driven.gauges["pending_results"], driven.gauges["next_commit_seq"]) == (0, 2)
     driven.step(98, WorkerLost(2, Loss.RETIRED))
     assert driven.gauges["active_workers"] == 1
@@ -253,17 +253,17 @@ def test_waits_and_commits_are_timed_where_they_happen() -> None:
 
 
 def test_a_worker_in_flight_is_seen_in_the_gauges(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inorder.stage.monitor import monitor as watch
+    from inorder.stage.monitor import monitor
 
-    monkeypatch.setattr(watch, "_GAUGES_S", 0.0)
+    monkeypatch.setattr(monitor, "_GAUGES_S", 0.0)
     seen: list[int] = []
-    gauges = Figures.gauges
+    read_gauges = RunMetrics.read_gauges
 
-    def noting(self: Figures, kernel: Kernel) -> dict[str, Any]:
-        found = gauges(self, kernel)
+    def noting(self: RunMetrics, kernel: Kernel) -> dict[str, Any]:
+        found = read_gauges(self, kernel)
         seen.append(found["active_workers"])
         return found
 
-    monkeypatch.setattr(Figures, "gauges", noting)
+    monkeypatch.setattr(RunMetrics, "read_gauges", noting)
     place.run(place.items(20), shout)
     assert max(seen) == 2

@@ -25,7 +25,7 @@ from inorder.stage import file_transfer
 from inorder.stage.contracts import StageError
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.file_stat import FileStat
-from inorder.stage.file_transfer import Parcels, RemoteWork, sweep
+from inorder.stage.file_transfer import RemoteWork, StageFileTransfer, remove_abandoned_folders
 from inorder.stage.worker import StageResult, StageTask, StageWork
 from tests.stage.jobs import STAGE, Place, steady, tree
 from tests.stage.workers import obey
@@ -71,8 +71,8 @@ class Trip:
         self.node = node
         self.layout = DataLayout(str(place.data), STAGE)
         self.layout.create_folders()
-        self.parcels = Parcels(self.layout.data, self.layout.staging, 2**20)
-        self.parcels.prepare()
+        self.transfer = StageFileTransfer(self.layout.data, self.layout.staging, 2**20)
+        self.transfer.prepare()
 
     def work(self, worker: Callable[..., Any]) -> StageWork:
         return StageWork(worker, STAGE, self.place.options(), self.layout.staging)
@@ -92,9 +92,9 @@ class Trip:
 
     def travel(self, item: inorder.WorkItem, worker: Callable[..., Any] = obey, *, sees_files: bool) -> Any:
         """There and back."""
-        departed = self.parcels.depart(StageTask(item), sees_files=sees_files)
+        departed = self.transfer.depart(StageTask(item), sees_files=sees_files)
         assert departed is not None
-        return self.parcels.arrive(self.there(departed[0], worker, sees_files=sees_files))
+        return self.transfer.arrive(self.there(departed[0], worker, sees_files=sees_files))
 
     def contents(self, result: StageResult) -> dict[str, bytes]:
         """What was made, by the path it is for."""
@@ -156,10 +156,10 @@ def test_what_comes_back_is_what_a_worker_of_this_machine_makes(trip: Trip, sees
 @both
 def test_inputs_are_told_as_the_driver_knows_them(trip: Trip, sees_files: bool) -> None:
     item = trip.place.item("a")
-    sent, _ = trip.parcels.depart(StageTask(item), sees_files=sees_files) or (None, 0)
-    [(path, look, digest)] = trip.parcels.arrive(trip.there(sent, sees_files=sees_files)).inputs
-    assert (path, look) == (str(item.inputs["text"]), sent.looks["text"])
-    assert look.facts == FileStat.at(path).facts
+    sent, _ = trip.transfer.depart(StageTask(item), sees_files=sees_files) or (None, 0)
+    [(path, stat, digest)] = trip.transfer.arrive(trip.there(sent, sees_files=sees_files)).inputs
+    assert (path, stat) == (str(item.inputs["text"]), sent.stats["text"])
+    assert stat.signature == FileStat.read(path).signature
     assert digest == trip.plainly(item).input_sha256
 
 
@@ -170,10 +170,10 @@ def test_an_input_may_be_named_from_the_current_folder(
     item = trip.place.item("a")
     monkeypatch.chdir(trip.place.folder)
     item = msgspec.structs.replace(item, inputs={"text": "sources/a"})
-    departed = trip.parcels.depart(StageTask(item), sees_files=sees_files)
+    departed = trip.transfer.depart(StageTask(item), sees_files=sees_files)
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     assert departed is not None
-    result = trip.parcels.arrive(trip.there(departed[0], sees_files=sees_files))
+    result = trip.transfer.arrive(trip.there(departed[0], sees_files=sees_files))
     assert [path for path, _, _ in result.inputs] == ["sources/a"]
     assert trip.contents(result)["loud/a.txt"] == b"TEXT OF A\n"
 
@@ -244,10 +244,10 @@ def test_a_worker_that_skips_its_item_brings_no_files(trip: Trip, sees_files: bo
 @both
 def test_an_item_that_is_done_already_takes_nothing_along(trip: Trip, sees_files: bool) -> None:
     task = StageTask(trip.place.item_as_it_is("gone"), "it is done", {"pages": 1}, "cafe", ("old.txt",))
-    departed = trip.parcels.depart(task, sees_files=sees_files)
+    departed = trip.transfer.depart(task, sees_files=sees_files)
     assert departed is not None
     assert departed[1] == 0
-    skipped = trip.parcels.arrive(trip.there(departed[0], sees_files=sees_files))
+    skipped = trip.transfer.arrive(trip.there(departed[0], sees_files=sees_files))
     assert skipped == trip.work(obey)(task)
 
 
@@ -295,18 +295,18 @@ def raised_by(call: Callable[[], Any]) -> BaseException:
 
 def test_what_is_too_large_stays_at_home(trip: Trip) -> None:
     text = trip.place.source("a", "x" * 2**20)
-    assert trip.parcels.depart(StageTask(trip.place.item("a")), sees_files=False) is not None
+    assert trip.transfer.depart(StageTask(trip.place.item("a")), sees_files=False) is not None
     text.write_text("x" * (2**20 + 1))
-    assert trip.parcels.depart(StageTask(trip.place.item("a")), sees_files=False) is None
-    assert trip.parcels.depart(StageTask(trip.place.item("a")), sees_files=True) is not None
+    assert trip.transfer.depart(StageTask(trip.place.item("a")), sees_files=False) is None
+    assert trip.transfer.depart(StageTask(trip.place.item("a")), sees_files=True) is not None
     (trip.place.data / "glossary.txt").write_text("y" * 2**20)
-    assert trip.parcels.depart(StageTask(trip.place.item("b", reads=["glossary.txt"])), sees_files=False) is None
+    assert trip.transfer.depart(StageTask(trip.place.item("b", reads=["glossary.txt"])), sees_files=False) is None
 
 
 def test_what_is_sent_along_is_counted(trip: Trip) -> None:
     (trip.place.data / "glossary.txt").write_text("y" * 1000)
     trip.place.source("a", "x" * 10)
-    departed = trip.parcels.depart(StageTask(trip.place.item("a", reads=["glossary.txt"])), sees_files=False)
+    departed = trip.transfer.depart(StageTask(trip.place.item("a", reads=["glossary.txt"])), sees_files=False)
     assert departed is not None
     assert departed[1] == 1010
     assert len(pickle.dumps(departed[0])) > 1010
@@ -321,8 +321,8 @@ def test_a_folder_stays_at_home(trip: Trip, kind: str) -> None:
         kind, {"reads": ["../sources/outside"]}
     )
     item = trip.place.item("a", **fields)
-    assert trip.parcels.depart(StageTask(item), sees_files=False) is None
-    departed = trip.parcels.depart(StageTask(item), sees_files=True)
+    assert trip.transfer.depart(StageTask(item), sees_files=False) is None
+    departed = trip.transfer.depart(StageTask(item), sees_files=True)
     assert departed is not None
     assert departed[0].files is None
 
@@ -345,7 +345,7 @@ def test_an_input_that_changes_while_it_is_read_fails_in_a_way_that_may_pass(
 
     monkeypatch.setattr(file_transfer, "_read", read_too_late)
     with pytest.raises(StageError, match=r"/sources/a changed while it was read") as caught:
-        trip.parcels.depart(StageTask(item), sees_files=False)
+        trip.transfer.depart(StageTask(item), sees_files=False)
     assert (caught.value.category, caught.value.retryable) == ("io", True)
 
 
@@ -353,7 +353,7 @@ def test_an_input_that_changes_while_it_is_read_fails_in_a_way_that_may_pass(
 def test_a_node_that_sees_something_else_says_so(trip: Trip, change: str) -> None:
     item = trip.place.item("a")
     path = Path(item.inputs["text"])
-    departed = trip.parcels.depart(StageTask(item), sees_files=True)
+    departed = trip.transfer.depart(StageTask(item), sees_files=True)
     assert departed is not None
     if change == "another size":
         facts = path.stat()
@@ -366,7 +366,7 @@ def test_a_node_that_sees_something_else_says_so(trip: Trip, change: str) -> Non
     with pytest.raises(StageError) as caught:
         trip.there(departed[0], sees_files=True)
     said = f"this node does not see the input {path} as the driver does; put it on storage that all nodes share, "
-    assert str(caught.value) == f"{said}or have files sent: --ray-files send"
+    assert str(caught.value) == f"{said}or send files with --ray-files send"
     assert (caught.value.category, caught.value.retryable, caught.value.item_id) == ("io", True, "a")
     assert trip.place.called() == []
 
@@ -375,7 +375,7 @@ def test_a_node_that_sees_something_else_says_so(trip: Trip, change: str) -> Non
 def test_an_input_that_is_not_there_fails_its_item(trip: Trip, sees_files: bool) -> None:
     item = trip.place.item_as_it_is("gone")
     with pytest.raises(FileNotFoundError, match="sources/gone"):
-        trip.parcels.depart(StageTask(item), sees_files=sees_files)
+        trip.transfer.depart(StageTask(item), sees_files=sees_files)
 
 
 @pytest.mark.parametrize(
@@ -386,7 +386,7 @@ def test_an_input_that_is_not_there_fails_its_item(trip: Trip, sees_files: bool)
         ({"loud": "manifests/a"}, "this path is reserved"),
         ({"loud": "taken"}, "the output 'taken' cannot be published: a folder has its path"),
         ({"loud": "file/a"}, "the output 'file/a' cannot be published: one of its parent folders is a file"),
-        ({"loud": "a", "again": "a"}, "two of its files would be published as 'a'"),
+        ({"loud": "a", "again": "a"}, "two files of the item would be published as 'a'"),
     ],
 )
 def test_an_output_without_a_place_in_data_is_refused_before_it_leaves(
@@ -398,17 +398,17 @@ def test_an_output_without_a_place_in_data_is_refused_before_it_leaves(
     with pytest.raises(StageError, match=said) as plain:
         trip.plainly(item)
     with pytest.raises(StageError) as caught:
-        trip.parcels.depart(StageTask(item), sees_files=False)
+        trip.transfer.depart(StageTask(item), sees_files=False)
     assert (str(caught.value), caught.value.category) == (str(plain.value), "config")
 
 
 def test_a_result_that_cannot_be_written_ends_the_run_and_not_the_item(trip: Trip) -> None:
-    departed = trip.parcels.depart(StageTask(trip.place.item("a")), sees_files=False)
+    departed = trip.transfer.depart(StageTask(trip.place.item("a")), sees_files=False)
     assert departed is not None
     brought = trip.there(departed[0], sees_files=False)
     shutil.rmtree(trip.layout.staging)
     with pytest.raises(InfrastructureError, match="a result cannot be written to"):
-        trip.parcels.arrive(brought)
+        trip.transfer.arrive(brought)
 
 
 # ---- the temporary folder of a node
@@ -438,10 +438,10 @@ def test_the_first_item_of_a_worker_clears_away_what_killed_ones_have_left(trip:
 
 def test_a_worker_looks_for_leftovers_once(trip: Trip, monkeypatch: pytest.MonkeyPatch) -> None:
     sweeps: list[int] = []
-    monkeypatch.setattr(file_transfer, "sweep", lambda: sweeps.append(1))
+    monkeypatch.setattr(file_transfer, "remove_abandoned_folders", lambda: sweeps.append(1))
     remote = RemoteWork(trip.work(obey))
     for name in ("a", "b", "c"):
-        departed = trip.parcels.depart(StageTask(trip.place.item(name)), sees_files=False)
+        departed = trip.transfer.depart(StageTask(trip.place.item(name)), sees_files=False)
         assert departed is not None
         remote(departed[0])
     assert len(sweeps) == 1
@@ -463,12 +463,12 @@ def test_a_folder_is_cleared_away_when_its_worker_is_killed_and_not_before(node:
             assert worker.stdout is not None
             folder = Path(worker.stdout.readline().strip())
             grow_old(folder)
-            sweep()
+            remove_abandoned_folders()
             assert folder.exists()
         finally:
             worker.send_signal(signal.SIGKILL)
     assert folder.exists(), "nobody could clear it away"
-    sweep()
+    remove_abandoned_folders()
     assert os.listdir(node) == []
 
 
@@ -479,7 +479,7 @@ class Elsewhere(ThreadEngine):
     """Stands in for the engine on Ray: every item travels, and is done by threads of this process."""
 
     sees_files = False
-    couriers: list[Parcels]
+    couriers: list[StageFileTransfer]
 
     def __init__(self, function: RemoteWork, workers: int | None, *, timeout_s: Any, courier: Any, **_: Any) -> None:
         self.couriers.append(courier)
@@ -505,7 +505,7 @@ def test_a_stage_whose_items_travel_leaves_what_one_at_home_leaves(
     monkeypatch: pytest.MonkeyPatch,
     sees_files: bool,
 ) -> None:
-    couriers: list[Parcels] = []
+    couriers: list[StageFileTransfer] = []
     monkeypatch.setattr(
         ray, "RayEngine", type("Chosen", (Elsewhere,), {"sees_files": sees_files, "couriers": couriers})
     )

@@ -6,23 +6,22 @@ import pytest
 
 from inorder.engines.pool import PooledEngine
 from inorder.stage import autoscale
-from inorder.stage.autoscale import Concurrency, Interval, Steering
-from inorder.stage.monitor import monitor as watch
+from inorder.stage.autoscale import AutoscaleRule, LoadSample, StageAutoscaler
 from tests.gates import ManualTime, nobody_left_behind
 from tests.stage.jobs import Place, steady
 
-QUIET = Interval(items=100, failures=0, p95_ms=10.0)
+QUIET = LoadSample(items=100, failures=0, p95_ms=10.0)
 
 
 @pytest.mark.req("RUN-11")
 def test_it_rises_by_one_while_all_is_well_up_to_its_bound() -> None:
-    rule = Concurrency(6)
+    rule = AutoscaleRule(6)
     assert [rule.workers, *(rule.decide(QUIET) for _ in range(5))] == [3, 4, 5, 6, 6, 6]
 
 
 @pytest.mark.req("RUN-11")
 def test_it_falls_by_a_third_when_items_take_much_longer_down_to_one() -> None:
-    rule = Concurrency(12)
+    rule = AutoscaleRule(12)
     rule.decide(QUIET)
     spike = QUIET._replace(p95_ms=100.0)
     assert [rule.decide(spike) for _ in range(5)] == [4, 2, 1, 1, 1]
@@ -30,21 +29,21 @@ def test_it_falls_by_a_third_when_items_take_much_longer_down_to_one() -> None:
 
 @pytest.mark.req("RUN-11")
 def test_it_falls_when_failures_are_frequent_and_not_when_they_are_rare() -> None:
-    rule = Concurrency(12)
+    rule = AutoscaleRule(12)
     assert rule.decide(QUIET._replace(failures=10)) == 7
     assert rule.decide(QUIET._replace(failures=11)) == 4
 
 
 @pytest.mark.req("RUN-11")
 def test_it_stays_where_items_take_a_little_longer_or_too_few_were_seen() -> None:
-    rule = Concurrency(12)
+    rule = AutoscaleRule(12)
     rule.decide(QUIET)
     assert rule.decide(QUIET._replace(p95_ms=13.0)) == 7
-    assert rule.decide(Interval(items=19, failures=19, p95_ms=1000.0)) == 7
+    assert rule.decide(LoadSample(items=19, failures=19, p95_ms=1000.0)) == 7
 
 
 def test_one_lucky_interval_does_not_hold_it_down_for_good() -> None:
-    rule = Concurrency(8)
+    rule = AutoscaleRule(8)
     rule.decide(QUIET._replace(p95_ms=1.0))
     seen = [rule.decide(QUIET) for _ in range(60)]
     assert min(seen) == 1
@@ -52,7 +51,7 @@ def test_one_lucky_interval_does_not_hold_it_down_for_good() -> None:
 
 
 def test_a_bound_of_one_is_one() -> None:
-    assert Concurrency(1).decide(QUIET) == 1
+    assert AutoscaleRule(1).decide(QUIET) == 1
 
 
 class Engine:
@@ -69,22 +68,26 @@ def test_decisions_are_taken_once_a_second_from_what_came_since(monkeypatch: pyt
     time = ManualTime()
     monkeypatch.setattr(autoscale.time, "monotonic", time)
     engine = Engine()
-    steering = Steering(engine, 8)
+    autoscaler = StageAutoscaler(engine, 8)
 
     def items(count: int, exec_ms: float, *, is_failure: bool = False) -> None:
         for _ in range(count):
-            steering.record(exec_ms, is_failure=is_failure)
+            autoscaler.record(exec_ms, is_failure=is_failure)
 
     items(100, 10.0)
     time.pass_by(0.9)
-    assert steering.steer() == 4
+    autoscaler.adjust()
+    assert autoscaler.workers == 4
     time.pass_by(0.2)
-    assert steering.steer() == 5
+    autoscaler.adjust()
+    assert autoscaler.workers == 5
     items(100, 10.0, is_failure=True)
     time.pass_by(1.1)
-    assert steering.steer() == 3
+    autoscaler.adjust()
+    assert autoscaler.workers == 3
     time.pass_by(1.1)
-    assert steering.steer() == 3
+    autoscaler.adjust()
+    assert autoscaler.workers == 3
     assert engine.sizes == [4, 5, 3]
 
 
@@ -97,15 +100,14 @@ def test_a_run_whose_workers_come_and_go_gives_what_a_fixed_one_does(
     fixed.run(fixed.items(300), workers=4)
     for name, value in (("DECISION_S", 0.0), ("ITEMS_MIN", 1)):
         monkeypatch.setattr(autoscale, name, value)
-    monkeypatch.setattr(watch, "_GAUGES_S", 0.0)
     patience = 15 if policy == "cpu" else 1  # processes take long to start
     wanted = (size for _ in range(10_000) for size in (4, 1, 3, 2) for _ in range(patience))
 
-    def decide(self: Concurrency, seen: Interval) -> int:
+    def decide(self: AutoscaleRule, seen: LoadSample) -> int:
         self.workers = next(wanted)
         return self.workers
 
-    monkeypatch.setattr(Concurrency, "decide", decide)
+    monkeypatch.setattr(AutoscaleRule, "decide", decide)
     sizes: list[int] = []
     resize = PooledEngine.resize
 

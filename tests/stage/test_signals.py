@@ -11,8 +11,8 @@ import pytest
 
 import inorder
 from inorder.core.commands import Stopping
-from inorder.stage.monitor.monitor import Watch
-from inorder.stage.signals import cancelling
+from inorder.stage.monitor.monitor import RunMonitor
+from inorder.stage.signals import cancel_on_signals
 from tests.gates import GUARD_S, Gate, nobody_left_behind
 from tests.stage.jobs import Place
 from tests.stage.workers import obey, shout
@@ -45,7 +45,7 @@ def test_a_signal_cuts_the_run_at_one_item_and_the_next_run_goes_on_there(
             os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
     assert {each: signal.getsignal(each) for each in before} == before
     assert (first.stop_kind, first.stop_signal, first.was_cancelled) == ("cancelled", number, True)
-    assert first.cancel_reason == f"{number.name} came"
+    assert first.cancel_reason == f"received {number.name}"
     committed = list(place.rows())
     assert 3 <= len(committed) <= 100
     assert committed == [f"item-{n:04}" for n in range(len(committed))]
@@ -64,14 +64,14 @@ def test_a_signal_cuts_the_run_at_one_item_and_the_next_run_goes_on_there(
 def stopping(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Is set once a run has taken note that it is to stop."""
     noted = threading.Event()
-    observe = Watch.observe
+    observe = RunMonitor.observe
 
-    def observing(self: Watch, now_ms: int, event: Any, commands: Any) -> None:
+    def observing(self: RunMonitor, now_ms: int, event: Any, commands: Any) -> None:
         observe(self, now_ms, event, commands)
         if any(isinstance(command, Stopping) for command in commands or ()):
             noted.set()
 
-    monkeypatch.setattr(Watch, "observe", observing)
+    monkeypatch.setattr(RunMonitor, "observe", observing)
     return noted
 
 
@@ -153,7 +153,7 @@ def test_a_handler_that_was_not_set_from_python_is_not_asked_for(monkeypatch: py
         return before
 
     monkeypatch.setattr(signal, "signal", setting)
-    with cancelling(lambda reason, grace_ms: None):
+    with cancel_on_signals(lambda reason, grace_ms: None):
         assert callable(handlers[signal.SIGINT])
     assert handlers == {signal.SIGINT: signal.SIG_DFL, signal.SIGTERM: signal.SIG_DFL}
 

@@ -155,35 +155,35 @@ def test_a_broken_cache_is_begun_anew(place: Place, reads: list[str]) -> None:
 
 
 def test_what_was_looked_at_long_after_its_change_is_believed(cache: HashCache) -> None:
-    look = FileStat(10, LONG_AGO_NS, 7, LONG_AGO_NS + 2_000_000_000)
-    cache.put("a", look, "sha256", "digest")
+    stat = FileStat(10, LONG_AGO_NS, 7, LONG_AGO_NS + 2_000_000_000)
+    cache.put("a", stat, "sha256", "digest")
     cache.flush()
-    assert cache.get("a", look, "sha256") == "digest"
-    assert cache.get("a", look, "crc32") is None
-    assert cache.get("b", look, "sha256") is None
-    for changed in (look._replace(size=11), look._replace(mtime_ns=LONG_AGO_NS + 1), look._replace(inode=8)):
+    assert cache.get("a", stat, "sha256") == "digest"
+    assert cache.get("a", stat, "crc32") is None
+    assert cache.get("b", stat, "sha256") is None
+    for changed in (stat._replace(size=11), stat._replace(mtime_ns=LONG_AGO_NS + 1), stat._replace(inode=8)):
         assert cache.get("a", changed, "sha256") is None
 
 
 @pytest.mark.req("RUN-4")
 def test_what_was_looked_at_right_after_its_change_is_not_believed(cache: HashCache) -> None:
     """However long it took until the hash was known, and however late it is asked for."""
-    look = FileStat(10, LONG_AGO_NS, 7, LONG_AGO_NS + 1_999_999_999)
-    cache.put("a", look, "sha256", "digest")
+    stat = FileStat(10, LONG_AGO_NS, 7, LONG_AGO_NS + 1_999_999_999)
+    cache.put("a", stat, "sha256", "digest")
     cache.flush()
-    assert cache.get("a", look._replace(looked_ns=LONG_AGO_NS * 2), "sha256") is None
+    assert cache.get("a", stat._replace(read_ns=LONG_AGO_NS * 2), "sha256") is None
 
 
 def test_many_files_are_written_down_before_the_end(cache: HashCache) -> None:
-    look = FileStat(1, LONG_AGO_NS, 2**63 - 1, LONG_AGO_NS * 2)
+    stat = FileStat(1, LONG_AGO_NS, 2**63 - 1, LONG_AGO_NS * 2)
     for number in range(2000):
-        cache.put(f"file-{number}", look, "crc32", str(number))
-    assert cache.get("file-1999", look, "crc32") == "1999"
+        cache.put(f"file-{number}", stat, "crc32", str(number))
+    assert cache.get("file-1999", stat, "crc32") == "1999"
 
 
 def test_a_path_that_is_no_text_is_kept_like_any_other(cache: HashCache) -> None:
     name = os.fsdecode(b"caf\xe9")
-    look = FileStat(1, LONG_AGO_NS, 2, LONG_AGO_NS * 2)
-    cache.put(name, look, "crc32", "5")
+    stat = FileStat(1, LONG_AGO_NS, 2, LONG_AGO_NS * 2)
+    cache.put(name, stat, "crc32", "5")
     cache.flush()
-    assert cache.get(name, look, "crc32") == "5"
+    assert cache.get(name, stat, "crc32") == "5"

@@ -94,17 +94,17 @@ def test_every_item_has_a_span(place: Place, collected: Collected) -> None:
 def test_gauges_are_at_rest_after_a_run_and_after_another(
     place: Place, collected: Collected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from inorder.stage.monitor import monitor as watch
+    from inorder.stage.monitor import monitor
 
-    monkeypatch.setattr(watch, "_GAUGES_S", 0.0)
+    monkeypatch.setattr(monitor, "_GAUGES_S", 0.0)
     seen: list[int] = []
-    gauge = otel.OpenTelemetry.gauge
+    record = otel.OtelExporter.record_gauges
 
-    def gauging(self: Any, gauges: dict[str, int]) -> None:
+    def recording(self: Any, gauges: dict[str, int]) -> None:
         seen.append(gauges.get("in_flight", 0))
-        gauge(self, gauges)
+        record(self, gauges)
 
-    monkeypatch.setattr(otel.OpenTelemetry, "gauge", gauging)
+    monkeypatch.setattr(otel.OtelExporter, "record_gauges", recording)
     for _ in range(2):
         place.run(place.items(10), force=True)
     assert max(seen) > 0
@@ -113,11 +113,11 @@ def test_gauges_are_at_rest_after_a_run_and_after_another(
 
 
 def test_gauges_are_at_rest_after_a_run_that_broke_off(collected: Collected) -> None:
-    bridge = otel.open_telemetry("shout", inorder.StageOptions())
-    assert bridge is not None
-    bridge.gauge({"in_flight": 7})
+    exporter = otel.start_otel("shout", inorder.StageOptions())
+    assert exporter is not None
+    exporter.record_gauges({"in_flight": 7})
     assert collected.points("inorder.in_flight")[""].value == 7
-    bridge.close()
+    exporter.close()
     assert collected.points("inorder.in_flight")[""].value == 0
 
 
@@ -149,5 +149,5 @@ def test_a_program_without_providers_gets_them_from_the_variables(monkeypatch: p
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: trace.ProxyTracerProvider())
     monkeypatch.setattr(otel, "_configure", lambda: called.append("configured"))
-    assert otel.open_telemetry("shout", inorder.StageOptions()) is not None
+    assert otel.start_otel("shout", inorder.StageOptions()) is not None
     assert called == ["configured"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.stage.monitor.histograms import SLOWEST_MAX, ErrorTally, Histogram, Slowest
+from inorder.stage.monitor.histograms import SLOWEST_MAX, ErrorTally, Histogram, SlowestItems
 
 durations = st.floats(min_value=0.0, max_value=1e7, allow_nan=False)
 
@@ -60,7 +60,7 @@ def test_the_first_errors_and_the_most_frequent_are_shown() -> None:
         tally.record(f"early-{number}", "io", f"message {number}")
     for number in range(50):
         tally.record(f"late-{number}", "runtime", "the frequent one")
-    shown = tally.summaries()
+    shown = tally.summarize()
     assert [error.message for error in shown[:5]] == [f"message {number}" for number in range(5)]
     assert (shown[5].message, shown[5].count, shown[5].item_id) == ("the frequent one", 50, "late-0")
     assert len(shown) == 10
@@ -72,7 +72,7 @@ def test_one_kind_of_error_is_shown_once_with_its_count_and_first_item() -> None
     for name in "abc":
         tally.record(name, "io", "disk")
     tally.record("d", "runtime", "disk")
-    assert [(error.category, error.count, error.item_id) for error in tally.summaries()] == [
+    assert [(error.category, error.count, error.item_id) for error in tally.summarize()] == [
         ("io", 3, "a"),
         ("runtime", 1, "d"),
     ]
@@ -82,14 +82,14 @@ def test_very_many_different_errors_are_counted_together_in_the_end() -> None:
     tally = ErrorTally()
     for number in range(5000):
         tally.record(f"item-{number}", "io", f"message {number}")
-    assert tally.summaries()[5].message == "(other messages)"
-    assert tally.summaries()[5].count == 4000
+    assert tally.summarize()[5].message == "(other messages)"
+    assert tally.summarize()[5].count == 4000
     assert tally.categories["io"] == 5000
 
 
 @given(st.lists(durations, max_size=50))
 def test_the_slowest_are_the_slowest(values: list[float]) -> None:
-    slowest = Slowest()
+    slowest = SlowestItems()
     for number, value in enumerate(values):
         slowest.record(f"item-{number}", value)
     assert [value for value, _ in slowest.items] == sorted(values, reverse=True)[:SLOWEST_MAX]

@@ -1,4 +1,4 @@
-"""How far a stage is, for whoever watches."""
+"""Progress of a stage on stderr."""
 
 import io
 import os
@@ -15,9 +15,18 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.stage.monitor import monitor as watch
-from inorder.stage.monitor.histograms import Slowest
-from inorder.stage.monitor.progress import Lines, Rate, Standing, details, display, eta, line, stopping
+from inorder.stage.monitor import monitor
+from inorder.stage.monitor.histograms import SlowestItems
+from inorder.stage.monitor.progress import (
+    LineDisplay,
+    Rate,
+    StageProgress,
+    format_details,
+    format_eta,
+    format_line,
+    format_stopping,
+    open_display,
+)
 from tests.gates import GUARD_S
 from tests.stage.jobs import Place
 
@@ -29,8 +38,8 @@ LINE = re.compile(
 
 @pytest.mark.req("RUN-9")
 def test_a_line_says_it_all() -> None:
-    standing = Standing("doctags", 57_000, 230, 2, 2, 100.0)
-    assert line(standing, 92.4) == "[doctags] 234/57000 | succ 230 | skip 2 | fail 2 | 92.4 it/s | ETA 00:10:14"
+    progress = StageProgress("doctags", 57_000, 230, 2, 2, 100.0)
+    assert format_line(progress, 92.4) == "[doctags] 234/57000 | succ 230 | skip 2 | fail 2 | 92.4 it/s | ETA 00:10:14"
 
 
 @pytest.mark.parametrize(
@@ -45,35 +54,35 @@ def test_a_line_says_it_all() -> None:
 )
 @pytest.mark.req("RUN-9")
 def test_the_end_is_foretold_where_it_can_be(total: int | None, done: int, rate: float, said: str) -> None:
-    assert eta(Standing("shout", total, done, 0, 0, 1.0), rate) == said
+    assert format_eta(StageProgress("shout", total, done, 0, 0, 1.0), rate) == said
 
 
 def test_a_plan_of_unknown_length_has_a_question_mark() -> None:
-    assert line(Standing("shout", None, 3, 0, 0, 1.0), 1.0).startswith("[shout] 3/? | succ 3")
+    assert format_line(StageProgress("shout", None, 3, 0, 0, 1.0), 1.0).startswith("[shout] 3/? | succ 3")
 
 
 def test_the_rate_is_that_of_the_latest_samples() -> None:
     rate = Rate(100)
-    assert rate.sample(Standing("shout", None, 110, 0, 0, 1.0)) == 10.0
+    assert rate.sample(StageProgress("shout", None, 110, 0, 0, 1.0)) == 10.0
     for second in range(2, 30):
-        latest = rate.sample(Standing("shout", None, 110 + second, 0, 0, float(second)))
+        latest = rate.sample(StageProgress("shout", None, 110 + second, 0, 0, float(second)))
     assert latest == 1.0
 
 
 def test_the_rate_at_the_very_beginning_is_none() -> None:
-    assert Rate(0).sample(Standing("shout", None, 0, 0, 0, 0.0)) == 0.0
+    assert Rate(0).sample(StageProgress("shout", None, 0, 0, 0, 0.0)) == 0.0
 
 
 @pytest.mark.req("RUN-9")
 def test_verbose_adds_the_slowest_items_and_the_most_frequent_categories() -> None:
-    slowest = Slowest()
+    slowest = SlowestItems()
     slowest.record("a", 1500.0)
     slowest.record("b", 20.0)
-    assert details(slowest, Counter({"io": 3, "runtime": 7})) == [
+    assert format_details(slowest, Counter({"io": 3, "runtime": 7})) == [
         "  slowest: a 1.50s, b 0.02s",
         "  errors: runtime 7, io 3",
     ]
-    assert details(Slowest(), Counter()) == []
+    assert format_details(SlowestItems(), Counter()) == []
 
 
 @pytest.mark.req("RUN-9")
@@ -95,9 +104,9 @@ def test_a_run_that_nobody_watches_on_a_terminal_ends_with_a_line_on_stderr(
 @pytest.mark.req("RUN-9")
 def test_a_line_comes_every_interval(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     shown = threading.Semaphore(0)
-    show = Lines.show
+    show = LineDisplay.show
 
-    def showing(self: Lines, *arguments: Any) -> None:
+    def showing(self: LineDisplay, *arguments: Any) -> None:
         show(self, *arguments)
         shown.release()
 
@@ -105,13 +114,15 @@ def test_a_line_comes_every_interval(place: Place, capsys: pytest.CaptureFixture
         assert shown.acquire(timeout=GUARD_S)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Lines, "show", showing)
+        patch.setattr(LineDisplay, "show", showing)
         items = (inorder.WorkItem(item_id=str(number)) for number in range(3))
         place.run(items, worker, progress="lines", diagnostics_interval_s=0.01, workers=1)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) >= 4
     assert all(LINE.fullmatch(each) for each in lines)
-    assert [each.split(" | ")[0].split("/")[1] for each in lines] == ["?"] * len(lines)
+    totals = [each.split(" | ")[0].split("/")[1] for each in lines]
+    assert set(totals) <= {"?", "3"}  # known once the plan is read to its end
+    assert lines[-1].startswith("[shout] 3/3 | ")
 
 
 def test_silence_is_silence(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,8 +131,8 @@ def test_silence_is_silence(place: Place, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_stop_is_announced_with_what_can_be_done(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
-    assert stopping("shout", "SIGINT came", 5000) == (
-        "[shout] stopping: SIGINT came; what is under way has 5 s to end, Ctrl-C again ends it now"
+    assert format_stopping("shout", "received SIGINT", 5000) == (
+        "[shout] stopping: received SIGINT; waiting up to 5 s for running items; press Ctrl-C again to stop now"
     )
     place.run([place.item("a", "fail"), place.item("b")], progress="lines", error_budget=0)
     assert capsys.readouterr().err.splitlines()[0] == ("[shout] stopping now: error budget of 0 exceeded at seq 0")
@@ -144,7 +155,7 @@ def test_a_run_goes_on_where_nobody_can_see_it(place: Place, stream: Any, monkey
 
 def test_a_stream_says_itself_whether_it_is_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    assert isinstance(display("auto", "shout", 3, 0, 5.0, verbose=False), Lines)
+    assert isinstance(open_display("auto", "shout", 3, 0, 5.0, verbose=False), LineDisplay)
 
 
 PROGRAM = """
@@ -163,7 +174,7 @@ print("done")
 @pytest.mark.req("RUN-9")
 def test_on_a_terminal_a_bar_moves_and_stays_at_its_end(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "PYTHONPATH": str(Path(__file__).parents[3])}
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(tmp_path)], stdout=subprocess.PIPE, stderr=theirs, env=environment
     )
@@ -193,10 +204,10 @@ def test_a_plan_that_turns_out_to_be_another_is_shown_once(
     displays: list[Any] = []
 
     def displaying(*arguments: Any, **options: Any) -> Any:
-        displays.append(display(*arguments, **options))
+        displays.append(open_display(*arguments, **options))
         return displays[-1]
 
-    monkeypatch.setattr(watch, "display", displaying)
+    monkeypatch.setattr(monitor, "open_display", displaying)
 
     class Changing:
         """Can be read again and again, and has other items the second time it is run."""
