@@ -42,13 +42,13 @@ def files_of(folder: Path) -> list[Path]:
 
 def bare(paths: list[str]) -> int:
     """Read, parse, query; how many captures there were."""
-    from inorder.code.grammars import Grammar, grammar
+    from inorder.code.grammars import Grammar, load_grammar
     from inorder.code.languages import language_of
 
     count = 0
     for path in paths:
         data = Path(path).read_bytes()
-        found = grammar(language_of(path, data[:8192]) or "")
+        found = load_grammar(language_of(path, data[:8192]) or "")
         if isinstance(found, Grammar):
             count += len(found.new_cursor(found.query).matches(found.parser.parse(data).root_node))
     return count

@@ -1,6 +1,6 @@
 """The golden files: one source for each language, beside what is expected of it.
 
-After a change that is meant, `python -m tests.code.goldens` writes anew what is expected; read the difference.
+After an intended change, `python -m tests.code.goldens` rewrites the expected results; review the difference.
 """
 
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from inorder.code.model import Parsed
+from inorder.code.model import ParsedFile
 from inorder.code.parse import parse
 
 FOLDER = Path(__file__).parent / "golden"
@@ -23,11 +23,11 @@ def source_of(language: str) -> Path:
 
 
 def expected_of(language: str) -> str:
-    """What was found in it when somebody last looked."""
+    """The expected result for this language."""
     return (FOLDER / language / EXPECTED).read_text("utf-8")
 
 
-def described(parsed: Parsed) -> str:
+def describe(parsed: ParsedFile) -> str:
     """All but the text, one line for each thing, so that a difference can be read."""
     facts = msgspec.to_builtins(parsed)
     for chunk in facts["chunks"]:
@@ -41,12 +41,12 @@ def described(parsed: Parsed) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def described_golden(language: str) -> str:
+def describe_golden(language: str) -> str:
     """What is found in it now."""
     path = source_of(language)
-    return described(parse(path.name, path.read_bytes()))
+    return describe(parse(path.name, path.read_bytes()))
 
 
 if __name__ == "__main__":
     for each in LANGUAGES:
-        (FOLDER / each / EXPECTED).write_text(described_golden(each), "utf-8")
+        (FOLDER / each / EXPECTED).write_text(describe_golden(each), "utf-8")

@@ -1,10 +1,10 @@
 """What must hold for the chunks of every file."""
 
-from inorder.code.model import Parsed
+from inorder.code.model import ParsedFile
 from inorder.code.source import Source
 
 
-def check_partition(data: bytes, parsed: Parsed) -> None:
+def check_partition(data: bytes, parsed: ParsedFile) -> None:
     """Every line is in exactly one chunk, in order, and together they say what the file says."""
     source = Source(data)
     assert parsed.line_count == len(source.data.splitlines())

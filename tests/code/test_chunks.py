@@ -2,13 +2,13 @@
 
 import pytest
 
-from inorder.code.model import Chunk
+from inorder.code.model import CodeChunk
 from inorder.code.parse import parse
 
 pytestmark = pytest.mark.req("IDX-1")
 
 
-def chunks(name: str, text: str) -> list[Chunk]:
+def chunks(name: str, text: str) -> list[CodeChunk]:
     return list(parse(name, text.encode()).chunks)
 
 
@@ -16,7 +16,7 @@ def lines(count: int, indent: str = "    ") -> str:
     return "".join(f"{indent}value_{number} = {number}\n" for number in range(count))
 
 
-def shape(found: list[Chunk]) -> list[tuple[str, str, int, int]]:
+def shape(found: list[CodeChunk]) -> list[tuple[str, str, int, int]]:
     return [(chunk.kind, chunk.qualified_name or chunk.name, chunk.start_line, chunk.end_line) for chunk in found]
 
 

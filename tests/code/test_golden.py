@@ -9,7 +9,7 @@ import pytest
 
 from inorder.code.grammars import LANGUAGES as PARSED_LANGUAGES
 from inorder.code.parse import parse
-from tests.code.goldens import LANGUAGES, described_golden, expected_of, source_of
+from tests.code.goldens import LANGUAGES, describe_golden, expected_of, source_of
 from tests.code.partition import check_partition
 
 pytestmark = pytest.mark.req("IDX-1")
@@ -21,7 +21,7 @@ def test_every_language_that_is_parsed_has_a_golden_file() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_chunks_symbols_imports_and_calls_are_as_expected(language: str) -> None:
-    assert described_golden(language) == expected_of(language)
+    assert describe_golden(language) == expected_of(language)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -48,7 +48,7 @@ def test_line_endings_change_no_name_and_no_line(language: str) -> None:
 
 
 def test_answers_do_not_depend_on_the_hash_seed() -> None:
-    program = "from tests.code.goldens import *; print(*map(described_golden, LANGUAGES))"
+    program = "from tests.code.goldens import *; print(*map(describe_golden, LANGUAGES))"
     outputs = {
         subprocess.run(
             [sys.executable, "-c", program],

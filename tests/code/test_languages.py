@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from inorder.code import grammars
-from inorder.code.grammars import LANGUAGES, grammar, grammar_version
+from inorder.code.grammars import LANGUAGES, grammar_version, load_grammar
 from inorder.code.languages import language_of
 from inorder.code.parse import parse
 
@@ -38,7 +38,7 @@ def test_the_name_the_ending_or_the_first_line_tells(path: str, head: bytes, lan
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_grammar_is_loaded_and_fits_its_query(language: str) -> None:
-    assert not isinstance(grammar(language), str)
+    assert not isinstance(load_grammar(language), str)
 
 
 def test_the_version_names_library_grammar_and_query() -> None:
@@ -53,11 +53,11 @@ def test_the_version_names_library_grammar_and_query() -> None:
 @pytest.mark.req("IDX-4")
 def test_a_grammar_that_is_not_installed_costs_the_structure_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tree_sitter_go", None)
-    grammar.cache_clear()
+    load_grammar.cache_clear()
     try:
         parsed = parse("a.go", b"package a\n\nfunc f() {}\n")
     finally:
-        grammar.cache_clear()
+        load_grammar.cache_clear()
     assert parsed.language == "go"
     assert parsed.note == "tree_sitter_go is not installed"
     assert [(chunk.kind, chunk.start_line, chunk.end_line) for chunk in parsed.chunks] == [("lines", 1, 3)]
@@ -65,11 +65,11 @@ def test_a_grammar_that_is_not_installed_costs_the_structure_only(monkeypatch: p
 
 @pytest.mark.req("IDX-4")
 def test_a_grammar_that_does_not_fit_the_query_costs_the_structure_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grammars, "_questions", lambda language: b"(no_such_node) @comment")
-    grammar.cache_clear()
+    monkeypatch.setattr(grammars, "_read_queries", lambda language: b"(no_such_node) @comment")
+    load_grammar.cache_clear()
     try:
         parsed = parse("a.go", b"package a\n")
     finally:
-        grammar.cache_clear()
+        load_grammar.cache_clear()
     assert parsed.note.startswith("the installed tree-sitter-go does not fit: ")
     assert len(parsed.chunks) == 1

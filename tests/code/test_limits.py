@@ -1,11 +1,11 @@
-"""Files that nobody wrote by hand: large, deep or minified. Time is counted on the processor and generously."""
+"""Files that were not written by hand: large, deep or minified. Limits are generous, and in CPU time."""
 
 import time
 from collections.abc import Callable
 
 import pytest
 
-from inorder.code.model import Parsed
+from inorder.code.model import ParsedFile
 from inorder.code.parse import parse
 from tests.code.partition import check_partition
 
@@ -14,7 +14,7 @@ SECONDS_MAX = 20
 DEPTH = 50_000
 
 
-def timed(name: str, data: bytes) -> Parsed:
+def timed(name: str, data: bytes) -> ParsedFile:
     started = time.process_time()
     parsed = parse(name, data)
     assert time.process_time() - started < SECONDS_MAX

@@ -1,1 +1,1 @@
-"""Our job on source code: which files there are, and what is known of each."""
+"""Source code: discovery of files, and parsing into chunks, symbols, imports and calls."""

@@ -1,7 +1,8 @@
-"""Where a long stretch of lines can be cut: between statements if the file was parsed, else after empty lines.
+"""Where a long range of lines can be split: between statements if the file was parsed, else after empty lines.
 
-A boundary is a line that something begins on, and how deep that lies. A cut is made at the least deep one within reach,
-so a function is cut between its own statements, and within one of them only if that is too long itself.
+A boundary is a line on which a syntax node begins, with the depth of the node. A range is split at the shallowest
+boundary within the limits, so a function is split between its own statements, and within a statement only if that is
+too long itself.
 """
 
 import re
@@ -15,17 +16,17 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 BYTES_MAX = 6000
-"""Of a chunk, unless it is a single line: about what a reader, or a model, takes in at once."""
+"""Size limit of a chunk, unless it is a single line: about as much as a model embeds well."""
 _FILLED_SHARE_MIN = 3
-"""No chunk is cut off before it is a third of what it may be, so that there are no crumbs."""
+"""A chunk is not split off before it has a third of the lines that it may have. This avoids tiny chunks."""
 _AFTER_EMPTY_LINE = re.compile(rb"^[ \t]*\r?\n([ \t]*)(?=[^\s])", re.MULTILINE)
 
 Boundaries = tuple[list[int], list[int]]
-"""Lines, in order, and the depth of each."""
+"""Line numbers in ascending order, and the depth of each."""
 
 
 def boundaries_of_tree(root: "Node", source: Source, lines_max: int) -> Boundaries:
-    """Where the parts of everything too long for one chunk begin."""
+    """The first lines of the parts of every node that is too long for one chunk."""
     depths: dict[int, int] = {}
     stack = [(root, 0)]
     while stack:
@@ -45,19 +46,21 @@ def boundaries_of_tree(root: "Node", source: Source, lines_max: int) -> Boundari
 
 
 def boundaries_of_lines(source: Source) -> Boundaries:
-    """Where something begins after an empty line; what is indented lies deeper."""
+    """The lines after empty lines. The indentation is the depth."""
     lines, depths = [], []
-    for found in _AFTER_EMPTY_LINE.finditer(source.data):
-        lines.append(source.line_of(found.start(1)))
-        depths.append(len(found.group(1)))
+    for match in _AFTER_EMPTY_LINE.finditer(source.data):
+        lines.append(source.line_of(match.start(1)))
+        depths.append(len(match.group(1)))
     return lines, depths
 
 
-def cut(first: int, last: int, lines_max: int, source: Source, boundaries: Boundaries) -> Iterator[tuple[int, int]]:
-    """These lines, in stretches that are not too long."""
+def split_range(
+    first: int, last: int, lines_max: int, source: Source, boundaries: Boundaries
+) -> Iterator[tuple[int, int]]:
+    """Split these lines into ranges within the limits of lines and bytes."""
     lines, depths = boundaries
     while first <= last:
-        end = _reach(first, last, lines_max, source)
+        end = _last_line_within_limits(first, last, lines_max, source)
         if end < last:
             nearest = first + max(1, (end - first + 1) // _FILLED_SHARE_MIN)
             low, high = bisect_left(lines, nearest), bisect_right(lines, end + 1)
@@ -68,7 +71,7 @@ def cut(first: int, last: int, lines_max: int, source: Source, boundaries: Bound
         first = end + 1
 
 
-def _reach(first: int, last: int, lines_max: int, source: Source) -> int:
-    """The last line that may be in one chunk with the first."""
+def _last_line_within_limits(first: int, last: int, lines_max: int, source: Source) -> int:
+    """The last line that may be in one chunk with `first`."""
     by_bytes = bisect_right(source.starts, source.starts[first - 1] + BYTES_MAX) - 1
     return max(first, min(last, first + lines_max - 1, by_bytes))

@@ -1,17 +1,19 @@
-"""From the answers of a query to what they say of a file. The same for every language; the queries know the rest.
+"""Interpret the matches of a tree-sitter query. This code is the same for all languages; each has its own queries.
 
-@definition.KIND   something that is defined, as large as it is; gets a chunk
+A query may use these captures:
+
+@definition.KIND   a definition, all of it; it gets a chunk
 @symbol.KIND       something that has a name, but is too small for a chunk
-  @name            what it is called; the first pattern of a query file that claims a name has it
-  @owner           what it belongs to, where that is not what it lies in
-  @body            where its signature ends, where that is not at the field called `body`
-@doc               a text within a definition that says what it is for
-@comment           one, wherever it stands; right above a definition it belongs to it
-@attached          what belongs to the definition right below, such as a decorator
-@import            a statement that takes something from elsewhere
-  @source          from where
-  @imported        what
-@callee            a name in the place where it is called
+  @name            its name; if several patterns match the same name, the first in the query file wins
+  @owner           what it belongs to, if that is not the enclosing definition
+  @body            where its signature ends, if that is not the field `body`
+@doc               a documentation string within a definition
+@comment           a comment; one directly above a definition belongs to it
+@attached          what belongs to the definition directly below, such as a decorator
+@import            an import statement
+  @source          the module
+  @imported        an imported name
+@callee            the name of what is called, at the place of the call
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,17 +26,17 @@ if TYPE_CHECKING:
 
 Matches = list[tuple[int, "dict[str, list[Node]]"]]
 Span = tuple[int, int]
-"""Start and end, in bytes."""
+"""Start and end byte."""
 _QUOTES = "\"'`<>"
 _ROLES = ("callee", "comment", "attached", "import", "doc")
 
 
 class Definition:
-    """Something with a name, and what it lies in."""
+    """Something with a name, and the definition that encloses it."""
 
     __slots__ = (
-        "above", "body", "depth", "doc", "end", "has_chunk", "kind", "last_line", "line", "name", "owner", "parent",
-        "qualified_name", "start",
+        "body", "depth", "doc", "end", "has_chunk", "kind", "last_line", "leading_line", "line", "name", "owner",
+        "parent", "qualified_name", "start",
     )  # fmt: skip
 
     def __init__(self, kind: str, has_chunk: bool, span: Span, name: str, owner: str, body: int) -> None:
@@ -44,17 +46,17 @@ class Definition:
         self.name = name
         self.owner = owner
         self.body = body
-        """Where its signature ends; -1 where that is not known."""
+        """Where its signature ends; -1 if unknown."""
         self.parent: Definition | None = None
         self.depth = 0
         self.qualified_name = name
-        self.line = self.last_line = self.above = 0
-        """Its own lines, and the first of what stands right above and belongs to it."""
+        self.line = self.last_line = self.leading_line = 0
+        """Its first and last line, and the first line of the comments and decorators directly above it."""
         self.doc = ""
 
 
-class Captured(NamedTuple):
-    """All answers, by what they are about, each in the order of the file."""
+class Captures(NamedTuple):
+    """The captures of a file by kind, each in the order of the file."""
 
     definitions: list[Definition]
     calls: list[Span]
@@ -62,17 +64,17 @@ class Captured(NamedTuple):
     attached: list[Span]
     docs: list[Span]
     imports: list[tuple[int, str, list[str]]]
-    """Where the statement begins, the module, and the names."""
+    """Start of the statement, module, and imported names."""
 
 
-def captured(matches: Matches, grammar: Grammar, source: Source) -> Captured:
-    """What these matches say."""
+def collect_captures(matches: Matches, grammar: Grammar, source: Source) -> Captures:
+    """Sort the matches of a query by kind."""
     roles = grammar.roles
-    named: dict[int, tuple[int, Definition]] = {}
+    by_name: dict[int, tuple[int, Definition]] = {}
     spans: dict[str, dict[int, int]] = {"callee": {}, "comment": {}, "attached": {}, "doc": {}}
     imports: dict[Span, tuple[str, dict[str, None]]] = {}
     for pattern, nodes in matches:
-        role = roles.get(pattern) or roles.setdefault(pattern, _role(nodes))
+        role = roles.get(pattern) or roles.setdefault(pattern, _find_role(nodes))
         if role in spans:
             node = nodes[role][0]
             spans[role][node.start_byte] = node.end_byte
@@ -80,11 +82,11 @@ def captured(matches: Matches, grammar: Grammar, source: Source) -> Captured:
             _add_import(nodes, source, imports)
         elif "name" in nodes:
             name = nodes["name"][0].start_byte
-            known = named.get(name)
+            known = by_name.get(name)
             if known is None or pattern < known[0]:
-                named[name] = pattern, _definition(role, nodes, source)
-    return Captured(
-        sorted((found for _, found in named.values()), key=lambda found: (found.start, -found.end)),
+                by_name[name] = pattern, _build_definition(role, nodes, source)
+    return Captures(
+        sorted((each for _, each in by_name.values()), key=lambda each: (each.start, -each.end)),
         sorted(spans["callee"].items()),
         sorted(spans["comment"].items()),
         sorted(spans["attached"].items()),
@@ -93,22 +95,22 @@ def captured(matches: Matches, grammar: Grammar, source: Source) -> Captured:
     )
 
 
-def _role(nodes: "dict[str, list[Node]]") -> str:
+def _find_role(nodes: "dict[str, list[Node]]") -> str:
     for name in nodes:
         if name in _ROLES or name.startswith(("definition.", "symbol.")):
             return name
     return "nothing"
 
 
-def _definition(role: str, nodes: "dict[str, list[Node]]", source: Source) -> Definition:
+def _build_definition(role: str, nodes: "dict[str, list[Node]]", source: Source) -> Definition:
     node = nodes[role][0]
-    place, _, kind = role.partition(".")
+    prefix, _, kind = role.partition(".")
     owner = nodes.get("owner")
     bodies = nodes.get("body")
     body = bodies[0] if bodies else node.child_by_field_name("body")
     return Definition(
         kind,
-        place == "definition",
+        prefix == "definition",
         (node.start_byte, node.end_byte),
         _text(nodes["name"][0], source),
         _text(owner[0], source) if owner else "",
@@ -122,12 +124,12 @@ def _add_import(
     if "source" not in nodes:
         return
     modules = nodes["source"]
-    place = nodes["import"][0].start_byte, modules[0].start_byte
-    if place not in imports:
+    key = nodes["import"][0].start_byte, modules[0].start_byte
+    if key not in imports:
         module = source.text(modules[0].start_byte, modules[-1].end_byte)
-        imports[place] = " ".join(module.split()).strip(_QUOTES), {}
+        imports[key] = " ".join(module.split()).strip(_QUOTES), {}
     for name in nodes.get("imported", ()):
-        imports[place][1][_text(name, source)] = None
+        imports[key][1][_text(name, source)] = None
 
 
 def _text(node: "Node", source: Source) -> str:

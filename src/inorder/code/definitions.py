@@ -1,21 +1,21 @@
-"""Definitions within definitions: what each is called in full, what it says of itself, and which lines are its own."""
+"""Nested definitions: the qualified name, the documentation, the lines and the signature of each."""
 
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from .captures import Captured, Definition, Span
+from .captures import Captures, Definition, Span
 from .model import Symbol
 from .source import Source
 
 NAME_CHARACTERS_MAX = 200
-"""Of a name: a heading can be a paragraph."""
+"""Limit for a name: a heading of a document can be a whole paragraph."""
 DEPTH_MAX = 16
-"""Of the names in a qualified one. What lies deeper is named as if it lay there."""
+"""Limit for the nesting of a qualified name. What is nested deeper is named as if it were at this depth."""
 SIGNATURE_CHARACTERS_MAX = 400
 DOC_CHARACTERS_MAX = 4000
 _SIGNATURE_LINES_MAX = 5
-"""Of a definition without a body. A longer one is described by its first line."""
+"""Limit for a definition without a body. The signature of a longer one is its first line."""
 _QUOTES = "\"'`"
 _CLASS_KINDS = frozenset(
     ("class", "interface", "struct", "trait", "enum", "impl", "object", "record", "union", "extension")
@@ -25,40 +25,40 @@ _COMMENT_END = re.compile(r"[ \t]*(?:\*+/|-->)[ \t]*$", re.MULTILINE)
 _DOC_QUOTES = re.compile(r"^[a-zA-Z]{0,2}(\"\"\"|'''|\"|')(.*?)\1?$", re.DOTALL)
 
 
-def nest(captured: Captured, source: Source) -> None:
-    """Fills in what each definition lies in, its full name, its lines and its doc text."""
-    above = _Above(captured, source)
-    docs = iter([*captured.docs, (len(source.data) + 1, 0)])
+def nest(captures: Captures, source: Source) -> None:
+    """Set the parent, the qualified name, the lines and the documentation of each definition."""
+    leading = _LeadingLines(captures, source)
+    docs = iter([*captures.docs, (len(source.data) + 1, 0)])
     doc = next(docs)
     stack: list[Definition] = []
-    for definition in captured.definitions:
+    for definition in captures.definitions:
         while doc[0] < definition.start:
-            _take_doc(stack, doc, source)
+            _assign_doc(stack, doc, source)
             doc = next(docs)
-        while stack and (stack[-1].end <= definition.start or _are_one(stack[-1], definition)):
+        while stack and (stack[-1].end <= definition.start or _are_one_statement(stack[-1], definition)):
             stack.pop()
-        _place(definition, stack[-1] if stack else None, source)
+        _set_names_and_lines(definition, stack[-1] if stack else None, source)
         if definition.has_chunk:
-            above.give(definition)
+            leading.assign(definition)
             stack.append(definition)
     while doc[1]:
-        _take_doc(stack, doc, source)
+        _assign_doc(stack, doc, source)
         doc = next(docs)
 
 
-def _are_one(one: Definition, other: Definition) -> bool:
-    """Whether they are two names of one statement, which lie side by side."""
+def _are_one_statement(one: Definition, other: Definition) -> bool:
+    """Whether both are names of one statement. Then neither encloses the other."""
     return one.start == other.start and one.end == other.end
 
 
-def _take_doc(stack: list[Definition], doc: Span, source: Source) -> None:
+def _assign_doc(stack: list[Definition], doc: Span, source: Source) -> None:
     while stack and stack[-1].end <= doc[0]:
         stack.pop()
     if stack:
         stack[-1].doc = _string_text(source.text(*doc))
 
 
-def _place(definition: Definition, parent: Definition | None, source: Source) -> None:
+def _set_names_and_lines(definition: Definition, parent: Definition | None, source: Source) -> None:
     name = definition.name
     if not name.isidentifier():
         *outer, name = name.lstrip(":" if definition.kind == "field" else "").split("::")  # Ruby says `:name`
@@ -82,17 +82,17 @@ def _clean_name(name: str) -> str:
     return " ".join(name.split())[:NAME_CHARACTERS_MAX].strip(_QUOTES)
 
 
-class _Above:
-    """What stands right above a definition and belongs to it."""
+class _LeadingLines:
+    """Finds the comments and decorators directly above a definition."""
 
-    def __init__(self, captured: Captured, source: Source) -> None:
+    def __init__(self, captures: Captures, source: Source) -> None:
         self._source = source
         self._spans = sorted(
-            [(*span, True) for span in captured.comments] + [(*span, False) for span in captured.attached]
+            [(*span, True) for span in captures.comments] + [(*span, False) for span in captures.attached]
         )
 
-    def give(self, definition: Definition) -> None:
-        """To this one, if there is any: comments and decorators without an empty line between."""
+    def assign(self, definition: Definition) -> None:
+        """Set the leading line of the definition, and its documentation if there are comments above it."""
         source = self._source
         line = definition.line
         comments = []
@@ -108,26 +108,26 @@ class _Above:
                 comments.append(source.text(start, end))
             line = first
             at -= 1
-        definition.above = line
+        definition.leading_line = line
         if comments:
             definition.doc = _comment_text("\n".join(reversed(comments)))
 
 
 def _comment_text(comment: str) -> str:
-    """Without the marks that make it one."""
+    """The text of a comment, without its markers."""
     return _COMMENT_MARK.sub("", _COMMENT_END.sub("", comment.replace("\r", "")))[:DOC_CHARACTERS_MAX].strip()
 
 
 def _string_text(string: str) -> str:
-    """Without the quotes, and without the indentation that is the code's."""
-    found = _DOC_QUOTES.match(string)
-    text = found.group(2) if found else string
+    """The text of a documentation string, without quotes and indentation."""
+    match = _DOC_QUOTES.match(string)
+    text = match.group(2) if match else string
     return "\n".join(line.strip() for line in text[:DOC_CHARACTERS_MAX].splitlines()).strip()
 
 
-def signatures(captured: Captured, source: Source) -> list[str]:
-    """How each is declared: all that comes before its body, in one line, without comments."""
-    return [_signature(definition, captured.comments, source) for definition in captured.definitions]
+def build_signatures(captures: Captures, source: Source) -> list[str]:
+    """The signature of each definition: all that precedes its body, in one line, without comments."""
+    return [_signature(definition, captures.comments, source) for definition in captures.definitions]
 
 
 def _signature(definition: Definition, comments: Sequence[Span], source: Source) -> str:
@@ -144,8 +144,8 @@ def _signature(definition: Definition, comments: Sequence[Span], source: Source)
     return " ".join(head.split())[:SIGNATURE_CHARACTERS_MAX].rstrip(" {:;,")
 
 
-def symbols(definitions: Sequence[Definition], signatures: Sequence[str]) -> tuple[Symbol, ...]:
-    """One for each, in their order."""
+def build_symbols(definitions: Sequence[Definition], signatures: Sequence[str]) -> tuple[Symbol, ...]:
+    """A symbol for each definition, in the same order."""
     return tuple(
         Symbol(
             each.name, each.qualified_name, each.kind, each.line, each.last_line, each.start, each.end, each_signature

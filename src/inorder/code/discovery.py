@@ -1,9 +1,9 @@
-"""Which files of a repository there are, in an order that does not depend on the machine.
+"""Find the files of a repository, in an order that does not depend on the machine.
 
-Folders are walked in the order of their names' bytes. Left out without a word is what a `.gitignore` or an
-`.inorderignore` names, in its folder and below, whatever is hidden, and Python's caches. Everything else is listed.
-What is not worth an index is listed with the reason to skip it: folders of other people's code as one, and files that
-are no text, too large, links, or written by a program.
+Folders are walked in the byte order of their names. Hidden files, Python caches, and what a `.gitignore` or an
+`.inorderignore` excludes in its folder and below, are left out. Everything else is listed. What should not be indexed
+is listed with a reason to skip it: folders of third-party code, as one entry each, and files that are binary, too
+large, generated, or symbolic links.
 """
 
 import os
@@ -18,61 +18,63 @@ from .generated import reason_to_skip
 from .languages import language_of
 
 SIZE_MAX = 5_000_000
-"""Of a file in bytes. What is larger is data."""
+"""Limit for a file in bytes. A larger one is data, not source code."""
 HEAD_BYTES = 8192
-"""As much as is looked at to tell what a file is."""
+"""How much of a file is read to tell its language and whether to skip it."""
 _IGNORE_FILES = (".gitignore", IGNORE_FILE)
-"""The later one has the last word."""
-_OTHERS_FOLDERS = frozenset(
+"""If both have a rule for a file, the later one wins."""
+_THIRD_PARTY_FOLDERS = frozenset(
     ("node_modules", "bower_components", "jspm_packages", "vendor", "third_party", "site-packages")
 )
 _CACHES = frozenset(("__pycache__",))
-_ENVIRONMENT_MARK = "pyvenv.cfg"
+_VIRTUAL_ENVIRONMENT_FILE = "pyvenv.cfg"
 
 
-class Found(NamedTuple):
-    """A file, and what it is called from now on."""
+class SourceFile(NamedTuple):
+    """A file of a repository, or a folder that is skipped as a whole."""
 
     item_id: str
     path: str
     size: int
     skip: str = ""
-    """Why there is nothing to index in it; empty where there is."""
+    """Why it is not indexed; empty if it is."""
     language: str | None = None
 
 
-def discover(roots: Roots) -> Iterator[Found]:
-    """Every file below these files and folders."""
+def discover(roots: Roots) -> Iterator[SourceFile]:
+    """List every file below these roots."""
     for name, path in roots.paths.items():
         if os.path.isdir(path):
             yield from _walk(path, name)
         else:
-            yield _found(path, name)
+            yield _inspect(path, name)
 
 
-def _walk(root: str, prefix: str) -> Iterator[Found]:
-    for path, below, skip in walk(root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_why_of_others):
+def _walk(root: str, prefix: str) -> Iterator[SourceFile]:
+    for path, below, skip in walk(root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_third_party_reason):
         name = f"{prefix}/{below}".rstrip("/")
-        yield Found(quote_id(name), path, 0, skip) if skip else _found(path, name)
+        yield SourceFile(quote_id(name), path, 0, skip) if skip else _inspect(path, name)
 
 
-def _why_of_others(folder: str, entries: Entries) -> str:
-    is_theirs = os.path.basename(folder) in _OTHERS_FOLDERS or any(entry.name == _ENVIRONMENT_MARK for entry in entries)
-    return "other people's code" if is_theirs else ""
+def _third_party_reason(folder: str, entries: Entries) -> str:
+    is_third_party = os.path.basename(folder) in _THIRD_PARTY_FOLDERS or any(
+        entry.name == _VIRTUAL_ENVIRONMENT_FILE for entry in entries
+    )
+    return "third-party code" if is_third_party else ""
 
 
-def _found(path: str, item_id: str) -> Found:
+def _inspect(path: str, item_id: str) -> SourceFile:
     name = quote_id(item_id)
     try:
-        facts = os.lstat(path)
-        if stat.S_ISLNK(facts.st_mode):
-            return Found(name, path, 0, "a symbolic link")
-        if not stat.S_ISREG(facts.st_mode):
-            return Found(name, path, 0, "not a regular file")
+        status = os.lstat(path)
+        if stat.S_ISLNK(status.st_mode):
+            return SourceFile(name, path, 0, "a symbolic link")
+        if not stat.S_ISREG(status.st_mode):
+            return SourceFile(name, path, 0, "not a regular file")
         with open(path, "rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError as error:
-        return Found(name, path, 0, f"it cannot be read: {error.strerror or error}")
+        return SourceFile(name, path, 0, f"cannot be read: {error.strerror or error}")
     language = language_of(path, head)
-    skip = f"larger than {SIZE_MAX:,} bytes" if facts.st_size > SIZE_MAX else reason_to_skip(path, head)
-    return Found(name, path, facts.st_size, skip, language)
+    skip = f"larger than {SIZE_MAX:,} bytes" if status.st_size > SIZE_MAX else reason_to_skip(path, head)
+    return SourceFile(name, path, status.st_size, skip, language)

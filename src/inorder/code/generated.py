@@ -1,14 +1,14 @@
-"""Files that nobody wrote or reads: no text, or written by a program. Told by the name and the first bytes.
+"""Recognise binary and generated files by their names and first bytes.
 
-A file that says of itself that it is not to be edited says so in a comment near its top. Only comments count, so that a
-program that writes such a line is not taken for what it writes.
+Generated files often have a comment near the top that says so. Only comments count, so that a code generator, which
+contains such a line in a string, is not taken for its output.
 """
 
 import re
 
 LINE_BYTES_MAX = 1000
-"""Lines this long on average were not written by hand."""
-_MARK_LINES = 10
+"""Average line length above which a file counts as minified."""
+_MARKER_LINES = 10
 _MINIFIED_BYTES_MIN = 2000
 _UNICODE_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _BINARY_STARTS = (b"%PDF-", b"PK\x03\x04", b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"\x1f\x8b", b"\x7fELF", b"OggS")
@@ -25,7 +25,7 @@ _MINIFIED_NAME = re.compile(r"[.-]min\.(?:js|mjs|css|html)$|\.(?:js|css)\.map$")
 _GENERATED_NAME = re.compile(
     r"(?:\.pb\.(?:go|cc|h)|_pb2(?:_grpc)?\.pyi?|\.designer\.cs|\.g\.(?:cs|dart)|\.generated\.\w+)$"
 )
-_MARK = re.compile(
+_MARKER = re.compile(
     rb"^\s*(?://|/?\*|#|--|;|<!--|%|\"|').*?"
     rb"(?:@generated\b|\bdo not (?:edit|modify)\b|\bautomatically generated\b|\bauto-?generated (?:by|from|file|code)\b"
     rb"|\bgenerated (?:by|from) .*(?:do not edit|compiler)\b)",
@@ -34,21 +34,21 @@ _MARK = re.compile(
 
 
 def reason_to_skip(path: str, head: bytes) -> str:
-    """Why a file with this path and these first bytes is not worth an index; empty where it is."""
+    """Why a file with this path and these first bytes is not indexed; empty if it is."""
     name = path.replace("\\", "/").rpartition("/")[2].lower()
     if is_binary(head):
-        return "no text"
+        return "not a text file"
     if name in _LOCK_NAMES:
         return "generated: a lock file"
     if _MINIFIED_NAME.search(name) or _is_minified(head):
         return "generated: minified"
     if _GENERATED_NAME.search(name):
-        return "generated: by its name"
-    return "generated: it says so" if _says_so(head) else ""
+        return "generated: has the name of a generated file"
+    return "generated: says so in a comment" if _has_marker_comment(head) else ""
 
 
 def is_binary(head: bytes) -> bool:
-    """Whether these first bytes are of no text."""
+    """Whether these are the first bytes of a binary file."""
     if head.startswith(_BINARY_STARTS):
         return True
     if head.startswith(_UNICODE_MARKS):
@@ -59,7 +59,7 @@ def is_binary(head: bytes) -> bool:
 
 
 def _looks_like_utf16(head: bytes) -> bool:
-    """Whether nearly every second byte is NUL, and none of the others."""
+    """Whether NUL bytes are frequent, and only at even or only at odd positions."""
     odd, even = head[1::2].count(0), head[0::2].count(0)
     return min(odd, even) == 0 and max(odd, even) >= 0.4 * len(head)
 
@@ -68,6 +68,6 @@ def _is_minified(head: bytes) -> bool:
     return len(head) > _MINIFIED_BYTES_MIN and len(head) > LINE_BYTES_MAX * (head.count(b"\n") + 1)
 
 
-def _says_so(head: bytes) -> bool:
-    top = b"\n".join(head.splitlines()[:_MARK_LINES])
-    return _MARK.search(top) is not None
+def _has_marker_comment(head: bytes) -> bool:
+    top = b"\n".join(head.splitlines()[:_MARKER_LINES])
+    return _MARKER.search(top) is not None

@@ -1,8 +1,8 @@
-"""The grammars, and the questions that each is asked.
+"""The tree-sitter grammars and their queries.
 
-Every grammar is a package of its own, loaded when the first file of its language is met and kept for the process. One
-that is not installed is no error: its files are cut into lines. What is asked of a tree stands in `queries/`, one file
-for each language; a language that extends another is asked the questions of both, its own first.
+Every grammar is a package of its own. It is loaded for the first file of its language and kept for the process. If it
+is not installed, files of its language are split by lines. The queries are in `queries/`, one file per language, those
+for markup and data in `queries/data/`. A language that extends another one uses the queries of both, its own first.
 """
 
 import hashlib
@@ -18,87 +18,87 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query, QueryCursor
 
 READING_VERSION = 1
-"""Of how answers are made into chunks, symbols, imports and calls. Counts up whenever that changes."""
+"""Version of the code that makes chunks, symbols, imports and calls. To be increased whenever its results change."""
 
 DEPTH_MAX = 2000
-"""Of what is asked about in a tree. Nobody writes deeper, and a query takes time with the square of the depth."""
+"""Limit for the depth of a match in the tree. The time of a query grows with the square of the depth."""
 
 
-class _Origin(NamedTuple):
+class _GrammarSource(NamedTuple):
     package: str
     queries: tuple[str, ...]
     entry: str = "language"
 
 
-def _plain(name: str) -> _Origin:
-    return _Origin(f"tree-sitter-{name}", (name,))
+def _default_source(name: str, folder: str = "") -> _GrammarSource:
+    return _GrammarSource(f"tree-sitter-{name}", (f"{folder}{name}",))
 
 
-_ORIGINS = {
-    **{name: _plain(name) for name in ("python", "java", "go", "rust", "c", "ruby", "bash", "scala")},
-    **{name: _plain(name) for name in ("html", "css", "json", "yaml", "toml", "sql", "markdown")},
-    "javascript": _Origin("tree-sitter-javascript", ("javascript", "ecmascript")),
-    "cpp": _Origin("tree-sitter-cpp", ("cpp", "c")),
-    "csharp": _Origin("tree-sitter-c-sharp", ("csharp",)),
-    "php": _Origin("tree-sitter-php", ("php",), "language_php"),
-    "typescript": _Origin("tree-sitter-typescript", ("typescript", "ecmascript"), "language_typescript"),
-    "tsx": _Origin("tree-sitter-typescript", ("tsx", "typescript", "ecmascript"), "language_tsx"),
+_SOURCES = {
+    **{name: _default_source(name) for name in ("python", "java", "go", "rust", "c", "ruby", "bash", "scala")},
+    **{name: _default_source(name, "data/") for name in ("html", "css", "json", "yaml", "toml", "sql", "markdown")},
+    "javascript": _GrammarSource("tree-sitter-javascript", ("javascript", "ecmascript")),
+    "cpp": _GrammarSource("tree-sitter-cpp", ("cpp", "c")),
+    "csharp": _GrammarSource("tree-sitter-c-sharp", ("csharp",)),
+    "php": _GrammarSource("tree-sitter-php", ("php",), "language_php"),
+    "typescript": _GrammarSource("tree-sitter-typescript", ("typescript", "ecmascript"), "language_typescript"),
+    "tsx": _GrammarSource("tree-sitter-typescript", ("tsx", "typescript", "ecmascript"), "language_tsx"),
 }
-LANGUAGES = tuple(sorted(_ORIGINS))
-"""Those that are parsed."""
+LANGUAGES = tuple(sorted(_SOURCES))
+"""The languages that are parsed."""
 
 
 class Grammar(NamedTuple):
-    """What a file of one language is parsed and asked with."""
+    """A parser for one language and its query."""
 
     parser: "Parser"
     query: "Query"
     new_cursor: "Callable[[Query], QueryCursor]"
     roles: dict[int, str]
-    """The capture that says what a pattern is about, by the pattern's number. Filled as they are met."""
+    """The main capture of each pattern of the query, by the number of the pattern. Filled on first use."""
 
     def matches(self, root: "Node") -> "list[tuple[int, dict[str, list[Node]]]]":
-        """Everything the query finds in a tree, down to a depth."""
+        """All matches of the query in a tree, down to a depth of `DEPTH_MAX`."""
         cursor = self.new_cursor(self.query)
         cursor.set_max_start_depth(DEPTH_MAX)
         return cursor.matches(root)
 
 
 @cache
-def grammar(language: str) -> Grammar | str:
-    """Ready to use, or why it is not."""
-    origin = _ORIGINS.get(language)
-    if origin is None:
+def load_grammar(language: str) -> Grammar | str:
+    """The grammar of a language, or the reason why there is none; empty if the language is never parsed."""
+    source = _SOURCES.get(language)
+    if source is None:
         return ""
     try:
-        library, module = import_module("tree_sitter"), import_module(origin.package.replace("-", "_"))
+        library, module = import_module("tree_sitter"), import_module(source.package.replace("-", "_"))
     except ImportError as error:
         return f"{error.name} is not installed"
     try:
-        loaded = library.Language(getattr(module, origin.entry)())
-        query = library.Query(loaded, _questions(language).decode("utf-8"))
+        loaded = library.Language(getattr(module, source.entry)())
+        query = library.Query(loaded, _read_queries(language).decode("utf-8"))
         return Grammar(library.Parser(loaded), query, library.QueryCursor, {})
     except (AttributeError, ValueError) as error:
-        return f"the installed {origin.package} does not fit: {error}"
+        return f"the installed {source.package} does not fit: {error}"
 
 
 @cache
 def grammar_version(language: str) -> str:
-    """Changes whenever a file of this language might be read differently. Loads no grammar."""
-    origin = _ORIGINS.get(language)
-    if origin is None:
+    """A string that changes whenever parsing of this language may give other results. Loads no grammar."""
+    source = _SOURCES.get(language)
+    if source is None:
         return f"lines/{READING_VERSION}"
-    questions = hashlib.sha256(_questions(language)).hexdigest()[:12]
-    packages = " ".join(f"{name}/{_installed(name)}" for name in ("tree-sitter", origin.package))
-    return f"{packages} {language}.scm/{questions} reading/{READING_VERSION}"
+    queries = hashlib.sha256(_read_queries(language)).hexdigest()[:12]
+    packages = " ".join(f"{name}/{_installed_version(name)}" for name in ("tree-sitter", source.package))
+    return f"{packages} {language}.scm/{queries} reading/{READING_VERSION}"
 
 
-def _questions(language: str) -> bytes:
+def _read_queries(language: str) -> bytes:
     folder = files(__package__) / "queries"
-    return b"\n".join((folder / f"{name}.scm").read_bytes() for name in _ORIGINS[language].queries)
+    return b"\n".join((folder / f"{name}.scm").read_bytes() for name in _SOURCES[language].queries)
 
 
-def _installed(package: str) -> str:
+def _installed_version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:

@@ -1,7 +1,7 @@
-"""The language of a file: by its name, else by its ending, else by the program that its first line asks for.
+"""The language of a file: from its name, else its extension, else the interpreter in its first line.
 
-Languages that have a grammar (`grammars.LANGUAGES`) are parsed. The others are known by name only, so that a search can
-ask for them.
+Languages that have a grammar (`grammars.LANGUAGES`) are parsed. The others have a name only, so that a search can
+filter by it.
 """
 
 import re
@@ -33,7 +33,7 @@ _NAMES = {
     "readme": "markdown",
     "justfile": "just",
 }
-_ENDINGS_OF = {
+_EXTENSIONS_OF = {
     "python": "py pyi pyw",
     "javascript": "js mjs cjs jsx es6",
     "typescript": "ts mts cts",
@@ -105,8 +105,10 @@ _ENDINGS_OF = {
     "diff": "diff patch",
     "dockerfile": "dockerfile",
 }
-_ENDINGS = {ending: language for language, endings in _ENDINGS_OF.items() for ending in endings.split()}
-_PROGRAMS = {
+_EXTENSIONS = {
+    extension: language for language, extensions in _EXTENSIONS_OF.items() for extension in extensions.split()
+}
+_INTERPRETERS = {
     "python": "python",
     "pypy": "python",
     "node": "javascript",
@@ -135,20 +137,22 @@ _CPP_HEADER = re.compile(rb"^\s*(?:class|namespace|template|using|public:|privat
 
 
 def language_of(path: str, head: bytes) -> str | None:
-    """The language of a file with this path and these first bytes; None where nothing tells."""
+    """The language of a file with this path and these first bytes; None if unknown."""
     name = path.replace("\\", "/").rpartition("/")[2].lower()
-    stem, dot, ending = name.rpartition(".")
-    language = _NAMES.get(name) or _NAMES.get(name.lstrip(".")) or (_ENDINGS.get(ending) if dot and stem else None)
+    stem, dot, extension = name.rpartition(".")
+    language = (
+        _NAMES.get(name) or _NAMES.get(name.lstrip(".")) or (_EXTENSIONS.get(extension) if dot and stem else None)
+    )
     if language is None and dot and stem in ("dockerfile", "makefile"):
         return _NAMES[stem]
-    if language == "c" and ending == "h" and _CPP_HEADER.search(head):
+    if language == "c" and extension == "h" and _CPP_HEADER.search(head):
         return "cpp"
-    return language or _by_first_line(head)
+    return language or _language_of_shebang(head)
 
 
-def _by_first_line(head: bytes) -> str | None:
-    found = _SHEBANG.match(head.removeprefix(b"\xef\xbb\xbf"))
-    if found is None:
+def _language_of_shebang(head: bytes) -> str | None:
+    match = _SHEBANG.match(head.removeprefix(b"\xef\xbb\xbf"))
+    if match is None:
         return None
-    program = (found.group(1) or found.group(2)).decode("ascii", "ignore").lower()
-    return _PROGRAMS.get(program) or _PROGRAMS.get(program.rstrip("0123456789-"))
+    interpreter = (match.group(1) or match.group(2)).decode("ascii", "ignore").lower()
+    return _INTERPRETERS.get(interpreter) or _INTERPRETERS.get(interpreter.rstrip("0123456789-"))

@@ -1,22 +1,22 @@
-"""What is known of one file of source code.
+"""The result of parsing one file of source code.
 
 Lines are counted from 1 and end with `\\n`, `\\r\\n` or a lone `\\r`. Offsets count bytes: of the file where it is
-UTF-8, and otherwise of its text written as UTF-8.
+UTF-8, and otherwise of its text encoded as UTF-8.
 """
 
 import msgspec
 
 
-class Chunk(msgspec.Struct, frozen=True, gc=False):
-    """Some lines of a file that belong together. Every line of a file is in exactly one chunk."""
+class CodeChunk(msgspec.Struct, frozen=True, gc=False):
+    """Lines of a file that belong together. Every line of a file is in exactly one chunk."""
 
     kind: str
-    """What is defined in it: `function`, `method`, `class`, `section`...; `definitions` of several small ones; `lines`
-    of none."""
+    """What it defines: `function`, `method`, `class`, `section`...; `definitions` for several small ones; `lines` for
+    none."""
     name: str
-    """Of `definitions`, the names of all, with commas between."""
+    """For `definitions`, the names of all, separated by commas."""
     qualified_name: str
-    """With the names of what it lies in. Of `definitions`, of what they lie in."""
+    """The name with those of the enclosing definitions. For `definitions`, that of the enclosing definition."""
     signature: str
     doc: str
     start_line: int
@@ -25,7 +25,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     end_byte: int
     text: str
     identifiers: str
-    """Every name in it, and its parts, in lower case, each once."""
+    """Every name in the text, and its parts, in lower case, each once."""
 
 
 class Symbol(msgspec.Struct, frozen=True, gc=False):
@@ -42,37 +42,37 @@ class Symbol(msgspec.Struct, frozen=True, gc=False):
 
 
 class Import(msgspec.Struct, frozen=True, gc=False):
-    """What a file takes from elsewhere."""
+    """An import statement."""
 
     module: str
     names: tuple[str, ...]
-    """Those taken from it; none where it is taken whole, `*` for all."""
+    """The imported names; none if the module itself is imported, `*` for all names."""
     line: int
 
 
-class Call(msgspec.Struct, frozen=True, gc=False):
+class CallSite(msgspec.Struct, frozen=True, gc=False):
     """A place where something is called by its name."""
 
     caller: str
-    """The qualified name of what the place lies in; empty at the top of a file."""
+    """The qualified name of the enclosing definition; empty at the top level."""
     callee: str
     line: int
     column: int
-    """In characters, from 1."""
+    """Counted in characters, from 1."""
 
 
-class Parsed(msgspec.Struct, frozen=True, gc=False):
-    """All of it, in the order of the file."""
+class ParsedFile(msgspec.Struct, frozen=True, gc=False):
+    """Everything that was found in a file, in the order of the file."""
 
     language: str
-    """Empty where it is not known."""
+    """Empty if unknown."""
     line_count: int
     encoding: str
     has_errors: bool
-    """Whether parts of it are not as the language wants them."""
+    """Whether the file has syntax errors."""
     note: str
-    """What should be known of how it was read; empty where there is nothing to say."""
-    chunks: tuple[Chunk, ...]
+    """A remark on how the file was decoded or parsed; empty if there is nothing unusual."""
+    chunks: tuple[CodeChunk, ...]
     symbols: tuple[Symbol, ...]
     imports: tuple[Import, ...]
-    calls: tuple[Call, ...]
+    calls: tuple[CallSite, ...]

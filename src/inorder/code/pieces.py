@@ -1,18 +1,18 @@
-"""The lines of a file, shared out among its definitions.
+"""Divide the lines of a file among its definitions.
 
-Every line belongs to the innermost definition around it that has a chunk of its own: a class keeps its head and what
-stands between its methods. Functions are not opened, and neither is what is short enough to be read at once; unless
-they are too long, and then what is defined in them comes out.
+Every line belongs to the innermost enclosing definition that has a chunk of its own: a class keeps its head and what is
+between its methods. Functions, and short definitions of any kind, stay whole with everything that is nested in them.
+If they are too long for one chunk, nested definitions get chunks of their own.
 
-What is too long is cut, and what is too small is joined to a neighbour in the same place: first the small ones that
-stand side by side, then what is left to the smaller of its neighbours. A closing bracket goes with what it closes.
+A piece that is too long is split. A piece that is too small is joined to a neighbour with the same parent: first small
+neighbours to each other, then the rest to the smaller neighbour. A closing bracket stays with what it closes.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .boundaries import BYTES_MAX, Boundaries, boundaries_of_lines, boundaries_of_tree, cut
+from .boundaries import BYTES_MAX, Boundaries, boundaries_of_lines, boundaries_of_tree, split_range
 from .captures import Definition
 from .source import Source
 
@@ -20,85 +20,85 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 LINES_MAX = 120
-"""Of a chunk that is a definition, or a part of one."""
+"""Limit for a chunk that is a definition or a part of one."""
 LOOSE_LINES_MAX = 60
-"""Of a chunk that is not, and of definitions that are joined."""
+"""Limit for other chunks, and for several definitions in one chunk."""
 WHOLE_LINES_MAX = 20
-"""A class of up to so many lines is one chunk with its methods."""
+"""A class of up to this many lines is one chunk together with its methods."""
 SMALL_LINES = 5
-"""Fewer are too few for a chunk, if there is anything to join them to."""
+"""A piece with fewer lines is joined to a neighbour if possible."""
 _FUNCTION_KINDS = frozenset(("function", "method", "constructor"))
-_SAYS_SOMETHING = re.compile(rb"[\w\x80-\xff]")
+_WORD_CHARACTER = re.compile(rb"[\w\x80-\xff]")
 
 
-class Piece(NamedTuple):
-    """Neighbouring lines with one owner."""
+class CodePiece(NamedTuple):
+    """Consecutive lines with one owner."""
 
     first: int
     last: int
     owner: Definition | None
-    home: Definition | None
-    """What the owner lies in; or the owner, for what stands between the definitions in it."""
+    parent: Definition | None
+    """The definition that encloses the owner; or the owner, for lines between the definitions that it encloses."""
 
     @property
     def line_count(self) -> int:
-        """How many lines it has."""
+        """The number of lines."""
         return self.last - self.first + 1
 
 
-Group = list[Piece]
-"""Pieces that are one chunk."""
+PieceGroup = list[CodePiece]
+"""The pieces of one chunk."""
 
 
-def groups_of(source: Source, definitions: Sequence[Definition], root: "Node | None") -> list[Group]:
-    """All lines of a file, in order, each in one group."""
+def group_lines(source: Source, definitions: Sequence[Definition], root: "Node | None") -> list[PieceGroup]:
+    """Divide all lines of a file into groups. Each group becomes one chunk."""
     if not source.line_count:
         return []
-    pieces = list(_cut_long(_pieces(source, definitions), source, root))
-    return _join_rest(_join_small(pieces, source), source)
+    pieces = list(_split_long(_divide(source, definitions), source, root))
+    return _join_remaining(_join_small(pieces, source), source)
 
 
 def _is_open(definition: Definition, source: Source) -> bool:
-    """Whether others may own lines within it."""
+    """Whether definitions that it encloses may own lines."""
     first, last = definition.line, definition.last_line
     whole_lines_max = LINES_MAX if definition.kind in _FUNCTION_KINDS else WHOLE_LINES_MAX
     return last - first >= whole_lines_max or source.bytes_of(first, last) > BYTES_MAX
 
 
-def _pieces(source: Source, definitions: Iterable[Definition]) -> Iterator[Piece]:
-    """From the top of the file to its end. A line that two definitions share is the first one's."""
+def _divide(source: Source, definitions: Iterable[Definition]) -> Iterator[CodePiece]:
+    """Divide the file from top to bottom. A line that two definitions share belongs to the first one."""
     line = 1
     stack: list[Definition] = []
     for definition in definitions:
         if not definition.has_chunk:
             continue
-        first = max(line, definition.above)
+        first = max(line, definition.leading_line)
         while stack and stack[-1].last_line < first:
             owner = stack.pop()
             if line <= owner.last_line:
-                yield Piece(line, owner.last_line, owner, owner)
+                yield CodePiece(line, owner.last_line, owner, owner)
                 line = owner.last_line + 1
         if definition.last_line < first:
             continue
-        home = stack[-1] if stack else None
+        parent = stack[-1] if stack else None
         if line < first:
-            yield Piece(line, first - 1, home, home)
+            yield CodePiece(line, first - 1, parent, parent)
             line = first
         if _is_open(definition, source):
             stack.append(definition)
         else:
-            yield Piece(line, definition.last_line, definition, home)
+            yield CodePiece(line, definition.last_line, definition, parent)
             line = definition.last_line + 1
     while stack:
         owner = stack.pop()
         if line <= owner.last_line:
-            yield Piece(line, owner.last_line, owner, owner)
+            yield CodePiece(line, owner.last_line, owner, owner)
             line = owner.last_line + 1
     if line <= source.line_count:
-        yield Piece(line, source.line_count, None, None)
+        yield CodePiece(line, source.line_count, None, None)
 
 
-def _cut_long(pieces: Iterable[Piece], source: Source, root: "Node | None") -> Iterator[Piece]:
+def _split_long(pieces: Iterable[CodePiece], source: Source, root: "Node | None") -> Iterator[CodePiece]:
     boundaries: Boundaries | None = None
     for piece in pieces:
         lines_max = LOOSE_LINES_MAX if piece.owner is None else LINES_MAX
@@ -109,18 +109,19 @@ def _cut_long(pieces: Iterable[Piece], source: Source, root: "Node | None") -> I
             boundaries = (
                 boundaries_of_lines(source) if root is None else boundaries_of_tree(root, source, LOOSE_LINES_MAX)
             )
-        for first, last in cut(piece.first, piece.last, lines_max, source, boundaries):
-            yield Piece(first, last, piece.owner, piece.owner)
+        for first, last in split_range(piece.first, piece.last, lines_max, source, boundaries):
+            yield CodePiece(first, last, piece.owner, piece.owner)
 
 
-def _join_small(pieces: Iterable[Piece], source: Source) -> list[Group]:
-    """Small ones that stand side by side, and what only closes with what comes before it."""
-    groups: list[Group] = []
+def _join_small(pieces: Iterable[CodePiece], source: Source) -> list[PieceGroup]:
+    """Join small neighbours to each other, and closing brackets to what precedes them."""
+    groups: list[PieceGroup] = []
     are_small = False
     for piece in pieces:
         is_small = piece.line_count < SMALL_LINES
         if groups and (
-            _closes(groups[-1], piece, source) or (is_small and are_small and _fit(groups[-1], piece, source))
+            _only_closes(groups[-1], piece, source)
+            or (is_small and are_small and _can_append(groups[-1], piece, source))
         ):
             groups[-1].append(piece)
         else:
@@ -129,20 +130,20 @@ def _join_small(pieces: Iterable[Piece], source: Source) -> list[Group]:
     return groups
 
 
-def _fit(group: Group, piece: Piece, source: Source) -> bool:
-    return group[0].home is piece.home and _fits(group[0].first, piece.last, LOOSE_LINES_MAX, source)
+def _can_append(group: PieceGroup, piece: CodePiece, source: Source) -> bool:
+    return group[0].parent is piece.parent and _fits(group[0].first, piece.last, LOOSE_LINES_MAX, source)
 
 
-def _closes(group: Group, piece: Piece, source: Source) -> bool:
-    """Whether it is empty, or nothing but brackets."""
+def _only_closes(group: PieceGroup, piece: CodePiece, source: Source) -> bool:
+    """Whether the piece is blank, or contains only brackets."""
     line_count = piece.last - group[0].first + 1
     start, end = source.starts[piece.first - 1], source.starts[piece.last]
-    return line_count <= LINES_MAX + LOOSE_LINES_MAX and not _SAYS_SOMETHING.search(source.data, start, end)
+    return line_count <= LINES_MAX + LOOSE_LINES_MAX and not _WORD_CHARACTER.search(source.data, start, end)
 
 
-def _join_rest(groups: Sequence[Group], source: Source) -> list[Group]:
-    """What is still small, to the smaller of its neighbours."""
-    joined: list[Group] = []
+def _join_remaining(groups: Sequence[PieceGroup], source: Source) -> list[PieceGroup]:
+    """Join what is still small to the smaller of its neighbours."""
+    joined: list[PieceGroup] = []
     for at, group in enumerate(groups):
         before = joined[-1] if joined and _can_join(joined[-1], group, source) else None
         after = groups[at + 1] if at + 1 < len(groups) and _can_join(group, groups[at + 1], source) else None
@@ -153,19 +154,19 @@ def _join_rest(groups: Sequence[Group], source: Source) -> list[Group]:
     return joined
 
 
-def _can_join(one: Group, other: Group, source: Source) -> bool:
+def _can_join(one: PieceGroup, other: PieceGroup, source: Source) -> bool:
     return (
         (_is_small(one) or _is_small(other))
-        and one[0].home is other[0].home
+        and one[0].parent is other[0].parent
         and _fits(one[0].first, other[-1].last, LINES_MAX, source)
     )
 
 
-def _is_small(group: Group) -> bool:
+def _is_small(group: PieceGroup) -> bool:
     return group[-1].last - group[0].first + 1 < SMALL_LINES
 
 
-def _is_smaller(one: Group | None, other: Group) -> bool:
+def _is_smaller(one: PieceGroup | None, other: PieceGroup) -> bool:
     return one is not None and one[-1].last - one[0].first < other[-1].last - other[0].first
 
 

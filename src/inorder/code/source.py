@@ -1,7 +1,7 @@
 """The text of a file as UTF-8, and where its lines begin.
 
-Bytes that are UTF-8 stay as they are, so that offsets into them are offsets into the file. What is written in another
-encoding is written anew. A byte order mark is no part of the text, but keeps its place.
+A file in UTF-8 keeps its bytes, so that offsets are those of the file. A file in another encoding is converted. A byte
+order mark is not part of the text, but counts in offsets.
 """
 
 import codecs
@@ -13,7 +13,7 @@ from inorder.files.encoding import decode
 
 
 class Source:
-    """A text, its lines, and what should be known about how it was read."""
+    """The text of a file, its lines, its encoding, and a note on how it was decoded."""
 
     __slots__ = ("_ascii", "data", "encoding", "line_count", "note", "starts", "text_start")
 
@@ -21,28 +21,28 @@ class Source:
         self.data, self.encoding, self.note = _read(file)
         self.text_start = len(codecs.BOM_UTF8) if self.data.startswith(codecs.BOM_UTF8) else 0
         self.starts = list(accumulate(map(len, self.data.splitlines(True)), initial=0))
-        """Of every line, and the end of the last."""
+        """The start of every line, and the end of the last one."""
         self.line_count = len(self.starts) - 1
         self._ascii = self.data.decode("ascii") if self.data.isascii() else None
-        """Where bytes are characters, stretches of text are at hand."""
+        """The decoded text if it is ASCII: then byte offsets are character offsets, and no slice needs decoding."""
 
     def line_of(self, byte: int) -> int:
-        """The line this byte lies on; the last one, for what lies behind it."""
+        """The line that contains this byte; the last line for an offset past the end."""
         return min(bisect_right(self.starts, byte), self.line_count)
 
     def text(self, start: int, end: int) -> str:
-        """What lies between two bytes."""
+        """The text between two byte offsets."""
         if self._ascii is not None:
             return self._ascii[start:end]
         return self.data[max(start, self.text_start) : end].decode("utf-8", "replace")
 
     def bytes_of(self, first: int, last: int) -> int:
-        """How large these lines are together, both included."""
+        """The size of these lines, first and last included."""
         return self.starts[last] - self.starts[first - 1]
 
 
 def _read(file: bytes) -> tuple[bytes, str, str]:
-    """As UTF-8, with the encoding it was in and a note."""
+    """The file as UTF-8, its encoding, and a note."""
     try:
         text, encoding, note = decode(file)
     except ReadError as error:
