@@ -158,8 +158,8 @@ def compare(tools: tuple[str, ...], folder: Path, units: int, rounds: int) -> di
 
 def measure_chunks(folder: Path) -> dict[str, float]:
     """Megabytes of text that are cut, and chunks that are embedded, a second of the processor."""
-    from inorder.documents.chunk.chunks import chunks_of
-    from inorder.documents.chunk.pieces import pieces_of
+    from inorder.documents.chunk.chunks import build_chunks
+    from inorder.documents.chunk.pieces import read_pieces
     from inorder.documents.chunk.tokens import count_words
     from inorder.documents.doctags.docling_json import write_json
     from inorder.documents.embed.providers.hashing import HashProvider
@@ -169,7 +169,7 @@ def measure_chunks(folder: Path) -> dict[str, float]:
         write_json(load_reader("markdown")(path.read_bytes(), path.stem)) for path in sorted(folder.glob("*.md"))
     ]
     began_s = time.process_time()
-    chunked = [chunks_of(str(n), pieces_of(record), count_words, 256, 512) for n, record in enumerate(records)]
+    chunked = [build_chunks(str(n), read_pieces(record), count_words, 256, 512) for n, record in enumerate(records)]
     cut_s = time.process_time() - began_s
     texts = [chunk.text for chunks in chunked for chunk in chunks]
     provider = HashProvider()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from inorder.documents.chunk.chunks import chunks_of
-from inorder.documents.chunk.pieces import pieces_of
+from inorder.documents.chunk.chunks import build_chunks
+from inorder.documents.chunk.pieces import read_pieces
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.doctags.docling_json import write_json
 from inorder.documents.doctags.tags import write_doctags
@@ -33,7 +33,7 @@ def read_as(name: str) -> str:
         document = load_reader(sniff(name, data[:4096]))(data, Path(name).stem)
     except ReadError as error:
         return f"refused: {error}\n"
-    chunks = chunks_of(name, pieces_of(write_json(document)), count_words, 32, 64)
+    chunks = build_chunks(name, read_pieces(write_json(document)), count_words, 32, 64)
     lines = [f"{chunk.start:>6} {chunk.end:>6} {chunk.tokens:>3} {' > '.join(chunk.section_path)}" for chunk in chunks]
     return "\n".join([write_doctags(document).rstrip("\n"), "", *lines, ""])
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from inorder.cli.commands.inspect import _BOUNDS
-from inorder.documents.chunk.stage import HISTOGRAM
+from inorder.documents.chunk.worker import HISTOGRAM
 from inorder.documents.parquet import read_footer
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
 from tests.documents.workspace import PROSE, Workspace
@@ -244,7 +244,7 @@ def test_the_classes_in_which_chunks_are_shown_are_those_in_which_they_are_count
         (("run", "docs", "--tokens-max", "none"), "--tokens-max must be a whole number from 1 to 1000000"),
         (("run", "docs", "--tokens-max", "10", "--tokens-min", "11"), "tokens_min must be at most tokens_max"),
         (("run", "docs", "--tokenizer", "bytes"), "tokenizer must be 'words' or 'hf:PATH', got 'bytes'"),
-        (("run", "docs", "--tokenizer", "hf:/nowhere.json"), "the tokenizer /nowhere.json cannot be read"),
+        (("run", "docs", "--tokenizer", "hf:/nowhere.json"), "cannot read the tokenizer /nowhere.json"),
         (("run", "docs", "--dense", "gpt"), "unknown provider 'gpt'"),
         (("run", "docs", "--dense", "none", "--no-lexical"), "at least one of dense, sparse and lexical"),
         (("embed", "--dense", "onnx:/nowhere"), "/nowhere"),

@@ -1,4 +1,4 @@
-"""The database in the making: nobody sees it half done, and it goes on after any end."""
+"""The draft of an index: readers never see it, and it is resumed after any interruption."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -109,7 +109,7 @@ def test_readers_see_the_old_state_until_the_new_one_is_whole(tmp_path: Path) ->
     reader.close()
 
 
-def test_without_a_change_there_is_no_draft_and_nothing_is_published_anew(tmp_path: Path) -> None:
+def test_without_a_change_there_is_no_draft_and_nothing_is_published(tmp_path: Path) -> None:
     built(tmp_path, [success(0, "a")])
     before = Path(published_path(str(tmp_path))).stat()
     begun(tmp_path, [skip(0)], [skip(1)]).close()
@@ -119,7 +119,7 @@ def test_without_a_change_there_is_no_draft_and_nothing_is_published_anew(tmp_pa
 
 
 @pytest.mark.req("IDX-2", "JRN-7")
-def test_a_draft_is_gone_on_with_from_its_own_position(tmp_path: Path) -> None:
+def test_a_draft_is_resumed_from_its_own_position(tmp_path: Path) -> None:
     built(tmp_path, [success(0, "a")])
     sink = begun(tmp_path, [skip(0)])
     reached = sink.apply([success(1, "b"), success(2, "c")])
@@ -134,7 +134,7 @@ def test_a_draft_is_gone_on_with_from_its_own_position(tmp_path: Path) -> None:
     assert set(texts(tmp_path)) == {"a", "b", "c", "d", "e"}
 
 
-def test_a_draft_that_was_begun_and_not_committed_is_made_anew(tmp_path: Path) -> None:
+def test_a_draft_that_was_begun_and_not_committed_is_created_again(tmp_path: Path) -> None:
     built(tmp_path, [success(0, "a")])
     sink = begun(tmp_path, [skip(0), skip(1)])
     before = sink.position()

@@ -137,7 +137,7 @@ def test_no_character_of_a_question_is_syntax(project: Project, question: str) -
         (("search", "lamp", "--mode", "magic"), "--mode must be one of hybrid, lexical, dense"),
         (("search", "lamp", "--only", "prose"), "--only must be code or document"),
         (("symbols", "nowhere.py"), "knows no definitions in nowhere.py"),
-        (("graph", "nobody"), "knows nothing called nobody"),
+        (("graph", "nowhere"), "knows nothing called nowhere"),
     ],
 )
 def test_wrong_usage_is_one_line(project: Project, arguments: list[str], complaint: str) -> None:
@@ -183,7 +183,7 @@ def test_an_index_that_cannot_be_asked_is_said_to_be_so_in_one_line(tmp_path: Pa
     assert len(ended.stderr.strip().splitlines()) == 1
 
 
-def test_an_index_that_somebody_holds_locked_is_said_to_be_so(tmp_path: Path) -> None:
+def test_an_index_that_is_locked_is_an_error_of_one_line(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.data.mkdir()
     built(project.data, [success(0, "a")])

@@ -1,12 +1,12 @@
-"""What must hold of the chunks of any document, whoever counts the tokens."""
+"""What must hold for the chunks of any document and any tokenizer."""
 
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from inorder.documents.chunk.chunks import Chunk, chunks_of
-from inorder.documents.chunk.tokens import Count
-from inorder.documents.chunk.units import Piece, joined
+from inorder.documents.chunk.chunks import Chunk, build_chunks
+from inorder.documents.chunk.tokens import TokenCounter
+from inorder.documents.chunk.units import Piece, join_pieces
 
 LETTERS = (
     "e\u0301",
@@ -24,9 +24,9 @@ def pieces_from(*texts: str | tuple[str, str]) -> list[Piece]:
     return [Piece(text, kind, f"#/texts/{number}") for number, (kind, text) in enumerate(said)]
 
 
-def checked(pieces: Sequence[Piece], count: Count, tokens_min: int, tokens_max: int) -> list[Chunk]:
-    """The chunks, of which everything holds that holds of all."""
-    chunks = chunks_of("tale", pieces, count, tokens_min, tokens_max)
+def checked(pieces: Sequence[Piece], count: TokenCounter, tokens_min: int, tokens_max: int) -> list[Chunk]:
+    """The chunks, after checking what must hold for all."""
+    chunks = build_chunks("tale", pieces, count, tokens_min, tokens_max)
     assert_complete(pieces, chunks)
     for chunk in chunks:
         assert chunk.tokens == count(chunk.text)
@@ -36,7 +36,7 @@ def checked(pieces: Sequence[Piece], count: Count, tokens_min: int, tokens_max: 
 
 def assert_complete(pieces: Sequence[Piece], chunks: Sequence[Chunk]) -> None:
     """Every character is in exactly one chunk, in order, but for the space between."""
-    text = joined(pieces)
+    text = join_pieces(pieces)
     reached = 0
     for number, chunk in enumerate(chunks):
         assert chunk.number == number
@@ -54,7 +54,7 @@ def assert_whole(stretches: Iterator[tuple[int, int]], text: str, chunks: Sequen
         assert not any(cut in cuts for cut in range(start + 1, end)), text[start:end]
 
 
-def lines(pieces: Sequence[Piece], count: Count, tokens_max: int) -> Iterator[tuple[int, int]]:
+def lines(pieces: Sequence[Piece], count: TokenCounter, tokens_max: int) -> Iterator[tuple[int, int]]:
     """The rows of tables and the lines of code that fit."""
     start = 0
     for piece in pieces:
@@ -63,17 +63,17 @@ def lines(pieces: Sequence[Piece], count: Count, tokens_max: int) -> Iterator[tu
         start += len(piece.text) + 2
 
 
-def words(text: str, count: Count, tokens_max: int) -> Iterator[tuple[int, int]]:
+def words(text: str, count: TokenCounter, tokens_max: int) -> Iterator[tuple[int, int]]:
     """The words that fit, of scripts that write spaces."""
     return _fitting(r"(?<!\S)[^\s\u0e00-\u0eff\u3000-\u9fff\uff00-\uffff]+(?!\S)", text, 0, count, tokens_max)
 
 
-def letters(text: str, count: Count, tokens_max: int) -> Iterator[tuple[int, int]]:
+def letters(text: str, count: TokenCounter, tokens_max: int) -> Iterator[tuple[int, int]]:
     """The letters of several characters that fit."""
     return _fitting("|".join(LETTERS), text, 0, count, tokens_max)
 
 
-def _fitting(what: str, text: str, start: int, count: Count, tokens_max: int) -> Iterator[tuple[int, int]]:
+def _fitting(what: str, text: str, start: int, count: TokenCounter, tokens_max: int) -> Iterator[tuple[int, int]]:
     for found in re.finditer(what, text):
         if count(found.group().strip()) <= tokens_max:
             yield start + found.start(), start + found.end()

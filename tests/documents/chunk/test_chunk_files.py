@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inorder.documents.chunk.chunks import Chunk, chunks_of
+from inorder.documents.chunk.chunks import Chunk, build_chunks
 from inorder.documents.chunk.storage import read_chunks, read_texts, write_chunks
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.parquet import read_footer
@@ -38,7 +38,7 @@ rows = st.lists(
 
 
 def tale(*texts: str) -> list[Chunk]:
-    return chunks_of("docs/tale.md", pieces_from(*texts), count_words, 1, 4)
+    return build_chunks("docs/tale.md", pieces_from(*texts), count_words, 1, 4)
 
 
 def written(folder: Path, format_: str, chunks: list[Chunk], name: str = "tale.md") -> Path:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inorder.documents.chunk.chunks import chunks_of
+from inorder.documents.chunk.chunks import build_chunks
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.chunk.units import Piece
 from tests.documents.chunk.laws import LETTERS, checked, pieces_from
@@ -143,7 +143,7 @@ def test_a_chunk_says_where_it_lies() -> None:
         Piece("End", "heading", "#/texts/2", (3,), ("Tale", "End")),
         Piece(said(9), "text", "#/texts/3", (3, 4), ("Tale", "End")),
     ]
-    first, second, third = chunks_of("tale", pieces, count_words, 1, 6)
+    first, second, third = build_chunks("tale", pieces, count_words, 1, 6)
     assert (first.section_path, first.pages, first.refs) == (["Tale"], [1, 2], ["#/texts/0", "#/texts/1"])
     assert (second.section_path, second.pages, second.refs) == (["Tale", "End"], [3, 4], ["#/texts/2", "#/texts/3"])
     assert (third.section_path, third.pages, third.refs) == (["Tale", "End"], [3, 4], ["#/texts/3"])
@@ -152,5 +152,5 @@ def test_a_chunk_says_where_it_lies() -> None:
 
 def test_a_chunk_of_several_sections_has_the_path_of_where_it_begins() -> None:
     pieces = [Piece(title, "heading", f"#/texts/{title}", (), (title,)) for title in "abc"]
-    [chunk] = chunks_of("tale", pieces, count_words, 5, 10)
+    [chunk] = build_chunks("tale", pieces, count_words, 5, 10)
     assert chunk.section_path == ["a"]

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inorder.documents.chunk.chunks import Chunk
-from inorder.documents.chunk.tokens import Count, count_words
-from inorder.documents.chunk.units import Piece, Unit, joined, units
+from inorder.documents.chunk.tokens import TokenCounter, count_words
+from inorder.documents.chunk.units import Piece, Unit, join_pieces, split_units
 from tests.documents.chunk.laws import LETTERS, assert_whole, checked, letters, lines, pieces_from, words
 
 pytestmark = pytest.mark.req("DOC-2")
@@ -48,7 +48,7 @@ def count_with_gaps(text: str) -> int:
 @settings(max_examples=120)
 @given(documents, sizes, st.sampled_from([count_words, count_with_gaps, len]))
 def test_every_character_is_in_one_chunk_and_none_is_too_large(
-    pieces: list[Piece], size: tuple[int, int], count: Count
+    pieces: list[Piece], size: tuple[int, int], count: TokenCounter
 ) -> None:
     checked(pieces, count, *size)
 
@@ -56,10 +56,10 @@ def test_every_character_is_in_one_chunk_and_none_is_too_large(
 @settings(max_examples=120)
 @given(documents, sizes, st.sampled_from([count_words, len]))
 def test_rows_and_lines_and_words_and_letters_that_fit_are_not_cut(
-    pieces: list[Piece], size: tuple[int, int], count: Count
+    pieces: list[Piece], size: tuple[int, int], count: TokenCounter
 ) -> None:
     chunks = checked(pieces, count, *size)
-    text = joined(pieces)
+    text = join_pieces(pieces)
     assert_whole(lines(pieces, count, size[1]), text, chunks)
     assert_whole(words(text, count, size[1]), text, chunks)
     assert_whole(letters(text, count, size[1]), text, chunks)
@@ -69,7 +69,7 @@ def test_rows_and_lines_and_words_and_letters_that_fit_are_not_cut(
 @given(documents, sizes)
 def test_what_is_too_small_has_neighbours_that_are_full(pieces: list[Piece], size: tuple[int, int]) -> None:
     tokens_min, tokens_max = size
-    text = joined(pieces)
+    text = join_pieces(pieces)
     for before, after in pairwise(checked(pieces, count_words, *size)):
         if min(before.tokens, after.tokens) < tokens_min:
             assert count_words(text[before.start : after.end]) > tokens_max
@@ -80,7 +80,7 @@ def test_what_is_too_small_has_neighbours_that_are_full(pieces: list[Piece], siz
 def test_a_heading_ends_a_chunk_only_where_it_does_not_fit_with_what_follows(
     pieces: list[Piece], size: tuple[int, int]
 ) -> None:
-    parts = list(units(pieces, count_words, size[1]))
+    parts = list(split_units(pieces, count_words, size[1]))
     for chunk in checked(pieces, count_words, *size)[:-1]:
         inside = [part for part in parts if chunk.start <= part.start < chunk.end]
         if inside[-1].is_heading and not all(part.is_heading for part in inside):
@@ -105,7 +105,7 @@ def test_refs_are_those_of_the_pieces_that_a_chunk_has_a_part_of(pieces: list[Pi
     for piece in pieces:
         places.append((start, start + len(piece.text), piece.ref))
         start += len(piece.text) + 2
-    text = joined(pieces)
+    text = join_pieces(pieces)
     for chunk in checked(pieces, count_words, *size):
         assert chunk.refs == [
             ref for first, last, ref in places if text[max(first, chunk.start) : min(last, chunk.end)].strip()

@@ -1,4 +1,4 @@
-"""The pieces of documents as we write them, as the library of the format writes them, and as nobody should."""
+"""The pieces of documents as we write them, as the library of the format writes them, and as they should not be."""
 
 import json
 from typing import Any
@@ -18,8 +18,8 @@ from docling_core.types.doc.document import (
 )
 from docling_core.types.doc.labels import DocItemLabel, GroupLabel
 
-from inorder.documents.chunk.chunks import chunks_of
-from inorder.documents.chunk.pieces import LEVEL_MAX, TITLE_CHARACTERS_MAX, pieces_of
+from inorder.documents.chunk.chunks import build_chunks
+from inorder.documents.chunk.pieces import LEVEL_MAX, TITLE_CHARACTERS_MAX, read_pieces
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.chunk.units import Piece
 from inorder.documents.doctags.docling_json import write_json
@@ -38,8 +38,8 @@ def said(pieces: list[Piece]) -> list[tuple[str, str]]:
 
 def exported(reference: DoclingDocument) -> list[Piece]:
     """The pieces of a document of the library: the same for all the ways to write it down."""
-    short = pieces_of(json.dumps(reference.export_to_dict()).encode())
-    assert short == pieces_of(reference.model_dump_json(by_alias=True).encode())
+    short = read_pieces(json.dumps(reference.export_to_dict()).encode())
+    assert short == read_pieces(reference.model_dump_json(by_alias=True).encode())
     return short
 
 
@@ -79,7 +79,7 @@ def test_our_own_documents_become_pieces_in_reading_order() -> None:
         pages=3,
     )
     lamps, wicks, glass = ("Tale", "Lamps"), ("Tale", "Lamps", "Wicks"), ("Tale", "Glass")
-    assert pieces_of(write_json(written)) == [
+    assert read_pieces(write_json(written)) == [
         Piece("Tale", "heading", "#/texts/0", (1,), ("Tale",)),
         Piece("Lamps", "heading", "#/texts/2", (1,), lamps),
         Piece("oil", "list", "#/texts/3", (1,), lamps),
@@ -105,7 +105,7 @@ def test_a_chunk_of_our_own_document_knows_its_pages_section_and_items() -> None
         Paragraph(text="and on " * 5, page=3, box=BOX),
         pages=3,
     )
-    first, second = chunks_of("tale", pieces_of(write_json(written)), count_words, 10, 20)
+    first, second = build_chunks("tale", read_pieces(write_json(written)), count_words, 10, 20)
     assert (first.section_path, first.pages, first.refs) == (["One"], [1, 2], [f"#/texts/{n}" for n in (0, 1, 2)])
     assert (second.section_path, second.pages, second.refs) == (["One", "Two"], [3], ["#/texts/3", "#/texts/4"])
 
@@ -165,7 +165,7 @@ def test_a_piece_on_two_pages_has_both_and_a_caption_has_those_of_its_picture() 
     picture = made.add_picture(prov=ProvenanceItem(page_no=6, bbox=box, charspan=(0, 0)))
     picture.captions.append(made.add_text(DocItemLabel.CAPTION, "A lamp", parent=picture).get_ref())
     assert [piece.pages for piece in exported(made)] == [(4, 5), (6,)]
-    [chunk] = chunks_of("tale", exported(made), count_words, 0, 20)
+    [chunk] = build_chunks("tale", exported(made), count_words, 0, 20)
     assert chunk.pages == [4, 5, 6]
 
 
@@ -205,13 +205,13 @@ def test_keys_and_values_are_passed_over() -> None:
 def test_sections_close_when_one_of_their_level_opens() -> None:
     headings = [("a", 1), ("b", 2), ("c", 3), ("d", 2), ("e", 1), ("f", 5), ("g", 4)]
     items = [{"label": "section_header", "text": text, "level": level} for text, level in headings]
-    paths = ["/".join(piece.path) for piece in pieces_of(text_items(*items))]
+    paths = ["/".join(piece.path) for piece in read_pieces(text_items(*items))]
     assert paths == ["a", "a/b", "a/b/c", "a/d", "e", "e/f", "e/g"]
 
 
 def test_a_path_is_bounded_in_depth_and_length() -> None:
     items = [{"label": "section_header", "text": "x" * 5000, "level": level} for level in range(-3, 300)]
-    pieces = pieces_of(text_items(*items))
+    pieces = read_pieces(text_items(*items))
     assert max(len(piece.path) for piece in pieces) == LEVEL_MAX
     assert {len(title) for title in pieces[-1].path} == {TITLE_CHARACTERS_MAX}
     assert {len(piece.text) for piece in pieces} == {5000}
@@ -219,10 +219,10 @@ def test_a_path_is_bounded_in_depth_and_length() -> None:
 
 def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
     written = rb'{"body":{"children":[{"$ref":"#/texts/0"}]},"texts":[{"text":"a\ud800b\uDC00\ud83d\ude00\\ud800"}]}'
-    [piece] = pieces_of(written)
+    [piece] = read_pieces(written)
     assert piece.text == "a\ufffdb\ufffd\U0001f600\\ud800"
     checked([piece], count_words, 0, 1)
-    [piece] = pieces_of(write_json(document(Paragraph(text="a\ud800b"))))
+    [piece] = read_pieces(write_json(document(Paragraph(text="a\ud800b"))))
     assert piece.text == "a\ufffdb"
 
 
@@ -232,7 +232,7 @@ def test_items_that_point_at_each_other_are_read_once() -> None:
         {"text": "a", "children": [there, here, nowhere], "captions": [there]},
         {"text": "b", "children": [here, {"$ref": "#/body"}], "footnotes": [here]},
     ]
-    assert [piece.text for piece in pieces_of(record(texts=texts))] == ["b", "a"]
+    assert [piece.text for piece in read_pieces(record(texts=texts))] == ["b", "a"]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_items_that_point_at_each_other_are_read_once() -> None:
 )
 def test_what_points_to_nothing_is_passed_over(target: str) -> None:
     body = {"children": [{"$ref": target}, {"$ref": "#/texts/0"}]}
-    assert [piece.text for piece in pieces_of(record(body=body, texts=[{"text": "a"}]))] == ["a"]
+    assert [piece.text for piece in read_pieces(record(body=body, texts=[{"text": "a"}]))] == ["a"]
 
 
 @pytest.mark.parametrize("link", ["children", "captions", "footnotes", "rich"])
@@ -254,10 +254,10 @@ def test_items_nested_ten_thousand_deep_are_read_or_refused(link: str) -> None:
 
     nested = record(texts=[item(number) for number in range(10_000)])
     if link == "children":
-        assert len(pieces_of(nested)) == 10_000
+        assert len(read_pieces(nested)) == 10_000
     else:
-        with pytest.raises(ValueError, match="it is no DoclingDocument"):
-            pieces_of(nested)
+        with pytest.raises(ValueError, match="not a DoclingDocument"):
+            read_pieces(nested)
 
 
 @pytest.mark.parametrize(
@@ -283,5 +283,5 @@ def test_items_nested_ten_thousand_deep_are_read_or_refused(link: str) -> None:
     ],
 )
 def test_what_is_no_document_is_refused_in_one_line(written: bytes) -> None:
-    with pytest.raises(ValueError, match=r"\Ait is no DoclingDocument: [^\n]+\Z"):
-        pieces_of(written)
+    with pytest.raises(ValueError, match=r"\Anot a DoclingDocument: [^\n]+\Z"):
+        read_pieces(written)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from inorder.documents.chunk.tokens import SPACELESS, count_words, counter
+from inorder.documents.chunk.tokens import SPACELESS, count_words, load_counter
 from inorder.documents.chunk.units import Piece
 from inorder.errors import OperatorError
 from tests.documents.chunk.laws import LETTERS, checked, pieces_from
@@ -22,7 +22,7 @@ TOKEN = re.compile(rf"[{SPACELESS}]|[^\W_{SPACELESS}]+|[^\w\s]|_")
 
 @pytest.fixture(scope="module")
 def tokenizer_json(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pairs of bytes joined as in most models, with a file that asks for texts to be cut and filled up."""
+    """Pairs of bytes join_pieces as in most models, with a file that asks for texts to be cut and filled up."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -66,7 +66,7 @@ def test_every_character_is_counted_as_it_is_found() -> None:
 
 
 def test_a_tokenizer_counts_all_tokens_whatever_its_file_says_of_lengths(tokenizer_json: Path) -> None:
-    count = counter(f"hf:{tokenizer_json}")
+    count = load_counter(f"hf:{tokenizer_json}")
     assert count("") == 0
     assert count("\u706f") == 3
     assert count("\u706f" * 100) == 300
@@ -76,7 +76,7 @@ def test_a_tokenizer_counts_all_tokens_whatever_its_file_says_of_lengths(tokeniz
 @pytest.mark.parametrize("tokens_max", [8, 33, 100])
 @pytest.mark.parametrize("text", [PROSE * 10, "x" * 500, "\u706f\u53f0" * 90, " ".join(LETTERS) * 9, "a.b,c" * 99])
 def test_a_tokenizer_finds_no_chunk_too_large(tokenizer_json: Path, text: str, tokens_max: int) -> None:
-    count = counter(f"hf:{tokenizer_json}")
+    count = load_counter(f"hf:{tokenizer_json}")
     rows = "\n".join(f"{number} | {number + 1}" for number in range(60))
     pieces = pieces_from(("heading", "Lamp"), text, ("table", rows), *[("list", "so")] * 30, ("code", "  if x:\n" * 30))
     chunks = checked(pieces, count, tokens_max // 2, tokens_max)
@@ -84,7 +84,7 @@ def test_a_tokenizer_finds_no_chunk_too_large(tokenizer_json: Path, text: str, t
 
 
 def test_many_tiny_pieces_fill_chunks_although_the_space_between_them_counts(tokenizer_json: Path) -> None:
-    count = counter(f"hf:{tokenizer_json}")
+    count = load_counter(f"hf:{tokenizer_json}")
     pieces = [Piece("7", "list", f"#/texts/{number}") for number in range(1000)]
     tokens = [chunk.tokens for chunk in checked(pieces, count, 50, 100)]
     assert min(tokens[:-1]) >= 95
@@ -95,11 +95,11 @@ def test_a_tokenizer_that_cannot_be_read_is_one_line_for_the_operator(tmp_path: 
     path = tmp_path / "tokenizer.json"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(OperatorError, match=r"\Athe tokenizer .*tokenizer\.json cannot be read: [^\n]+\Z"):
-        counter(f"hf:{path}")
+    with pytest.raises(OperatorError, match=r"\Acannot read the tokenizer .*tokenizer\.json: [^\n]+\Z"):
+        load_counter(f"hf:{path}")
 
 
 @pytest.mark.parametrize("name", ["", "hf", "hf:", "bytes", "words:x"])
 def test_other_tokenizers_are_refused(name: str) -> None:
     with pytest.raises(OperatorError, match=r"tokenizer must be 'words' or 'hf:PATH'"):
-        counter(name)
+        load_counter(name)

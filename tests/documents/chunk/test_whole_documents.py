@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 
-from inorder.documents.chunk.pieces import pieces_of
+from inorder.documents.chunk.pieces import read_pieces
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.doctags.docling_json import write_json
 from inorder.documents.model import Document
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.req("DOC-2")
 
 def words_in_chunks(document: Document, tokens_max: int = 20) -> list[str]:
     """As they come, chunk after chunk."""
-    chunks = checked(pieces_of(write_json(document)), count_words, tokens_max // 2, tokens_max)
+    chunks = checked(read_pieces(write_json(document)), count_words, tokens_max // 2, tokens_max)
     return [word for chunk in chunks for word in re.findall(r"\w+", chunk.text)]
 
 

@@ -1,1 +1,1 @@
-"""From a document to pieces that fit a model: token-bounded, along its structure, with stable ids."""
+"""Split documents into chunks: bounded in tokens, along their structure, with stable ids."""

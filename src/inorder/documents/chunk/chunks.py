@@ -1,4 +1,4 @@
-"""Chunks of a document: pure, from pieces to rows."""
+"""From the pieces of a document to its chunks. Pure."""
 
 import unicodedata
 import uuid
@@ -6,53 +6,56 @@ from collections.abc import Sequence
 
 import msgspec
 
-from .pack import Row, pack
-from .tokens import Count
-from .units import Piece, joined, units
+from .pack import UnitSequence, pack
+from .tokens import TokenCounter
+from .units import Piece, join_pieces, split_units
 
 _NAMESPACE = uuid.UUID("7b8f3a52-6d0e-5f3c-9a41-0c2d6e1b9f10")
 SCHEMA_VERSION = 1
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of a dataset of chunks."""
+    """A chunk of a document. It is one row of a chunk file."""
 
     chunk_id: str
     doc_id: str
     number: int
-    """In the document, from 0."""
+    """Its number in the document, from 0."""
     text: str
     tokens: int
     start: int
     end: int
-    """Characters of the document's text. What lies between them is the chunk's text, with white space around it."""
+    """Range of characters in the document's text. It contains the chunk's text, and perhaps white space around it."""
     section_path: list[str]
-    """Titles of the sections in which it begins, the outermost first."""
+    """Titles of the sections in which it begins, outermost first."""
     pages: list[int]
     refs: list[str]
-    """The document items it is made of, or of parts of them."""
+    """References to the document items of which it contains all or a part."""
 
 
-def chunks_of(doc_id: str, pieces: Sequence[Piece], count: Count, tokens_min: int, tokens_max: int) -> list[Chunk]:
-    """All of them, in reading order. Every character of every piece is in exactly one, but for the space between.
-
-    None has more than `tokens_max` tokens, by the tokenizer's own count of its text, unless it is a single character.
+def build_chunks(
+    doc_id: str, pieces: Sequence[Piece], count: TokenCounter, tokens_min: int, tokens_max: int
+) -> list[Chunk]:
+    """The chunks of a document, in reading order. Every character of every piece is in exactly one chunk, except white
+    space between chunks. No chunk has more than `tokens_max` tokens, unless it is a single character.
     """
-    row = Row(joined(pieces), list(units(pieces, count, tokens_max)), count, tokens_max)
-    return [_chunk(doc_id, number, pieces, row, *ends) for number, ends in enumerate(pack(row, tokens_min))]
+    units = UnitSequence(join_pieces(pieces), list(split_units(pieces, count, tokens_max)), count, tokens_max)
+    return [_build_chunk(doc_id, number, pieces, units, *ends) for number, ends in enumerate(pack(units, tokens_min))]
 
 
-def _chunk(doc_id: str, number: int, pieces: Sequence[Piece], row: Row, first: int, last: int) -> Chunk:
-    group = row.units[first:last]
+def _build_chunk(
+    doc_id: str, number: int, pieces: Sequence[Piece], units: UnitSequence, first: int, last: int
+) -> Chunk:
+    group = units.units[first:last]
     start, end = group[0].start, group[-1].end
-    text = row.text(first, last)
+    text = units.text(first, last)
     parts = [pieces[each] for each in dict.fromkeys(unit.piece for unit in group)]
     return Chunk(
-        chunk_id=chunk_id(doc_id, start, text),
+        chunk_id=derive_chunk_id(doc_id, start, text),
         doc_id=doc_id,
         number=number,
         text=text,
-        tokens=row.tokens(first, last),
+        tokens=units.tokens(first, last),
         start=start,
         end=end,
         section_path=list(parts[0].path),
@@ -61,11 +64,11 @@ def _chunk(doc_id: str, number: int, pieces: Sequence[Piece], row: Row, first: i
     )
 
 
-def chunk_id(doc_id: str, start: int, text: str) -> str:
-    """The same for the same text at the same place of the same document, however its characters are composed.
+def derive_chunk_id(doc_id: str, start: int, text: str) -> str:
+    """The id of a chunk: the same for the same text at the same offset of the same document.
 
-    Texts are the same if they are in NFKC. Places are the same if as many characters stand before them as written, so
-    an accent that is written as a character of its own moves what comes after it.
+    Texts are compared in NFKC. Offsets count characters as written, so the id of a chunk depends on how accents before
+    it are encoded.
     """
     normal = unicodedata.normalize("NFKC", text)
     return str(uuid.uuid5(_NAMESPACE, f"{doc_id}\x00{start}\x00{normal}"))

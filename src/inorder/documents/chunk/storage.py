@@ -1,4 +1,4 @@
-"""Chunks in files, Parquet or JSON lines, written and read."""
+"""Write and read chunk files, in Parquet or JSON lines."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ _LINE = msgspec.json.Decoder(Chunk)
 
 
 def write_chunks(path: Path, format_: str, chunks: Sequence[Chunk], cfg_hash: str) -> None:
-    """All chunks of a document, in order."""
+    """Write all chunks of a document, in order."""
     if format_ == "jsonl":
         head = {"schema": "inorder.chunks", "schema_version": SCHEMA_VERSION, "cfg_hash": cfg_hash}
         path.write_bytes(msgspec.json.Encoder().encode_lines([head, *chunks]))
@@ -42,20 +42,20 @@ def write_chunks(path: Path, format_: str, chunks: Sequence[Chunk], cfg_hash: st
 
 
 def read_chunks(path: str | Path) -> list[Chunk]:
-    """All chunks of a document, in order."""
+    """Read all chunks of a document, in order."""
     path = Path(path)
     if path.name.endswith(CHUNK_SUFFIXES["jsonl"]):
-        return list(_lines(path))
+        return list(_read_lines(path))
     from inorder.documents.parquet import read_table
 
     return [Chunk(**row) for row in read_table(path).to_pylist()]
 
 
 def read_texts(path: str | Path) -> tuple[list[str], list[str]]:
-    """Ids and texts, and nothing else."""
+    """Read only the ids and texts of the chunks."""
     path = Path(path)
     if path.name.endswith(CHUNK_SUFFIXES["jsonl"]):
-        chunks = list(_lines(path))
+        chunks = list(_read_lines(path))
         return [chunk.chunk_id for chunk in chunks], [chunk.text for chunk in chunks]
     from inorder.documents.parquet import read_table
 
@@ -63,7 +63,7 @@ def read_texts(path: str | Path) -> tuple[list[str], list[str]]:
     return table["chunk_id"].to_pylist(), table["text"].to_pylist()
 
 
-def _lines(path: Path) -> Iterator[Chunk]:
+def _read_lines(path: Path) -> Iterator[Chunk]:
     with path.open("rb") as file:
         next(file, None)
         for line in file:

@@ -1,0 +1,57 @@
+"""The worker of stage `chunk`: from the record of one document to its chunks."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from inorder.documents.layout import CHUNK_SUFFIXES, CHUNKS
+from inorder.stage.context import StageContext
+from inorder.stage.contracts import StageError, WorkItem
+from inorder.stage.data_layout import FINGERPRINT_SUFFIX
+
+from .chunks import Chunk, build_chunks
+from .tokens import load_counter
+
+HISTOGRAM = (32, 64, 128, 256, 384, 512, 1024)
+"""Upper bounds of the classes in which chunk sizes are counted. One more class has no upper bound."""
+
+
+def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
+    """Chunk one document. The settings are in the item's `meta`."""
+    from .pieces import read_pieces
+    from .storage import write_chunks
+
+    try:
+        pieces = read_pieces(Path(item.inputs["record"]).read_bytes())
+    except ValueError as error:
+        raise StageError(str(error), category="input") from None
+    count = _load_counter(item.meta["tokenizer"])
+    chunks = build_chunks(item.item_id, pieces, count, item.meta["tokens_min"], item.meta["tokens_max"])
+    write_chunks(context.output("chunks"), item.meta["format"], chunks, item.cfg_hash)
+    _remove_other_formats(item, context)
+    if not chunks:
+        context.warn("the document has no text")
+    return _summarize(chunks)
+
+
+_load_counter = lru_cache(maxsize=1)(load_counter)
+
+
+def _remove_other_formats(item: WorkItem, context: StageContext) -> None:
+    for format_, suffix in CHUNK_SUFFIXES.items():
+        if format_ != item.meta["format"]:
+            other = f"{CHUNKS}/{item.item_id}{suffix}"
+            context.remove(f"{other}{FINGERPRINT_SUFFIX}")
+            context.remove(other)
+
+
+def _summarize(chunks: list[Chunk]) -> dict[str, Any]:
+    histogram = [0] * (len(HISTOGRAM) + 1)
+    for chunk in chunks:
+        histogram[sum(chunk.tokens > bound for bound in HISTOGRAM)] += 1
+    return {
+        "chunks": len(chunks),
+        "tokens": sum(chunk.tokens for chunk in chunks),
+        "characters": sum(len(chunk.text) for chunk in chunks),
+        "histogram": histogram,
+    }
