@@ -1,10 +1,13 @@
 """Settings shared by every test."""
 
 import gc
+import multiprocessing
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+
+from tests.support.gates import no_thread_leaks
 
 # A red test must be red again on the next run and on the next machine.
 settings.register_profile("inorder", derandomize=True, deadline=None, print_blob=True)
@@ -19,3 +22,11 @@ def young_garbage() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+@pytest.fixture
+def no_leaks() -> Iterator[None]:
+    """The test must leave neither threads nor worker processes behind."""
+    with no_thread_leaks():
+        yield
+    assert multiprocessing.active_children() == []

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import inorder
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
-from tests.engines.misbehaviour import wait_until
+from tests.support.misbehaviour import wait_until
 
 COMMAND = str(Path(sys.executable).parent / "inorder")
 GUARD_S = 90.0

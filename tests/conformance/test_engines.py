@@ -25,7 +25,7 @@ from inorder.errors import Category
 from inorder.sim.clock import VirtualClock
 from inorder.sim.engine import SimEngine
 from inorder.sim.scenario import Fate, Scenario, SimItem
-from tests.gates import Gate, alive, ended, nobody_left_behind
+from tests.support.gates import Gate, alive, no_thread_leaks, wait_for_end
 
 ROUNDS_MAX = 200
 
@@ -193,10 +193,10 @@ def cluster() -> None:
 
 
 @pytest.fixture(autouse=True)
-def everybody_goes_home(request: pytest.FixtureRequest) -> Iterator[None]:
+def no_leaks_on_any_engine(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.node.callspec.params["kind"].name == "ray":
         request.getfixturevalue("cluster")
-    with nobody_left_behind():
+    with no_thread_leaks():
         yield
 
 
@@ -250,7 +250,7 @@ def test_a_worker_pulls_only_when_it_holds_nothing(kind: Kind, hire: Hire, gate:
     crew.wait_for_all(kind.workers)
     worker = crew.worker()
     crew.give(worker, ["go", "stay", "go"])
-    gate.has_visitor()
+    gate.await_arrivals()
     crew.poll(0)
     assert worker not in crew.idle
     gate.open()
@@ -331,7 +331,7 @@ def test_a_worker_stopped_at_work_is_replaced_while_its_item_still_runs(kind: Ki
     crew.wait_for_all(kind.workers)
     worker = crew.worker()
     crew.give(worker, ["stay", "never"])
-    gate.has_visitor()
+    gate.await_arrivals()
     crew.stop(worker)
     crew.wait(lambda: worker in crew.gone and len(crew.idle) == kind.workers)
     gate.open()
@@ -352,7 +352,7 @@ def test_a_poll_for_no_time_does_not_wait_for_work_under_way(kind: Kind, hire: H
     crew = hire(kind, lambda item: gate.hold())
     crew.wait_for_all(kind.workers)
     crew.give(crew.worker(), ["stay"])
-    gate.has_visitor()
+    gate.await_arrivals()
     assert crew.poll(0) == []  # only this thread opens the gate: had it waited, an answer or a beat would be here
 
 
@@ -363,7 +363,7 @@ def test_closing_twice_is_closing_once(kind: Kind, hire: Hire) -> None:
     crew.give(crew.worker(), items(3))
     crew.engine.close()
     crew.engine.close()
-    assert ended(alive() - before)
+    assert wait_for_end(alive() - before)
 
 
 @kinds(lambda kind: kind.shares_memory)
@@ -378,10 +378,10 @@ def test_after_closing_nothing_more_is_started(kind: Kind, hire: Hire, gate: Gat
     crew = hire(kind, function)
     crew.give(crew.worker(), ["first", "second"])
     if kind.works_in_background:
-        gate.has_visitor()
+        gate.await_arrivals()
     crew.engine.close()
     gate.open()
-    assert ended(alive() - before)
+    assert wait_for_end(alive() - before)
     assert not [event for event in crew.engine.poll(0) if isinstance(event, Finished)]
     assert started == (["first"] if kind.works_in_background else [])
 

@@ -10,7 +10,7 @@ import signal
 import sys
 
 from inorder import imap
-from tests.engines.misbehaviour import hold_interpreter, leave_word, wait_for
+from tests.support.misbehaviour import hold_interpreter, leave_word, wait_for
 
 
 def stay(item: tuple[str, str]) -> int:

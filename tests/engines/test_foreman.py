@@ -1,6 +1,5 @@
 """A foreman and its worker process, with nothing of Ray around them: the test is the driver."""
 
-import multiprocessing
 import os
 import pickle
 import sys
@@ -19,7 +18,7 @@ from inorder.engines.pool import PooledEngine
 from inorder.engines.ray import supervisor as foreman_module
 from inorder.engines.ray.protocol import ForemanOptions, Hello, Order, Report, encoded, understood
 from inorder.engines.ray.supervisor import Foreman
-from tests.engines.misbehaviour import (
+from tests.support.misbehaviour import (
     GUARD_S,
     Mischief,
     Tensor,
@@ -29,7 +28,8 @@ from tests.engines.misbehaviour import (
     whoami,
     word_at,
 )
-from tests.gates import nobody_left_behind
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
 
 PATIENT_S = 1000.0
 """Before results are told of, if nothing urgent comes."""
@@ -44,13 +44,6 @@ def main(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.chdir(".")
     return module
-
-
-@pytest.fixture(autouse=True)
-def everybody_goes_home() -> Iterator[None]:
-    with nobody_left_behind():
-        yield
-    assert multiprocessing.active_children() == []
 
 
 class Driver:

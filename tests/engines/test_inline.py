@@ -10,7 +10,7 @@ from inorder.core.events import Event, Finished, Pulled
 from inorder.engines import inline
 from inorder.engines.base import Batch, Task
 from inorder.engines.inline import InlineEngine
-from tests.gates import ManualTime
+from tests.support.gates import ManualTime
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_nothing_runs_until_the_engine_is_polled(time: ManualTime) -> None:
 
 
 def test_a_batch_longer_than_a_slice_is_answered_in_pieces_and_pulls_after_the_last(time: ManualTime) -> None:
-    engine = engine_with(time.pass_by, 0.003, 0.003, 0.003)
+    engine = engine_with(time.advance, 0.003, 0.003, 0.003)
     first, second = engine.poll(0), engine.poll(0)
     assert (seqs_in(first), seqs_in(second)) == ([0, 1], [2])
     assert not any(isinstance(event, Pulled) for event in first)

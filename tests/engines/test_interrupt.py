@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.misbehaviour import GUARD_S, Endings, is_running, wait_until
+from tests.support.misbehaviour import GUARD_S, Endings, is_running, wait_until
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,7 +11,7 @@ from inorder.engines.base import Batch, Task
 from inorder.engines.ray import packing as mail
 from inorder.engines.ray.packing import Mail, Ready
 from inorder.errors import Category, Failure
-from tests.engines.misbehaviour import Unsendable
+from tests.support.misbehaviour import Unsendable
 
 
 class Courier:

@@ -8,7 +8,7 @@ from inorder.core.events import Beat, Envelope, Event, Finished, Pulled, Returne
 from inorder.core.transitions import State
 from inorder.engines.base import Batch, Task
 from inorder.engines.pool import Outbox, PooledEngine, Running
-from tests.gates import GUARD_S
+from tests.support.gates import GUARD_S
 
 
 class Nimble:

@@ -1,7 +1,6 @@
 """The engine of processes by itself: batches, deaths in the middle of one, work taken back, and worn out processes."""
 
 import gc
-import multiprocessing
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +20,8 @@ from inorder.engines.process.engine import ProcessEngine, ProcessOptions
 from inorder.errors import Category, OperatorError
 from inorder.host.clock import SystemClock
 from inorder.runtime.loop import Runtime
-from tests.engines.misbehaviour import (
+from tests.support.gates import FixedSizer
+from tests.support.misbehaviour import (
     GUARD_S,
     HOARD_BYTES,
     MEMORY_BYTES,
@@ -38,18 +38,12 @@ from tests.engines.misbehaviour import (
     whoami,
     word_at,
 )
-from tests.gates import FixedSizer, nobody_left_behind
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
 
 SOON_S = 2.0
 """For what never happens, until it is mended."""
 Make = Callable[..., ProcessEngine]
-
-
-@pytest.fixture(autouse=True)
-def everybody_goes_home() -> Iterator[None]:
-    with nobody_left_behind():
-        yield
-    assert multiprocessing.active_children() == []
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from inorder import imap
 from inorder.engines.process import engine as processes
 from inorder.engines.process import worker_process
 from inorder.errors import Category, InfrastructureError, ItemError, OperatorError
-from tests.engines.misbehaviour import (
+from tests.support.misbehaviour import (
     MEMORY_BYTES,
     Endings,
     Mischief,
@@ -28,18 +28,12 @@ from tests.engines.misbehaviour import (
     whoami_slowly,
     word_at,
 )
-from tests.gates import nobody_left_behind
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
 
 COUNT = 30
 GUILTY = 11
 LIMIT_S = 1.5
-
-
-@pytest.fixture(autouse=True)
-def everybody_goes_home() -> Iterator[None]:
-    with nobody_left_behind():
-        yield
-    assert multiprocessing.active_children() == []
 
 
 def results_with(item: Any, function: Callable[[Any], Any] = serve, **options: Any) -> list[Any]:

@@ -17,8 +17,8 @@ from inorder.engines.ray import bootstrap
 from inorder.engines.ray.bootstrap import Post
 from inorder.engines.ray.protocol import ForemanOptions, Order, encoded, understood
 from inorder.version import __version__
-from tests.engines.misbehaviour import GUARD_S, serve
-from tests.gates import nobody_left_behind
+from tests.support.gates import no_thread_leaks
+from tests.support.misbehaviour import GUARD_S, serve
 
 PLACE = f"node {platform.node()} (Python {platform.python_version()})"
 OPTIONS = pickle.dumps(ForemanOptions())
@@ -86,7 +86,7 @@ def test_a_node_that_cannot_keep_a_worker_says_why() -> None:
 
 @pytest.fixture
 def post(node: None) -> Iterator[Post]:
-    with nobody_left_behind():
+    with no_thread_leaks():
         post = Post(pickle.dumps(serve), OPTIONS, __version__)
         yield post
         post._foreman.close()

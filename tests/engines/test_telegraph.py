@@ -27,7 +27,7 @@ from inorder.engines.ray.protocol import (
     unopened,
 )
 from inorder.errors import Category, Failure
-from tests.engines.misbehaviour import Tensor, Unreadable
+from tests.support.misbehaviour import Tensor, Unreadable
 
 LARGE = 4 * 2**20
 

@@ -18,18 +18,14 @@ from inorder.engines import pool as pooled
 from inorder.engines import threads
 from inorder.engines.base import Batch, Task
 from inorder.engines.threads import ThreadEngine
-from tests.gates import GUARD_S, Gate, ManualTime, alive, ended, nobody_left_behind, stop_time
+from tests.support.gates import GUARD_S, Gate, ManualTime, alive, stop_time, wait_for_end
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
 
 LIMIT_S = 2.0
 LONG_S = 1.0
 """Longer than any item takes that is not held at the gate, shorter than the limit."""
 Make = Callable[..., ThreadEngine]
-
-
-@pytest.fixture(autouse=True)
-def everybody_goes_home() -> Iterator[None]:
-    with nobody_left_behind():
-        yield
 
 
 @pytest.fixture
@@ -110,30 +106,30 @@ def test_an_item_past_its_limit_is_reported_with_its_worker_attempt_and_limit(
 ) -> None:
     engine = make(host)
     engine.dispatch(Batch(0, [Task(41, 3, "stay")], isolated=False))
-    gate.has_visitor()
-    time.pass_by(LIMIT_S)
+    gate.await_arrivals()
+    time.advance(LIMIT_S)
     assert news(engine) == [Overran(0, 41, 3, 2000)]
 
 
 def test_an_item_within_its_limit_is_not_reported(make: Make, host: Host, gate: Gate, time: ManualTime) -> None:
     engine = make(host)
     give(engine, 0, "stay")
-    gate.has_visitor()
-    time.pass_by(LIMIT_S * 0.99)
+    gate.await_arrivals()
+    time.advance(LIMIT_S * 0.99)
     assert news(engine) == []
 
 
 def test_without_a_limit_nothing_is_ever_late(make: Make, host: Host, gate: Gate, time: ManualTime) -> None:
     engine = make(host, timeout_s=None)
     give(engine, 0, "stay")
-    gate.has_visitor()
-    time.pass_by(1e6)
+    gate.await_arrivals()
+    time.advance(1e6)
     assert news(engine) == []
 
 
 def test_an_idle_worker_is_never_late(make: Make, time: ManualTime) -> None:
     engine = make(str.upper, workers=2)
-    time.pass_by(1e6)
+    time.advance(1e6)
     assert news(engine) == []
 
 
@@ -149,7 +145,7 @@ def test_the_limit_counts_for_each_item_and_not_for_the_batch(make: Make, time: 
     give(engine, 0, 10, 11, 12)
     for _ in range(3):
         assert arrived.acquire(timeout=GUARD_S)
-        time.pass_by(LIMIT_S * 0.9)
+        time.advance(LIMIT_S * 0.9)
         assert not [event for event in news(engine) if isinstance(event, Overran)]
         go_on.release()
     take(engine, 1, Pulled)
@@ -158,10 +154,10 @@ def test_the_limit_counts_for_each_item_and_not_for_the_batch(make: Make, time: 
 def test_only_the_late_worker_is_reported(make: Make, host: Host, gate: Gate, time: ManualTime) -> None:
     engine = make(host, workers=2)
     give(engine, 0, "stay")
-    gate.has_visitor()
-    time.pass_by(LIMIT_S)
+    gate.await_arrivals()
+    time.advance(LIMIT_S)
     engine.dispatch(Batch(1, [Task(9, 1, "stay")], isolated=False))
-    gate.has_visitor()
+    gate.await_arrivals()
     assert news(engine) == [Overran(0, 0, 1, 2000)]
 
 
@@ -170,8 +166,8 @@ def test_what_the_late_worker_finished_before_arrives_first(
 ) -> None:
     engine = make(host)
     give(engine, 0, "a", "b", "stay", "c")
-    gate.has_visitor()
-    time.pass_by(LIMIT_S)
+    gate.await_arrivals()
+    time.advance(LIMIT_S)
     finished, overran = news(engine)
     assert delivered([finished]) == ["A", "B"]
     assert overran == Overran(0, 2, 1, 2000)
@@ -180,7 +176,7 @@ def test_what_the_late_worker_finished_before_arrives_first(
 def test_a_stopped_worker_is_reported_lost_and_another_takes_its_place(make: Make, host: Host, gate: Gate) -> None:
     engine = make(host)
     give(engine, 0, "stay")
-    gate.has_visitor()
+    gate.await_arrivals()
     engine.stop_worker(0, "too slow")
     lost, pulled = take(engine, 2, WorkerLost, Pulled)
     assert lost == WorkerLost(0, Loss.RETIRED, reason="too slow")
@@ -192,10 +188,10 @@ def test_a_stopped_worker_is_reported_lost_and_another_takes_its_place(make: Mak
 def test_an_abandoned_thread_ends_after_its_item_and_says_nothing_more(make: Make, host: Host, gate: Gate) -> None:
     engine = make(host)
     give(engine, 0, "a", "stay", "never")
-    gate.has_visitor()
+    gate.await_arrivals()
     engine.stop_worker(0, "enough")
     gate.open()
-    assert ended({host.occupied})
+    assert wait_for_end({host.occupied})
     said = [event for event in [*engine.poll(1), *engine.poll(0)] if getattr(event, "worker", None) == 0]
     assert said == [WorkerLost(0, Loss.RETIRED, reason="enough")]
     assert host.guests == ["a", "stay"]
@@ -208,13 +204,13 @@ def test_closing_ends_the_idle_threads_and_lets_busy_ones_finish_their_item(make
         give(engine, worker, "hello")
     take(engine, 3, Pulled)
     give(engine, 0, "stay", "never")
-    gate.has_visitor()
+    gate.await_arrivals()
     crew = alive() - before
     engine.close()
-    assert ended(crew - {host.occupied})
+    assert wait_for_end(crew - {host.occupied})
     assert host.occupied.is_alive()
     gate.open()
-    assert ended(crew)
+    assert wait_for_end(crew)
     assert delivered(news(engine)) == []
     assert "never" not in host.guests
 
@@ -223,17 +219,17 @@ def test_no_thread_of_an_engine_keeps_the_process_alive(make: Make, host: Host, 
     before = alive()
     engine = make(host, workers=2)
     give(engine, 0, "stay")
-    gate.has_visitor()
+    gate.await_arrivals()
     assert {thread.daemon for thread in alive() - before} == {True}
 
 
 def test_workers_beat_together_at_every_interval(make: Make, host: Host, gate: Gate, time: ManualTime) -> None:
     engine = make(host, workers=2, timeout_s=None)
     give(engine, 0, "stay")
-    gate.has_visitor()
-    time.pass_by(4.9)
+    gate.await_arrivals()
+    time.advance(4.9)
     assert engine.poll(0) == []
-    time.pass_by(0.1)
+    time.advance(0.1)
     assert engine.poll(0) == [Beat([0, 1])]
     assert engine.poll(0) == []
 
@@ -242,7 +238,7 @@ def test_a_stopped_worker_beats_no_more(make: Make, time: ManualTime) -> None:
     engine = make(str.upper, workers=2)
     engine.stop_worker(0, "enough")
     take(engine, 1, Pulled)
-    time.pass_by(5.0)
+    time.advance(5.0)
     assert engine.poll(0) == [Beat([1, 2])]
 
 
@@ -258,7 +254,7 @@ def test_to_wait_for_as_long_as_it_takes_does_not_end_with_nothing_while_somebod
 
     engine = make(host)
     give(engine, 0, "stay")
-    gate.has_visitor()
+    gate.await_arrivals()
     monkeypatch.setattr(pooled, "monotonic", patient_time)
     assert delivered(engine.poll(None)) == ["STAY"]
 
@@ -277,8 +273,8 @@ def test_a_finished_result_does_not_wait_for_the_slow_item_behind_it(
 ) -> None:
     engine = make(host)
     give(engine, 0, "done", "stay")
-    gate.has_visitor()
-    time.pass_by(LONG_S)
+    gate.await_arrivals()
+    time.advance(LONG_S)
     assert delivered(news(engine)) == ["DONE"]
 
 
@@ -288,8 +284,8 @@ def test_what_waits_behind_a_slow_item_is_given_back_while_somebody_is_idle(
 ) -> None:
     engine = make(host, workers=2)
     give(engine, 0, "stay", "b", "c")
-    gate.has_visitor()
-    time.pass_by(LONG_S)
+    gate.await_arrivals()
+    time.advance(LONG_S)
     assert news(engine) == [Returned(0, [1, 2])]
     gate.open()
     take(engine, 1, Pulled)
@@ -300,8 +296,8 @@ def test_nothing_is_given_back_while_everybody_is_busy(make: Make, host: Host, g
     engine = make(host, workers=2)
     for worker in (0, 1):
         give(engine, worker, "stay", "b")
-        gate.has_visitor()
-    time.pass_by(LONG_S)
+        gate.await_arrivals()
+    time.advance(LONG_S)
     assert news(engine) == []
 
 
@@ -353,7 +349,7 @@ def test_a_worker_stopped_just_after_its_item_ended_says_nothing_after_its_loss(
     engine = make(lambda item: time.begin(looks))
     time = StoppingTime(engine, monkeypatch)
     give(engine, 0, "item")
-    assert ended({time.stopped.get(timeout=GUARD_S)})
+    assert wait_for_end({time.stopped.get(timeout=GUARD_S)})
     mine = [event for event in engine.poll(0) if getattr(event, "worker", None) == 0]
     assert mine[-1] == WorkerLost(0, Loss.RETIRED, reason="in between")
 
@@ -365,5 +361,5 @@ def test_a_worker_stopped_before_it_began_starts_nothing(
     time = StoppingTime(engine, monkeypatch)
     time.begin(1)
     give(engine, 0, "item")
-    assert ended({time.stopped.get(timeout=GUARD_S)})
+    assert wait_for_end({time.stopped.get(timeout=GUARD_S)})
     assert host.guests == []

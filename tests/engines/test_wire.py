@@ -20,7 +20,7 @@ from inorder.engines.process.transfer import (
     sizes,
     unpack,
 )
-from tests.engines.misbehaviour import Tensor, Unreadable, Unsendable
+from tests.support.misbehaviour import Tensor, Unreadable, Unsendable
 
 LARGE = 32 * 2**20
 LITTLE = 2**20

@@ -8,7 +8,8 @@ import pytest
 
 from inorder.lanes import Lane, LaneConfig, close_order
 from inorder.lanes import lane as lane_module
-from tests.lanes.doubles import Gate, ManualTime, WatchedWaker, check_books, ended, lane_threads
+from tests.lanes.doubles import WatchedWaker, check_books, lane_threads
+from tests.support.gates import Gate, ManualTime, wait_for_end
 
 MakeLane = Callable[..., Lane]
 
@@ -53,6 +54,6 @@ def make_lane(time: ManualTime, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> 
     assert close_order._waits_for == {}
     for lane in made:
         check_books(lane.statistics())
-        assert ended(lane_threads(lane.name)), f"lane {lane.name} left threads behind"
+        assert wait_for_end(lane_threads(lane.name)), f"lane {lane.name} left threads behind"
     while WatchedWaker.waits.acquire(blocking=False):
         pass

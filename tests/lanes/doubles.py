@@ -1,8 +1,4 @@
-"""What tests of lanes use instead of sleeping.
-
-Time stands still unless the test moves it. A `Gate` blocks a task until the test opens it. A `Caller` is a thread that
-submits; a test continues once it waits. Every wait of a test is limited by `GUARD_S`, which no passing test uses up.
-"""
+"""What tests of lanes use instead of sleeping: a `Caller` is a thread that submits; a test continues once it waits."""
 
 import threading
 from collections.abc import Callable
@@ -10,59 +6,7 @@ from typing import Any
 
 from inorder.lanes import Lane, LaneConfig, LaneStatistics
 from inorder.lanes.waiters import ThreadWaker
-
-GUARD_S = 20.0
-
-
-class ManualTime:
-    """A clock that moves only when told to."""
-
-    def __init__(self) -> None:
-        self.now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-    def pass_by(self, seconds: float) -> None:
-        self.now_s += seconds
-
-
-class Gate:
-    """Holds tasks until it is opened, and counts those it holds."""
-
-    def __init__(self) -> None:
-        self._open = threading.Event()
-        self._arrived = threading.Semaphore(0)
-        self._lock = threading.Lock()
-        self.inside = 0
-        self.inside_max = 0
-
-    def hold(self, value: Any = None) -> Any:
-        """The task: stay here until the gate opens, then return the value."""
-        with self._lock:
-            self.inside += 1
-            self.inside_max = max(self.inside_max, self.inside)
-        self._arrived.release()
-        try:
-            if not self._open.wait(3 * GUARD_S):  # longer than any test waits for what the gate holds back
-                raise AssertionError("the gate was never opened")
-        finally:
-            with self._lock:
-                self.inside -= 1
-        return value
-
-    def has_visitors(self, count: int = 1) -> None:
-        """Go on once so many more tasks are held."""
-        for _ in range(count):
-            assert self._arrived.acquire(timeout=GUARD_S), "no task came to the gate"
-
-    def has_no_further_visitor(self) -> None:
-        """No task has come that the test has not counted."""
-        assert not self._arrived.acquire(blocking=False)
-
-    def open(self) -> None:
-        """Release every task, now and from now on."""
-        self._open.set()
+from tests.support.gates import GUARD_S
 
 
 class WatchedWaker(ThreadWaker):
@@ -126,13 +70,6 @@ def start_waiting(function: Callable[..., Any], *args: Any, **options: Any) -> C
 def lane_threads(name: str) -> list[threading.Thread]:
     """The worker threads of the lane of this name that are alive."""
     return [thread for thread in threading.enumerate() if thread.name.startswith(f"inorder-lane-{name}-")]
-
-
-def ended(threads: list[threading.Thread]) -> bool:
-    """Whether all of these have ended, once they have been given the time for it."""
-    for thread in threads:
-        thread.join(GUARD_S)
-    return not any(thread.is_alive() for thread in threads)
 
 
 def outcomes(lane: Lane) -> tuple[int, int, int, int]:

@@ -13,7 +13,8 @@ import pytest
 
 from inorder.lanes import CancelToken, Lane, LaneConfig, Outcome, Reason, TaskCancelled, TaskState, Ticket, aio
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Gate, ManualTime, outcomes
+from tests.lanes.doubles import outcomes
+from tests.support.gates import GUARD_S, Gate, ManualTime
 
 pytestmark = pytest.mark.req("LAN-11")
 
@@ -57,7 +58,7 @@ class Latch:
             self.inside -= 1
         return value
 
-    async def has_visitors(self, count: int = 1) -> None:
+    async def await_arrivals(self, count: int = 1) -> None:
         for _ in range(count):
             await self.arrived.acquire()
 
@@ -235,7 +236,7 @@ def test_a_wait_can_be_called_off_like_that_of_a_thread(
         deadline_s = 5.0 if by == "deadline" else None
         waiting = await started(lane.submit_async(int, cancel=cancel, deadline_s=deadline_s))
         if by == "deadline":
-            time.pass_by(5)
+            time.advance(5)
             lane.tick()
         elif by == "close":
             lane._locked.begin_close(drain=True)
@@ -276,13 +277,13 @@ def test_one_who_is_woken_for_nothing_waits_on_quietly(
     async def main() -> None:
         await lane.submit_async(int)
         first, second = await started(lane.submit_async(int)), await started(lane.submit_async(int))
-        time.pass_by(10)
+        time.advance(10)
         lane.tick()
         await first
         for _ in range(20):
             await asyncio.sleep(0)
         assert not second.done()
-        time.pass_by(10)
+        time.advance(10)
         lane.tick()
         await second
 
@@ -367,7 +368,7 @@ def test_no_more_coroutines_run_at_once_than_allowed(make_lane: MakeLane) -> Non
     async def main() -> None:
         latch = Latch()
         tickets = [await lane.submit_async(latch.hold, number) for number in range(10)]
-        await latch.has_visitors(3)
+        await latch.await_arrivals(3)
         assert (lane.statistics().running, lane.statistics().depth) == (3, 7)
         latch.opened.set()
         assert await asyncio.gather(*tickets) == list(range(10))
@@ -455,7 +456,7 @@ def test_a_running_coroutine_that_is_given_up_is_cancelled(make_lane: MakeLane) 
     async def main() -> None:
         latch = Latch()
         ticket = await lane.submit_async(latch.hold)
-        await latch.has_visitors()
+        await latch.await_arrivals()
         behind = await lane.submit_async(nothing)
         assert lane.abandon(ticket)
         assert ticket.state is TaskState.CANCELLED
@@ -544,7 +545,7 @@ def test_closing_awaits_coroutines(make_lane: MakeLane) -> None:
         latch = Latch()
         tickets = [await lane.submit_async(latch.hold, number) for number in range(4)]
         closing = asyncio.create_task(lane.close_async())
-        await latch.has_visitors(2)
+        await latch.await_arrivals(2)
         latch.opened.set()
         assert await closing is True
         assert [ticket.result(0) for ticket in tickets] == [0, 1, 2, 3]
@@ -583,7 +584,7 @@ def test_out_of_patience_coroutines_are_cancelled(make_lane: MakeLane) -> None:
     async def main() -> None:
         latch = Latch()
         tickets = [await lane.submit_async(latch.hold) for _ in range(3)]
-        await latch.has_visitors()
+        await latch.await_arrivals()
         assert await lane.close_async(timeout_s=0)
         assert {ticket.state for ticket in tickets} == {TaskState.CANCELLED}
         await asyncio.sleep(0)
@@ -600,7 +601,7 @@ def test_a_loop_that_ends_takes_its_coroutines_with_it_and_the_lane_goes_on(make
     async def main() -> None:
         latch = Latch()
         tickets.extend([await lane.submit_async(latch.hold) for _ in range(4)])
-        await latch.has_visitors(2)
+        await latch.await_arrivals(2)
 
     run(main)
     assert {ticket.state for ticket in tickets} == {TaskState.CANCELLED}
@@ -627,7 +628,7 @@ def test_a_queued_coroutine_whose_loop_is_closed_is_cancelled_when_its_turn_come
 ) -> None:
     lane = make_lane(max_concurrency=1)
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     ticket = on_a_loop_that_is_closed(lane)
     behind = lane.submit(int)
     gate.open()

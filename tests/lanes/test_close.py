@@ -9,17 +9,8 @@ import pytest
 
 from inorder.lanes import Lane, LaneConfig, Outcome, Reason, TaskCancelled, TaskState, Ticket
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import (
-    GUARD_S,
-    Caller,
-    Gate,
-    ManualTime,
-    check_books,
-    ended,
-    lane_threads,
-    outcomes,
-    start_waiting,
-)
+from tests.lanes.doubles import Caller, check_books, lane_threads, outcomes, start_waiting
+from tests.support.gates import GUARD_S, Gate, ManualTime, wait_for_end
 
 pytestmark = pytest.mark.req("LAN-6")
 
@@ -27,19 +18,19 @@ pytestmark = pytest.mark.req("LAN-6")
 def test_draining_runs_what_was_accepted_and_ends_the_threads(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane("drained", max_concurrency=2)
     tickets = [lane.submit(gate.hold, number) for number in range(6)]
-    gate.has_visitors(2)
+    gate.await_arrivals(2)
     closing = Caller(lane.close)
     gate.open()
     assert closing.answer() is True
     assert [ticket.result(0) for ticket in tickets] == list(range(6))
     assert lane.statistics().workers == 0
-    assert ended(lane_threads("drained"))
+    assert wait_for_end(lane_threads("drained"))
 
 
 def test_without_draining_queued_tasks_are_cancelled_and_running_ones_end(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1)
     running = lane.submit(gate.hold, "ran")
-    gate.has_visitors()
+    gate.await_arrivals()
     queued = [lane.submit(int) for _ in range(3)]
     closing = Caller(lane.close, drain=False)
     for ticket in queued:
@@ -87,7 +78,7 @@ def test_many_threads_close_at_once(make_lane: MakeLane) -> None:
 def test_a_second_close_may_be_stricter(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1)
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     queued = lane.submit(int)
     patient = Caller(lane.close)
     strict = Caller(lane.close, drain=False)
@@ -100,7 +91,7 @@ def test_a_second_close_may_be_stricter(make_lane: MakeLane, gate: Gate) -> None
 def test_those_who_wait_to_get_in_are_turned_away(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1, capacity=0)
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     callers = [start_waiting(lane.submit, int) for _ in range(3)]
     closing = Caller(lane.close)
     for caller in callers:
@@ -122,7 +113,7 @@ def test_those_who_wait_for_a_token_are_turned_away(make_lane: MakeLane) -> None
 def test_a_task_may_close_its_own_lane(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1)
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     closer = lane.submit(lane.close)
     behind = lane.submit(int)
     gate.open()
@@ -186,7 +177,7 @@ def test_a_task_that_closes_a_lane_of_its_own_waits_for_it(make_lane: MakeLane) 
 def test_out_of_patience_what_runs_is_given_up_and_what_waits_is_taken_back(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=2)
     tickets = [lane.submit(gate.hold) for _ in range(5)]
-    gate.has_visitors(2)
+    gate.await_arrivals(2)
     assert lane.close(timeout_s=0)
     assert {ticket.state for ticket in tickets} == {TaskState.CANCELLED}
     counted = lane.statistics()
@@ -208,7 +199,7 @@ def test_leaving_the_block_by_an_exception_cancels_what_waits(make_lane: MakeLan
     def leave() -> None:
         with lane:
             lane.submit(gate.hold)
-            gate.has_visitors()
+            gate.await_arrivals()
             queued.put(lane.submit(int))
             raise LookupError
 
@@ -227,13 +218,13 @@ def test_a_dynamic_lane_ends_with_all_its_threads(make_lane: MakeLane, gate: Gat
     lane = make_lane("dynamic", min_concurrency=1, max_concurrency=3, scale_up_after_s=5)
     for _ in range(3):
         lane.submit(gate.hold)
-    gate.has_visitors()
-    time.pass_by(5)
+    gate.await_arrivals()
+    time.advance(5)
     lane.tick()
-    gate.has_visitors()
+    gate.await_arrivals()
     gate.open()
     assert lane.close()
-    assert ended([thread for thread in threading.enumerate() if thread not in before])
+    assert wait_for_end([thread for thread in threading.enumerate() if thread not in before])
 
 
 # Taking tasks back
@@ -242,7 +233,7 @@ def test_a_dynamic_lane_ends_with_all_its_threads(make_lane: MakeLane, gate: Gat
 def test_a_queued_task_can_be_taken_back_and_never_runs(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1)
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     ran: list[int] = []
     ticket = lane.submit(ran.append, 1)
     assert ticket.cancel()
@@ -255,7 +246,7 @@ def test_a_queued_task_can_be_taken_back_and_never_runs(make_lane: MakeLane, gat
 def test_a_running_or_ended_task_cannot_be_taken_back(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane()
     running = lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     assert not running.cancel()
     gate.open()
     running.result(GUARD_S)
@@ -280,12 +271,12 @@ def test_a_running_task_that_is_given_up_is_cancelled_and_its_late_outcome_ignor
 ) -> None:
     lane = make_lane("abandoning", max_concurrency=1)
     ticket = lane.submit(gate.hold, "too late")
-    gate.has_visitors()
+    gate.await_arrivals()
     [old] = lane_threads("abandoning")
     assert lane.abandon(ticket)
     assert (ticket.state, lane.statistics().cancelled, lane.statistics().abandoned) == (TaskState.CANCELLED, 1, 1)
     gate.open()
-    assert ended([old])
+    assert wait_for_end([old])
     assert ticket.state is TaskState.CANCELLED
     with pytest.raises(TaskCancelled):
         ticket.result(0)
@@ -296,7 +287,7 @@ def test_a_running_task_that_is_given_up_is_cancelled_and_its_late_outcome_ignor
 def test_the_thread_of_a_task_given_up_is_replaced_at_once(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1)
     stuck = lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     behind = lane.submit(lambda: "still served")
     lane.abandon(stuck)
     assert behind.result(GUARD_S) == "still served"
@@ -306,7 +297,7 @@ def test_the_thread_of_a_task_given_up_is_replaced_at_once(make_lane: MakeLane, 
 def test_the_thread_of_a_task_given_up_is_replaced_even_if_nothing_waits(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1)
     stuck = lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     lane.abandon(stuck)
     assert lane.statistics().workers == 1
 
@@ -315,7 +306,7 @@ def test_concurrency_is_kept_however_many_are_given_up(make_lane: MakeLane, gate
     lane = make_lane(max_concurrency=2)
     for _ in range(3):
         stuck = [lane.submit(gate.hold) for _ in range(2)]
-        gate.has_visitors(2)
+        gate.await_arrivals(2)
         for ticket in stuck:
             assert lane.abandon(ticket)
     together = threading.Barrier(2)
@@ -327,7 +318,7 @@ def test_concurrency_is_kept_however_many_are_given_up(make_lane: MakeLane, gate
 def test_closing_does_not_wait_for_a_task_given_up(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1)
     ticket = lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     lane.abandon(ticket)
     assert lane.close()
     check_books(lane.statistics())
@@ -336,7 +327,7 @@ def test_closing_does_not_wait_for_a_task_given_up(make_lane: MakeLane, gate: Ga
 def test_giving_up_frees_the_place_for_one_who_waits(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1, capacity=0)
     stuck = lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     caller = start_waiting(lane.submit, lambda: "in")
     lane.abandon(stuck)
     assert caller.answer().result(GUARD_S) == "in"
@@ -345,7 +336,7 @@ def test_giving_up_frees_the_place_for_one_who_waits(make_lane: MakeLane, gate: 
 def test_to_give_up_a_queued_task_takes_it_back_and_an_ended_one_has_no_effect(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1)
     running = lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     queued = lane.submit(int)
     assert lane.abandon(queued)
     assert (queued.state, lane.statistics().abandoned) == (TaskState.CANCELLED, 0)
@@ -360,7 +351,7 @@ def test_a_redirected_task_is_given_up_where_it_runs(make_lane: MakeLane, gate: 
     spare = make_lane("spare", max_concurrency=1)
     lane.submit(gate.hold)
     redirected = lane.submit(gate.hold)
-    gate.has_visitors(2)
+    gate.await_arrivals(2)
     assert lane.abandon(redirected)
     assert (lane.statistics().cancelled, spare.statistics().cancelled) == (0, 1)
     assert spare.submit(int).result(GUARD_S) == 0
@@ -377,7 +368,7 @@ def test_a_task_given_up_may_still_close_the_lane(make_lane: MakeLane, gate: Gat
         finished.set()
 
     ticket = lane.submit(close_late)
-    gate.has_visitors()
+    gate.await_arrivals()
     lane.abandon(ticket)
     gate.open()
     assert finished.wait(GUARD_S)
@@ -442,7 +433,7 @@ def test_a_destructor_may_call_the_lane(make_lane: MakeLane, gate: Gate, moment:
         lane.submit(id, Caller())
     else:
         lane.submit(gate.hold)
-        gate.has_visitors()
+        gate.await_arrivals()
         ticket = lane.submit(id, Caller())
         if moment == "cancel":
             ticket.cancel()

@@ -6,7 +6,8 @@ import pytest
 
 from inorder.lanes import Lane, LaneConfig, Outcome
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Gate, ManualTime, ended, lane_threads, outcomes, start_waiting
+from tests.lanes.doubles import lane_threads, outcomes, start_waiting
+from tests.support.gates import GUARD_S, Gate, ManualTime, wait_for_end
 
 pytestmark = pytest.mark.req("LAN-1")
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.req("LAN-1")
 def test_no_more_tasks_run_at_once_than_allowed(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=3, capacity=10)
     tickets = [lane.submit(gate.hold, number) for number in range(9)]
-    gate.has_visitors(3)
+    gate.await_arrivals(3)
     counted = lane.statistics()
     assert (counted.running, counted.depth, counted.workers, counted.concurrency) == (3, 6, 3, 3)
     gate.open()
@@ -37,14 +38,14 @@ def test_threads_come_only_when_there_is_work_for_them(make_lane: MakeLane, gate
     assert lane.statistics().workers <= 3
     lane.submit(gate.hold)
     lane.submit(gate.hold)
-    gate.has_visitors(2)
+    gate.await_arrivals(2)
     assert lane.statistics().workers < 8
 
 
 def test_worker_threads_are_daemons(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane("daemons", max_concurrency=2)
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     assert [thread.daemon for thread in lane_threads("daemons")] == [True]
 
 
@@ -52,9 +53,9 @@ def test_a_fixed_lane_has_no_further_thread(make_lane: MakeLane, gate: Gate, tim
     before = set(threading.enumerate())
     lane = make_lane(max_concurrency=1, capacity=5)
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     lane.submit(gate.hold)
-    time.pass_by(1e6)
+    time.advance(1e6)
     lane.tick()
     assert len(set(threading.enumerate()) - before) == 1
     assert lane.statistics().concurrency == 1
@@ -67,7 +68,7 @@ def test_a_dynamic_lane_starts_small(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(min_concurrency=1, max_concurrency=4, scale_up_after_s=5)
     for _ in range(4):
         lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     counted = lane.statistics()
     assert (counted.running, counted.workers, counted.concurrency, counted.depth) == (1, 1, 1, 3)
 
@@ -78,16 +79,16 @@ def test_waiting_tasks_bring_workers_one_by_one_up_to_the_maximum(
     lane = make_lane(min_concurrency=1, max_concurrency=3, scale_up_after_s=5)
     for _ in range(5):
         lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     for expected in (2, 3):
-        time.pass_by(4.9)
+        time.advance(4.9)
         lane.tick()
-        gate.has_no_further_visitor()
-        time.pass_by(0.1)
+        gate.has_no_further_arrival()
+        time.advance(0.1)
         lane.tick()
-        gate.has_visitors()
+        gate.await_arrivals()
         assert lane.statistics().concurrency == expected
-    time.pass_by(1e6)
+    time.advance(1e6)
     lane.tick()
     assert (lane.statistics().concurrency, lane.statistics().running) == (3, 3)
     assert gate.inside_max == 3
@@ -96,7 +97,7 @@ def test_waiting_tasks_bring_workers_one_by_one_up_to_the_maximum(
 def test_idle_workers_leave_one_by_one_down_to_the_minimum(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
     lane = make_lane("leaving", min_concurrency=1, max_concurrency=3, scale_up_after_s=0, scale_down_after_s=60)
     tickets = [lane.submit(gate.hold) for _ in range(3)]
-    gate.has_visitors(3)
+    gate.await_arrivals(3)
     gate.open()
     for ticket in tickets:
         ticket.result(GUARD_S)
@@ -104,7 +105,7 @@ def test_idle_workers_leave_one_by_one_down_to_the_minimum(make_lane: MakeLane, 
     assert (len(threads), lane.statistics().concurrency) == (3, 3)
     seen = []
     for seconds in (59.9, 0.1, 60, 60, 60):
-        time.pass_by(seconds)
+        time.advance(seconds)
         lane.tick()
         seen.append((lane.statistics().concurrency, lane.statistics().workers))
     assert seen == [(3, 3), (2, 2), (1, 1), (1, 1), (1, 1)]
@@ -127,22 +128,22 @@ def test_a_lane_that_shrank_grows_again(make_lane: MakeLane, gate: Gate, time: M
     lane = make_lane(min_concurrency=1, max_concurrency=2, scale_up_after_s=5, scale_down_after_s=60)
     for _ in range(2):
         lane.submit(gate.hold)
-    gate.has_visitors()
-    time.pass_by(5)
+    gate.await_arrivals()
+    time.advance(5)
     lane.tick()
-    gate.has_visitors()
+    gate.await_arrivals()
     gate.open()
     lane.submit(int).result(GUARD_S)
     _wait_until_idle(lane)
-    time.pass_by(60)
+    time.advance(60)
     lane.tick()
     assert lane.statistics().concurrency == 1
     again = Gate()
     tickets = [lane.submit(again.hold) for _ in range(2)]
-    again.has_visitors()
-    time.pass_by(5)
+    again.await_arrivals()
+    time.advance(5)
     lane.tick()
-    again.has_visitors()
+    again.await_arrivals()
     again.open()
     assert [ticket.result(GUARD_S) for ticket in tickets] == [None, None]
 
@@ -158,8 +159,8 @@ def test_a_busy_lane_does_not_shrink(make_lane: MakeLane, gate: Gate, time: Manu
     lane = make_lane(min_concurrency=1, max_concurrency=2, scale_up_after_s=0, scale_down_after_s=60)
     for _ in range(2):
         lane.submit(gate.hold)
-    gate.has_visitors(2)
-    time.pass_by(1e6)
+    gate.await_arrivals(2)
+    time.advance(1e6)
     lane.tick()
     assert lane.statistics().concurrency == 2
 
@@ -168,7 +169,7 @@ def test_a_full_lane_grows_before_it_refuses_anybody(make_lane: MakeLane, gate: 
     lane = make_lane(min_concurrency=1, max_concurrency=3, capacity=0, strategy="drop", scale_up_after_s=1e4)
     found = [lane.submit(gate.hold).outcome for _ in range(4)]
     assert found == [Outcome.ACCEPTED] * 3 + [Outcome.DROPPED]
-    gate.has_visitors(3)
+    gate.await_arrivals(3)
     assert outcomes(lane) == (3, 0, 0, 1)
 
 
@@ -177,7 +178,7 @@ def test_a_growing_lane_lets_those_in_who_wait_for_a_place(make_lane: MakeLane, 
     for _ in range(2):
         lane.submit(gate.hold)
     caller = start_waiting(lane.submit, gate.hold)
-    time.pass_by(1e6)
+    time.advance(1e6)
     lane.tick()
     assert caller.is_waiting
     gate.open()
@@ -191,7 +192,7 @@ def test_on_a_real_clock_a_lane_grows_and_shrinks_by_itself() -> None:
     )
     with Lane(config) as lane:
         tickets = [lane.submit(gate.hold) for _ in range(2)]
-        gate.has_visitors(2)
+        gate.await_arrivals(2)
         threads = lane_threads("alive")
         gate.open()
         for ticket in tickets:
@@ -199,7 +200,7 @@ def test_on_a_real_clock_a_lane_grows_and_shrinks_by_itself() -> None:
         assert len(_until_ended(threads, 1)) == 1
         assert lane.statistics().concurrency == 1
         assert lane.submit(int).result(GUARD_S) == 0
-    assert ended(lane_threads("alive"))
+    assert wait_for_end(lane_threads("alive"))
 
 
 def test_what_one_thread_has_to_call_is_called_by_no_other(make_lane: MakeLane) -> None:
@@ -222,7 +223,7 @@ def test_what_one_thread_has_to_call_is_called_by_no_other(make_lane: MakeLane) 
 
     held = Gate()
     lane.submit(held.hold)
-    held.has_visitors()
+    held.await_arrivals()
     lock, locked._lock = locked._lock, Eventful(locked._lock)  # type: ignore[assignment]
     lane.submit(int)
     locked._lock = lock
@@ -255,7 +256,7 @@ def test_without_any_thread_those_who_wait_fail_too_and_nothing_hangs(
 
     lane = make_lane(max_concurrency=1, capacity=0)
     stuck = lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     callers = [start_waiting(lane.submit, int) for _ in range(3)]
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
@@ -272,7 +273,7 @@ def test_without_a_further_thread_the_present_ones_do_the_work(
 
     lane = make_lane(max_concurrency=4)
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         waiting = lane.submit(int)

@@ -7,7 +7,8 @@ import pytest
 
 from inorder.lanes import TaskState
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Gate, start_waiting
+from tests.lanes.doubles import start_waiting
+from tests.support.gates import GUARD_S, Gate
 
 pytestmark = pytest.mark.req("LAN-7")
 

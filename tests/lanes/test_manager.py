@@ -10,18 +10,8 @@ import pytest
 from inorder.errors import OperatorError
 from inorder.lanes import LaneConfig, LaneManager, LaneStatistics, Outcome, Reason
 from inorder.lanes import lane as lane_module
-from tests.lanes.doubles import (
-    GUARD_S,
-    Caller,
-    Gate,
-    ManualTime,
-    WatchedWaker,
-    check_books,
-    ended,
-    lane_config,
-    lane_threads,
-    start_waiting,
-)
+from tests.lanes.doubles import Caller, WatchedWaker, check_books, lane_config, lane_threads, start_waiting
+from tests.support.gates import GUARD_S, Gate, ManualTime, wait_for_end
 
 pytestmark = pytest.mark.req("LAN-8")
 
@@ -119,7 +109,7 @@ def test_a_lane_taken_out_is_closed_and_its_name_is_free(manager: LaneManager) -
 def test_a_lane_slow_to_close_holds_up_nobody_else(manager: LaneManager, gate: Gate) -> None:
     manager.register(lane_config("slow"), lane_config("other"))
     manager.submit("slow", gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     leaving = Caller(manager.unregister, "slow")
     assert manager.submit("other", int).result(GUARD_S) == 0
     manager.register(lane_config("new"))
@@ -179,7 +169,7 @@ def test_closing_ends_every_lane_and_refuses_new_ones(manager: LaneManager, gate
     with pytest.raises(OperatorError, match="closed"):
         manager.register(lane_config("c"))
     assert manager.submit("a", int).reason is Reason.CLOSED
-    assert ended(lane_threads("a") + lane_threads("b"))
+    assert wait_for_end(lane_threads("a") + lane_threads("b"))
 
 
 def test_all_lanes_stop_taking_tasks_before_the_first_is_waited_for(
@@ -188,7 +178,7 @@ def test_all_lanes_stop_taking_tasks_before_the_first_is_waited_for(
     manager.register(lane_config("slow"), lane_config("other", max_concurrency=1, capacity=0))
     for name in ("slow", "other"):
         manager.submit(name, gate.hold)
-    gate.has_visitors(2)
+    gate.await_arrivals(2)
     monkeypatch.setattr(lane_module, "ThreadWaker", WatchedWaker)
     turned_away = start_waiting(manager.submit, "other", int)
     closing = Caller(manager.close)
@@ -202,7 +192,7 @@ def test_out_of_patience_all_lanes_give_up_together(manager: LaneManager, gate: 
     manager.register(lane_config("a"), lane_config("b"))
     for name in ("a", "b"):
         manager.submit(name, gate.hold)
-    gate.has_visitors(2)
+    gate.await_arrivals(2)
     assert manager.close(timeout_s=0)
     assert manager.aggregate().cancelled == 2
 

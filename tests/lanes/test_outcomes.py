@@ -6,7 +6,8 @@ from inorder.errors import OperatorError
 from inorder.lanes import CancelToken, Lane, LaneConfig, NotAdmitted, Outcome, Reason, TaskState
 from inorder.lanes import lane as lane_module
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Gate, InterruptedWaker, ManualTime, outcomes, start_waiting
+from tests.lanes.doubles import InterruptedWaker, outcomes, start_waiting
+from tests.support.gates import GUARD_S, Gate, ManualTime
 
 pytestmark = pytest.mark.req("LAN-4")
 
@@ -15,7 +16,7 @@ def full(make_lane: MakeLane, gate: Gate, name: str = "lane", **options: object)
     """A lane with one task running, one queued, and no place left."""
     lane = make_lane(name, max_concurrency=1, capacity=1, **options)
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     lane.submit(int)
     return lane
 
@@ -58,7 +59,7 @@ def test_to_try_never_waits(make_lane: MakeLane, gate: Gate, strategy: str, outc
 def test_a_place_freed_by_cancelling_can_be_taken(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1, capacity=1, strategy="reject")
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     queued = lane.submit(int)
     assert not lane.submit(int).admitted
     assert queued.cancel()
@@ -138,7 +139,7 @@ def test_a_redirect_whose_deadline_passes_is_rejected_everywhere(
     lane = full(make_lane, gate, strategy="redirect", redirect_to="spare")
     spare = full(make_lane, gate, "spare")
     caller = start_waiting(lane.submit, int, deadline_s=5)
-    time.pass_by(5)
+    time.advance(5)
     spare.tick()
     ticket = caller.answer()
     assert (ticket.outcome, ticket.reason) == (Outcome.REJECTED, Reason.DEADLINE)

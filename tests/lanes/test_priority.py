@@ -7,7 +7,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from inorder.lanes.priority_queue import PriorityQueue
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Gate, start_waiting
+from tests.lanes.doubles import start_waiting
+from tests.support.gates import GUARD_S, Gate
 
 pytestmark = pytest.mark.req("LAN-3")
 
@@ -133,7 +134,7 @@ def test_tasks_run_by_priority_and_equals_in_the_order_of_submission(make_lane: 
     lane = make_lane(max_concurrency=1)
     ran: list[str] = []
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     tickets = [
         lane.submit(ran.append, name, priority=priority)
         for name, priority in [("a0", 0), ("b5", 5), ("c0", 0), ("d-1", -1), ("e5", 5), ("f0", 0)]
@@ -148,7 +149,7 @@ def test_waiting_submissions_are_admitted_by_priority_and_equals_as_they_came(ma
     lane = make_lane(max_concurrency=1, capacity=0)
     ran: list[str] = []
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     callers = [
         start_waiting(lane.submit, ran.append, name, priority=priority)
         for name, priority in [("a", 0), ("b", 5), ("c", 0), ("d", 5)]
@@ -164,11 +165,11 @@ def test_a_new_submission_does_not_overtake_those_that_wait(make_lane: MakeLane,
     ran: list[str] = []
     first_gate = Gate()
     lane.submit(first_gate.hold)
-    first_gate.has_visitors()
+    first_gate.await_arrivals()
     second = lane.submit(gate.hold)
     caller = start_waiting(lane.submit, ran.append, "waited")
     first_gate.open()
-    gate.has_visitors()
+    gate.await_arrivals()
     late = caller.answer()
     newcomer = lane.try_submit(ran.append, "newcomer")
     assert not newcomer.admitted
@@ -182,7 +183,7 @@ def test_cancelling_a_task_keeps_the_others_in_order(make_lane: MakeLane, gate: 
     lane = make_lane(max_concurrency=1)
     ran: list[int] = []
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     tickets = [lane.submit(ran.append, number) for number in range(5)]
     assert tickets[2].cancel()
     gate.open()

@@ -6,7 +6,8 @@ import pytest
 
 from inorder.lanes import Lane, LaneConfig, Outcome, Reason
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Gate, ManualTime, outcomes, start_waiting
+from tests.lanes.doubles import outcomes, start_waiting
+from tests.support.gates import GUARD_S, Gate, ManualTime
 
 pytestmark = pytest.mark.req("LAN-2")
 
@@ -21,7 +22,7 @@ def test_without_a_token_a_lane_that_rejects_rejects(make_lane: MakeLane, time: 
     assert lane.submit(int).outcome is Outcome.ACCEPTED
     refused = lane.submit(int)
     assert (refused.outcome, refused.reason) == (Outcome.REJECTED, Reason.LIMITED)
-    time.pass_by(0.5)
+    time.advance(0.5)
     assert [lane.submit(int).outcome for _ in range(2)] == [Outcome.ACCEPTED, Outcome.REJECTED]
     assert outcomes(lane) == (2, 2, 0, 0)
 
@@ -30,10 +31,10 @@ def test_without_a_token_a_lane_that_waits_waits_for_the_next(make_lane: MakeLan
     lane = make_lane(rate_per_s=0.1, burst=1)
     lane.submit(int)
     caller = start_waiting(lane.submit, int)
-    time.pass_by(9.9)
+    time.advance(9.9)
     lane.tick()
     assert caller.is_waiting
-    time.pass_by(0.1)
+    time.advance(0.1)
     lane.tick()
     assert caller.answer().outcome is Outcome.ACCEPTED
 
@@ -45,7 +46,7 @@ def test_one_token_lets_one_of_many_in(make_lane: MakeLane, time: ManualTime) ->
     for expected in (4, 3, 2, 1, 0):
         assert lane.statistics().waiting == expected
         assert lane.statistics().accepted == 5 - expected
-        time.pass_by(1)
+        time.advance(1)
         lane.tick()
     assert [caller.answer().outcome for caller in callers] == [Outcome.ACCEPTED] * 4
 
@@ -77,7 +78,7 @@ def test_a_newcomer_does_not_take_the_token_of_one_who_waits(make_lane: MakeLane
     lane = make_lane(rate_per_s=1, burst=1)
     lane.submit(int)
     first = start_waiting(lane.submit, str)
-    time.pass_by(1)
+    time.advance(1)
     newcomer = lane.try_submit(int)
     assert newcomer.outcome is Outcome.REJECTED
     assert first.answer().outcome is Outcome.ACCEPTED
@@ -112,14 +113,14 @@ def test_one_who_waited_for_a_token_and_finds_the_lane_full_is_dropped_and_spend
 ) -> None:
     lane = make_lane(max_concurrency=1, capacity=1, strategy="drop", rate_per_s=1, burst=1)
     held = lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     first = start_waiting(lane.submit, gate.hold)
     second = start_waiting(lane.submit, gate.hold)
-    time.pass_by(1)
+    time.advance(1)
     lane.tick()
     assert first.answer().outcome is Outcome.ACCEPTED
     assert second.is_waiting
-    time.pass_by(1)
+    time.advance(1)
     lane.tick()
     late = second.answer()
     assert (late.outcome, late.reason) == (Outcome.DROPPED, Reason.FULL)
@@ -136,10 +137,10 @@ def test_a_cancelled_wait_for_a_token_spends_none_and_the_next_in_line_is_served
     lane.submit(int)
     first = start_waiting(lane.submit, int, deadline_s=0.5)
     second = start_waiting(lane.submit, int)
-    time.pass_by(0.5)
+    time.advance(0.5)
     lane.tick()
     assert first.answer().outcome is Outcome.REJECTED
-    time.pass_by(0.5)
+    time.advance(0.5)
     lane.tick()
     assert second.answer().outcome is Outcome.ACCEPTED
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from inorder.lanes import LaneStatistics
 from inorder.lanes.statistics import LATEST_MAX, Durations, DurationStatistics
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Gate, ManualTime, start_waiting
+from tests.lanes.doubles import start_waiting
+from tests.support.gates import GUARD_S, Gate, ManualTime
 
 pytestmark = pytest.mark.req("LAN-9")
 
@@ -20,7 +21,7 @@ def test_depth_running_and_waiting_are_told_apart(make_lane: MakeLane, gate: Gat
     lane = make_lane(max_concurrency=2, capacity=3)
     for _ in range(5):
         lane.submit(gate.hold)
-    gate.has_visitors(2)
+    gate.await_arrivals(2)
     caller = start_waiting(lane.submit, int)
     counted = lane.statistics()
     assert (counted.depth, counted.running, counted.waiting) == (3, 2, 1)
@@ -48,9 +49,9 @@ def test_a_result_is_in_the_books_before_anybody_can_read_it(make_lane: MakeLane
 def test_wait_and_run_time_are_measured(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
     lane = make_lane(max_concurrency=1)
     first = lane.submit(gate.hold)
-    gate.has_visitors()
-    second = lane.submit(time.pass_by, 2)
-    time.pass_by(5)
+    gate.await_arrivals()
+    second = lane.submit(time.advance, 2)
+    time.advance(5)
     gate.open()
     first.result(GUARD_S)
     second.result(GUARD_S)
@@ -64,9 +65,9 @@ def test_the_wait_counts_from_the_call_also_the_time_at_the_door(
 ) -> None:
     lane = make_lane(max_concurrency=1, capacity=0)
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     caller = start_waiting(lane.submit, int)
-    time.pass_by(7)
+    time.advance(7)
     gate.open()
     caller.answer().result(GUARD_S)
     assert lane.statistics().wait_s.max_s == 7.0
@@ -80,11 +81,11 @@ def test_the_wait_of_a_redirected_task_is_recorded_at_both_lanes(
     lane.submit(gate.hold)
     spare_gate = Gate()
     spare.submit(spare_gate.hold)
-    gate.has_visitors()
-    spare_gate.has_visitors()
+    gate.await_arrivals()
+    spare_gate.await_arrivals()
     assert (lane.statistics().wait_s.count, spare.statistics().wait_s.count) == (1, 1)
     caller = start_waiting(lane.submit, int)
-    time.pass_by(4)
+    time.advance(4)
     spare_gate.open()
     caller.answer().result(GUARD_S)
     for each in (lane, spare):
@@ -95,7 +96,7 @@ def test_the_wait_of_a_redirected_task_is_recorded_at_both_lanes(
 def test_what_never_ran_has_no_wait_and_no_run_time(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1, capacity=1, strategy="drop")
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     lane.submit(int).cancel()
     lane.submit(int)
     lane.submit(int)
@@ -106,7 +107,7 @@ def test_what_never_ran_has_no_wait_and_no_run_time(make_lane: MakeLane, gate: G
 def test_a_task_given_up_has_no_run_time(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane()
     ticket = lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     lane.abandon(ticket)
     assert lane.statistics().run_s.count == 0
 
@@ -114,8 +115,8 @@ def test_a_task_given_up_has_no_run_time(make_lane: MakeLane, gate: Gate) -> Non
 def test_a_clock_that_goes_back_gives_no_negative_times(make_lane: MakeLane, gate: Gate, time: ManualTime) -> None:
     lane = make_lane(max_concurrency=1)
     first, second = lane.submit(gate.hold), lane.submit(int)
-    gate.has_visitors()
-    time.pass_by(-500)
+    gate.await_arrivals()
+    time.advance(-500)
     gate.open()
     first.result(GUARD_S)
     second.result(GUARD_S)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from inorder.lanes import CancelToken, Lane, LaneManager, LaneStatistics, Outcome, Ticket
-from tests.lanes.doubles import check_books, ended, lane_config, lane_threads
+from tests.lanes.doubles import check_books, lane_config, lane_threads
+from tests.support.gates import wait_for_end
 
 THREADS = 32
 STEPS = 120
@@ -165,7 +166,7 @@ def test_whatever_a_crowd_does_the_books_add_up(seed: int) -> None:
     crowd.run()
     assert crowd.manager.close(drain=seed % 2 == 0)
     for name in NAMES:
-        assert ended(lane_threads(name))
+        assert wait_for_end(lane_threads(name))
     counted = [lane.statistics() for lane in crowd.lanes.values()]
     for each in counted:
         check_books(each)

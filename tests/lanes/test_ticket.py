@@ -7,7 +7,8 @@ import pytest
 
 from inorder.lanes import CancelToken, TaskState
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Caller, Gate
+from tests.lanes.doubles import Caller
+from tests.support.gates import GUARD_S, Gate
 
 pytestmark = pytest.mark.req("LAN-6")
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.req("LAN-6")
 def test_the_states_of_a_task_in_their_order(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane(max_concurrency=1)
     first, second = lane.submit(gate.hold), lane.submit(int)
-    gate.has_visitors()
+    gate.await_arrivals()
     assert (first.state, second.state, first.done, second.done) == ("running", "queued", False, False)
     gate.open()
     assert second.result(GUARD_S) == 0
@@ -24,7 +25,7 @@ def test_the_states_of_a_task_in_their_order(make_lane: MakeLane, gate: Gate) ->
 
 def test_a_result_that_does_not_come_in_time(make_lane: MakeLane, gate: Gate) -> None:
     ticket = make_lane().submit(gate.hold, "late")
-    gate.has_visitors()
+    gate.await_arrivals()
     for ask in (ticket.result, ticket.exception):
         with pytest.raises(TimeoutError, match=r"still running after 0\.001 s"):
             ask(0.001)
@@ -42,7 +43,7 @@ def test_many_wait_for_one_result(make_lane: MakeLane, gate: Gate) -> None:
 
 def test_what_one_wait_left_behind_does_not_disturb_the_next(make_lane: MakeLane, gate: Gate) -> None:
     ticket = make_lane().submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     for _ in range(50):
         assert not ticket.wait(0)
     assert ticket._callbacks is None
@@ -128,7 +129,7 @@ def test_a_callback_may_use_the_lane(make_lane: MakeLane, gate: Gate) -> None:
 def test_tickets_and_lanes_show_no_arguments(make_lane: MakeLane, gate: Gate) -> None:
     lane = make_lane("shown")
     ticket = lane.submit(gate.hold, "a secret")
-    gate.has_visitors()
+    gate.await_arrivals()
     assert repr(ticket) == "<Ticket in lane 'shown': accepted, running>"
     assert repr(lane) == "<Lane 'shown'>"
     gate.open()

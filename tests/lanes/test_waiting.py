@@ -9,7 +9,8 @@ from inorder.lanes import CancelToken, Lane, Outcome, Reason
 from inorder.lanes import lane as lane_module
 from inorder.lanes.waiters import ThreadWaker
 from tests.lanes.conftest import MakeLane
-from tests.lanes.doubles import GUARD_S, Gate, InterruptedWaker, ManualTime, outcomes, start_waiting
+from tests.lanes.doubles import InterruptedWaker, outcomes, start_waiting
+from tests.support.gates import GUARD_S, Gate, ManualTime
 
 pytestmark = pytest.mark.req("LAN-5")
 
@@ -20,7 +21,7 @@ def lane(request: pytest.FixtureRequest, make_lane: MakeLane, gate: Gate) -> Lan
     if request.param == "place":
         lane = make_lane(max_concurrency=1, capacity=0)
         lane.submit(gate.hold)
-        gate.has_visitors()
+        gate.await_arrivals()
     else:
         lane = make_lane(rate_per_s=0.001, burst=1)
         lane.submit(int).result(GUARD_S)
@@ -46,10 +47,10 @@ def test_an_event_ends_the_wait(lane: Lane) -> None:
 
 def test_a_deadline_ends_the_wait(lane: Lane, time: ManualTime) -> None:
     caller = start_waiting(lane.submit, int, deadline_s=3)
-    time.pass_by(2.9)
+    time.advance(2.9)
     lane.tick()
     assert caller.is_waiting
-    time.pass_by(0.1)
+    time.advance(0.1)
     lane.tick()
     ticket = caller.answer()
     assert (ticket.outcome, ticket.reason) == (Outcome.REJECTED, Reason.DEADLINE)
@@ -80,7 +81,7 @@ def test_only_the_cancelled_one_leaves(lane: Lane, gate: Gate, time: ManualTime)
     assert leaving.answer().outcome is Outcome.REJECTED
     assert staying.is_waiting
     gate.open()
-    time.pass_by(1000)
+    time.advance(1000)
     lane.tick()
     assert staying.answer().result(GUARD_S) == ""
 
@@ -90,10 +91,10 @@ def test_one_whose_time_is_up_gets_nothing_even_if_a_place_comes_free_in_that_mo
 ) -> None:
     lane = make_lane(max_concurrency=1, capacity=0)
     held = lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     late = start_waiting(lane.submit, int, deadline_s=3)
     in_time = start_waiting(lane.submit, str)
-    time.pass_by(3)
+    time.advance(3)
     gate.open()
     held.result(GUARD_S)
     assert in_time.answer().result(GUARD_S) == ""
@@ -114,7 +115,7 @@ def test_one_who_cancelled_gets_nothing_even_if_a_place_comes_free_in_that_momen
 
     lane = make_lane(max_concurrency=1, capacity=0)
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     cancel, ran = Quiet(), []
     caller = start_waiting(lane.submit, ran.append, 1, cancel=cancel)
     cancel.value = True
@@ -170,7 +171,7 @@ def test_an_interrupt_that_comes_after_the_admission_does_not_undo_it(
 ) -> None:
     lane = make_lane(max_concurrency=1, capacity=0)
     held = lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     ran = threading.Event()
 
     class Late(ThreadWaker):
@@ -198,7 +199,7 @@ def test_a_signal_that_raises_is_taken_for_set_and_harms_nobody(make_lane: MakeL
 
     lane = make_lane(max_concurrency=1, capacity=0)
     lane.submit(gate.hold)
-    gate.has_visitors()
+    gate.await_arrivals()
     cancel = Broken()
     caller = start_waiting(lane.submit, int, cancel=cancel)
     cancel.works = False

@@ -13,8 +13,8 @@ from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import Engine
 from inorder.host.clock import SystemClock
 from inorder.runtime.loop import Runtime
-from tests.engines.misbehaviour import wait_for, wait_until
 from tests.ray.machines import here
+from tests.support.misbehaviour import wait_for, wait_until
 
 
 class Visit(NamedTuple):

@@ -11,7 +11,7 @@ import ray
 from ray.cluster_utils import Cluster
 
 from inorder.engines.ray.options import RayOptions
-from tests.engines.misbehaviour import wait_until
+from tests.support.misbehaviour import wait_until
 
 _FAST = {
     "health_check_initial_delay_ms": 0,

@@ -8,8 +8,8 @@ from typing import Any
 
 import inorder
 from inorder.stage.context import StageContext
-from tests.engines.misbehaviour import wait_for
 from tests.stage.workers import obey
+from tests.support.misbehaviour import wait_for
 
 
 def placed(item: inorder.WorkItem, ctx: StageContext) -> Any:

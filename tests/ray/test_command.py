@@ -10,11 +10,11 @@ import pytest
 from inorder.stage.data_layout import RESERVED_FOLDERS
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
 from tests.cli.desk import COMMAND, GUARD_S, Ended, clean_environment
-from tests.engines.misbehaviour import wait_until
 from tests.index.project import Project as IndexProject
 from tests.ray.machines import Machine, Machines, foremen_of
 from tests.ray.meanwhile import Meanwhile
 from tests.stage.jobs import tree
+from tests.support.misbehaviour import wait_until
 
 ROOT = Path(__file__).parents[2]
 STAGES = ("doctags", "chunk", "embed", "index")

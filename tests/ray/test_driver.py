@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.cli.desk import GUARD_S, Desk
-from tests.engines.misbehaviour import Endings
 from tests.ray.machines import Machines, foremen_of
 from tests.stage.jobs import tree
+from tests.support.misbehaviour import Endings
 
 TEXTS = ["one", "one two", "hold", "one two three", "five", "six more", "seven"]
 
@@ -112,7 +112,7 @@ JOURNALED = """
 import os, signal, sys
 from inorder import imap
 from inorder.engines.ray.options import RayOptions
-from tests.engines.misbehaviour import stay_a_while
+from tests.support.misbehaviour import stay_a_while
 
 address, journal, last = sys.argv[1:]
 iteration = imap(stay_a_while, range(60), engine="ray", workers=2, journal=journal, ray=RayOptions(address=address))

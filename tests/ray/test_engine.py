@@ -11,7 +11,7 @@ from inorder.engines.ray.channel import Lost
 from inorder.engines.ray.engine import SILENT_S, RayEngine
 from inorder.engines.ray.protocol import Hello
 from inorder.errors import InfrastructureError
-from tests.engines.misbehaviour import serve
+from tests.support.misbehaviour import serve
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from inorder.engines.ray.cluster import _require_reachable
 from inorder.engines.ray.options import RayOptions
 from inorder.errors import InfrastructureError, OperatorError
 from tests.cli.desk import Desk
-from tests.engines.misbehaviour import serve
 from tests.ray.machines import Machines
 from tests.ray.meanwhile import Meanwhile
+from tests.support.misbehaviour import serve
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pytest
 import inorder
 from inorder.stage import file_transfer
 from inorder.stage.engine import kernel_options
-from tests.engines.misbehaviour import Endings, wait_until
 from tests.ray.machines import Machines
 from tests.ray.meanwhile import Meanwhile
 from tests.ray.stages import gathering, placed
 from tests.stage.jobs import Place, steady
+from tests.support.misbehaviour import Endings, wait_until
 
 
 @pytest.fixture

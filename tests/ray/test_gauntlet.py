@@ -8,7 +8,8 @@ import pytest
 
 from inorder import imap
 from inorder.errors import Category, ItemError
-from tests.engines.misbehaviour import (
+from tests.ray.machines import Machines
+from tests.support.misbehaviour import (
     MEMORY_BYTES,
     Mischief,
     Unreadable,
@@ -21,7 +22,6 @@ from tests.engines.misbehaviour import (
     wait_until,
     word_at,
 )
-from tests.ray.machines import Machines
 
 COUNT = 30
 GUILTY = 11

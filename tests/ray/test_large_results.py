@@ -13,9 +13,9 @@ from inorder import imap
 from inorder.core.commands import Command, PressureChanged
 from inorder.core.options import PressureOptions
 from inorder.engines.ray.engine import RayEngine
-from tests.engines.misbehaviour import wait_for, wait_until
 from tests.ray.jobs import run_on
 from tests.ray.machines import STORE_BYTES, Machines
+from tests.support.misbehaviour import wait_for, wait_until
 
 MEGABYTE = 2**20
 BUDGET_BYTES = 8 * MEGABYTE

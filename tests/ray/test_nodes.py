@@ -9,10 +9,10 @@ import pytest
 import ray
 
 from inorder.engines.ray.engine import RayEngine
-from tests.engines.misbehaviour import Endings, wait_until
 from tests.ray.jobs import Visit, run_on, seen_in, those_at_work, visit
 from tests.ray.machines import Machine, Machines, foremen_of
 from tests.ray.meanwhile import Meanwhile
+from tests.support.misbehaviour import Endings, wait_until
 
 
 def engine_on(machines: Machines, workers: int | None, **options: Any) -> RayEngine:

@@ -8,10 +8,10 @@ import pytest
 
 from inorder import imap
 from inorder.errors import InfrastructureError
-from tests.engines.misbehaviour import wait_until
 from tests.ray.jobs import Visit, seen_in, visit
 from tests.ray.machines import Machines, here
 from tests.ray.meanwhile import Meanwhile
+from tests.support.misbehaviour import wait_until
 
 
 def where(_: Any) -> tuple[int, str | None]:

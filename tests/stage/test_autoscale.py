@@ -7,8 +7,8 @@ import pytest
 from inorder.engines.pool import PooledEngine
 from inorder.stage import autoscale
 from inorder.stage.autoscale import AutoscaleRule, LoadSample, StageAutoscaler
-from tests.gates import ManualTime, nobody_left_behind
 from tests.stage.jobs import Place, steady
+from tests.support.gates import ManualTime, no_thread_leaks
 
 QUIET = LoadSample(items=100, failures=0, p95_ms=10.0)
 
@@ -75,17 +75,17 @@ def test_decisions_are_taken_once_a_second_from_what_came_since(monkeypatch: pyt
             autoscaler.record(exec_ms, is_failure=is_failure)
 
     items(100, 10.0)
-    time.pass_by(0.9)
+    time.advance(0.9)
     autoscaler.adjust()
     assert autoscaler.workers == 4
-    time.pass_by(0.2)
+    time.advance(0.2)
     autoscaler.adjust()
     assert autoscaler.workers == 5
     items(100, 10.0, is_failure=True)
-    time.pass_by(1.1)
+    time.advance(1.1)
     autoscaler.adjust()
     assert autoscaler.workers == 3
-    time.pass_by(1.1)
+    time.advance(1.1)
     autoscaler.adjust()
     assert autoscaler.workers == 3
     assert engine.sizes == [4, 5, 3]
@@ -116,7 +116,7 @@ def test_a_run_whose_workers_come_and_go_gives_what_a_fixed_one_does(
         resize(self, count)
 
     monkeypatch.setattr(PooledEngine, "resize", resizing)
-    with nobody_left_behind():
+    with no_thread_leaks():
         outcome = place.run(place.items(300), workers=4, policy=policy, adaptive=True)
     assert outcome.succeeded == 300
     assert {1, 2, 4} <= set(sizes)

@@ -9,9 +9,9 @@ import pytest
 
 import inorder
 from inorder.host.filesystem import SystemFilesystem
-from tests.gates import GUARD_S, Gate
 from tests.stage.jobs import Place
 from tests.stage.workers import obey, shout
+from tests.support.gates import GUARD_S, Gate
 
 
 def names_in(folder: Path) -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 import inorder
-from tests.gates import GUARD_S
 from tests.stage.jobs import Place, steady
+from tests.support.gates import GUARD_S
 
 COSTS = [97 * number % 31 + 1 for number in range(40)]
 

@@ -13,9 +13,9 @@ import inorder
 from inorder.core.commands import Stopping
 from inorder.stage.monitor.monitor import RunMonitor
 from inorder.stage.signals import cancel_on_signals
-from tests.gates import GUARD_S, Gate, nobody_left_behind
 from tests.stage.jobs import Place
 from tests.stage.workers import obey, shout
+from tests.support.gates import GUARD_S, Gate, no_thread_leaks
 
 
 def signalling(number: int, at: str = "item-0002") -> inorder.StageHooks:
@@ -39,7 +39,7 @@ def test_a_signal_cuts_the_run_at_one_item_and_the_next_run_goes_on_there(
     os.mkfifo(pipe)
     items = place.items(400)
     items[100] = place.item("item-0100", "wait and fail", meta={"pipe": str(pipe)})
-    with nobody_left_behind():
+    with no_thread_leaks():
         first = place.run(items, obey, signalling(number), policy=policy, cancel_grace_s=0.2)
         with contextlib.suppress(OSError):  # a thread may wait there, a process does not any more
             os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
@@ -101,7 +101,7 @@ def test_a_second_interrupt_waits_for_nobody(place: Place, stopping: threading.E
             return shout(item, ctx)
 
         def interrupt_twice() -> None:
-            gate.has_visitor()
+            gate.await_arrivals()
             os.kill(os.getpid(), signal.SIGINT)
             assert stopping.wait(GUARD_S)
             os.kill(os.getpid(), signal.SIGINT)
@@ -186,7 +186,7 @@ def test_a_disk_that_fails_stops_the_run_which_goes_on_once_it_is_mended(
 
     with monkeypatch.context() as patch:
         patch.setattr(OutputsSink, "apply", failing)
-        with nobody_left_behind(), pytest.raises(inorder.InfrastructureError, match="no space left"):
+        with no_thread_leaks(), pytest.raises(inorder.InfrastructureError, match="no space left"):
             place.run(slowly(), max_queue=4)
     committed = len(place.rows()) if place.lines() else 0
     assert committed <= 30

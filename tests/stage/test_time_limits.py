@@ -2,15 +2,15 @@
 
 import pytest
 
-from tests.gates import nobody_left_behind
 from tests.stage.jobs import Place
 from tests.stage.workers import obey
+from tests.support.gates import no_thread_leaks
 
 
 @pytest.mark.req("RTY-4")
 def test_a_process_that_hangs_is_killed_and_its_item_fails(place: Place) -> None:
     items = [place.item("a"), place.item("b", "hang"), place.item("c")]
-    with nobody_left_behind():
+    with no_thread_leaks():
         outcome = place.run(items, policy="cpu", timeout_s=2.0, retries=3)
     assert (outcome.succeeded, outcome.failed, outcome.was_cancelled) == (2, 1, False)
     row = place.row("b")

@@ -21,7 +21,7 @@ class Project:
     def __init__(self, pytester: pytest.Pytester) -> None:
         self._pytester = pytester
         pytester.makeini("[pytest]\naddopts = --strict-markers\n")
-        pytester.makeconftest('pytest_plugins = ["tests.requirements_plugin"]')
+        pytester.makeconftest('pytest_plugins = ["tests.support.requirements_plugin"]')
         self.list_requirements(LISTED)
 
     def list_requirements(self, text: str) -> None:

@@ -10,7 +10,8 @@ import pytest
 from inorder.documents.embed.batching import Batcher, BatchLimits, Tokens
 from inorder.documents.embed.providers.base import Matrix
 from inorder.stage.contracts import StageError
-from tests.lanes.doubles import Caller, Gate
+from tests.lanes.doubles import Caller
+from tests.support.gates import Gate
 
 pytestmark = pytest.mark.req("DOC-3", "LAN-10")
 
@@ -114,7 +115,7 @@ def test_callers_who_come_while_the_model_is_busy_share_a_batch(make: MakeBatche
     model = Letters(batch_tokens_max=1000, gate=gate)
     batcher = make(model)
     first = Caller(batcher.embed, texts_of(5))
-    gate.has_visitors()
+    gate.await_arrivals()
     lists = [texts_of(3, number) for number in range(1, 9)]
     others = [Caller(batcher.embed, texts) for texts in lists]
     until_waiting(batcher, len(others))
@@ -158,7 +159,7 @@ def test_a_batch_is_begun_before_the_one_ahead_of_it_is_fetched(make: MakeBatche
 def test_an_error_reaches_only_the_caller_who_caused_it(make: MakeBatcher, gate: Gate, bad: str) -> None:
     batcher = make(Letters(batch_tokens_max=1000, gate=gate))
     first = Caller(batcher.embed, texts_of(1))
-    gate.has_visitors()
+    gate.await_arrivals()
     good, guilty, also_good = (Caller(batcher.embed, ["fine", text, "good"]) for text in ("ok", f"{bad}bad", "yes"))
     until_waiting(batcher, 3)
     gate.open()
@@ -190,7 +191,7 @@ def test_closing_tells_everybody_who_waits_and_does_not_hang_on_a_stuck_model(ma
     model = Letters(gate=gate)
     batcher = make(model, close_s=0.01, orders_max=1)
     callers = [Caller(batcher.embed, texts_of(4))]
-    gate.has_visitors()
+    gate.await_arrivals()
     callers += [Caller(batcher.embed, texts_of(4)) for _ in range(8)]
     until_waiting(batcher, 1)
     batcher.close()

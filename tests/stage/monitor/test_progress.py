@@ -27,8 +27,8 @@ from inorder.stage.monitor.progress import (
     format_stopping,
     open_display,
 )
-from tests.gates import GUARD_S
 from tests.stage.jobs import Place
+from tests.support.gates import GUARD_S
 
 LINE = re.compile(
     r"\[shout\] (\d+)/(\d+|\?) \| succ (\d+) \| skip (\d+) \| fail (\d+) "

@@ -18,9 +18,9 @@ from inorder.errors import Category, Failure
 from inorder.host.filesystem import SystemFilesystem
 from inorder.stage.monitor.metrics import METRICS, RunMetrics
 from inorder.stage.monitor.telemetry import EVENTS, RUN_EVENTS, Telemetry
-from tests.gates import GUARD_S
 from tests.stage.jobs import Place, read_lines
 from tests.stage.workers import nothing, shout
+from tests.support.gates import GUARD_S
 
 
 def events_of(lines: list[dict[str, Any]]) -> list[str]:

@@ -16,15 +16,11 @@ import pytest
 import inorder
 from inorder import Category, ItemError, iteration
 from inorder.sim.clock import VirtualClock
-from tests.gates import GUARD_S, Gate, alive, ended, nobody_left_behind
+from tests.support.gates import GUARD_S, Gate, alive, wait_for_end
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
 
 both_policies = pytest.mark.parametrize("policy", ["io", "inline"])
-
-
-@pytest.fixture(autouse=True)
-def everybody_goes_home() -> Iterator[None]:
-    with nobody_left_behind():
-        yield
 
 
 @pytest.fixture
@@ -173,7 +169,7 @@ def test_an_error_of_the_input_comes_through_and_stops_the_workers(policy: Any, 
     results = inorder.imap(str, items(), policy=policy, schedule=schedule)
     with pytest.raises(InputGone):
         list(results)
-    assert ended(alive() - before)
+    assert wait_for_end(alive() - before)
     with pytest.raises(StopIteration):
         next(results)
 
@@ -251,12 +247,12 @@ class Crew:
         """Whether everybody ends, once let go, and starts nothing else."""
         threads = self.threads
         self._gate.open()
-        return ended(threads) and set(self.started) <= {0, 1, 2}
+        return wait_for_end(threads) and set(self.started) <= {0, 1, 2}
 
     def _work(self, item: int) -> int:
         self.started.append(item)
         if item == 0:
-            self._gate.has_visitor()
+            self._gate.await_arrivals()
         else:
             self._gate.hold()
         return item
@@ -270,7 +266,7 @@ def crew(gate: Gate) -> Crew:
 def test_an_exhausted_iteration_has_stopped_its_workers() -> None:
     before = alive()
     list(inorder.imap(str, range(3), workers=2))
-    assert ended(alive() - before)
+    assert wait_for_end(alive() - before)
 
 
 def test_closing_stops_the_workers_and_twice_is_once(crew: Crew) -> None:
@@ -315,7 +311,7 @@ def test_a_failed_item_stops_the_workers(policy: Any) -> None:
     results = inorder.imap(reject(2), itertools.count(), policy=policy)
     with pytest.raises(ItemError):
         list(results)
-    assert ended(alive() - before)
+    assert wait_for_end(alive() - before)
 
 
 # What functions return

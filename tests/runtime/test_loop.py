@@ -14,7 +14,7 @@ from inorder.core.windows.plan import PlanItem
 from inorder.errors import InvariantViolation, OperatorError
 from inorder.runtime.loop import PLAN_SLICE_MS, Runtime
 from inorder.sim.clock import VirtualClock
-from tests.scripted import Line, Obedient, Script, Stage, at_once, done, failed, plain, summary_of
+from tests.support.scripted import Line, Obedient, Script, Stage, at_once, done, failed, plain, summary_of
 
 
 def test_a_plan_without_items_ends_at_once() -> None:

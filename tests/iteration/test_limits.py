@@ -20,24 +20,19 @@ from inorder.engines import inline, threads
 from inorder.engines.base import Batch
 from inorder.engines.inline import InlineEngine
 from inorder.engines.threads import ThreadEngine
-from tests.gates import (
+from tests.support.gates import (
     GUARD_S,
     FixedSizer,
     Gate,
     alive,
-    nobody_left_behind,
     quiet_engine,
     stop_time,
 )
 
+pytestmark = pytest.mark.usefixtures("no_leaks")
+
 SIZE = 10_000
 """Of a result, in round numbers."""
-
-
-@pytest.fixture(autouse=True)
-def everybody_goes_home() -> Iterator[None]:
-    with nobody_left_behind():
-        yield
 
 
 @pytest.fixture
@@ -69,7 +64,7 @@ def test_a_hung_item_fails_by_its_limit_and_everything_else_arrives(
     gate: Gate, when_quiet: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     time = stop_time(monkeypatch)
-    when_quiet(lambda: time.pass_by(60))
+    when_quiet(lambda: time.advance(60))
     calls: Counter[int] = Counter()
 
     def function(item: int) -> int:
@@ -93,7 +88,7 @@ def test_a_hung_item_ends_the_iteration_if_errors_are_raised(
     gate: Gate, when_quiet: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     time = stop_time(monkeypatch)
-    when_quiet(lambda: time.pass_by(60))
+    when_quiet(lambda: time.advance(60))
     results = inorder.imap(lambda item: gate.hold(), range(5), workers=1, timeout_s=60)
     with pytest.raises(ItemError, match=r"item 0 failed \(timeout, attempt 1\): exceeded its time limit of 60000 ms"):
         next(results)
@@ -103,7 +98,7 @@ def test_every_worker_can_hang_and_the_rest_is_still_done(
     gate: Gate, when_quiet: Any, one_by_one: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     time = stop_time(monkeypatch)
-    when_quiet(lambda: time.pass_by(60))
+    when_quiet(lambda: time.advance(60))
 
     def function(item: int) -> int:
         if item < 3:

@@ -18,13 +18,9 @@ from inorder.core.events import Beat, Event, Pulled
 from inorder.engines import inline, threads
 from inorder.engines.threads import ThreadEngine
 from inorder.sim.clock import VirtualClock
-from tests.gates import GUARD_S, FixedSizer, Gate, QuietEngine, nobody_left_behind, quiet_engine
+from tests.support.gates import GUARD_S, FixedSizer, Gate, QuietEngine, quiet_engine
 
-
-@pytest.fixture(autouse=True)
-def everybody_goes_home() -> Iterator[None]:
-    with nobody_left_behind():
-        yield
+pytestmark = pytest.mark.usefixtures("no_leaks")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """What `imap` refuses, and says so by the name of the option or the place of the item."""
 
 import math
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -10,13 +9,9 @@ import pytest
 import inorder
 from inorder import OperatorError, iteration
 from inorder.sim.clock import VirtualClock
-from tests.gates import alive, nobody_left_behind
+from tests.support.gates import alive
 
-
-@pytest.fixture(autouse=True)
-def everybody_goes_home() -> Iterator[None]:
-    with nobody_left_behind():
-        yield
+pytestmark = pytest.mark.usefixtures("no_leaks")
 
 
 @pytest.mark.parametrize(

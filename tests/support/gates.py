@@ -8,7 +8,7 @@ are guarded by `GUARD_S`, which no passing test ever uses up.
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
@@ -23,12 +23,15 @@ GUARD_S = 20.0
 
 
 class Gate:
-    """Closed until opened, at the latest by the end of the `with` block."""
+    """Holds workers inside their items until it is opened, at the latest by the end of the `with` block."""
 
     def __init__(self) -> None:
         self._open = threading.Event()
-        self._held = threading.Semaphore(0)
-        self.waiting = 0
+        self._arrived = threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self.arrivals = 0
+        self.inside = 0
+        self.inside_max = 0
         self.on_arrival: Callable[[], object] = lambda: None
 
     def __enter__(self) -> "Gate":
@@ -39,20 +42,33 @@ class Gate:
     ) -> None:
         self.open()
 
-    def hold(self) -> None:
-        """Called by a worker: stay here until the gate opens."""
-        self.waiting += 1
-        self._held.release()
+    def hold(self, value: Any = None) -> Any:
+        """Called by a worker: stay here until the gate opens, then return the value."""
+        with self._lock:
+            self.arrivals += 1
+            self.inside += 1
+            self.inside_max = max(self.inside_max, self.inside)
+        self._arrived.release()
         self.on_arrival()
-        if not self._open.wait(GUARD_S):
-            raise AssertionError("the gate was never opened")
+        try:
+            if not self._open.wait(3 * GUARD_S):  # longer than any test waits for what the gate holds back
+                raise AssertionError("the gate was never opened")
+        finally:
+            with self._lock:
+                self.inside -= 1
+        return value
 
-    def has_visitor(self) -> None:
-        """Called by the test: go on once one more worker is held."""
-        assert self._held.acquire(timeout=GUARD_S), "nobody came to the gate"
+    def await_arrivals(self, count: int = 1) -> None:
+        """Called by the test: continue once this many more workers are held."""
+        for _ in range(count):
+            assert self._arrived.acquire(timeout=GUARD_S), "no worker reached the gate"
+
+    def has_no_further_arrival(self) -> None:
+        """No worker has arrived that the test has not counted."""
+        assert not self._arrived.acquire(blocking=False)
 
     def open(self) -> None:
-        """Let everybody go, now and from now on."""
+        """Release every worker, now and from now on."""
         self._open.set()
 
     @property
@@ -61,7 +77,7 @@ class Gate:
 
 
 class ManualTime:
-    """Stands in for `time.monotonic` in an engine; moves only when told to."""
+    """Stands in for `time.monotonic`; moves only when told to."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -69,7 +85,7 @@ class ManualTime:
     def __call__(self) -> float:
         return self.now_s
 
-    def pass_by(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         self.now_s += seconds
 
 
@@ -103,7 +119,7 @@ class QuietEngine(ThreadEngine):
         super().__init__(function, workers, **settings)
         self.batches: list[Batch] = []
         self.stopped: list[int] = []
-        self._crew = workers
+        self._active = workers
         self._idle: set[int] = set()
         self.gate.on_arrival = lambda: self._outbox.put(Beat([]))
 
@@ -114,13 +130,13 @@ class QuietEngine(ThreadEngine):
 
     def stop_worker(self, worker: int, reason: str) -> None:
         if worker not in self._idle:
-            self._crew += 1  # the old one stays where it is until its item ends
+            self._active += 1  # the old one stays where it is until its item ends
         self._idle.discard(worker)
         self.stopped.append(worker)
         super().stop_worker(worker, reason)
 
     def poll(self, timeout_s: float | None) -> list[Event]:
-        is_quiet = len(self._idle) + self.gate.waiting == self._crew and self.gate.waiting > 0
+        is_quiet = len(self._idle) + self.gate.arrivals == self._active and self.gate.arrivals > 0
         if is_quiet and not self.gate.is_open:
             self.on_quiet()
         events = super().poll(timeout_s)
@@ -139,17 +155,17 @@ def alive() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if not thread.name.startswith("inorder-lane-spawning-")}
 
 
-def ended(threads: set[threading.Thread]) -> bool:
-    """Whether all of these have ended, once they have been given the time for it."""
+def wait_for_end(threads: Iterable[threading.Thread]) -> bool:
+    """Whether all of these threads end within the time limit."""
     for thread in threads:
         thread.join(GUARD_S)
     return not any(thread.is_alive() for thread in threads)
 
 
 @contextmanager
-def nobody_left_behind() -> Iterator[None]:
+def no_thread_leaks() -> Iterator[None]:
     """Every thread that was started inside has ended after it."""
     before = alive()
     yield
     gc.collect()
-    assert ended(alive() - before), "a test left threads behind"
+    assert wait_for_end(alive() - before), "a test left threads behind"

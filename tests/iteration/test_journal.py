@@ -15,9 +15,9 @@ import pytest
 from inorder import BusyError, InfrastructureError, IntegrityError, ItemError, OperatorError, imap
 from inorder.host.filesystem import SystemFile
 from inorder.journal.scan import Verdict, scan
-from tests import resumable
+from tests.iteration import resumable
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SETTINGS: dict[str, Any] = {"policy": "inline"}
 
 
@@ -205,7 +205,16 @@ def test_a_disk_that_fails_stops_the_iteration_and_the_next_one_goes_on(
 
 def run_until(tmp_path: Path, count: int, policy: str, fsync: str, die_at: int) -> int:
     environment = {**os.environ, "CALLS": str(tmp_path / "calls"), "PYTHONPATH": str(ROOT)}
-    arguments = [sys.executable, "-m", "tests.resumable", str(tmp_path), str(count), policy, fsync, str(die_at)]
+    arguments = [
+        sys.executable,
+        "-m",
+        "tests.iteration.resumable",
+        str(tmp_path),
+        str(count),
+        policy,
+        fsync,
+        str(die_at),
+    ]
     return subprocess.run(arguments, env=environment, cwd=ROOT, timeout=60, check=False).returncode
 
 
