@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from inorder.errors import ReadError
 
-_MARKS = (
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -26,16 +26,27 @@ _CONTROLS = bytes(set(range(0x20)) - set(b"\t\n\r\f\b\x1b"))
 _SAMPLE_BYTES = 65_536
 _CONTROLS_SHARE_MAX = 0.05
 _ASCII = bytes(range(0x80))
-_OTHER_SHARE_MIN = 0.25
-_OTHER_BYTES_MIN = 12
+_NON_ASCII_SHARE_MIN = 0.25
+_NON_ASCII_BYTES_MIN = 12
 """Fewer say nothing."""
-_GUESSED_BYTES = 8192
-_OTHER_SCRIPTS = ("cp932", "euc_jp", "gb18030", "big5", "euc_kr", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256")
+_GUESS_BYTES = 8192
+_OTHER_SCRIPTS = (
+    "cp932",
+    "euc_jp",
+    "gb18030",
+    "big5",
+    "euc_kr",
+    "cp1251",
+    "koi8_r",
+    "cp1253",
+    "cp1255",
+    "cp1256",
+)
 _NUL_SHARE_MIN = 0.4
 """Of ASCII text in UTF-16 nearly every second byte is NUL; of a file with a few stray NULs hardly any is."""
 
 
-class Decoded(NamedTuple):
+class DecodedText(NamedTuple):
     """Text, and what should be known about how it was read."""
 
     text: str
@@ -43,26 +54,26 @@ class Decoded(NamedTuple):
     warning: str = ""
 
 
-def decode(data: bytes, declared: str = "") -> Decoded:
+def decode(data: bytes, declared: str = "") -> DecodedText:
     """The text of these bytes; `ReadError` where they are none."""
-    for mark, encoding in _MARKS:
+    for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
-            return _marked(data[len(mark) :], encoding)
+            return _decode_marked(data[len(mark) :], encoding)
     if b"\0" in data:
-        return _utf16(data)
-    claimed = _codec(declared)
+        return _decode_utf16(data)
+    claimed = _find_codec(declared)
     if claimed and claimed != "utf-8":
-        text = _try(data, claimed)
+        text = _try_decode(data, claimed)
         if text is not None:
-            return Decoded(text, claimed)
-    text = _try(data, "utf-8")
+            return DecodedText(text, claimed)
+    text = _try_decode(data, "utf-8")
     if text is not None:
-        return Decoded(text, "utf-8")
-    return _guess(data, declared)
+        return DecodedText(text, "utf-8")
+    return _decode_by_guess(data, declared)
 
 
-def _marked(data: bytes, encoding: str) -> Decoded:
-    text = _try(data, encoding)
+def _decode_marked(data: bytes, encoding: str) -> DecodedText:
+    text = _try_decode(data, encoding)
     if text is None:
         text = data.decode(encoding, "replace")
         warning = f"it says it is {encoding}, and parts of it are not: those are replaced"
@@ -70,24 +81,24 @@ def _marked(data: bytes, encoding: str) -> Decoded:
         warning = ""
     if "\0" in text:
         raise ReadError("not a text: it has NUL characters")
-    return Decoded(text, encoding, warning)
+    return DecodedText(text, encoding, warning)
 
 
-def _utf16(data: bytes) -> Decoded:
+def _decode_utf16(data: bytes) -> DecodedText:
     sample = data[:_SAMPLE_BYTES]
     odd, even = sample[1::2].count(0), sample[0::2].count(0)
     encoding = "utf-16-le" if odd >= even else "utf-16-be"
-    if min(odd, even) == 0 and len(data) % 2 == 0 and _looks_wide(sample):
-        text = _try(data, encoding)
+    if min(odd, even) == 0 and len(data) % 2 == 0 and _looks_like_utf16(sample):
+        text = _try_decode(data, encoding)
         if text is not None and "\0" not in text and _is_readable(text[:_SAMPLE_BYTES]):
-            return Decoded(text, encoding, f"no encoding is stated: read as {encoding}, by its NUL bytes")
+            return DecodedText(text, encoding, f"no encoding is stated: read as {encoding}, by its NUL bytes")
     raise ReadError("not a text: it has NUL bytes")
 
 
-def _looks_wide(sample: bytes) -> bool:
+def _looks_like_utf16(sample: bytes) -> bool:
     """Whether the NULs are the empty halves of characters: many, or beside bytes that are no UTF-8."""
     rest = sample.replace(b"\0", b"")
-    return sample.count(0) >= _NUL_SHARE_MIN * len(sample) or _try(rest, "utf-8") is None
+    return sample.count(0) >= _NUL_SHARE_MIN * len(sample) or _try_decode(rest, "utf-8") is None
 
 
 def _is_readable(text: str) -> bool:
@@ -95,40 +106,40 @@ def _is_readable(text: str) -> bool:
     return odd <= _CONTROLS_SHARE_MAX * len(text)
 
 
-def _guess(data: bytes, declared: str) -> Decoded:
+def _decode_by_guess(data: bytes, declared: str) -> DecodedText:
     sample = data[:_SAMPLE_BYTES]
     if len(sample) - len(sample.translate(None, _CONTROLS)) > _CONTROLS_SHARE_MAX * len(sample):
         raise ReadError("not a text: it is full of control characters")
     said = f"it says it is {declared}, which it is not" if declared else "no encoding is stated, and it is not UTF-8"
-    likely = _likely(sample)
-    text = _try(data, likely) if likely else None
+    likely = _guess_encoding(sample)
+    text = _try_decode(data, likely) if likely else None
     if text is not None:
-        return Decoded(text, likely, f"{said}: read as {likely}, the most likely")
-    text = _try(data, "cp1252")
+        return DecodedText(text, likely, f"{said}: read as {likely}, the most likely")
+    text = _try_decode(data, "cp1252")
     if text is not None:
-        return Decoded(text, "cp1252", f"{said}: read as Windows-1252")
-    return Decoded(data.decode("latin-1"), "latin-1", f"{said}: read as Latin-1")
+        return DecodedText(text, "cp1252", f"{said}: read as Windows-1252")
+    return DecodedText(data.decode("latin-1"), "latin-1", f"{said}: read as Latin-1")
 
 
-def _likely(sample: bytes) -> str:
+def _guess_encoding(sample: bytes) -> str:
     """The encoding of another script that makes the most sense of it; empty: none does, or it is Western. Western text
     has few letters beyond ASCII, text in another script little else."""
-    if len(sample.translate(None, _ASCII)) < max(_OTHER_BYTES_MIN, _OTHER_SHARE_MIN * len(sample)):
+    if len(sample.translate(None, _ASCII)) < max(_NON_ASCII_BYTES_MIN, _NON_ASCII_SHARE_MIN * len(sample)):
         return ""
     from charset_normalizer import from_bytes
 
-    best = from_bytes(sample[:_GUESSED_BYTES], cp_isolation=[*_OTHER_SCRIPTS, "cp1252"]).best()
+    best = from_bytes(sample[:_GUESS_BYTES], cp_isolation=[*_OTHER_SCRIPTS, "cp1252"]).best()
     return best.encoding if best is not None and best.encoding in _OTHER_SCRIPTS else ""
 
 
-def _try(data: bytes, encoding: str) -> str | None:
+def _try_decode(data: bytes, encoding: str) -> str | None:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError:
         return None
 
 
-def _codec(declared: str) -> str:
+def _find_codec(declared: str) -> str:
     """Python's name of a declared encoding, or nothing where it is not one that files are written in."""
     try:
         name = codecs.lookup(declared.strip()).name if declared else ""

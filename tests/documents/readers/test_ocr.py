@@ -14,10 +14,10 @@ from inorder.documents.doctags.stage import DoctagsSettings, make
 from inorder.documents.model import Document, ListItem, Paragraph
 from inorder.documents.readers import registry
 from inorder.documents.readers.ocr import reader as ocr
-from inorder.documents.readers.ocr.blocks import blocks_of_lines
+from inorder.documents.readers.ocr.blocks import build_blocks
 from inorder.documents.readers.pdf import reader as pdf
-from inorder.documents.readers.pdf.pdfium import HANDLES, opened
-from inorder.documents.readers.pdf.render import SIDE_PIXELS_MAX, picture_of
+from inorder.documents.readers.pdf.pdfium import HANDLES, open_pdf
+from inorder.documents.readers.pdf.render import SIDE_PIXELS_MAX, render_page
 from inorder.documents.readers.pdf.segments import Segment
 from inorder.errors import OperatorError
 from inorder.files import optional_deps
@@ -127,9 +127,9 @@ def test_the_picture_of_a_page_is_bounded_whatever_the_page_claims(size: tuple[i
     canvas = Canvas(written, pagesize=size, invariant=1)
     canvas.rect(0, 0, 10, 10)
     canvas.save()
-    with opened(written.getvalue()) as file, file.page(1) as page:
+    with open_pdf(written.getvalue()) as file, file.page(1) as page:
         assert page is not None
-        pixels, _ = picture_of(page)
+        pixels, _ = render_page(page)
     assert max(pixels.shape[:2]) == SIDE_PIXELS_MAX
 
 
@@ -143,7 +143,7 @@ def lines(*texts: str, left: float = 40, top: float = 30, heights: Sequence[floa
 
 
 def texts_of(segments: list[Segment]) -> list[str]:
-    return [block.text for block in blocks_of_lines(segments, 1) if isinstance(block, Paragraph | ListItem)]
+    return [block.text for block in build_blocks(segments, 1) if isinstance(block, Paragraph | ListItem)]
 
 
 def test_lines_of_different_heights_are_one_paragraph_and_a_gap_ends_it() -> None:

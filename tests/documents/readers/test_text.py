@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inorder.documents.readers import text
-from inorder.documents.readers.whitespace import squeeze
+from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 from tests.documents.document_text import block_texts
 
@@ -86,15 +86,15 @@ def test_a_single_line_of_many_megabytes_takes_a_few_times_its_size() -> None:
 def test_slices_join_without_making_or_losing_words(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
     monkeypatch.setattr("inorder.documents.readers.whitespace._SLICE", length)
     written = "  a bc\n\n  defghijklmnop   q\t"
-    assert squeeze(written) == " ".join(written.split())
+    assert collapse_whitespace(written) == " ".join(written.split())
 
 
 @given(st.text(alphabet="ab \n\t", max_size=40), st.integers(1, 9))
 def test_slices_of_any_length_give_the_same(written: str, length: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("inorder.documents.readers.whitespace._SLICE", length)
-        assert squeeze(written) == " ".join(written.split())
+        assert collapse_whitespace(written) == " ".join(written.split())
 
 
 def test_soft_hyphens_are_gone() -> None:
-    assert squeeze("Donau\xaddampf") == "Donaudampf"
+    assert collapse_whitespace("Donau\xaddampf") == "Donaudampf"

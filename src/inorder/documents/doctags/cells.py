@@ -3,7 +3,7 @@
 from inorder.documents.model import Cell, Table
 
 
-def header_rows(table: Table) -> int:
+def count_header_rows(table: Table) -> int:
     """How many rows at the top have nothing but headers: those head columns, any other header heads its row."""
     first_plain = min((cell.row for cell in table.cells if not cell.is_header and cell.text.strip()), default=None)
     if first_plain is None:
@@ -11,12 +11,12 @@ def header_rows(table: Table) -> int:
     return first_plain
 
 
-def heads_columns(cell: Cell, heads: int) -> bool:
+def is_column_header(cell: Cell, header_rows: int) -> bool:
     """Whether a header heads columns: it does not reach below the rows of headers."""
-    return cell.is_header and cell.row + cell.rows <= heads
+    return cell.is_header and cell.row + cell.rows <= header_rows
 
 
-def grid(table: Table) -> list[list[Cell | None]]:
+def expand_grid(table: Table) -> list[list[Cell | None]]:
     """The cell that covers each place; a later one wins, and nothing stands outside."""
     places: list[list[Cell | None]] = [[None] * table.columns for _ in range(table.rows)]
     for cell in table.cells:
@@ -34,14 +34,14 @@ def grid_tags(table: Table) -> str:
     """
     if not table.cells:
         return ""
-    heads = header_rows(table)
+    header_rows = count_header_rows(table)
     tags: list[str] = []
-    for row_number, row in enumerate(grid(table)):
+    for row_number, row in enumerate(expand_grid(table)):
         for column_number, cell in enumerate(row):
             if cell is None:
                 tags.append("<ecel>")
             elif cell.row == row_number and cell.column == column_number:
-                tags.append(_opening(cell, heads))
+                tags.append(_cell_tag(cell, header_rows))
             elif cell.row != row_number:
                 tags.append("<ucel>" if cell.columns == 1 else "<xcel>")
             else:
@@ -50,10 +50,10 @@ def grid_tags(table: Table) -> str:
     return "".join(tags)
 
 
-def _opening(cell: Cell, heads: int) -> str:
+def _cell_tag(cell: Cell, header_rows: int) -> str:
     text = cell.text.strip()
     if not text:
         return "<ecel>"
     if not cell.is_header:
         return "<fcel>" + text
-    return ("<ched>" if heads_columns(cell, heads) else "<rhed>") + text
+    return ("<ched>" if is_column_header(cell, header_rows) else "<rhed>") + text

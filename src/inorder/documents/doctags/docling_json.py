@@ -24,12 +24,12 @@ from inorder.documents.model import (
 )
 
 from . import schema
-from .cells import header_rows, heads_columns
+from .cells import count_header_rows, is_column_header
 from .code_languages import language_name
-from .outline import Entry, ListNode, units
+from .outline import ListEntry, ListNode, group_lists
 from .provenance import page_sizes, place_of
 from .tags import heading_level
-from .wellformed import clean_document, without_surrogates
+from .wellformed import clean_document, replace_surrogates
 
 _ENCODER = msgspec.json.Encoder()
 
@@ -39,12 +39,12 @@ def write_json(document: Document, *, filename: str = "", binary_hash: int = 0) 
     try:
         return _ENCODER.encode(_record(document, filename, binary_hash))
     except UnicodeEncodeError:
-        return _ENCODER.encode(_record(clean_document(document), without_surrogates(filename), binary_hash))
+        return _ENCODER.encode(_record(clean_document(document), replace_surrogates(filename), binary_hash))
 
 
 def _record(document: Document, filename: str, binary_hash: int) -> schema.Record:
     writer = _Writer(document)
-    top = [writer.add(unit) for unit in units(document.blocks)]
+    top = [writer.add(unit) for unit in group_lists(document.blocks)]
     sizes = writer.sizes.items()
     return schema.Record(
         name=document.name,
@@ -55,7 +55,7 @@ def _record(document: Document, filename: str, binary_hash: int) -> schema.Recor
         texts=writer.texts,
         pictures=writer.pictures,
         tables=writer.tables,
-        pages={str(page): schema.PageItem(schema.Size(width, height), page) for page, (width, height) in sizes},
+        pages={str(page): schema.PageItem(schema.PageSize(width, height), page) for page, (width, height) in sizes},
     )
 
 
@@ -65,15 +65,15 @@ class _Writer:
     def __init__(self, document: Document) -> None:
         self.sizes = page_sizes(document)
         self.groups: list[schema.Group] = []
-        self.texts: list[schema.Text] = []
-        self.pictures: list[schema.Floating] = []
-        self.tables: list[schema.FloatingTable] = []
+        self.texts: list[schema.TextItem] = []
+        self.pictures: list[schema.FloatingItem] = []
+        self.tables: list[schema.TableItem] = []
 
     def add(self, unit: AnyBlock | ListNode) -> schema.Ref:
         """Write what stands at the top of the document."""
         match unit:
             case Paragraph(text=text, links=links):
-                return self._text(unit, "text", text, with_links(text, links) if links else text)
+                return self._text(unit, "text", text, insert_links(text, links) if links else text)
             case ListNode():
                 return self._list(unit, schema.BODY)
             case Heading(text=text):
@@ -95,35 +95,37 @@ class _Writer:
 
     def _text(self, block: Block, label: str, text: str, orig: str, layer: str = "body") -> schema.Ref:
         ref = f"#/texts/{len(self.texts)}"
-        prov = self._prov(block, len(text))
-        self.texts.append(schema.Text(ref, schema.BODY, [], layer, label, prov, orig, text))
+        prov = self._provenance(block, len(text))
+        self.texts.append(schema.TextItem(ref, schema.BODY, [], layer, label, prov, orig, text))
         return schema.Ref(ref)
 
     def _heading(self, block: Heading, text: str) -> schema.Ref:
         ref = f"#/texts/{len(self.texts)}"
-        prov, level = self._prov(block, len(text)), heading_level(block)
-        self.texts.append(schema.SectionHeader(ref, schema.BODY, [], "body", "section_header", prov, text, text, level))
+        prov, level = self._provenance(block, len(text)), heading_level(block)
+        self.texts.append(
+            schema.SectionHeaderItem(ref, schema.BODY, [], "body", "section_header", prov, text, text, level)
+        )
         return schema.Ref(ref)
 
     def _code(self, block: Code, text: str) -> schema.Ref:
         ref = f"#/texts/{len(self.texts)}"
-        prov, language = self._prov(block, len(text)), language_name(block.language)
-        self.texts.append(schema.CodeText(ref, schema.BODY, [], "body", "code", prov, text, text, language))
+        prov, language = self._provenance(block, len(text)), language_name(block.language)
+        self.texts.append(schema.CodeItem(ref, schema.BODY, [], "body", "code", prov, text, text, language))
         return schema.Ref(ref)
 
     def _list(self, node: ListNode, parent: schema.Ref) -> schema.Ref:
         ref = schema.Ref(f"#/groups/{len(self.groups)}")
         children: list[schema.Ref] = []
         self.groups.append(schema.Group(ref.target, parent, children, name="list", label="list"))
-        children.extend(self._entry(entry, ref) for entry in node.entries)
+        children.extend(self._list_entry(entry, ref) for entry in node.entries)
         return ref
 
-    def _entry(self, entry: Entry, parent: schema.Ref) -> schema.Ref:
+    def _list_entry(self, entry: ListEntry, parent: schema.Ref) -> schema.Ref:
         item, ref = entry.item, schema.Ref(f"#/texts/{len(self.texts)}")
         children: list[schema.Ref] = []
-        prov = self._prov(item, len(item.text))
+        prov = self._provenance(item, len(item.text))
         self.texts.append(
-            schema.ListText(
+            schema.ListTextItem(
                 ref.target, parent, children, "body", "list_item", prov, item.text, item.text, item.ordered, item.marker
             )
         )
@@ -132,36 +134,36 @@ class _Writer:
 
     def _table(self, table: Table) -> schema.Ref:
         ref = schema.Ref(f"#/tables/{len(self.tables)}")
-        captions, prov = self._caption(table.caption, ref), self._prov(table, 0)
-        heads = header_rows(table)
-        data = schema.TableData([_cell(cell, heads) for cell in table.cells], table.rows, table.columns)
+        captions, prov = self._caption(table.caption, ref), self._provenance(table, 0)
+        header_rows = count_header_rows(table)
+        data = schema.TableData([_cell(cell, header_rows) for cell in table.cells], table.rows, table.columns)
         self.tables.append(
-            schema.FloatingTable(ref.target, schema.BODY, captions, "body", "table", prov, captions, data=data)
+            schema.TableItem(ref.target, schema.BODY, captions, "body", "table", prov, captions, data=data)
         )
         return ref
 
     def _picture(self, picture: Picture) -> schema.Ref:
         ref = schema.Ref(f"#/pictures/{len(self.pictures)}")
-        captions, prov = self._caption(picture.caption, ref), self._prov(picture, 0)
-        self.pictures.append(schema.Floating(ref.target, schema.BODY, captions, "body", "picture", prov, captions))
+        captions, prov = self._caption(picture.caption, ref), self._provenance(picture, 0)
+        self.pictures.append(schema.FloatingItem(ref.target, schema.BODY, captions, "body", "picture", prov, captions))
         return ref
 
     def _caption(self, text: str, parent: schema.Ref) -> list[schema.Ref]:
         if not text:
             return []
         ref = f"#/texts/{len(self.texts)}"
-        self.texts.append(schema.Text(ref, parent, [], "body", "caption", [], text, text))
+        self.texts.append(schema.TextItem(ref, parent, [], "body", "caption", [], text, text))
         return [schema.Ref(ref)]
 
-    def _prov(self, block: Block, length: int) -> list[schema.Provenance]:
+    def _provenance(self, block: Block, length: int) -> list[schema.Provenance]:
         place = place_of(block, self.sizes) if self.sizes else None
         if place is None:
             return []
         return [schema.Provenance(place[0], schema.BoundingBox(*place[1:]), (0, length))]
 
 
-def _cell(cell: Cell, heads: int) -> schema.TableCell:
-    is_column_header = heads_columns(cell, heads)
+def _cell(cell: Cell, header_rows: int) -> schema.TableCell:
+    heads_columns = is_column_header(cell, header_rows)
     return schema.TableCell(
         cell.rows,
         cell.columns,
@@ -170,12 +172,12 @@ def _cell(cell: Cell, heads: int) -> schema.TableCell:
         cell.column,
         cell.column + cell.columns,
         cell.text,
-        column_header=is_column_header,
-        row_header=cell.is_header and not is_column_header,
+        column_header=heads_columns,
+        row_header=cell.is_header and not heads_columns,
     )
 
 
-def with_links(text: str, links: list[tuple[str, str]]) -> str:
+def insert_links(text: str, links: list[tuple[str, str]]) -> str:
     """The text with its links written into it, each where its own text comes next."""
     parts: list[str] = []
     reached = 0

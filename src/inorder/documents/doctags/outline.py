@@ -14,7 +14,7 @@ DEPTH_MAX = 20
 """Readers of the JSON walk it by recursion; deeper items are written at this depth."""
 
 
-class Entry(msgspec.Struct, gc=False):
+class ListEntry(msgspec.Struct, gc=False):
     """An item of a list, and the lists under it."""
 
     item: ListItem
@@ -28,13 +28,13 @@ class ListNode(msgspec.Struct, gc=False):
     ordered: bool
     page: int | None
     """Of the first item that has one."""
-    entries: list[Entry]
+    entries: list[ListEntry]
 
 
-Unit = AnyBlock | ListNode
+OutlineItem = AnyBlock | ListNode
 
 
-def units(blocks: list[AnyBlock]) -> Iterator[Unit]:
+def group_lists(blocks: list[AnyBlock]) -> Iterator[OutlineItem]:
     """The blocks, with every run of list items as one or more lists."""
     run: list[ListItem] = []
     for block in blocks:
@@ -54,26 +54,28 @@ def _lists(items: list[ListItem]) -> Iterator[ListNode]:
     open_lists: list[ListNode] = []
     page: int | None = None
     for item in items:
-        turned = item.page is not None and page is not None and item.page != page
+        is_new_page = item.page is not None and page is not None and item.page != page
         page = page if item.page is None else item.page
         depth = min(max(item.depth, 0), DEPTH_MAX)
         outermost = open_lists[0] if open_lists else None
-        while open_lists and (turned or open_lists[-1].depth > depth or _differs(open_lists[-1], item, depth)):
+        while open_lists and (
+            is_new_page or open_lists[-1].depth > depth or _is_other_kind(open_lists[-1], item, depth)
+        ):
             open_lists.pop()
         if open_lists and open_lists[-1].depth == depth:
-            open_lists[-1].entries.append(Entry(item, []))
+            open_lists[-1].entries.append(ListEntry(item, []))
         else:
-            opened = ListNode(depth, item.ordered, None, [Entry(item, [])])
+            new_list = ListNode(depth, item.ordered, None, [ListEntry(item, [])])
             if open_lists:
-                open_lists[-1].entries[-1].lists.append(opened)
+                open_lists[-1].entries[-1].lists.append(new_list)
             elif outermost is not None:
                 yield outermost
-            open_lists.append(opened)
+            open_lists.append(new_list)
         if open_lists[0].page is None:
             open_lists[0].page = item.page
     if open_lists:
         yield open_lists[0]
 
 
-def _differs(node: ListNode, item: ListItem, depth: int) -> bool:
+def _is_other_kind(node: ListNode, item: ListItem, depth: int) -> bool:
     return node.depth == depth and node.ordered != item.ordered

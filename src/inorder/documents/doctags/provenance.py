@@ -8,7 +8,7 @@ import math
 
 from inorder.documents.model import Block, Document
 
-Size = tuple[float, float]
+Dimensions = tuple[float, float]
 Place = tuple[int, float, float, float, float]
 """Page, left, top, right, bottom."""
 
@@ -17,7 +17,7 @@ GRID = 500
 """DocTags name positions as steps of a grid over the page."""
 
 
-def page_sizes(document: Document) -> dict[int, Size]:
+def page_sizes(document: Document) -> dict[int, Dimensions]:
     """The pages that have a size one can divide by."""
     return {
         page.number: (round(float(page.width), DIGITS), round(float(page.height), DIGITS))
@@ -26,19 +26,19 @@ def page_sizes(document: Document) -> dict[int, Size]:
     }
 
 
-def place_of(block: Block, sizes: dict[int, Size]) -> Place | None:
+def place_of(block: Block, sizes: dict[int, Dimensions]) -> Place | None:
     """Where a block stands, or None where that is not known."""
     if block.page is None or (size := sizes.get(block.page)) is None:
         return None
     width, height = size
     if block.box is None or not all(map(math.isfinite, block.box)):
         return block.page, 0.0, 0.0, width, height
-    left, right = sorted(_inside(x, width) for x in (block.box[0], block.box[2]))
-    top, bottom = sorted(_inside(y, height) for y in (block.box[1], block.box[3]))
+    left, right = sorted(_clamp(x, width) for x in (block.box[0], block.box[2]))
+    top, bottom = sorted(_clamp(y, height) for y in (block.box[1], block.box[3]))
     return block.page, left, top, right, bottom
 
 
-def location(place: Place | None, sizes: dict[int, Size]) -> str:
+def location_tags(place: Place | None, sizes: dict[int, Dimensions]) -> str:
     """The place as DocTags say it; nothing where there is none."""
     if place is None:
         return ""
@@ -52,5 +52,5 @@ def _is_length(value: float) -> bool:
     return math.isfinite(value) and round(value, DIGITS) > 0
 
 
-def _inside(value: float, limit: float) -> float:
+def _clamp(value: float, limit: float) -> float:
     return min(max(round(float(value), DIGITS), 0.0), limit)

@@ -43,7 +43,7 @@ class Group(msgspec.Struct, gc=False):
     label: str = "unspecified"
 
 
-class Text(msgspec.Struct, gc=False):
+class TextItem(msgspec.Struct, gc=False):
     """Text of any kind; `label` says which."""
 
     self_ref: str
@@ -56,20 +56,20 @@ class Text(msgspec.Struct, gc=False):
     text: str
 
 
-class SectionHeader(Text, gc=False):
+class SectionHeaderItem(TextItem, gc=False):
     """The title of a section."""
 
     level: int
 
 
-class ListText(Text, gc=False):
+class ListTextItem(TextItem, gc=False):
     """An item of a list."""
 
     enumerated: bool
     marker: str
 
 
-class CodeText(Text, gc=False):
+class CodeItem(TextItem, gc=False):
     """Code, which may float like a picture."""
 
     code_language: str
@@ -78,7 +78,7 @@ class CodeText(Text, gc=False):
     footnotes: list[Ref] = []
 
 
-class Floating(msgspec.Struct, gc=False):
+class FloatingItem(msgspec.Struct, gc=False):
     """A picture, or what tables share with pictures."""
 
     self_ref: str
@@ -118,13 +118,13 @@ class TableData(msgspec.Struct, gc=False):
     orientation: str = "rot_0"
 
 
-class FloatingTable(Floating, kw_only=True, gc=False):
+class TableItem(FloatingItem, kw_only=True, gc=False):
     """A table."""
 
     data: TableData
 
 
-class Size(msgspec.Struct, gc=False):
+class PageSize(msgspec.Struct, gc=False):
     """Of a page, in points."""
 
     width: float
@@ -134,7 +134,7 @@ class Size(msgspec.Struct, gc=False):
 class PageItem(msgspec.Struct, gc=False):
     """One page."""
 
-    size: Size
+    size: PageSize
     page_no: int
 
 
@@ -156,9 +156,9 @@ class Record(msgspec.Struct, kw_only=True):
     furniture: Group
     body: Group
     groups: list[Group]
-    texts: list[Text]
-    pictures: list[Floating]
-    tables: list[FloatingTable]
+    texts: list[TextItem]
+    pictures: list[FloatingItem]
+    tables: list[TableItem]
     key_value_items: list[str] = []
     form_items: list[str] = []
     pages: dict[str, PageItem]

@@ -25,10 +25,10 @@ from inorder.documents.model import (
 
 from .cells import grid_tags
 from .code_languages import language_name
-from .outline import Entry, ListNode, units
-from .provenance import Size, location, place_of
+from .outline import ListEntry, ListNode, group_lists
+from .provenance import Dimensions, location_tags, place_of
 from .provenance import page_sizes as sizes_of
-from .wellformed import without_surrogates
+from .wellformed import replace_surrogates
 
 LEVEL_MAX = 6
 """Deeper headings are not read back by anybody."""
@@ -42,13 +42,13 @@ def write_doctags(document: Document) -> str:
     body = "\n".join(_lines(document))
     if _RESERVED_BEGINS in body:
         body = _RESERVED.sub("<page_break>", body)
-    return without_surrogates(f"<doctag>{body}\n</doctag>")
+    return replace_surrogates(f"<doctag>{body}\n</doctag>")
 
 
 def _lines(document: Document) -> Iterator[str]:
     sizes = sizes_of(document)
     page_reached: int | None = None
-    for unit in units(document.blocks):
+    for unit in group_lists(document.blocks):
         if unit.page is not None and unit.page in sizes:
             if page_reached is not None and unit.page > page_reached:
                 yield "<page_break>"
@@ -57,8 +57,8 @@ def _lines(document: Document) -> Iterator[str]:
             yield line
 
 
-def _block(block: AnyBlock, sizes: dict[int, Size]) -> str:
-    at = location(place_of(block, sizes), sizes)
+def _block(block: AnyBlock, sizes: dict[int, Dimensions]) -> str:
+    at = location_tags(place_of(block, sizes), sizes)
     match block:
         case Paragraph(text=text):
             return f"<text>{at}{text.strip()}</text>"
@@ -74,9 +74,9 @@ def _block(block: AnyBlock, sizes: dict[int, Size]) -> str:
         case Furniture(text=text, kind=kind):
             return f"<page_{kind}>{at}{text.strip()}</page_{kind}>"
         case Table():
-            return _wrapped(f"{at}{grid_tags(block)}", block.caption, "otsl")
+            return _wrap(f"{at}{grid_tags(block)}", block.caption, "otsl")
         case Picture():
-            return _wrapped(at, block.caption, "picture")
+            return _wrap(at, block.caption, "picture")
         case ListItem():
             raise TypeError("list items are written in lists")
 
@@ -86,14 +86,14 @@ def heading_level(heading: Heading) -> int:
     return min(max(heading.level, 1), LEVEL_MAX)
 
 
-def _wrapped(content: str, caption: str, tag: str) -> str:
+def _wrap(content: str, caption: str, tag: str) -> str:
     if caption:
         content += f"<caption>{caption}</caption>"
     return f"<{tag}>{content}</{tag}>" if content else ""
 
 
-def _list(node: ListNode, sizes: dict[int, Size]) -> str:
-    items = [line for entry in node.entries for line in _entry(entry, sizes)]
+def _list(node: ListNode, sizes: dict[int, Dimensions]) -> str:
+    items = [line for entry in node.entries for line in _list_entry(entry, sizes)]
     if not items:
         return ""
     tag = "ordered_list" if node.ordered else "unordered_list"
@@ -101,8 +101,8 @@ def _list(node: ListNode, sizes: dict[int, Size]) -> str:
     return f"<{tag}>{inner}\n</{tag}>"
 
 
-def _entry(entry: Entry, sizes: dict[int, Size]) -> Iterator[str]:
-    text = location(place_of(entry.item, sizes), sizes) + entry.item.text.strip()
+def _list_entry(entry: ListEntry, sizes: dict[int, Dimensions]) -> Iterator[str]:
+    text = location_tags(place_of(entry.item, sizes), sizes) + entry.item.text.strip()
     if text:
         yield text
     for node in entry.lists:

@@ -11,7 +11,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
-def without_surrogates(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The same text, with what cannot be encoded replaced."""
     if text.isascii():
         return text
@@ -20,16 +20,16 @@ def without_surrogates(text: str) -> str:
 
 def clean_document(document: Document) -> Document:
     """A copy of the document in which every text can be encoded."""
-    return msgspec.convert(_cleaned(msgspec.to_builtins(document)), Document)
+    return msgspec.convert(_clean_value(msgspec.to_builtins(document)), Document)
 
 
-def _cleaned(value: Any) -> Any:
+def _clean_value(value: Any) -> Any:
     match value:
         case str():
-            return without_surrogates(value)
+            return replace_surrogates(value)
         case dict():
-            return {key: _cleaned(inner) for key, inner in value.items()}
+            return {key: _clean_value(inner) for key, inner in value.items()}
         case list() | tuple():
-            return [_cleaned(inner) for inner in value]
+            return [_clean_value(inner) for inner in value]
         case _:
             return value

@@ -7,7 +7,7 @@ of it that follows at once joins it, because a list with paragraphs in it is sti
 
 from inorder.documents.model import AnyBlock, Heading, ListItem, Paragraph, Picture, Title
 
-from .whitespace import squeeze
+from .whitespace import collapse_whitespace
 
 ITEM_LENGTH_MAX = 10_000
 """Characters of an item to which more is joined; after that, its text goes on in paragraphs."""
@@ -28,7 +28,7 @@ class OpenList:
         self.item: ListItem | None = None
 
 
-class Flow:
+class BlockBuilder:
     """Text that gathers, and the blocks made of it so far."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Flow:
     def flush(self) -> None:
         """End the block at hand, if there is any."""
         if self.parts:
-            text = squeeze("".join(self.parts))
+            text = collapse_whitespace("".join(self.parts))
             self.parts.clear()
             if text:
                 self._emit(text)
@@ -108,7 +108,7 @@ class Flow:
         self.heading = 0
 
 
-def with_title(blocks: list[AnyBlock], stated: str) -> list[AnyBlock]:
+def mark_title(blocks: list[AnyBlock], stated: str) -> list[AnyBlock]:
     """The blocks with the title of the document marked as such.
 
     A single heading of the first level is the title, and the others move up. Otherwise it is what the document states
@@ -120,7 +120,7 @@ def with_title(blocks: list[AnyBlock], stated: str) -> list[AnyBlock]:
         for heading in headings:
             heading.level = max(heading.level - 1, 1)
         return [Title(text=block.text) if block is first_level[0] else block for block in blocks]
-    title = squeeze(stated)
+    title = collapse_whitespace(stated)
     if title and all(heading.text != title for heading in headings):
         return [Title(text=title), *blocks]
     return blocks

@@ -25,12 +25,12 @@ DOCLING_FORMATS = {
 }
 """The kinds that it converts without models, and what it calls them; each is also an ending that it knows."""
 PDF_NOT_CONVERTED = "read by the native reader: docling needs models for PDF"
-REASON_LETTERS_MAX = 300
-_MORE_ENDINGS = {"pptx": "pptx", "xlsx": "xlsx", "csv": "csv", "adoc": "asciidoc", "asciidoc": "asciidoc"}
-_UNCLAIMED = ("binary", "unknown", "text")
+REASON_CHARACTERS_MAX = 300
+_MORE_EXTENSIONS = {"pptx": "pptx", "xlsx": "xlsx", "csv": "csv", "adoc": "asciidoc", "asciidoc": "asciidoc"}
+_GENERIC_KINDS = ("binary", "unknown", "text")
 
 
-class Converted(NamedTuple):
+class ConvertedDocument(NamedTuple):
     """A document as docling exports it."""
 
     record: bytes
@@ -44,10 +44,10 @@ class Converted(NamedTuple):
 
 def kind_for_docling(name: str, kind: str) -> str:
     """What a file is where docling reads it: it knows kinds that our readers do not."""
-    return _MORE_ENDINGS.get(name.rpartition(".")[2].lower(), kind) if kind in _UNCLAIMED else kind
+    return _MORE_EXTENSIONS.get(name.rpartition(".")[2].lower(), kind) if kind in _GENERIC_KINDS else kind
 
 
-def convert(kind: str, data: bytes, name: str, filename: str) -> Converted:
+def convert(kind: str, data: bytes, name: str, filename: str) -> ConvertedDocument:
     """The document in these bytes. `ReadError` says why there is none."""
     stream = import_module("docling.datamodel.base_models").DocumentStream
     source = stream(name=f"{name}.{DOCLING_FORMATS[kind]}", stream=BytesIO(data))
@@ -63,7 +63,7 @@ def convert(kind: str, data: bytes, name: str, filename: str) -> Converted:
         raise
     except Exception as error:  # its converters raise whatever their libraries do
         raise ReadError(f"docling cannot read it: {_reason(error)}") from None
-    return Converted(
+    return ConvertedDocument(
         record=record.encode("utf-8", "replace"),
         doctags=doctags.encode("utf-8", "replace"),
         pages=len(document.pages),
@@ -97,4 +97,4 @@ def _reason(error: BaseException) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())[:REASON_LETTERS_MAX]
+    return " ".join(text.split())[:REASON_CHARACTERS_MAX]

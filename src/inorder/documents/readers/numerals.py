@@ -18,7 +18,7 @@ _ROMAN = (
 ROMAN_MAX = 3999
 
 
-def letters(number: int) -> str:
+def to_letters(number: int) -> str:
     """a to z, then aa."""
     written = ""
     while number > 0:
@@ -27,27 +27,27 @@ def letters(number: int) -> str:
     return written or "0"
 
 
-def roman(number: int) -> str:
+def to_roman(number: int) -> str:
     """i, ii, iii, iv; digits where there is no such numeral."""
     if not 0 < number <= ROMAN_MAX:
         return str(number)
     written = ""
-    for value, numeral in _ROMAN:
+    for value, format_number in _ROMAN:
         count, number = divmod(number, value)
-        written += numeral * count
+        written += format_number * count
     return written
 
 
-def numeral(number: int, style: str) -> str:
+def format_number(number: int, style: str) -> str:
     """In a style named as HTML does: 1, a, A, i, I."""
     match style:
         case "a":
-            return letters(number)
+            return to_letters(number)
         case "A":
-            return letters(number).upper()
+            return to_letters(number).upper()
         case "i":
-            return roman(number)
+            return to_roman(number)
         case "I":
-            return roman(number).upper()
+            return to_roman(number).upper()
         case _:
             return str(number)

@@ -13,7 +13,7 @@ Kind = Literal["pdf", "html", "docx", "markdown", "text", "binary", "unknown", "
 HEAD_BYTES = 4096
 """As much as is looked at."""
 
-ENDINGS: dict[str, Kind] = {
+EXTENSIONS: dict[str, Kind] = {
     "pdf": "pdf",
     "docx": "docx",
     "docm": "docx",
@@ -35,7 +35,7 @@ ENDINGS: dict[str, Kind] = {
     "asciidoc": "text",
     "org": "text",
 }
-_BINARY_STARTS = (
+_BINARY_SIGNATURES = (
     b"PK\x03\x04",
     b"PK\x05\x06",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
@@ -53,7 +53,7 @@ _BINARY_STARTS = (
     b"PAR1",
 )
 _HTML = re.compile(rb"(?>\s++|<!--.*?-->|<\?xml[^>]*+>)*+<(?:!doctype\s+html|html|head|body)[\s>]", re.I | re.S)
-_UNICODE_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
 def sniff(name: str, head: bytes) -> Kind:
@@ -61,27 +61,27 @@ def sniff(name: str, head: bytes) -> Kind:
     if not head:
         return "empty"
     head = head[:HEAD_BYTES]
-    promised = ENDINGS.get(_ending(name))
-    if b"%PDF-" in head[:1024] and promised != "markdown" and promised != "text":
+    expected = EXTENSIONS.get(_extension(name))
+    if b"%PDF-" in head[:1024] and expected != "markdown" and expected != "text":
         return "pdf"
-    if promised in ("pdf", "docx"):
-        return promised
-    if head.startswith(_BINARY_STARTS):
+    if expected in ("pdf", "docx"):
+        return expected
+    if head.startswith(_BINARY_SIGNATURES):
         return "docx" if head.startswith(b"PK\x03\x04") and b"word/" in head else "binary"
     if head.startswith(b"%PDF-"):
         return "pdf"
-    return promised or _by_content(name, head)
+    return expected or _sniff_content(name, head)
 
 
-def _ending(name: str) -> str:
+def _extension(name: str) -> str:
     last = name.replace("\\", "/").rpartition("/")[2]
-    stem, dot, ending = last.rpartition(".")
-    return ending.lower() if dot and stem else ""
+    stem, dot, extension = last.rpartition(".")
+    return extension.lower() if dot and stem else ""
 
 
-def _by_content(name: str, head: bytes) -> Kind:
+def _sniff_content(name: str, head: bytes) -> Kind:
     if _HTML.match(head.removeprefix(b"\xef\xbb\xbf")):
         return "html"
-    if b"\0" in head and not head.startswith(_UNICODE_MARKS):
+    if b"\0" in head and not head.startswith(_BYTE_ORDER_MARKS):
         return "binary"
-    return "unknown" if _ending(name) else "text"
+    return "unknown" if _extension(name) else "text"

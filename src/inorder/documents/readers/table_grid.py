@@ -9,21 +9,21 @@ from collections.abc import Iterator
 from inorder.documents.model import AnyBlock, Cell, Paragraph, Table
 
 COLUMNS_MAX = 10_000
-PLACES_MAX = 1_000_000
+POSITIONS_MAX = 1_000_000
 """Of one table; those who read the JSON refuse more."""
-PLACES_TOTAL_MAX = 4_000_000
+POSITIONS_TOTAL_MAX = 4_000_000
 """Of all tables of a document."""
 
 
-class Budget:
+class TableBudget:
     """How many places the tables of a document may still have, and what became of those that wanted more."""
 
     def __init__(self) -> None:
-        self.places = PLACES_TOTAL_MAX
+        self.positions_left = POSITIONS_TOTAL_MAX
         self.warnings: list[str] = []
 
 
-class Grid:
+class TableGrid:
     """A table in the making."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Grid:
         self._row = -1
         self._column = 0
         self._columns = 0
-        self._taken_until: list[int] = []
+        self._occupied_until: list[int] = []
         """For every column, the first row that no cell above reaches into."""
         self._is_huge = False
 
@@ -47,39 +47,39 @@ class Grid:
         """The next cell of the row. `rows` of 0 reaches to the end of the table."""
         if self._row < 0:
             self.new_row()
-        row, column, taken = self._row, self._column, self._taken_until
-        while column < len(taken) and taken[column] > row:
+        row, column, occupied = self._row, self._column, self._occupied_until
+        while column < len(occupied) and occupied[column] > row:
             column += 1
         end = min(column + max(columns, 1), column + COLUMNS_MAX)
-        for covered in range(column + 1, min(end, len(taken))):
-            if taken[covered] > row:
+        for covered in range(column + 1, min(end, len(occupied))):
+            if occupied[covered] > row:
                 end = covered
                 break
         if not self._is_huge:
-            self._take(column, end, row + rows if rows > 0 else PLACES_MAX)
-        self._cells.append(Cell(text, row, column, rows if rows > 0 else PLACES_MAX, end - column, is_header))
+            self._occupy(column, end, row + rows if rows > 0 else POSITIONS_MAX)
+        self._cells.append(Cell(text, row, column, rows if rows > 0 else POSITIONS_MAX, end - column, is_header))
         self._column = end
 
-    def _take(self, column: int, end: int, until: int) -> None:
-        taken = self._taken_until
-        if end > COLUMNS_MAX or (self._row + 1) * max(end, self._columns) > PLACES_MAX:
+    def _occupy(self, column: int, end: int, until: int) -> None:
+        occupied = self._occupied_until
+        if end > COLUMNS_MAX or (self._row + 1) * max(end, self._columns) > POSITIONS_MAX:
             self._is_huge = True
-            taken.clear()
+            occupied.clear()
             return
-        if end > len(taken):
-            taken.extend([0] * (end - len(taken)))
+        if end > len(occupied):
+            occupied.extend([0] * (end - len(occupied)))
             self._columns = end
-        taken[column:end] = [until] * (end - column)
+        occupied[column:end] = [until] * (end - column)
 
-    def finish(self, budget: Budget, caption: str = "") -> list[AnyBlock]:
+    def finish(self, budget: TableBudget, caption: str = "") -> list[AnyBlock]:
         """The table, or what is made of it; nothing if no cell has text."""
         if not caption and not any(cell.text for cell in self._cells):
             return []
         rows, columns = self._row + 1, self._columns
-        if self._is_huge or rows * columns > min(PLACES_MAX, budget.places):
+        if self._is_huge or rows * columns > min(POSITIONS_MAX, budget.positions_left):
             budget.warnings.append(f"a table of {rows:,} rows was too large and was read as paragraphs")
             return [Paragraph(text=text) for text in self._rows_as_text(caption)]
-        budget.places -= rows * columns
+        budget.positions_left -= rows * columns
         for cell in self._cells:
             cell.rows = min(cell.rows, rows - cell.row)
         return [Table(rows=rows, columns=columns, cells=self._cells, caption=caption)]

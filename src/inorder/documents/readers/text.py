@@ -7,7 +7,7 @@ from inorder.errors import ReadError
 from inorder.files.encoding import decode
 
 from .registry import reader_version
-from .whitespace import squeeze
+from .whitespace import collapse_whitespace
 
 BYTES_MAX = 256 * 2**20
 """Text takes up to four times its bytes in memory, and is held about three times."""
@@ -37,15 +37,15 @@ def read(data: bytes, name: str) -> Document:
 
 def _fill(document: Document, text: str) -> None:
     if "\f" not in text:
-        document.blocks = paragraphs(text)
+        document.blocks = split_paragraphs(text)
         return
     pages = text.rstrip().split("\f")
     document.pages = [Page(number, *PAGE_SIZE) for number in range(1, len(pages) + 1)]
     for number, page in enumerate(pages, 1):
-        document.blocks.extend(paragraphs(page, number))
+        document.blocks.extend(split_paragraphs(page, number))
 
 
-def paragraphs(text: str, page: int | None = None) -> list[AnyBlock]:
+def split_paragraphs(text: str, page: int | None = None) -> list[AnyBlock]:
     """The paragraphs of a text."""
-    pieces = map(squeeze, _BLANK_LINES.split(text))
+    pieces = map(collapse_whitespace, _BLANK_LINES.split(text))
     return [Paragraph(text=piece, page=page) for piece in pieces if piece]

@@ -4,26 +4,26 @@ many times its memory."""
 _SLICE = 1 << 20
 
 
-def squeeze(text: str) -> str:
+def collapse_whitespace(text: str) -> str:
     """The words of a text with one space between them, soft hyphens gone."""
     if len(text) > _SLICE:
-        return _squeeze_slices(text)
+        return _collapse_slices(text)
     if text.isprintable() and "  " not in text and text[:1] != " " and text[-1:] != " ":
         return text  # most text is so already
-    squeezed = " ".join(text.split())
-    return squeezed if squeezed.isascii() else squeezed.replace("\xad", "")
+    collapsed = " ".join(text.split())
+    return collapsed if collapsed.isascii() else collapsed.replace("\xad", "")
 
 
-def _squeeze_slices(text: str) -> str:
+def _collapse_slices(text: str) -> str:
     parts: list[str] = []
     is_apart = True
     for start in range(0, len(text), _SLICE):
         piece = text[start : start + _SLICE]
-        squeezed = squeeze(piece)
-        if squeezed:
+        collapsed = collapse_whitespace(piece)
+        if collapsed:
             if parts and (is_apart or piece[0].isspace()):
                 parts.append(" ")
-            parts.append(squeezed)
+            parts.append(collapsed)
             is_apart = piece[-1].isspace()
         else:
             is_apart = True

@@ -74,7 +74,7 @@ def test_megabytes_of_signs_are_read_in_time(piece: str) -> None:
 
 
 def test_more_signs_than_memory_should_be_spent_on_are_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(markdown, "SIGNS_MAX", 20)
+    monkeypatch.setattr(markdown, "MARKUP_CHARACTERS_MAX", 20)
     assert not read("*a* " * 10).warnings
     assert "plain text" in read("*a* " * 11).warnings[0]
 

@@ -75,7 +75,7 @@ def table_of(data: bytes) -> Table:
     return table
 
 
-def rows_of(table: Table) -> list[list[str]]:
+def table_rows(table: Table) -> list[list[str]]:
     return [[cell.text for cell in table.cells if cell.row == row] for row in range(table.rows)]
 
 
@@ -83,7 +83,7 @@ def test_a_table_with_rules_keeps_its_rows_and_columns() -> None:
     table = table_of(
         typeset_pdf([body("Prices."), Grid(PRICES, style=TableStyle([RULES, BOLD_FIRST_ROW])), body("The end.")])
     )
-    assert rows_of(table) == PRICES
+    assert table_rows(table) == PRICES
     assert [cell.is_header for cell in table.cells] == [True] * 3 + [False] * 9
 
 
@@ -102,12 +102,12 @@ def test_a_table_with_rules_keeps_cells_that_span_and_cells_with_several_lines()
 def test_cells_that_nearly_touch_are_told_apart_by_the_rule_between_them() -> None:
     rows = [["signal lamp oil", "fog horn oil"], ["7", "9"], ["4", "2"]]
     tight = [RULES, ("LEFTPADDING", (0, 0), (-1, -1), 1), ("RIGHTPADDING", (0, 0), (-1, -1), 1)]
-    assert rows_of(table_of(typeset_pdf([Grid(rows, colWidths=[72, 70], style=TableStyle(tight))]))) == rows
+    assert table_rows(table_of(typeset_pdf([Grid(rows, colWidths=[72, 70], style=TableStyle(tight))]))) == rows
 
 
 def test_a_table_without_rules_is_known_by_its_columns() -> None:
     data = typeset_pdf([body("Prices."), Grid(PRICES, style=TableStyle([BOLD_FIRST_ROW])), body("The end.")])
-    assert rows_of(table_of(data)) == PRICES
+    assert table_rows(table_of(data)) == PRICES
     assert [kind for kind, _ in block_texts(pdf.read(data, "tale"))] == ["paragraph", "table", "paragraph"]
 
 

@@ -11,7 +11,7 @@ from reportlab.platypus import TableStyle
 from inorder.documents.model import Document
 from inorder.documents.readers.pdf import document_stats
 from inorder.documents.readers.pdf import reader as pdf
-from inorder.documents.readers.pdf.lines import goes_on, joined
+from inorder.documents.readers.pdf.lines import is_continued, join_text
 from inorder.errors import ReadError
 from tests.documents.pdf_files import HEIGHT, MARGIN, body, draw_lines, draw_pdf, heading, raw_pdf, typeset_pdf
 
@@ -79,8 +79,8 @@ def test_what_is_joined_does_not_depend_on_what_is_joined_first(texts: list[str]
     def put_together(pieces: list[list[str]]) -> list[str]:
         whole: list[str] = []
         for piece in pieces:
-            if whole and goes_on(whole[-1], piece[0]):
-                whole[-1] = joined(whole[-1], piece[0])
+            if whole and is_continued(whole[-1], piece[0]):
+                whole[-1] = join_text(whole[-1], piece[0])
                 piece = piece[1:]
             whole += piece
         return whole

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from inorder.documents.model import Picture
-from inorder.documents.readers.table_grid import Budget
-from inorder.documents.readers.whitespace import squeeze
+from inorder.documents.readers.table_grid import TableBudget
+from inorder.documents.readers.whitespace import collapse_whitespace
 
 from .numbering import Numbering
-from .package import NAMES, Attributes, Handler, Relation, local
-from .paragraphs import Judge, OpenParagraph
-from .styles import Styles, outline_level, whole_number
+from .package import SHORT_NAMES, Attributes, Handler, Relation, strip_namespaces
+from .paragraphs import OpenParagraph, ParagraphClassifier
+from .styles import DocxStyleSheet, parse_int, parse_outline_level
 from .tables import COLUMNS_MAX, OpenTable
 
-_UNREAD = frozenset(("w:del", "w:moveFrom", "mc:Fallback", "w:sectPr", "w:tblGrid", "w:sdtPr", "w:object"))
+_SKIPPED = frozenset(("w:del", "w:moveFrom", "mc:Fallback", "w:sectPr", "w:tblGrid", "w:sdtPr", "w:object"))
 _SEPARATORS = frozenset(("separator", "continuationSeparator", "continuationNotice"))
 _OFF = frozenset(("0", "false", "off"))
 _SIGNS = {"w:tab": "\t", "w:ptab": "\t", "w:br": "\n", "w:cr": "\n", "w:noBreakHyphen": "-"}
@@ -28,16 +28,18 @@ _FIRST_ROW = 0x20
 class Body(Handler):
     """A part with text: the document, its notes, a header or a footer."""
 
-    def __init__(self, styles: Styles, numbering: Numbering, relations: dict[str, Relation], budget: Budget) -> None:
-        self.judge = Judge(styles, numbering)
+    def __init__(
+        self, styles: DocxStyleSheet, numbering: Numbering, relations: dict[str, Relation], budget: TableBudget
+    ) -> None:
+        self.classifier = ParagraphClassifier(styles, numbering)
         self.is_word = False
         """Whether there was a body in it at all."""
         self._relations = relations
         self._budget = budget
-        self._unread = 0
+        self._skip_depth = 0
         self._paragraphs: list[OpenParagraph] = []
         self._table: OpenTable | None = None
-        self._takes_text = False
+        self._is_in_text = False
         self._in_run = False
         self._is_hidden = False
         self._description = ""
@@ -45,14 +47,14 @@ class Body(Handler):
         self._operator = ""
 
     def start(self, name: str, attributes: Attributes) -> None:
-        name = NAMES[name]
-        if self._unread or name in _UNREAD:
-            self._unread += 1
+        name = SHORT_NAMES[name]
+        if self._skip_depth or name in _SKIPPED:
+            self._skip_depth += 1
             return
-        if begin := self._BEGINS.get(name):
-            begin(self)
-        elif take := self._TAKES.get(name):
-            take(self, local(attributes))
+        if start := self._START_HANDLERS.get(name):
+            start(self)
+        elif set_attributes := self._ATTRIBUTE_HANDLERS.get(name):
+            set_attributes(self, strip_namespaces(attributes))
         elif self._paragraphs:
             sign = _SIGNS.get(name) if self._in_run else None
             sign = sign or _MATH_BEGINS.get(name)
@@ -60,17 +62,17 @@ class Body(Handler):
                 self._paragraphs[-1].parts.append(sign)
 
     def end(self, name: str) -> None:
-        if self._unread:
-            self._unread -= 1
+        if self._skip_depth:
+            self._skip_depth -= 1
             return
-        name = NAMES[name]
-        if finish := self._ENDS.get(name):
-            finish(self)
+        name = SHORT_NAMES[name]
+        if end := self._END_HANDLERS.get(name):
+            end(self)
         elif name in _MATH_BEGINS and self._paragraphs:
             self._paragraphs[-1].parts.append(")")
 
     def text(self, text: str) -> None:
-        if self._takes_text and not self._unread and self._paragraphs:
+        if self._is_in_text and not self._skip_depth and self._paragraphs:
             self._paragraphs[-1].parts.append(text)
 
     # Paragraphs.
@@ -78,9 +80,9 @@ class Body(Handler):
     def _begin_body(self) -> None:
         self.is_word = True
 
-    def _take_note(self, attributes: Attributes) -> None:
+    def _begin_note(self, attributes: Attributes) -> None:
         if attributes.get("type") in _SEPARATORS:
-            self._unread = 1
+            self._skip_depth = 1
 
     def _begin_paragraph(self) -> None:
         self._paragraphs.append(OpenParagraph())
@@ -91,25 +93,25 @@ class Body(Handler):
         paragraph = self._paragraphs.pop()
         self._in_run = bool(self._paragraphs)
         if self._table is not None and self._table.cell is not None:
-            self._table.cell.texts.append(squeeze("".join(paragraph.parts)))
+            self._table.cell.texts.append(collapse_whitespace("".join(paragraph.parts)))
             return
-        self.judge.take(paragraph)
+        self.classifier.add(paragraph)
 
-    def _take_style(self, attributes: Attributes) -> None:
+    def _set_style(self, attributes: Attributes) -> None:
         if self._paragraphs:
             self._paragraphs[-1].style_id = attributes.get("val", "")
 
-    def _take_outline(self, attributes: Attributes) -> None:
+    def _set_outline(self, attributes: Attributes) -> None:
         if self._paragraphs:
-            self._paragraphs[-1].outline = outline_level(attributes.get("val", ""))
+            self._paragraphs[-1].outline = parse_outline_level(attributes.get("val", ""))
 
-    def _take_number_id(self, attributes: Attributes) -> None:
+    def _set_number_id(self, attributes: Attributes) -> None:
         if self._paragraphs:
             self._paragraphs[-1].number_id = attributes.get("val", "")
 
-    def _take_list_level(self, attributes: Attributes) -> None:
+    def _set_list_level(self, attributes: Attributes) -> None:
         if self._paragraphs:
-            self._paragraphs[-1].list_level = whole_number(attributes.get("val", ""))
+            self._paragraphs[-1].list_level = parse_int(attributes.get("val", ""))
 
     # What stands in them.
 
@@ -119,21 +121,21 @@ class Body(Handler):
     def _end_run(self) -> None:
         self._in_run = self._is_hidden = False
 
-    def _take_vanish(self, attributes: Attributes) -> None:
+    def _set_hidden(self, attributes: Attributes) -> None:
         self._is_hidden = self._in_run and attributes.get("val", "1") not in _OFF
 
     def _begin_text(self) -> None:
-        self._takes_text = not self._is_hidden
+        self._is_in_text = not self._is_hidden
         if self._paragraphs:
             self._paragraphs[-1].has_words = True
 
     def _begin_math_text(self) -> None:
-        self._takes_text = True
+        self._is_in_text = True
 
     def _end_text(self) -> None:
-        self._takes_text = False
+        self._is_in_text = False
 
-    def _take_link(self, attributes: Attributes) -> None:
+    def _begin_link(self, attributes: Attributes) -> None:
         relation = self._relations.get(attributes.get("id", ""))
         if self._paragraphs and relation is not None:
             paragraph = self._paragraphs[-1]
@@ -143,7 +145,7 @@ class Body(Handler):
         paragraph = self._paragraphs[-1] if self._paragraphs else None
         if paragraph is None or not paragraph.link_target:
             return
-        text = squeeze("".join(paragraph.parts[paragraph.link_begin :]))
+        text = collapse_whitespace("".join(paragraph.parts[paragraph.link_begin :]))
         if text:
             paragraph.links.append((text, paragraph.link_target))
         paragraph.link_target = ""
@@ -159,8 +161,8 @@ class Body(Handler):
     def _begin_drawing(self) -> None:
         self._description, self._images = "", 0
 
-    def _take_description(self, attributes: Attributes) -> None:
-        self._description = squeeze(attributes.get("descr") or attributes.get("title") or "")
+    def _set_description(self, attributes: Attributes) -> None:
+        self._description = collapse_whitespace(attributes.get("descr") or attributes.get("title") or "")
 
     def _begin_image(self) -> None:
         self._images += 1
@@ -176,7 +178,7 @@ class Body(Handler):
     def _begin_operator(self) -> None:
         self._operator = "∫"
 
-    def _take_operator(self, attributes: Attributes) -> None:
+    def _set_operator(self, attributes: Attributes) -> None:
         if self._operator:
             self._operator = attributes.get("val", "")
 
@@ -201,49 +203,49 @@ class Body(Handler):
         if table.depth:
             return
         self._table = None
-        self.judge.blocks += table.finish(self._budget, self.judge.take_caption())
+        self.classifier.blocks += table.finish(self._budget, self.classifier.take_caption())
 
-    def _outermost(self) -> OpenTable | None:
+    def _outermost_table(self) -> OpenTable | None:
         """The table at hand, unless it is within a cell of another."""
         return self._table if self._table is not None and self._table.depth == 1 else None
 
     def _begin_row(self) -> None:
-        if table := self._outermost():
+        if table := self._outermost_table():
             table.new_row()
 
-    def _take_first_row(self, attributes: Attributes) -> None:
-        if table := self._outermost():
+    def _mark_first_row(self, attributes: Attributes) -> None:
+        if table := self._outermost_table():
             flags = attributes.get("val", "")
             is_set = attributes.get("firstRow", "") in ("1", "true", "on")
-            if is_set or ("firstRow" not in attributes and _is_flagged(flags)):
-                table.marks_first_row()
+            if is_set or ("firstRow" not in attributes and _has_first_row_flag(flags)):
+                table.mark_first_row()
 
-    def _take_header_row(self, attributes: Attributes) -> None:
-        if (table := self._outermost()) and attributes.get("val", "1") not in _OFF:
+    def _mark_header_row(self, attributes: Attributes) -> None:
+        if (table := self._outermost_table()) and attributes.get("val", "1") not in _OFF:
             table.mark_header()
 
-    def _take_skipped(self, attributes: Attributes) -> None:
-        if table := self._outermost():
-            table.skip(whole_number(attributes.get("val", "")))
+    def _skip_columns(self, attributes: Attributes) -> None:
+        if table := self._outermost_table():
+            table.skip(parse_int(attributes.get("val", "")))
 
     def _begin_cell(self) -> None:
-        if table := self._outermost():
+        if table := self._outermost_table():
             table.open_cell()
 
     def _end_cell(self) -> None:
-        if table := self._outermost():
+        if table := self._outermost_table():
             table.close_cell()
 
-    def _take_columns(self, attributes: Attributes) -> None:
-        if (table := self._outermost()) and table.cell is not None:
-            table.cell.columns = min(max(whole_number(attributes.get("val", ""), 1), 1), COLUMNS_MAX)
+    def _set_column_span(self, attributes: Attributes) -> None:
+        if (table := self._outermost_table()) and table.cell is not None:
+            table.cell.columns = min(max(parse_int(attributes.get("val", ""), 1), 1), COLUMNS_MAX)
 
-    def _take_merge(self, attributes: Attributes) -> None:
-        if (table := self._outermost()) and table.cell is not None:
+    def _set_row_merge(self, attributes: Attributes) -> None:
+        if (table := self._outermost_table()) and table.cell is not None:
             table.cell.restarts = attributes.get("val") == "restart"
             table.cell.continues = not table.cell.restarts
 
-    _BEGINS: ClassVar[dict[str, Callable[["Body"], None]]] = {
+    _START_HANDLERS: ClassVar[dict[str, Callable[["Body"], None]]] = {
         "w:body": _begin_body,
         "w:p": _begin_paragraph,
         "w:r": _begin_run,
@@ -260,24 +262,24 @@ class Body(Handler):
         "m:oMathPara": _begin_display,
         "m:naryPr": _begin_operator,
     }
-    _TAKES: ClassVar[dict[str, Callable[["Body", Attributes], None]]] = {
-        "w:footnote": _take_note,
-        "w:endnote": _take_note,
-        "w:pStyle": _take_style,
-        "w:outlineLvl": _take_outline,
-        "w:numId": _take_number_id,
-        "w:ilvl": _take_list_level,
-        "w:vanish": _take_vanish,
-        "w:hyperlink": _take_link,
-        "w:tblLook": _take_first_row,
-        "w:tblHeader": _take_header_row,
-        "w:gridBefore": _take_skipped,
-        "w:gridSpan": _take_columns,
-        "w:vMerge": _take_merge,
-        "wp:docPr": _take_description,
-        "m:chr": _take_operator,
+    _ATTRIBUTE_HANDLERS: ClassVar[dict[str, Callable[["Body", Attributes], None]]] = {
+        "w:footnote": _begin_note,
+        "w:endnote": _begin_note,
+        "w:pStyle": _set_style,
+        "w:outlineLvl": _set_outline,
+        "w:numId": _set_number_id,
+        "w:ilvl": _set_list_level,
+        "w:vanish": _set_hidden,
+        "w:hyperlink": _begin_link,
+        "w:tblLook": _mark_first_row,
+        "w:tblHeader": _mark_header_row,
+        "w:gridBefore": _skip_columns,
+        "w:gridSpan": _set_column_span,
+        "w:vMerge": _set_row_merge,
+        "wp:docPr": _set_description,
+        "m:chr": _set_operator,
     }
-    _ENDS: ClassVar[dict[str, Callable[["Body"], None]]] = {
+    _END_HANDLERS: ClassVar[dict[str, Callable[["Body"], None]]] = {
         "w:p": _end_paragraph,
         "w:r": _end_run,
         "w:t": _end_text,
@@ -291,7 +293,7 @@ class Body(Handler):
     }
 
 
-def _is_flagged(flags: str) -> bool:
+def _has_first_row_flag(flags: str) -> bool:
     """Whether a mask of four hexadecimal digits has the bit for a row of headers."""
     try:
         return bool(int(flags[:8], 16) & _FIRST_ROW)

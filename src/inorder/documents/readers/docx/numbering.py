@@ -3,13 +3,13 @@
 import re
 from collections.abc import Callable
 
-from inorder.documents.readers.numerals import numeral
+from inorder.documents.readers.numerals import format_number
 
-from .package import NAMES, Attributes, Handler, local
-from .styles import whole_number
+from .package import SHORT_NAMES, Attributes, Handler, strip_namespaces
+from .styles import parse_int
 
 LEVELS = 9
-_PLACE = re.compile(r"%([1-9])")
+_PLACEHOLDER = re.compile(r"%([1-9])")
 _STYLES = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
 
 
@@ -30,64 +30,66 @@ class Numbering(Handler):
     def __init__(self, parse: Callable[[Handler], object]) -> None:
         self._parse = parse
         self._is_parsed = False
-        self._lists: dict[str, dict[int, _Level]] = {}
+        self._abstract_lists: dict[str, dict[int, _Level]] = {}
         """By the id of what Word calls an abstract list: several lists may share one, and go on counting."""
-        self._shared: dict[str, str] = {}
-        self._starts: dict[tuple[str, int], int] = {}
+        self._abstract_ids: dict[str, str] = {}
+        self._start_overrides: dict[tuple[str, int], int] = {}
         """Where a list that shares another's form begins anew."""
-        self._reached: dict[str, list[int | None]] = {}
+        self._counters: dict[str, list[int | None]] = {}
         self._levels: dict[int, _Level] | None = None
         self._level: _Level | None = None
         self._number_id = ""
         self._override = 0
 
     def start(self, name: str, attributes: Attributes) -> None:
-        attributes = local(attributes)
+        attributes = strip_namespaces(attributes)
         value = attributes.get("val", "")
-        match NAMES[name]:
+        match SHORT_NAMES[name]:
             case "w:abstractNum":
-                self._levels = self._lists.setdefault(attributes.get("abstractNumId", ""), {})
+                self._levels = self._abstract_lists.setdefault(attributes.get("abstractNumId", ""), {})
             case "w:num":
                 self._number_id, self._levels = attributes.get("numId", ""), None
             case "w:abstractNumId":
-                self._shared[self._number_id] = value
+                self._abstract_ids[self._number_id] = value
             case "w:lvlOverride":
-                self._override = whole_number(attributes.get("ilvl", ""))
+                self._override = parse_int(attributes.get("ilvl", ""))
             case "w:startOverride":
-                self._starts[self._number_id, self._override] = whole_number(value, 1)
+                self._start_overrides[self._number_id, self._override] = parse_int(value, 1)
             case "w:lvl" if self._levels is not None:
-                self._level = self._levels[whole_number(attributes.get("ilvl", ""))] = _Level()
+                self._level = self._levels[parse_int(attributes.get("ilvl", ""))] = _Level()
             case "w:start" if self._level is not None:
-                self._level.start = whole_number(value, 1)
+                self._level.start = parse_int(value, 1)
             case "w:numFmt" if self._level is not None:
                 self._level.numerals = value
             case "w:lvlText" if self._level is not None:
                 self._level.text = value
 
     def end(self, name: str) -> None:
-        if NAMES[name] == "w:lvl":
+        if SHORT_NAMES[name] == "w:lvl":
             self._level = None
 
-    def mark(self, number_id: str, depth: int) -> tuple[bool, str]:
+    def next_marker(self, number_id: str, depth: int) -> tuple[bool, str]:
         """Whether the next item of a list is numbered, and its marker."""
         if not self._is_parsed:
             self._is_parsed = True
             self._parse(self)
         depth = min(max(depth, 0), LEVELS - 1)
-        shared = self._shared.get(number_id, "")
-        levels = self._lists.get(shared, {})
+        abstract_id = self._abstract_ids.get(number_id, "")
+        levels = self._abstract_lists.get(abstract_id, {})
         level = levels.get(depth)
         if level is None or level.numerals in ("bullet", "none"):
             return False, "-"
-        restarts = (number_id, depth) in self._starts
-        reached = self._reached.setdefault(f"restarted {number_id}" if restarts else shared, [None] * LEVELS)
-        last = reached[depth]
-        reached[depth] = self._starts.get((number_id, depth), level.start) if last is None else last + 1
-        reached[depth + 1 :] = [None] * (LEVELS - depth - 1)
-        return True, _PLACE.sub(lambda place: _written(int(place.group(1)) - 1, levels, reached), level.text)
+        restarts = (number_id, depth) in self._start_overrides
+        counters = self._counters.setdefault(f"restarted {number_id}" if restarts else abstract_id, [None] * LEVELS)
+        last = counters[depth]
+        counters[depth] = self._start_overrides.get((number_id, depth), level.start) if last is None else last + 1
+        counters[depth + 1 :] = [None] * (LEVELS - depth - 1)
+        return True, _PLACEHOLDER.sub(
+            lambda placeholder: _format_counter(int(placeholder.group(1)) - 1, levels, counters), level.text
+        )
 
 
-def _written(depth: int, levels: dict[int, _Level], reached: list[int | None]) -> str:
+def _format_counter(depth: int, levels: dict[int, _Level], counters: list[int | None]) -> str:
     level = levels.get(depth) or _Level()
-    number = reached[depth]
-    return numeral(level.start if number is None else number, _STYLES.get(level.numerals, "1"))
+    number = counters[depth]
+    return format_number(level.start if number is None else number, _STYLES.get(level.numerals, "1"))

@@ -56,22 +56,22 @@ _PREFIXES = {
 }
 
 
-class _Names(dict[str, str]):
+class _ShortNames(dict[str, str]):
     """Names with their namespace to short ones, `w:p`. A file that makes up names by the thousand does not fill it."""
 
     def __missing__(self, name: str) -> str:
-        namespace, _, local = name.rpartition(" ")
-        short = _PREFIXES.get(namespace, "?:") + local
-        if len(self) < NAMES_MAX:
+        namespace, _, strip_namespaces = name.rpartition(" ")
+        short = _PREFIXES.get(namespace, "?:") + strip_namespaces
+        if len(self) < SHORT_NAMES_MAX:
             self[name] = short
         return short
 
 
-NAMES_MAX = 4096
-NAMES = _Names()
+SHORT_NAMES_MAX = 4096
+SHORT_NAMES = _ShortNames()
 
 
-def local(attributes: Attributes) -> Attributes:
+def strip_namespaces(attributes: Attributes) -> Attributes:
     """Attributes by their names alone."""
     return {name.rpartition(" ")[2]: value for name, value in attributes.items()} if attributes else attributes
 
@@ -107,7 +107,7 @@ class Package:
         """Parse a part; false if there is none of this name."""
         if not self.has(part):
             return False
-        parser = _parser(handler, part)
+        parser = _make_parser(handler, part)
         try:
             for piece in self._pieces(part):
                 parser.Parse(piece, False)
@@ -142,11 +142,11 @@ class Package:
         if info.file_size > RATIO_BYTES_MIN and info.file_size > info.compress_size * RATIO_MAX:
             raise ReadError(f"{name} unpacks to more than {RATIO_MAX} times its size, as a zip bomb does")
         try:
-            yield from self._unpacked(info)
+            yield from self._unpack(info)
         except _DAMAGE as error:
             raise ReadError(f"{name} cannot be unpacked: {error}") from error
 
-    def _unpacked(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    def _unpack(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
         unpacked = 0
         with self._archive.open(info) as stream:
             while piece := stream.read(_PIECE_BYTES):
@@ -180,8 +180,8 @@ class _Relations(Handler):
         self.by_id: dict[str, Relation] = {}
 
     def start(self, name: str, attributes: Attributes) -> None:
-        if NAMES[name] == "rel:Relationship":
-            attributes = local(attributes)
+        if SHORT_NAMES[name] == "rel:Relationship":
+            attributes = strip_namespaces(attributes)
             target = attributes.get("Target", "")
             if attributes.get("TargetMode") != "External":
                 target = posixpath.normpath(posixpath.join("/", self._folder, target)).lstrip("/")
@@ -189,17 +189,17 @@ class _Relations(Handler):
             self.by_id[attributes.get("Id", "")] = Relation(kind, target)
 
 
-def _parser(handler: Handler, part: str) -> expat.XMLParserType:
+def _make_parser(handler: Handler, part: str) -> expat.XMLParserType:
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     parser.StartElementHandler = handler.start
     parser.EndElementHandler = handler.end
     parser.CharacterDataHandler = handler.text
-    parser.StartDoctypeDeclHandler = _refusal(part)
+    parser.StartDoctypeDeclHandler = _doctype_handler(part)
     return parser
 
 
-def _refusal(part: str) -> Callable[..., Any]:
+def _doctype_handler(part: str) -> Callable[..., Any]:
     def refuse(*_: Any) -> None:
         raise ReadError(f"{part} has a document type declaration, which no Word file needs: refused")
 

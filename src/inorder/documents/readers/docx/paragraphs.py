@@ -1,12 +1,12 @@
 """Paragraphs of a DOCX file: each is judged when it ends, by its style, its place in a list, and what came before."""
 
 from inorder.documents.model import AnyBlock, Code, Formula, Heading, ListItem, Paragraph, Picture, Title
-from inorder.documents.readers.whitespace import squeeze
+from inorder.documents.readers.whitespace import collapse_whitespace
 
 from .numbering import Numbering
-from .styles import OUTLINE_LEVELS, Style, Styles
+from .styles import OUTLINE_LEVELS, DocxStyle, DocxStyleSheet
 
-_NO_STYLE = Style()
+_NO_STYLE = DocxStyle()
 _MATH_EMPTY = ("^()", "_()")
 
 
@@ -29,10 +29,10 @@ class OpenParagraph:
         self.link_target = ""
 
 
-class Judge:
+class ParagraphClassifier:
     """Says what each paragraph is, and keeps the blocks."""
 
-    def __init__(self, styles: Styles, numbering: Numbering) -> None:
+    def __init__(self, styles: DocxStyleSheet, numbering: Numbering) -> None:
         self.blocks: list[AnyBlock] = []
         self._styles = styles
         self._numbering = numbering
@@ -40,17 +40,17 @@ class Judge:
         """The last caption that no picture was waiting for."""
         self._code_lines: list[tuple[Code, list[str]]] = []
 
-    def take(self, paragraph: OpenParagraph) -> None:
+    def add(self, paragraph: OpenParagraph) -> None:
         """A paragraph has ended."""
         raw = "".join(paragraph.parts)
         if paragraph.has_math:
-            for nothing in _MATH_EMPTY:
-                raw = raw.replace(nothing, "")
+            for empty in _MATH_EMPTY:
+                raw = raw.replace(empty, "")
         style = self._styles.style(paragraph.style_id) if paragraph.style_id else _NO_STYLE
         if style.role == "code":
-            self._code(raw)
-        elif text := squeeze(raw):
-            self._text(text, paragraph, style)
+            self._add_code(raw)
+        elif text := collapse_whitespace(raw):
+            self._add_text(text, paragraph, style)
         self.blocks += paragraph.pictures
 
     def finish(self) -> list[AnyBlock]:
@@ -66,7 +66,7 @@ class Judge:
         self.blocks.pop()
         return self._caption.text
 
-    def _text(self, text: str, paragraph: OpenParagraph, style: Style) -> None:
+    def _add_text(self, text: str, paragraph: OpenParagraph, style: DocxStyle) -> None:
         if paragraph.outline < OUTLINE_LEVELS:
             self.blocks.append(Heading(text=text, level=paragraph.outline + 1))
         elif style.role == "heading":
@@ -74,17 +74,17 @@ class Judge:
         elif style.role == "title":
             self.blocks.append(Title(text=text))
         elif style.role == "caption":
-            self._take_caption(text)
+            self._add_caption(text)
         elif (number_id := paragraph.number_id or style.number_id) not in ("", "0"):
             depth = paragraph.list_level if paragraph.list_level >= 0 else style.list_level
-            is_ordered, marker = self._numbering.mark(number_id, depth)
+            is_ordered, marker = self._numbering.next_marker(number_id, depth)
             self.blocks.append(ListItem(text=text, depth=depth, ordered=is_ordered, marker=marker))
         elif paragraph.is_display and not paragraph.has_words:
             self.blocks.append(Formula(text=text))
         else:
             self.blocks.append(Paragraph(text=text, links=paragraph.links))
 
-    def _code(self, text: str) -> None:
+    def _add_code(self, text: str) -> None:
         """Lines of code are paragraphs of their own; those that follow each other are one piece."""
         if self.blocks and self._code_lines and self.blocks[-1] is self._code_lines[-1][0]:
             self._code_lines[-1][1].append(text.rstrip())
@@ -93,7 +93,7 @@ class Judge:
             self.blocks.append(code)
             self._code_lines.append((code, [text.rstrip()]))
 
-    def _take_caption(self, text: str) -> None:
+    def _add_caption(self, text: str) -> None:
         """Captions stand below pictures and above tables."""
         last = self.blocks[-1] if self.blocks else None
         if type(last) is Picture:

@@ -7,14 +7,14 @@ from typing import Literal
 
 from inorder.documents.model import AnyBlock, Document, Furniture, Heading, Paragraph, Title
 from inorder.documents.readers.registry import reader_version
-from inorder.documents.readers.table_grid import Budget
-from inorder.documents.readers.whitespace import squeeze
+from inorder.documents.readers.table_grid import TableBudget
+from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 
 from .body import Body
 from .numbering import Numbering
-from .package import NAMES, Attributes, Handler, Package, Relation
-from .styles import Styles
+from .package import SHORT_NAMES, Attributes, Handler, Package, Relation
+from .styles import DocxStyleSheet
 
 MIMETYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 FURNITURE_PARTS_MAX = 50
@@ -22,83 +22,83 @@ FURNITURE_PARTS_MAX = 50
 
 def read(data: bytes, name: str) -> Document:
     """The document in these bytes."""
-    reading = _Reading(Package(data))
-    blocks = reading.body()
-    blocks += reading.notes()
-    stated = reading.title()
-    if stated and not _says(blocks, stated):
+    reader = _DocxReader(Package(data))
+    blocks = reader.read_body()
+    blocks += reader.read_notes()
+    stated = reader.read_title()
+    if stated and not _has_title(blocks, stated):
         blocks.insert(0, Title(text=stated))
     if not blocks:
-        reading.budget.warnings.append("there is no text in it")
-    blocks += reading.furniture()
+        reader.budget.warnings.append("there is no text in it")
+    blocks += reader.read_furniture()
     return Document(
         name=name,
         mimetype=MIMETYPE,
         blocks=blocks,
         reader=reader_version("docx"),
-        warnings=reading.budget.warnings,
+        warnings=reader.budget.warnings,
     )
 
 
-def _says(blocks: list[AnyBlock], title: str) -> bool:
+def _has_title(blocks: list[AnyBlock], title: str) -> bool:
     """Whether there is a title in the text, or a heading with the words of this one."""
     return any(type(block) is Title or (type(block) is Heading and block.text == title) for block in blocks)
 
 
-class _Reading:
+class _DocxReader:
     """A file as it is read, part by part."""
 
     def __init__(self, package: Package) -> None:
-        self.budget = Budget()
+        self.budget = TableBudget()
         self._package = package
         self._root = package.relations("")
-        self._main = _target(self._root, "officeDocument") or "word/document.xml"
+        self._main = _find_target(self._root, "officeDocument") or "word/document.xml"
         self._relations = package.relations(self._main)
-        self._styles = Styles(package.read(_target(self._relations, "styles") or "word/styles.xml"))
-        numbering = _target(self._relations, "numbering") or "word/numbering.xml"
+        self._styles = DocxStyleSheet(package.read(_find_target(self._relations, "styles") or "word/styles.xml"))
+        numbering = _find_target(self._relations, "numbering") or "word/numbering.xml"
         self._numbering = Numbering(lambda handler: package.parse(numbering, handler))
 
-    def body(self) -> list[AnyBlock]:
-        body = self._part(self._main, self._relations)
+    def read_body(self) -> list[AnyBlock]:
+        body = self._read_part(self._main, self._relations)
         if not body.is_word:
             raise ReadError("not a Word document: there is no text part in the archive")
-        return body.judge.finish()
+        return body.classifier.finish()
 
-    def notes(self) -> list[AnyBlock]:
+    def read_notes(self) -> list[AnyBlock]:
         """Footnotes and endnotes, as paragraphs."""
         found: list[AnyBlock] = []
         for kind in ("footnotes", "endnotes"):
-            target = _target(self._relations, kind)
+            target = _find_target(self._relations, kind)
             if target:
-                found += self._part(target, self._package.relations(target)).judge.finish()
+                found += self._read_part(target, self._package.relations(target)).classifier.finish()
         return found
 
-    def furniture(self) -> list[AnyBlock]:
+    def read_furniture(self) -> list[AnyBlock]:
         """Headers and footers, each text once."""
         found: dict[tuple[str, str], AnyBlock] = {}
         parts = [relation for relation in self._relations.values() if relation.kind in ("header", "footer")]
         for relation in parts[:FURNITURE_PARTS_MAX]:
-            blocks = self._part(relation.target, {}).judge.finish()
+            blocks = self._read_part(relation.target, {}).classifier.finish()
             text = " ".join(block.text for block in blocks if type(block) is Paragraph)
             if text:
                 kind: Literal["header", "footer"] = "header" if relation.kind == "header" else "footer"
                 found[kind, text] = Furniture(text=text, kind=kind)
         return list(found.values())
 
-    def title(self) -> str:
+    def read_title(self) -> str:
         """What the properties of the file state."""
         properties = _Properties()
-        self._package.parse(_target(self._root, "core-properties") or "docProps/core.xml", properties)
-        return squeeze("".join(properties.title))
+        self._package.parse(_find_target(self._root, "core-properties") or "docProps/core.xml", properties)
+        return collapse_whitespace("".join(properties.title))
 
-    def _part(self, name: str, relations: dict[str, Relation]) -> Body:
+    def _read_part(self, name: str, relations: dict[str, Relation]) -> Body:
         """A part with text; one that is not there has none."""
         body = Body(self._styles, self._numbering, relations, self.budget)
         self._package.parse(name, body)
         return body
 
 
-def _target(relations: dict[str, Relation], kind: str) -> str:
+def _find_target(relations: dict[str, Relation], kind: str) -> str:
     return next((relation.target for relation in relations.values() if relation.kind == kind), "")
 
 
@@ -108,7 +108,7 @@ class _Properties(Handler):
         self._is_title = False
 
     def start(self, name: str, attributes: Attributes) -> None:
-        self._is_title = NAMES[name] == "dc:title"
+        self._is_title = SHORT_NAMES[name] == "dc:title"
 
     def end(self, name: str) -> None:
         self._is_title = False

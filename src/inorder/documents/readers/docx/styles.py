@@ -15,20 +15,20 @@ _HEADING = re.compile(r"heading ?([1-9])", re.I)
 _CODE = re.compile(r"\bcode\b|source ?code|preformatted|^verbatim|^listing$|plain text|macro text", re.I)
 
 
-def _valued(tag: bytes) -> re.Pattern[bytes]:
+def _attribute_pattern(tag: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"<(?:\w+:)?" + tag + rb"""\s[^<>]*?\bval\s*=\s*["']([^"'<>]*)["']""")
 
 
 _BEGINNING = re.compile(rb"<(?:\w+:)?style\s")
 _STYLE_ID = re.compile(rb"""\bstyleId\s*=\s*["']([^"'<>]*)["']""")
-_NAME = _valued(b"name")
-_BASED_ON = _valued(b"basedOn")
-_OUTLINE = _valued(b"outlineLvl")
-_NUMBER_ID = _valued(b"numId")
-_LIST_LEVEL = _valued(b"ilvl")
+_NAME = _attribute_pattern(b"name")
+_BASED_ON = _attribute_pattern(b"basedOn")
+_OUTLINE = _attribute_pattern(b"outlineLvl")
+_NUMBER_ID = _attribute_pattern(b"numId")
+_LIST_LEVEL = _attribute_pattern(b"ilvl")
 
 
-class Style(NamedTuple):
+class DocxStyle(NamedTuple):
     """What a style says about its paragraphs."""
 
     role: Role = ""
@@ -39,87 +39,87 @@ class Style(NamedTuple):
     list_level: int = 0
 
 
-class _Stated:
+class _StyleElement:
     """A style as it is written down."""
 
     __slots__ = ("based_on", "list_level", "name", "number_id", "outline")
 
-    def __init__(self, style_id: str, written: bytes) -> None:
-        self.name = _value(_NAME, written) or style_id
-        self.based_on = _value(_BASED_ON, written)
-        outline = _value(_OUTLINE, written)
-        self.outline = outline_level(outline) if outline else None
-        self.number_id = _value(_NUMBER_ID, written)
-        self.list_level = whole_number(_value(_LIST_LEVEL, written))
+    def __init__(self, style_id: str, xml: bytes) -> None:
+        self.name = _value(_NAME, xml) or style_id
+        self.based_on = _value(_BASED_ON, xml)
+        outline = _value(_OUTLINE, xml)
+        self.outline = parse_outline_level(outline) if outline else None
+        self.number_id = _value(_NUMBER_ID, xml)
+        self.list_level = parse_int(_value(_LIST_LEVEL, xml))
 
 
-class Styles:
+class DocxStyleSheet:
     """All styles of a file.
 
     There are hundreds and a document uses a few. They are looked up in the XML as it is written, not parsed: parsing
     them all would take longer than the document.
     """
 
-    def __init__(self, written: bytes) -> None:
-        self._written: dict[str, bytes] = {}
-        for piece in _BEGINNING.split(_as_utf8(written))[1:]:
+    def __init__(self, xml: bytes) -> None:
+        self._elements: dict[str, bytes] = {}
+        for piece in _BEGINNING.split(_as_utf8(xml))[1:]:
             if match := _STYLE_ID.search(piece, 0, piece.find(b">")):
-                self._written[unescape(match.group(1).decode("utf-8", "replace"))] = piece
-        self._resolved: dict[str, Style] = {}
+                self._elements[unescape(match.group(1).decode("utf-8", "replace"))] = piece
+        self._resolved: dict[str, DocxStyle] = {}
 
-    def style(self, style_id: str) -> Style:
+    def style(self, style_id: str) -> DocxStyle:
         """What is known of a style, with what it inherits."""
         found = self._resolved.get(style_id)
         if found is None:
             found = self._resolved[style_id] = self._resolve(style_id)
         return found
 
-    def _resolve(self, style_id: str) -> Style:
+    def _resolve(self, style_id: str) -> DocxStyle:
         role: Role = ""
         level, number_id, list_level = 0, "", 0
         for _ in range(_BASED_ON_MAX):
-            written = self._written.get(style_id)
-            stated = _Stated(style_id, written.partition(b"style>")[0]) if written is not None else None
+            xml = self._elements.get(style_id)
+            element = _StyleElement(style_id, xml.partition(b"style>")[0]) if xml is not None else None
             if not role:
-                role, level = _role(stated, style_id)
-            if stated is None:
+                role, level = _role(element, style_id)
+            if element is None:
                 break
             if not number_id:
-                number_id, list_level = stated.number_id, stated.list_level
-            style_id = stated.based_on
-        return Style(role, level, number_id, list_level)
+                number_id, list_level = element.number_id, element.list_level
+            style_id = element.based_on
+        return DocxStyle(role, level, number_id, list_level)
 
 
-def _value(pattern: re.Pattern[bytes], written: bytes) -> str:
-    match = pattern.search(written)
+def _value(pattern: re.Pattern[bytes], xml: bytes) -> str:
+    match = pattern.search(xml)
     return unescape(match.group(1).decode("utf-8", "replace")) if match else ""
 
 
-def _as_utf8(written: bytes) -> bytes:
-    if written.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return written.decode("utf-16", "replace").encode("utf-8", "replace")
-    return written
+def _as_utf8(xml: bytes) -> bytes:
+    if xml.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return xml.decode("utf-16", "replace").encode("utf-8", "replace")
+    return xml
 
 
-def _role(stated: _Stated | None, style_id: str) -> tuple[Role, int]:
-    name = stated.name if stated is not None else style_id
+def _role(element: _StyleElement | None, style_id: str) -> tuple[Role, int]:
+    name = element.name if element is not None else style_id
     if match := _HEADING.fullmatch(name):
         return "heading", int(match.group(1))
-    if stated is not None and stated.outline is not None:
-        return ("heading", stated.outline + 1) if stated.outline < OUTLINE_LEVELS else ("", 0)
+    if element is not None and element.outline is not None:
+        return ("heading", element.outline + 1) if element.outline < OUTLINE_LEVELS else ("", 0)
     lowered = name.lower()
     if lowered in ("title", "caption"):
         return ("title" if lowered == "title" else "caption"), 0
     return ("code", 0) if _CODE.search(name) else ("", 0)
 
 
-def outline_level(value: str) -> int:
+def parse_outline_level(value: str) -> int:
     """0 to 8 are levels of headings; all else is body text."""
-    level = whole_number(value, OUTLINE_LEVELS)
+    level = parse_int(value, OUTLINE_LEVELS)
     return level if 0 <= level < OUTLINE_LEVELS else OUTLINE_LEVELS
 
 
-def whole_number(value: str, otherwise: int = 0) -> int:
+def parse_int(value: str, otherwise: int = 0) -> int:
     """A number as attributes have it; nonsense is `otherwise`."""
     digits = value.strip()
     is_number = digits.isascii() and digits.isdigit() and len(digits) < 10

@@ -1,12 +1,12 @@
 """Tables of a DOCX file. A table within a cell is text of that cell."""
 
 from inorder.documents.model import AnyBlock
-from inorder.documents.readers.table_grid import Budget, Grid
+from inorder.documents.readers.table_grid import TableBudget, TableGrid
 
 COLUMNS_MAX = 1_000
 
 
-class _Cell:
+class _OpenCell:
     __slots__ = ("columns", "continues", "is_header", "restarts", "rows", "texts")
 
     def __init__(self) -> None:
@@ -22,30 +22,30 @@ class OpenTable:
     """A table that is being read."""
 
     def __init__(self) -> None:
-        self._rows: list[list[_Cell]] = []
-        self._skipped: list[int] = []
-        self._merging: dict[int, _Cell] = {}
+        self._rows: list[list[_OpenCell]] = []
+        self._skipped_columns: list[int] = []
+        self._open_merges: dict[int, _OpenCell] = {}
         """By column, the cells that go on into the next row."""
         self._column = 0
         self._has_head = False
         self._in_head = False
-        self.cell: _Cell | None = None
+        self.cell: _OpenCell | None = None
         self.depth = 1
         """Of tables within each other, this one counted."""
 
-    def marks_first_row(self) -> None:
+    def mark_first_row(self) -> None:
         """The first row is a row of headers."""
         self._has_head = True
 
     def new_row(self) -> None:
         self._rows.append([])
-        self._skipped.append(0)
+        self._skipped_columns.append(0)
         self._column = 0
         self._in_head = False
 
     def skip(self, columns: int) -> None:
-        self._skipped[-1] = min(columns, COLUMNS_MAX)
-        self._column = self._skipped[-1]
+        self._skipped_columns[-1] = min(columns, COLUMNS_MAX)
+        self._column = self._skipped_columns[-1]
 
     def mark_header(self) -> None:
         """The row at hand is a row of headers."""
@@ -54,7 +54,7 @@ class OpenTable:
     def open_cell(self) -> None:
         if not self._rows:
             self.new_row()
-        self.cell = _Cell()
+        self.cell = _OpenCell()
         self.cell.is_header = self._in_head
 
     def close_cell(self) -> None:
@@ -62,21 +62,21 @@ class OpenTable:
         if cell is None:
             return
         self.cell = None
-        above = self._merging.get(self._column)
+        above = self._open_merges.get(self._column)
         if cell.continues and above is not None:
             above.rows += 1
             above.texts += cell.texts
         else:
             self._rows[-1].append(cell)
             for column in range(self._column, self._column + cell.columns):
-                self._merging.pop(column, None)
+                self._open_merges.pop(column, None)
             if cell.restarts:
-                self._merging[self._column] = cell
+                self._open_merges[self._column] = cell
         self._column += cell.columns
 
-    def finish(self, budget: Budget, caption: str) -> list[AnyBlock]:
-        grid = Grid()
-        for number, (cells, skipped) in enumerate(zip(self._rows, self._skipped, strict=True)):
+    def finish(self, budget: TableBudget, caption: str) -> list[AnyBlock]:
+        grid = TableGrid()
+        for number, (cells, skipped) in enumerate(zip(self._rows, self._skipped_columns, strict=True)):
             grid.new_row()
             grid.skip(skipped)
             is_head = number == 0 and self._has_head and len(self._rows) > 1

@@ -19,7 +19,7 @@ SMALL_TAGS = 1_000
 """A page within both does no harm whatever is in it, and is not looked at."""
 DEPTH_MAX = 500
 """Browsers stop at 512."""
-MULTIPLIED_MAX = 1_000_000
+RUNAWAY_FORMATTING_MIN = 1_000_000
 """Formatting tags open at once, times all tags."""
 ATTRIBUTES_MAX = 500
 """Of one tag."""
@@ -34,23 +34,23 @@ _RAW = frozenset(b"script style textarea title xmp iframe noembed noframes".spli
 """Tags whose content is not HTML, except in pictures and formulas."""
 _FOREIGN = frozenset((b"svg", b"math"))
 _FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
-_UNNESTED = frozenset(
+_NEVER_NESTED = frozenset(
     b"area base br col embed hr img input link meta param source track wbr "
     b"p li dt dd td th tr tbody thead tfoot option optgroup colgroup caption rt rp rb a button html head body".split()
 )
 """Tags that never have content, or that are closed by the next of their kind."""
 
 
-def tame(data: bytes) -> bytes:
+def sanitize(data: bytes) -> bytes:
     """The same page, or one with the same text that can be parsed in reasonable time and memory."""
     if len(data) > BYTES_MAX:
         raise ReadError(f"{len(data):,} bytes of HTML; the limit is {BYTES_MAX:,}")
     if len(data) <= SMALL_BYTES and data.count(b"<") <= SMALL_TAGS:
         return data
-    survey = _Survey(data)
-    if survey.nodes > NODES_MAX:
+    statistics = _TagStatistics(data)
+    if statistics.nodes > NODES_MAX:
         raise ReadError(f"more than {NODES_MAX:,} tags and attributes")
-    return data if survey.is_harmless else b"".join(_pruned(data, survey.multiplies))
+    return data if statistics.is_harmless else b"".join(_prune(data, statistics.has_runaway_formatting))
 
 
 def _tags(data: bytes) -> Iterator[re.Match[bytes]]:
@@ -77,7 +77,7 @@ def _tags(data: bytes) -> Iterator[re.Match[bytes]]:
             position = end
 
 
-class _Survey:
+class _TagStatistics:
     """What one look over the tags shows."""
 
     def __init__(self, data: bytes) -> None:
@@ -91,7 +91,7 @@ class _Survey:
                 nodes += attributes
                 attributes_max = max(attributes_max, attributes)
             name = tag.lower()
-            if name not in _UNNESTED:
+            if name not in _NEVER_NESTED:
                 depth = max(depth + (-1 if closing else 1), 0)
                 depth_max = max(depth_max, depth)
             if name in _FORMATTING:
@@ -100,23 +100,25 @@ class _Survey:
             if nodes + tags > NODES_MAX:
                 break
         self.nodes = nodes + tags
-        self.multiplies = formatting_max > 3 and formatting_max * tags > MULTIPLIED_MAX
-        self.is_harmless = depth_max <= DEPTH_MAX and attributes_max <= ATTRIBUTES_MAX and not self.multiplies
+        self.has_runaway_formatting = formatting_max > 3 and formatting_max * tags > RUNAWAY_FORMATTING_MIN
+        self.is_harmless = (
+            depth_max <= DEPTH_MAX and attributes_max <= ATTRIBUTES_MAX and not self.has_runaway_formatting
+        )
 
 
-def _pruned(data: bytes, drops_formatting: bool) -> Iterator[bytes]:
+def _prune(data: bytes, drop_formatting: bool) -> Iterator[bytes]:
     """The page without what does harm. A tag taken out leaves a space behind, so that no two words become one."""
     reached = depth = 0
     for match in _tags(data):
         _, closing, tag, rest = match.groups()
         name = tag.lower()
         replacement = None
-        if name not in _UNNESTED:
+        if name not in _NEVER_NESTED:
             before = depth
             depth = max(depth + (-1 if closing else 1), 0)
             if max(before, depth) > DEPTH_MAX:
                 replacement = b"<br"
-        if drops_formatting and name in _FORMATTING:
+        if drop_formatting and name in _FORMATTING:
             replacement = b"<wbr"
         elif replacement is None and rest and len(_ATTRIBUTES.findall(rest)) > ATTRIBUTES_MAX:
             replacement = b"<" + closing + tag

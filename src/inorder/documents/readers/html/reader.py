@@ -9,14 +9,14 @@ import re
 from selectolax.lexbor import LexborHTMLParser
 
 from inorder.documents.model import AnyBlock, Document
-from inorder.documents.readers.block_builder import with_title
+from inorder.documents.readers.block_builder import mark_title
 from inorder.documents.readers.registry import reader_version
-from inorder.documents.readers.table_grid import Budget
+from inorder.documents.readers.table_grid import TableBudget
 from inorder.files.encoding import decode
 
-from .guard import tame
-from .rules import has_telling_attributes
-from .walk import Walk
+from .guard import sanitize
+from .rules import may_have_exclusions
+from .walk import HtmlWalker
 
 _META_CHARSET = re.compile(rb"""<meta[^>]+?charset\s*=\s*["']?\s*([\w.:-]+)""", re.I)
 _META_BYTES = 4096
@@ -34,29 +34,29 @@ def read(data: bytes, name: str) -> Document:
     return Document(
         name=name,
         mimetype="text/html",
-        blocks=with_title(blocks, title),
+        blocks=mark_title(blocks, title),
         reader=reader_version("html"),
         warnings=warnings,
     )
 
 
-def read_page(page: bytes, warnings: list[str], keeps_all: bool = False) -> tuple[list[AnyBlock], str]:
+def read_page(page: bytes, warnings: list[str], keep_all: bool = False) -> tuple[list[AnyBlock], str]:
     """The blocks of a page or of a piece of one, in UTF-8, and the title it states."""
-    page = tame(page)
+    page = sanitize(page)
     parser = LexborHTMLParser(page)
     root = parser.body or parser.root
     if root is None:
         return [], ""
-    budget = Budget()
-    heeds_attributes = has_telling_attributes(page)
-    walk = Walk(budget, heeds_attributes, keeps_all)
-    walk.run(root)
-    if not walk.flow.blocks and walk.left_out:
-        walk = Walk(budget, heeds_attributes, keeps_all=True)
-        walk.run(root)
-        if walk.flow.blocks:
+    budget = TableBudget()
+    check_attributes = may_have_exclusions(page)
+    walker = HtmlWalker(budget, check_attributes, keep_all)
+    walker.walk(root)
+    if not walker.builder.blocks and walker.excluded_count:
+        walker = HtmlWalker(budget, check_attributes, keep_all=True)
+        walker.walk(root)
+        if walker.builder.blocks:
             warnings.append("there is nothing in it but navigation and the like, which was kept")
     warnings += budget.warnings
     head = parser.head
     title = head.css_first("title") if head is not None else None
-    return walk.flow.blocks, title.text() if title is not None else ""
+    return walker.builder.blocks, title.text() if title is not None else ""

@@ -9,12 +9,12 @@ Attributes = dict[str, str | None]
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 LISTS = frozenset(("ul", "ol", "menu", "dir", "dl"))
-_UNREAD_TAGS = (
+_SKIPPED_TAG_NAMES = (
     "-comment !doctype script style template noscript iframe object embed applet svg canvas video audio map "
     "select datalist textarea input progress meter head title meta link base noembed noframes rp col colgroup "
     "frame frameset area param source track"
 )
-UNREAD = frozenset(_UNREAD_TAGS.split())
+SKIPPED_TAGS = frozenset(_SKIPPED_TAG_NAMES.split())
 """Nothing in them is text of the page."""
 FURNITURE = frozenset(("header", "footer", "aside"))
 """Of the page, unless they stand in its content."""
@@ -29,8 +29,8 @@ BLOCKS = frozenset(_BLOCK_TAGS.split())
 PREFORMATTED = frozenset(("pre", "listing", "xmp", "plaintext"))
 
 _FURNITURE_ROLES = frozenset(("banner", "contentinfo", "complementary"))
-_UNREAD_ROLES = frozenset(("navigation", "search", "menu", "menubar", "toolbar", "dialog", "alertdialog"))
-_TELLING = (b"hidden", b"role", b"display", b"cookie", b"consent", b"visibility", b"gdpr", b"onetrust")
+_SKIPPED_ROLES = frozenset(("navigation", "search", "menu", "menubar", "toolbar", "dialog", "alertdialog"))
+_EXCLUSION_WORDS = (b"hidden", b"role", b"display", b"cookie", b"consent", b"visibility", b"gdpr", b"onetrust")
 _INVISIBLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _COOKIES = re.compile(
     r"cookie[-_ ]?(?:banner|consent|notice|bar\b|popup|law|message|disclaimer|dialog|overlay|modal|policy-banner)"
@@ -39,20 +39,20 @@ _COOKIES = re.compile(
 )
 
 
-def has_telling_attributes(data: bytes) -> bool:
+def may_have_exclusions(data: bytes) -> bool:
     """Whether any attribute of the page could matter to `is_left_out`; most pages have none, and are read faster."""
     lowered = data.lower()
-    return any(word in lowered for word in _TELLING)
+    return any(word in lowered for word in _EXCLUSION_WORDS)
 
 
-def is_left_out(attributes: Attributes, in_content: bool) -> bool:
+def is_excluded(attributes: Attributes, in_content: bool) -> bool:
     """Whether an element is hidden, or says of itself that it is not content."""
     if "hidden" in attributes and attributes["hidden"] != "until-found":
         return True
     if attributes.get("aria-hidden") == "true":
         return True
     role = (attributes.get("role") or "").lower()
-    if role in _UNREAD_ROLES or (role in _FURNITURE_ROLES and not in_content):
+    if role in _SKIPPED_ROLES or (role in _FURNITURE_ROLES and not in_content):
         return True
     style = attributes.get("style")
     if style and _INVISIBLE.search(style):

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from selectolax.lexbor import LexborNode
 
 from inorder.documents.model import AnyBlock
-from inorder.documents.readers.table_grid import Budget, Grid
+from inorder.documents.readers.table_grid import TableBudget, TableGrid
 
-from .text import text_below
+from .text import inner_text
 
 ROWS_MAX = 65_534
 COLUMNS_MAX = 1_000
@@ -34,13 +34,13 @@ def is_layout(table: LexborNode) -> bool:
     return widest <= 1 or len(table.css("table")) > 1
 
 
-def read_table(table: LexborNode, budget: Budget, heeds_attributes: bool) -> list[AnyBlock]:
+def read_table(table: LexborNode, budget: TableBudget, check_attributes: bool) -> list[AnyBlock]:
     """The table, with its caption and its headers."""
-    grid = Grid()
+    grid = TableGrid()
     caption = ""
     for child in _elements(table, ("caption", *_SECTIONS)):
         if child.tag == "caption":
-            caption = text_below(child, heeds_attributes)
+            caption = inner_text(child, check_attributes)
             continue
         is_head = child.tag == "thead"
         for row in _elements(child, ("tr",)):
@@ -48,7 +48,7 @@ def read_table(table: LexborNode, budget: Budget, heeds_attributes: bool) -> lis
             for cell in _elements(row, _CELLS):
                 attributes = cell.attributes
                 grid.add(
-                    text_below(cell, heeds_attributes),
+                    inner_text(cell, check_attributes),
                     _span(attributes.get("rowspan"), ROWS_MAX) if attributes else 1,
                     max(_span(attributes.get("colspan"), COLUMNS_MAX), 1) if attributes else 1,
                     is_head or cell.tag == "th",

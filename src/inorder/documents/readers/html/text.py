@@ -2,28 +2,28 @@
 
 from selectolax.lexbor import LexborNode
 
-from inorder.documents.readers.whitespace import squeeze
+from inorder.documents.readers.whitespace import collapse_whitespace
 
-from .rules import BLOCKS, HEADINGS, LISTS, UNREAD, is_left_out
+from .rules import BLOCKS, HEADINGS, LISTS, SKIPPED_TAGS, is_excluded
 
 _APART = BLOCKS | LISTS | HEADINGS.keys() | {"br", "hr", "pre", "img"}
 
 
-def text_below(top: LexborNode, heeds_attributes: bool) -> str:
+def inner_text(top: LexborNode, check_attributes: bool) -> str:
     """The words below an element, blocks and line breaks apart by a space."""
     first = top.child
     if first is not None and first.tag == "-text" and first.next is None:
-        return squeeze(first.text_content or "")
-    return squeeze("".join(_pieces(top, heeds_attributes, " ")))
+        return collapse_whitespace(first.text_content or "")
+    return collapse_whitespace("".join(_pieces(top, check_attributes, " ")))
 
 
-def code_below(top: LexborNode, heeds_attributes: bool) -> str:
+def inner_code(top: LexborNode, check_attributes: bool) -> str:
     """The text below an element as it stands, without blank lines at its ends."""
-    text = "".join(_pieces(top, heeds_attributes, "\n", is_code=True)).replace("\r\n", "\n")
+    text = "".join(_pieces(top, check_attributes, "\n", is_code=True)).replace("\r\n", "\n")
     return text.rstrip().lstrip("\n")
 
 
-def _pieces(top: LexborNode, heeds_attributes: bool, apart: str, is_code: bool = False) -> list[str]:
+def _pieces(top: LexborNode, check_attributes: bool, apart: str, is_code: bool = False) -> list[str]:
     """The pieces of text, in order; elements may be nested as deep as they like."""
     pieces: list[str] = []
     open_elements: list[LexborNode] = []
@@ -45,7 +45,7 @@ def _pieces(top: LexborNode, heeds_attributes: bool, apart: str, is_code: bool =
         elif tag == "img":
             if not is_code:
                 pieces += (" ", node.attributes.get("alt") or "", " ")
-        elif not (_is_skipped(node, tag, heeds_attributes) or (is_code and tag == "button")):
+        elif not (_is_skipped(node, tag, check_attributes) or (is_code and tag == "button")):
             if not is_code and tag in _APART:
                 pieces.append(apart)
             open_elements.append(node)
@@ -54,5 +54,5 @@ def _pieces(top: LexborNode, heeds_attributes: bool, apart: str, is_code: bool =
         node = node.next
 
 
-def _is_skipped(node: LexborNode, tag: str | None, heeds_attributes: bool) -> bool:
-    return tag in UNREAD or (heeds_attributes and is_left_out(node.attributes, True))
+def _is_skipped(node: LexborNode, tag: str | None, check_attributes: bool) -> bool:
+    return tag in SKIPPED_TAGS or (check_attributes and is_excluded(node.attributes, True))

@@ -5,22 +5,22 @@ from collections.abc import Callable
 from selectolax.lexbor import LexborNode
 
 from inorder.documents.model import Code, Formula, Heading, Paragraph, Picture, Table
-from inorder.documents.readers.block_builder import Flow
-from inorder.documents.readers.numerals import numeral
-from inorder.documents.readers.table_grid import Budget
-from inorder.documents.readers.whitespace import squeeze
+from inorder.documents.readers.block_builder import BlockBuilder
+from inorder.documents.readers.numerals import format_number
+from inorder.documents.readers.table_grid import TableBudget
+from inorder.documents.readers.whitespace import collapse_whitespace
 
-from .rules import BLOCKS, FURNITURE, HEADINGS, LISTS, PREFORMATTED, UNREAD, is_content, is_left_out, language_of
+from .rules import BLOCKS, FURNITURE, HEADINGS, LISTS, PREFORMATTED, SKIPPED_TAGS, is_content, is_excluded, language_of
 from .tables import is_layout, read_table
-from .text import code_below, text_below
+from .text import inner_code, inner_text
 
 _NO_TARGET = ("#", "javascript:", "data:", "vbscript:")
 
 Leave = Callable[[LexborNode], None] | None
-Entered = tuple[bool, Leave]
+Descent = tuple[bool, Leave]
 """Whether there is something to read in an element, and what to do at its end."""
-_UNREAD: Entered = (False, None)
-_INLINE: Entered = (True, None)
+_SKIP: Descent = (False, None)
+_INLINE: Descent = (True, None)
 
 
 class _Figure:
@@ -34,15 +34,15 @@ class _Figure:
         self.caption_at = begin
 
 
-class Walk:
+class HtmlWalker:
     """A page as it is read: the text so far, and what is open."""
 
-    def __init__(self, budget: Budget, heeds_attributes: bool, keeps_all: bool) -> None:
-        self.flow = Flow()
-        self.left_out = 0
+    def __init__(self, budget: TableBudget, check_attributes: bool, keep_all: bool) -> None:
+        self.builder = BlockBuilder()
+        self.excluded_count = 0
         self._budget = budget
-        self._heeds = heeds_attributes
-        self._keeps_all = keeps_all
+        self._check_attributes = check_attributes
+        self._keep_all = keep_all
         self._content_depth = 0
         """How many elements around this one are content of the page."""
         self._breaks = 0
@@ -51,15 +51,15 @@ class Walk:
         """Where the text of open links begins: the number of blocks then, and of pieces."""
         self._figures: list[_Figure] = []
 
-    def run(self, root: LexborNode) -> None:
+    def walk(self, root: LexborNode) -> None:
         """Read everything below `root`."""
-        parts = self.flow.parts
+        parts = self.builder.parts
         open_elements: list[tuple[LexborNode, Leave]] = []
         node = root.child
         while True:
             if node is None:
                 if not open_elements:
-                    self.flow.flush()
+                    self.builder.flush()
                     return
                 node, leave = open_elements.pop()
                 if leave is not None:
@@ -81,22 +81,22 @@ class Walk:
             else:
                 node = node.next
 
-    def _enter(self, node: LexborNode, tag: str) -> Entered:
+    def _enter(self, node: LexborNode, tag: str) -> Descent:
         """Begin an element: whether there is something to read in it, and what to do at its end."""
-        if tag in UNREAD:
-            return _UNREAD
-        if self._is_frame(node, tag):
-            self.left_out += 1
-            return _UNREAD
-        opening = _OPENINGS.get(tag)
-        return opening(self, node, tag) if opening is not None else _INLINE
+        if tag in SKIPPED_TAGS:
+            return _SKIP
+        if self._is_excluded(node, tag):
+            self.excluded_count += 1
+            return _SKIP
+        handler = _HANDLERS.get(tag)
+        return handler(self, node, tag) if handler is not None else _INLINE
 
-    def _is_frame(self, node: LexborNode, tag: str) -> bool:
+    def _is_excluded(self, node: LexborNode, tag: str) -> bool:
         """Whether an element is hidden or a part of the frame around the content."""
-        attributes = node.attributes if self._heeds else None
-        if attributes and is_left_out(attributes, self._content_depth > 0 or self._keeps_all):
-            return not self._keeps_all or "hidden" in attributes
-        if self._keeps_all:
+        attributes = node.attributes if self._check_attributes else None
+        if attributes and is_excluded(attributes, self._content_depth > 0 or self._keep_all):
+            return not self._keep_all or "hidden" in attributes
+        if self._keep_all:
             return False
         if tag in FURNITURE and not self._content_depth:
             if tag == "header":
@@ -106,111 +106,111 @@ class Walk:
 
     def _keep_title(self, header: LexborNode) -> None:
         heading = header.css_first("h1")
-        if heading is not None and (text := text_below(heading, self._heeds)):
-            self.flow.add([Heading(text=text, level=1)])
+        if heading is not None and (text := inner_text(heading, self._check_attributes)):
+            self.builder.add([Heading(text=text, level=1)])
 
     # What begins and ends with each kind of element.
 
-    def _block(self, node: LexborNode, tag: str) -> Entered:
-        self.flow.flush()
+    def _begin_block(self, node: LexborNode, tag: str) -> Descent:
+        self.builder.flush()
         self._breaks = 0
-        if is_content(tag, node.attributes.get("role") if self._heeds else None):
+        if is_content(tag, node.attributes.get("role") if self._check_attributes else None):
             self._content_depth += 1
             return True, self._end_content
         return True, self._end_block
 
     def _end_block(self, node: LexborNode) -> None:
-        self.flow.flush()
+        self.builder.flush()
 
     def _end_content(self, node: LexborNode) -> None:
-        self.flow.flush()
+        self.builder.flush()
         self._content_depth -= 1
 
-    def _heading(self, node: LexborNode, tag: str) -> Entered:
-        self.flow.open_heading(HEADINGS[tag])
+    def _begin_heading(self, node: LexborNode, tag: str) -> Descent:
+        self.builder.open_heading(HEADINGS[tag])
         return True, self._end_heading
 
     def _end_heading(self, node: LexborNode) -> None:
-        self.flow.close_heading()
+        self.builder.close_heading()
 
-    def _list(self, node: LexborNode, tag: str) -> Entered:
+    def _begin_list(self, node: LexborNode, tag: str) -> Descent:
         if tag == "ol":
             attributes = node.attributes
-            self.flow.open_list(True, _number(attributes.get("start"), 1), attributes.get("type") or "1")
+            self.builder.open_list(True, _number(attributes.get("start"), 1), attributes.get("type") or "1")
         else:
-            self.flow.open_list(False)
+            self.builder.open_list(False)
         return True, self._end_list
 
     def _end_list(self, node: LexborNode) -> None:
-        self.flow.close_list()
+        self.builder.close_list()
 
-    def _item(self, node: LexborNode, tag: str) -> Entered:
-        lists = self.flow.lists
+    def _begin_item(self, node: LexborNode, tag: str) -> Descent:
+        lists = self.builder.lists
         marker = "-"
         if lists and lists[-1].is_ordered:
             within = lists[-1]
             number = _number(node.attributes.get("value"), within.next_number)
             within.next_number = number + 1
-            marker = numeral(number, within.style) + "."
-        self.flow.open_item(marker)
+            marker = format_number(number, within.style) + "."
+        self.builder.open_item(marker)
         return True, self._end_item
 
     def _end_item(self, node: LexborNode) -> None:
-        self.flow.close_item()
+        self.builder.close_item()
 
-    def _term(self, node: LexborNode, tag: str) -> Entered:
+    def _begin_term(self, node: LexborNode, tag: str) -> Descent:
         """What is defined: a paragraph before its definitions, or an item of the list that it stands in."""
-        if len(self.flow.lists) == 1:
-            self.flow.close_item()
+        if len(self.builder.lists) == 1:
+            self.builder.close_item()
             return True, self._end_block
-        self.flow.open_item("")
+        self.builder.open_item("")
         return True, self._end_item
 
-    def _code(self, node: LexborNode, tag: str) -> Entered:
-        text = code_below(node, self._heeds)
+    def _read_code(self, node: LexborNode, tag: str) -> Descent:
+        text = inner_code(node, self._check_attributes)
         if text:
             child, parent = node.css_first("code"), node.parent
             classes = [each.attributes.get("class") for each in (child, node, parent) if each is not None]
-            self.flow.add([Code(text=text, language=language_of(*classes))])
-        return _UNREAD
+            self.builder.add([Code(text=text, language=language_of(*classes))])
+        return _SKIP
 
-    def _table(self, node: LexborNode, tag: str) -> Entered:
+    def _read_table(self, node: LexborNode, tag: str) -> Descent:
         if is_layout(node):
-            self.flow.flush()
+            self.builder.flush()
             return True, self._end_block
-        self.flow.add(read_table(node, self._budget, self._heeds))
-        return _UNREAD
+        self.builder.add(read_table(node, self._budget, self._check_attributes))
+        return _SKIP
 
-    def _image(self, node: LexborNode, tag: str) -> Entered:
+    def _read_image(self, node: LexborNode, tag: str) -> Descent:
         alt = node.attributes.get("alt")
-        if self.flow.lists or self.flow.heading:
-            self.flow.parts += (" ", alt or "", " ")
+        if self.builder.lists or self.builder.heading:
+            self.builder.parts += (" ", alt or "", " ")
         elif alt or alt is None or self._figures:
-            self.flow.pictures.append(Picture(caption=squeeze(alt or "")))
-        return _UNREAD
+            self.builder.pictures.append(Picture(caption=collapse_whitespace(alt or "")))
+        return _SKIP
 
-    def _break(self, node: LexborNode, tag: str) -> Entered:
+    def _read_break(self, node: LexborNode, tag: str) -> Descent:
         """One line break is a space; two are the end of a paragraph."""
         self._breaks += 1
-        if self._breaks > 1 and not self.flow.lists and not self.flow.heading:
-            self.flow.flush()
+        if self._breaks > 1 and not self.builder.lists and not self.builder.heading:
+            self.builder.flush()
         else:
-            self.flow.parts.append(" ")
-        return _UNREAD
+            self.builder.parts.append(" ")
+        return _SKIP
 
-    def _rule(self, node: LexborNode, tag: str) -> Entered:
-        self.flow.flush()
-        return _UNREAD
+    def _read_rule(self, node: LexborNode, tag: str) -> Descent:
+        self.builder.flush()
+        return _SKIP
 
-    def _control(self, node: LexborNode, tag: str) -> Entered:
-        self.flow.parts.append(" ")
+    def _begin_control(self, node: LexborNode, tag: str) -> Descent:
+        self.builder.parts.append(" ")
         return True, self._end_control
 
     def _end_control(self, node: LexborNode) -> None:
-        self.flow.parts.append(" ")
+        self.builder.parts.append(" ")
 
-    def _link(self, node: LexborNode, tag: str) -> Entered:
-        self._links.append((len(self.flow.blocks), len(self.flow.parts)))
+    def _begin_link(self, node: LexborNode, tag: str) -> Descent:
+        self._links.append((len(self.builder.blocks), len(self.builder.parts)))
         return True, self._end_link
 
     def _end_link(self, node: LexborNode) -> None:
@@ -218,49 +218,49 @@ class Walk:
         target = (node.attributes.get("href") or "").strip()
         if not target or target.lower().startswith(_NO_TARGET):
             return
-        written = self.flow.blocks[blocks:]
+        written = self.builder.blocks[blocks:]
         if not written:
-            text = squeeze("".join(self.flow.parts[pieces:]))
+            text = collapse_whitespace("".join(self.builder.parts[pieces:]))
             if text:
-                self.flow.links.append((text, target))
+                self.builder.links.append((text, target))
         elif len(written) == 1 and type(paragraph := written[0]) is Paragraph:
             paragraph.links.append((paragraph.text, target))
 
-    def _figure(self, node: LexborNode, tag: str) -> Entered:
-        self.flow.flush()
-        self._figures.append(_Figure(len(self.flow.blocks)))
+    def _begin_figure(self, node: LexborNode, tag: str) -> Descent:
+        self.builder.flush()
+        self._figures.append(_Figure(len(self.builder.blocks)))
         return True, self._end_figure
 
-    def _caption(self, node: LexborNode, tag: str) -> Entered:
+    def _read_caption(self, node: LexborNode, tag: str) -> Descent:
         if not self._figures or self._figures[-1].caption:
-            return self._block(node, tag)
-        self.flow.flush()
+            return self._begin_block(node, tag)
+        self.builder.flush()
         figure = self._figures[-1]
-        figure.caption, figure.caption_at = text_below(node, self._heeds), len(self.flow.blocks)
-        return _UNREAD
+        figure.caption, figure.caption_at = inner_text(node, self._check_attributes), len(self.builder.blocks)
+        return _SKIP
 
     def _end_figure(self, node: LexborNode) -> None:
         """The caption goes to the picture or table of the figure, and is a paragraph where there is none."""
-        self.flow.flush()
+        self.builder.flush()
         figure = self._figures.pop()
         if not figure.caption:
             return
-        for block in self.flow.blocks[figure.begin :]:
+        for block in self.builder.blocks[figure.begin :]:
             if type(block) is Picture or (type(block) is Table and not block.caption):
                 block.caption = figure.caption
                 return
-        self.flow.blocks.insert(figure.caption_at, Paragraph(text=figure.caption))
+        self.builder.blocks.insert(figure.caption_at, Paragraph(text=figure.caption))
 
-    def _formula(self, node: LexborNode, tag: str) -> Entered:
+    def _read_formula(self, node: LexborNode, tag: str) -> Descent:
         attributes = node.attributes
         source = node.css_first("annotation")
-        stated = text_below(source, False) if source is not None else attributes.get("alttext")
-        text = stated or text_below(node, False)
-        if attributes.get("display") == "block" and not self.flow.lists and text:
-            self.flow.add([Formula(text=text)])
+        stated = inner_text(source, False) if source is not None else attributes.get("alttext")
+        text = stated or inner_text(node, False)
+        if attributes.get("display") == "block" and not self.builder.lists and text:
+            self.builder.add([Formula(text=text)])
         else:
-            self.flow.parts.append(text)
-        return _UNREAD
+            self.builder.parts.append(text)
+        return _SKIP
 
 
 def _number(value: str | None, otherwise: int) -> int:
@@ -269,21 +269,21 @@ def _number(value: str | None, otherwise: int) -> int:
     return int(digits) if is_number else otherwise
 
 
-_OPENINGS: dict[str, Callable[[Walk, LexborNode, str], Entered]] = {
-    **dict.fromkeys(BLOCKS, Walk._block),
-    **dict.fromkeys(HEADINGS, Walk._heading),
-    **dict.fromkeys(LISTS, Walk._list),
-    **dict.fromkeys(PREFORMATTED, Walk._code),
-    "a": Walk._link,
-    "br": Walk._break,
-    "button": Walk._control,
-    "dd": Walk._item,
-    "dt": Walk._term,
-    "figcaption": Walk._caption,
-    "figure": Walk._figure,
-    "hr": Walk._rule,
-    "img": Walk._image,
-    "li": Walk._item,
-    "math": Walk._formula,
-    "table": Walk._table,
+_HANDLERS: dict[str, Callable[[HtmlWalker, LexborNode, str], Descent]] = {
+    **dict.fromkeys(BLOCKS, HtmlWalker._begin_block),
+    **dict.fromkeys(HEADINGS, HtmlWalker._begin_heading),
+    **dict.fromkeys(LISTS, HtmlWalker._begin_list),
+    **dict.fromkeys(PREFORMATTED, HtmlWalker._read_code),
+    "a": HtmlWalker._begin_link,
+    "br": HtmlWalker._read_break,
+    "button": HtmlWalker._begin_control,
+    "dd": HtmlWalker._begin_item,
+    "dt": HtmlWalker._begin_term,
+    "figcaption": HtmlWalker._read_caption,
+    "figure": HtmlWalker._begin_figure,
+    "hr": HtmlWalker._read_rule,
+    "img": HtmlWalker._read_image,
+    "li": HtmlWalker._begin_item,
+    "math": HtmlWalker._read_formula,
+    "table": HtmlWalker._read_table,
 }

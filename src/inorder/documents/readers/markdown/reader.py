@@ -6,21 +6,21 @@ What is too much of it, or too deep, or more than the parser bears, is read as p
 import re
 
 from inorder.documents.model import Document
-from inorder.documents.readers.block_builder import with_title
+from inorder.documents.readers.block_builder import mark_title
 from inorder.documents.readers.registry import reader_version
-from inorder.documents.readers.text import paragraphs
+from inorder.documents.readers.text import split_paragraphs
 from inorder.files.encoding import decode
 
-from .parser import Unparsable
-from .walk import Walk
+from .parser import UnparsableError
+from .walk import MarkdownWalker
 
 BYTES_MAX = 16 * 2**20
 LINES_MAX = 200_000
 """A line costs a microsecond, but some tens of them if it is a piece of HTML by itself."""
-SIGNS_MAX = 4_000_000
+MARKUP_CHARACTERS_MAX = 4_000_000
 """What may be markup takes up to 64 bytes of memory a character."""
 
-_SIGNS = "!&)*+-.<>[\\]_`|~"
+_MARKUP_CHARACTERS = "!&)*+-.<>[\\]_`|~"
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[^\S\n]*\n(.*?\n)?\1[^\S\n]*(?:\n|\Z)", re.S)
 _STATED_TITLE = re.compile(r"^title[^\S\n]*[:=](.+)$", re.M | re.I)
 
@@ -39,31 +39,31 @@ def read(data: bytes, name: str) -> Document:
         warnings=[decoded.warning] if decoded.warning else [],
     )
     try:
-        if _is_too_much(data, text):
-            raise Unparsable(f"{len(data):,} bytes are too much Markdown")
+        if _is_too_large(data, text):
+            raise UnparsableError(f"{len(data):,} bytes are too much Markdown")
         _fill(document, text)
-    except Unparsable as error:
+    except UnparsableError as error:
         document.warnings.append(f"{error}: read as plain text")
-        document.blocks = paragraphs(text)
+        document.blocks = split_paragraphs(text)
     return document
 
 
-def _is_too_much(data: bytes, text: str) -> bool:
+def _is_too_large(data: bytes, text: str) -> bool:
     return (
         len(data) > BYTES_MAX
         or (len(text) > LINES_MAX and text.count("\n") > LINES_MAX)
-        or (len(text) > SIGNS_MAX and sum(map(text.count, _SIGNS)) > SIGNS_MAX)
+        or (len(text) > MARKUP_CHARACTERS_MAX and sum(map(text.count, _MARKUP_CHARACTERS)) > MARKUP_CHARACTERS_MAX)
     )
 
 
 def _fill(document: Document, text: str) -> None:
     title, body = _split_front_matter(text)
-    walk = Walk(body)
-    walk.run()
-    document.warnings += walk.warnings
-    if not walk.flow.blocks:
+    walker = MarkdownWalker(body)
+    walker.walk()
+    document.warnings += walker.warnings
+    if not walker.builder.blocks:
         document.warnings.append("there is no text in it")
-    document.blocks = with_title(walk.flow.blocks, title)
+    document.blocks = mark_title(walker.builder.blocks, title)
 
 
 def _split_front_matter(text: str) -> tuple[str, str]:

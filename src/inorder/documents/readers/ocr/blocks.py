@@ -14,14 +14,14 @@ import msgspec
 
 from inorder.documents.model import AnyBlock
 from inorder.documents.readers.pdf.document_stats import DocumentStats
-from inorder.documents.readers.pdf.layout import regions_of
-from inorder.documents.readers.pdf.lines import line_of
-from inorder.documents.readers.pdf.paragraphs import Gatherer
+from inorder.documents.readers.pdf.layout import split_regions
+from inorder.documents.readers.pdf.lines import merge_row
+from inorder.documents.readers.pdf.paragraphs import ParagraphBuilder
 from inorder.documents.readers.pdf.segments import Segment
 
 SAME_SIZE = 1.35
 """Heights that differ by less are of one size: those of lines with and without long letters do."""
-COLUMN_LETTERS_MIN = 20
+COLUMN_CHARACTERS_MIN = 20
 """In a line of a column on average; cells of tables have fewer."""
 COLUMN_LINES_MIN = 4
 CROSSING_SHARE_MAX = 0.2
@@ -29,15 +29,15 @@ CROSSING_SHARE_MAX = 0.2
 _NO_HEADINGS = DocumentStats(body_size=1000.0, body_is_bold=True, body_is_mono=True)
 
 
-def blocks_of_lines(lines: Sequence[Segment], page: int) -> list[AnyBlock]:
+def build_blocks(lines: Sequence[Segment], page: int) -> list[AnyBlock]:
     """The blocks of a page."""
     usual = median(line.size for line in lines)
-    evened = [_evened(line, usual, order) for order, line in enumerate(_as_drawn(lines, usual))]
-    gatherer = Gatherer(_NO_HEADINGS, page, "\n".join(line.text for line in lines))
-    return list(chain.from_iterable(gatherer.blocks(list(map(line_of, region))) for region in regions_of(evened)))
+    evened = [_even_out_size(line, usual, order) for order, line in enumerate(_order_columns(lines, usual))]
+    builder = ParagraphBuilder(_NO_HEADINGS, page, "\n".join(line.text for line in lines))
+    return list(chain.from_iterable(builder.build(list(map(merge_row, region))) for region in split_regions(evened)))
 
 
-def _as_drawn(lines: Sequence[Segment], tolerance: float) -> list[Segment]:
+def _order_columns(lines: Sequence[Segment], tolerance: float) -> list[Segment]:
     """The lines, those of the right one of two columns behind those of the left, and then what stands below both."""
     middle = (min(line.x0 for line in lines) + max(line.x1 for line in lines)) / 2
     left = [line for line in lines if line.x1 < middle + tolerance]
@@ -50,9 +50,9 @@ def _as_drawn(lines: Sequence[Segment], tolerance: float) -> list[Segment]:
 
 
 def _is_column(side: Sequence[Segment]) -> bool:
-    return len(side) >= COLUMN_LINES_MIN and mean(len(line.text) for line in side) >= COLUMN_LETTERS_MIN
+    return len(side) >= COLUMN_LINES_MIN and mean(len(line.text) for line in side) >= COLUMN_CHARACTERS_MIN
 
 
-def _evened(line: Segment, usual: float, order: int) -> Segment:
+def _even_out_size(line: Segment, usual: float, order: int) -> Segment:
     is_usual = usual / SAME_SIZE < line.size < usual * SAME_SIZE
     return msgspec.structs.replace(line, size=usual if is_usual else line.size, order=order)

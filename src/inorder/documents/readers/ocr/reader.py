@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from inorder.documents.model import AnyBlock
 from inorder.documents.readers.pdf.pdfium import PdfPage
-from inorder.documents.readers.pdf.render import picture_of
+from inorder.documents.readers.pdf.render import render_page
 from inorder.documents.readers.pdf.segments import Segment
 
-from .blocks import blocks_of_lines
+from .blocks import build_blocks
 
 CONFIDENCE_MIN = 0.8
 """Of a page. Printed text has 0.95 and more, patterns that are no text 0.5 to 0.75."""
@@ -25,7 +25,7 @@ _SIDE_PIXELS_MIN = 16
 """A page that is thinner than a letter is not looked at."""
 
 
-class Recognised(NamedTuple):
+class OcrPage(NamedTuple):
     """What stands on a page."""
 
     blocks: list[AnyBlock]
@@ -33,9 +33,9 @@ class Recognised(NamedTuple):
     """From 0 to 1, of all letters."""
 
 
-def recognise(page: PdfPage) -> Recognised | None:
+def recognise_page(page: PdfPage) -> OcrPage | None:
     """The text in the picture of a page; None where there is none that can be relied on."""
-    pixels, scale = picture_of(page)
+    pixels, scale = render_page(page)
     if min(pixels.shape[:2]) < _SIDE_PIXELS_MIN:
         return None
     found = _engine()(pixels)
@@ -45,7 +45,7 @@ def recognise(page: PdfPage) -> Recognised | None:
     letters = [len(line.text) for line in lines]
     sure = sum(count * float(score) for count, score in zip(letters, found.scores, strict=True))
     confidence = sure / sum(letters)
-    return Recognised(blocks_of_lines(lines, page.number), confidence) if confidence >= CONFIDENCE_MIN else None
+    return OcrPage(build_blocks(lines, page.number), confidence) if confidence >= CONFIDENCE_MIN else None
 
 
 @lru_cache(maxsize=1)

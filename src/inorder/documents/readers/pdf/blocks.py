@@ -10,131 +10,131 @@ from collections.abc import Sequence
 from typing import Literal
 
 from inorder.documents.model import AnyBlock, Box, Furniture, Paragraph, Picture, Table
+from inorder.documents.readers.unicode import is_right_to_left
 
-from .columns import box_of
+from .columns import bounding_box
 from .document_stats import DocumentStats
 from .furniture import count_furniture_rows
-from .layout import Region, regions_of
-from .lines import goes_on, joined, line_of, rows_of
+from .layout import Region, split_regions
+from .lines import group_rows, is_continued, join_text, merge_row
 from .page import CAPTION
-from .paragraphs import Gatherer
+from .paragraphs import ParagraphBuilder
 from .segments import ASKEW, PageText, Row, Segment
-from .tables import with_ruled_tables
-from .unicode import is_right_to_left
-from .unruled_tables import aligned_table, runs_of_rows
+from .tables import insert_ruled_tables
+from .unruled_tables import build_table, find_row_runs
 
-TELLING_LETTERS = 1000
+DIRECTION_SAMPLE_CHARACTERS = 1000
 """So many tell in which direction a page is read."""
 CAPTION_POINTS = 40.0
 """How far a figure may be from its caption."""
 
 
-def blocks_of(page: PageText, stats: DocumentStats) -> list[AnyBlock]:
+def build_blocks(page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     """The blocks of a page."""
     rows = page.rows
     headers, footers = count_furniture_rows(rows, page.height, page.number, stats.edges)
     inner = rows[headers : len(rows) - footers]
-    found: list[AnyBlock] = [_furniture(row, "header", page.number) for row in rows[:headers]]
-    turned = _by_direction(page)
-    main = _main_direction(inner, turned)
+    found: list[AnyBlock] = [_furniture_block(row, "header", page.number) for row in rows[:headers]]
+    rotated = _group_by_direction(page)
+    main = _main_direction(inner, rotated)
     if main:
-        found += _plain(inner, page)
-        found += _turned_back(_body([*turned.pop(main)], [], page, stats), main, page)
+        found += _plain_paragraphs(inner, page)
+        found += _rotate_back(_body_blocks([*rotated.pop(main)], [], page, stats), main, page)
     elif inner:
-        found += _body([segment for row in inner for segment in row], inner, page, stats)
-    for direction, segments in sorted(turned.items()):
-        found += _aside(segments, direction, page)
-    found += [_furniture(row, "footer", page.number) for row in rows[len(rows) - footers :]]
+        found += _body_blocks([segment for row in inner for segment in row], inner, page, stats)
+    for direction, segments in sorted(rotated.items()):
+        found += _rotated_blocks(segments, direction, page)
+    found += [_furniture_block(row, "footer", page.number) for row in rows[len(rows) - footers :]]
     return found
 
 
-def _furniture(row: Row, kind: Literal["header", "footer"], page: int) -> Furniture:
-    return Furniture(text=line_of(row).text, kind=kind, page=page, box=box_of(row))
+def _furniture_block(row: Row, kind: Literal["header", "footer"], page: int) -> Furniture:
+    return Furniture(text=merge_row(row).text, kind=kind, page=page, box=bounding_box(row))
 
 
-def _by_direction(page: PageText) -> dict[int, list[Segment]]:
-    turned: defaultdict[int, list[Segment]] = defaultdict(list)
+def _group_by_direction(page: PageText) -> dict[int, list[Segment]]:
+    rotated: defaultdict[int, list[Segment]] = defaultdict(list)
     if len(page.segments) > sum(map(len, page.rows)):
         for segment in page.segments:
             if segment.direction:
-                turned[segment.direction].append(segment)
-    return turned
+                rotated[segment.direction].append(segment)
+    return rotated
 
 
-def _main_direction(inner: Sequence[Row], turned: dict[int, list[Segment]]) -> int:
+def _main_direction(inner: Sequence[Row], rotated: dict[int, list[Segment]]) -> int:
     """The direction of most text of a page."""
-    if not turned:
+    if not rotated:
         return 0
     letters = Counter({0: sum(len(segment.text) for row in inner for segment in row)})
-    for direction, segments in turned.items():
+    for direction, segments in rotated.items():
         if direction != ASKEW:
             letters[direction] = sum(len(segment.text) for segment in segments)
     return max(letters, key=lambda direction: (letters[direction], -direction))
 
 
-def _body(segments: list[Segment], rows: list[Row], page: PageText, stats: DocumentStats) -> list[AnyBlock]:
+def _body_blocks(segments: list[Segment], rows: list[Row], page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     """The blocks of what is read first: everything but furniture and text that runs otherwise."""
     if page.graphics and page.graphics.down and not segments[0].direction:
-        tabled = with_ruled_tables(segments, page.graphics, page.number)
-        if len(tabled) < len(segments):
-            segments, rows = tabled, []
-    to_the_left = is_right_to_left(page.text[:TELLING_LETTERS])
-    gatherer = Gatherer(stats, page.number, page.text, to_the_left=to_the_left)
+        with_tables = insert_ruled_tables(segments, page.graphics, page.number)
+        if len(with_tables) < len(segments):
+            segments, rows = with_tables, []
+    right_to_left = is_right_to_left(page.text[:DIRECTION_SAMPLE_CHARACTERS])
+    builder = ParagraphBuilder(stats, page.number, page.text, right_to_left=right_to_left)
     found: list[AnyBlock] = []
-    for region in regions_of(segments, rows or rows_of(segments), to_the_left=to_the_left):
-        blocks = _region_blocks(region, gatherer, page.number)
-        _continue(found, blocks, page.text)
+    for region in split_regions(segments, rows or group_rows(segments), right_to_left=right_to_left):
+        blocks = _region_blocks(region, builder, page.number)
+        _join_split_paragraph(found, blocks, page.text)
         found += blocks
     if page.graphics:
-        found = _captioned(found, page.graphics.pictures)
+        found = _attach_captions(found, page.graphics.pictures)
     return found
 
 
-def _region_blocks(region: Region, gatherer: Gatherer, page: int) -> list[AnyBlock]:
+def _region_blocks(region: Region, builder: ParagraphBuilder, page: int) -> list[AnyBlock]:
     found: list[AnyBlock] = []
     done = 0
     for start, end, table in _tables(region, page):
-        found += gatherer.blocks(_lines(region[done:start]))
+        found += builder.build(_lines(region[done:start]))
         found.append(table)
         done = end
-    found += gatherer.blocks(_lines(region[done:]))
+    found += builder.build(_lines(region[done:]))
     return found
 
 
 def _lines(rows: Sequence[Row]) -> list[Segment]:
-    return [row[0] if len(row) == 1 else line_of(row) for row in rows]
+    return [row[0] if len(row) == 1 else merge_row(row) for row in rows]
 
 
 def _tables(region: Region, page: int) -> list[tuple[int, int, Table]]:
     """Tables and the rows they take the place of."""
     found = [(index, index + 1, row[0].table) for index, row in enumerate(region) if row[0].table is not None]
     tables: list[tuple[int, int, Table]] = [(start, end, table) for start, end, table in found if table is not None]
-    for start, end in runs_of_rows(region):
-        table = aligned_table(region[start:end], page)
+    for start, end in find_row_runs(region):
+        table = build_table(region[start:end], page)
         if table is not None:
             tables.append((start, end, table))
     return sorted(tables, key=lambda found: found[0])
 
 
-def _continue(found: list[AnyBlock], blocks: list[AnyBlock], page_text: str) -> None:
+def _join_split_paragraph(found: list[AnyBlock], blocks: list[AnyBlock], page_text: str) -> None:
     """Put the first of the new blocks at the end of the last one where it is the rest of it."""
     if not found or not blocks:
         return
     last, first = found[-1], blocks[0]
-    if isinstance(last, Paragraph) and isinstance(first, Paragraph) and goes_on(last.text, first.text):
-        last.text = joined(last.text, first.text, page_text)
+    if isinstance(last, Paragraph) and isinstance(first, Paragraph) and is_continued(last.text, first.text):
+        last.text = join_text(last.text, first.text, page_text)
         del blocks[0]
 
 
-def _captioned(blocks: list[AnyBlock], pictures: list[Box]) -> list[AnyBlock]:
+def _attach_captions(blocks: list[AnyBlock], pictures: list[Box]) -> list[AnyBlock]:
     """Captions where they belong: with a picture or a table beside them."""
     found: list[AnyBlock] = []
     for index, block in enumerate(blocks):
         if not isinstance(block, Paragraph) or not CAPTION.match(block.text):
             found.append(block)
             continue
-        table = _table_beside(blocks, index)
-        picture = _picture_beside(block, pictures)
+        table = _find_table(blocks, index)
+        picture = _find_picture(block, pictures)
         if table is not None:
             table.caption = block.text
         elif picture is not None:
@@ -144,14 +144,14 @@ def _captioned(blocks: list[AnyBlock], pictures: list[Box]) -> list[AnyBlock]:
     return found
 
 
-def _table_beside(blocks: list[AnyBlock], index: int) -> Table | None:
+def _find_table(blocks: list[AnyBlock], index: int) -> Table | None:
     for block in blocks[index + 1 : index + 2] + blocks[max(0, index - 1) : index]:
         if isinstance(block, Table) and not block.caption:
             return block
     return None
 
 
-def _picture_beside(block: Paragraph, pictures: list[Box]) -> Box | None:
+def _find_picture(block: Paragraph, pictures: list[Box]) -> Box | None:
     if block.box is None:
         return None
     left, top, right, bottom = block.box
@@ -162,21 +162,21 @@ def _picture_beside(block: Paragraph, pictures: list[Box]) -> Box | None:
     return None
 
 
-def _plain(rows: Sequence[Row], page: PageText) -> list[AnyBlock]:
-    return [Paragraph(text=line.text, page=page.number, box=box_of([line])) for line in map(line_of, rows)]
+def _plain_paragraphs(rows: Sequence[Row], page: PageText) -> list[AnyBlock]:
+    return [Paragraph(text=line.text, page=page.number, box=bounding_box([line])) for line in map(merge_row, rows)]
 
 
-def _aside(segments: list[Segment], direction: int, page: PageText) -> list[AnyBlock]:
+def _rotated_blocks(segments: list[Segment], direction: int, page: PageText) -> list[AnyBlock]:
     """Text that runs otherwise than the rest."""
     if direction == ASKEW:
-        return [Paragraph(text=segment.text, page=page.number, box=box_of([segment])) for segment in segments]
-    blocks = Gatherer(
+        return [Paragraph(text=segment.text, page=page.number, box=bounding_box([segment])) for segment in segments]
+    blocks = ParagraphBuilder(
         DocumentStats(body_size=1000.0, body_is_bold=True, body_is_mono=True), page.number, page.text
-    ).blocks(_lines(rows_of(segments)))
-    return _turned_back(blocks, direction, page)
+    ).build(_lines(group_rows(segments)))
+    return _rotate_back(blocks, direction, page)
 
 
-def _turned_back(blocks: list[AnyBlock], direction: int, page: PageText) -> list[AnyBlock]:
+def _rotate_back(blocks: list[AnyBlock], direction: int, page: PageText) -> list[AnyBlock]:
     """Blocks from the frame of turned text, with boxes as they lie on the page."""
     for block in blocks:
         if block.box is None:

@@ -9,13 +9,13 @@ from inorder.documents.model import Box
 
 from .segments import MONO_WIDTH, Segment
 
-SURE_BULLETS = (
+BULLETS = (
     "\u2022\u2023\u2043\u2219\u25a0\u25a1\u25aa\u25ab\u25b6\u25b8\u25ba\u25cb\u25cf\u25e6\u2713\u2714\u2756\u27a2\u00b7"
 )
 """Marks that nothing but an item of a list begins with."""
 
 _MARKER = re.compile(
-    rf"([{SURE_BULLETS}*\u2013\u2014-]|o)\s+(?=\S)"
+    rf"([{BULLETS}*\u2013\u2014-]|o)\s+(?=\S)"
     r"|(\d{1,3}[.)]|\(?[a-zA-Z]\)|\(\d{1,3}\)|\(?[ivx]{1,5}\)|[ivx]{1,5}\.|[a-z]\.)\s+(?=\S)"
 )
 _NO_MARK = ("", False)
@@ -28,7 +28,7 @@ class Column:
     def __init__(self, lines: Sequence[Segment]) -> None:
         self.left = min([line.x0 for line in lines])
         self.right = max([line.x1 for line in lines])
-        self.leading = leading_of(lines)
+        self.leading = usual_leading(lines)
 
     def is_full(self, line: Segment, after: Segment) -> bool:
         """Whether the first word of the line after would not have fitted at the end of this one."""
@@ -47,7 +47,7 @@ class Column:
         return line.x1 - self.left < 0.6 * (self.right - self.left)
 
 
-def leading_of(lines: Sequence[Segment]) -> float:
+def usual_leading(lines: Sequence[Segment]) -> float:
     """The usual step from one line to the next; 0 where there is none."""
     steps = Counter(
         [
@@ -60,7 +60,7 @@ def leading_of(lines: Sequence[Segment]) -> float:
     return min([(-count, step) for step, count in steps.items()])[1] / 2 if steps else 0.0
 
 
-def marker_of(text: str) -> tuple[str, bool]:
+def find_marker(text: str) -> tuple[str, bool]:
     """The mark with which an item of a list begins, and whether it is a number; no mark where it is none."""
     match = _MARKER.match(text)
     if match is None:
@@ -69,7 +69,7 @@ def marker_of(text: str) -> tuple[str, bool]:
     return (bullet, False) if bullet else (match.group(2), True)
 
 
-def box_of(lines: Sequence[Segment]) -> Box:
+def bounding_box(lines: Sequence[Segment]) -> Box:
     """The box around some lines."""
     first = lines[0]
     if len(lines) == 1:
@@ -82,11 +82,11 @@ def box_of(lines: Sequence[Segment]) -> Box:
     )
 
 
-def code_text(lines: Sequence[Segment]) -> str:
+def format_code(lines: Sequence[Segment]) -> str:
     """Lines of code, with the spaces and empty lines that their places tell."""
     width = MONO_WIDTH * lines[0].size
     left = min([line.x0 for line in lines])
-    leading = leading_of(lines) or 1.2 * lines[0].size
+    leading = usual_leading(lines) or 1.2 * lines[0].size
     text = ""
     for index, line in enumerate(lines):
         if index:

@@ -9,22 +9,22 @@ from bisect import bisect_left
 
 from .pdfium import PdfPage
 from .segments import ASKEW, Segment, Span
-from .style import Style
+from .style import PdfStyle
 
 COORDINATE_MAX = 1_000_000.0
 
 
-class Outlines:
+class SpanBoxes:
     """Where spans of text begin and end."""
 
     def __init__(self, page: PdfPage, spans: list[Span]) -> None:
         self.page = page
         self.spans = spans
-        self._first = page.boxes(page.places([start for start, _ in spans]))
-        self._last = page.boxes(page.places([last for _, last in spans]))
+        self._first = page.boxes(page.character_indices([start for start, _ in spans]))
+        self._last = page.boxes(page.character_indices([last for _, last in spans]))
         self._edges: dict[int, tuple[list[float], list[float]]] = {}
 
-    def along(self, quarter: int) -> tuple[list[float], list[float]]:
+    def extents(self, quarter: int) -> tuple[list[float], list[float]]:
         """Where each begins and ends in a direction."""
         if quarter not in self._edges:
             low = list(map(min, self._first.low(quarter), self._last.low(quarter)))
@@ -32,36 +32,36 @@ class Outlines:
             self._edges[quarter] = low, high
         return self._edges[quarter]
 
-    def cut(self, gaps: list[Span]) -> None:
+    def split(self, gaps: list[Span]) -> None:
         """Cut spans at gaps: the last character before one and the first after it."""
         starts, lasts = [start for start, _ in self.spans], [last for _, last in self.spans]
         begins, ends = sorted([begin for _, begin in gaps]), sorted([end for end, _ in gaps])
         page = self.page
-        more_first, more_last = page.boxes(page.places(begins)), page.boxes(page.places(ends))
-        self._first = self._first.with_inserted([bisect_left(starts, begin) for begin in begins], more_first)
-        self._last = self._last.with_inserted([bisect_left(lasts, end) for end in ends], more_last)
+        more_first, more_last = page.boxes(page.character_indices(begins)), page.boxes(page.character_indices(ends))
+        self._first = self._first.insert([bisect_left(starts, begin) for begin in begins], more_first)
+        self._last = self._last.insert([bisect_left(lasts, end) for end in ends], more_last)
         self.spans = list(zip(sorted(starts + begins), sorted(lasts + ends), strict=True))
         self._edges.clear()
 
 
-class Frame:
+class ReadingFrame:
     """The coordinates of a reader."""
 
-    def __init__(self, outlines: Outlines) -> None:
-        page = outlines.page
+    def __init__(self, boxes: SpanBoxes) -> None:
+        page = boxes.page
         self._left, self._bottom, self._right, self._top = page.bounds
         self._rotation = page.rotation
-        self._outlines = outlines
-        self._edges = outlines.along(self._rotation)
+        self._boxes = boxes
+        self._edges = boxes.extents(self._rotation)
 
-    def segments(self, texts: list[str], looks: list[Style]) -> list[Segment]:
+    def segments(self, texts: list[str], styles: list[PdfStyle]) -> list[Segment]:
         """All pieces that have text as segments."""
-        if self._is_plain() and all(map(_is_upright, looks)):
-            return self._upright_segments(texts, looks)
-        spans = self._outlines.spans
+        if self._is_plain() and all(map(_is_upright, styles)):
+            return self._upright_segments(texts, styles)
+        spans = self._boxes.spans
         return [
-            self._segment(text, index, look, span)
-            for text, index, look, span in zip(texts, range(len(texts)), looks, spans, strict=True)
+            self._segment(text, index, style, span)
+            for text, index, style, span in zip(texts, range(len(texts)), styles, spans, strict=True)
             if text
         ]
 
@@ -71,56 +71,66 @@ class Frame:
         total = sum(low) + sum(high)
         return not self._rotation and total == total and min(low) > -COORDINATE_MAX and max(high) < COORDINATE_MAX
 
-    def _upright_segments(self, texts: list[str], looks: list[Style]) -> list[Segment]:
+    def _upright_segments(self, texts: list[str], styles: list[PdfStyle]) -> list[Segment]:
         """The same, where all is upright: nearly always, so it is done without a call for each."""
         left, top = self._left, self._top
         return [
             Segment(
                 text,
                 x0 - left,
-                (base := top - look.y) - 0.8 * (size := look.size),
+                (base := top - style.y) - 0.8 * (size := style.size),
                 x1 - left,
                 base + 0.2 * size,
                 size,
-                look.bold,
-                look.mono,
+                style.is_bold,
+                style.is_mono,
                 0,
                 index,
                 span,
             )
-            for text, x0, x1, index, look, span in zip(
-                texts, *self._edges, range(len(texts)), looks, self._outlines.spans, strict=True
+            for text, x0, x1, index, style, span in zip(
+                texts, *self._edges, range(len(texts)), styles, self._boxes.spans, strict=True
             )
             if text
         ]
 
-    def _segment(self, text: str, index: int, look: Style, span: Span) -> Segment:
+    def _segment(self, text: str, index: int, style: PdfStyle, span: Span) -> Segment:
         """The piece of that number as a segment."""
-        quarter, direction, edge, base = self._turned(look)
-        low, high = self._outlines.along(quarter)
-        x0, x1, base = _sane(low[index] - edge), _sane(high[index] - edge), _sane(base)
-        size = look.size
+        quarter, direction, edge, base = self._orientation(style)
+        low, high = self._boxes.extents(quarter)
+        x0, x1, base = _clamp(low[index] - edge), _clamp(high[index] - edge), _clamp(base)
+        size = style.size
         return Segment(
-            text, x0, base - 0.8 * size, x1, base + 0.2 * size, size, look.bold, look.mono, direction, index, span
+            text,
+            x0,
+            base - 0.8 * size,
+            x1,
+            base + 0.2 * size,
+            size,
+            style.is_bold,
+            style.is_mono,
+            direction,
+            index,
+            span,
         )
 
-    def _turned(self, look: Style) -> tuple[int, int, float, float]:
+    def _orientation(self, style: PdfStyle) -> tuple[int, int, float, float]:
         """Quarter and direction of turned text, and where its frame begins and its baseline lies."""
-        quarter = self._rotation if look.is_askew else look.quarter
-        direction = ASKEW if look.is_askew else (quarter - self._rotation) % 4
+        quarter = self._rotation if style.is_askew else style.quarter
+        direction = ASKEW if style.is_askew else (quarter - self._rotation) % 4
         if quarter == 0:
-            return quarter, direction, self._left, self._top - look.y
+            return quarter, direction, self._left, self._top - style.y
         if quarter == 1:
-            return quarter, direction, self._bottom, look.x - self._left
+            return quarter, direction, self._bottom, style.x - self._left
         if quarter == 2:
-            return quarter, direction, -self._right, look.y - self._bottom
-        return quarter, direction, -self._top, self._right - look.x
+            return quarter, direction, -self._right, style.y - self._bottom
+        return quarter, direction, -self._top, self._right - style.x
 
 
-def _is_upright(look: Style) -> bool:
-    return not look.quarter and not look.is_askew and -COORDINATE_MAX < look.y < COORDINATE_MAX
+def _is_upright(style: PdfStyle) -> bool:
+    return not style.quarter and not style.is_askew and -COORDINATE_MAX < style.y < COORDINATE_MAX
 
 
-def _sane(number: float) -> float:
+def _clamp(number: float) -> float:
     """Any number that a broken page gives, as one that can be reckoned with."""
     return max(-COORDINATE_MAX, min(COORDINATE_MAX, number)) if number == number else 0.0

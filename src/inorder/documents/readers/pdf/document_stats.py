@@ -17,7 +17,7 @@ SAMPLE_PAGES_MAX = 32
 HEADING_RATIO = 1.15
 HEADING_POINTS = 0.9
 """How much larger than the text a heading is at least: by this share, and by so much."""
-HEADING_LETTERS_MAX = 200
+HEADING_CHARACTERS_MAX = 200
 LEVELS_MAX = 6
 SIZE_STEP = 0.5
 
@@ -67,9 +67,9 @@ def compute_stats(pages: Sequence[PageText]) -> DocumentStats:
         for segment in page.segments:
             length = len(segment.text)
             exact[segment.size] += length
-            if segment.bold:
+            if segment.is_bold:
                 bold += length
-            if segment.mono:
+            if segment.is_mono:
                 mono += length
     total = sum(exact.values())
     if not total:
@@ -114,7 +114,7 @@ def _title_size(pages: Sequence[PageText], body_size: float) -> float:
         if not segment.direction and segment.top < 0.6 * first.height:
             letters[_round_size(segment.size)] += sum(map(str.isalpha, segment.text))
     least = heading_size_min(body_size)
-    stated = [size for size, count in letters.items() if 3 <= count <= HEADING_LETTERS_MAX and size >= least]
+    stated = [size for size, count in letters.items() if 3 <= count <= HEADING_CHARACTERS_MAX and size >= least]
     return max(stated, default=0.0)
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from operator import attrgetter
 from statistics import median_low
 
-from .lines import rows_of
+from .lines import group_rows
 from .segments import Row, Segment
 
 UP_LINES = 3.0
@@ -18,25 +18,25 @@ UP_LINES = 3.0
 LINES_MIN = 4
 """Of a column; the last one ends where the text does."""
 COLUMNS_MAX = 8
-LETTERS_MIN = 8
+CHARACTERS_MIN = 8
 """In a row, on average: fewer are the cells of a table that was drawn column by column."""
 OVERLAP_POINTS = 2.0
 
 
-def drawn_columns(segments: Sequence[Segment], *, to_the_left: bool) -> list[list[Row]]:
+def find_drawn_columns(segments: Sequence[Segment], *, right_to_left: bool) -> list[list[Row]]:
     """The columns in reading order, and what stands above and below them; none where they are not plain."""
-    runs = _runs(segments)
+    runs = _split_runs(segments)
     if not 2 <= len(runs) <= 2 * COLUMNS_MAX:
         return []
     columns: list[list[Row]] = []
     others: list[Segment] = []
     for run in runs:
-        rows = rows_of(run)
+        rows = group_rows(run)
         if _is_column(run, rows, is_last=run is runs[-1]):
             columns.append(rows)
         else:
             others += run
-    if len(columns) < 2 or not _stand_apart(columns[::-1] if to_the_left else columns):
+    if len(columns) < 2 or not _are_disjoint(columns[::-1] if right_to_left else columns):
         return []
     top = min([rows[0][0].top for rows in columns])
     bottom = max([segment.bottom for rows in columns for segment in rows[-1]])
@@ -44,10 +44,10 @@ def drawn_columns(segments: Sequence[Segment], *, to_the_left: bool) -> list[lis
     below = [segment for segment in others if segment.top >= bottom]
     if len(above) + len(below) < len(others):
         return []
-    return [part for part in (rows_of(above), *columns, rows_of(below)) if part]
+    return [part for part in (group_rows(above), *columns, group_rows(below)) if part]
 
 
-def _runs(segments: Sequence[Segment]) -> list[list[Segment]]:
+def _split_runs(segments: Sequence[Segment]) -> list[list[Segment]]:
     """What was drawn from top to bottom, apart where the drawing goes up."""
     runs: list[list[Segment]] = []
     lowest = 0.0
@@ -66,10 +66,10 @@ def _is_column(run: Sequence[Segment], rows: Sequence[Row], *, is_last: bool) ->
     if any(segment.table is not None for segment in run):
         return True
     letters = sum([len(segment.text) for segment in run])
-    return letters >= LETTERS_MIN * len(rows) and (len(run) >= LINES_MIN or is_last)
+    return letters >= CHARACTERS_MIN * len(rows) and (len(run) >= LINES_MIN or is_last)
 
 
-def _stand_apart(columns: Sequence[list[Row]]) -> bool:
+def _are_disjoint(columns: Sequence[list[Row]]) -> bool:
     """Whether lines usually end before those of the next column usually begin."""
     edges = [(median_low([row[0].x0 for row in rows]), median_low([row[-1].x1 for row in rows])) for rows in columns]
     return all(right <= left + OVERLAP_POINTS for (_, right), (left, _) in pairwise(edges))

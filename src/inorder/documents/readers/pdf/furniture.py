@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from .lines import line_of
+from .lines import merge_row
 from .segments import Row
 
 Edge = Literal["header", "footer"]
@@ -30,8 +30,8 @@ SLOT_PAGES_MIN = 4
 SLOT_POINTS = 2.5
 GAP_SHARE = 0.5
 """Between furniture and text, as a share of its size."""
-LETTERS_MAX = 150
-SLOT_LETTERS_MAX = 80
+CHARACTERS_MAX = 150
+SLOT_CHARACTERS_MAX = 80
 
 _NUMBER = re.compile(r"\d+")
 _ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
@@ -76,8 +76,8 @@ def edge_rows(rows: Sequence[Row], height: float, page: int) -> list[EdgeRow]:
             from_edge = middle if edge == "header" else height - middle
             if from_edge > EDGE_SHARE * height:
                 break
-            text = line_of(row).text
-            if len(text) > LETTERS_MAX:
+            text = merge_row(row).text
+            if len(text) > CHARACTERS_MAX:
                 break
             gap = _gap(row, inwards[index + 1]) if index + 1 < len(inwards) else height
             found.append(EdgeRow(edge, text, middle, row[0].size, gap, page))
@@ -146,7 +146,7 @@ def _stands_apart(row: EdgeRow, height: float, size_max: float) -> bool:
     from_edge = row.middle if row.edge == "header" else height - row.middle
     if from_edge > SLOT_SHARE * height or row.size > size_max or row.gap <= 0.8 * row.size:
         return False
-    return len(row.text) <= SLOT_LETTERS_MAX and not row.text.endswith((".", ":"))
+    return len(row.text) <= SLOT_CHARACTERS_MAX and not row.text.endswith((".", ":"))
 
 
 def count_furniture_rows(rows: Sequence[Row], height: float, page: int, stats: FurnitureStats) -> tuple[int, int]:

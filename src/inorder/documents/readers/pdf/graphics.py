@@ -15,7 +15,7 @@ import pypdfium2.raw as pdfium
 
 from inorder.documents.model import Box
 
-from .pdfium import PdfPage, bound
+from .pdfium import PdfPage, bind_function
 from .segments import Graphics, Rule
 
 OBJECTS_MAX = 20_000
@@ -30,14 +30,14 @@ NEAR_POINTS = 3.0
 """Rules nearer than this touch."""
 
 _POINTER = ctypes.c_void_p
-_get_object = bound("FPDFPage_GetObject", _POINTER, _POINTER, _POINTER)
-_get_type = bound("FPDFPageObj_GetType", ctypes.c_int, _POINTER)
-_get_bounds = bound("FPDFPageObj_GetBounds", ctypes.c_int, *[_POINTER] * 5)
-_get_matrix = bound("FPDFPageObj_GetMatrix", ctypes.c_int, _POINTER, _POINTER)
-_count_points = bound("FPDFPath_CountSegments", ctypes.c_int, _POINTER)
-_get_point = bound("FPDFPath_GetPathSegment", _POINTER, _POINTER, _POINTER)
-_get_place = bound("FPDFPathSegment_GetPoint", ctypes.c_int, _POINTER, _POINTER, _POINTER)
-_get_kind = bound("FPDFPathSegment_GetType", ctypes.c_int, _POINTER)
+_get_object = bind_function("FPDFPage_GetObject", _POINTER, _POINTER, _POINTER)
+_get_type = bind_function("FPDFPageObj_GetType", ctypes.c_int, _POINTER)
+_get_bounds = bind_function("FPDFPageObj_GetBounds", ctypes.c_int, *[_POINTER] * 5)
+_get_matrix = bind_function("FPDFPageObj_GetMatrix", ctypes.c_int, _POINTER, _POINTER)
+_count_points = bind_function("FPDFPath_CountSegments", ctypes.c_int, _POINTER)
+_get_point = bind_function("FPDFPath_GetPathSegment", _POINTER, _POINTER, _POINTER)
+_get_place = bind_function("FPDFPathSegment_GetPoint", ctypes.c_int, _POINTER, _POINTER, _POINTER)
+_get_kind = bind_function("FPDFPathSegment_GetType", ctypes.c_int, _POINTER)
 
 
 def read_graphics(page: PdfPage) -> Graphics:
@@ -48,26 +48,26 @@ def read_graphics(page: PdfPage) -> Graphics:
     address = ctypes.cast(page.handle, _POINTER).value
     objects = list(map(_get_object, repeat(address), range(count)))
     kinds = list(map(_get_type, objects))
-    view = View(page)
-    pictures = view.boxes(_of_kind(objects, kinds, pdfium.FPDF_PAGEOBJ_IMAGE))
-    paths = _of_kind(objects, kinds, pdfium.FPDF_PAGEOBJ_PATH)
+    view = PageView(page)
+    pictures = view.boxes(_select(objects, kinds, pdfium.FPDF_PAGEOBJ_IMAGE))
+    paths = _select(objects, kinds, pdfium.FPDF_PAGEOBJ_PATH)
     if len(paths) > PATHS_MAX:
         return Graphics(pictures=pictures)
     across: set[Rule] = set()
     down: set[Rule] = set()
     for path, box in zip(paths, view.boxes(paths), strict=True):
-        _sort_in(box, across, down)
+        _add_rules(box, across, down)
         if box[2] - box[0] > THIN_POINTS < box[3] - box[1] and _count_points(path) > POINTS_OF_BOX:
             for line in view.lines(path):
-                _sort_in(line, across, down)
-    return Graphics(merged(across), merged(down), pictures)
+                _add_rules(line, across, down)
+    return Graphics(merge_rules(across), merge_rules(down), pictures)
 
 
-def _of_kind(objects: list[int], kinds: list[int], wanted: int) -> list[int]:
+def _select(objects: list[int], kinds: list[int], wanted: int) -> list[int]:
     return [drawn for drawn, kind in zip(objects, kinds, strict=True) if kind == wanted]
 
 
-def _sort_in(box: Box, across: set[Rule], down: set[Rule]) -> None:
+def _add_rules(box: Box, across: set[Rule], down: set[Rule]) -> None:
     """Add what looks like a rule: a thin box, or the edges of another."""
     left, top, right, bottom = box
     if bottom - top <= THIN_POINTS:
@@ -83,17 +83,17 @@ def _sort_in(box: Box, across: set[Rule], down: set[Rule]) -> None:
         down.add((right, top, bottom))
 
 
-def merged(rules: Iterable[Rule]) -> list[Rule]:
+def merge_rules(rules: Iterable[Rule]) -> list[Rule]:
     """The rules, with those that lie on one line and touch as one, sorted."""
     lanes: list[tuple[float, list[tuple[float, float]]]] = []
     for place, start, end in sorted(rules):
         if not lanes or place - lanes[-1][0] > SAME_LINE_POINTS:
             lanes.append((place, []))
         lanes[-1][1].append((start, end))
-    return [(place, start, end) for place, lane in lanes for start, end in _touching(lane)]
+    return [(place, start, end) for place, lane in lanes for start, end in _merge_intervals(lane)]
 
 
-def _touching(lane: list[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+def _merge_intervals(lane: list[tuple[float, float]]) -> Iterator[tuple[float, float]]:
     lane.sort()
     start, end = lane[0]
     for next_start, next_end in lane:
@@ -105,7 +105,7 @@ def _touching(lane: list[tuple[float, float]]) -> Iterator[tuple[float, float]]:
     yield start, end
 
 
-class View:
+class PageView:
     """From the coordinates of a page to those of a reader, for boxes."""
 
     def __init__(self, page: PdfPage) -> None:

@@ -15,8 +15,8 @@ from collections import Counter
 from itertools import chain
 from operator import attrgetter, ne
 
-from .draw_order import drawn_columns
-from .lines import from_the_top, rows_of
+from .draw_order import find_drawn_columns
+from .lines import by_top, group_rows
 from .segments import Row, Segment
 
 Region = list[Row]
@@ -32,31 +32,33 @@ TOLERANCE = 2.0
 """Points by which things that stand at the same place may differ."""
 
 
-def regions_of(segments: list[Segment], rows: list[Row] | None = None, *, to_the_left: bool = False) -> list[Region]:
+def split_regions(
+    segments: list[Segment], rows: list[Row] | None = None, *, right_to_left: bool = False
+) -> list[Region]:
     """The segments of a page in reading order."""
-    rows = rows_of(segments) if rows is None else rows
+    rows = group_rows(segments) if rows is None else rows
     if len(segments) > SEGMENTS_MAX:
         return [rows]
-    return _split(segments, rows, to_the_left, DEPTH_MAX)
+    return _split(segments, rows, right_to_left, DEPTH_MAX)
 
 
-def _split(segments: list[Segment], rows: list[Row], to_the_left: bool, depth: int) -> list[Region]:
+def _split(segments: list[Segment], rows: list[Row], right_to_left: bool, depth: int) -> list[Region]:
     shared = [row for row in rows if len(row) > 1]
     if depth == 0 or len(shared) < SHARED_ROWS_MIN:
         return [rows]
-    columns = drawn_columns(segments, to_the_left=to_the_left)
+    columns = find_drawn_columns(segments, right_to_left=right_to_left)
     if columns:
-        return [region for rows in columns for region in _split(_flat(rows), rows, to_the_left, depth - 1)]
+        return [region for rows in columns for region in _split(_flatten(rows), rows, right_to_left, depth - 1)]
     gutters = find_gutters(segments, shared)
     if gutters:
-        return _bands(segments, gutters, to_the_left, depth)
-    zones = _zones(rows)
+        return _split_bands(segments, gutters, right_to_left, depth)
+    zones = _split_zones(rows)
     if len(zones) == 1:
         return [rows]
     regions: list[Region] = []
     was_whole = False
     for zone in zones:
-        parts = _split(_flat(zone), zone, to_the_left, depth - 1)
+        parts = _split(_flatten(zone), zone, right_to_left, depth - 1)
         if was_whole and len(parts) == 1:
             regions[-1] = regions[-1] + parts[0]
         else:
@@ -65,11 +67,11 @@ def _split(segments: list[Segment], rows: list[Row], to_the_left: bool, depth: i
     return regions
 
 
-def _flat(rows: list[Row]) -> list[Segment]:
+def _flatten(rows: list[Row]) -> list[Segment]:
     return list(chain.from_iterable(rows))
 
 
-def _zones(rows: list[Row]) -> list[Region]:
+def _split_zones(rows: list[Row]) -> list[Region]:
     """The rows, apart where nothing is written for more than a line."""
     zones: list[Region] = [[rows[0]]]
     bottom = max(segment.bottom for segment in rows[0])
@@ -114,10 +116,10 @@ def _is_gutter(segments: list[Segment], place: float) -> bool:
     inside = [segment for segment in crossing if segment.bottom > top and segment.top < bottom]
     if len(inside) > 0.3 * min(len(left), len(right)):
         return False
-    return _drawn_apart(left, right, place) or (_is_running_text(left) and _is_running_text(right))
+    return _is_drawn_separately(left, right, place) or (_is_running_text(left) and _is_running_text(right))
 
 
-def _drawn_apart(left: list[Segment], right: list[Segment], place: float) -> bool:
+def _is_drawn_separately(left: list[Segment], right: list[Segment], place: float) -> bool:
     """Whether one side was drawn before the other, not row by row."""
     if _is_short(left) or _is_short(right):
         return False
@@ -141,22 +143,22 @@ def _is_running_text(side: list[Segment]) -> bool:
     return full > 0.6 * len(side)
 
 
-def _bands(segments: list[Segment], gutters: list[float], to_the_left: bool, depth: int) -> list[Region]:
+def _split_bands(segments: list[Segment], gutters: list[float], right_to_left: bool, depth: int) -> list[Region]:
     regions: list[Region] = []
     columns: list[list[Segment]] = [[] for _ in range(len(gutters) + 1)]
     spanning: list[Segment] = []
 
     def flush() -> None:
         if spanning:
-            regions.append(rows_of(spanning))
+            regions.append(group_rows(spanning))
             spanning.clear()
-        for column in reversed(columns) if to_the_left else columns:
+        for column in reversed(columns) if right_to_left else columns:
             if column:
-                regions.extend(_split(column, rows_of(column), to_the_left, depth - 1))
+                regions.extend(_split(column, group_rows(column), right_to_left, depth - 1))
         for column in columns:
             column.clear()
 
-    for segment in sorted(segments, key=from_the_top):
+    for segment in sorted(segments, key=by_top):
         column = bisect_right(gutters, segment.x0)
         if column < len(gutters) and segment.x1 > gutters[column]:
             if any(columns):

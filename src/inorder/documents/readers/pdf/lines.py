@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from operator import attrgetter
 
-from .segments import MONO_WIDTH, Row, Segment
-from .unicode import is_cjk, is_right_to_left
+from inorder.documents.readers.unicode import is_cjk, is_right_to_left
 
-TOUCHING = 0.12
+from .segments import MONO_WIDTH, Row, Segment
+
+TOUCHING_SHARE = 0.12
 """Nearer than this share of its size, what is set smaller belongs to the word before it, such as the 2 in a formula."""
 
 _LAST_WORD = re.compile(r"[^\W\d_]+$")
@@ -23,16 +24,16 @@ _HYPHENS = ("-", "\u2010")
 _OPEN_ENDS = (",", ";", "\u2019", "'", '"', ")")
 _KEEPS_HYPHEN = frozenset(("self", "well", "cross", "half", "ex", "so", "vice", "e"))
 
-from_the_top = attrgetter("top")
-from_the_left = attrgetter("x0")
+by_top = attrgetter("top")
+by_left = attrgetter("x0")
 
 
-def rows_of(segments: Sequence[Segment]) -> list[Row]:
+def group_rows(segments: Sequence[Segment]) -> list[Row]:
     """The segments in rows from the top; in each row from the left."""
     rows: list[Row] = []
     row: Row = []
     top, bottom, height = 0.0, float("-inf"), 0.0
-    for segment in sorted(segments, key=from_the_top):
+    for segment in sorted(segments, key=by_top):
         its_top, its_bottom = segment.top, segment.bottom
         if segment.table is None and its_top < bottom:
             size = its_bottom - its_top
@@ -48,11 +49,11 @@ def rows_of(segments: Sequence[Segment]) -> list[Row]:
             bottom = float("-inf")
     for row in rows:
         if len(row) > 1:
-            row.sort(key=from_the_left)
+            row.sort(key=by_left)
     return rows
 
 
-def line_of(row: Row) -> Segment:
+def merge_row(row: Row) -> Segment:
     """A row as one line."""
     if len(row) == 1:
         return row[0]
@@ -61,39 +62,39 @@ def line_of(row: Row) -> Segment:
     main = max(row, key=lambda segment: len(segment.text))
     text = row[0].text
     for before, segment in pairwise(row):
-        text += _between(before, segment) + segment.text
+        text += _separator(before, segment) + segment.text
     x0, x1 = min([segment.x0 for segment in row]), max([segment.x1 for segment in row])
-    bold, mono = all(segment.bold for segment in row), all(segment.mono for segment in row)
+    bold, mono = all(segment.is_bold for segment in row), all(segment.is_mono for segment in row)
     return Segment(text, x0, main.top, x1, main.bottom, main.size, bold, mono, main.direction, row[0].order)
 
 
-def _between(before: Segment, segment: Segment) -> str:
+def _separator(before: Segment, segment: Segment) -> str:
     gap = max(segment.x0 - before.x1, before.x0 - segment.x1)
-    if before.mono and segment.mono:
+    if before.is_mono and segment.is_mono:
         return " " * max(1, round(gap / (MONO_WIDTH * segment.size)))
     is_raised = abs(before.size - segment.size) > 0.1 * segment.size
-    return "" if is_raised and abs(gap) < TOUCHING * segment.size else " "
+    return "" if is_raised and abs(gap) < TOUCHING_SHARE * segment.size else " "
 
 
-def running_text(lines: Sequence[str], page_text: str = "") -> str:
+def join_lines(lines: Sequence[str], page_text: str = "") -> str:
     """Lines of one paragraph as one text. What stands elsewhere on the page tells which hyphens belong to a word."""
     whole = " ".join(lines)
     if whole.isascii() and "- " not in whole:
         return whole
     whole = lines[0]
     for line in lines[1:]:
-        whole = joined(whole, line, page_text)
+        whole = join_text(whole, line, page_text)
     return whole
 
 
-def joined(before: str, after: str, page_text: str = "") -> str:
+def join_text(before: str, after: str, page_text: str = "") -> str:
     """Two pieces of running text that follow each other."""
     if not before or not after:
         return before or after
     last, first = before[-1], after[0]
     if last in _HYPHENS and len(before) > 1:
         if before[-2].isalpha() and first.islower():
-            return (before if _belongs(before, after, page_text) else before[:-1]) + after
+            return (before if _is_hard_hyphen(before, after, page_text) else before[:-1]) + after
         if before[-2].isalnum() and first.isalnum():
             return before + after
     if is_cjk(last) and is_cjk(first):
@@ -101,7 +102,7 @@ def joined(before: str, after: str, page_text: str = "") -> str:
     return f"{before} {after}"
 
 
-def _belongs(before: str, after: str, page_text: str) -> bool:
+def _is_hard_hyphen(before: str, after: str, page_text: str) -> bool:
     """Whether the hyphen at the end of a line would be there in the middle of one."""
     last = before[before.rfind(" ") + 1 : -1]
     left, right = _LAST_WORD.search(last), _FIRST_WORD.match(after)
@@ -112,7 +113,7 @@ def _belongs(before: str, after: str, page_text: str) -> bool:
     return f"{left.group()}-{right.group()}" in page_text
 
 
-def goes_on(before: str, after: str) -> bool:
+def is_continued(before: str, after: str) -> bool:
     """Whether a paragraph plainly goes on after the end of a column or page.
 
     A single word in the middle is left alone: whether its hyphen stays would depend on what it was joined to first,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from operator import and_, attrgetter
 
 from .graphics import read_graphics
-from .lines import rows_of
+from .lines import group_rows
 from .pdfium import PdfPage
 from .segments import Graphics, PageText, Row, Rule, Segment
 from .text import cut_segments, read_segments
@@ -18,7 +18,7 @@ from .text import cut_segments, read_segments
 SIDE_POINTS_MAX = 200_000.0
 """The format allows 14,400; PDFium needs memory and time that grow with the sides of a page."""
 CELLS_MIN = 4
-CELL_LETTERS_MAX = 30
+CELL_CHARACTERS_MAX = 30
 
 _CAPTION_WORDS = ("Fig", "FIG", "Abb", "Tab", "TAB", "\u56fe", "\u5716", "\u56f3", "\u8868")
 CAPTION = re.compile(
@@ -47,7 +47,7 @@ def read_page(page: PdfPage) -> PageText:
 
 def _set_segments(found: PageText, segments: list[Segment]) -> None:
     found.segments = segments
-    found.rows = rows_of([segment for segment in segments if not segment.direction])
+    found.rows = group_rows([segment for segment in segments if not segment.direction])
 
 
 def _may_have_tables(page: PageText) -> bool:
@@ -63,26 +63,26 @@ def _may_have_captions(text: str) -> bool:
 
 
 def _short_cells(row: Row) -> int:
-    return sum([len(segment.text) < CELL_LETTERS_MAX for segment in row])
+    return sum([len(segment.text) < CELL_CHARACTERS_MAX for segment in row])
 
 
 def _cut_at_rules(page: PdfPage, found: PageText, graphics: Graphics) -> None:
     """Take text of several cells apart that was taken for one piece."""
     if page.rotation or len(graphics.down) < 3 or len(graphics.across) < 3:
         return
-    crossing = list(_crossing(found.segments, graphics.down))
+    crossing = list(_find_crossings(found.segments, graphics.down))
     if not crossing:
         return
-    apart = cut_segments(page, found.text, crossing)
+    pieces = cut_segments(page, found.text, crossing)
     cut = {segment.span for segment, _ in crossing}
-    segments = [segment for segment in found.segments if segment.span not in cut] + apart
+    segments = [segment for segment in found.segments if segment.span not in cut] + pieces
     segments.sort(key=attrgetter("span"))
     for order, segment in enumerate(segments):
         segment.order = order
     _set_segments(found, segments)
 
 
-def _crossing(segments: Iterable[Segment], down: list[Rule]) -> Iterator[tuple[Segment, list[float]]]:
+def _find_crossings(segments: Iterable[Segment], down: list[Rule]) -> Iterator[tuple[Segment, list[float]]]:
     """Segments over which upright rules run, and where."""
     places = [place for place, _, _ in down]
     for segment in segments:

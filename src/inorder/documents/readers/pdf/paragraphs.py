@@ -14,12 +14,12 @@ import msgspec
 
 from inorder.documents.model import AnyBlock, Code, Heading, ListItem, Paragraph, Title
 
-from .columns import SURE_BULLETS, Column, box_of, code_text, marker_of
-from .document_stats import HEADING_LETTERS_MAX, SIZE_STEP, DocumentStats
-from .lines import running_text
+from .columns import BULLETS, Column, bounding_box, find_marker, format_code
+from .document_stats import HEADING_CHARACTERS_MAX, SIZE_STEP, DocumentStats
+from .lines import join_lines
 from .segments import Segment
 
-BOLD_HEADING_LETTERS_MAX = 120
+BOLD_HEADING_CHARACTERS_MAX = 120
 HEADING_LINES_MAX = 4
 STEP_RATIO_MAX = 1.28
 """How much wider than usual a step down to a line of the same paragraph may be."""
@@ -28,42 +28,42 @@ _SECTION_NUMBER = re.compile(r"(?:\d+\.)*\d+\.?\s|[A-Z]\.\s|[IVX]+\.\s|(?:Chapte
 _ENDS = tuple('.!?:;\u3002\uff01\uff1f\u061f\u06d4"\u201d)')
 
 
-class Gatherer:
+class ParagraphBuilder:
     """Makes blocks of the lines of a page, column by column."""
 
-    def __init__(self, stats: DocumentStats, page: int, page_text: str, *, to_the_left: bool = False) -> None:
+    def __init__(self, stats: DocumentStats, page: int, page_text: str, *, right_to_left: bool = False) -> None:
         self._stats = stats
         self._heading_size_min = stats.heading_size_min
         self._page = page
         self._page_text = page_text
-        self._to_the_left = to_the_left
+        self._right_to_left = right_to_left
         self._wants_title = page == 1 and stats.title_size > 0
         self._blocks: list[AnyBlock] = []
         self._piece: list[Segment] = []
         self._marker, self._is_numbered = "", False
         self._indents: list[float] = []
 
-    def blocks(self, lines: Sequence[Segment]) -> list[AnyBlock]:
+    def build(self, lines: Sequence[Segment]) -> list[AnyBlock]:
         """These lines, which are read from top to bottom, as blocks."""
         if not lines:
             return []
-        if self._to_the_left:
-            return _mirrored_boxes(self._gathered([_mirrored(line) for line in lines]))
-        return self._gathered(lines)
+        if self._right_to_left:
+            return _mirror_boxes(self._build_upright([_mirror(line) for line in lines]))
+        return self._build_upright(lines)
 
-    def _gathered(self, lines: Sequence[Segment]) -> list[AnyBlock]:
+    def _build_upright(self, lines: Sequence[Segment]) -> list[AnyBlock]:
         self._blocks = []
         column = Column(lines)
         step_max = STEP_RATIO_MAX * column.leading
         afters: list[Segment | None] = [*lines[1:], None]
         for line, after in zip(lines, afters, strict=True):
-            marker, is_numbered = marker_of(line.text)
-            if self._piece and not marker and not self._marker and _plainly_follows(self._piece[-1], line, step_max):
+            marker, is_numbered = find_marker(line.text)
+            if self._piece and not marker and not self._marker and _is_same_paragraph(self._piece[-1], line, step_max):
                 self._piece.append(line)
                 continue
             if marker and not self._is_item(line, marker, column):
                 marker = ""
-            if self._piece and (marker or self._begins(line, after, column)):
+            if self._piece and (marker or self._is_new_block(line, after, column)):
                 self._finish()
             if not self._piece:
                 self._marker, self._is_numbered = marker, is_numbered
@@ -72,20 +72,20 @@ class Gatherer:
         return self._blocks
 
     def _is_code(self, line: Segment) -> bool:
-        return line.mono and not self._stats.body_is_mono and line.text.isascii()
+        return line.is_mono and not self._stats.body_is_mono and line.text.isascii()
 
     def _is_item(self, line: Segment, marker: str, column: Column) -> bool:
         """Whether a line that begins with such a mark is an item, not a line of running text that happens to."""
         if self._is_code(line):
             return False
-        if marker in SURE_BULLETS or not self._piece or self._marker:
+        if marker in BULLETS or not self._piece or self._marker:
             return True
         before = self._piece[-1]
         if line.bottom - before.bottom > 1.25 * (column.leading or line.size) or before.text.endswith(_ENDS):
             return True
         return not column.is_full(before, line)
 
-    def _begins(self, line: Segment, after: Segment | None, column: Column) -> bool:
+    def _is_new_block(self, line: Segment, after: Segment | None, column: Column) -> bool:
         """Whether a line begins something new, marks of lists apart."""
         before = self._piece[-1]
         size = line.size
@@ -94,7 +94,7 @@ class Gatherer:
         is_large = size >= self._heading_size_min
         if is_large:
             leading = max(leading, 1.2 * size)
-        if line.mono or before.mono:
+        if line.is_mono or before.is_mono:
             is_code = self._is_code(line)
             if is_code or self._is_code(before):
                 return is_code != self._is_code(before) or not 0 < step < 3 * leading
@@ -102,7 +102,7 @@ class Gatherer:
             return True
         if step < -0.3 * size or (step > STEP_RATIO_MAX * leading and step > 1.1 * size):
             return True
-        if line.bold != before.bold and (step > 1.1 * leading or not column.is_full(before, line)):
+        if line.is_bold != before.is_bold and (step > 1.1 * leading or not column.is_full(before, line)):
             return True
         if self._marker:
             set_in = line.x0 - self._piece[0].x0
@@ -112,7 +112,7 @@ class Gatherer:
                 return False
             if self._is_indented(line, before, after):
                 return True
-        return not is_large and self._ended_early(before, line, column)
+        return not is_large and self._ends_early(before, line, column)
 
     def _is_indented(self, line: Segment, before: Segment, after: Segment | None) -> bool:
         """Whether a line is set in where a paragraph begins, or set out where a hanging one does."""
@@ -121,7 +121,7 @@ class Gatherer:
         return len(self._piece) > 1
 
     @staticmethod
-    def _ended_early(before: Segment, line: Segment, column: Column) -> bool:
+    def _ends_early(before: Segment, line: Segment, column: Column) -> bool:
         """Whether the line before ends a paragraph: it is short, and not for want of room."""
         if line.text[0].islower() or not (before.text.endswith(_ENDS) or column.is_short(before)):
             return False
@@ -133,49 +133,49 @@ class Gatherer:
         piece, self._piece = self._piece, []
         if not piece:
             return
-        page, box = self._page, box_of(piece)
+        page, box = self._page, bounding_box(piece)
         if self._is_code(piece[0]):
             self._indents.clear()
-            self._blocks.append(Code(text=code_text(piece), page=page, box=box))
+            self._blocks.append(Code(text=format_code(piece), page=page, box=box))
             return
-        text = running_text([line.text for line in piece], self._page_text)
-        level = self._level(piece, text)
+        text = join_lines([line.text for line in piece], self._page_text)
+        level = self._heading_level(piece, text)
         if level:
             self._indents.clear()
-            self._blocks.append(self._heading(piece, text, level))
+            self._blocks.append(self._make_heading(piece, text, level))
         elif self._marker:
-            self._blocks.append(self._item(piece, text))
+            self._blocks.append(self._make_item(piece, text))
         else:
             self._indents.clear()
             self._blocks.append(Paragraph(text=text, page=page, box=box))
 
-    def _level(self, piece: Sequence[Segment], text: str) -> int:
+    def _heading_level(self, piece: Sequence[Segment], text: str) -> int:
         """The level of a heading; 0 for what is none."""
         stats, first = self._stats, piece[0]
         larger = first.size >= self._heading_size_min
-        if not larger and (stats.body_is_bold or not first.bold):
+        if not larger and (stats.body_is_bold or not first.is_bold):
             return 0
-        if len(piece) > HEADING_LINES_MAX or len(text) > HEADING_LETTERS_MAX or not any(map(str.isalpha, text)):
+        if len(piece) > HEADING_LINES_MAX or len(text) > HEADING_CHARACTERS_MAX or not any(map(str.isalpha, text)):
             return 0
-        if self._marker and self._marker in SURE_BULLETS:
+        if self._marker and self._marker in BULLETS:
             return 0
         if larger:
             return stats.heading_level(first.size)
-        if not all(line.bold for line in piece) or first.size < 0.92 * stats.body_size:
+        if not all(line.is_bold for line in piece) or first.size < 0.92 * stats.body_size:
             return 0
-        if len(text) > BOLD_HEADING_LETTERS_MAX or len(piece) > 2 or text.count(" ") > 16:
+        if len(text) > BOLD_HEADING_CHARACTERS_MAX or len(piece) > 2 or text.count(" ") > 16:
             return 0
         if text.endswith((".", ",", ";", ":")) and not (_SECTION_NUMBER.match(text) and len(text) < 60):
             return 0
         return stats.bold_heading_level
 
-    def _heading(self, piece: Sequence[Segment], text: str, level: int) -> AnyBlock:
+    def _make_heading(self, piece: Sequence[Segment], text: str, level: int) -> AnyBlock:
         if self._wants_title and abs(piece[0].size - self._stats.title_size) <= SIZE_STEP:
             self._wants_title = False
-            return Title(text=text, page=self._page, box=box_of(piece))
-        return Heading(text=text, level=level, page=self._page, box=box_of(piece))
+            return Title(text=text, page=self._page, box=bounding_box(piece))
+        return Heading(text=text, level=level, page=self._page, box=bounding_box(piece))
 
-    def _item(self, piece: Sequence[Segment], text: str) -> ListItem:
+    def _make_item(self, piece: Sequence[Segment], text: str) -> ListItem:
         x0, size = piece[0].x0, piece[0].size
         while self._indents and x0 < self._indents[-1] - 0.5 * size:
             self._indents.pop()
@@ -187,29 +187,29 @@ class Gatherer:
             ordered=self._is_numbered,
             marker=self._marker,
             page=self._page,
-            box=box_of(piece),
+            box=bounding_box(piece),
         )
 
 
-def _plainly_follows(before: Segment, line: Segment, step_max: float) -> bool:
+def _is_same_paragraph(before: Segment, line: Segment, step_max: float) -> bool:
     """Whether a line goes on in the middle of a sentence, and looks and stands as the one before: most lines do."""
     return (
         line.text[0].islower()
         and line.size == before.size
-        and line.bold == before.bold
-        and not (line.mono or before.mono)
+        and line.is_bold == before.is_bold
+        and not (line.is_mono or before.is_mono)
         and 0 < line.bottom - before.bottom <= step_max
         and -0.8 * line.size <= line.x0 - before.x0 <= 0.8 * line.size
     )
 
 
-def _mirrored(line: Segment) -> Segment:
+def _mirror(line: Segment) -> Segment:
     return msgspec.structs.replace(line, x0=-line.x1, x1=-line.x0)
 
 
-def _mirrored_boxes(blocks: list[AnyBlock]) -> list[AnyBlock]:
-    for block in blocks:
+def _mirror_boxes(build: list[AnyBlock]) -> list[AnyBlock]:
+    for block in build:
         if block.box is not None:
             left, top, right, bottom = block.box
             block.box = -right, top, -left, bottom
-    return blocks
+    return build

@@ -35,7 +35,7 @@ _INT = ctypes.c_int
 _NUMBER = ctypes.c_void_p
 
 
-def bound(name: str, result: Any, *arguments: Any) -> Any:
+def bind_function(name: str, result: Any, *arguments: Any) -> Any:
     """The function of that name, taking addresses as plain numbers.
 
     Small whole numbers may be declared as addresses, too: they travel in the same registers, and ctypes takes four
@@ -45,16 +45,16 @@ def bound(name: str, result: Any, *arguments: Any) -> Any:
     return ctypes.PYFUNCTYPE(result, *arguments)(address)
 
 
-_loose_box = bound("FPDFText_GetLooseCharBox", _INT, _POINTER, _NUMBER, _POINTER)
-_text_object = bound("FPDFText_GetTextObject", _POINTER, _POINTER, _NUMBER)
-_font_size = bound("FPDFText_GetFontSize", ctypes.c_double, _POINTER, _NUMBER)
-_matrix = bound("FPDFText_GetMatrix", _INT, _POINTER, _NUMBER, _POINTER)
-_char_index = bound("FPDFText_GetCharIndexFromTextIndex", _INT, _POINTER, _INT)
-_get_text = bound("FPDFText_GetText", _INT, _POINTER, _INT, _INT, _POINTER)
-_font_of = bound("FPDFTextObj_GetFont", _POINTER, _POINTER)
-_font_name = bound("FPDFFont_GetBaseFontName", ctypes.c_size_t, _POINTER, _POINTER, ctypes.c_size_t)
-_font_flags = bound("FPDFFont_GetFlags", _INT, _POINTER)
-_font_weight = bound("FPDFFont_GetWeight", _INT, _POINTER)
+_loose_box = bind_function("FPDFText_GetLooseCharBox", _INT, _POINTER, _NUMBER, _POINTER)
+_text_object = bind_function("FPDFText_GetTextObject", _POINTER, _POINTER, _NUMBER)
+_font_size = bind_function("FPDFText_GetFontSize", ctypes.c_double, _POINTER, _NUMBER)
+_matrix = bind_function("FPDFText_GetMatrix", _INT, _POINTER, _NUMBER, _POINTER)
+_char_index = bind_function("FPDFText_GetCharIndexFromTextIndex", _INT, _POINTER, _INT)
+_get_text = bind_function("FPDFText_GetText", _INT, _POINTER, _INT, _INT, _POINTER)
+_font_of = bind_function("FPDFTextObj_GetFont", _POINTER, _POINTER)
+_font_name = bind_function("FPDFFont_GetBaseFontName", ctypes.c_size_t, _POINTER, _POINTER, ctypes.c_size_t)
+_font_flags = bind_function("FPDFFont_GetFlags", _INT, _POINTER)
+_font_weight = bind_function("FPDFFont_GetWeight", _INT, _POINTER)
 
 
 class Handles:
@@ -68,12 +68,12 @@ HANDLES = Handles()
 
 
 @contextmanager
-def opened(data: bytes) -> Iterator["PdfFile"]:
+def open_pdf(data: bytes) -> Iterator["PdfFile"]:
     """The document in these bytes, or `ReadError` with a line that says why not."""
     with _LOCK:
         handle = pdfium.FPDF_LoadMemDocument64(ctypes.c_char_p(data), len(data), None)
         if not handle:
-            raise ReadError(_why_not(data, pdfium.FPDF_GetLastError()))
+            raise ReadError(_explain_open_error(data, pdfium.FPDF_GetLastError()))
         HANDLES.open += 1
         try:
             yield PdfFile(handle)
@@ -82,7 +82,7 @@ def opened(data: bytes) -> Iterator["PdfFile"]:
             HANDLES.open -= 1
 
 
-def _why_not(data: bytes, code: int) -> str:
+def _explain_open_error(data: bytes, code: int) -> str:
     if not data:
         return "the file is empty"
     if code == pdfium.FPDF_ERR_PASSWORD:
@@ -113,11 +113,11 @@ class PdfFile:
             yield None
             return
         HANDLES.open += 1
-        opened_page = PdfPage(page, number)
+        pdf_page = PdfPage(page, number)
         try:
-            yield opened_page
+            yield pdf_page
         finally:
-            opened_page.close_text()
+            pdf_page.close_text()
             pdfium.FPDF_ClosePage(page)
             HANDLES.open -= 1
 
@@ -144,11 +144,11 @@ class Boxes:
             return self._numbers[1::4].tolist()
         return [-edge for edge in self.low(quarter - 2)]
 
-    def with_inserted(self, places: Sequence[int], more: "Boxes") -> "Boxes":
+    def insert(self, character_indices: Sequence[int], more: "Boxes") -> "Boxes":
         """These boxes, with more of them at the given places, which are sorted."""
         numbers = array("f")
         done = 0
-        for index, place in enumerate(places):
+        for index, place in enumerate(character_indices):
             numbers += self._numbers[4 * done : 4 * place] + more._numbers[4 * index : 4 * index + 4]
             done = place
         return Boxes(numbers + self._numbers[4 * done :])
@@ -211,7 +211,7 @@ class PdfPage:
             HANDLES.open -= 1
             self._text = None
 
-    def places(self, text_indices: Sequence[int]) -> Sequence[int]:
+    def character_indices(self, text_indices: Sequence[int]) -> Sequence[int]:
         """The numbers under which PDFium knows the characters at these places of the text."""
         if not self._indices_differ:
             return text_indices

@@ -15,7 +15,7 @@ Pixels = npt.NDArray[np.uint8]
 """Rows from the top; blue, green and red of each pixel."""
 
 
-def picture_of(page: PdfPage) -> tuple[Pixels, float]:
+def render_page(page: PdfPage) -> tuple[Pixels, float]:
     """The page on white, as it is looked at, and how many pixels a point has."""
     scale = min(SCALE, SIDE_PIXELS_MAX / max(page.width, page.height))
     width, height = max(1, round(page.width * scale)), max(1, round(page.height * scale))

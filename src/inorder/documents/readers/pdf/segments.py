@@ -23,8 +23,8 @@ class Segment(msgspec.Struct, gc=False):
     x1: float
     bottom: float
     size: float
-    bold: bool = False
-    mono: bool = False
+    is_bold: bool = False
+    is_mono: bool = False
     direction: int = 0
     """Quarters by which it is turned against the page, counter-clockwise; or ASKEW."""
     order: int = 0

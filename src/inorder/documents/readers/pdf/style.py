@@ -13,7 +13,7 @@ import msgspec
 
 from .pdfium import PdfPage, font_properties
 
-FONTS_REMEMBERED = 1024
+FONT_CACHE_SIZE = 1024
 SIZE_POINTS_MIN = 0.1
 SIZE_POINTS_MAX = 10_000.0
 
@@ -24,12 +24,12 @@ _FORCE_BOLD = 1 << 18
 _BOLD_WEIGHT = 700
 
 
-class Style(msgspec.Struct, frozen=True, gc=False):
+class PdfStyle(msgspec.Struct, frozen=True, gc=False):
     """How a piece of text looks."""
 
     size: float
-    bold: bool
-    mono: bool
+    is_bold: bool
+    is_mono: bool
     quarter: int
     """Quarters by which it is turned counter-clockwise."""
     is_askew: bool
@@ -39,20 +39,20 @@ class Style(msgspec.Struct, frozen=True, gc=False):
     """Where its baseline begins, in the page's own coordinates."""
 
 
-class Styles:
+class StyleReader:
     """The styles of a page's text."""
 
     def __init__(self, page: PdfPage) -> None:
         self.page = page
         self._traits: dict[int | None, tuple[bool, bool]] = {None: (False, False)}
 
-    def of(self, characters: Sequence[int]) -> list[Style]:
+    def read(self, characters: Sequence[int]) -> list[PdfStyle]:
         """The styles of these characters."""
         sizes = self.page.font_sizes(characters)
         return [
-            Style(size * d, bold, mono, 0, False, x, y)
+            PdfStyle(size * d, bold, mono, 0, False, x, y)
             if b == 0.0 == c and a > 0.0 < d and SIZE_POINTS_MIN < size * d < SIZE_POINTS_MAX
-            else _turned(size, bold, mono, (a, b, c, d, x, y))
+            else _rotated_style(size, bold, mono, (a, b, c, d, x, y))
             for (bold, mono), size, (a, b, c, d, x, y) in zip(
                 self._traits_of(characters), sizes, self.page.matrices(characters), strict=True
             )
@@ -71,21 +71,21 @@ class Styles:
         return list(map(traits.__getitem__, fonts))
 
 
-def _turned(size: float, bold: bool, mono: bool, matrix: tuple[float, ...]) -> Style:
+def _rotated_style(size: float, bold: bool, mono: bool, matrix: tuple[float, ...]) -> PdfStyle:
     a, b, c, d, x, y = matrix
     if not math.isfinite(a + b + c + d):
-        return Style(1.0, bold, mono, 0, True, x, y)
+        return PdfStyle(1.0, bold, mono, 0, True, x, y)
     turns = math.atan2(b, a) / (math.pi / 2)
     quarter = round(turns)
     size *= math.sqrt(abs(a * d - b * c))
-    return Style(_sensible(size), bold, mono, quarter % 4, abs(turns - quarter) > 0.08, x, y)
+    return PdfStyle(_clamp_size(size), bold, mono, quarter % 4, abs(turns - quarter) > 0.08, x, y)
 
 
-def _sensible(size: float) -> float:
+def _clamp_size(size: float) -> float:
     return min(SIZE_POINTS_MAX, max(SIZE_POINTS_MIN, abs(size)))
 
 
-@lru_cache(FONTS_REMEMBERED)
+@lru_cache(FONT_CACHE_SIZE)
 def font_traits(name: str, flags: int, weight: int) -> tuple[bool, bool]:
     """Whether a font is bold, and whether all its letters are equally wide."""
     flags = max(0, flags)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from inorder.documents.model import Cell, Table
 
 from .graphics import NEAR_POINTS
-from .lines import line_of, rows_of, running_text
+from .lines import group_rows, join_lines, merge_row
 from .segments import Graphics, Rule, Segment
 
 RULES_MAX = 300
@@ -22,18 +22,18 @@ CELLS_MIN = 4
 TEXTS_MIN = 3
 """Fewer cells with text are a box around something."""
 
-Placed = tuple[int, Segment]
+PlacedSegment = tuple[int, Segment]
 """A segment with the number of its place in a grid."""
 
 
-def with_ruled_tables(segments: list[Segment], graphics: Graphics, page: int) -> list[Segment]:
+def insert_ruled_tables(segments: list[Segment], graphics: Graphics, page: int) -> list[Segment]:
     """The segments of a page, with each of its tables in place of those that are in it."""
     tables: list[Segment] = []
-    for across, down in _grids(graphics):
-        grid = Grid(across, down)
+    for across, down in _find_grids(graphics):
+        grid = RuledGrid(across, down)
         if not grid.is_plausible:
             continue
-        inside, outside = grid.parted(segments)
+        inside, outside = grid.partition(segments)
         table = grid.table(inside, page)
         if table is not None:
             order = min(segment.order for _, segment in inside)
@@ -42,49 +42,49 @@ def with_ruled_tables(segments: list[Segment], graphics: Graphics, page: int) ->
     return segments + tables
 
 
-def _grids(graphics: Graphics) -> Iterable[tuple[list[Rule], list[Rule]]]:
+def _find_grids(graphics: Graphics) -> Iterable[tuple[list[Rule], list[Rule]]]:
     """The rules in groups that touch one another."""
     across, down = graphics.across, graphics.down
     if not (2 <= len(across) <= RULES_MAX and 2 <= len(down) <= RULES_MAX):
         return
-    groups = _Groups(len(across) + len(down))
+    groups = _DisjointSets(len(across) + len(down))
     places = [place for place, _, _ in down]
     for index, (y, left, right) in enumerate(across):
         for other in range(bisect_left(places, left - NEAR_POINTS), bisect_right(places, right + NEAR_POINTS)):
             _, top, bottom = down[other]
             if top - NEAR_POINTS <= y <= bottom + NEAR_POINTS:
-                groups.join(index, len(across) + other)
+                groups.union(index, len(across) + other)
     members: defaultdict[int, tuple[list[Rule], list[Rule]]] = defaultdict(lambda: ([], []))
     for index, rule in enumerate(across):
-        members[groups.of(index)][0].append(rule)
+        members[groups.find(index)][0].append(rule)
     for index, rule in enumerate(down):
-        members[groups.of(len(across) + index)][1].append(rule)
+        members[groups.find(len(across) + index)][1].append(rule)
     for flats, uprights in members.values():
         if len(flats) > 1 and len(uprights) > 1:
             yield flats, uprights
 
 
-class _Groups:
+class _DisjointSets:
     """Which of many things belong together."""
 
     def __init__(self, count: int) -> None:
-        self._leader = list(range(count))
+        self._parent = list(range(count))
 
-    def of(self, index: int) -> int:
-        while self._leader[index] != index:
-            self._leader[index] = self._leader[self._leader[index]]
-            index = self._leader[index]
+    def find(self, index: int) -> int:
+        while self._parent[index] != index:
+            self._parent[index] = self._parent[self._parent[index]]
+            index = self._parent[index]
         return index
 
-    def join(self, one: int, other: int) -> None:
-        one, other = self.of(one), self.of(other)
+    def union(self, one: int, other: int) -> None:
+        one, other = self.find(one), self.find(other)
         if one < other:
-            self._leader[other] = one
+            self._parent[other] = one
         else:
-            self._leader[one] = other
+            self._parent[one] = other
 
 
-def _at_places(rules: Iterable[Rule], places: list[float]) -> list[list[Rule]]:
+def _group_by_position(rules: Iterable[Rule], places: list[float]) -> list[list[Rule]]:
     """The rules at each place."""
     found: list[list[Rule]] = [[] for _ in places]
     for rule in rules:
@@ -96,7 +96,7 @@ def _covers(rules: Iterable[Rule], place: float) -> bool:
     return any(start <= place <= end for _, start, end in rules)
 
 
-def _places(edges: Iterable[float]) -> list[float]:
+def _merge_positions(edges: Iterable[float]) -> list[float]:
     """Places that are near one another as one."""
     places: list[float] = []
     for edge in sorted(edges):
@@ -105,14 +105,14 @@ def _places(edges: Iterable[float]) -> list[float]:
     return places
 
 
-class Grid:
+class RuledGrid:
     """Columns and rows between rules."""
 
     def __init__(self, across: Sequence[Rule], down: Sequence[Rule]) -> None:
-        self.xs = _places([place for place, _, _ in down])
-        self.ys = _places([place for place, _, _ in across])
-        self._flat = _at_places(across, self.ys)
-        self._upright = _at_places(down, self.xs)
+        self.xs = _merge_positions([place for place, _, _ in down])
+        self.ys = _merge_positions([place for place, _, _ in across])
+        self._flat = _group_by_position(across, self.ys)
+        self._upright = _group_by_position(down, self.xs)
         self.columns, self.rows = len(self.xs) - 1, len(self.ys) - 1
         self.box = self.xs[0], self.ys[0], self.xs[-1], self.ys[-1]
 
@@ -121,9 +121,9 @@ class Grid:
         """Large enough to be a table, and not so large that it is a drawing."""
         return self.columns >= 2 and self.rows >= 2 and self.columns * self.rows <= CELLS_MAX
 
-    def parted(self, segments: Iterable[Segment]) -> tuple[list["Placed"], list[Segment]]:
+    def partition(self, segments: Iterable[Segment]) -> tuple[list[PlacedSegment], list[Segment]]:
         """Segments inside the grid with the place of the grid where their middle lies, and the others."""
-        inside: list[Placed] = []
+        inside: list[PlacedSegment] = []
         outside: list[Segment] = []
         left, top, right, bottom = self.box
         for segment in segments:
@@ -135,21 +135,21 @@ class Grid:
                 outside.append(segment)
         return inside, outside
 
-    def table(self, inside: list["Placed"], page: int) -> Table | None:
+    def table(self, inside: list[PlacedSegment], page: int) -> Table | None:
         """The table, if what lies inside the grid makes one."""
         if len(inside) < TEXTS_MIN or sum(self._crosses(segment) for _, segment in inside) > 0.1 * len(inside):
             return None
-        groups = self._merged()
+        groups = self._merge_cells()
         areas: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for row in range(self.rows):
             for column in range(self.columns):
-                areas[groups.of(row * self.columns + column)].append((row, column))
+                areas[groups.find(row * self.columns + column)].append((row, column))
         texts: defaultdict[int, list[Segment]] = defaultdict(list)
         for place, segment in inside:
-            texts[groups.of(place)].append(segment)
+            texts[groups.find(place)].append(segment)
         if len(areas) < CELLS_MIN or len(texts) < TEXTS_MIN:
             return None
-        cells = [_cell(area, texts.get(leader, [])) for leader, area in areas.items()]
+        cells = [_cell(area, texts.get(root, [])) for root, area in areas.items()]
         if None in cells:
             return None
         found = [cell for cell in cells if cell is not None]
@@ -165,18 +165,18 @@ class Grid:
         middle = (segment.top + segment.bottom) / 2
         return any(_covers(self._upright[place], middle) for place in range(start, end))
 
-    def _merged(self) -> _Groups:
+    def _merge_cells(self) -> _DisjointSets:
         """Which places of the grid are one cell."""
-        groups = _Groups(self.rows * self.columns)
+        groups = _DisjointSets(self.rows * self.columns)
         for row in range(self.rows):
             y = (self.ys[row] + self.ys[row + 1]) / 2
             for column in range(self.columns):
                 x = (self.xs[column] + self.xs[column + 1]) / 2
                 here = row * self.columns + column
                 if column + 1 < self.columns and not _covers(self._upright[column + 1], y):
-                    groups.join(here, here + 1)
+                    groups.union(here, here + 1)
                 if row + 1 < self.rows and not _covers(self._flat[row + 1], x):
-                    groups.join(here, here + self.columns)
+                    groups.union(here, here + self.columns)
         return groups
 
 
@@ -186,20 +186,20 @@ def _cell(area: list[tuple[int, int]], segments: list[Segment]) -> Cell | None:
     bottom, right = area[-1]
     if len(area) != (bottom - top + 1) * (right - left + 1):
         return None
-    return Cell(text_of(segments), top, left, bottom - top + 1, right - left + 1)
+    return Cell(cell_text(segments), top, left, bottom - top + 1, right - left + 1)
 
 
-def text_of(segments: list[Segment]) -> str:
+def cell_text(segments: list[Segment]) -> str:
     """The text in a cell."""
     if len(segments) < 2:
         return segments[0].text if segments else ""
-    return running_text([line_of(row).text for row in rows_of(segments)])
+    return join_lines([merge_row(row).text for row in group_rows(segments)])
 
 
 def _mark_header(cells: list[Cell], texts: dict[int, list[Segment]], areas: dict[int, list[tuple[int, int]]]) -> None:
     """The first row is a header if it alone is bold."""
-    first = [segment for leader, area in areas.items() if area[0][0] == 0 for segment in texts.get(leader, [])]
-    others = [segment for leader, area in areas.items() if area[0][0] > 0 for segment in texts.get(leader, [])]
-    if first and all(segment.bold for segment in first) and not all(segment.bold for segment in others):
+    first = [segment for root, area in areas.items() if area[0][0] == 0 for segment in texts.get(root, [])]
+    others = [segment for root, area in areas.items() if area[0][0] > 0 for segment in texts.get(root, [])]
+    if first and all(segment.is_bold for segment in first) and not all(segment.is_bold for segment in others):
         for cell in cells:
             cell.is_header = cell.row == 0

@@ -16,18 +16,19 @@ from operator import add, mul, sub, truediv
 
 import msgspec
 
-from .coordinates import Frame, Outlines
+from inorder.documents.readers.unicode import NO_CHARACTER, clean, is_readable
+
+from .coordinates import ReadingFrame, SpanBoxes
 from .pdfium import PdfPage
 from .segments import MONO_WIDTH, Segment, Span
-from .style import Style, Styles
-from .unicode import NO_CHARACTER, clean, is_readable
+from .style import PdfStyle, StyleReader
 
 GAP_SHARE = 0.8
 """A gap wider than this share of the height of a character separates segments."""
 LETTER_WIDTH = 0.5
 """Of most letters at most, as a share of their size."""
-SAMPLED_EACH = 16
-MARK_LETTERS_MAX = 3
+SAMPLE_STEP = 16
+MARKER_LENGTH_MAX = 3
 """A gap after fewer letters sets off the mark of a list item, and tells nothing about other lines."""
 SPARSE_RATIO = 1.15
 """A line whose letters take this much more room than those of others may have gaps."""
@@ -41,14 +42,14 @@ def read_segments(page: PdfPage, text: str) -> list[Segment]:
     spans = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(text))]
     if not spans:
         return []
-    outlines = Outlines(page, spans)
-    styles = Styles(page)
-    looks = _looks(styles, text, spans)
-    letter = LETTER_WIDTH * min([look.size for look in looks])
-    gaps = _all_gaps(page, text, spans, _sparse(looks, outlines), letter)
+    boxes = SpanBoxes(page, spans)
+    style_reader = StyleReader(page)
+    styles = _read_styles(style_reader, text, spans)
+    letter = LETTER_WIDTH * min([style.size for style in styles])
+    gaps = _find_all_gaps(page, text, spans, _find_sparse_lines(styles, boxes), letter)
     if gaps:
-        looks = _cut(outlines, looks, gaps)
-    return _segments(styles, text, looks, outlines)
+        styles = _split_spans(boxes, styles, gaps)
+    return _make_segments(style_reader, text, styles, boxes)
 
 
 def cut_segments(page: PdfPage, text: str, crossing: list[tuple[Segment, list[float]]]) -> list[Segment]:
@@ -58,35 +59,37 @@ def cut_segments(page: PdfPage, text: str, crossing: list[tuple[Segment, list[fl
         for segment, walls in crossing
         for match in _SPACE.finditer(text, segment.span[0], segment.span[1])
     ]
-    ends = page.boxes(page.places([space - 1 for space, _ in spaces])).high(0)
-    begins = page.boxes(page.places([space + 1 for space, _ in spaces])).low(0)
+    ends = page.boxes(page.character_indices([space - 1 for space, _ in spaces])).high(0)
+    begins = page.boxes(page.character_indices([space + 1 for space, _ in spaces])).low(0)
     left = page.bounds[0]
     cuts = [
         (space - 1, space + 1)
         for (space, walls), end, begin in zip(spaces, ends, begins, strict=True)
         if any(end - 1 <= wall + left <= begin + 1 for wall in walls)
     ]
-    outlines = Outlines(page, [segment.span for segment, _ in crossing])
-    styles = Styles(page)
-    looks = _looks(styles, text, outlines.spans)
-    return _segments(styles, text, _cut(outlines, looks, cuts) if cuts else looks, outlines)
+    boxes = SpanBoxes(page, [segment.span for segment, _ in crossing])
+    style_reader = StyleReader(page)
+    styles = _read_styles(style_reader, text, boxes.spans)
+    return _make_segments(style_reader, text, _split_spans(boxes, styles, cuts) if cuts else styles, boxes)
 
 
-def _looks(styles: Styles, text: str, spans: list[Span]) -> list[Style]:
+def _read_styles(style_reader: StyleReader, text: str, spans: list[Span]) -> list[PdfStyle]:
     """How the middle of each span looks."""
     middles = [(start + last) // 2 for start, last in spans]
-    return styles.of(styles.page.places([middle + (text[middle] == " ") for middle in middles]))
+    return style_reader.read(
+        style_reader.page.character_indices([middle + (text[middle] == " ") for middle in middles])
+    )
 
 
-def _cut(outlines: Outlines, looks: list[Style], gaps: list[Span]) -> list[Style]:
+def _split_spans(boxes: SpanBoxes, styles: list[PdfStyle], gaps: list[Span]) -> list[PdfStyle]:
     """Cut spans at gaps, and tell how they look then: all parts of one look alike."""
-    look_of = {start: look for (start, _), look in zip(outlines.spans, looks, strict=True)}
-    outlines.cut(gaps)
-    look = looks[0]
-    return [look := look_of.get(start, look) for start, _ in outlines.spans]
+    style_of = {start: style for (start, _), style in zip(boxes.spans, styles, strict=True)}
+    boxes.split(gaps)
+    style = styles[0]
+    return [style := style_of.get(start, style) for start, _ in boxes.spans]
 
 
-def _all_gaps(page: PdfPage, text: str, lines: list[Span], wave: list[int], letter: float) -> list[Span]:
+def _find_all_gaps(page: PdfPage, text: str, lines: list[Span], wave: list[int], letter: float) -> list[Span]:
     """The gaps of some lines, and of the neighbours of those that have any, and of theirs.
 
     `letter` is the width of a letter: where all words stand apart, they do not tell.
@@ -94,34 +97,34 @@ def _all_gaps(page: PdfPage, text: str, lines: list[Span], wave: list[int], lett
     seen = set(wave)
     found: list[Span] = []
     while wave:
-        gaps = _gaps(page, text, [lines[index] for index in wave], letter)
+        gaps = _find_gaps(page, text, [lines[index] for index in wave], letter)
         found += gaps
-        telling = {line for gap in gaps if gap[0] - lines[line := bisect_right(lines, gap) - 1][0] > MARK_LETTERS_MAX}
+        telling = {line for gap in gaps if gap[0] - lines[line := bisect_right(lines, gap) - 1][0] > MARKER_LENGTH_MAX}
         near = {line + step for line in telling for step in (-1, 1)}
         wave = sorted(index for index in near - seen if 0 <= index < len(lines))
         seen.update(wave)
     return found
 
 
-def _sparse(looks: list[Style], outlines: Outlines) -> list[int]:
+def _find_sparse_lines(styles: list[PdfStyle], boxes: SpanBoxes) -> list[int]:
     """Lines that are wide for the number and size of their letters, and some of the others."""
-    low, high = outlines.along(outlines.page.rotation)
-    lengths = [last - start + 1 for start, last in outlines.spans]
-    rates = list(map(truediv, map(sub, high, low), map(mul, lengths, [look.size for look in looks])))
+    low, high = boxes.extents(boxes.page.rotation)
+    lengths = [last - start + 1 for start, last in boxes.spans]
+    rates = list(map(truediv, map(sub, high, low), map(mul, lengths, [style.size for style in styles])))
     limit, limit_mono = min(sorted(rates)[len(rates) // 3], MONO_WIDTH) * SPARSE_RATIO, MONO_WIDTH * SPARSE_RATIO
     wide = {index for index, rate in enumerate(rates) if not 0 < rate < limit}
-    wide -= {index for index in wide if looks[index].mono and 0 < rates[index] < limit_mono}
-    return sorted(index for index in wide.union(range(0, len(rates), SAMPLED_EACH)) if lengths[index] > 2)
+    wide -= {index for index in wide if styles[index].is_mono and 0 < rates[index] < limit_mono}
+    return sorted(index for index in wide.union(range(0, len(rates), SAMPLE_STEP)) if lengths[index] > 2)
 
 
-def _gaps(page: PdfPage, text: str, lines: list[Span], letter: float) -> list[Span]:
+def _find_gaps(page: PdfPage, text: str, lines: list[Span], letter: float) -> list[Span]:
     """Where these lines have a wide gap, or go on at another height."""
-    spaces = _suspects(page, text, lines, letter)
+    spaces = _find_wide_spaces(page, text, lines, letter)
     if not spaces:
         return []
     quarter = page.rotation
-    before = page.boxes(page.places([space - 1 for space in spaces]))
-    after = page.boxes(page.places([space + 1 for space in spaces]))
+    before = page.boxes(page.character_indices([space - 1 for space in spaces]))
+    after = page.boxes(page.character_indices([space + 1 for space in spaces]))
     across = (quarter + 1) % 4
     edges = zip(
         map(sub, after.low(quarter), before.high(quarter)),
@@ -139,10 +142,10 @@ def _gaps(page: PdfPage, text: str, lines: list[Span], letter: float) -> list[Sp
     ]
 
 
-def _suspects(page: PdfPage, text: str, lines: list[Span], letter: float) -> list[int]:
+def _find_wide_spaces(page: PdfPage, text: str, lines: list[Span], letter: float) -> list[int]:
     """Spaces of these lines after which the next word begins later than letters of usual width explain."""
     starts = list(chain.from_iterable(_word_starts(text[start : last + 1], start) for start, last in lines))
-    low = page.boxes(page.places(starts)).low(page.rotation)
+    low = page.boxes(page.character_indices(starts)).low(page.rotation)
     steps = list(map(sub, low[1:], low))
     letters = list(map(sub, starts[1:], starts))
     rates = sorted(map(truediv, steps, letters))
@@ -160,21 +163,21 @@ def _word_starts(line: str, start: int) -> list[int]:
     return list(accumulate(lengths, initial=start))[:-1]
 
 
-def _segments(styles: Styles, text: str, looks: list[Style], outlines: Outlines) -> list[Segment]:
+def _make_segments(style_reader: StyleReader, text: str, styles: list[PdfStyle], boxes: SpanBoxes) -> list[Segment]:
     """Spans of the text of a page as segments."""
-    spans = outlines.spans
-    _unbolden(styles, looks, spans)
+    spans = boxes.spans
+    _clear_partial_bold(style_reader, styles, spans)
     is_clean = is_readable(text)
     texts = [text[start : last + 1] if is_clean else clean(text[start : last + 1]) for start, last in spans]
-    return Frame(outlines).segments(texts, looks)
+    return ReadingFrame(boxes).segments(texts, styles)
 
 
-def _unbolden(styles: Styles, looks: list[Style], spans: list[Span]) -> None:
+def _clear_partial_bold(style_reader: StyleReader, styles: list[PdfStyle], spans: list[Span]) -> None:
     """A piece is bold if its beginning and its end are, too."""
-    bold = [index for index, look in enumerate(looks) if look.bold]
+    bold = [index for index, style in enumerate(styles) if style.is_bold]
     if bold:
-        at_start = styles.are_bold(styles.page.places([spans[index][0] for index in bold]))
-        at_end = styles.are_bold(styles.page.places([spans[index][1] for index in bold]))
+        at_start = style_reader.are_bold(style_reader.page.character_indices([spans[index][0] for index in bold]))
+        at_end = style_reader.are_bold(style_reader.page.character_indices([spans[index][1] for index in bold]))
         for index, *both in zip(bold, at_start, at_end, strict=True):
             if not all(both):
-                looks[index] = msgspec.structs.replace(looks[index], bold=False)
+                styles[index] = msgspec.structs.replace(styles[index], is_bold=False)

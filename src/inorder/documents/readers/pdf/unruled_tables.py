@@ -15,7 +15,7 @@ from .segments import Row, Segment
 ROWS_MIN = 3
 ROWS_MIN_OF_TWO = 4
 """Of a table with two columns only, which many other things look like."""
-LETTERS_MAX = 40
+CHARACTERS_MAX = 40
 """In a cell, on average: longer ones are columns of text."""
 FILLED_SHARE = 0.7
 
@@ -23,7 +23,7 @@ _MARK = re.compile(r"[^\w\s]{1,2}|o|\(?(?:\d{1,3}|\w)[.)]|\[\d{1,3}\]")
 _LEADER = re.compile(r"[.\u2026_]{4,}|(?:\. ){3,}")
 
 
-def runs_of_rows(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
+def find_row_runs(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
     """Where tables may stand: first row and the one after the last."""
     if max(map(len, rows), default=0) < 2:
         return
@@ -44,14 +44,14 @@ def _follows(rows: Sequence[Row], start: int, index: int) -> bool:
     return row.top - before.bottom < 2 * row.size
 
 
-def aligned_table(rows: Sequence[Row], page: int) -> Table | None:
+def build_table(rows: Sequence[Row], page: int) -> Table | None:
     """These rows as a table, if they are one."""
     columns = _columns(rows)
     count = len(columns)
     if count < 2 or len(rows) < (ROWS_MIN_OF_TWO if count == 2 else ROWS_MIN):
         return None
     pieces = [segment for row in rows for segment in row]
-    if sum(len(segment.text) for segment in pieces) > LETTERS_MAX * len(pieces):
+    if sum(len(segment.text) for segment in pieces) > CHARACTERS_MAX * len(pieces):
         return None
     if len(pieces) < FILLED_SHARE * count * len(rows) or any(_LEADER.search(piece.text) for piece in pieces):
         return None
@@ -79,8 +79,8 @@ def _column_of(columns: Sequence[tuple[float, float]], segment: Segment) -> int:
 
 
 def _table(rows: Sequence[Row], places: Sequence[Sequence[int]], columns: int, page: int) -> Table:
-    has_header = all(segment.bold for segment in rows[0]) and not all(
-        segment.bold for row in rows[1:] for segment in row
+    has_header = all(segment.is_bold for segment in rows[0]) and not all(
+        segment.is_bold for row in rows[1:] for segment in row
     )
     cells = [
         Cell(segment.text, index, column, is_header=has_header and index == 0)
