@@ -52,11 +52,25 @@ def test_a_stop_before_it_ends_the_run_without_looking_beyond(place: Place) -> N
     assert outcome.stop_kind == "error budget"
 
 
-@pytest.mark.parametrize("count", [0, 1, 3])
+@pytest.mark.parametrize("count", [0, 1, 3, 5000])
 def test_barriers_around_nothing_hold_nobody_up(place: Place, count: int) -> None:
     barriers = [inorder.Barrier()] * count
     outcome = place.run([*barriers, place.item("a"), *barriers, place.item("b"), *barriers])
     assert (outcome.scheduled, outcome.succeeded) == (2, 2)
+
+
+def test_thousands_of_empty_groups_between_barriers_are_passed_over(place: Place) -> None:
+    groups: list[list[str]] = [[] for _ in range(5000)]
+    groups[2500] = ["a", "b"]
+
+    def items() -> Iterator[inorder.WorkItem | inorder.Barrier]:
+        for group in groups:
+            yield from map(place.item, group)
+            yield inorder.Barrier()
+
+    for counts in ((2, 0), (0, 2)):
+        outcome = place.run(items())
+        assert (outcome.succeeded, outcome.skipped) == counts
 
 
 @pytest.mark.parametrize("death", ["committed:1", "committed:3", "committed:4", "published:9"])

@@ -142,7 +142,7 @@ def test_a_worker_takes_the_item_alone_or_the_context_too(place: Place) -> None:
 
 def test_an_output_that_was_not_declared_is_named_with_those_that_were(place: Place) -> None:
     outcome = place.run([place.item("a")], lambda item, ctx: ctx.output("quiet"))
-    assert "declares no output 'quiet', only: loud" in outcome.errors[0].message
+    assert "declares no output 'quiet'; declared outputs: loud" in outcome.errors[0].message
 
 
 @pytest.mark.req("LED-7", "RTY-1")

@@ -193,7 +193,9 @@ class Runtime:
                 break
             if following is None:
                 self._pause_end = self._next_seq
-                break
+                if planned or self._committed_end < self._pause_end:
+                    break
+                continue  # everything before the barrier is committed already
             description, item = following
             planned.append(description)
             if self._next_seq >= self._memory.resume_point.end:
@@ -206,7 +208,7 @@ class Runtime:
         if planned or ended:
             self._inbox.append(Planned(planned, ended))
         else:
-            self._need_items(command)
+            self._unanswered = command
 
     def _ask_no_more(self, _: Stopping) -> None:
         """Whatever the plan still has, nobody wants it."""

@@ -28,6 +28,7 @@ from inorder.stage.monitor.progress import (
     open_display,
 )
 from tests.stage.jobs import Place
+from tests.stage.workers import obey
 from tests.support.gates import GUARD_S
 
 LINE = re.compile(
@@ -125,6 +126,43 @@ def test_a_line_comes_every_interval(place: Place, capsys: pytest.CaptureFixture
     assert lines[-1].startswith("[shout] 3/3 | ")
 
 
+def totals_of(text: str) -> list[tuple[int, int]]:
+    """Done and total of every line of progress."""
+    return [(int(found[1]), int(found[2])) for found in map(LINE.fullmatch, text.splitlines()) if found]
+
+
+@pytest.mark.parametrize("expected", [1, 4, 9])
+@pytest.mark.req("RUN-9")
+def test_an_estimate_too_low_or_too_high_gives_way_to_the_number_of_items(
+    place: Place, capsys: pytest.CaptureFixture[str], expected: int
+) -> None:
+    def stage(items: Any) -> inorder.StagePlan:
+        return inorder.StagePlan("shout", items, expected_items=expected)
+
+    options = place.options(progress="lines", diagnostics_interval_s=0.001, max_queue=1)
+    inorder.run_stage(stage(iter(place.items(4))), obey, options)
+    shown = totals_of(capsys.readouterr().err)
+    assert shown[-1] == (4, 4)
+    assert all(done <= total for done, total in shown)
+
+
+@pytest.mark.req("RUN-9")
+def test_stale_items_count_as_items_when_they_are_found(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    for names in ("abcd", "a", "abc"):
+        plan = inorder.StagePlan("shout", [place.item(name) for name in names], retires=lambda item_id, path: True)
+        outcome = inorder.run_stage(plan, obey, place.options(progress="lines", diagnostics_interval_s=0.001))
+        shown = totals_of(capsys.readouterr().err)
+        assert shown[-1] == (outcome.scheduled, outcome.scheduled)
+        assert all(done <= total for done, total in shown)
+    assert [len(run) - 1 for run in place.runs()] == [4, 4, 3]
+
+
+@pytest.mark.req("RUN-9")
+def test_a_run_that_stopped_still_shows_what_it_was_to_do(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.run([place.item("a", "fail"), *place.items(5)], progress="lines", error_budget=0, max_queue=1, workers=1)
+    assert totals_of(capsys.readouterr().err)[-1] == (1, 6)
+
+
 def test_silence_is_silence(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.run([place.item("a", "fail")], progress="none", verbose=True)
     assert capsys.readouterr() == ("", "")
@@ -163,6 +201,7 @@ import sys
 import inorder
 from tests.stage.workers import obey
 from tests.stage.jobs import Place
+from tests.stage.workers import obey
 from pathlib import Path
 place = Place(Path(sys.argv[1]))
 items = [*place.items(20), place.item("z", "fail")]
