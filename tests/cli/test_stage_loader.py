@@ -71,7 +71,7 @@ def test_a_plan_that_is_read_once_is_made_again_when_it_has_changed_since_the_in
 @pytest.mark.parametrize(
     ("stage", "code", "said"),
     [
-        ("timid", 1, "a worker process cannot start; it cannot load the function: RuntimeError: not in a process"),
+        ("timid", 1, "cannot start a worker process: the function cannot be loaded: RuntimeError: not in a process"),
         ("nested", 2, "the worker of stage nested cannot be sent to a process (AttributeError: "),
     ],
 )

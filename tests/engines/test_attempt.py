@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from inorder.core.transitions import State
-from inorder.engines.attempt import attempt, failure_of, payload_bytes
+from inorder.engines.attempt import classify_error, run_attempt
 from inorder.engines.base import Task
+from inorder.engines.memory_estimate import estimate_bytes
 from inorder.errors import Category
 
 MEGABYTE = 10**6
@@ -87,12 +88,12 @@ def outcome_of_raising(error: BaseException) -> Any:
     def function(item: object) -> None:
         raise error
 
-    return attempt(function, Task(7, 3, "item"))
+    return run_attempt(function, Task(7, 3, "item"))
 
 
 @pytest.mark.req("CMP-2")
 def test_a_value_comes_back_in_an_envelope_with_its_seq_attempt_and_size() -> None:
-    envelope = attempt(lambda item: item * 2, Task(7, 3, "ab"))
+    envelope = run_attempt(lambda item: item * 2, Task(7, 3, "ab"))
     assert (envelope.seq, envelope.attempt, envelope.outcome) == (7, 3, State.TERMINAL_SUCCESS)
     assert (envelope.payload, envelope.payload_bytes, envelope.failure) == ("abab", sys.getsizeof("abab"), None)
     assert envelope.exec_ms >= 0
@@ -100,7 +101,7 @@ def test_a_value_comes_back_in_an_envelope_with_its_seq_attempt_and_size() -> No
 
 def test_the_very_object_that_was_returned_comes_back() -> None:
     value = object()
-    assert attempt(lambda item: value, Task(0, 1, None)).payload is value
+    assert run_attempt(lambda item: value, Task(0, 1, None)).payload is value
 
 
 @pytest.mark.req("CMP-2")
@@ -114,7 +115,7 @@ def test_an_exception_comes_back_in_an_envelope_with_its_story() -> None:
 
 
 def test_an_exception_without_words_is_named_by_its_class() -> None:
-    assert failure_of(Odd()).message == "Odd"
+    assert classify_error(Odd()).message == "Odd"
 
 
 def test_a_deep_traceback_is_kept_short() -> None:
@@ -124,7 +125,7 @@ def test_a_deep_traceback_is_kept_short() -> None:
     def dig_right(depth: int) -> int:
         return 1 // 0 if depth == 0 else dig_left(depth - 1)
 
-    envelope = attempt(dig_left, Task(0, 1, 100))
+    envelope = run_attempt(dig_left, Task(0, 1, 100))
     assert "ZeroDivisionError" in envelope.failure.detail
     assert 1 <= envelope.failure.detail.count("in dig_") <= 8
 
@@ -142,11 +143,11 @@ def interrupted(item: object) -> None:
 
 def test_the_interrupt_of_the_user_gets_through_in_the_thread_that_receives_it() -> None:
     with pytest.raises(KeyboardInterrupt):
-        attempt(interrupted, Task(0, 1, None), may_interrupt=True)
+        run_attempt(interrupted, Task(0, 1, None), may_interrupt=True)
 
 
 def test_an_interrupt_in_any_other_thread_is_only_the_failure_of_an_item() -> None:
-    assert attempt(interrupted, Task(0, 1, None)).outcome == State.TERMINAL_FAIL
+    assert run_attempt(interrupted, Task(0, 1, None)).outcome == State.TERMINAL_FAIL
 
 
 def test_an_exception_that_cannot_be_printed_is_still_only_the_failure_of_an_item() -> None:
@@ -162,7 +163,7 @@ def test_an_exception_that_cannot_be_asked_is_still_only_the_failure_of_an_item(
 
 @pytest.mark.parametrize("value", [Touchy(), Restless(a="b")], ids=["touchy", "restless"])
 def test_a_result_that_cannot_be_measured_is_still_a_result(value: object) -> None:
-    envelope = attempt(lambda item: value, Task(0, 1, None))
+    envelope = run_attempt(lambda item: value, Task(0, 1, None))
     assert envelope.outcome == State.TERMINAL_SUCCESS
     assert envelope.payload is value
 
@@ -206,7 +207,7 @@ def test_a_result_that_cannot_be_measured_is_still_a_result(value: object) -> No
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else str(value),
 )
 def test_each_class_of_exception_is_somebodys_fault(error: BaseException, category: Category, retryable: bool) -> None:
-    failure = failure_of(error)
+    failure = classify_error(error)
     assert (failure.category, failure.retryable) == (category, retryable)
 
 
@@ -223,20 +224,20 @@ def test_each_class_of_exception_is_somebodys_fault(error: BaseException, catego
     ids=["both said", "retry declined", "retry not mentioned", "a category nobody knows", "not even a word"],
 )
 def test_an_exception_may_say_itself_whose_fault_it_is(error: Confessing, category: Category, retryable: bool) -> None:
-    failure = failure_of(error)
+    failure = classify_error(error)
     assert (failure.category, failure.retryable) == (category, retryable)
 
 
 def test_its_own_word_counts_more_than_its_class() -> None:
     error = FileNotFoundError("not there yet")
     error.category, error.retryable = "io", True  # type: ignore[attr-defined]
-    failure = failure_of(error)
+    failure = classify_error(error)
     assert (failure.category, failure.retryable) == (Category.IO, True)
 
 
 @pytest.mark.parametrize("value", ["x" * MEGABYTE, b"x" * MEGABYTE, bytearray(MEGABYTE), 10**1000, 1.5, None, True])
 def test_a_plain_value_is_as_large_as_python_says(value: object) -> None:
-    assert payload_bytes(value) == sys.getsizeof(value)
+    assert estimate_bytes(value) == sys.getsizeof(value)
 
 
 @pytest.mark.parametrize(
@@ -259,36 +260,36 @@ def test_a_plain_value_is_as_large_as_python_says(value: object) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_what_lies_inside_a_container_is_counted_once(value: object) -> None:
-    assert MEGABYTE <= payload_bytes(value) < MEGABYTE * 1.01
+    assert MEGABYTE <= estimate_bytes(value) < MEGABYTE * 1.01
 
 
 @pytest.mark.parametrize("value", [Slim(bytes(MEGABYTE)), deque([bytes(MEGABYTE)])], ids=["slots", "deque"])
 def test_what_lies_inside_slots_and_queues_is_counted_too(value: object) -> None:
-    assert payload_bytes(value) >= MEGABYTE
+    assert estimate_bytes(value) >= MEGABYTE
 
 
 def test_a_long_list_is_estimated_from_its_head() -> None:
-    assert payload_bytes([bytes(1000)] * 100_000) == pytest.approx(100_000 * sys.getsizeof(bytes(1000)), rel=0.02)
+    assert estimate_bytes([bytes(1000)] * 100_000) == pytest.approx(100_000 * sys.getsizeof(bytes(1000)), rel=0.02)
 
 
 def test_an_nbytes_that_is_no_number_is_not_believed() -> None:
-    assert payload_bytes(Tensor("plenty")) < 1000
+    assert estimate_bytes(Tensor("plenty")) < 1000
 
 
 def test_empty_containers_have_a_size() -> None:
-    assert all(payload_bytes(value) > 0 for value in ([], {}, (), set(), Record(b"")))
+    assert all(estimate_bytes(value) > 0 for value in ([], {}, (), set(), Record(b"")))
 
 
 def test_a_list_that_contains_itself_is_measured_to_an_end() -> None:
     loop: list[object] = [bytes(MEGABYTE)]
     loop.append(loop)
-    assert payload_bytes(loop) >= MEGABYTE
+    assert estimate_bytes(loop) >= MEGABYTE
 
 
 def test_a_mapping_that_contains_itself_is_measured_to_an_end() -> None:
     loop: dict[str, object] = {}
     loop["self"] = loop
-    assert payload_bytes(loop) > 0
+    assert estimate_bytes(loop) > 0
 
 
 class Counted:
@@ -304,5 +305,5 @@ class Counted:
 
 def test_a_matrix_is_measured_with_a_bounded_number_of_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Counted, "looks", 0)
-    assert payload_bytes([[Counted()] * 200] * 200) >= 200 * 200 * 8
+    assert estimate_bytes([[Counted()] * 200] * 200) >= 200 * 200 * 8
     assert Counted.looks <= 10_000

@@ -6,8 +6,8 @@ import pytest
 
 from inorder.core.events import Beat, Loss, Pulled, WorkerLost
 from inorder.core.options import KernelOptions
-from inorder.engines.ray.actor_handle import Station
-from inorder.engines.ray.channel import Lost
+from inorder.engines.ray.actor_handle import ActorHandle
+from inorder.engines.ray.channel import ActorLost
 from inorder.engines.ray.engine import SILENT_S, RayEngine
 from inorder.engines.ray.protocol import Hello
 from inorder.errors import InfrastructureError
@@ -18,14 +18,14 @@ from tests.support.misbehaviour import serve
 def engine(monkeypatch: pytest.MonkeyPatch) -> RayEngine:
     """Of six workers, none of which is up."""
     engine = RayEngine(serve, 6, timeout_s=None)
-    monkeypatch.setattr(engine, "_fill", lambda: None)
-    engine._stations = {Station(number, None) for number in range(30)}
+    monkeypatch.setattr(engine, "_add_missing_actors", lambda: None)
+    engine._actors = {ActorHandle(number, None) for number in range(30)}
     return engine
 
 
 def lose(engine: RayEngine, count: int) -> None:
-    for station in list(engine._stations)[:count]:
-        assert engine._lost(Lost(station, "its node has died", has_died=True, is_node_alive=False)) == []
+    for actor in list(engine._actors)[:count]:
+        assert engine._on_actor_lost(ActorLost(actor, "its node has died", has_died=True, is_node_alive=False)) == []
 
 
 def test_a_node_that_is_lost_while_workers_start_there_does_not_end_the_run(engine: RayEngine) -> None:
@@ -42,33 +42,33 @@ class Unreachable:
     """An actor to whom nothing can be sent."""
 
     @property
-    def listen(self) -> "Unreachable":
+    def poll(self) -> "Unreachable":
         return self
 
     def remote(self, *_: Any) -> Any:
         raise OSError("the store is full")
 
 
-def test_a_question_that_cannot_be_sent_is_a_lost_worker_and_not_silence(engine: RayEngine) -> None:
-    station = Station(0, Unreachable())
-    engine._exchange.ask(station)
+def test_a_poll_that_cannot_be_sent_is_a_lost_worker_and_not_silence(engine: RayEngine) -> None:
+    actor = ActorHandle(0, Unreachable())
+    engine._channel.poll(actor)
     arrived = engine._outbox.get_nowait()
-    assert isinstance(arrived, Lost)
-    assert (arrived.station, arrived.has_died) == (station, False)
+    assert isinstance(arrived, ActorLost)
+    assert (arrived.actor, arrived.has_died) == (actor, False)
 
 
-def stand_up(engine: RayEngine, nodes: str) -> list[Station]:
-    """Stations at work, one on each of these nodes; a worker has the number of its station."""
-    stations = []
+def stand_up(engine: RayEngine, nodes: str) -> list[ActorHandle]:
+    """Actors at work, one on each of these nodes; a worker has the number of its actor."""
+    actors = []
     for number, node in enumerate(nodes):
-        station = Station(number, None)
-        station.greet(Hello(f"host-{node}", 1, node, sees_files=True), "auto")
-        station.note(Pulled(number))
-        station.held = {number}
-        engine._of_worker[number] = station
-        stations.append(station)
-    engine._stations = set(stations)
-    return stations
+        actor = ActorHandle(number, None)
+        actor.on_hello(Hello(f"host-{node}", 1, node, sees_files=True), "auto")
+        actor.track(Pulled(number))
+        actor.held_seqs = {number}
+        engine._actor_of_worker[number] = actor
+        actors.append(actor)
+    engine._actors = set(actors)
+    return actors
 
 
 def losses(events: Any) -> dict[int, Loss]:
@@ -77,22 +77,22 @@ def losses(events: Any) -> dict[int, Loss]:
 
 @pytest.mark.req("LED-7")
 def test_a_silent_node_is_lost_once_and_before_its_leases_run_out(engine: RayEngine) -> None:
-    stations = stand_up(engine, "aaab")
+    actors = stand_up(engine, "aaab")
     engine._watch_s = SILENT_S + 1
-    stations[3].heard_s = SILENT_S
+    actors[3].last_report_s = SILENT_S
     events = engine._beat()
     found = losses(events)
     assert sorted(found) == [0, 1, 2]
     assert sorted(found.values()) == [Loss.RETIRED, Loss.RETIRED, Loss.INFRASTRUCTURE]
     assert events[-1] == Beat([3])
-    assert engine._stations == {stations[3]}
+    assert engine._actors == {actors[3]}
     assert KernelOptions().lease_ms > SILENT_S * 1000
 
 
 @pytest.mark.req("LED-7")
 def test_a_node_that_is_lost_again_much_later_is_charged_again(engine: RayEngine) -> None:
-    for station in stand_up(engine, "aa"):
-        found = losses(engine._lost(Lost(station, "gone", has_died=True, is_node_alive=False)))
+    for actor in stand_up(engine, "aa"):
+        found = losses(engine._on_actor_lost(ActorLost(actor, "gone", has_died=True, is_node_alive=False)))
         assert list(found.values()) == [Loss.INFRASTRUCTURE]
         engine._watch_s += 3600
 
@@ -100,15 +100,17 @@ def test_a_node_that_is_lost_again_much_later_is_charged_again(engine: RayEngine
 @pytest.mark.req("LED-7")
 def test_an_actor_that_dies_alone_is_suspected_and_one_out_of_reach_is_not(engine: RayEngine) -> None:
     first, second = stand_up(engine, "aa")
-    assert losses(engine._lost(Lost(first, "gone", has_died=True, is_node_alive=True))) == {0: Loss.DIED}
-    assert losses(engine._lost(Lost(second, "gone", has_died=False, is_node_alive=True))) == {1: Loss.INFRASTRUCTURE}
+    assert losses(engine._on_actor_lost(ActorLost(first, "gone", has_died=True, is_node_alive=True))) == {0: Loss.DIED}
+    assert losses(engine._on_actor_lost(ActorLost(second, "gone", has_died=False, is_node_alive=True))) == {
+        1: Loss.INFRASTRUCTURE
+    }
 
 
 def test_a_driver_that_slept_for_an_hour_takes_nobody_for_lost(engine: RayEngine) -> None:
-    stations = stand_up(engine, "ab")
-    engine._looked_s -= 3600
-    engine._beaten_s -= 3600
+    actors = stand_up(engine, "ab")
+    engine._polled_s -= 3600
+    engine._last_beat_s -= 3600
     events = engine.poll(0)
     assert losses(events) == {}
-    assert engine._stations == set(stations)
+    assert engine._actors == set(actors)
     assert events == [Beat([0, 1])] or events == [Beat([1, 0])]

@@ -137,7 +137,7 @@ def test_what_waits_for_its_turn_at_home_is_not_taken_for_lost(
     """More workers have something to do at home than this machine has processors, for longer than a lease lasts."""
     monkeypatch.setattr("inorder.engines.ray.engine.BEAT_S", 0.2)
     monkeypatch.setattr("inorder.engines.ray.channel.BEAT_S", 0.2)
-    monkeypatch.setattr("inorder.engines.ray.channel.processors", lambda: 1)
+    monkeypatch.setattr("inorder.engines.ray.channel.count_cpus", lambda: 1)
     monkeypatch.setattr("inorder.stage.run.kernel_options", short_leases)
     items = [place.item(f"item-{number:02}", meta={"seconds": 1.5}) for number in range(4)]
     options = on_ray(machines, files="send", send_bytes_max=0)
@@ -153,16 +153,16 @@ def short_leases(options: inorder.StageOptions) -> Any:
 def test_a_node_that_sees_another_file_than_the_driver_fails_the_item_with_what_to_do(
     machines: Machines, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    depart = file_transfer.StageFileTransfer.depart
+    pack_item = file_transfer.StageFileTransfer.pack_item
 
     def late(self: file_transfer.StageFileTransfer, item: Any, *, sees_files: bool) -> Any:
         """The file changes after the driver has looked, as if the node saw another one."""
-        departing = depart(self, item, sees_files=sees_files)
+        packed = pack_item(self, item, sees_files=sees_files)
         if item.item.item_id == "item-02":
             os.utime(item.item.inputs["text"], ns=(1, 1))
-        return departing
+        return packed
 
-    monkeypatch.setattr(file_transfer.StageFileTransfer, "depart", late)
+    monkeypatch.setattr(file_transfer.StageFileTransfer, "pack_item", late)
     items = [place.item(f"item-{number:02}") for number in range(5)]
     outcome = place.run(items, placed, **on_ray(machines, files="shared"))
     assert (outcome.succeeded, outcome.failed) == (4, 1)

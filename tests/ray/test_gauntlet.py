@@ -96,9 +96,9 @@ def test_the_only_worker_is_replaced_when_its_item_hangs(machines: Machines, tmp
     [
         ("raise sealed", "Sealed: sealed"),
         ("raise undecodable", "ValueError: no such thing: caf\\udce9.txt"),
-        ("return unsendable", "the result cannot be sent: TypeError: cannot be taken apart"),
-        ("return unreadable", "the result cannot be read: ValueError: cannot be put together"),
-        ("return unreadable, as an exit", "the result cannot be read: SystemExit: cannot be put together"),
+        ("return unsendable", "the result cannot be pickled: TypeError: cannot be taken apart"),
+        ("return unreadable", "the result cannot be unpickled: ValueError: cannot be put together"),
+        ("return unreadable, as an exit", "the result cannot be unpickled: SystemExit: cannot be put together"),
     ],
 )
 def test_what_cannot_travel_fails_its_item(machines: Machines, name: str, said: str) -> None:
@@ -108,8 +108,8 @@ def test_what_cannot_travel_fails_its_item(machines: Machines, name: str, said: 
 @pytest.mark.parametrize(
     ("item", "said"),
     [
-        (Unsendable(), "the item cannot be sent to a process: TypeError: cannot be taken apart"),
-        (Unreadable(), "the item cannot be read in the worker: ValueError: cannot be put together"),
+        (Unsendable(), "the item cannot be pickled: TypeError: cannot be taken apart"),
+        (Unreadable(), "the worker cannot unpickle the item: ValueError: cannot be put together"),
     ],
 )
 def test_an_item_that_cannot_travel_fails_alone(machines: Machines, item: Any, said: str) -> None:

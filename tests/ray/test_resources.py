@@ -53,7 +53,9 @@ def test_where_no_worker_has_room_the_run_ends_and_says_what_is_missing(machines
     with pytest.raises(InfrastructureError) as caught:
         list(imap(where, range(3), engine="ray", ray=options))
     said = str(caught.value)
-    assert said == ("no worker for 1 s: a worker needs 3 CPU, 1 GPU, 2 quiet; the cluster has 3 nodes with 4 CPU")
+    assert said == (
+        "no worker started within 1 s: a worker needs 3 CPU, 1 GPU, 2 quiet; the cluster has 3 nodes with 4 CPU"
+    )
 
 
 def test_a_node_that_comes_while_somebody_waits_for_it_is_used(machines: Machines) -> None:

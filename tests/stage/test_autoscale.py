@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inorder.engines.pool import PooledEngine
+from inorder.engines.pool import PoolEngine
 from inorder.stage import autoscale
 from inorder.stage.autoscale import AutoscaleRule, LoadSample, StageAutoscaler
 from tests.stage.jobs import Place, steady
@@ -109,13 +109,13 @@ def test_a_run_whose_workers_come_and_go_gives_what_a_fixed_one_does(
 
     monkeypatch.setattr(AutoscaleRule, "decide", decide)
     sizes: list[int] = []
-    resize = PooledEngine.resize
+    resize = PoolEngine.resize
 
-    def resizing(self: PooledEngine, count: int) -> None:
+    def resizing(self: PoolEngine, count: int) -> None:
         sizes.append(count)
         resize(self, count)
 
-    monkeypatch.setattr(PooledEngine, "resize", resizing)
+    monkeypatch.setattr(PoolEngine, "resize", resizing)
     with no_thread_leaks():
         outcome = place.run(place.items(300), workers=4, policy=policy, adaptive=True)
     assert outcome.succeeded == 300

@@ -92,9 +92,9 @@ class Trip:
 
     def travel(self, item: inorder.WorkItem, worker: Callable[..., Any] = obey, *, sees_files: bool) -> Any:
         """There and back."""
-        departed = self.transfer.depart(StageTask(item), sees_files=sees_files)
+        departed = self.transfer.pack_item(StageTask(item), sees_files=sees_files)
         assert departed is not None
-        return self.transfer.arrive(self.there(departed[0], worker, sees_files=sees_files))
+        return self.transfer.unpack_value(self.there(departed[0], worker, sees_files=sees_files))
 
     def contents(self, result: StageResult) -> dict[str, bytes]:
         """What was made, by the path it is for."""
@@ -156,8 +156,8 @@ def test_what_comes_back_is_what_a_worker_of_this_machine_makes(trip: Trip, sees
 @both
 def test_inputs_are_told_as_the_driver_knows_them(trip: Trip, sees_files: bool) -> None:
     item = trip.place.item("a")
-    sent, _ = trip.transfer.depart(StageTask(item), sees_files=sees_files) or (None, 0)
-    [(path, stat, digest)] = trip.transfer.arrive(trip.there(sent, sees_files=sees_files)).inputs
+    sent, _ = trip.transfer.pack_item(StageTask(item), sees_files=sees_files) or (None, 0)
+    [(path, stat, digest)] = trip.transfer.unpack_value(trip.there(sent, sees_files=sees_files)).inputs
     assert (path, stat) == (str(item.inputs["text"]), sent.stats["text"])
     assert stat.signature == FileStat.read(path).signature
     assert digest == trip.plainly(item).input_sha256
@@ -170,10 +170,10 @@ def test_an_input_may_be_named_from_the_current_folder(
     item = trip.place.item("a")
     monkeypatch.chdir(trip.place.folder)
     item = msgspec.structs.replace(item, inputs={"text": "sources/a"})
-    departed = trip.transfer.depart(StageTask(item), sees_files=sees_files)
+    departed = trip.transfer.pack_item(StageTask(item), sees_files=sees_files)
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     assert departed is not None
-    result = trip.transfer.arrive(trip.there(departed[0], sees_files=sees_files))
+    result = trip.transfer.unpack_value(trip.there(departed[0], sees_files=sees_files))
     assert [path for path, _, _ in result.inputs] == ["sources/a"]
     assert trip.contents(result)["loud/a.txt"] == b"TEXT OF A\n"
 
@@ -244,10 +244,10 @@ def test_a_worker_that_skips_its_item_brings_no_files(trip: Trip, sees_files: bo
 @both
 def test_an_item_that_is_done_already_takes_nothing_along(trip: Trip, sees_files: bool) -> None:
     task = StageTask(trip.place.item_as_it_is("gone"), "it is done", {"pages": 1}, "cafe", ("old.txt",))
-    departed = trip.transfer.depart(task, sees_files=sees_files)
+    departed = trip.transfer.pack_item(task, sees_files=sees_files)
     assert departed is not None
     assert departed[1] == 0
-    skipped = trip.transfer.arrive(trip.there(departed[0], sees_files=sees_files))
+    skipped = trip.transfer.unpack_value(trip.there(departed[0], sees_files=sees_files))
     assert skipped == trip.work(obey)(task)
 
 
@@ -266,8 +266,8 @@ def test_an_item_that_fails_fails_in_the_same_words_and_leaves_nothing(trip: Tri
 @both
 def test_a_failure_names_files_as_the_driver_knows_them(trip: Trip, sees_files: bool) -> None:
     item = trip.place.item("a")
-    said = file_transfer.failure_of(raised_by(lambda: trip.travel(item, complain, sees_files=sees_files)))
-    plain = file_transfer.failure_of(raised_by(lambda: trip.plainly(item, complain)))
+    said = file_transfer.classify_error(raised_by(lambda: trip.travel(item, complain, sees_files=sees_files)))
+    plain = file_transfer.classify_error(raised_by(lambda: trip.plainly(item, complain)))
     assert said.message == f"ValueError: {trip.place.sources}/a is not in {trip.place.data}"
     assert msgspec.structs.replace(said, detail="") == msgspec.structs.replace(plain, detail="")
     assert str(trip.node) not in said.detail
@@ -278,7 +278,7 @@ def find_the_disk_full(item: inorder.WorkItem, ctx: Any) -> None:
 
 
 @both
-def test_that_the_disk_is_full_can_be_told_from_the_failure_of_an_item(trip: Trip, sees_files: bool) -> None:
+def test_that_the_disk_is_full_can_be_told_from_the_classify_error_an_item(trip: Trip, sees_files: bool) -> None:
     error = raised_by(lambda: trip.travel(trip.place.item("a"), find_the_disk_full, sees_files=sees_files))
     assert isinstance(error, OSError)
     assert (error.errno, error.filename) == (errno.ENOSPC, f"{trip.place.data}/loud")
@@ -295,18 +295,18 @@ def raised_by(call: Callable[[], Any]) -> BaseException:
 
 def test_what_is_too_large_stays_at_home(trip: Trip) -> None:
     text = trip.place.source("a", "x" * 2**20)
-    assert trip.transfer.depart(StageTask(trip.place.item("a")), sees_files=False) is not None
+    assert trip.transfer.pack_item(StageTask(trip.place.item("a")), sees_files=False) is not None
     text.write_text("x" * (2**20 + 1))
-    assert trip.transfer.depart(StageTask(trip.place.item("a")), sees_files=False) is None
-    assert trip.transfer.depart(StageTask(trip.place.item("a")), sees_files=True) is not None
+    assert trip.transfer.pack_item(StageTask(trip.place.item("a")), sees_files=False) is None
+    assert trip.transfer.pack_item(StageTask(trip.place.item("a")), sees_files=True) is not None
     (trip.place.data / "glossary.txt").write_text("y" * 2**20)
-    assert trip.transfer.depart(StageTask(trip.place.item("b", reads=["glossary.txt"])), sees_files=False) is None
+    assert trip.transfer.pack_item(StageTask(trip.place.item("b", reads=["glossary.txt"])), sees_files=False) is None
 
 
 def test_what_is_sent_along_is_counted(trip: Trip) -> None:
     (trip.place.data / "glossary.txt").write_text("y" * 1000)
     trip.place.source("a", "x" * 10)
-    departed = trip.transfer.depart(StageTask(trip.place.item("a", reads=["glossary.txt"])), sees_files=False)
+    departed = trip.transfer.pack_item(StageTask(trip.place.item("a", reads=["glossary.txt"])), sees_files=False)
     assert departed is not None
     assert departed[1] == 1010
     assert len(pickle.dumps(departed[0])) > 1010
@@ -321,8 +321,8 @@ def test_a_folder_stays_at_home(trip: Trip, kind: str) -> None:
         kind, {"reads": ["../sources/outside"]}
     )
     item = trip.place.item("a", **fields)
-    assert trip.transfer.depart(StageTask(item), sees_files=False) is None
-    departed = trip.transfer.depart(StageTask(item), sees_files=True)
+    assert trip.transfer.pack_item(StageTask(item), sees_files=False) is None
+    departed = trip.transfer.pack_item(StageTask(item), sees_files=True)
     assert departed is not None
     assert departed[0].files is None
 
@@ -345,7 +345,7 @@ def test_an_input_that_changes_while_it_is_read_fails_in_a_way_that_may_pass(
 
     monkeypatch.setattr(file_transfer, "_read", read_too_late)
     with pytest.raises(StageError, match=r"/sources/a changed while it was read") as caught:
-        trip.transfer.depart(StageTask(item), sees_files=False)
+        trip.transfer.pack_item(StageTask(item), sees_files=False)
     assert (caught.value.category, caught.value.retryable) == ("io", True)
 
 
@@ -353,7 +353,7 @@ def test_an_input_that_changes_while_it_is_read_fails_in_a_way_that_may_pass(
 def test_a_node_that_sees_something_else_says_so(trip: Trip, change: str) -> None:
     item = trip.place.item("a")
     path = Path(item.inputs["text"])
-    departed = trip.transfer.depart(StageTask(item), sees_files=True)
+    departed = trip.transfer.pack_item(StageTask(item), sees_files=True)
     assert departed is not None
     if change == "another size":
         facts = path.stat()
@@ -375,7 +375,7 @@ def test_a_node_that_sees_something_else_says_so(trip: Trip, change: str) -> Non
 def test_an_input_that_is_not_there_fails_its_item(trip: Trip, sees_files: bool) -> None:
     item = trip.place.item_as_it_is("gone")
     with pytest.raises(FileNotFoundError, match="sources/gone"):
-        trip.transfer.depart(StageTask(item), sees_files=sees_files)
+        trip.transfer.pack_item(StageTask(item), sees_files=sees_files)
 
 
 @pytest.mark.parametrize(
@@ -398,17 +398,17 @@ def test_an_output_without_a_place_in_data_is_refused_before_it_leaves(
     with pytest.raises(StageError, match=said) as plain:
         trip.plainly(item)
     with pytest.raises(StageError) as caught:
-        trip.transfer.depart(StageTask(item), sees_files=False)
+        trip.transfer.pack_item(StageTask(item), sees_files=False)
     assert (str(caught.value), caught.value.category) == (str(plain.value), "config")
 
 
 def test_a_result_that_cannot_be_written_ends_the_run_and_not_the_item(trip: Trip) -> None:
-    departed = trip.transfer.depart(StageTask(trip.place.item("a")), sees_files=False)
+    departed = trip.transfer.pack_item(StageTask(trip.place.item("a")), sees_files=False)
     assert departed is not None
     brought = trip.there(departed[0], sees_files=False)
     shutil.rmtree(trip.layout.staging)
     with pytest.raises(InfrastructureError, match="a result cannot be written to"):
-        trip.transfer.arrive(brought)
+        trip.transfer.unpack_value(brought)
 
 
 # ---- the temporary folder of a node
@@ -441,7 +441,7 @@ def test_a_worker_looks_for_leftovers_once(trip: Trip, monkeypatch: pytest.Monke
     monkeypatch.setattr(file_transfer, "remove_abandoned_folders", lambda: sweeps.append(1))
     remote = RemoteWork(trip.work(obey))
     for name in ("a", "b", "c"):
-        departed = trip.transfer.depart(StageTask(trip.place.item(name)), sees_files=False)
+        departed = trip.transfer.pack_item(StageTask(trip.place.item(name)), sees_files=False)
         assert departed is not None
         remote(departed[0])
     assert len(sweeps) == 1
@@ -479,16 +479,16 @@ class Elsewhere(ThreadEngine):
     """Stands in for the engine on Ray: every item travels, and is done by threads of this process."""
 
     sees_files = False
-    couriers: list[StageFileTransfer]
+    transfers: list[StageFileTransfer]
 
-    def __init__(self, function: RemoteWork, workers: int | None, *, timeout_s: Any, courier: Any, **_: Any) -> None:
-        self.couriers.append(courier)
+    def __init__(self, function: RemoteWork, workers: int | None, *, timeout_s: Any, files: Any, **_: Any) -> None:
+        self.transfers.append(files)
 
         def do(task: StageTask) -> Any:
-            departed = courier.depart(task, sees_files=self.sees_files)
+            departed = files.pack_item(task, sees_files=self.sees_files)
             if departed is None:
                 return function(task)
-            return courier.arrive(carried(function(pickle.loads(pickle.dumps(departed[0])))))
+            return files.unpack_value(carried(function(pickle.loads(pickle.dumps(departed[0])))))
 
         super().__init__(do, workers or 2, timeout_s=timeout_s)
 
@@ -505,9 +505,9 @@ def test_a_stage_whose_items_travel_leaves_what_one_at_home_leaves(
     monkeypatch: pytest.MonkeyPatch,
     sees_files: bool,
 ) -> None:
-    couriers: list[StageFileTransfer] = []
+    transfers: list[StageFileTransfer] = []
     monkeypatch.setattr(
-        ray, "RayEngine", type("Chosen", (Elsewhere,), {"sees_files": sees_files, "couriers": couriers})
+        ray, "RayEngine", type("Chosen", (Elsewhere,), {"sees_files": sees_files, "transfers": transfers})
     )
     home = Place(tmp_path_factory.mktemp("home"))
     for one, engine in ((home, "local"), (place, "ray")):
@@ -523,5 +523,5 @@ def test_a_stage_whose_items_travel_leaves_what_one_at_home_leaves(
     assert place.run(items, engine="local", retries=1).skipped >= 3, "a later run at home trusts what was made there"
     config = place.lines()[0]["options"]
     assert (config["engine"], config["ray"]["files"], config["ray"]["address"]) == ("ray", "auto", None)
-    [courier] = couriers
-    assert not [path for path, content in tree(place.data).items() if courier.secret.encode() in content]
+    [files] = transfers
+    assert not [path for path, content in tree(place.data).items() if files.marker_secret.encode() in content]

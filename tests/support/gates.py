@@ -152,7 +152,7 @@ def quiet_engine(held_at: Gate, then: Callable[[], object]) -> type[QuietEngine]
 def alive() -> set[threading.Thread]:
     """The threads of this process; those of an engine are the ones that were not there before it. Not counted: the one
     that starts processes, which serves all engines and stays."""
-    return {thread for thread in threading.enumerate() if not thread.name.startswith("inorder-lane-spawning-")}
+    return {thread for thread in threading.enumerate() if not thread.name.startswith("inorder-lane-spawner-")}
 
 
 def wait_for_end(threads: Iterable[threading.Thread]) -> bool:

@@ -15,7 +15,7 @@ from inorder.errors import Failure
 from .windows.plan import PlanItem
 
 
-class Envelope(msgspec.Struct, frozen=True, gc=False):
+class Envelope(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The result of one attempt. The kernel reads the metadata and never the payload."""
 
     seq: int

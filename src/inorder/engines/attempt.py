@@ -1,4 +1,4 @@
-"""One attempt at one item: call the function, and put whatever happens into an envelope."""
+"""One attempt at one item: call the function and wrap the result or the error in an envelope."""
 
 import traceback
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from inorder.core.transitions import State
 from inorder.errors import Category, Failure
 
 from .base import Task
-from .memory_estimate import payload_bytes
+from .memory_estimate import estimate_bytes
 
 SUCCESS = int(State.TERMINAL_SUCCESS)
 SKIP = int(State.TERMINAL_SKIP)
@@ -46,9 +46,9 @@ class Skip(NamedTuple):
     value: Any = None
 
 
-def attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bool = False) -> Envelope:
-    """Run one task. Nothing the function raises gets out, except the interrupt of the user where this is the thread
-    that receives it."""
+def run_attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bool = False) -> Envelope:
+    """Run one task. Everything that the function raises becomes a failure, except, with `may_interrupt`, a
+    KeyboardInterrupt: the calling thread is then the one that Ctrl-C interrupts."""
     began_s = perf_counter()
     try:
         value = function(task.item)
@@ -56,51 +56,53 @@ def attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bool =
         if may_interrupt and isinstance(error, KeyboardInterrupt):
             raise
         elapsed_ms = (perf_counter() - began_s) * 1000
-        return Envelope(task.seq, task.attempt, FAIL, error, 0, failure_of(error), elapsed_ms)
+        return Envelope(task.seq, task.attempt, FAIL, error, 0, classify_error(error), elapsed_ms)
     elapsed_ms = (perf_counter() - began_s) * 1000
     outcome = SKIP if type(value) is Skip else SUCCESS
-    return Envelope(task.seq, task.attempt, outcome, value, payload_bytes(value), None, elapsed_ms)
+    return Envelope(task.seq, task.attempt, outcome, value, estimate_bytes(value), None, elapsed_ms)
 
 
-def failure_of(error: BaseException) -> Failure:
-    """Whose fault an exception is, and whether trying again can help.
+def classify_error(error: BaseException) -> Failure:
+    """Turn an exception into a failure: whose fault it is, and whether another attempt can succeed.
 
-    An exception may say so itself with attributes `category` and `retryable`. Otherwise: what is wrong with the input
-    or is a plain bug will be wrong again; trouble of the network and the disk may pass; the unknown gets a chance.
+    An exception may say so itself with attributes `category` and `retryable`. Otherwise a wrong input and a plain bug
+    are not retried, an error of the network or the disk is, and so is an unknown one.
     """
     try:
-        said = str(error)
-        category, retryable = _classify(error)
-        detail = _detail_of(error)
-        message = said if _speaks_for_itself(error) else f"{type(error).__name__}: {said}"
+        text = str(error)
+        category, retryable = _find_category(error)
+        detail = _format_detail(error)
+        message = text if _has_category(error) else f"{type(error).__name__}: {text}"
     except Exception:
-        said = detail = "(it cannot be printed)"
+        text = detail = "(the exception cannot be printed)"
         category, retryable = Category.UNKNOWN, True
-        message = f"{type(error).__name__}: {said}"
-    if not said:
+        message = f"{type(error).__name__}: {text}"
+    if not text:
         message = type(error).__name__
-    return Failure(category=category, message=as_text(message), retryable=retryable, detail=as_text(detail))
+    return Failure(
+        category=category, message=escape_surrogates(message), retryable=retryable, detail=escape_surrogates(detail)
+    )
 
 
-def _speaks_for_itself(error: BaseException) -> bool:
-    """Whether an exception says whose fault it is: then its words are the whole message."""
+def _has_category(error: BaseException) -> bool:
+    """Whether the exception names its own category; then its text is the whole message."""
     return getattr(error, "category", None) in _CATEGORIES
 
 
-def _detail_of(error: BaseException) -> str:
-    said = getattr(error, "detail", "") if _speaks_for_itself(error) else ""
-    return said if said and isinstance(said, str) else "".join(traceback.format_exception(error, limit=-8))
+def _format_detail(error: BaseException) -> str:
+    detail = getattr(error, "detail", "") if _has_category(error) else ""
+    return detail if detail and isinstance(detail, str) else "".join(traceback.format_exception(error, limit=-8))
 
 
-def as_text(said: str) -> str:
-    """Text that can be written anywhere: an undecodable file name in a message is not."""
-    return said.encode("utf-8", "backslashreplace").decode("utf-8")
+def escape_surrogates(text: str) -> str:
+    """Make text encodable as UTF-8: the name of a file may have bytes that are not."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _classify(error: BaseException) -> tuple[Category, bool]:
-    said = getattr(error, "category", None)
-    if isinstance(said, str) and said in _CATEGORIES:
-        return Category(said), getattr(error, "retryable", False) is True
+def _find_category(error: BaseException) -> tuple[Category, bool]:
+    own = getattr(error, "category", None)
+    if isinstance(own, str) and own in _CATEGORIES:
+        return Category(own), getattr(error, "retryable", False) is True
     if isinstance(error, _MISSING_INPUT):
         return Category.INPUT, False
     if isinstance(error, ConnectionError | TimeoutError):

@@ -1,10 +1,10 @@
-"""What the runtime asks of an engine.
+"""What the runtime requires of an engine.
 
-An engine owns workers. A worker pulls (`Pulled`), is given one batch, answers for every item of it (`Finished`, in as
-many pieces as it likes), and pulls again. The engine reports what it sees, never what should be done about it: an item
-past its time limit is an `Overran`, a dead worker a `WorkerLost`. The kernel decides, and asks for `stop_worker`.
+An engine owns workers. A worker pulls (`Pulled`), is given one batch, reports every item of it (`Finished`, in as many
+parts as it likes), and pulls again. The engine reports facts and decides nothing: an item past its time limit is an
+`Overran`, a dead worker a `WorkerLost`. The kernel decides, and calls `stop_worker`.
 
-Worker ids are never used twice, so a late answer can always be told from a new one.
+Worker ids are never reused, so a late result is always distinguishable from a new one.
 """
 
 import os
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Protocol
 from inorder.core.events import Envelope, Event
 
 WORKERS_MAX = 1024
-"""Of one run, whoever asks for them."""
+"""The most workers that one run may have."""
 SLACK_BYTES = 2**20
-"""What a batch may bring beyond what was set aside for it before its worker gives the rest of it back."""
+"""By how much the results of a batch may exceed the bytes reserved for it before its worker returns the rest."""
 
 
 class Task(NamedTuple):
@@ -34,20 +34,20 @@ PackTasks = Callable[[list[Task]], tuple[list[PackedTask], list[Envelope]]]
 
 
 class Batch(NamedTuple):
-    """What one worker is to do next, in this order."""
+    """Tasks for one worker, in this order."""
 
     worker: int
     tasks: list[Task]
     isolated: bool
     bytes_max: int = SLACK_BYTES
-    """Results together larger than this were not foreseen: the worker gives back what it has not started."""
+    """If the results together become larger than this, the worker returns what it has not started."""
 
 
 class Engine(Protocol):
     """A set of workers."""
 
     def start(self) -> None:
-        """Bring the workers up; each announces itself by pulling."""
+        """Start the workers; each announces itself by pulling."""
         ...
 
     def dispatch(self, batch: Batch) -> None:
@@ -55,20 +55,20 @@ class Engine(Protocol):
         ...
 
     def stop_worker(self, worker: int, reason: str) -> None:
-        """End this worker and put a new one in its place."""
+        """End this worker and start another in its place."""
         ...
 
     def poll(self, timeout_s: float | None) -> list[Event]:
-        """What has happened; waits up to `timeout_s` for the first event. None: for as long as it takes, and an empty
-        answer then means that nothing can come any more."""
+        """Return what has happened, after waiting up to `timeout_s` for the first event. None waits without limit; an
+        empty list then means that no event can come any more."""
         ...
 
     def wake(self) -> None:
-        """Have a `poll` that waits return soon. Called from any thread."""
+        """Make a waiting `poll` return soon. May be called from any thread."""
         ...
 
     def close(self) -> None:
-        """End every worker. Work under way is abandoned."""
+        """End every worker. Running work is abandoned. Idempotent."""
         ...
 
 
@@ -81,10 +81,10 @@ class ResizableEngine(Engine, Protocol):
 
 
 class BatchSizer:
-    """How many items to ask for: as many as take about `target_s`, learned from the batches done.
+    """How many items to pull: as many as take about `target_s`, learned from finished batches.
 
-    Large for items of microseconds, so that the cost of a round trip is shared; one for slow items, so that nobody
-    sits on work that an idle worker could do.
+    Many for items of microseconds, so that they share the cost of a round trip. One for slow items, so that no worker
+    holds work that an idle one could do.
     """
 
     def __init__(self, target_s: float = 0.005, limit_max: int = 1024) -> None:
@@ -93,11 +93,11 @@ class BatchSizer:
         self.limit = 1
 
     def observe(self, count: int, elapsed_s: float) -> None:
-        """A batch of `count` items took this long."""
+        """Learn that a batch of `count` items took this long."""
         fitting = int(count * self._target_s / max(elapsed_s, 1e-9))
         self.limit = max(1, min(fitting, self.limit * 2, self._limit_max))
 
 
-def processors() -> int:
-    """How many this process may use."""
+def count_cpus() -> int:
+    """The number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from .base import Engine, PackTasks, ResizableEngine, processors
+from .base import Engine, PackTasks, ResizableEngine, count_cpus
 from .ray.options import RayOptions
 
 if TYPE_CHECKING:
-    from .ray.packing import Courier
+    from .ray.packing import FileTransfer
 
 
 class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def worker_count(self) -> int:
         """The number of workers on this machine."""
-        return self.workers or processors() * (2 if self.policy == "io" else 1)
+        return self.workers or count_cpus() * (2 if self.policy == "io" else 1)
 
 
 def create_engine(function: Callable[[Any], Any], spec: EngineSpec) -> Engine:
@@ -57,27 +57,30 @@ def create_resizable_engine(
     function: Callable[[Any], Any],
     spec: EngineSpec,
     *,
-    pack_tasks: PackTasks | None = None,
-    courier: "Courier | None" = None,
+    pack: PackTasks | None = None,
+    files: "FileTransfer | None" = None,
 ) -> ResizableEngine:
     """Build an engine of threads, processes or Ray actors.
 
-    `pack_tasks` replaces how processes of this machine are sent their tasks; `courier` moves the files of items to and
-    from a cluster.
+    `pack` replaces how processes of this machine are sent their tasks; `files` moves the files of items to
+    a cluster and back.
     """
     if not spec.has_processes:
         from .threads import ThreadEngine
 
         return ThreadEngine(function, spec.worker_count, timeout_s=spec.timeout_s)
-    from .process.engine import Packing, ProcessEngine, ProcessOptions
+    from .process.engine import ProcessEngine, ProcessOptions
 
     limits = ProcessOptions(memory_bytes_max=spec.memory_bytes_max, recycle_tasks=spec.recycle_tasks)
     if spec.engine == "local":
-        packing = Packing() if pack_tasks is None else Packing(pack_tasks)
-        return ProcessEngine(function, spec.worker_count, timeout_s=spec.timeout_s, options=limits, packing=packing)
+        from .process.worker_process import pack_tasks
+
+        return ProcessEngine(
+            function, spec.worker_count, timeout_s=spec.timeout_s, options=limits, pack=pack or pack_tasks
+        )
     from .ray.engine import RayEngine
 
     ray = spec.ray
     if spec.policy == "gpu" and ray.gpus == 0:
         ray = msgspec.structs.replace(ray, gpus=1.0)
-    return RayEngine(function, spec.workers, timeout_s=spec.timeout_s, options=ray, limits=limits, courier=courier)
+    return RayEngine(function, spec.workers, timeout_s=spec.timeout_s, options=ray, limits=limits, files=files)

@@ -1,7 +1,7 @@
-"""The engine that is no engine: one worker, this thread.
+"""The engine whose one worker is the calling thread.
 
-For debugging, for tiny jobs, and as the plainest statement of what every other engine must amount to. It cannot
-interrupt an item, so it has no time limit.
+It is for debugging, for tiny jobs, and as the simplest reference for every other engine. It cannot interrupt an item,
+so it has no time limit.
 """
 
 from collections import deque
@@ -12,14 +12,14 @@ from typing import Any
 
 from inorder.core.events import Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
 
-from .attempt import attempt
+from .attempt import run_attempt
 from .base import Batch, BatchSizer, Task
 
 _SLICE_S = 0.005
 
 
 class InlineEngine:
-    """Runs tasks when polled, for a few milliseconds at a time."""
+    """Runs tasks inside `poll`, for a few milliseconds at a time."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
@@ -27,11 +27,11 @@ class InlineEngine:
         self._sizer = BatchSizer()
         self._worker = 0
         self._bytes_left = 0
-        self._due: list[Event] = []
-        self._woken = Flag()
+        self._events: list[Event] = []
+        self._wake = Flag()
 
     def start(self) -> None:
-        """The one worker pulls."""
+        """Have the worker pull."""
         self._pull()
 
     def dispatch(self, batch: Batch) -> None:
@@ -40,15 +40,15 @@ class InlineEngine:
         self._bytes_left = batch.bytes_max
 
     def stop_worker(self, worker: int, reason: str) -> None:
-        """Drop what is queued and go on under another number; there is nothing to interrupt."""
+        """Drop the queued tasks and continue under another worker number. No item is running at this moment."""
         self._tasks.clear()
-        self._due.append(WorkerLost(worker, Loss.RETIRED, reason=reason))
+        self._events.append(WorkerLost(worker, Loss.RETIRED, reason=reason))
         self._worker += 1
         self._pull()
 
     def poll(self, timeout_s: float | None) -> list[Event]:
-        """Run for a few milliseconds, at least one task if there is one."""
-        events, self._due = self._due, []
+        """Run tasks for a few milliseconds, at least one if there is one."""
+        events, self._events = self._events, []
         if self._tasks:
             events.append(Finished(self._worker, self._run()))
             if self._bytes_left < 0 and self._tasks:
@@ -57,26 +57,26 @@ class InlineEngine:
             if not self._tasks:
                 events.append(Pulled(self._worker, self._sizer.limit))
         if not events and timeout_s:
-            self._woken.wait(timeout_s)
-        self._woken.clear()
+            self._wake.wait(timeout_s)
+        self._wake.clear()
         return events
 
     def wake(self) -> None:
-        """Have a `poll` that waits return soon."""
-        self._woken.set()
+        """Make a waiting `poll` return soon."""
+        self._wake.set()
 
     def close(self) -> None:
-        """Drop what is queued."""
+        """Drop the queued tasks."""
         self._tasks.clear()
 
     def _pull(self) -> None:
-        self._due.append(Pulled(self._worker, self._sizer.limit))
+        self._events.append(Pulled(self._worker, self._sizer.limit))
 
     def _run(self) -> list[Envelope]:
         envelopes: list[Envelope] = []
         began_s = perf_counter()
         while self._tasks and (not envelopes or perf_counter() - began_s < _SLICE_S) and self._bytes_left >= 0:
-            envelope = attempt(self._function, self._tasks.popleft(), may_interrupt=True)
+            envelope = run_attempt(self._function, self._tasks.popleft(), may_interrupt=True)
             self._bytes_left -= envelope.payload_bytes
             envelopes.append(envelope)
         self._sizer.observe(len(envelopes), perf_counter() - began_s)

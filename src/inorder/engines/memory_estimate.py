@@ -1,7 +1,7 @@
-"""About how much memory a result holds.
+"""Estimates how much memory a result occupies.
 
-An estimate, because the exact figure costs as much as the result: it looks at the first entries of a container and
-takes the rest to be like them, goes a few levels deep, and never takes more than a fixed number of looks in all.
+The exact figure would cost as much as the result. The estimate visits the first entries of a container and takes the
+rest to be like them, descends a few levels, and visits a bounded number of objects in all.
 """
 
 import sys
@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from typing import Any
 
-_LOOKS_MAX = 2000
+_VISITS_MAX = 2000
 _SAMPLE_MAX = 64
 _DEPTH_MAX = 5
 _UNKNOWN_BYTES = 64
@@ -18,23 +18,23 @@ _FLAT = (str, bytes, bytearray, int, float, bool, complex, type(None))
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 
 
-def payload_bytes(value: Any) -> int:
-    """An estimate that never fails: a result that will not be looked at counts a little."""
+def estimate_bytes(value: Any) -> int:
+    """Estimate the size of a value. Never fails: a value that raises when it is inspected counts a few bytes."""
     try:
-        return _Measure().of(value, 0)
+        return _Estimator().estimate(value, 0)
     except Exception:
         return _UNKNOWN_BYTES
 
 
-class _Measure:
-    """One measurement and the looks it has left."""
+class _Estimator:
+    """One estimate, and the visits it has left."""
 
     def __init__(self) -> None:
-        self._looks = _LOOKS_MAX
+        self._visits_left = _VISITS_MAX
 
-    def of(self, value: Any, depth: int) -> int:
-        """Bytes of a value and of what lies in it."""
-        self._looks -= 1
+    def estimate(self, value: Any, depth: int) -> int:
+        """Bytes of a value and its content."""
+        self._visits_left -= 1
         size = sys.getsizeof(value, _UNKNOWN_BYTES)
         if isinstance(value, _FLAT):
             return size
@@ -43,29 +43,29 @@ class _Measure:
             return max(size, buffer_bytes)
         if depth >= _DEPTH_MAX:
             return size
-        return size + self._inside(value, depth + 1)
+        return size + self._estimate_content(value, depth + 1)
 
-    def _inside(self, value: Any, depth: int) -> int:
+    def _estimate_content(self, value: Any, depth: int) -> int:
         if isinstance(value, Mapping):
-            return self._all(value.keys(), depth) + self._all(value.values(), depth)
+            return self._estimate_all(value.keys(), depth) + self._estimate_all(value.values(), depth)
         if isinstance(value, _CONTAINERS):
-            return self._all(value, depth)
+            return self._estimate_all(value, depth)
         fields = dict(getattr(value, "__dict__", None) or {})
         for kind in type(value).__mro__:
             for name in _slots(kind):
                 if hasattr(value, name):
                     fields[name] = getattr(value, name)
-        return self._all(fields.values(), depth)
+        return self._estimate_all(fields.values(), depth)
 
-    def _all(self, values: Collection[Any], depth: int) -> int:
-        """The first few, and the rest by their mean."""
-        total = taken = 0
+    def _estimate_all(self, values: Collection[Any], depth: int) -> int:
+        """Visit the first few, and count the rest by their mean."""
+        total = visited = 0
         for value in values:
-            if taken == _SAMPLE_MAX or self._looks <= 0:
+            if visited == _SAMPLE_MAX or self._visits_left <= 0:
                 break
-            total += self.of(value, depth)
-            taken += 1
-        return total * len(values) // taken if taken else 0
+            total += self.estimate(value, depth)
+            visited += 1
+        return total * len(values) // visited if visited else 0
 
 
 def _slots(kind: type) -> tuple[str, ...]:

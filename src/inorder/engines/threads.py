@@ -1,8 +1,8 @@
-"""Workers that are threads of this process: for work that waits, on the network, the disk or a library in C.
+"""The engine whose workers are threads of this process: for work that waits, on the network, the disk or a C library.
 
-A thread cannot be killed. One whose item ran past its limit is abandoned instead: the kernel has already fenced the
-attempt, a new thread takes the place, and the old one ends by itself if its item ever does. All threads are daemons,
-so none keeps the process alive.
+A thread cannot be killed. One whose item exceeded its time limit is abandoned instead: the kernel has already fenced
+the attempt, a new thread takes its place, and the old one ends if its item ever returns. All threads are daemons, so
+none of them keeps the process alive.
 """
 
 import threading
@@ -12,15 +12,15 @@ from typing import Any
 
 from inorder.core.events import Envelope, Event, Finished, Pulled, Returned
 
-from .attempt import attempt
+from .attempt import run_attempt
 from .base import Batch, BatchSizer
-from .pool import Outbox, PooledEngine, Running
+from .pool import Outbox, PoolEngine, RunningItem
 
 _FLUSH_S = 0.002
 
 
-class ThreadWorker:
-    """Runs each batch in the thread it is given."""
+class ThreadPoolWorker:
+    """Runs each batch in the thread that the lane lends it."""
 
     def __init__(self, number: int, outbox: Outbox, function: Callable[[Any], Any]) -> None:
         self.number = number
@@ -29,76 +29,76 @@ class ThreadWorker:
         self._sizer = BatchSizer()
         self._lock = threading.Lock()
         self._envelopes: list[Envelope] = []
-        self._waiting: list[int] = []
+        self._unstarted: list[int] = []
         """Seqs of the batch that are not started, the next one last."""
-        self._running: Running | None = None
+        self._running: RunningItem | None = None
         self._is_stopped = False
 
     def prepare(self, batch: Batch) -> None:
-        """A thread needs no preparation, and an isolated item no other thread: it cannot take one down."""
+        """Do nothing: an isolated item needs no new thread, because it cannot kill one."""
 
     def execute(self, batch: Batch) -> None:
-        """Run the batch until it is done, taken back, stopped, or larger than foreseen."""
+        """Run the batch until it is done, returned, stopped, or its results are larger than expected."""
         began_s = flushed_s = monotonic()
         bytes_left = batch.bytes_max
         done = 0
-        self._waiting = [task.seq for task in reversed(batch.tasks)]
+        self._unstarted = [task.seq for task in reversed(batch.tasks)]
         for task in batch.tasks:
             if not self._begin(task.seq, task.attempt):
                 break
-            envelope = attempt(self._function, task)
+            envelope = run_attempt(self._function, task)
             bytes_left -= envelope.payload_bytes
             done += 1
             with self._lock:
                 self._running = None
                 self._envelopes.append(envelope)
-            del envelope  # the traceback of a caught exception knows this frame: it must not know the envelope
+            del envelope  # the traceback of a caught exception holds this frame, which must not hold the envelope
             if bytes_left < 0:
                 break
             if monotonic() - flushed_s >= _FLUSH_S:
-                self.hand_over()
+                self.flush()
                 flushed_s = monotonic()
-        self.hand_over()
-        self.take_back()
+        self.flush()
+        self.return_unstarted()
         self._sizer.observe(max(1, done), monotonic() - began_s)
         self._put(Pulled(self.number, self._sizer.limit))
 
-    def running(self) -> Running | None:
-        """The item it is on."""
+    def running_item(self) -> RunningItem | None:
+        """The item it is running."""
         return self._running
 
-    def hand_over(self) -> None:
-        """Put what is done into the outbox."""
+    def flush(self) -> None:
+        """Put finished results into the outbox."""
         with self._lock:
             envelopes, self._envelopes = self._envelopes, []
             if envelopes and not self._is_stopped:
                 self._outbox.put(Finished(self.number, envelopes))
 
-    def take_back(self, *, half: bool = False) -> None:
-        """Forbid it to start what it has not started, or half of that, and give it back."""
+    def return_unstarted(self, *, half: bool = False) -> None:
+        """Return the items it has not started, or the later half of them."""
         with self._lock:
-            count = len(self._waiting) // 2 if half else len(self._waiting)
-            seqs = self._waiting[:count][::-1]
-            del self._waiting[:count]
+            count = len(self._unstarted) // 2 if half else len(self._unstarted)
+            seqs = self._unstarted[:count][::-1]
+            del self._unstarted[:count]
             if seqs and not self._is_stopped:
                 self._outbox.put(Returned(self.number, seqs))
 
-    def is_beating(self) -> bool:
-        """A thread of this process lives as long as the process."""
+    def is_alive(self) -> bool:
+        """A thread lives as long as its process."""
         return True
 
     def stop(self) -> None:
-        """It starts and delivers nothing more."""
+        """Start and deliver nothing more."""
         with self._lock:
             self._is_stopped = True
-            self._waiting = []
+            self._unstarted = []
 
-    def _begin(self, seq: int, attempt_number: int) -> bool:
+    def _begin(self, seq: int, attempt: int) -> bool:
         with self._lock:
-            if self._is_stopped or not self._waiting:
+            if self._is_stopped or not self._unstarted:
                 return False
-            self._waiting.pop()
-            self._running = Running(seq, attempt_number, monotonic())
+            self._unstarted.pop()
+            self._running = RunningItem(seq, attempt, monotonic())
             return True
 
     def _put(self, event: Event) -> None:
@@ -107,11 +107,11 @@ class ThreadWorker:
                 self._outbox.put(event)
 
 
-class ThreadEngine(PooledEngine):
-    """`workers` threads."""
+class ThreadEngine(PoolEngine):
+    """An engine of `workers` threads."""
 
     def __init__(self, function: Callable[[Any], Any], workers: int, *, timeout_s: float | None) -> None:
-        def make_worker(number: int, outbox: Outbox) -> ThreadWorker:
-            return ThreadWorker(number, outbox, function)
+        def make_worker(number: int, outbox: Outbox) -> ThreadPoolWorker:
+            return ThreadPoolWorker(number, outbox, function)
 
         super().__init__(make_worker, workers, timeout_s=timeout_s, name="threads")

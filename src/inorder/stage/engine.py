@@ -11,7 +11,7 @@ from inorder.core.options import (
     WindowOptions,
     entries_for,
 )
-from inorder.engines.attempt import attempt
+from inorder.engines.attempt import run_attempt
 from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task
 from inorder.engines.factory import EngineSpec, create_resizable_engine
 
@@ -36,22 +36,22 @@ def create_stage_engine(options: StageOptions, work: StageWork, layout: DataLayo
     """Build the engine of a stage."""
     spec = engine_spec(options)
     if options.engine == "local":
-        return create_resizable_engine(work, spec, pack_tasks=partial(_pack_tasks, work))
+        return create_resizable_engine(work, spec, pack=partial(_pack_tasks, work))
     from .file_transfer import RemoteWork, StageFileTransfer
 
-    courier = StageFileTransfer(
+    files = StageFileTransfer(
         layout.data, layout.staging, options.ray.send_bytes_max, fingerprinting=options.fingerprinting
     )
-    courier.prepare()
-    return create_resizable_engine(RemoteWork(work), spec, courier=courier)
+    files.prepare()
+    return create_resizable_engine(RemoteWork(work), spec, files=files)
 
 
 def _pack_tasks(work: StageWork, tasks: list[Task]) -> tuple[list[PackedTask], list[Envelope]]:
     """Skip items here instead of sending them: a run in which nothing has changed then starts no process."""
-    from inorder.engines.process.worker_process import packed
+    from inorder.engines.process.worker_process import pack_tasks
 
-    ready, refused = packed([task for task in tasks if not task.item.skip])
-    return ready, refused + [attempt(work, task) for task in tasks if task.item.skip]
+    packed, refused = pack_tasks([task for task in tasks if not task.item.skip])
+    return packed, refused + [run_attempt(work, task) for task in tasks if task.item.skip]
 
 
 def kernel_options(options: StageOptions) -> KernelOptions:

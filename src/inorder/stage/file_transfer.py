@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.engines.attempt import Skip, failure_of
+from inorder.engines.attempt import Skip, classify_error
 from inorder.errors import InfrastructureError
 
 from .contracts import StageError
@@ -59,22 +59,22 @@ class SentResult(NamedTuple):
 
 
 class StageFileTransfer:
-    """The driver's side: prepares items to be sent, and takes in results. Implements `engines.ray.packing.Courier`."""
+    """The driver's side: prepares items to be sent, and takes in results. Implements `ray.packing.FileTransfer`."""
 
     def __init__(self, data: str, staging: str, send_bytes_max: int, *, fingerprinting: bool = True) -> None:
         self._data = data
         self._staging = staging
         self._send_bytes_max = send_bytes_max
         self._fingerprinting = fingerprinting
-        self.secret = os.urandom(16).hex()
-        self.mark = f"{staging}/{_MARK}-{self.secret[:8]}"
+        self.marker_secret = os.urandom(16).hex()
+        self.marker_path = f"{staging}/{_MARK}-{self.marker_secret[:8]}"
 
     def prepare(self) -> None:
         """Write the mark file. A node that reads the secret in it sees DATA."""
-        with open(self.mark, "w", encoding="ascii") as file:
-            file.write(self.secret)
+        with open(self.marker_path, "w", encoding="ascii") as file:
+            file.write(self.marker_secret)
 
-    def depart(self, item: Any, *, sees_files: bool) -> tuple[Any, int] | None:
+    def pack_item(self, item: Any, *, sees_files: bool) -> tuple[Any, int] | None:
         """Return the item as it is sent, with its files unless the node sees them, and the number of bytes; None: it
         cannot be sent."""
         task: StageTask = item
@@ -116,7 +116,7 @@ class StageFileTransfer:
         can_be_sent = all(os.path.isfile(path) and path.startswith(f"{self._data}/") for path in found)
         return found if can_be_sent else None
 
-    def arrive(self, value: Any) -> Any:
+    def unpack_value(self, value: Any) -> Any:
         """Return a result with its files in the staging of this machine."""
         if not isinstance(value, SentResult):
             return value
@@ -220,7 +220,7 @@ def _translate_error(error: Exception, folder: str, driver_paths: dict[str, str]
     """Return the failure of an item with the paths of the driver: the item's folder means nothing to the user."""
     if isinstance(error, OSError) and isinstance(error.filename, str):  # keep its type: the disk may be full
         error.filename = _replace_paths(driver_paths, error.filename)
-    failure = failure_of(error)
+    failure = classify_error(error)
     if folder not in failure.message + failure.detail:
         return error
     message, detail = _replace_paths(driver_paths, failure.message), _replace_paths(driver_paths, failure.detail)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.engines.attempt import Skip, as_text
+from inorder.engines.attempt import Skip, escape_surrogates
 
 from .context import StageContext
 from .contracts import StageError, StageOptions, WorkItem
@@ -216,7 +216,7 @@ class StageWork:
                     Fingerprint(
                         schema_version=SCHEMA_VERSION,
                         stage=self._stage,
-                        item_id=as_text(item.item_id),
+                        item_id=escape_surrogates(item.item_id),
                         input_sha256=digest,
                         cfg_hash=item.cfg_hash,
                         outputs=records,

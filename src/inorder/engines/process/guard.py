@@ -1,6 +1,6 @@
-"""What an item can do to the process that others share: noticed, mended, and said.
+"""Detects and repairs what an item did to its worker process, so that only this item fails.
 
-A standard stream closed, a process left behind. It costs the item that did it, and nobody else.
+Two kinds of damage are handled: a closed standard stream, and a child process left running.
 """
 
 import contextlib
@@ -14,46 +14,47 @@ from typing import Any
 _CHILDREN_MAX = 1000
 
 
-class Surroundings:
-    """The process around the items."""
+class ProcessGuard:
+    """Watches over the process that the items share."""
 
     def __init__(self) -> None:
         self._saved = [os.dup(number) for number in (1, 2)]
 
-    def is_whole(self, began_ns: int) -> bool:
-        """Whether nothing was broken when an item began that still runs. Children started since are its own; one that
-        started within the same hundredth of a second could be anybody's, and answers wait until that is known."""
-        if self._are_streams_suspect():
+    def was_intact_at(self, began_ns: int) -> bool:
+        """Whether there was no damage when the item began that is still running. Children started since then are its
+        own. The start time of a child is known to a hundredth of a second: a child that started within the same one as
+        the item counts as damage, until a later check attributes it."""
+        if self._has_closed_stream():
             return False
-        return not _has_children() or all(_started_ns(pid) > began_ns for pid in self._left_behind())
+        return not _has_children() or all(_started_ns(pid) > began_ns for pid in self._running_children())
 
-    def damage(self) -> str:
-        """What was broken, mended by now; empty: nothing."""
-        found = self._mend_streams() if self._are_streams_suspect() else ""
+    def repair(self) -> str:
+        """Repair the damage and describe it. Returns an empty string if there was none."""
+        damage = self._reopen_streams() if self._has_closed_stream() else ""
         count = 0
-        while _has_children() and count < _CHILDREN_MAX and (pids := self._left_behind()):
+        while _has_children() and count < _CHILDREN_MAX and (pids := self._running_children()):
             for pid in pids:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
                 with contextlib.suppress(OSError):
                     os.waitpid(pid, 0)
-            count += len(pids)  # whatever these had started is ours now: look again
-        return f"left {count} child process{'es' if count > 1 else ''} behind" if count else found
+            count += len(pids)  # their children are ours now, because this process is a subreaper: look again
+        return f"left {count} child process{'es' if count > 1 else ''} behind" if count else damage
 
-    def _are_streams_suspect(self) -> bool:
+    def _has_closed_stream(self) -> bool:
         return _is_closed(sys.stdout) or _is_closed(sys.stderr) or not (_is_open(1) and _is_open(2))
 
-    def _mend_streams(self) -> str:
-        found = ""
+    def _reopen_streams(self) -> str:
+        damage = ""
         for number, name in ((1, "stdout"), (2, "stderr")):
             if _is_closed(getattr(sys, name)) or not _is_open(number):
                 os.dup2(self._saved[number - 1], number)
                 setattr(sys, name, open(number, "w", buffering=1, closefd=False))  # noqa: SIM115
-                found = f"closed {name}"
-        return found
+                damage = f"closed {name}"
+        return damage
 
     @staticmethod
-    def _left_behind() -> list[int]:
+    def _running_children() -> list[int]:
         pids: list[int] = []
         with contextlib.suppress(OSError):
             for thread in os.listdir("/proc/self/task"):
@@ -71,7 +72,7 @@ def _has_children() -> bool:
 
 
 def _is_running(pid: int) -> bool:
-    """Whether a child still runs; one that has ended and only waits to be asked for its status does no harm."""
+    """Whether a child is running. A zombie is not: it does no harm."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"
@@ -80,14 +81,14 @@ def _is_running(pid: int) -> bool:
 
 
 def _started_ns(pid: int) -> int:
-    """When a process was started, on the clock of `monotonic_ns`, at the earliest: it is known to some milliseconds."""
+    """When a process started, on the clock of `monotonic_ns`, rounded down to the clock tick of the kernel."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             ticks = int(file.read().rpartition(")")[2].split()[19])
     except (OSError, ValueError, IndexError):
         return 0
-    asleep_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - monotonic_ns()
-    return ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK") - asleep_ns
+    suspended_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - monotonic_ns()
+    return ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK") - suspended_ns
 
 
 def _is_closed(stream: Any) -> bool:

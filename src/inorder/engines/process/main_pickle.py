@@ -1,7 +1,7 @@
-"""Classes of the main script, on their way between the script and a process of which it is not the main one.
+"""Pickling classes that are defined in the main script, between that script and processes with another `__main__`.
 
-A result names such a class, and the script looks it up in itself. An item brings the class along: the process over
-there has never seen it.
+An item carries such a class by value, because the worker process has never seen it. A result carries it by name, and
+the script looks the name up in its own `__main__`.
 """
 
 import io
@@ -9,37 +9,37 @@ import pickle
 import sys
 from typing import Any
 
-_met: dict[str, type[Any]] = {}
-"""Classes of some main script that were pickled here, by name."""
+_classes: dict[str, type[Any]] = {}
+"""Classes of another script's `__main__` that were pickled in this process, by qualified name."""
 
 
-def by_name(value: Any, buffer_callback: Any = None) -> bytes:
-    """A pickle in which classes of the main script stand as names."""
+def dump_by_name(value: Any, buffer_callback: Any = None) -> bytes:
+    """Pickle a value; classes of `__main__` are written as names."""
     file = io.BytesIO()
-    _ByName(file, protocol=5, buffer_callback=buffer_callback).dump(value)
+    _ByNamePickler(file, protocol=5, buffer_callback=buffer_callback).dump(value)
     return file.getvalue()
 
 
-def by_value(value: Any) -> bytes:
-    """A pickle that brings the classes of the main script along."""
+def dump_by_value(value: Any) -> bytes:
+    """Pickle a value together with the definitions of its classes of `__main__`."""
     import cloudpickle
 
     return bytes(cloudpickle.dumps(value, protocol=5))
 
 
-def of_main(name: str) -> Any:
-    """The class of this name; called by whoever reads a pickle that was made `by_name`."""
-    if name in _met:
-        return _met[name]
+def find_main_class(name: str) -> Any:
+    """Look up a class of `__main__`. Pickles written by `dump_by_name` call this when they are loaded."""
+    if name in _classes:
+        return _classes[name]
     found: Any = sys.modules["__main__"]
     for part in name.split("."):
         found = getattr(found, part)
     return found
 
 
-class _ByName(pickle.Pickler):
+class _ByNamePickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, type) and value.__module__ == "__main__":
-            _met[value.__qualname__] = value
-            return of_main, (value.__qualname__,)
+            _classes[value.__qualname__] = value
+            return find_main_class, (value.__qualname__,)
         return NotImplemented

@@ -1,11 +1,10 @@
-"""How values travel between our own live processes.
+"""How values travel between a parent and the worker processes that it started.
 
-Small values go through the pipe as one pickle. The buffers of large ones (arrays, bytes) travel out of band: the sender
-writes them into anonymous shared memory, one copy, and passes the descriptor; the receiver maps it, and arrays are
-views of that map, no copy. Where there is no such memory they go through the pipe, two copies.
+A small value goes through the pipe as one pickle. The large buffers of a value (arrays, bytes) travel out of band: the
+sender copies them once into anonymous shared memory and passes the file descriptor; the receiver maps it, and arrays
+are views of that mapping, without a copy.
 
-Pickle is used between a parent and the children it started, over pipes that nobody else holds. Nothing is ever
-unpickled from disk or from a network.
+Pickle is used only over pipes that no other process holds. Nothing is unpickled from disk.
 """
 
 import mmap
@@ -15,108 +14,68 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from .main_pickle import by_name
-from .shared_status import shared_file
+from .main_pickle import dump_by_name
+from .shared_status import create_shared_file
 
 SHARED_BYTES_MIN = 256 * 1024
-"""Below this the pipe is cheaper than a mapping."""
+"""Below this size the pipe is cheaper than a mapping."""
 _ALIGNMENT = 64
+_MAIN_CLASS = "<class '__main__."
+_NO_SIZES: list[int] = []
+_has_main_classes = False
+"""Whether a class of a `__main__` that is not ours was pickled before: then every value is pickled by name."""
 
-
-class Parcel(NamedTuple):
-    """A value made ready to send: the pickle, and what travels beside it."""
-
-    data: bytes
-    buffers: list[memoryview]
-
-    @property
-    def size_bytes(self) -> int:
-        """All of it."""
-        return len(self.data) + sum(buffer.nbytes for buffer in self.buffers)
-
-
-def pack(value: Any) -> Parcel:
-    """Pickle a value; large buffers are kept apart. Raises whatever pickling raises."""
-    if type(value) is bytes and len(value) >= SHARED_BYTES_MIN:
-        return Parcel(_RAW, [memoryview(value)])
-    found: list[pickle.PickleBuffer] = []
-
-    def keep_apart(buffer: pickle.PickleBuffer) -> bool:
-        is_small = buffer.raw().nbytes < SHARED_BYTES_MIN
-        if not is_small:
-            found.append(buffer)
-        return is_small
-
-    data = _pickled(value, found, keep_apart)
-    if not found and len(data) >= SHARED_BYTES_MIN:
-        return Parcel(_PICKLED, [memoryview(data)])
-    return Parcel(data, [buffer.raw() for buffer in found])
-
-
-def _pickled(value: Any, found: list[pickle.PickleBuffer], keep_apart: Any) -> bytes:
-    """With classes of the main script by name, once one was met that is not the main script's here."""
-    global _meets_mains
-    if not _meets_mains:
-        try:
-            return pickle.dumps(value, protocol=5, buffer_callback=keep_apart)
-        except pickle.PicklingError as error:
-            if _OF_MAIN not in str(error):
-                raise
-            _meets_mains = True
-            found.clear()
-    return by_name(value, keep_apart)
-
-
-_meets_mains = False
-_OF_MAIN = "<class '__main__."
+# In place of a pickle: the whole value is in the first buffer, as raw bytes or as a pickle.
 _RAW = b"raw"
 _PICKLED = b"pickled"
 
 
-_NO_SIZES: list[int] = []
+class PackedValue(NamedTuple):
+    """The pickle of a value, and the buffers that travel out of band."""
+
+    data: bytes | memoryview
+    buffers: list[memoryview]
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the pickle and the buffers."""
+        return len(self.data) + sum(buffer.nbytes for buffer in self.buffers)
 
 
-def sizes(buffers: list[memoryview]) -> list[int]:
-    """What the receiver must know of the buffers before it can take them in."""
-    return [buffer.nbytes for buffer in buffers] if buffers else _NO_SIZES
+def pack(value: Any) -> PackedValue:
+    """Pickle a value, with large buffers out of band. Raises whatever pickling raises."""
+    if type(value) is bytes and len(value) >= SHARED_BYTES_MIN:
+        return PackedValue(_RAW, [memoryview(value)])
+    large: list[pickle.PickleBuffer] = []
+
+    def keep_in_band(buffer: pickle.PickleBuffer) -> bool:
+        is_small = buffer.raw().nbytes < SHARED_BYTES_MIN
+        if not is_small:
+            large.append(buffer)
+        return is_small
+
+    data = _pickle(value, large, keep_in_band)
+    if not large and len(data) >= SHARED_BYTES_MIN:
+        return PackedValue(_PICKLED, [memoryview(data)])
+    return PackedValue(data, [buffer.raw() for buffer in large])
 
 
-def send_buffers(connection: "Connection[Any, Any]", parcel: Parcel, pid: int) -> None:
-    """Send what travels beside the label, in shared memory."""
-    if not parcel.buffers:
-        return
-    total = sum(_aligned(buffer.nbytes) for buffer in parcel.buffers)
-    descriptor = shared_file(total)
-    try:
-        with mmap.mmap(descriptor, total) as area:
-            position = 0
-            for buffer in parcel.buffers:
-                area[position : position + buffer.nbytes] = buffer
-                position += _aligned(buffer.nbytes)
-        reduction.send_handle(connection, descriptor, pid)
-    finally:
-        os.close(descriptor)
+def _pickle(value: Any, large: list[pickle.PickleBuffer], keep_in_band: Any) -> bytes:
+    global _has_main_classes
+    if not _has_main_classes:
+        try:
+            return pickle.dumps(value, protocol=5, buffer_callback=keep_in_band)
+        except pickle.PicklingError as error:
+            if _MAIN_CLASS not in str(error):
+                raise
+            _has_main_classes = True
+            large.clear()
+    return dump_by_name(value, keep_in_band)
 
 
-def receive_buffers(connection: "Connection[Any, Any]", lengths: list[int]) -> list[memoryview]:
-    """Take in what travels beside a pickle. Raises only what the connection raises."""
-    if not lengths:
-        return []
-    descriptor = reduction.recv_handle(connection)
-    try:
-        area = memoryview(mmap.mmap(descriptor, sum(map(_aligned, lengths))))
-    finally:
-        os.close(descriptor)
-    buffers = []
-    position = 0
-    for size in lengths:
-        buffers.append(area[position : position + size])
-        position += _aligned(size)
-    return buffers
-
-
-def unpack(data: bytes, buffers: list[memoryview]) -> Any:
-    """The value. Raises whatever unpickling raises."""
+def unpack(packed: PackedValue) -> Any:
+    """Rebuild the value. Raises whatever unpickling raises."""
+    data, buffers = packed
     if not buffers:
         return pickle.loads(data)
     if data == _RAW:
@@ -126,5 +85,40 @@ def unpack(data: bytes, buffers: list[memoryview]) -> Any:
     return pickle.loads(data, buffers=buffers)
 
 
-def _aligned(size: int) -> int:
+def buffer_sizes(buffers: list[memoryview]) -> list[int]:
+    """The sizes that the receiver needs to map the buffers."""
+    return [buffer.nbytes for buffer in buffers] if buffers else _NO_SIZES
+
+
+def send_buffers(connection: "Connection[Any, Any]", buffers: list[memoryview], pid: int) -> None:
+    """Copy the buffers to shared memory and pass its descriptor to process `pid`."""
+    total = sum(_align(buffer.nbytes) for buffer in buffers)
+    descriptor = create_shared_file(total)
+    try:
+        with mmap.mmap(descriptor, total) as area:
+            position = 0
+            for buffer in buffers:
+                area[position : position + buffer.nbytes] = buffer
+                position += _align(buffer.nbytes)
+        reduction.send_handle(connection, descriptor, pid)
+    finally:
+        os.close(descriptor)
+
+
+def receive_buffers(connection: "Connection[Any, Any]", sizes: list[int]) -> list[memoryview]:
+    """Map the buffers that the other side sends. Raises only what the connection raises."""
+    descriptor = reduction.recv_handle(connection)
+    try:
+        area = memoryview(mmap.mmap(descriptor, sum(map(_align, sizes))))
+    finally:
+        os.close(descriptor)
+    buffers = []
+    position = 0
+    for size in sizes:
+        buffers.append(area[position : position + size])
+        position += _align(size)
+    return buffers
+
+
+def _align(size: int) -> int:
     return max(_ALIGNMENT, -(-size // _ALIGNMENT) * _ALIGNMENT)

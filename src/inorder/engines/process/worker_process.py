@@ -1,4 +1,4 @@
-"""One worker process, seen from its parent."""
+"""One worker process, as its parent sees it."""
 
 import contextlib
 import os
@@ -8,22 +8,22 @@ import signal
 from collections.abc import Callable
 from multiprocessing import get_context, reduction
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from inorder.core.events import Envelope
-from inorder.engines.attempt import FAIL, failure_of
+from inorder.engines.attempt import FAIL, classify_error
 from inorder.engines.base import PackedTask, Task
 from inorder.errors import Category, Failure
 
-from .shared_status import Running, Status
-from .spawner import start
-from .transfer import receive_buffers, unpack
-from .worker_main import READY, Answer, ChildOptions, Row, child_main
+from .shared_status import SharedStatus, StatusSnapshot
+from .spawner import start_process
+from .transfer import PackedValue, receive_buffers, unpack
+from .worker_main import READY, ResultMessage, worker_main
 
 _JOIN_S = 5.0
-_DECODER = msgspec.msgpack.Decoder(Answer)
+_DECODER = msgspec.msgpack.Decoder(ResultMessage)
 
 
 class StartupError(Exception):
@@ -32,70 +32,63 @@ class StartupError(Exception):
     def __init__(self, message: str, signal_name: str | None = None) -> None:
         super().__init__(message)
         self.signal_name = signal_name
-        """The signal that ended it; None: it ended by itself."""
+        """The signal that killed it; None: it exited by itself."""
 
 
 class ProcessDied(Exception):
     """The process ended while it had work."""
 
 
-class Sealed(NamedTuple):
-    """An answer as it came, not looked into: the row, and the large buffers beside it."""
-
-    row: Row
-    buffers: list[memoryview]
-
-
 class WorkerProcess:
-    """A child with one pipe, one block of status and one life line."""
+    """A child process with one pipe, one status block and one lifeline."""
 
-    def __init__(self, function_pickle: bytes, options: ChildOptions) -> None:
+    def __init__(self, function_pickle: bytes, memory_bytes_max: int | None) -> None:
         context = get_context("spawn")
         self._connection: Connection[Any, Any]
         self._connection, theirs = context.Pipe()
-        life_theirs, self._life = context.Pipe(duplex=False)
-        self._status, descriptor = Status.create()
+        lifeline_theirs, self._lifeline = context.Pipe(duplex=False)
+        self._status, descriptor = SharedStatus.create()
         self._is_ready = False
         self.tasks_done = 0
         self._process = context.Process(
-            target=child_main,
-            args=(theirs, life_theirs, function_pickle, options),
+            target=worker_main,
+            args=(theirs, lifeline_theirs, function_pickle, memory_bytes_max),
             name="inorder-worker",
             daemon=True,
         )
         try:
-            start(self._process)
+            start_process(self._process)
             theirs.close()
-            life_theirs.close()
+            lifeline_theirs.close()
             reduction.send_handle(self._connection, descriptor, self.pid)
         finally:
             os.close(descriptor)
-        self._ending: int | None = None
+        self._pidfd: int | None = None
         self._poll = select.poll()
         if hasattr(os, "pidfd_open"):
-            self._ending = os.pidfd_open(self.pid)
-            self._poll.register(self._ending, select.POLLIN)
+            self._pidfd = os.pidfd_open(self.pid)
+            self._poll.register(self._pidfd, select.POLLIN)
             self._poll.register(self._connection.fileno(), select.POLLIN)
 
     @property
     def pid(self) -> int:
-        """Of the child."""
+        """The process id of the child."""
         return self._process.pid or 0
 
-    def running(self) -> Running | None:
-        """The item it is on."""
-        return self._status.running()
+    def read_status(self) -> StatusSnapshot | None:
+        """Return the item that the process is running; None between items."""
+        return self._status.read()
 
-    def take_back(self, kept: int) -> int:
-        """Forbid it to start more than the first `kept` items of its batch; how many it keeps, if it was quicker."""
-        return self._status.forbid(kept)
+    def limit_batch(self, count: int) -> int:
+        """Let it start no more than `count` items of its batch; see `SharedStatus.limit_batch`."""
+        return self._status.limit_batch(count)
 
     def is_alive(self) -> bool:
-        """Whether it lives."""
+        """Whether the process is running."""
         return self._process.is_alive()
 
     def resident_bytes(self) -> int:
-        """Its memory; 0 where that cannot be read."""
+        """Its resident memory; 0 where that cannot be read."""
         try:
             with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -103,107 +96,125 @@ class WorkerProcess:
             return 0
 
     def send(self, tasks: list[PackedTask], bytes_max: int) -> None:
-        """Give it a batch."""
-        self._status.allow(len(tasks))
+        """Send a batch. Raises `ProcessDied`."""
+        self._status.begin_batch(len(tasks))
         try:
             self._connection.send_bytes(pickle.dumps((bytes_max, tasks), protocol=5))
         except OSError as error:
-            raise ProcessDied(self.reason()) from error
+            raise ProcessDied(self.describe_end()) from error
 
-    def receive(self) -> tuple[list[Sealed], bool]:
-        """Wait for the next answers; whether they are the last of the batch."""
+    def receive(self) -> tuple[list[Envelope], bool]:
+        """Wait for the next results, which are still packed; and whether they are the last of the batch.
+
+        Raises `ProcessDied`, or `StartupError` before the first message.
+        """
         try:
             self._await_ready()
-            answer = _DECODER.decode(self._read())
-            answers = [Sealed(row, receive_buffers(self._connection, row.sizes)) for row in answer.rows]
+            message = _DECODER.decode(self._read())
+            envelopes = [
+                envelope if type(envelope.payload) is bytes else self._receive_buffers(envelope)
+                for envelope in message.envelopes
+            ]
         except (EOFError, OSError) as error:
-            raise ProcessDied(self.reason()) from error
-        self.tasks_done += len(answers)
-        return answers, answer.is_last
+            raise ProcessDied(self.describe_end()) from error
+        self.tasks_done += len(envelopes)
+        return envelopes, message.is_last
+
+    def _receive_buffers(self, envelope: Envelope) -> Envelope:
+        data, sizes = envelope.payload
+        return msgspec.structs.replace(envelope, payload=PackedValue(data, receive_buffers(self._connection, sizes)))
 
     def _await_ready(self) -> None:
         if self._is_ready:
             return
         try:
-            said = self._read()
+            message = self._read()
         except (EOFError, OSError) as error:
-            reason = self.reason()
+            reason = self.describe_end()
             code = self._process.exitcode
             signal_name = _signal_name(-code) if code is not None and code < 0 else None
-            raise StartupError(f"it ended while starting: {reason}", signal_name) from error
-        if said != READY:
-            raise StartupError(f"it cannot load the function: {said.decode(errors='replace')}")
+            raise StartupError(f"{reason} during startup", signal_name) from error
+        if message != READY:
+            raise StartupError(f"the function cannot be loaded: {message.decode(errors='replace')}")
         self._is_ready = True
 
     def _read(self) -> bytes:
-        """The next message. The end of the process is seen also where something it forked holds the pipe open."""
-        ending = self._ending
-        if ending is not None and [descriptor for descriptor, _ in self._poll.poll()] == [ending]:
+        """Read the next message. The pidfd shows the end of the process even if a fork of it holds the pipe open."""
+        pidfd = self._pidfd
+        if pidfd is not None and [descriptor for descriptor, _ in self._poll.poll()] == [pidfd]:
             raise EOFError
         return self._connection.recv_bytes()
 
-    def reason(self) -> str:
-        """How it ended, in words."""
-        if self._ending is None:
+    def describe_end(self) -> str:
+        """Wait for the end of the process and describe it."""
+        if self._pidfd is None:
             self._process.join(_JOIN_S)
-        else:  # `join` waits for a pipe, which something it forked may hold open
-            select.select([self._ending], [], [], _JOIN_S)
+        else:  # `join` waits for a pipe, which a fork of the process may hold open
+            select.select([self._pidfd], [], [], _JOIN_S)
         code = self._process.exitcode
         if code is None:
             return f"process {self.pid} closed its pipe"
         if code < 0:
-            return f"process {self.pid} was ended by {_signal_name(-code)}"
+            return f"process {self.pid} was killed by {_signal_name(-code)}"
         return f"process {self.pid} exited with status {code}"
 
     def kill(self) -> None:
-        """End it and everything its items started, now."""
+        """Kill the process and everything that its items started."""
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
         with contextlib.suppress(OSError):
             self._process.kill()
 
     def close(self) -> None:
-        """End it. Its descriptors are let go with this object and not before: a thread may be waiting on them, and a
-        number that is free can be another worker's a moment later."""
+        """Kill the process and wait for its end. Its descriptors are closed with this object and not here: a thread may
+        be waiting on them, and a closed number could belong to another worker a moment later."""
         self.kill()
         self._process.join(_JOIN_S)
 
     def __del__(self) -> None:
-        ending = getattr(self, "_ending", None)
-        if ending is not None:
-            os.close(ending)
+        pidfd = getattr(self, "_pidfd", None)
+        if pidfd is not None:
+            os.close(pidfd)
 
 
-def _pickled(item: Any) -> bytes:
+def unpack_result(envelope: Envelope) -> Envelope:
+    """Replace the packed payload of a result by the value. A value that cannot be unpickled fails its item."""
+    packed = envelope.payload
+    try:
+        value = pickle.loads(packed) if type(packed) is bytes else unpack(packed)
+    except BaseException as error:
+        message = f"the result cannot be unpickled: {classify_error(error).message}"
+        failure = Failure(category=Category.RUNTIME, message=message)
+        return Envelope(envelope.seq, envelope.attempt, FAIL, None, 0, failure, envelope.exec_ms)
+    return Envelope(
+        envelope.seq,
+        envelope.attempt,
+        envelope.outcome,
+        value,
+        envelope.payload_bytes,
+        envelope.failure,
+        envelope.exec_ms,
+    )
+
+
+def _dump(item: Any) -> bytes:
     return pickle.dumps(item, protocol=5)
 
 
-def opened(sealed: Sealed) -> Envelope:
-    """An answer, with the value in it."""
-    row = sealed.row
-    try:
-        value = unpack(row.payload, sealed.buffers)
-    except BaseException as error:
-        message = f"the result cannot be read: {failure_of(error).message}"
-        failure = Failure(category=Category.RUNTIME, message=message)
-        return Envelope(row.seq, row.attempt, FAIL, None, 0, failure, row.exec_ms)
-    return Envelope(row.seq, row.attempt, row.outcome, value, row.payload_bytes, row.failure, row.exec_ms)
-
-
-def packed(tasks: list[Task], pickled: Callable[[Any], bytes] = _pickled) -> tuple[list[PackedTask], list[Envelope]]:
-    """Tasks as they travel, and the answers for those that cannot."""
-    sendable, refused = [], []
+def pack_tasks(tasks: list[Task], dump: Callable[[Any], bytes] = _dump) -> tuple[list[PackedTask], list[Envelope]]:
+    """Pickle the items of tasks; return an envelope with a failure for each item that cannot be pickled."""
+    packed, refused = [], []
     for task in tasks:
         try:
-            sendable.append((task.seq, task.attempt, pickled(task.item)))
+            packed.append((task.seq, task.attempt, dump(task.item)))
         except BaseException as error:
-            refused.append(_unsendable(task, error))
-    return sendable, refused
+            refused.append(_refuse(task, error))
+    return packed, refused
 
 
-def _unsendable(task: Task, error: BaseException) -> Envelope:
-    failure = failure_of(error)
-    message = f"the item cannot be sent to a process: {failure.message}"
+def _refuse(task: Task, error: BaseException) -> Envelope:
+    failure = classify_error(error)
+    message = f"the item cannot be pickled: {failure.message}"
     return Envelope(
         task.seq, task.attempt, FAIL, error, 0, Failure(category=Category.INPUT, message=message, detail=failure.detail)
     )

@@ -1,6 +1,6 @@
-"""One actor, as the driver knows it.
+"""The driver's state of one actor.
 
-The process that its foreman minds may die and be replaced: then the station goes on with a worker of another number.
+The worker process of an actor may die and be replaced: the handle then continues with a worker of another number.
 """
 
 import threading
@@ -12,132 +12,132 @@ import msgspec
 
 from inorder.core.events import Event, Finished, Overran, Pulled, Returned, WorkerLost
 from inorder.engines.base import Batch
-from inorder.engines.pool import Running
-from inorder.engines.process.engine import ProcessWorker
+from inorder.engines.pool import RunningItem
+from inorder.engines.process.engine import ProcessPoolWorker
 
 from .protocol import Hello
 
 
-class Station:
-    """An actor, its worker, and what it holds."""
+class ActorHandle:
+    """An actor, its worker, and the items that it holds."""
 
     def __init__(self, number: int, actor: Any) -> None:
         self.number = number
         self.actor = actor
         self.node = self.host = ""
         self.sees_files = False
-        self.is_up = False
-        """Its worker has announced itself."""
-        self.is_listening = False
-        """A question is under way."""
-        self.held: set[int] = set()
-        """Seqs of its batch that are not answered for."""
-        self.heard_s = 0.0
-        """When it last said something, on the watch of its engine."""
-        self.asked_s = 0.0
-        """When it was last told to give back what it has not begun."""
+        self.has_started = False
+        """Whether its worker has pulled."""
+        self.is_polled = False
+        """Whether a `poll` of the actor is pending."""
+        self.held_seqs: set[int] = set()
+        """Seqs of its batch that have no result."""
+        self.last_report_s = 0.0
+        """When its last report came, on the watch clock of the engine."""
+        self.last_return_s = 0.0
+        """When it was last told to return what it has not started."""
         self._numbers: dict[int, int] = {}
-        """What its workers are called here, by what the foreman calls them."""
+        """The driver's numbers of its workers, by the supervisor's."""
         self._worker: int | None = None
-        self._process: ProcessWorker | None = None
-        """Of this machine, for what cannot travel."""
-        self._batches_home = 0
-        """Batches that a process of this machine is on, or waits to begin."""
-        self._overrun: Running | None = None
-        """Already told of."""
-        self._is_gone = False
+        self._local_process: ProcessPoolWorker | None = None
+        """Runs what cannot be sent, on this machine."""
+        self._local_batches = 0
+        """Batches that a local process runs, or that wait for one."""
+        self._reported: RunningItem | None = None
+        """The local overrun that was reported."""
+        self._is_closed = False
         self._lock = threading.Lock()
 
     @property
     def worker(self) -> int:
-        """Its worker now."""
+        """The number of its worker."""
         if self._worker is None:
-            raise LookupError(f"station {self.number} has no worker")
+            raise LookupError(f"actor {self.number} has no worker")
         return self._worker
 
-    def workers(self) -> list[int]:
-        """Its worker, if it has one."""
+    def list_workers(self) -> list[int]:
+        """The number of its worker, if it has one."""
         return [] if self._worker is None else [self._worker]
 
-    def local(self, worker: int) -> int:
-        """What the foreman calls this worker."""
-        return next((local for local, number in self._numbers.items() if number == worker), -1)
+    def find_remote_number(self, worker: int) -> int:
+        """The supervisor's number of this worker; -1 if the supervisor does not know it."""
+        return next((remote for remote, number in self._numbers.items() if number == worker), -1)
 
-    def greet(self, hello: Hello, files: str) -> None:
-        """It has said who it is."""
+    def on_hello(self, hello: Hello, files: str) -> None:
+        """Store who the supervisor is; `files` is the option of that name."""
         self.node, self.host = hello.node, hello.host
         self.sees_files = files == "shared" or (files == "auto" and hello.sees_files)
 
-    def translated(self, event: Any, new_number: Callable[[], int]) -> Event:
-        """An event of its foreman's, with the number that the worker has here."""
+    def translate(self, event: Any, allocate_number: Callable[[], int]) -> Event:
+        """Replace the supervisor's worker number in an event by the driver's."""
         if event.worker not in self._numbers:
-            self._numbers[event.worker] = new_number()
+            self._numbers[event.worker] = allocate_number()
         translated: Event = msgspec.structs.replace(event, worker=self._numbers[event.worker])
         return translated
 
-    def starts_listening(self) -> bool:
-        """Whether nobody asked it so far: then it is up to the caller to."""
+    def try_begin_poll(self) -> bool:
+        """Mark the actor as polled. True: it was not, and the caller must poll it now."""
         with self._lock:
-            was_listening, self.is_listening = self.is_listening, True
-            return not was_listening
+            was_polled, self.is_polled = self.is_polled, True
+            return not was_polled
 
     @property
-    def is_home(self) -> bool:
-        """Whether what it was given is done on this machine; then its actor has nothing to tell."""
-        return self._batches_home > 0
+    def is_local(self) -> bool:
+        """Whether its batch runs on this machine; then the actor has nothing to report."""
+        return self._local_batches > 0
 
-    def come_home(self) -> None:
-        """What it was given is to be done on this machine."""
+    def run_locally(self) -> None:
+        """Count a batch that will run on this machine."""
         with self._lock:
-            self._batches_home += 1
+            self._local_batches += 1
 
-    def stay(self, process: ProcessWorker) -> bool:
-        """A process of this machine works for it now; False: it is gone already."""
+    def keep(self, process: ProcessPoolWorker) -> bool:
+        """Store the local process that runs its batch. False: the handle is closed, and so is the process."""
         with self._lock:
-            self._process = process
-            if self._is_gone:
+            self._local_process = process
+            if self._is_closed:
                 process.stop()
-            return not self._is_gone
+            return not self._is_closed
 
-    def leave_home(self, process: ProcessWorker) -> None:
-        """This process is not needed any more. The next batch may already have another."""
+    def release(self, process: ProcessPoolWorker) -> None:
+        """Stop a local process whose batch is done. The next batch may already have another one."""
         with self._lock:
-            self._batches_home -= 1
-            if self._process is process:
-                self._process = None
+            self._local_batches -= 1
+            if self._local_process is process:
+                self._local_process = None
         process.stop()
 
-    def go(self) -> None:
-        """It is given up."""
+    def close(self) -> None:
+        """Stop the local process, and any that comes later."""
         with self._lock:
-            self._is_gone = True
-            if self._process is not None:
-                self._process.stop()
+            self._is_closed = True
+            if self._local_process is not None:
+                self._local_process.stop()
 
-    def overrun(self, now_s: float, limit_s: float) -> Overran | None:
-        """The item that a process of this machine has been on for too long, told once."""
+    def find_overrun(self, now_s: float, limit_s: float) -> Overran | None:
+        """The item of the local process that has exceeded its limit. Each is returned once."""
         with self._lock:
-            running = None if self._process is None else self._process.running()
-        if running is None or running == self._overrun or now_s - running.began_s < limit_s:
+            running = None if self._local_process is None else self._local_process.running_item()
+        if running is None or running == self._reported or now_s - running.began_s < limit_s:
             return None
-        self._overrun = running
+        self._reported = running
         return Overran(self.worker, running.seq, running.attempt, int(limit_s * 1000))
 
     def hold(self, batch: Batch) -> None:
-        """It is given these."""
-        self.held = {task.seq for task in batch.tasks}
-        self.asked_s = monotonic()
+        """Record the batch that its worker is given."""
+        self.held_seqs = {task.seq for task in batch.tasks}
+        self.last_return_s = monotonic()
 
-    def note(self, event: Event) -> None:
-        """Keep up with what it says."""
+    def track(self, event: Event) -> None:
+        """Update the state from an event of the actor."""
         if isinstance(event, Finished):
-            self.held.difference_update(envelope.seq for envelope in event.envelopes)
+            self.held_seqs.difference_update(envelope.seq for envelope in event.envelopes)
         elif isinstance(event, Returned):
-            self.held.difference_update(event.seqs)
+            self.held_seqs.difference_update(event.seqs)
         elif isinstance(event, Pulled):
             self._worker = event.worker
-            self.is_up = True
-            self.held = set()
+            self.has_started = True
+            self.held_seqs = set()
         elif isinstance(event, WorkerLost):
             self._worker = None
-            self.held = set()
+            self.held_seqs = set()

@@ -1,56 +1,56 @@
-"""The first thing of ours on a node, sent there as source: it can speak before anything of ours is known to be there.
+"""The actor that starts a supervisor on a node. Ray sends it there as source, so it can report what the node lacks.
 
-Nothing of this package may be imported at the top of this file, nor used outside of `_hire`.
+This file must not import anything of this package at the top, nor use it outside of `_start`.
 """
 
 from typing import Any
 
 
-class Post:
-    """An actor that hires a foreman, or says why it cannot."""
+class BootstrapActor:
+    """Starts a supervisor, or reports why that is impossible."""
 
-    def __init__(self, function_pickle: bytes, options: bytes, wanted: str) -> None:
-        self._foreman: Any = None
-        self._trouble = ""
+    def __init__(self, function_pickle: bytes, options: bytes, version: str) -> None:
+        self._supervisor: Any = None
+        self._error = ""
         try:
-            self._trouble = self._hire(function_pickle, options, wanted)
+            self._error = self._start(function_pickle, options, version)
         except BaseException as error:
-            self._trouble = self._described(error, wanted)
+            self._error = self._describe_error(error, version)
 
-    def listen(self, order: bytes | None, patience_s: float) -> Any:
-        """What has happened there, as a report and its buffers; or, as text, why nothing will."""
-        return self._trouble or tuple(self._foreman.listen(order, patience_s))
+    def poll(self, order: bytes | None, timeout_s: float) -> Any:
+        """Return a report and its buffers; or, as text, why there will be none."""
+        return self._error or self._supervisor.poll(order, timeout_s)
 
-    def obey(self, order: bytes) -> None:
-        """Do this while somebody listens."""
-        if self._foreman is not None:
-            self._foreman.obey(order)
+    def submit(self, order: bytes) -> None:
+        """Take an order while another thread is in `poll`."""
+        if self._supervisor is not None:
+            self._supervisor.submit(order)
 
-    def _hire(self, function_pickle: bytes, options: bytes, wanted: str) -> str:
+    def _start(self, function_pickle: bytes, options: bytes, version: str) -> str:
         from inorder.version import __version__
 
-        if __version__ != wanted:
-            return self._lacking(f"has inorder {__version__}", wanted)
+        if __version__ != version:
+            return self._describe_mismatch(f"has inorder {__version__}", version)
         import pickle
 
         import ray
 
-        from inorder.engines.ray.supervisor import Foreman
+        from inorder.engines.ray.supervisor import Supervisor
 
         node = ray.get_runtime_context().get_node_id()
-        self._foreman = Foreman(function_pickle, pickle.loads(options), node)
+        self._supervisor = Supervisor(function_pickle, pickle.loads(options), node)
         return ""
 
-    def _described(self, error: BaseException, wanted: str) -> str:
+    def _describe_error(self, error: BaseException, version: str) -> str:
         if isinstance(error, ModuleNotFoundError):
             package = (error.name or "a package").partition(".")[0]
-            return self._lacking(f"has no {package}", wanted)
-        return f"{self._place()} cannot keep a worker: {type(error).__name__}: {error}"
+            return self._describe_mismatch(f"does not have {package}", version)
+        return f"{self._describe_node()} cannot start a worker: {type(error).__name__}: {error}"
 
-    def _lacking(self, what: str, wanted: str) -> str:
-        return f"{self._place()} {what}; the driver has inorder {wanted}, and every node needs the same"
+    def _describe_mismatch(self, found: str, version: str) -> str:
+        return f"{self._describe_node()} {found}; the driver has inorder {version}, and every node needs the same"
 
-    def _place(self) -> str:
+    def _describe_node(self) -> str:
         import platform
 
         return f"node {platform.node()} (Python {platform.python_version()})"

@@ -1,7 +1,7 @@
-"""Between the driver and the actors: batches go out, reports come in. Everything here runs on threads of lanes.
+"""The driver's calls to the actors, and what comes back. Everything here runs on threads of lanes.
 
-A station has one question under way at a time, so what it says is put into the outbox in the order in which it said it.
-A batch goes out with the next question, or after one that waits for an answer.
+Only one `poll` of an actor is pending at a time, so the events of an actor enter the outbox in the order in which it
+reported them. A batch goes out with the next `poll`, or with a `submit` beside a pending one.
 """
 
 import threading
@@ -12,49 +12,49 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from inorder.core.events import Event, Finished, Pulled, Returned, WorkerLost
-from inorder.engines.base import Batch, processors
+from inorder.engines.base import Batch, count_cpus
 from inorder.engines.pool import BEAT_S
-from inorder.engines.process.engine import ProcessOptions, ProcessWorker
+from inorder.engines.process.engine import ProcessOptions, ProcessPoolWorker
 from inorder.errors import InfrastructureError
 from inorder.lanes import Lane, LaneConfig
 
-from .actor_handle import Station
-from .cluster import has_died, is_alive
-from .packing import Mail
-from .protocol import Order, encoded, understood
+from .actor_handle import ActorHandle
+from .cluster import is_actor_death, is_node_alive
+from .packing import TaskPacker
+from .protocol import Order, decode_report, encode_order
 
 _THREADS = 4
 _CAPACITY = 2**16
 _HINT = "every node needs the packages that the work needs, in the same versions"
 
 
-class Lost(NamedTuple):
+class ActorLost(NamedTuple):
     """An actor does not answer any more."""
 
-    station: Station
+    actor: ActorHandle
     reason: str
     has_died: bool
-    """Rather than that it could not be reached, or was taken away."""
+    """The process of the actor ended; otherwise it was out of reach, or was taken away."""
     is_node_alive: bool
 
 
-class News(NamedTuple):
-    """Events of a station; `ends`: it cannot go on after them."""
+class ActorEvents(NamedTuple):
+    """Events of an actor; `is_final`: it cannot continue after them."""
 
-    station: Station
+    actor: ActorHandle
     events: list[Event]
-    ends: bool = False
+    is_final: bool = False
 
 
-Arrival = News | Lost | Event | BaseException
+Arrival = ActorEvents | ActorLost | Event | BaseException
 
 
-class Exchange:
-    """Sends what the engine wants sent, and fills its outbox. `function_pickle` is for what is done at home."""
+class ActorChannel:
+    """Sends what the engine wants sent, and fills its outbox. `function_pickle` is for batches that run locally."""
 
-    def __init__(self, mail: Mail, function_pickle: bytes, limits: ProcessOptions, files: str) -> None:
+    def __init__(self, packer: TaskPacker, function_pickle: bytes, limits: ProcessOptions, files: str) -> None:
         self.outbox: SimpleQueue[Arrival] = SimpleQueue()
-        self._mail = mail
+        self._packer = packer
         self._function_pickle = function_pickle
         self._limits = limits
         self._files = files
@@ -62,116 +62,117 @@ class Exchange:
         self._next_number = 0
         self._is_closed = False
         self._lane = Lane(LaneConfig(name="ray", max_concurrency=_THREADS, capacity=_CAPACITY))
-        self._home = Lane(LaneConfig(name="home", max_concurrency=processors(), capacity=_CAPACITY))
+        self._local_lane = Lane(LaneConfig(name="local", max_concurrency=count_cpus(), capacity=_CAPACITY))
 
-    def send(self, station: Station, batch: Batch) -> None:
-        """Have a batch made ready and sent."""
-        self._lane.submit(self._send, station, batch)
+    def send_batch(self, actor: ActorHandle, batch: Batch) -> None:
+        """Have a batch packed and sent."""
+        self._lane.submit(self._send_batch, actor, batch)
 
-    def demand(self, station: Station) -> None:
-        """Have a worker give back what it has not begun."""
-        self._lane.submit(self._order, station, encoded(Order(station.local(station.worker), [])))
+    def request_return(self, actor: ActorHandle) -> None:
+        """Have the worker of the actor return what it has not started."""
+        self._lane.submit(self._send_order, actor, encode_order(Order(actor.find_remote_number(actor.worker), [])))
 
-    def ask(self, station: Station, order: bytes | None = None) -> None:
-        """Ask what has happened; only for whom `starts_listening` says so. The answer comes by way of the lane."""
+    def poll(self, actor: ActorHandle, order: bytes | None = None) -> None:
+        """Start a `poll` of the actor, which `try_begin_poll` has allowed. Its report is received on the lane."""
         try:
-            answer = station.actor.listen.remote(order, BEAT_S).future()
-        except Exception as error:  # nobody listens, so nobody else would hear of it
-            self.outbox.put(_lost(station, error))
+            pending = actor.actor.poll.remote(order, BEAT_S).future()
+        except Exception as error:  # no poll is pending, so this is the only place that sees the end of the actor
+            self.outbox.put(_describe_loss(actor, error))
         else:
-            answer.add_done_callback(partial(self._answered, station))
+            pending.add_done_callback(partial(self._on_report, actor))
 
-    def new_number(self) -> int:
-        """For a worker."""
+    def allocate_number(self) -> int:
+        """A new number, for an actor or a worker."""
         with self._lock:
             self._next_number += 1
             return self._next_number - 1
 
     def close(self) -> None:
-        """Nothing more is sent or taken in."""
+        """Send and receive nothing more."""
         self._is_closed = True
         self._lane.close(drain=False)
-        self._home.close(drain=False)
+        self._local_lane.close(drain=False)
 
-    def _send(self, station: Station, batch: Batch) -> None:
+    def _send_batch(self, actor: ActorHandle, batch: Batch) -> None:
         try:
-            ready = self._mail.ready(batch, sees_files=station.sees_files)
+            packed = self._packer.pack(batch, sees_files=actor.sees_files)
         except BaseException as error:
             self.outbox.put(error)
             return
-        events: list[Event] = [Finished(batch.worker, ready.refused)] if ready.refused else []
-        if ready.returned:
-            events.append(Returned(batch.worker, ready.returned))
-        if not ready.packed and not ready.staying:
+        events: list[Event] = [Finished(batch.worker, packed.refused)] if packed.refused else []
+        if packed.returned:
+            events.append(Returned(batch.worker, packed.returned))
+        if not packed.tasks and not packed.local:
             events.append(Pulled(batch.worker))
         if events:
-            self.outbox.put(News(station, events))
-        if ready.staying:
-            station.come_home()
-            self._home.submit(self._stay, station, batch._replace(tasks=ready.staying))
-        elif ready.packed:
-            order = Order(station.local(batch.worker), ready.packed, batch.isolated, batch.bytes_max)
-            self._order(station, encoded(order))
+            self.outbox.put(ActorEvents(actor, events))
+        if packed.local:
+            actor.run_locally()
+            self._local_lane.submit(self._run_locally, actor, batch._replace(tasks=packed.local))
+        elif packed.tasks:
+            order = Order(actor.find_remote_number(batch.worker), packed.tasks, batch.isolated, batch.bytes_max)
+            self._send_order(actor, encode_order(order))
 
-    def _order(self, station: Station, order: bytes) -> None:
-        with suppress(Exception):  # an actor that is gone says so to whoever listens
-            if station.starts_listening():
-                self.ask(station, order)
+    def _send_order(self, actor: ActorHandle, order: bytes) -> None:
+        with suppress(Exception):  # the pending poll shows that an actor is gone
+            if actor.try_begin_poll():
+                self.poll(actor, order)
             else:
-                station.actor.obey.remote(order)
+                actor.actor.submit.remote(order)
 
-    def _stay(self, station: Station, batch: Batch) -> None:
-        """Have a process of this machine do what cannot travel, in the name of the worker that it was given to."""
+    def _run_locally(self, actor: ActorHandle, batch: Batch) -> None:
+        """Run tasks that cannot be sent in a process of this machine, under the number of the actor's worker."""
 
         def put(event: Event | Exception) -> None:
-            ends = isinstance(event, WorkerLost)
-            self.outbox.put(event if isinstance(event, Exception) else News(station, [event], ends=ends))
+            is_final = isinstance(event, WorkerLost)
+            self.outbox.put(event if isinstance(event, Exception) else ActorEvents(actor, [event], is_final))
 
-        process = ProcessWorker(batch.worker, put, self._function_pickle, self._limits)
-        if station.stay(process):
+        process = ProcessPoolWorker(batch.worker, put, self._function_pickle, self._limits)
+        if actor.keep(process):
             process.execute(batch)
-        station.leave_home(process)
+        actor.release(process)
 
-    def _answered(self, station: Station, answer: Any) -> None:
-        """On a thread of Ray's."""
+    def _on_report(self, actor: ActorHandle, report: Any) -> None:
+        """Called on a thread of Ray."""
         if not self._is_closed:
-            with suppress(Exception):  # it was closed in this moment
-                self._lane.submit(self._open, station, answer.result)
+            with suppress(Exception):  # the lane may be closed at this moment
+                self._lane.submit(self._receive, actor, report.result)
 
-    def _open(self, station: Station, result: Callable[[], Any]) -> None:
-        """Take in a report; ask again, unless there is something for the worker to be given."""
+    def _receive(self, actor: ActorHandle, get_report: Callable[[], Any]) -> None:
+        """Receive a report, and poll again. An actor whose worker has pulled is polled with its next batch."""
         try:
-            said = result()
+            report = get_report()
         except BaseException as error:
-            self.outbox.put(_lost(station, error))
+            self.outbox.put(_describe_loss(actor, error))
             return
         try:
-            events = self._understood(station, said)
+            events = self._decode(actor, report)
         except BaseException as error:
             self.outbox.put(error)
             return
-        station.is_listening = False
-        self.outbox.put(News(station, events))
-        if not any(isinstance(event, Pulled) for event in events) and station.starts_listening():
-            self.ask(station)
+        actor.is_polled = False
+        self.outbox.put(ActorEvents(actor, events))
+        if not any(isinstance(event, Pulled) for event in events) and actor.try_begin_poll():
+            self.poll(actor)
 
-    def _understood(self, station: Station, said: Any) -> list[Event]:
-        if isinstance(said, str):
-            raise InfrastructureError(said)
-        report, events = understood(*said)
+    def _decode(self, actor: ActorHandle, encoded: Any) -> list[Event]:
+        if isinstance(encoded, str):
+            raise InfrastructureError(encoded)
+        report, events = decode_report(*encoded)
         if report.hello is not None:
-            station.greet(report.hello, self._files)
-        if report.trouble:
-            raise InfrastructureError(f"node {station.host} cannot run the work: {report.trouble}; {_HINT}")
-        return [self._mail.brought(station.translated(event, self.new_number)) for event in events]
+            actor.on_hello(report.hello, self._files)
+        if report.error:
+            raise InfrastructureError(f"node {actor.host} cannot run the work: {report.error}; {_HINT}")
+        return [self._packer.unpack(actor.translate(event, self.allocate_number)) for event in events]
 
 
-def _lost(station: Station, error: BaseException) -> Lost:
-    return Lost(station, f"the actor is gone: {in_words(error)}", has_died(error), is_alive(station.node))
+def _describe_loss(actor: ActorHandle, error: BaseException) -> ActorLost:
+    reason = f"the actor is gone: {summarize_error(error)}"
+    return ActorLost(actor, reason, is_actor_death(error), is_node_alive(actor.node))
 
 
-def in_words(error: BaseException) -> str:
-    """What Ray says, in one line: of many, the one that says how an actor ended."""
+def summarize_error(error: BaseException) -> str:
+    """An error of Ray in one line: of its many lines, the one that says how an actor ended."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = next((line for line in reversed(lines) if "dead because" in line or "died" in line), "")
-    return said or ": ".join([type(error).__name__, *lines[:1]])
+    ending = next((line for line in reversed(lines) if "dead because" in line or "died" in line), "")
+    return ending or ": ".join([type(error).__name__, *lines[:1]])

@@ -1,4 +1,4 @@
-"""How work is put on a Ray cluster. Importing this does not import Ray."""
+"""Options of the Ray engine. Importing this module does not import Ray."""
 
 import math
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ import msgspec
 from inorder.errors import require
 
 FILES = ("auto", "shared", "send")
-_OF_RAY = ("CPU", "GPU", "memory", "object_store_memory")
-"""Names that a resource of one's own cannot have."""
+_RESERVED = ("CPU", "GPU", "memory", "object_store_memory")
+"""Names of Ray's own resources, which a custom resource cannot have."""
 
 
 class RayOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,44 +24,42 @@ class RayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     address: str | None = None
-    """`HOST:PORT` of the cluster, or `auto` for the one this machine belongs to. None: what the variable RAY_ADDRESS
-    says, and otherwise a cluster of this machine alone, which ends with this process."""
+    """`HOST:PORT` of the cluster, or `auto` for the one that this machine belongs to. None: the value of the
+    environment variable RAY_ADDRESS; without it, a cluster of this machine alone, which ends with this process."""
     cpus: float = 1.0
-    """Processors that one worker is given."""
+    """CPUs per worker."""
     gpus: float = 0.0
-    """Graphics processors that one worker is given; a part of one is possible."""
+    """GPUs per worker; may be a fraction of one."""
     resources: Mapping[str, float] = {}
-    """Further resources that one worker needs, by the names that the nodes announce."""
+    """Custom resources per worker, by the names that the nodes declare."""
     files: Literal["auto", "shared", "send"] = "auto"
-    """How a node comes to the files of a stage: `shared`, it sees them at the same paths; `send`, they travel with the
-    items and the results; `auto`, they travel to the nodes that do not see DATA."""
+    """How a node gets the files of a stage. `shared`: the node sees them at the same paths. `send`: they are sent with
+    the items and the results. `auto`: they are sent to the nodes that do not see DATA."""
     send_bytes_max: int = 64 * 2**20
-    """The most that is sent along with one item."""
+    """The most bytes of files that are sent with one item; an item with more runs on the driver's machine."""
     start_timeout_s: float = 300.0
-    """How long to go without any worker before giving up: what a cluster may need to start a machine."""
+    """How long to wait while there is no worker at all: a cluster may need this time to start a machine."""
 
     def __post_init__(self) -> None:
         address: Any = self.address
         require(address is None or (isinstance(address, str) and address != ""), "address must be HOST:PORT or auto")
         require(
             address is None or "://" not in address,
-            f"address must be HOST:PORT or auto, got {address!r}; a client from outside (ray://) cannot keep a journal "
-            "and commit for the cluster: run this command on one of its machines",
+            f"address must be HOST:PORT or auto, got {address!r}; Ray client connections (ray://) are not supported: "
+            "run this command on a machine of the cluster",
         )
         for name in self.resources:
-            is_own = isinstance(name, str) and name != "" and name not in _OF_RAY
-            require(is_own, f"a resource cannot be called {name!r}; processors are given with cpus and gpus")
+            is_custom = isinstance(name, str) and name != "" and name not in _RESERVED
+            require(is_custom, f"invalid resource name {name!r}; use cpus and gpus for CPUs and GPUs")
         for name, value in (("cpus", self.cpus), ("gpus", self.gpus), *self.resources.items()):
             is_number = type(value) in (int, float) and math.isfinite(value)
-            require(is_number and value >= 0, f"{name} of a worker must be a number from 0, got {value!r}")
-        require(self.gpus <= 1 or self.gpus % 1 == 0, f"gpus of a worker must be whole above 1, got {self.gpus!r}")
-        require(
-            any(self.demands().values()), "a worker must need something, or any number of them would fit: give cpus"
-        )
+            require(is_number and value >= 0, f"{name} per worker must be a number of at least 0, got {value!r}")
+        require(self.gpus <= 1 or self.gpus % 1 == 0, f"gpus per worker must be whole or at most 1, got {self.gpus!r}")
+        require(any(self.demands().values()), "a worker must need at least one resource: set cpus, gpus or resources")
         require(self.files in FILES, f"files must be one of {', '.join(FILES)}, got {self.files!r}")
         require(self.send_bytes_max >= 0, f"send_bytes_max must be at least 0, got {self.send_bytes_max}")
         require(self.start_timeout_s > 0, f"start_timeout_s must be above 0, got {self.start_timeout_s}")
 
     def demands(self) -> dict[str, float]:
-        """What one worker takes of a node."""
+        """The resources that one worker takes of a node."""
         return {"CPU": self.cpus, "GPU": self.gpus, **self.resources}

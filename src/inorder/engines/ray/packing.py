@@ -1,4 +1,4 @@
-"""A batch made ready to leave this machine, and what comes back taken in."""
+"""Packs batches for a node, and unpacks the results that come back."""
 
 import pickle
 from typing import Any, NamedTuple, Protocol
@@ -6,99 +6,99 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from inorder.core.events import Envelope, Event, Finished
-from inorder.engines.attempt import FAIL, failure_of
+from inorder.engines.attempt import FAIL, classify_error
 from inorder.engines.base import Batch, PackedTask, Task
-from inorder.engines.memory_estimate import payload_bytes
-from inorder.engines.process.main_pickle import by_value
-from inorder.engines.process.worker_process import packed
+from inorder.engines.memory_estimate import estimate_bytes
+from inorder.engines.process.main_pickle import dump_by_value
+from inorder.engines.process.worker_process import pack_tasks
 
 _MAIN = b"__main__"
 _BATCH_BYTES = 32 * 2**20
-"""What is sent along with one batch; the rest of it goes back."""
+"""Bytes of files that are sent with one batch; the items beyond are returned."""
 
 
-class Courier(Protocol):
-    """Makes items ready to travel, and takes in what comes back."""
+class FileTransfer(Protocol):
+    """Moves the files of items to a node, and those of results back."""
 
-    mark: str
-    """A file by which a node tells whether it sees what this machine sees."""
-    secret: str
-    """What is in it."""
+    marker_path: str
+    """A file by which a node recognises that it sees the driver's files."""
+    marker_secret: str
+    """The content of that file."""
 
-    def depart(self, item: Any, *, sees_files: bool) -> tuple[Any, int] | None:
-        """The item as it travels, and the bytes that are sent along. None: it must stay. May raise, and then the item
-        fails."""
+    def pack_item(self, item: Any, *, sees_files: bool) -> tuple[Any, int] | None:
+        """Return the item as it is sent, and the bytes of its files. None: it must run on this machine. An exception
+        fails the item."""
         ...
 
-    def arrive(self, value: Any) -> Any:
-        """A result, with what came along put in its place."""
+    def unpack_value(self, value: Any) -> Any:
+        """Store the files that came with a result; return the result that refers to them."""
         ...
 
 
-class Ready(NamedTuple):
-    """What becomes of the tasks of a batch."""
+class PackedBatch(NamedTuple):
+    """What happens to the tasks of a batch."""
 
-    packed: list[PackedTask]
-    """To be sent; none where one stays."""
+    tasks: list[PackedTask]
+    """To be sent; empty if there are local tasks."""
     refused: list[Envelope]
-    """Answers for those that cannot be."""
+    """Failures of the tasks that cannot be sent."""
     returned: list[int] = []  # noqa: RUF012
-    """Seqs that go back to be given to somebody else."""
-    staying: list[Task] = []  # noqa: RUF012
-    """Done here."""
+    """Seqs that are returned to the kernel."""
+    local: list[Task] = []  # noqa: RUF012
+    """To be run on this machine."""
 
 
-def _pickled(item: Any) -> bytes:
-    """An item; with the classes of the main script, which is another one over there."""
+def _dump_item(item: Any) -> bytes:
+    """Pickle an item, with the definitions of its `__main__` classes: the node has another `__main__`."""
     data = pickle.dumps(item, protocol=5)
-    return by_value(item) if _MAIN in data else data
+    return dump_by_value(item) if _MAIN in data else data
 
 
-class Mail:
-    """Asks the courier, where there is one."""
+class TaskPacker:
+    """Packs tasks, with their files if there is a `FileTransfer`."""
 
-    def __init__(self, courier: Courier | None) -> None:
-        self._courier = courier
-        self.mark = courier.mark if courier is not None else ""
-        self.secret = courier.secret if courier is not None else ""
+    def __init__(self, files: FileTransfer | None) -> None:
+        self._files = files
+        self.marker_path = files.marker_path if files is not None else ""
+        self.marker_secret = files.marker_secret if files is not None else ""
 
-    def ready(self, batch: Batch, *, sees_files: bool) -> Ready:
-        """A batch for a node that sees our files, or does not."""
-        if self._courier is None:
-            return Ready(*packed(batch.tasks, _pickled))
-        leaving: list[Task] = []
-        staying: list[Task] = []
+    def pack(self, batch: Batch, *, sees_files: bool) -> PackedBatch:
+        """Pack a batch for a node that sees the driver's files, or does not."""
+        if self._files is None:
+            return PackedBatch(*pack_tasks(batch.tasks, _dump_item))
+        remote: list[Task] = []
+        local: list[Task] = []
         refused: list[Envelope] = []
         size = 0
         for task in batch.tasks:
             if size > _BATCH_BYTES:
                 break
             try:
-                travelling = self._courier.depart(task.item, sees_files=sees_files)
+                packed = self._files.pack_item(task.item, sees_files=sees_files)
             except Exception as error:
-                refused.append(Envelope(task.seq, task.attempt, FAIL, error, 0, failure_of(error)))
+                refused.append(Envelope(task.seq, task.attempt, FAIL, error, 0, classify_error(error)))
                 continue
-            if travelling is None:
-                staying.append(task)
+            if packed is None:
+                local.append(task)
             else:
-                leaving.append(task._replace(item=travelling[0]))
-                size += travelling[1]
-        tasks, unsendable = packed(leaving, _pickled) if not staying else ([], [])
-        refused += unsendable
-        decided = {task.seq for task in (staying or leaving)} | {envelope.seq for envelope in refused}
-        return Ready(tasks, refused, [task.seq for task in batch.tasks if task.seq not in decided], staying)
+                remote.append(task._replace(item=packed[0]))
+                size += packed[1]
+        tasks, unpicklable = pack_tasks(remote, _dump_item) if not local else ([], [])
+        refused += unpicklable
+        decided = {task.seq for task in (local or remote)} | {envelope.seq for envelope in refused}
+        return PackedBatch(tasks, refused, [task.seq for task in batch.tasks if task.seq not in decided], local)
 
-    def brought(self, event: Event) -> Event:
-        """What results have brought along is put in its place."""
-        if self._courier is None or not isinstance(event, Finished):
+    def unpack(self, event: Event) -> Event:
+        """Store the files that came with the results of an event."""
+        if self._files is None or not isinstance(event, Finished):
             return event
-        return Finished(event.worker, [self._taken_in(self._courier, envelope) for envelope in event.envelopes])
+        return Finished(event.worker, [self._unpack_files(self._files, envelope) for envelope in event.envelopes])
 
     @staticmethod
-    def _taken_in(courier: Courier, envelope: Envelope) -> Envelope:
+    def _unpack_files(files: FileTransfer, envelope: Envelope) -> Envelope:
         if envelope.outcome == FAIL:
             return envelope
-        value = courier.arrive(envelope.payload)
+        value = files.unpack_value(envelope.payload)
         if value is envelope.payload:
             return envelope
-        return msgspec.structs.replace(envelope, payload=value, payload_bytes=payload_bytes(value))
+        return msgspec.structs.replace(envelope, payload=value, payload_bytes=estimate_bytes(value))

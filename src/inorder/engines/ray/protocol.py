@@ -1,48 +1,47 @@
-"""What a foreman on another machine and the driver say to each other.
+"""The wire format between the driver and the supervisors on other machines.
 
-Orders go out, reports come back, both as MessagePack: who reads one needs no class of ours but those in this file and
-the events themselves. Large buffers of results travel beside a report and are never copied into it. Items and results
-are pickles that only the worker process and the driver open, as with a local worker process.
+Orders go out and reports come back, both as MessagePack: a reader needs only the classes in this file and the events.
+Large buffers of results travel beside a report and are not copied into it. Items and results are pickles that only the
+worker process and the driver load, as with a local worker process.
 """
 
 import pickle
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from inorder.core.events import Envelope, Event, Finished, Overran, Pulled, Returned, WorkerLost
 from inorder.engines.base import PackedTask, Task
-from inorder.engines.process.transfer import sizes
-from inorder.engines.process.worker_main import Row
-from inorder.engines.process.worker_process import Sealed, opened
+from inorder.engines.process.transfer import PackedValue, buffer_sizes
+from inorder.engines.process.worker_process import unpack_result
 
-_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Pulled, Finished, Overran, WorkerLost, Returned)}
-_DECODERS = {name: msgspec.msgpack.Decoder(kind) for name, kind in _KINDS.items()}
+_EVENTS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Pulled, Finished, Overran, WorkerLost, Returned)}
+_EVENT_DECODERS = {name: msgspec.msgpack.Decoder(kind) for name, kind in _EVENTS.items()}
 _ENCODER = msgspec.msgpack.Encoder()
-_APART_BYTES = 16 * 1024
-"""A pickle that is larger travels beside the report too, and is read where it lies: two copies less."""
+_OUT_OF_BAND_BYTES = 16 * 1024
+"""A larger pickle travels beside the report too, and is loaded in place: two copies less."""
 
 
-class ForemanOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a foreman keeps its worker process."""
+class SupervisorOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a supervisor runs its worker process."""
 
     timeout_s: float | None = None
     batch_s: float = 0.2
-    """Work to ask for at a time."""
+    """Work to pull at a time."""
     memory_bytes_max: int | None = None
     recycle_tasks: int | None = None
     path: list[str] = []
-    """Where the driver looks for modules; a node on which such a folder is there looks there too."""
+    """The driver's `sys.path`; a node adds the folders that exist there to its own."""
     folder: str = ""
-    """Where the driver is; a node on which that is a folder works there too."""
-    mark: str = ""
-    """A file of the driver's: a node that finds the secret in it sees the driver's files."""
-    secret: str = ""
+    """The driver's current folder; a node on which it exists uses it too."""
+    marker_path: str = ""
+    """A file of the driver: a node that finds the secret in it sees the driver's files."""
+    marker_secret: str = ""
 
 
 class Order(msgspec.Struct, frozen=True, array_like=True):
-    """What the driver wants of one worker: that it works on these, or that it gives back what it has not begun."""
+    """What one worker is to do: run these tasks or, if there are none, return what it has not started."""
 
     worker: int
     tasks: list[PackedTask]
@@ -51,105 +50,96 @@ class Order(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Hello(msgspec.Struct, frozen=True):
-    """Who is there. The first thing a foreman says."""
+    """The identity of a supervisor, part of its first report."""
 
     host: str
     pid: int
     node: str
-    """As Ray calls it."""
+    """The node id in Ray."""
     sees_files: bool
 
 
 class Report(msgspec.Struct, array_like=True):
-    """What has happened to a foreman's worker, in order."""
+    """What has happened to the worker of a supervisor, in order."""
 
     events: list[tuple[str, msgspec.Raw]]
     hello: Hello | None = None
-    trouble: str = ""
-    """Why it cannot work at all."""
+    error: str = ""
+    """Why the supervisor cannot work at all."""
 
 
-_REPORTS = msgspec.msgpack.Decoder(Report)
-_ORDERS = msgspec.msgpack.Decoder(Order)
+_REPORT_DECODER = msgspec.msgpack.Decoder(Report)
+_ORDER_DECODER = msgspec.msgpack.Decoder(Order)
 
 
-class Told(NamedTuple):
-    """A report as it travels, and the buffers beside it."""
-
-    data: bytes
-    buffers: list[Any]
+def encode_order(order: Order) -> bytes:
+    """Encode an order for the wire."""
+    return _ENCODER.encode(order)
 
 
-def as_sent(tasks: list[Task]) -> tuple[list[PackedTask], list[Envelope]]:
-    """Tasks whose items are pickles already."""
+def decode_order(data: bytes) -> Order:
+    """Decode what `encode_order` made."""
+    return _ORDER_DECODER.decode(data)
+
+
+def pass_packed_tasks(tasks: list[Task]) -> tuple[list[PackedTask], list[Envelope]]:
+    """Send tasks whose items are pickles already to the worker process as they are."""
     return [(task.seq, task.attempt, task.item) for task in tasks], []
 
 
-def unopened(sealed: Sealed) -> Envelope:
-    """An envelope around an answer that is only passed on."""
-    row = sealed.row
-    return Envelope(row.seq, row.attempt, row.outcome, sealed, row.payload_bytes, row.failure, row.exec_ms)
+def pass_packed_result(envelope: Envelope) -> Envelope:
+    """Leave a result of the worker process packed, for `encode_report`."""
+    return envelope
 
 
-def told(events: Sequence[Event], hello: Hello | None, trouble: str) -> Told:
-    """A report, from `unopened` envelopes."""
-    buffers: list[Any] = []
-    said: list[tuple[str, msgspec.Raw]] = []
+def encode_report(
+    events: Sequence[Event], hello: Hello | None = None, error: str = ""
+) -> tuple[bytes, list[pickle.PickleBuffer]]:
+    """Encode a report, whose results are still packed; and the buffers that travel beside it."""
+    buffers: list[bytes | memoryview] = []
+    encoded: list[tuple[str, msgspec.Raw]] = []
     for event in events:
         if isinstance(event, Finished):
-            event = Finished(event.worker, [_apart(envelope, buffers) for envelope in event.envelopes])
+            event = Finished(event.worker, [_extract_buffers(envelope, buffers) for envelope in event.envelopes])
         name = type(event).__name__
-        if name in _KINDS:
-            said.append((name, msgspec.Raw(_ENCODER.encode(event))))
-    return Told(_ENCODER.encode(Report(said, hello, trouble)), [pickle.PickleBuffer(buffer) for buffer in buffers])
+        if name in _EVENTS:
+            encoded.append((name, msgspec.Raw(_ENCODER.encode(event))))
+    return _ENCODER.encode(Report(encoded, hello, error)), [pickle.PickleBuffer(buffer) for buffer in buffers]
 
 
-def _apart(envelope: Envelope, buffers: list[Any]) -> Envelope:
-    sealed: Sealed = envelope.payload
-    data: bytes | None = sealed.row.payload
-    if len(sealed.row.payload) >= _APART_BYTES:
-        buffers.append(data)
-        data = None
-    buffers.extend(sealed.buffers)
-    return msgspec.structs.replace(envelope, payload=(data, sizes(sealed.buffers)))
+def _extract_buffers(envelope: Envelope, extracted: list[bytes | memoryview]) -> Envelope:
+    """Move large parts of a packed result to `extracted`; the payload becomes the pickle, if it stays, and sizes."""
+    payload = envelope.payload
+    data, buffers = (payload, []) if type(payload) is bytes else payload
+    is_large = len(data) >= _OUT_OF_BAND_BYTES
+    if not is_large and not buffers:
+        return envelope
+    if is_large:
+        extracted.append(data)
+    extracted.extend(buffers)
+    return msgspec.structs.replace(envelope, payload=(None if is_large else data, buffer_sizes(buffers)))
 
 
-def understood(data: bytes, buffers: Sequence[Any]) -> tuple[Report, list[Event]]:
-    """A report, and its events with the results in them."""
-    report = _REPORTS.decode(data)
-    beside = iter(buffers)
+def decode_report(data: bytes, buffers: Sequence[Any]) -> tuple[Report, list[Event]]:
+    """Decode a report; return it, and its events with unpacked results."""
+    report = _REPORT_DECODER.decode(data)
+    remaining = iter(buffers)
     events: list[Event] = []
     for name, raw in report.events:
-        event: Event = _DECODERS[name].decode(raw)
+        event: Event = _EVENT_DECODERS[name].decode(raw)
         if isinstance(event, Finished):
-            event = Finished(event.worker, [_joined(envelope, beside) for envelope in event.envelopes])
+            envelopes = [_insert_buffers(envelope, remaining) for envelope in event.envelopes]
+            event = Finished(event.worker, [unpack_result(envelope) for envelope in envelopes])
         events.append(event)
     return report, events
 
 
-def _joined(envelope: Envelope, beside: Any) -> Envelope:
-    """The value of a result, made of its pickle and of buffers that stay where they lie."""
-    data, lengths = envelope.payload
+def _insert_buffers(envelope: Envelope, remaining: Iterator[Any]) -> Envelope:
+    """Undo `_extract_buffers`. The buffers stay where Ray has put them."""
+    if type(envelope.payload) is bytes:
+        return envelope
+    data, sizes = envelope.payload
     if data is None:
-        data = memoryview(next(beside))
-    row = Row(
-        envelope.seq,
-        envelope.attempt,
-        envelope.outcome,
-        data,
-        lengths,
-        envelope.payload_bytes,
-        envelope.failure,
-        envelope.exec_ms,
-    )
-    return opened(Sealed(row, [memoryview(next(beside)) for _ in lengths]))
-
-
-def encoded(order: Order) -> bytes:
-    """An order as it travels."""
-    return _ENCODER.encode(order)
-
-
-def decoded(data: bytes) -> Order:
-    """An order as it was meant."""
-    return _ORDERS.decode(data)
+        data = memoryview(next(remaining))
+    packed = PackedValue(data, [memoryview(next(remaining)) for _ in sizes])
+    return msgspec.structs.replace(envelope, payload=packed)

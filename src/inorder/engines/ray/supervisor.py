@@ -1,14 +1,15 @@
-"""The one who minds a worker process on another machine.
+"""The supervisor of a worker process on another machine.
 
-A foreman is a local engine with one process: it sees what any local engine sees, an item past its limit, a process that
-died and what it died of, and passes it on. Items never run in the foreman's own process, so that one which crashes,
-closes its descriptors or holds the interpreter cannot take the connection to the driver along.
+It is a local engine with one process: it sees what any local engine sees, an item past its time limit or a process that
+died and which item it was running, and reports it. Items never run in the supervisor's own process, so an item that
+crashes, closes its descriptors or holds the interpreter lock does not break the connection to the driver.
 
-The driver asks it with `listen`, one call at a time, and hands an order along with the question or, while it waits for
-the answer, with `obey`.
+The driver calls `poll`, one call at a time, and sends an order along with that call or, while the call waits, with
+`submit`.
 """
 
 import os
+import pickle
 import platform
 import sys
 from contextlib import suppress
@@ -17,70 +18,85 @@ from time import monotonic
 
 from inorder.core.events import Beat, Event, Finished, Tick
 from inorder.engines.base import Batch, Task
-from inorder.engines.pool import Outbox, PooledEngine
-from inorder.engines.process.engine import BATCH_S, Packing, ProcessOptions, ProcessWorker
+from inorder.engines.pool import Outbox, PoolEngine
+from inorder.engines.process.engine import BATCH_S, ProcessOptions, ProcessPoolWorker
 from inorder.engines.process.transfer import SHARED_BYTES_MIN
 from inorder.errors import InfrastructureError
 
-from .protocol import ForemanOptions, Hello, Order, Told, as_sent, decoded, told, unopened
+from .protocol import (
+    Hello,
+    Order,
+    SupervisorOptions,
+    decode_order,
+    encode_report,
+    pass_packed_result,
+    pass_packed_tasks,
+)
 
-_PACKING = Packing(as_sent, unopened)
 
+class Supervisor:
+    """Runs one worker process."""
 
-class Foreman:
-    """Keeps one worker process."""
-
-    def __init__(self, function_pickle: bytes, options: ForemanOptions, node: str) -> None:
-        _forget_main()
-        sys.path += [place for place in options.path if place not in sys.path and os.path.isdir(place)]
+    def __init__(self, function_pickle: bytes, options: SupervisorOptions, node: str) -> None:
+        _clear_main_module()
+        sys.path += [folder for folder in options.path if folder not in sys.path and os.path.isdir(folder)]
         if options.folder:
             with suppress(OSError):
                 os.chdir(options.folder)
         self._orders: SimpleQueue[Order] = SimpleQueue()
-        self._hello: Hello | None = Hello(platform.node(), os.getpid(), node, _sees(options.mark, options.secret))
+        sees_files = _has_secret(options.marker_path, options.marker_secret)
+        self._hello: Hello | None = Hello(platform.node(), os.getpid(), node, sees_files)
         limits = ProcessOptions(memory_bytes_max=options.memory_bytes_max, recycle_tasks=options.recycle_tasks)
 
-        def make_worker(number: int, outbox: Outbox) -> ProcessWorker:
-            return ProcessWorker(number, outbox.put, function_pickle, limits, packing=_PACKING, batch_s=options.batch_s)
+        def make_worker(number: int, outbox: Outbox) -> ProcessPoolWorker:
+            return ProcessPoolWorker(
+                number,
+                outbox.put,
+                function_pickle,
+                limits,
+                pack=pass_packed_tasks,
+                unpack=pass_packed_result,
+                batch_s=options.batch_s,
+            )
 
         self._gather_s = options.batch_s - BATCH_S
-        self._engine = PooledEngine(make_worker, 1, timeout_s=options.timeout_s, name="foreman")
+        self._engine = PoolEngine(make_worker, 1, timeout_s=options.timeout_s, name="supervisor")
         self._engine.start()
 
-    def obey(self, order: bytes) -> None:
-        """Do this; called while another thread listens."""
-        self._orders.put(decoded(order))
+    def submit(self, order: bytes) -> None:
+        """Take an order while another thread is in `poll`."""
+        self._orders.put(decode_order(order))
         self._engine.wake()
 
-    def listen(self, order: bytes | None, patience_s: float) -> Told:
-        """What has happened; waits for it as long as this."""
+    def poll(self, order: bytes | None, timeout_s: float) -> tuple[bytes, list[pickle.PickleBuffer]]:
+        """Take an order, if there is one; wait up to `timeout_s` for events, and report them."""
         if order is not None:
-            self._orders.put(decoded(order))
+            self._orders.put(decode_order(order))
         hello, self._hello = self._hello, None
         try:
-            return told(self._news(0.0 if hello is not None else patience_s), hello, "")
+            return encode_report(self._collect_events(0.0 if hello is not None else timeout_s), hello)
         except InfrastructureError as error:
-            return told([], hello, str(error.__cause__ or error))
+            return encode_report([], hello, str(error.__cause__ or error))
 
     def close(self) -> None:
-        """End the worker process. The end of this process does that, too."""
+        """End the worker process. It also ends with the process of the supervisor."""
         self._engine.close()
 
-    def _news(self, patience_s: float) -> list[Event]:
-        """Events, once there are some. Mere results wait a little for more: every report costs the driver about a
-        millisecond, and it may have a thousand of us."""
-        until_s = monotonic() + patience_s
-        found: list[Event] = []
+    def _collect_events(self, timeout_s: float) -> list[Event]:
+        """Wait for events. Results alone wait a little for more of them: every report costs the driver about a
+        millisecond, and it may have a thousand supervisors."""
+        until_s = monotonic() + timeout_s
+        collected: list[Event] = []
         while True:
-            self._perform()
+            self._execute_orders()
             for event in self._engine.poll(max(0.0, until_s - monotonic())):
                 if not isinstance(event, Tick | Beat):
-                    until_s = until_s if found else min(until_s, monotonic() + self._gather_s)
-                    found.append(event)
-            if monotonic() >= until_s or any(_is_urgent(event) for event in found):
-                return found
+                    until_s = until_s if collected else min(until_s, monotonic() + self._gather_s)
+                    collected.append(event)
+            if monotonic() >= until_s or any(_is_urgent(event) for event in collected):
+                return collected
 
-    def _perform(self) -> None:
+    def _execute_orders(self) -> None:
         while True:
             try:
                 order = self._orders.get_nowait()
@@ -90,7 +106,7 @@ class Foreman:
                 tasks = [Task(seq, attempt, item) for seq, attempt, item in order.tasks]
                 self._engine.dispatch(Batch(order.worker, tasks, order.isolated, order.bytes_max))
             else:
-                self._engine.take_back(order.worker)
+                self._engine.return_unstarted(order.worker)
 
 
 def _is_urgent(event: Event) -> bool:
@@ -99,17 +115,17 @@ def _is_urgent(event: Event) -> bool:
     return True
 
 
-def _sees(mark: str, secret: str) -> bool:
-    """Whether this machine finds the driver's file where the driver has it."""
+def _has_secret(path: str, secret: str) -> bool:
+    """Whether this machine sees the driver's marker file."""
     try:
-        with open(mark, encoding="ascii") as file:
+        with open(path, encoding="ascii") as file:
             return bool(secret) and file.read() == secret
     except (OSError, ValueError):
         return False
 
 
-def _forget_main() -> None:
-    """A new process would load the main module of this one again, which is Ray's and takes a second."""
+def _clear_main_module() -> None:
+    """Keep a spawned process from loading the main module of this one, which is Ray's and takes a second."""
     main = sys.modules["__main__"]
     main.__spec__ = None
     if hasattr(main, "__file__"):

@@ -1,4 +1,4 @@
-"""What a foreman and the driver say to each other arrives as it was said, and large results are not copied for it."""
+"""Orders and reports arrive as they were sent, and large results are not copied for it."""
 
 import pickle
 from typing import Any
@@ -11,20 +11,17 @@ from hypothesis import strategies as st
 from inorder.core.events import Beat, Envelope, Event, Finished, Loss, Overran, Pulled, Returned, Tick, WorkerLost
 from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip
 from inorder.engines.base import Task
-from inorder.engines.process.transfer import SHARED_BYTES_MIN, pack, sizes
-from inorder.engines.process.worker_main import Row
-from inorder.engines.process.worker_process import Sealed
+from inorder.engines.process.transfer import SHARED_BYTES_MIN, pack
 from inorder.engines.ray.protocol import (
-    ForemanOptions,
     Hello,
     Order,
     Report,
-    as_sent,
-    decoded,
-    encoded,
-    told,
-    understood,
-    unopened,
+    SupervisorOptions,
+    decode_order,
+    decode_report,
+    encode_order,
+    encode_report,
+    pass_packed_tasks,
 )
 from inorder.errors import Category, Failure
 from tests.support.misbehaviour import Tensor, Unreadable
@@ -41,20 +38,20 @@ def answer(
     failure: Failure | None = None,
     exec_ms: float = 1,
 ) -> Envelope:
-    """What a worker process has answered, as its foreman has it."""
-    data, buffers = parcel = pack(value)
-    row = Row(seq, attempt, outcome, data, sizes(buffers), parcel.size_bytes, failure, exec_ms)
-    return unopened(Sealed(row, buffers))
+    """A result of a worker process, as its supervisor gets it."""
+    packed = pack(value)
+    payload = packed if packed.buffers else packed.data
+    return Envelope(seq, attempt, outcome, payload, packed.size_bytes, failure, exec_ms)
 
 
 def over_the_wire(
-    events: list[Event], hello: Hello | None = None, trouble: str = "", *, readonly: bool = False
+    events: list[Event], hello: Hello | None = None, error: str = "", *, readonly: bool = False
 ) -> tuple[Report, list[Any]]:
     """As Ray does it: one pickle, and the large buffers beside it."""
     buffers: list[Any] = []
-    data = pickle.dumps(tuple(told(events, hello, trouble)), protocol=5, buffer_callback=buffers.append)
+    data = pickle.dumps(encode_report(events, hello, error), protocol=5, buffer_callback=buffers.append)
     beside = [memoryview(buffer).toreadonly() for buffer in buffers] if readonly else buffers
-    return understood(*pickle.loads(data, buffers=beside))
+    return decode_report(*pickle.loads(data, buffers=beside))
 
 
 whole = st.integers(min_value=0, max_value=2**62)
@@ -83,7 +80,7 @@ events = st.one_of(
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(events, max_size=6), st.none() | st.builds(Hello, text, whole, text, st.booleans()), text)
-def test_whatever_is_said_arrives_in_order_and_as_it_was(said: list[Any], hello: Hello | None, trouble: str) -> None:
+def test_whatever_is_said_arrives_in_order_and_as_it_was(said: list[Any], hello: Hello | None, error: str) -> None:
     sent: list[Event] = []
     expected: list[Event] = []
     for event in said:
@@ -102,9 +99,9 @@ def test_whatever_is_said_arrives_in_order_and_as_it_was(said: list[Any], hello:
             for envelope, (_, value, *_) in zip(made, found, strict=True)
         ]
         expected.append(Finished(worker, opened))
-    report, heard = over_the_wire(sent, hello, trouble)
+    report, heard = over_the_wire(sent, hello, error)
     assert heard == expected
-    assert (report.hello, report.trouble) == (hello, trouble)
+    assert (report.hello, report.error) == (hello, error)
 
 
 @pytest.mark.req("CMP-6")
@@ -120,9 +117,10 @@ def test_a_large_result_is_the_same_memory_on_both_sides() -> None:
 
 @pytest.mark.req("CMP-6")
 def test_a_large_result_is_not_in_the_report() -> None:
-    said = told([Finished(0, [answer(0, Tensor(bytearray(LARGE), (LARGE,))), answer(1, b"x" * LARGE)])], None, "")
-    assert len(said.data) < 1000
-    assert [memoryview(buffer).nbytes for buffer in said.buffers] == [LARGE, LARGE]
+    made = [answer(0, Tensor(bytearray(LARGE), (LARGE,))), answer(1, b"x" * LARGE)]
+    data, buffers = encode_report([Finished(0, made)])
+    assert len(data) < 1000
+    assert [memoryview(buffer).nbytes for buffer in buffers] == [LARGE, LARGE]
 
 
 def test_a_result_in_memory_that_nobody_may_write_to_arrives_too() -> None:
@@ -140,7 +138,7 @@ def test_a_result_that_cannot_be_read_fails_its_item_and_no_other() -> None:
     bad, good = finished.envelopes
     assert bad.outcome == FAIL
     assert bad.failure == Failure(
-        category=Category.RUNTIME, message="the result cannot be read: ValueError: cannot be put together"
+        category=Category.RUNTIME, message="the result cannot be unpickled: ValueError: cannot be put together"
     )
     assert good.payload == b"z" * LARGE
 
@@ -164,13 +162,17 @@ def test_what_only_a_local_engine_says_stays_with_the_foreman() -> None:
 
 @given(st.integers(-1, 2**40), st.lists(st.tuples(whole, whole, st.binary(max_size=100))), st.booleans(), whole)
 def test_an_order_arrives_as_it_was_given(worker: int, tasks: list[Any], isolated: bool, bytes_max: int) -> None:
-    assert decoded(encoded(Order(worker, tasks, isolated, bytes_max))) == Order(worker, tasks, isolated, bytes_max)
+    assert decode_order(encode_order(Order(worker, tasks, isolated, bytes_max))) == Order(
+        worker, tasks, isolated, bytes_max
+    )
 
 
 def test_items_that_are_pickles_already_are_passed_on_as_they_are() -> None:
-    assert as_sent([Task(3, 1, b"one"), Task(4, 2, b"two")]) == ([(3, 1, b"one"), (4, 2, b"two")], [])
+    assert pass_packed_tasks([Task(3, 1, b"one"), Task(4, 2, b"two")]) == ([(3, 1, b"one"), (4, 2, b"two")], [])
 
 
 def test_the_options_of_a_foreman_travel_whole() -> None:
-    options = ForemanOptions(timeout_s=1.5, batch_s=3.0, memory_bytes_max=2**40, path=["/caf\udce9"], mark="/m")
+    options = SupervisorOptions(
+        timeout_s=1.5, batch_s=3.0, memory_bytes_max=2**40, path=["/caf\udce9"], marker_path="/m"
+    )
     assert pickle.loads(pickle.dumps(options)) == options, "folders may have names that are no text"

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from inorder.engines.process import main_pickle
-from inorder.engines.process.shared_status import Running, Status
+from inorder.engines.process.shared_status import SharedStatus, StatusSnapshot
 from inorder.engines.process.transfer import (
     SHARED_BYTES_MIN,
-    Parcel,
+    PackedValue,
+    buffer_sizes,
     pack,
     receive_buffers,
     send_buffers,
-    sizes,
     unpack,
 )
 from tests.support.misbehaviour import Tensor, Unreadable, Unsendable
@@ -32,16 +32,18 @@ class Wire:
     def __init__(self) -> None:
         self._near, self._far = Pipe()
 
-    def send(self, parcel: Parcel) -> None:
-        send_buffers(self._near, parcel, os.getpid())
+    def send(self, packed: PackedValue) -> None:
+        if packed.buffers:
+            send_buffers(self._near, packed.buffers, os.getpid())
 
-    def receive(self, parcel: Parcel) -> Any:
-        return unpack(parcel.data, receive_buffers(self._far, sizes(parcel.buffers)))
+    def receive(self, packed: PackedValue) -> Any:
+        buffers = receive_buffers(self._far, buffer_sizes(packed.buffers)) if packed.buffers else []
+        return unpack(PackedValue(packed.data, buffers))
 
     def carry(self, value: Any) -> Any:
-        parcel = pack(value)
-        self.send(parcel)
-        return self.receive(parcel)
+        packed = pack(value)
+        self.send(packed)
+        return self.receive(packed)
 
     def close(self) -> None:
         self._near.close()
@@ -67,9 +69,9 @@ def allocated(call: Callable[[], Any]) -> tuple[Any, int]:
 
 @pytest.mark.parametrize("value", [None, 0, "text", b"bytes", [1, {"a": (2.5, None)}], {"nested": [b"x" * 1000]}])
 def test_a_small_value_travels_in_its_pickle(wire: Wire, value: Any) -> None:
-    parcel = pack(value)
-    assert parcel.buffers == []
-    assert wire.receive(parcel) == value
+    packed = pack(value)
+    assert packed.buffers == []
+    assert wire.receive(packed) == value
 
 
 @pytest.mark.parametrize("size", [0, 1, SHARED_BYTES_MIN - 1, SHARED_BYTES_MIN, SHARED_BYTES_MIN + 1, LARGE + 63])
@@ -89,7 +91,7 @@ def test_several_buffers_of_odd_sizes_stay_apart(wire: Wire, size: int) -> None:
     assert [tensor.shape for tensor in received] == [tensor.shape for tensor in tensors]
 
 
-def test_a_parcel_tells_its_whole_size() -> None:
+def test_a_packed_value_tells_its_whole_size() -> None:
     assert pack(b"x" * LARGE).size_bytes == pytest.approx(LARGE, abs=1000)
     assert pack(Tensor(bytearray(LARGE), (LARGE,))).size_bytes == pytest.approx(LARGE, abs=1000)
     assert pack("x" * LARGE).size_bytes == pytest.approx(LARGE, abs=1000)
@@ -98,10 +100,10 @@ def test_a_parcel_tells_its_whole_size() -> None:
 @pytest.mark.req("CMP-6")
 def test_an_array_is_written_once_and_mapped_without_a_copy(wire: Wire) -> None:
     tensor = Tensor(bytearray(b"\x05" * LARGE), (LARGE,))
-    parcel, packing_bytes = allocated(lambda: pack(tensor))
-    assert parcel.buffers[0].obj is tensor.data
-    _, sending_bytes = allocated(lambda: wire.send(parcel))
-    received, receiving_bytes = allocated(lambda: wire.receive(parcel))
+    packed, packing_bytes = allocated(lambda: pack(tensor))
+    assert packed.buffers[0].obj is tensor.data
+    _, sending_bytes = allocated(lambda: wire.send(packed))
+    received, receiving_bytes = allocated(lambda: wire.receive(packed))
     assert max(packing_bytes, sending_bytes, receiving_bytes) < LITTLE
     assert type(received.data.obj).__name__ == "mmap"
     assert received.data == tensor.data
@@ -110,10 +112,10 @@ def test_an_array_is_written_once_and_mapped_without_a_copy(wire: Wire) -> None:
 @pytest.mark.req("CMP-6")
 def test_large_bytes_are_copied_once_out_of_the_map_and_nowhere_else(wire: Wire) -> None:
     value = b"\x06" * LARGE
-    parcel, packing_bytes = allocated(lambda: pack(value))
-    assert parcel.buffers[0].obj is value
-    _, sending_bytes = allocated(lambda: wire.send(parcel))
-    received, receiving_bytes = allocated(lambda: wire.receive(parcel))
+    packed, packing_bytes = allocated(lambda: pack(value))
+    assert packed.buffers[0].obj is value
+    _, sending_bytes = allocated(lambda: wire.send(packed))
+    received, receiving_bytes = allocated(lambda: wire.receive(packed))
     assert max(packing_bytes, sending_bytes) < LITTLE
     assert LARGE <= receiving_bytes < LARGE + LITTLE
     assert received == value
@@ -166,44 +168,44 @@ class TwoSides:
     """The block of one worker as its parent and as the worker see it."""
 
     def __init__(self) -> None:
-        self.parent, descriptor = Status.create()
-        self.worker = Status(descriptor)
+        self.parent, descriptor = SharedStatus.create()
+        self.worker = SharedStatus(descriptor)
         os.close(descriptor)
 
 
 def test_a_new_block_says_that_nothing_runs() -> None:
-    assert TwoSides().parent.running() is None
+    assert TwoSides().parent.read() is None
 
 
 @pytest.mark.parametrize(("seq", "attempt", "now_ns"), [(0, 1, 1), (2**62, 2**31, 2**62), (5, 1000, 10**18)])
 def test_the_parent_sees_what_the_worker_is_on(seq: int, attempt: int, now_ns: int) -> None:
     sides = TwoSides()
-    sides.worker.begin(seq, attempt, now_ns)
-    assert sides.parent.running() == Running(seq, attempt, now_ns)
-    sides.worker.rest()
-    assert sides.parent.running() is None
+    sides.worker.begin_item(seq, attempt, now_ns)
+    assert sides.parent.read() == StatusSnapshot(seq, attempt, now_ns)
+    sides.worker.clear_item()
+    assert sides.parent.read() is None
 
 
 def test_the_worker_sees_how_far_it_may_go_whatever_it_is_on() -> None:
     sides = TwoSides()
-    sides.worker.begin(3, 1, 99)
-    sides.parent.allow(7)
+    sides.worker.begin_item(3, 1, 99)
+    sides.parent.begin_batch(7)
     assert sides.worker.may_start(6)
     assert not sides.worker.may_start(7)
-    assert sides.parent.running() == Running(3, 1, 99)
-    sides.worker.rest()
+    assert sides.parent.read() == StatusSnapshot(3, 1, 99)
+    sides.worker.clear_item()
     assert sides.worker.may_start(6)
     assert not sides.worker.may_start(7)
 
 
 def test_what_the_worker_has_started_is_not_taken_back_from_it() -> None:
     sides = TwoSides()
-    sides.parent.allow(9)
+    sides.parent.begin_batch(9)
     assert all(sides.worker.may_start(number) for number in range(4))
-    assert sides.parent.forbid(2) == 4, "it has started four"
+    assert sides.parent.limit_batch(2) == 4, "it has started four"
     assert not sides.worker.may_start(4)
-    sides.parent.allow(9)
-    assert sides.parent.forbid(2) == 2, "of a new batch it has started none"
+    sides.parent.begin_batch(9)
+    assert sides.parent.limit_batch(2) == 2, "of a new batch it has started none"
     assert sides.worker.may_start(1)
     assert not sides.worker.may_start(2)
 
@@ -217,21 +219,21 @@ class Foreign(NamedTuple):
 @pytest.fixture
 def _of_another_script(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Foreign, "__module__", "__main__")
-    monkeypatch.setattr("inorder.engines.process.transfer._meets_mains", False)
-    monkeypatch.setattr(main_pickle, "_met", {})
+    monkeypatch.setattr("inorder.engines.process.transfer._has_main_classes", False)
+    monkeypatch.setattr(main_pickle, "_classes", {})
 
 
 @pytest.mark.usefixtures("_of_another_script")
 def test_a_class_of_another_main_script_travels_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(2):  # the second time it is known beforehand
-        data, buffers = pack([Foreign(number), bytearray(2 * SHARED_BYTES_MIN)])
-        assert len(buffers) == 1
-        assert len(data) < 200
-        monkeypatch.setattr(main_pickle, "_met", {})
+        packed = pack([Foreign(number), bytearray(2 * SHARED_BYTES_MIN)])
+        assert len(packed.buffers) == 1
+        assert len(packed.data) < 200
+        monkeypatch.setattr(main_pickle, "_classes", {})
         monkeypatch.setattr(
             sys.modules["__main__"], "Foreign", Foreign, raising=False
         )  # as it is with the script itself
-        [found, _] = unpack(data, buffers)
+        [found, _] = unpack(packed)
         assert found == Foreign(number)
         assert type(found) is Foreign
 

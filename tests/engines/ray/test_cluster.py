@@ -11,8 +11,16 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.engines.ray import cluster as ray_cluster
-from inorder.engines.ray.cluster import MISSING, Node, connect, described, fitting, is_alive, load_ray
+from inorder.engines.ray import cluster
+from inorder.engines.ray.cluster import (
+    RAY_MISSING,
+    ClusterNode,
+    connect,
+    count_fitting_workers,
+    describe_capacity,
+    is_node_alive,
+    load_ray,
+)
 from inorder.engines.ray.options import RayOptions
 from inorder.errors import InfrastructureError, OperatorError
 
@@ -50,7 +58,7 @@ class Ray:
 def ray(monkeypatch: pytest.MonkeyPatch) -> Ray:
     ray = Ray()
     monkeypatch.setitem(sys.modules, "ray", ray)  # type: ignore[arg-type]
-    monkeypatch.setattr(ray_cluster, "_joined", {})
+    monkeypatch.setattr(cluster, "_gcs_addresses", {})
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     return ray
 
@@ -63,19 +71,22 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> Ray:
     [
         ({"address": ""}, "address must be HOST:PORT or auto"),
         ({"address": 6379}, "address must be HOST:PORT or auto"),
-        ({"address": "ray://head:10001"}, "address must be HOST:PORT or auto, got 'ray://head:10001'; a client from"),
-        ({"cpus": -1}, "cpus of a worker must be a number from 0, got -1"),
-        ({"cpus": "2"}, "cpus of a worker must be a number from 0, got '2'"),
-        ({"cpus": True}, "cpus of a worker must be a number from 0, got True"),
-        ({"gpus": float("nan")}, "gpus of a worker must be a number from 0, got nan"),
-        ({"gpus": float("inf")}, "gpus of a worker must be a number from 0, got inf"),
-        ({"gpus": 1.5}, "gpus of a worker must be whole above 1, got 1.5"),
-        ({"resources": {"disk": -1}}, "disk of a worker must be a number from 0, got -1"),
-        ({"resources": {"CPU": 4}}, "a resource cannot be called 'CPU'; processors are given with cpus and gpus"),
-        ({"resources": {"memory": 4}}, "a resource cannot be called 'memory'"),
-        ({"resources": {"": 4}}, "a resource cannot be called ''"),
-        ({"cpus": 0}, "a worker must need something, or any number of them would fit: give cpus"),
-        ({"cpus": 0, "resources": {"disk": 0}}, "a worker must need something"),
+        (
+            {"address": "ray://head:10001"},
+            "address must be HOST:PORT or auto, got 'ray://head:10001'; Ray client connections",
+        ),
+        ({"cpus": -1}, "cpus per worker must be a number of at least 0, got -1"),
+        ({"cpus": "2"}, "cpus per worker must be a number of at least 0, got '2'"),
+        ({"cpus": True}, "cpus per worker must be a number of at least 0, got True"),
+        ({"gpus": float("nan")}, "gpus per worker must be a number of at least 0, got nan"),
+        ({"gpus": float("inf")}, "gpus per worker must be a number of at least 0, got inf"),
+        ({"gpus": 1.5}, "gpus per worker must be whole or at most 1, got 1.5"),
+        ({"resources": {"disk": -1}}, "disk per worker must be a number of at least 0, got -1"),
+        ({"resources": {"CPU": 4}}, "invalid resource name 'CPU'; use cpus and gpus for CPUs and GPUs"),
+        ({"resources": {"memory": 4}}, "invalid resource name 'memory'"),
+        ({"resources": {"": 4}}, "invalid resource name ''"),
+        ({"cpus": 0}, "a worker must need at least one resource: set cpus, gpus or resources"),
+        ({"cpus": 0, "resources": {"disk": 0}}, "a worker must need at least one resource"),
         ({"files": "everywhere"}, "files must be one of auto, shared, send, got 'everywhere'"),
         ({"send_bytes_max": -1}, "send_bytes_max must be at least 0, got -1"),
         ({"start_timeout_s": 0}, "start_timeout_s must be above 0, got 0"),
@@ -104,8 +115,8 @@ def test_a_worker_takes_of_a_node_what_was_asked_for(options: dict[str, Any], de
 # ---- what fits
 
 
-def node(name: str = "n", **resources: float) -> Node:
-    return Node(name, f"host-{name}", resources)
+def node(name: str = "n", **resources: float) -> ClusterNode:
+    return ClusterNode(name, f"host-{name}", resources)
 
 
 @pytest.mark.parametrize(
@@ -123,18 +134,18 @@ def node(name: str = "n", **resources: float) -> Node:
     ],
 )
 def test_as_many_workers_fit_as_the_scarcest_resource_of_each_node_allows(
-    nodes: list[Node], options: dict[str, Any], count: int
+    nodes: list[ClusterNode], options: dict[str, Any], count: int
 ) -> None:
-    assert fitting(nodes, RayOptions(**options)) == count
+    assert count_fitting_workers(nodes, RayOptions(**options)) == count
 
 
 def test_somebody_who_waits_in_vain_is_told_what_is_needed_and_what_there_is() -> None:
     nodes = [node(CPU=4, disk=1, memory=2**30), node(CPU=0.5, GPU=1)]
     options = RayOptions(cpus=1, gpus=2, resources={"disk": 1})
     said = "a worker needs 1 CPU, 2 GPU, 1 disk; the cluster has 2 nodes with 4.5 CPU, 1 GPU, 1 disk"
-    assert described(nodes, options) == said
-    assert described([node(memory=1)], RayOptions()) == (
-        "a worker needs 1 CPU; the cluster has 1 node with nothing of that"
+    assert describe_capacity(nodes, options) == said
+    assert describe_capacity([node(memory=1)], RayOptions()) == (
+        "a worker needs 1 CPU; the cluster has 1 node with none of these resources"
     )
 
 
@@ -143,12 +154,12 @@ def test_somebody_who_waits_in_vain_is_told_what_is_needed_and_what_there_is() -
 
 @pytest.mark.usefixtures("no_ray")
 def test_where_ray_is_missing_the_extra_is_named() -> None:
-    assert MISSING == "Ray is not installed; install it with: pip install 'inorder[ray]'"
+    assert RAY_MISSING == "Ray is not installed; install it with: pip install 'inorder[ray]'"
     for call in (load_ray, lambda: connect(RayOptions()), lambda: list(inorder.imap(str, [1], engine="ray"))):
         with pytest.raises(OperatorError) as caught:
             call()
-        assert str(caught.value) == MISSING
-    assert not is_alive("node-1")
+        assert str(caught.value) == RAY_MISSING
+    assert not is_node_alive("node-1")
 
 
 def test_what_cannot_be_an_address_is_refused(ray: Ray) -> None:
@@ -170,7 +181,7 @@ def test_a_cluster_that_is_not_there_is_missed_in_one_line_and_at_once(ray: Ray,
     address = address.format(closed=closed_port())
     with pytest.raises(InfrastructureError) as caught:
         connect(RayOptions(address=address))
-    assert str(caught.value).startswith(f"there is no Ray cluster at {address}: ")
+    assert str(caught.value).startswith(f"no Ray cluster at {address}: ")
     assert "\n" not in str(caught.value)
     assert ray.joined == []
 
@@ -211,7 +222,7 @@ def test_a_cluster_that_answers_is_joined_once(ray: Ray) -> None:
 def test_somebody_who_speaks_otherwise_is_no_cluster(ray: Ray) -> None:
     with (
         somebody_who_says(b"HTTP/1.1 400 Bad Request") as address,
-        pytest.raises(InfrastructureError, match=f"there is no Ray cluster at {address}: somebody else answers there"),
+        pytest.raises(InfrastructureError, match=f"no Ray cluster at {address}: the server is not a Ray head node"),
     ):
         connect(RayOptions(address=address))
     assert ray.joined == []
@@ -228,7 +239,7 @@ def test_a_cluster_that_cannot_be_joined_is_told_of_in_one_line(ray: Ray) -> Non
     ray.error = ConnectionError("no such\n   cluster\n")
     with pytest.raises(InfrastructureError) as caught:
         connect(RayOptions(address="auto"))
-    assert str(caught.value) == "the Ray cluster at auto cannot be used: no such cluster"
+    assert str(caught.value) == "cannot connect to the Ray cluster at auto: no such cluster"
 
 
 def test_a_process_belongs_to_one_cluster(ray: Ray) -> None:
@@ -238,5 +249,5 @@ def test_a_process_belongs_to_one_cluster(ray: Ray) -> None:
     assert ray.joined == []
     with pytest.raises(OperatorError) as caught:
         connect(RayOptions(address="10.0.0.2:6379"))
-    said = "this process is already part of the cluster at 10.0.0.1:6379, and cannot join 10.0.0.2:6379 too"
+    said = "this process is already connected to the cluster at 10.0.0.1:6379 and cannot connect to 10.0.0.2:6379"
     assert str(caught.value) == said

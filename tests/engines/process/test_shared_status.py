@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from inorder.engines.process.shared_status import Running, Status
+from inorder.engines.process.shared_status import SharedStatus, StatusSnapshot
 
 
 class Halting:
@@ -25,42 +25,45 @@ class Halting:
 
 @pytest.mark.req("RTY-4")
 def test_between_any_two_words_of_the_writer_a_reader_sees_one_item_or_none() -> None:
-    status, _ = Status.create()
-    seen: list[Running | None] = []
+    status, _ = SharedStatus.create()
+    seen: list[StatusSnapshot | None] = []
     words = status._words
-    reader = Status.__new__(Status)
+    reader = SharedStatus.__new__(SharedStatus)
     reader._words = words
-    status._words = Halting(words, lambda: seen.append(reader.running()))  # type: ignore[assignment]
-    status.begin(75, 1, 1_000)
-    status.begin(76, 2, 9_000)
-    status.rest()
+    status._words = Halting(words, lambda: seen.append(reader.read()))  # type: ignore[assignment]
+    status.begin_item(75, 1, 1_000)
+    status.begin_item(76, 2, 9_000)
+    status.clear_item()
     assert seen.pop() is None
-    assert {found for found in seen if found is not None} == {Running(75, 1, 1_000), Running(76, 2, 9_000)}
+    assert {found for found in seen if found is not None} == {
+        StatusSnapshot(75, 1, 1_000),
+        StatusSnapshot(76, 2, 9_000),
+    }
 
 
 @pytest.mark.req("RTY-4")
 def test_a_writer_that_goes_on_while_somebody_reads_is_never_misread() -> None:
-    status, _ = Status.create()
+    status, _ = SharedStatus.create()
     ended = threading.Event()
 
     def write() -> None:
         for seq in range(1, 200_000):
-            status.begin(seq, seq + 1, seq + 2)
+            status.begin_item(seq, seq + 1, seq + 2)
             if seq % 3 == 0:
-                status.rest()
+                status.clear_item()
         ended.set()
 
     writer = threading.Thread(target=write)
     writer.start()
     while not ended.is_set():
-        running = status.running()
+        running = status.read()
         assert running is None or (running.attempt, running.began_ns) == (running.seq + 1, running.seq + 2)
     writer.join()
 
 
 def test_a_new_block_says_that_nothing_runs() -> None:
-    status, _ = Status.create()
-    assert status.running() is None
-    status.allow(3)
+    status, _ = SharedStatus.create()
+    assert status.read() is None
+    status.begin_batch(3)
     assert status.may_start(2)
     assert not status.may_start(3)

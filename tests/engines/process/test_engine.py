@@ -1,4 +1,4 @@
-"""The engine of processes by itself: batches, deaths in the middle of one, work taken back, and worn out processes."""
+"""The process engine by itself: batches, deaths in the middle of one, returned items, and recycled processes."""
 
 import gc
 import os
@@ -13,9 +13,9 @@ from inorder.core.events import Beat, Envelope, Finished, Loss, Overran, Pulled,
 from inorder.core.options import KernelOptions
 from inorder.core.transitions import State
 from inorder.core.windows.plan import PlanItem
-from inorder.engines import pool as pooled
+from inorder.engines import pool
 from inorder.engines.base import Batch, Task
-from inorder.engines.process import engine as processes
+from inorder.engines.process import engine as process_engine
 from inorder.engines.process.engine import ProcessEngine, ProcessOptions
 from inorder.errors import Category, OperatorError
 from inorder.host.clock import SystemClock
@@ -131,7 +131,7 @@ def test_a_death_in_a_batch_names_the_item_and_how_the_process_ended(make: Make,
 
 @pytest.mark.req("RTY-3")
 def test_a_death_in_a_batch_of_quick_items_harms_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "BatchSizer", lambda **_: FixedSizer(16))
+    monkeypatch.setattr(process_engine, "BatchSizer", lambda **_: FixedSizer(16))
     items = [Mischief("exit") if seq == 10 else seq for seq in range(60)]
     envelopes, runtime = run_through(ProcessEngine(serve, 2, timeout_s=None), items)
     failed = [envelope for envelope in envelopes if envelope.outcome == State.TERMINAL_FAIL]
@@ -159,12 +159,15 @@ def test_a_result_whose_unpickling_wants_to_exit_only_fails_its_item(make: Make)
     assert answers_to(engine, 1) == [2]
     give(engine, 0, Mischief("return unreadable, as an exit"))
     [finished] = take(engine, 1, Finished, WorkerLost)
-    assert "the result cannot be read" in finished.envelopes[0].failure.message
+    assert "the result cannot be unpickled" in finished.envelopes[0].failure.message
 
 
 @pytest.mark.parametrize(
     ("item", "text"),
-    [(Mischief("return unreadable, without words"), "cannot be read"), (Unsendable(SystemExit), "cannot be sent")],
+    [
+        (Mischief("return unreadable, without words"), "cannot be unpickled"),
+        (Unsendable(SystemExit), "cannot be pickled"),
+    ],
     ids=["result", "item"],
 )
 def test_what_cannot_travel_for_the_oddest_reasons_only_fails_its_item(make: Make, item: Any, text: str) -> None:
@@ -190,7 +193,7 @@ def test_what_waits_behind_a_slow_item_is_taken_back_for_an_idle_worker(make: Ma
 
 @pytest.mark.req("CMP-5")
 def test_of_a_long_row_of_quick_items_an_idle_worker_gets_half(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pooled, "SLOW_S", GUARD_S)  # nothing is slow
+    monkeypatch.setattr(pool, "SLOW_S", GUARD_S)  # nothing is slow
     engine = make(stay_a_while, workers=2)
     give(engine, 0, *range(100))
     [returned] = take(engine, 1, Returned)
@@ -250,7 +253,7 @@ def test_what_is_taken_back_is_not_started_also_where_items_before_it_could_not_
 
 @pytest.mark.req("CMP-5")
 def test_followers_of_a_slow_item_are_done_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "BatchSizer", lambda **_: FixedSizer(16))
+    monkeypatch.setattr(process_engine, "BatchSizer", lambda **_: FixedSizer(16))
     items = [(str(tmp_path), number, number == 20) for number in range(40)]
     envelopes, runtime = run_through(ProcessEngine(wait_for_the_others, 2, timeout_s=None), items)
     assert [envelope.payload for envelope in envelopes] == list(range(40))
@@ -261,7 +264,7 @@ def test_followers_of_a_slow_item_are_done_before_it(tmp_path: Path, monkeypatch
 
 @pytest.mark.req("LED-7")
 def test_a_worker_that_computes_in_c_with_the_lock_keeps_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pooled, "BEAT_S", 0.05)
+    monkeypatch.setattr(pool, "BEAT_S", 0.05)
     engine = ProcessEngine(hold_interpreter_for, 1, timeout_s=None)
     [envelope], runtime = run_through(engine, [1500], lease_ms=300)
     assert (envelope.payload, envelope.attempt) == (1500, 1)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from inorder import imap
-from inorder.engines.process import engine as processes
+from inorder.engines.process import engine as process_engine
 from inorder.engines.process import worker_process
 from inorder.errors import Category, InfrastructureError, ItemError, OperatorError
 from tests.support.misbehaviour import (
@@ -110,31 +110,31 @@ def test_an_exception_that_names_an_undecodable_file_name_still_says_what_it_was
 def test_a_result_that_cannot_be_pickled_fails_its_item() -> None:
     error = the_one_failure(Mischief("return unsendable"))
     assert error.category is Category.RUNTIME
-    assert error.message == "the result cannot be sent: TypeError: cannot be taken apart"
+    assert error.message == "the result cannot be pickled: TypeError: cannot be taken apart"
 
 
 def test_a_result_that_cannot_be_unpickled_fails_its_item() -> None:
     error = the_one_failure(Mischief("return unreadable"))
     assert error.category is Category.RUNTIME
-    assert error.message == "the result cannot be read: ValueError: cannot be put together"
+    assert error.message == "the result cannot be unpickled: ValueError: cannot be put together"
 
 
 def test_a_result_whose_unpickling_raises_an_error_of_the_disk_fails_its_item(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_process, "_JOIN_S", 0.5)
     error = the_one_failure(Mischief("return unreadable, as of the disk"))
-    assert error.message == "the result cannot be read: OSError: cannot be put together"
+    assert error.message == "the result cannot be unpickled: OSError: cannot be put together"
 
 
 def test_an_item_that_cannot_be_pickled_fails_without_going_anywhere() -> None:
     error = the_one_failure(Unsendable(), retries=3)
     assert (error.category, error.attempts) == (Category.INPUT, 1)
-    assert error.message == "the item cannot be sent to a process: TypeError: cannot be taken apart"
+    assert error.message == "the item cannot be pickled: TypeError: cannot be taken apart"
 
 
 def test_an_item_that_cannot_be_unpickled_fails_in_the_worker() -> None:
     error = the_one_failure(Unreadable(), retries=3)
     assert (error.category, error.attempts) == (Category.INPUT, 1)
-    assert error.message == "the item cannot be read in the worker: ValueError: cannot be put together"
+    assert error.message == "the worker cannot unpickle the item: ValueError: cannot be put together"
 
 
 @pytest.mark.parametrize("name", ["close stream", "close descriptor and linger"])
@@ -269,9 +269,9 @@ def test_where_the_second_worker_cannot_be_started_the_first_is_ended(monkeypatc
         started.append(worker_process.WorkerProcess(*args))
         return started[0]
 
-    monkeypatch.setattr(processes, "WorkerProcess", scarce)
+    monkeypatch.setattr(process_engine, "WorkerProcess", scarce)
     try:
-        with pytest.raises(InfrastructureError, match="a worker process cannot be started: no more processes"):
+        with pytest.raises(InfrastructureError, match="cannot start a worker process: no more processes"):
             list(imap(serve, range(3), policy="cpu", workers=2))
         assert not started[0].is_alive()
     finally:

@@ -1,4 +1,4 @@
-"""A foreman and its worker process, with nothing of Ray around them: the test is the driver."""
+"""A supervisor and its worker process, with nothing of Ray around them: the test is the driver."""
 
 import os
 import pickle
@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from inorder.core.events import Envelope, Event, Finished, Loss, Overran, Pulled, Returned, WorkerLost
-from inorder.engines import pool as pooled
-from inorder.engines.pool import PooledEngine
-from inorder.engines.ray import supervisor as foreman_module
-from inorder.engines.ray.protocol import ForemanOptions, Hello, Order, Report, encoded, understood
-from inorder.engines.ray.supervisor import Foreman
+from inorder.engines import pool
+from inorder.engines.pool import PoolEngine
+from inorder.engines.ray import supervisor as supervisor_module
+from inorder.engines.ray.protocol import Hello, Order, Report, SupervisorOptions, decode_report, encode_order
+from inorder.engines.ray.supervisor import Supervisor
 from tests.support.misbehaviour import (
     GUARD_S,
     Mischief,
@@ -32,12 +32,12 @@ from tests.support.misbehaviour import (
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
 PATIENT_S = 1000.0
-"""Before results are told of, if nothing urgent comes."""
+"""Before results are reported, if nothing urgent comes."""
 
 
 @pytest.fixture(autouse=True)
 def main(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A main module, a path and a current folder that a foreman may do with what it likes."""
+    """A main module, a path and a current folder that a supervisor may do with what it likes."""
     module = ModuleType("__main__")
     module.__file__ = "/somewhere/ray/default_worker.py"
     monkeypatch.setitem(sys.modules, "__main__", module)
@@ -47,33 +47,33 @@ def main(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 class Driver:
-    """Whoever asks the foreman."""
+    """Whoever asks the supervisor."""
 
-    def __init__(self, foreman: Foreman) -> None:
-        self.foreman = foreman
+    def __init__(self, supervisor: Supervisor) -> None:
+        self.supervisor = supervisor
         self.reports: list[Report] = []
 
-    def hear(self, order: Order | None = None, patience_s: float = GUARD_S) -> list[Event]:
+    def poll(self, order: Order | None = None, patience_s: float = GUARD_S) -> list[Event]:
         """One report, as it comes through a pickle."""
-        told = self.foreman.listen(None if order is None else encoded(order), patience_s)
+        encoded = self.supervisor.poll(None if order is None else encode_order(order), patience_s)
         buffers: list[pickle.PickleBuffer] = []
-        data = pickle.dumps(tuple(told), protocol=5, buffer_callback=buffers.append)
-        report, events = understood(*pickle.loads(data, buffers=buffers))
+        data = pickle.dumps(encoded, protocol=5, buffer_callback=buffers.append)
+        report, events = decode_report(*pickle.loads(data, buffers=buffers))
         self.reports.append(report)
         return events
 
-    def hear_until(self, kind: type[Any], order: Order | None = None) -> list[Any]:
+    def poll_until(self, kind: type[Any], order: Order | None = None) -> list[Any]:
         """Reports up to the first with such an event in it."""
-        events = self.hear(order)
+        events = self.poll(order)
         while not any(isinstance(event, kind) for event in events):
-            news = self.hear()
+            news = self.poll()
             assert news, f"it never came to a {kind.__name__}: {events}"
             events += news
         return events
 
     def answers(self, order: Order) -> list[Envelope]:
         """To a batch that is answered in full."""
-        events = self.hear_until(Pulled, order)
+        events = self.poll_until(Pulled, order)
         return [envelope for event in events if isinstance(event, Finished) for envelope in event.envelopes]
 
 
@@ -83,35 +83,35 @@ def order_of(*items: Any, worker: int = 0, attempt: int = 1, isolated: bool = Fa
 
 
 TAKE_BACK = Order(0, [])
-Hire = Callable[..., Driver]
+Start = Callable[..., Driver]
 
 
 @pytest.fixture
-def hire() -> Iterator[Hire]:
-    """Makes foremen who have said hello, and lets them go."""
-    hired = []
+def start() -> Iterator[Start]:
+    """Makes supervisors who have said hello, and lets them go."""
+    started = []
 
-    def hire(function: Callable[[Any], Any] | bytes = serve, **options: Any) -> Driver:
+    def start(function: Callable[[Any], Any] | bytes = serve, **options: Any) -> Driver:
         data = function if isinstance(function, bytes) else pickle.dumps(function)
-        hired.append(Foreman(data, ForemanOptions(**options), "node-1"))
-        driver = Driver(hired[-1])
-        assert driver.hear() == [Pulled(0)]
+        started.append(Supervisor(data, SupervisorOptions(**options), "node-1"))
+        driver = Driver(started[-1])
+        assert driver.poll() == [Pulled(0)]
         return driver
 
-    yield hire
-    for foreman in hired:
-        foreman.close()
+    yield start
+    for supervisor in started:
+        supervisor.close()
 
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> "type[Watched]":
-    """The engine of the next foreman tells what it sees."""
+    """The engine of the next supervisor tells what it sees."""
     chosen = type("Chosen", (Watched,), {"is_waiting": threading.Event(), "on_news": staticmethod(lambda event: None)})
-    monkeypatch.setattr(foreman_module, "PooledEngine", chosen)
+    monkeypatch.setattr(supervisor_module, "PoolEngine", chosen)
     return chosen
 
 
-class Watched(PooledEngine):
+class Watched(PoolEngine):
     """Says when somebody waits for it, and what he is given."""
 
     is_waiting: threading.Event
@@ -129,13 +129,13 @@ class Watched(PooledEngine):
 # ---- hello
 
 
-def test_the_first_thing_said_is_who_is_there(hire: Hire) -> None:
-    driver = hire()
+def test_the_first_thing_said_is_who_is_there(start: Start) -> None:
+    driver = start()
     hello = driver.reports[0].hello
     assert isinstance(hello, Hello)
     assert (hello.pid, hello.node, hello.sees_files) == (os.getpid(), "node-1", False)
     assert hello.host
-    driver.hear(patience_s=0.0)
+    driver.poll(patience_s=0.0)
     assert driver.reports[1].hello is None
 
 
@@ -152,80 +152,80 @@ def test_the_first_thing_said_is_who_is_there(hire: Hire) -> None:
     ids=["right", "wrong", "longer", "no text", "no file", "no secret"],
 )
 def test_a_node_sees_the_files_of_the_driver_if_it_finds_the_secret_in_the_mark(
-    hire: Hire, tmp_path: Path, content: bytes | None, secret: str, sees_files: bool
+    start: Start, tmp_path: Path, content: bytes | None, secret: str, sees_files: bool
 ) -> None:
     if content is not None:
         (tmp_path / "mark").write_bytes(content)
-    hello = hire(mark=str(tmp_path / "mark"), secret=secret).reports[0].hello
+    hello = start(marker_path=str(tmp_path / "mark"), marker_secret=secret).reports[0].hello
     assert hello is not None
     assert hello.sees_files is sees_files
 
 
-def test_a_new_process_is_spared_the_main_module_of_the_actor(hire: Hire, main: ModuleType) -> None:
-    driver = hire()
+def test_a_new_process_is_spared_the_main_module_of_the_actor(start: Start, main: ModuleType) -> None:
+    driver = start()
     assert main.__spec__ is None
     assert not hasattr(main, "__file__")
     assert [envelope.payload for envelope in driver.answers(order_of(1))] == [2]
 
 
-def test_modules_are_looked_for_where_the_driver_looks_as_far_as_that_is_there(hire: Hire, tmp_path: Path) -> None:
+def test_modules_are_looked_for_where_the_driver_looks_as_far_as_that_is_there(start: Start, tmp_path: Path) -> None:
     (tmp_path / "module_of_the_driver.py").write_text("def treble(number):\n    return number * 3\n")
     before = list(sys.path)
     places = [before[-1], str(tmp_path), str(tmp_path / "not there")]
-    driver = hire(b"cmodule_of_the_driver\ntreble\n.", path=places)
+    driver = start(b"cmodule_of_the_driver\ntreble\n.", path=places)
     assert sys.path == [*before, str(tmp_path)]
     assert [envelope.payload for envelope in driver.answers(order_of(7))] == [21]
 
 
-def test_work_is_done_in_the_folder_of_the_driver_where_there_is_one(hire: Hire, tmp_path: Path) -> None:
-    driver = hire(os.path.abspath, folder=str(tmp_path))
+def test_work_is_done_in_the_folder_of_the_driver_where_there_is_one(start: Start, tmp_path: Path) -> None:
+    driver = start(os.path.abspath, folder=str(tmp_path))
     assert [envelope.payload for envelope in driver.answers(order_of("x"))] == [str(tmp_path / "x")]
-    hire(folder=str(tmp_path / "not there"))
+    start(folder=str(tmp_path / "not there"))
     assert os.getcwd() == str(tmp_path), "it stays where it is"
 
 
 # ---- work
 
 
-def test_a_batch_is_answered_in_order_and_then_the_worker_pulls(hire: Hire) -> None:
-    driver = hire()
-    events = driver.hear_until(Pulled, order_of(1, 2, 3, attempt=4))
+def test_a_batch_is_answered_in_order_and_then_the_worker_pulls(start: Start) -> None:
+    driver = start()
+    events = driver.poll_until(Pulled, order_of(1, 2, 3, attempt=4))
     assert [type(event) for event in events[-1:]] == [Pulled]
     answers = [envelope for event in events if isinstance(event, Finished) for envelope in event.envelopes]
     assert [(answer.seq, answer.attempt, answer.payload) for answer in answers] == [(0, 4, 2), (1, 4, 4), (2, 4, 6)]
     assert all(event.worker == 0 for event in events)
 
 
-def test_an_item_that_raises_costs_only_itself(hire: Hire) -> None:
-    good, bad, better = hire().answers(order_of(1, None, 3))
+def test_an_item_that_raises_costs_only_itself(start: Start) -> None:
+    good, bad, better = start().answers(order_of(1, None, 3))
     assert (good.payload, better.payload) == (2, 6)
     assert bad.failure is not None
     assert bad.failure.message.startswith("TypeError: ")
     assert isinstance(bad.payload, TypeError)
 
 
-def test_somebody_who_listens_in_vain_is_told_of_nothing(hire: Hire) -> None:
-    driver = hire()
-    assert driver.hear(patience_s=0.01) == []
+def test_somebody_who_listens_in_vain_is_told_of_nothing(start: Start) -> None:
+    driver = start()
+    assert driver.poll(patience_s=0.01) == []
     assert [envelope.payload for envelope in driver.answers(order_of(1))] == [2]
 
 
 def test_an_order_is_obeyed_while_another_thread_listens(
-    hire: Hire, watched: type[Watched], monkeypatch: pytest.MonkeyPatch
+    start: Start, watched: type[Watched], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pooled, "BEAT_S", 10 * GUARD_S)  # or he would look up soon by himself
-    driver = hire()
+    monkeypatch.setattr(pool, "BEAT_S", 10 * GUARD_S)  # or he would look up soon by himself
+    driver = start()
     with ThreadPoolExecutor(1) as listener:
-        heard = listener.submit(driver.hear_until, Pulled)
+        heard = listener.submit(driver.poll_until, Pulled)
         assert watched.is_waiting.wait(GUARD_S)
-        driver.foreman.obey(encoded(order_of(1)))
+        driver.supervisor.submit(encode_order(order_of(1)))
         events = heard.result(GUARD_S)
     assert [type(event) for event in events] == [Finished, Pulled]
 
 
 @pytest.mark.req("CMP-6")
-def test_a_large_result_comes_beside_the_report(hire: Hire) -> None:
-    driver = hire()
+def test_a_large_result_comes_beside_the_report(start: Start) -> None:
+    driver = start()
     [answer] = driver.answers(order_of(Mischief("tensor")))
     assert isinstance(answer.payload, Tensor)
     assert answer.payload.data == b"\xcd" * (8 * 2**20)
@@ -235,14 +235,14 @@ def test_a_large_result_comes_beside_the_report(hire: Hire) -> None:
     assert type(memory).__name__ == "mmap", "it was copied on the way"
 
 
-# ---- trouble
+# ---- error
 
 
 @pytest.mark.req("RTY-3")
 @pytest.mark.parametrize(("name", "ending"), [("kill", "SIGKILL"), ("segfault", "SIGSEGV"), ("exit", "status 3")])
-def test_an_item_that_ends_its_process_is_named_and_a_new_worker_pulls(hire: Hire, name: str, ending: str) -> None:
-    driver = hire()
-    events = driver.hear_until(Pulled, order_of(1, Mischief(name), 3))
+def test_an_item_that_ends_its_process_is_named_and_a_new_worker_pulls(start: Start, name: str, ending: str) -> None:
+    driver = start()
+    events = driver.poll_until(Pulled, order_of(1, Mischief(name), 3))
     [lost] = [event for event in events if isinstance(event, WorkerLost)]
     assert (lost.worker, lost.cause, lost.running_seq) == (0, Loss.DIED, 1)
     assert ending in lost.reason
@@ -251,10 +251,10 @@ def test_an_item_that_ends_its_process_is_named_and_a_new_worker_pulls(hire: Hir
 
 
 @pytest.mark.req("RTY-4")
-def test_an_item_that_hangs_is_told_of_and_then_killed_if_nobody_wants_it(hire: Hire, tmp_path: Path) -> None:
-    driver = hire(timeout_s=0.3)
+def test_an_item_that_hangs_is_told_of_and_then_killed_if_nobody_wants_it(start: Start, tmp_path: Path) -> None:
+    driver = start(timeout_s=0.3)
     pid_file = str(tmp_path / "pid")
-    events = driver.hear_until(Pulled, order_of(Mischief("hang in C", pid_file), attempt=2))
+    events = driver.poll_until(Pulled, order_of(Mischief("hang in C", pid_file), attempt=2))
     assert events[0] == Overran(0, 0, 2, 300)
     [lost] = [event for event in events if isinstance(event, WorkerLost)]
     assert (lost.worker, lost.cause) == (0, Loss.RETIRED)
@@ -263,46 +263,46 @@ def test_an_item_that_hangs_is_told_of_and_then_killed_if_nobody_wants_it(hire: 
 
 
 @pytest.mark.req("CMP-5")
-def test_what_is_not_begun_is_given_back_when_it_is_asked_for(hire: Hire, tmp_path: Path) -> None:
+def test_what_is_not_begun_is_given_back_when_it_is_asked_for(start: Start, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    driver = hire(sign_or_wait)
+    driver = start(sign_or_wait)
     behind = [str(tmp_path / f"behind-{number}") for number in range(4)]
-    events = driver.hear(order_of(Mischief("wait", str(go)), *behind), 0.0)
+    events = driver.poll(order_of(Mischief("wait", str(go)), *behind), 0.0)
     while sum(len(event.seqs) for event in events if isinstance(event, Returned)) < len(behind):
-        events += driver.hear(TAKE_BACK, 0.05)
+        events += driver.poll(TAKE_BACK, 0.05)
     returned = [seq for event in events if isinstance(event, Returned) for seq in event.seqs]
     assert sorted(returned) == [1, 2, 3, 4]
     go.touch()
-    events = driver.hear_until(Pulled)
+    events = driver.poll_until(Pulled)
     assert [envelope.seq for event in events if isinstance(event, Finished) for envelope in event.envelopes] == [0]
     assert not list(tmp_path.glob("behind-*")), "it ran what it had given back"
 
 
-def test_somebody_with_nothing_to_do_has_nothing_to_give_back(hire: Hire) -> None:
-    driver = hire()
-    assert driver.hear(TAKE_BACK, 0.01) == []
+def test_somebody_with_nothing_to_do_has_nothing_to_give_back(start: Start) -> None:
+    driver = start()
+    assert driver.poll(TAKE_BACK, 0.01) == []
     assert [envelope.payload for envelope in driver.answers(order_of(1))] == [2]
 
 
-def test_a_function_that_is_not_there_is_told_of_as_trouble(hire: Hire) -> None:
-    driver = hire(b"cmodule_of_nobody\nnothing\n.")
-    assert driver.hear(order_of(1)) == []
-    trouble = driver.reports[-1].trouble
-    assert trouble == "it cannot load the function: ModuleNotFoundError: No module named 'module_of_nobody'"
+def test_a_function_that_is_not_there_is_told_of_as_trouble(start: Start) -> None:
+    driver = start(b"cmodule_of_nobody\nnothing\n.")
+    assert driver.poll(order_of(1)) == []
+    error = driver.reports[-1].error
+    assert error == "the function cannot be loaded: ModuleNotFoundError: No module named 'module_of_nobody'"
 
 
-def test_a_worker_is_replaced_after_so_many_items(hire: Hire) -> None:
-    driver = hire(whoami, recycle_tasks=1)
+def test_a_worker_is_replaced_after_so_many_items(start: Start) -> None:
+    driver = start(whoami, recycle_tasks=1)
     pids = [envelope.payload for _ in range(2) for envelope in driver.answers(order_of(None))]
     assert len(set(pids)) == 2
 
 
-def test_a_foreman_who_is_let_go_takes_his_worker_along(hire: Hire, tmp_path: Path) -> None:
-    driver = hire()
+def test_a_foreman_who_is_let_go_takes_his_worker_along(start: Start, tmp_path: Path) -> None:
+    driver = start()
     pid_file = str(tmp_path / "pid")
-    driver.hear(order_of(Mischief("hang", pid_file)), 0.0)
+    driver.poll(order_of(Mischief("hang", pid_file)), 0.0)
     pid = word_at(pid_file)
-    driver.foreman.close()
+    driver.supervisor.close()
     assert not is_running(pid)
 
 
@@ -317,40 +317,40 @@ def one_then_wait(driver: Driver, watched: type[Watched], go: Path) -> list[Even
             go.touch()
 
     watched.on_news = staticmethod(let_go)  # type: ignore[method-assign]
-    return driver.hear(order_of(1, Mischief("wait", str(go))))
+    return driver.poll(order_of(1, Mischief("wait", str(go))))
 
 
 def seqs_of(events: list[Event]) -> list[int]:
     return [envelope.seq for event in events if isinstance(event, Finished) for envelope in event.envelopes]
 
 
-def test_with_few_workers_a_result_is_told_of_at_once(hire: Hire, watched: type[Watched], tmp_path: Path) -> None:
-    driver = hire()
+def test_with_few_workers_a_result_is_told_of_at_once(start: Start, watched: type[Watched], tmp_path: Path) -> None:
+    driver = start()
     events = one_then_wait(driver, watched, tmp_path / "go")
     assert seqs_of(events) == [0]
-    assert seqs_of(driver.hear_until(Pulled)) == [1]
+    assert seqs_of(driver.poll_until(Pulled)) == [1]
 
 
 def test_with_many_workers_results_wait_for_more_until_something_urgent_comes(
-    hire: Hire, watched: type[Watched], tmp_path: Path
+    start: Start, watched: type[Watched], tmp_path: Path
 ) -> None:
-    driver = hire(batch_s=PATIENT_S)
+    driver = start(batch_s=PATIENT_S)
     events = one_then_wait(driver, watched, tmp_path / "go")
     assert seqs_of(events) == [0, 1]
     assert isinstance(events[-1], Pulled)
 
 
-def test_a_large_result_is_told_of_at_once_however_many_there_are(hire: Hire, tmp_path: Path) -> None:
+def test_a_large_result_is_told_of_at_once_however_many_there_are(start: Start, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    driver = hire(batch_s=PATIENT_S)
-    events = driver.hear(order_of(Mischief("tensor"), Mischief("wait", str(go))))
+    driver = start(batch_s=PATIENT_S)
+    events = driver.poll(order_of(Mischief("tensor"), Mischief("wait", str(go))))
     assert seqs_of(events) == [0]
     go.touch()
-    assert seqs_of(driver.hear_until(Pulled)) == [1]
+    assert seqs_of(driver.poll_until(Pulled)) == [1]
 
 
 @pytest.mark.req("RTY-3")
-def test_a_death_is_told_of_at_once_however_many_there_are(hire: Hire) -> None:
-    driver = hire(batch_s=PATIENT_S)
-    events = driver.hear(order_of(*range(3), Mischief("kill")))
+def test_a_death_is_told_of_at_once_however_many_there_are(start: Start) -> None:
+    driver = start(batch_s=PATIENT_S)
+    events = driver.poll(order_of(*range(3), Mischief("kill")))
     assert any(isinstance(event, WorkerLost) for event in events)

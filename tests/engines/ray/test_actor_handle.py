@@ -1,0 +1,199 @@
+"""What the driver keeps of one actor."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Any
+
+import pytest
+
+from inorder.core.events import Envelope, Finished, Loss, Overran, Pulled, Returned, WorkerLost
+from inorder.engines.attempt import SUCCESS
+from inorder.engines.base import Batch, Task
+from inorder.engines.pool import RunningItem
+from inorder.engines.ray.actor_handle import ActorHandle
+from inorder.engines.ray.protocol import Hello
+
+THREADS = 8
+
+
+class Process:
+    """Stands in for a process of this machine."""
+
+    def __init__(self) -> None:
+        self.is_stopped = False
+        self.on: RunningItem | None = None
+
+    def running_item(self) -> RunningItem | None:
+        return self.on
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+@pytest.fixture
+def actor() -> ActorHandle:
+    return ActorHandle(5, None)
+
+
+@pytest.fixture
+def numbers() -> Iterator[int]:
+    return count(100)
+
+
+def up(actor: ActorHandle, worker: int = 100) -> ActorHandle:
+    actor.track(Pulled(worker))
+    return actor
+
+
+def batch_of(*seqs: int, worker: int = 100) -> Batch:
+    return Batch(worker, [Task(seq, 1, None) for seq in seqs], isolated=False)
+
+
+def finished(*seqs: int) -> Finished:
+    return Finished(100, [Envelope(seq, 1, SUCCESS) for seq in seqs])
+
+
+def at_home(actor: ActorHandle) -> Any:
+    process: Any = Process()
+    actor.run_locally()
+    assert actor.keep(process)
+    return process
+
+
+def test_a_worker_has_one_number_here_whatever_it_says(actor: ActorHandle, numbers: Iterator[int]) -> None:
+    said = [Pulled(0, 7), Finished(0, []), Overran(0, 3, 1, 500), Returned(0, [4])]
+    translated = [actor.translate(event, lambda: next(numbers)) for event in said]
+    assert translated == [Pulled(100, 7), Finished(100, []), Overran(100, 3, 1, 500), Returned(100, [4])]
+
+
+def test_the_worker_after_a_lost_one_has_another_number(actor: ActorHandle, numbers: Iterator[int]) -> None:
+    for event in (Pulled(0), WorkerLost(0, Loss.DIED, 7, "SIGKILL"), Pulled(1)):
+        heard: Any = actor.translate(event, lambda: next(numbers))
+        actor.track(heard)
+    assert actor.worker == 101
+    assert (actor.find_remote_number(100), actor.find_remote_number(101), actor.find_remote_number(999)) == (0, 1, -1)
+    assert actor.translate(WorkerLost(0, Loss.DIED, 7, "SIGKILL"), lambda: next(numbers)) == WorkerLost(
+        100, Loss.DIED, 7, "SIGKILL"
+    )
+
+
+def test_it_has_a_worker_from_its_first_pull_to_its_loss(actor: ActorHandle) -> None:
+    assert actor.list_workers() == []
+    assert not actor.has_started
+    with pytest.raises(LookupError, match="actor 5 has no worker"):
+        _ = actor.worker
+    up(actor)
+    assert (actor.list_workers(), actor.worker, actor.has_started) == ([100], 100, True)
+    actor.track(WorkerLost(100, Loss.DIED))
+    assert actor.list_workers() == []
+    assert actor.has_started, "it was, once"
+
+
+def test_what_it_holds_goes_with_answers_returns_pulls_and_losses(actor: ActorHandle) -> None:
+    up(actor)
+    actor.hold(batch_of(1, 2, 3, 4, 5))
+    actor.track(finished(1, 2))
+    assert actor.held_seqs == {3, 4, 5}
+    actor.track(Returned(100, [5]))
+    assert actor.held_seqs == {3, 4}
+    actor.track(Overran(100, 3, 1, 500))
+    assert actor.held_seqs == {3, 4}
+    actor.track(Pulled(100))
+    assert actor.held_seqs == set()
+    actor.hold(batch_of(6))
+    actor.track(WorkerLost(100, Loss.DIED))
+    assert actor.held_seqs == set()
+
+
+def test_only_one_of_many_who_want_to_listen_is_told_to(actor: ActorHandle) -> None:
+    barrier = threading.Barrier(THREADS)
+
+    def want() -> bool:
+        barrier.wait()
+        return actor.try_begin_poll()
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        told = [future.result() for future in [threads.submit(want) for _ in range(THREADS)]]
+    assert told.count(True) == 1
+    assert actor.is_polled
+    actor.is_polled = False
+    assert actor.try_begin_poll()
+    assert not actor.try_begin_poll()
+
+
+@pytest.mark.parametrize(
+    ("files", "sees_mark", "sees_files"),
+    [
+        ("auto", True, True),
+        ("auto", False, False),
+        ("shared", False, True),
+        ("shared", True, True),
+        ("send", True, False),
+        ("send", False, False),
+    ],
+)
+def test_whether_files_are_sent_is_the_operator_s_to_say_and_else_the_mark_s(
+    actor: ActorHandle, files: str, sees_mark: bool, sees_files: bool
+) -> None:
+    actor.on_hello(Hello("host-a", 77, "node-a", sees_mark), files)
+    assert (actor.host, actor.node, actor.sees_files) == ("host-a", "node-a", sees_files)
+
+
+# ---- what is done at home
+
+
+def test_an_overrun_at_home_is_told_once(actor: ActorHandle) -> None:
+    up(actor)
+    process = at_home(actor)
+    assert actor.find_overrun(1000.0, 0.5) is None, "it is on nothing"
+    process.on = RunningItem(7, 2, 10.0)
+    assert actor.find_overrun(10.4, 0.5) is None
+    assert actor.find_overrun(10.5, 0.5) == Overran(100, 7, 2, 500)
+    assert actor.find_overrun(99.0, 0.5) is None
+    process.on = RunningItem(7, 3, 100.0)
+    assert actor.find_overrun(101.0, 0.5) == Overran(100, 7, 3, 500)
+
+
+def test_without_a_process_here_nothing_overruns_here(actor: ActorHandle) -> None:
+    assert up(actor).find_overrun(1e9, 0.001) is None
+
+
+def test_a_process_of_this_machine_is_stopped_when_it_is_not_needed(actor: ActorHandle) -> None:
+    assert not actor.is_local
+    process = at_home(actor)
+    assert actor.is_local
+    assert not process.is_stopped
+    actor.release(process)
+    assert process.is_stopped
+    assert not actor.is_local
+
+
+def test_what_waits_for_a_process_of_this_machine_is_at_home_already(actor: ActorHandle) -> None:
+    actor.run_locally()
+    assert actor.is_local
+
+
+def test_a_process_that_is_not_needed_any_more_leaves_the_next_one_alone(actor: ActorHandle) -> None:
+    """The worker may be given its next batch before the thread of the one before has let close."""
+    first = at_home(actor)
+    second = at_home(actor)
+    actor.release(first)
+    assert (first.is_stopped, second.is_stopped) == (True, False)
+    assert actor.is_local
+    actor.close()
+    assert second.is_stopped
+
+
+def test_a_station_that_is_given_up_stops_its_process(actor: ActorHandle) -> None:
+    process = at_home(actor)
+    actor.close()
+    assert process.is_stopped
+
+
+def test_a_process_that_comes_too_late_is_stopped_at_once(actor: ActorHandle) -> None:
+    actor.close()
+    process: Any = Process()
+    assert not actor.keep(process)
+    assert process.is_stopped
