@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from inorder.cli import item_status
-from inorder.cli.item_status import Standings
+from inorder.cli.item_status import ItemStatuses
 from inorder.stage.freshness import OUTPUTS_EXIST, REMOVED_FROM_PLAN, SATISFIED_REASONS, UNCHANGED
 from inorder.stage.manifest import reader as manifests
 from inorder.stage.manifest.reader import find_last_run, read_lines, read_rows
@@ -46,7 +46,7 @@ def written(folder: Path, *found: dict[str, Any]) -> str:
 )
 def test_an_item_stands_as_its_latest_row_says(tmp_path: Path, story: list[str], stands: str) -> None:
     told = [CONFIG] + [line for one in story for line in (row("a", *one.split(":", 1)), CONFIG)]
-    found = Standings.of_manifest(written(tmp_path, *told)).of("a")
+    found = ItemStatuses.read(written(tmp_path, *told)).get("a")
     assert found is not None
     assert found.status == stands
 
@@ -54,11 +54,11 @@ def test_an_item_stands_as_its_latest_row_says(tmp_path: Path, story: list[str],
 @pytest.mark.req("DOC-4")
 def test_an_item_that_is_gone_does_not_stand_at_all_until_it_comes_back(tmp_path: Path) -> None:
     told = [CONFIG, row("a", "success"), row("b", "success"), CONFIG, row("a", "skip", REMOVED_FROM_PLAN)]
-    found = Standings.of_manifest(written(tmp_path, *told))
-    assert found.of("a") is None
-    assert found.counts() == {"success": 1, "skip": 0, "failure": 0}
-    found = Standings.of_manifest(written(tmp_path, *told, CONFIG, row("a", "success")))
-    assert found.counts() == {"success": 2, "skip": 0, "failure": 0}
+    found = ItemStatuses.read(written(tmp_path, *told))
+    assert found.get("a") is None
+    assert found.count_by_status() == {"success": 1, "skip": 0, "failure": 0}
+    found = ItemStatuses.read(written(tmp_path, *told, CONFIG, row("a", "success")))
+    assert found.count_by_status() == {"success": 2, "skip": 0, "failure": 0}
 
 
 def test_a_skip_of_what_is_done_points_to_the_row_of_what_was_done(tmp_path: Path) -> None:
@@ -66,14 +66,14 @@ def test_a_skip_of_what_is_done_points_to_the_row_of_what_was_done(tmp_path: Pat
         tmp_path, CONFIG, row("a", "success"), UNFINGERPRINTED, row("a", "skip", UNCHANGED), row("a", "failure")
     )
     success, _, failure = [line.offset for line, found in read_rows(path) if not found.is_config]
-    found = Standings.of_manifest(path).of("a")
+    found = ItemStatuses.read(path).get("a")
     assert found is not None
     assert (found.made, found.latest, found.is_fingerprinted) == (success, failure, True)
 
 
 def test_what_was_made_last_is_what_counts_and_how(tmp_path: Path) -> None:
     path = written(tmp_path, CONFIG, row("a", "success"), UNFINGERPRINTED, row("a", "success"))
-    found = Standings.of_manifest(path).of("a")
+    found = ItemStatuses.read(path).get("a")
     assert found is not None
     assert (found.made, found.is_fingerprinted) == (found.latest, False)
 
@@ -81,13 +81,13 @@ def test_what_was_made_last_is_what_counts_and_how(tmp_path: Path) -> None:
 def test_items_are_counted_once_however_many_rows_they_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_status, "_BATCH", 3)
     told = [CONFIG, *(row(str(number), "failure" if number % 3 else "success") for number in range(10))]
-    found = Standings.of_manifest(written(tmp_path, *told, CONFIG, row("1", "success", warnings=["careful"])))
-    assert found.counts() == {"success": 5, "skip": 0, "failure": 5}
-    assert found.categories() == {"io": 5}
-    assert found.warned() == 1
+    found = ItemStatuses.read(written(tmp_path, *told, CONFIG, row("1", "success", warnings=["careful"])))
+    assert found.count_by_status() == {"success": 5, "skip": 0, "failure": 5}
+    assert found.count_by_category() == {"io": 5}
+    assert found.count_warned() == 1
     assert [one.doc_id for one in found.failures()] == ["2", "4", "5", "7", "8"]
     assert [one.doc_id for one in found.successes()] == ["0", "3", "6", "9", "1"]
-    assert found.of("10") is None
+    assert found.get("10") is None
 
 
 def test_the_reasons_of_resume_are_those_that_are_recognised() -> None:
@@ -109,7 +109,7 @@ def test_a_line_that_makes_no_sense_is_passed_over_and_counted(tmp_path: Path) -
     path = written(tmp_path, CONFIG, row("a", "success"))
     Path(path).write_bytes(b'\xff\n[]\n{"stage":1}\n\n' + Path(path).read_bytes())
     assert [line.row is None for line in read_lines(path)] == [True] * 4 + [False] * 2
-    assert Standings.of_manifest(path).damaged == 4
+    assert ItemStatuses.read(path).damaged == 4
 
 
 def test_what_a_stage_adds_to_its_rows_is_not_taken_for_ours(tmp_path: Path) -> None:

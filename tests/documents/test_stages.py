@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from inorder.cli.commands.inspect import _BOUNDS
+from inorder.cli.commands.inspect import TOKEN_BOUNDS
 from inorder.documents.chunk.worker import HISTOGRAM
 from inorder.documents.parquet import read_footer
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
@@ -234,7 +234,7 @@ def test_data_may_lie_among_the_documents(workspace: Workspace) -> None:
 
 
 def test_the_classes_in_which_chunks_are_shown_are_those_in_which_they_are_counted() -> None:
-    assert HISTOGRAM == _BOUNDS
+    assert HISTOGRAM == TOKEN_BOUNDS
 
 
 @pytest.mark.parametrize(

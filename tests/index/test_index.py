@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import inorder
-from inorder.cli.commands.inspect_glance import described
-from inorder.cli.data_dir import Dataset
+from inorder.cli.commands.inspect import describe
+from inorder.cli.data_dir import DataDirectory
 from inorder.index.connection import open_index
 from inorder.index.draft import published_path
 from inorder.index.stage import plan, sinks, stage
@@ -222,7 +222,7 @@ def test_two_at_once_on_the_same_data_is_said_in_one_line(project: Project) -> N
 
 def test_a_glance_says_what_is_in_the_index(project: Project) -> None:
     build(project)
-    [found] = [each["contents"] for each in described(Dataset(str(project.data)), "index")["stages"]]
+    [found] = [each["contents"] for each in describe(DataDirectory(str(project.data)), "index")["stages"]]
     assert (found["documents"], found["files"], found["chunks"] >= len(FILES)) == (0, len(FILES), True)
     assert found["languages"] == {"python": 2, "javascript": 1, "go": 1, "text": 1, "other": 1}
     assert found["symbols"] >= 4

@@ -27,12 +27,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def mean_reciprocal_rank(project: Project, mode: str) -> float:
     """Of the file that is expected, over all questions."""
-    from inorder.cli.commands.search import answered
+    from inorder.cli.commands.search import answer_question
     from inorder.index.search import Filters
 
     total = 0.0
     for asked in QUESTIONS:
-        hits = answered(asked["question"], mode, 50, Filters(), str(project.data)).hits
+        hits = answer_question(asked["question"], mode, 50, Filters(), str(project.data)).hits
         files = list(dict.fromkeys(hit.item_id for hit in hits))
         total += 1 / (files.index(asked["path"]) + 1) if asked["path"] in files else 0.0
     return total / len(QUESTIONS)
@@ -120,13 +120,13 @@ def test_a_typing_mistake_gets_a_suggestion(project: Project) -> None:
     ],
 )
 def test_no_character_of_a_question_is_syntax(project: Project, question: str) -> None:
-    from inorder.cli.commands.search import answered
+    from inorder.cli.commands.search import answer_question
     from inorder.errors import OperatorError
     from inorder.index.search import Filters
 
     has_words = any(character.isalnum() for character in question)
     with contextlib.nullcontext() if has_words else pytest.raises(OperatorError, match="no word to search for"):
-        answered(question, "hybrid", 5, Filters(), str(project.data))
+        answer_question(question, "hybrid", 5, Filters(), str(project.data))
 
 
 @pytest.mark.parametrize(

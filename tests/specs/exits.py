@@ -6,7 +6,7 @@ import signal
 
 from inorder import errors
 from inorder.cli import exit_codes
-from inorder.cli.exit_codes import Exit, code_of
+from inorder.cli.exit_codes import Exit, exit_code_of
 from inorder.stage.contracts import StageOutcome
 from tests.specs.pages import code, table
 
@@ -38,7 +38,7 @@ def outcomes() -> str:
         ("`cancelled` by SIGINT", _outcome(stop_kind="cancelled", stop_signal=signal.SIGINT)),
         ("`cancelled` by SIGTERM", _outcome(stop_kind="cancelled", stop_signal=signal.SIGTERM)),
     ):
-        rows.append((what, code_of(outcome).value))
+        rows.append((what, exit_code_of(outcome).value))
     return table(("how a run ended, or its `stop_kind`", "code"), rows)
 
 

@@ -1,64 +1,97 @@
-"""The command itself: what becomes of an error, and of a signal.
+"""The command: its name, its subcommands, and how errors and signals end it.
 
-A command raises. Whose fault it is stands on the exception, and so does the exit code; here it becomes one line on
-stderr, that says what happened and what to do. A traceback is for `--debug`.
+`COMMANDS` lists the subcommands. The lazy group in `command_group.py` imports the module of a subcommand when it is run
+or when its own help is asked for. So `inorder --help` is quick, and the modules of commands import what they need at
+their top.
 
-Every worker process imports this module once more, because it is where the program begins. So the commands themselves,
-and Typer with them, are imported by `main`.
+A command raises. The exception says whose fault it was, and carries the exit code. Here it becomes one line on stderr
+that says what happened and what to do. `--debug` adds the traceback.
+
+Every worker process imports this module, because the program starts here. Typer is therefore imported in `run_command`.
 """
 
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from types import FrameType
 
 from inorder.cli.exit_codes import Exit, Interrupted
-from inorder.cli.output import complain
+from inorder.cli.extras import MissingExtra, extra_of
+from inorder.cli.output import error as print_error
 from inorder.errors import InfrastructureError, IntegrityError, InvariantViolation, OperatorError
 
+COMMANDS = {
+    "run": "Process documents and code, all stages",
+    "doctags": "Convert documents to DocTags",
+    "chunk": "Split documents into chunks",
+    "embed": "Compute vectors for chunks",
+    "index": "Build the search index",
+    "search": "Search documents and code",
+    "symbols": "List the definitions in a source file",
+    "graph": "Show callers and callees of a function",
+    "mcp": "Serve the index to coding assistants",
+    "stage": "Run a stage of your own",
+    "plan": "Show what a run would do, and why",
+    "failures": "List failed items and their errors",
+    "retry": "Run failed items again",
+    "explain": "Explain what a run would do with one file",
+    "verify": "Check DATA for missing or damaged files",
+    "inspect": "Summarize the contents of DATA",
+    "manifest": "Print rows of the manifests",
+    "journal": "Print what a journal holds",
+    "config": "Show settings and where they come from",
+}
+"""Every command with its one-line help. `NAME` is the function, or Typer app, `NAME` in `inorder.cli.commands.NAME`."""
 DEBUG = "INORDER_DEBUG"
-_BUG = "this is a bug of inorder; please report it with the line above"
-_TRACE = "run it again with `inorder --debug ...` to see where"
+_BUG = "this is a bug in inorder; please report it with the line above"
+_TRACE = "run it again with `inorder --debug ...` to see the traceback"
 
 
 def main() -> None:
-    """Run the command, and leave with its exit code."""
-    _listen()
+    """Run the command line, and exit with its code."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)  # until a run installs handlers of its own
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run one command line in this process. Returns the exit code."""
     try:
         from inorder.cli.command_group import app
 
-        app()
-    except (OperatorError, InfrastructureError, IntegrityError) as error:
-        _leave(error, error.exit_code)
-    except Interrupted as error:
-        _leave(error, error.exit_code)
+        app(args=list(arguments), prog_name="inorder")
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else Exit.DONE
+    except (OperatorError, InfrastructureError, IntegrityError, Interrupted) as error:
+        return _report(error, error.exit_code, str(error))
     except InvariantViolation as error:
-        _leave(error, Exit.INTEGRITY, _BUG)
+        return _report(error, Exit.INTEGRITY, "", _BUG)
     except OSError as error:
-        _leave(error, Exit.FAILED)
+        return _report(error, Exit.FAILED, "")
     except Exception as error:
-        _leave(error, Exit.FAILED, _TRACE)
-
-
-def _listen() -> None:
-    """Until a run asks for the signals itself, they end the program, with the exit code of theirs."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+        extra = extra_of(error) if isinstance(error, ModuleNotFoundError) else None
+        if extra is None:
+            return _report(error, Exit.FAILED, "", _TRACE)
+        return _report(error, Exit.USAGE, str(MissingExtra(f"`inorder {_command_in(arguments)}`", extra)))
+    return Exit.DONE
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise Interrupted(number)
 
 
-def _leave(error: BaseException, code: int, hint: str = "") -> None:
+def _command_in(arguments: Sequence[str]) -> str:
+    return next((argument for argument in arguments if argument in COMMANDS), "")
+
+
+def _report(error: BaseException, code: int, message: str, hint: str = "") -> int:
     if os.environ.get(DEBUG):
         import traceback
 
         traceback.print_exception(error)
-    is_ours = isinstance(error, OperatorError | InfrastructureError | IntegrityError | Interrupted)
-    said = str(error)
-    complain(said if is_ours and said else f"{type(error).__name__}: {said}")
+    print_error(message or f"{type(error).__name__}: {error}")
     if hint:
-        complain(hint)
-    sys.exit(code)
+        print_error(hint)
+    return code

@@ -1,17 +1,20 @@
-"""The stages that inorder brings along, and running them for a command."""
+"""The built-in stages: loading them with the settings that hold, running them, and their defaults for help."""
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from inorder.cli.exit_codes import Exit
-from inorder.cli.options import OWN, Given
-from inorder.cli.output import tell
-from inorder.cli.settings import own_settings, resolve
-from inorder.cli.stage_loader import Job, job_of
-from inorder.cli.stage_runner import checked_options, run, tell_outcome
-from inorder.errors import OperatorError
-from inorder.stage.contracts import StageOutcome
+from inorder.cli.extras import extra_of
+from inorder.cli.options import ALL, OWN, SHARED
+from inorder.cli.output import info
+from inorder.cli.parameters import Given
+from inorder.cli.settings import Settings, SettingsReader, StageSettings
+from inorder.cli.stage_loader import StageJob, load_job
+from inorder.cli.stage_runner import check_options, report_outcome, run_job
+from inorder.files.listing import share_listings
+from inorder.stage.contracts import Configurable, Stage, StageOptions, StageOutcome
 
 ENTRIES = {
     "doctags": "inorder.documents.doctags.stage:stage",
@@ -21,37 +24,77 @@ ENTRIES = {
 }
 """In the order in which they build on each other."""
 _SOURCED = ("doctags", "index")
-"""Those that look at the sources; the others at what these have made."""
+"""Those that read SRC. The others read what these have made."""
 
 
-def our_job(stage: str, sources: Sequence[Path], given: Given) -> Job:
-    """A stage of ours, with the settings that hold."""
-    try:
-        settings = own_settings(given, stage) if stage in OWN else {}
-        return job_of(ENTRIES[stage], sources if stage in _SOURCED else [], settings)
-    except ModuleNotFoundError as error:
-        raise OperatorError(f"stage {stage} needs the package {error.name}: pip install 'inorder[ingest]'") from error
+def load_builtin(stage: str, sources: Sequence[Path], reader: SettingsReader) -> tuple[StageJob, Settings]:
+    """A built-in stage with its sources, and all options of its run."""
+    found = reader.for_stage(stage)
+    own = found.own_fields(stage) if stage in OWN else {}
+    job = load_job(ENTRIES[stage], sources if stage in _SOURCED else [], own)
+    return job, found.over(job.stage.options)
 
 
-def run_ours(stages: Sequence[str], sources: Sequence[Path], given: Given) -> tuple[list[StageOutcome], int]:
-    """Run these, one after the other. One that was stopped, or that the machine failed, is the last; items that failed
-    are no reason not to go on with the others."""
+def run_builtin(stages: Sequence[str], sources: Sequence[Path], given: Given) -> tuple[list[StageOutcome], int]:
+    """Run these stages in turn. Returns their outcomes and the exit code.
+
+    Failed items do not keep later stages from running; a stage that was stopped does. Settings are read and checked for
+    all stages before the first one runs, and directories are listed once for all.
+    """
+    reader = SettingsReader(given)
+    jobs = [load_builtin(stage, sources, reader) for stage in stages]
+    options = [check_options(settings, job.stage) for job, settings in jobs]
     outcomes: list[StageOutcome] = []
     worst = Exit.DONE
-    for number, stage in enumerate(stages, 1):
-        job = our_job(stage, sources, given)
-        settings = resolve(given, job.stage)
-        outcome = run(job.stage, job.plan(settings.data), checked_options(settings, job.stage), job.origin)
-        outcomes.append(outcome)
-        code = tell_outcome(outcome, settings)
-        if code not in (Exit.DONE, Exit.ITEMS_FAILED):
-            if number < len(stages):
-                tell(f"not begun: {', '.join(stages[number:])}")
-            return outcomes, code
-        worst = max(worst, code)
+    with share_listings():
+        for (job, settings), chosen in zip(jobs, options, strict=True):
+            outcome = run_job(job, job.make_plan(settings.data), chosen)
+            outcomes.append(outcome)
+            code = report_outcome(outcome, settings)
+            if code not in (Exit.DONE, Exit.ITEMS_FAILED):
+                if skipped := stages[len(outcomes) :]:
+                    info(f"not started: {', '.join(skipped)}")
+                return outcomes, code
+            worst = max(worst, code)
     return outcomes, worst
 
 
-def shown(outcomes: list[StageOutcome]) -> dict[str, Any]:
-    """For programs."""
-    return {"stages": outcomes}
+def describe_defaults(stages: Sequence[str]) -> dict[str, str]:
+    """The defaults of all options for these stages, in words, by option. Empty if an extra is missing."""
+    try:
+        defaults = {stage: default_values(stage) for stage in stages}
+    except ModuleNotFoundError as error:
+        if extra_of(error) is None:
+            raise
+        return {}
+    found: dict[str, dict[str, list[str]]] = {}
+    for stage, values in defaults.items():
+        for name, value in values.items():
+            found.setdefault(name, {}).setdefault(ALL[name].format_default(value), []).append(stage)
+    return {name: _join_defaults(by_text) for name, by_text in found.items()}
+
+
+def describe_stage_defaults() -> dict[str, str]:
+    """The same for a stage that is not known yet: it may set other defaults."""
+    values = StageSettings({}, None, None).over(StageOptions()).values
+    return {
+        name: option.format_default(values[name].value) + ("" if name == "data" else ", unless the stage sets another")
+        for name, option in SHARED.items()
+    }
+
+
+def default_values(stage: str) -> dict[str, Any]:
+    """The value of every option of a built-in stage if nothing sets it."""
+    module, _, name = ENTRIES[stage].partition(":")
+    loaded: Stage | Configurable = getattr(importlib.import_module(module), name)
+    settings = None if isinstance(loaded, Stage) else loaded.settings()
+    made = loaded if isinstance(loaded, Stage) else loaded.make(settings)
+    values = StageSettings({}, None, None).over(made.options).values
+    own = {name: getattr(settings, option.field) for name, option in OWN.get(stage, {}).items()}
+    return {name: found.value for name, found in values.items()} | own
+
+
+def _join_defaults(stages_by_text: Mapping[str, Sequence[str]]) -> str:
+    if len(stages_by_text) == 1:
+        return next(iter(stages_by_text))
+    return "; ".join(f"{text} for {', '.join(stages)}" for text, stages in stages_by_text.items())

@@ -1,67 +1,125 @@
-"""Which commands there are. Each imports what it needs when it is run: `inorder --help` stays quick."""
+"""The lazy group of commands, and help with options in titled sections."""
 
+import importlib
 import os
-from typing import Annotated
+from collections.abc import Iterator, MutableMapping
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from inorder import __version__
-from inorder.cli.app import DEBUG
-from inorder.cli.commands import (
-    config,
-    explain_command,
-    failures,
-    inspect_command,
-    journal,
-    manifest,
-    mcp_command,
-    plan,
-    retry_command,
-    run,
-    search_command,
-    stage,
-    verify_command,
-)
+from inorder.cli.app import COMMANDS, DEBUG
+from inorder.cli.options import SECTIONS, Section
+from inorder.version import __version__
+
+_SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
+class SectionedCommand(TyperCommand):
+    """A command whose help shows options in titled sections, with the defaults that hold for it."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the sections."""
+        describe_defaults = getattr(self.callback, "describe_defaults", None)
+        defaults = {} if describe_defaults is None else describe_defaults()
+        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            title = getattr(parameter, "rich_help_panel", None) or Section.DISPLAY
+            default = defaults.get(parameter.name or "")
+            rows[title].append((record[0], f"{record[1]} Default: {default}." if default else record[1]))
+        for title, lines in rows.items():
+            if lines:
+                with formatter.section(title):
+                    formatter.write_dl(lines)
+
+
+class _LazyCommands(MutableMapping[str, Any]):
+    """Commands by name, each imported when it is asked for."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            if name not in COMMANDS:
+                raise KeyError(name)
+            self._loaded[name] = _load(name)
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+def _load(name: str) -> Any:
+    """Import a command and make it one of Typer's."""
+    found = getattr(importlib.import_module(f"inorder.cli.commands.{name}"), name)
+    if not isinstance(found, typer.Typer):
+        function, found = found, typer.Typer(**_SETTINGS)
+        found.command(name, cls=SectionedCommand)(function)
+    command = typer.main.get_command(found)
+    command.name = name
+    return command
+
+
+class CommandGroup(TyperGroup):
+    """All commands. Help and completion of their names import none of them."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _LazyCommands()
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Complete the name of a command, or an option."""
+        lazy = self.commands
+        self.commands = {name: TyperCommand(name, short_help=text) for name, text in COMMANDS.items()}
+        try:
+            return super().shell_complete(ctx, incomplete)
+        finally:
+            self.commands = lazy
+
 
 app = typer.Typer(
     name="inorder",
+    cls=CommandGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run")(run.run)
-app.command("doctags")(run.doctags)
-app.command("chunk")(run.chunk)
-app.command("embed")(run.embed)
-app.command("index")(run.index)
-app.command("search")(search_command.search)
-app.command("symbols")(search_command.symbols)
-app.command("graph")(search_command.graph)
-app.command("mcp")(mcp_command.mcp)
-app.command("stage")(stage.stage)
-app.command("plan")(plan.plan)
-app.command("failures")(failures.failures)
-app.command("retry")(retry_command.retry)
-app.command("explain")(explain_command.explain)
-app.command("verify")(verify_command.verify)
-app.command("inspect")(inspect_command.inspect)
-app.command("manifest")(manifest.manifest)
-app.command("journal")(journal.journal)
-app.add_typer(config.config, name="config")
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
         typer.echo(f"inorder {__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def inorder(
-    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback with an error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Compute in parallel. Commit in order. Lose nothing, repeat nothing."""

@@ -1,10 +1,11 @@
-"""DATA as the commands find it: which stages there are, and what their runs have left."""
+"""A DATA directory as commands see it: which stages it has, and what their runs have left."""
 
 import os
 import platform
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from inorder.cli.options import Given
+from inorder.cli.parameters import Given
 from inorder.cli.settings import resolve
 from inorder.errors import BusyError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
@@ -16,50 +17,52 @@ from inorder.stage.data_layout import DataLayout
 from inorder.stage.manifest.reader import ConfigRow, find_last_run
 
 
-class Dataset:
-    """A DATA folder. What it says of another run is only a look; a command that must be alone locks the stage."""
+class DataDirectory:
+    """A DATA directory. Nothing here is locked, unless `lock` is called: a run may change it at any time."""
 
     def __init__(self, root: str) -> None:
         self.root = root
 
     def stages(self) -> list[str]:
-        """Those that have left a manifest or a journal."""
+        """The stages that have a manifest or a journal."""
         found = set()
         for folder, suffix in (("manifests", ".jsonl"), ("journal", ".journal")):
             if os.path.isdir(f"{self.root}/{folder}"):
-                found |= {
-                    name.removesuffix(suffix) for name in os.listdir(f"{self.root}/{folder}") if _is(name, suffix)
-                }
+                names = os.listdir(f"{self.root}/{folder}")
+                found |= {name.removesuffix(suffix) for name in names if _has_suffix(name, suffix)}
         return sorted(found)
 
-    def chosen(self, stage: str | None) -> list[str]:
-        """The stage that was asked for, or all."""
+    def select_stages(self, stage: str | None) -> list[str]:
+        """One stage, which must exist, or all of them."""
         known = self.stages()
         if stage is None:
             return known
         if stage not in known:
-            raise OperatorError(f"{self.root} knows no stage {stage!r}; stages there: {', '.join(known) or 'none'}")
+            raise OperatorError(f"no stage {stage!r} in {self.root}; stages: {', '.join(known) or 'none'}")
         return [stage]
 
-    def places(self, stage: str) -> DataLayout:
-        """Where the things of a stage lie."""
+    def layout(self, stage: str) -> DataLayout:
+        """The paths of the files of a stage."""
         return DataLayout(self.root, stage)
 
     def config(self, stage: str) -> ConfigRow | None:
-        """How the latest run of a stage began."""
-        found = find_last_run(self.places(stage).manifest)
+        """The configuration that the latest run of a stage recorded."""
+        found = find_last_run(self.layout(stage).manifest)
         return None if found is None else found[1]
 
     def lock(self, stage: str) -> Lock:
-        """Keep other runs of a stage away; raises `BusyError` if there is one."""
-        places = self.places(stage)
-        os.makedirs(os.path.dirname(places.lock), exist_ok=True)
-        return Lock(places.lock, f"stage {stage} of {self.root}")
+        """Lock a stage against runs. Raises `BusyError` if one is active."""
+        layout = self.layout(stage)
+        os.makedirs(os.path.dirname(layout.lock), exist_ok=True)
+        return Lock(layout.lock, f"stage {stage} of {self.root}")
 
-    def holder(self, stage: str) -> str:
-        """Who runs a stage now, in words; empty: nobody. The lock is tried only where its last holder seems to be
-        alive: a look must not get into the way of a run that is about to begin."""
-        if not _may_be_held(self.places(stage).lock):
+    def describe_holder(self, stage: str) -> str:
+        """Which process runs a stage now; empty: none does.
+
+        The lock is tried only if its last holder seems to be alive: a read-only command must not block a run that is
+        about to start.
+        """
+        if not _may_be_held(self.layout(stage).lock):
             return ""
         try:
             self.lock(stage).release()
@@ -67,9 +70,9 @@ class Dataset:
             return str(error)
         return ""
 
-    def journal(self, stage: str) -> "JournalState | None":
-        """What the journal of a stage says; None: there is none."""
-        path = self.places(stage).journal
+    def read_journal(self, stage: str) -> "JournalState | None":
+        """The state of the journal of a stage; None: there is no journal."""
+        path = self.layout(stage).journal
         if not os.path.exists(path):
             return None
         found = scan_journal(SystemFilesystem(), path)
@@ -82,22 +85,46 @@ class Dataset:
 
 
 class JournalState(NamedTuple):
-    """A journal, read."""
+    """A journal, scanned and replayed."""
 
     path: str
     scan: Scan
     replay: Replay | None
-    """None: it cannot be trusted."""
+    """None: the journal is damaged."""
     trouble: str
+    """The damage; empty: there is none."""
 
     @property
     def unfinished_at(self) -> int | None:
-        """Where a run stands that was interrupted or is under way; None: the latest one went to its end."""
+        """The number of committed items of a run that has not ended; None: the latest run has ended."""
         return None if self.replay is None or self.replay.is_end else self.replay.newest.end
 
 
+def open_data(data: str | None, given: Given | None = None) -> DataDirectory:
+    """The DATA directory given on the command line, or else by the settings. It must exist and have a stage."""
+    root = resolve(dict(given or {}) | ({} if data is None else {"data": data})).data
+    if not os.path.isdir(root):
+        raise OperatorError(f"no DATA directory at {root}; run a stage first, or choose another with --data")
+    directory = DataDirectory(root)
+    if not directory.stages():
+        raise OperatorError(f"{root} is not a DATA directory: it has no manifests; choose another with --data")
+    return directory
+
+
+def list_files(root: str, folder: str = "") -> Iterator[str]:
+    """Every file below a folder of DATA, relative to DATA, sorted."""
+    with os.scandir(os.path.join(root, folder)) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        path = f"{folder}/{entry.name}" if folder else entry.name
+        if entry.is_dir(follow_symlinks=False):
+            yield from list_files(root, path)
+        else:
+            yield path
+
+
 def _may_be_held(path: str) -> bool:
-    """Whether the process that a lock file names runs, or runs where we cannot look."""
+    """Whether the process named in a lock file is alive, or cannot be checked from this machine."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             words = file.read(512).split()
@@ -114,19 +141,5 @@ def _may_be_held(path: str) -> bool:
     return True
 
 
-def _is(name: str, suffix: str) -> bool:
+def _has_suffix(name: str, suffix: str) -> bool:
     return name.endswith(suffix) and len(name) > len(suffix)
-
-
-def open_data(data: str | None, given: Given | None = None) -> Dataset:
-    """The DATA that was named, or that the settings name. It must be there, and be one."""
-    said = dict(given or {}) | ({} if data is None else {"data": data})
-    root = resolve(said).data
-    if not os.path.isdir(root):
-        raise OperatorError(f"there is no DATA at {root}; run a stage first, or name another with --data")
-    dataset = Dataset(root)
-    if not dataset.stages():
-        raise OperatorError(
-            f"{root} is no DATA of inorder: no stage has left a manifest there; name another with --data"
-        )
-    return dataset

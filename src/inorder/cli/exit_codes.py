@@ -1,4 +1,4 @@
-"""Exit codes: what a script, a scheduler or a shell learns from a command without reading a word of it."""
+"""Exit codes: how a command ended, for scripts and schedulers that read no text."""
 
 import signal
 from enum import IntEnum
@@ -12,39 +12,38 @@ class Exit(IntEnum):
     """How a command ended."""
 
     DONE = 0
-    """Everything was done, or was done already."""
+    """Everything is done, or was up to date."""
     FAILED = 1
-    """The machine, the disk or a program under it failed, and no item is to blame. Mend that and run the same again:
-    what is committed stays."""
+    """The machine, the disk or a program failed; no item is to blame. Fix it and run the same command again: committed
+    results are kept."""
     USAGE = 2
-    """An option, a setting, a path, a stage or its plan is wrong, and the line says which."""
+    """An option, a setting, a path, a stage, its plan or a missing extra is at fault; the message says which."""
     ITEMS_FAILED = 3
-    """The run went to its end; some items failed, within the error budget. See `inorder failures`, then `inorder
-    retry`."""
+    """The run completed; some items failed, within the error budget. See `inorder failures`, then `inorder retry`."""
     BUDGET_EXCEEDED = 4
-    """More items failed than the error budget allows, and the run stopped there. See `inorder failures`; run the same
-    again to go on."""
+    """More items failed than the error budget allows, and the run stopped. See `inorder failures`; run the same command
+    again to resume."""
     IN_USE = 5
-    """Another run has this stage of DATA; the line names its process. Wait for it, or stop it."""
+    """Another run holds the lock of this stage; the message names its process. Wait for it, or stop it."""
     INTEGRITY = 6
-    """What is on the disk is not what was written there, or an invariant of inorder itself is broken. Nothing was
-    mended. See `inorder verify`."""
+    """The data on disk differ from what was written, or an internal invariant is violated. Nothing was repaired. See
+    `inorder verify`."""
     INTERRUPTED = 128 + signal.SIGINT
-    """Ctrl-C came. What is committed stays; run the same again to go on."""
+    """Received SIGINT (Ctrl-C). Committed results are kept; run the same command again to resume."""
     TERMINATED = 128 + signal.SIGTERM
-    """SIGTERM came. The same as Ctrl-C."""
+    """Received SIGTERM. Otherwise as for SIGINT."""
 
 
 class Interrupted(BaseException):
-    """A signal came while no run was there to be asked to stop."""
+    """A signal arrived while no run was active."""
 
     def __init__(self, number: int) -> None:
-        super().__init__("interrupted; run the same again to go on")
+        super().__init__(f"received {signal.Signals(number).name}; run the same command again to resume")
         self.exit_code = Exit(128 + number)
 
 
-def code_of(outcome: "StageOutcome") -> Exit:
-    """What the outcome of a stage means to whoever started it."""
+def exit_code_of(outcome: "StageOutcome") -> Exit:
+    """The exit code for the outcome of a stage."""
     if outcome.stop_kind == "cancelled":
         return Exit(128 + outcome.stop_signal) if outcome.stop_signal else Exit.FAILED
     if outcome.stop_kind == "error budget":

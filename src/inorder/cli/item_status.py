@@ -1,14 +1,13 @@
-"""How every item of a stage stands, after all of its runs.
+"""The status of every item of a stage, after all of its runs.
 
-An item stands as its latest row says, with one exception: a skip because the outputs are there, unchanged, is the
-success it relies on. So an item is
+An item has the status of its latest row in the manifest, with one exception: a skip because the outputs are up to date
+counts as the success that made them. So an item is
 
-    success   its outputs were made, and every later run found them good
+    success   its outputs were made, and every later run found them up to date
     skip      its worker said that there was nothing to do
-    failure   it failed the last time that it was tried; `inorder retry` tries it again
+    failure   it failed the last time it was tried; `inorder retry` tries it again
 
-A manifest may have millions of rows. They are read once, and what is known of each item goes into a table that the
-system keeps on the disk where it does not fit.
+A manifest may have millions of rows. They are read once, into a temporary SQLite table that spills to disk.
 """
 
 import sqlite3
@@ -24,7 +23,7 @@ CREATE TABLE items (
     latest INTEGER, made INTEGER, fingerprinted INTEGER
 ) WITHOUT ROWID
 """
-_TAKE = """
+_UPSERT = """
 INSERT INTO items VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (doc_id) DO UPDATE SET
     status = ?2, category = ?3, warnings = ?4, latest = ?5,
     made = CASE WHEN ?6 < 0 OR (?8 AND made >= 0) THEN made ELSE ?6 END,
@@ -33,22 +32,22 @@ INSERT INTO items VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (doc_id) DO UP
 STATUSES = ("success", "skip", "failure")
 
 
-class Standing(NamedTuple):
-    """How one item stands."""
+class ItemStatus(NamedTuple):
+    """The status of one item."""
 
     doc_id: str
     status: str
     category: str
-    """Of its failure."""
+    """Error category of a failure."""
     latest: int
-    """Where its latest row begins in the manifest."""
+    """Offset of the latest row in the manifest."""
     made: int
-    """Where the row begins that tells of its outputs; -1: there is none."""
+    """Offset of the row that lists its outputs; -1: there is none."""
     is_fingerprinted: bool
 
 
-class Standings:
-    """All items of one manifest."""
+class ItemStatuses:
+    """The status of all items of one manifest."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)
@@ -58,21 +57,21 @@ class Standings:
         self._is_fingerprinting = True
         self._pending: list[tuple[object, ...]] = []
         self.damaged = 0
-        """Lines that are no rows."""
+        """Lines of the manifest that cannot be decoded."""
 
     @classmethod
-    def of_manifest(cls, path: str) -> "Standings":
-        """Read all of it."""
-        standings = cls()
+    def read(cls, path: str) -> "ItemStatuses":
+        """Read a manifest."""
+        statuses = cls()
         for line in read_lines(path):
             if line.row is None:
-                standings.damaged += 1
+                statuses.damaged += 1
             else:
-                standings.take(line, line.row)
-        return standings
+                statuses.add(line, line.row)
+        return statuses
 
-    def take(self, line: ManifestLine, row: ManifestRow) -> None:
-        """One more row."""
+    def add(self, line: ManifestLine, row: ManifestRow) -> None:
+        """Take one more row into account."""
         if row.is_config:
             config = decode_config(line)
             self._is_fingerprinting = config is None or config.options.get("fingerprinting") is not False
@@ -83,49 +82,48 @@ class Standings:
             status = "success" if row.is_satisfied else row.status
             category = row.error.category if row.error is not None else ""
             made = line.offset if status == "success" else -1
-            facts = (line.offset, made, self._is_fingerprinting, row.is_satisfied)
-            self._pending.append((row.doc_id, status, category, len(row.warnings), *facts))
+            offsets = (line.offset, made, self._is_fingerprinting, row.is_satisfied)
+            self._pending.append((row.doc_id, status, category, len(row.warnings), *offsets))
             if len(self._pending) >= _BATCH:
                 self._flush()
 
     def _flush(self) -> None:
-        """Put down what has gathered."""
         pending, self._pending = self._pending, []
         self._database.execute("BEGIN")
-        self._database.executemany(_TAKE, pending)
+        self._database.executemany(_UPSERT, pending)
         self._database.execute("COMMIT")
 
-    def counts(self) -> dict[str, int]:
-        """Items by how they stand."""
+    def count_by_status(self) -> dict[str, int]:
+        """Number of items per status."""
         found = dict(self._query("SELECT status, COUNT(*) FROM items GROUP BY status"))
         return {status: found.get(status, 0) for status in STATUSES}
 
-    def categories(self) -> dict[str, int]:
-        """Failures by category, the most frequent first."""
+    def count_by_category(self) -> dict[str, int]:
+        """Number of failures per error category, the most frequent first."""
         query = "SELECT category, COUNT(*) FROM items WHERE status = 'failure' GROUP BY category ORDER BY 2 DESC, 1"
         return dict(self._query(query))
 
-    def warned(self) -> int:
-        """Items whose latest row has warnings."""
+    def count_warned(self) -> int:
+        """Number of items whose latest row has warnings."""
         [(count,)] = self._query("SELECT COUNT(*) FROM items WHERE warnings > 0")
         return int(count)
 
-    def of(self, doc_id: str) -> Standing | None:
-        """How one item stands; None: no run has come to it."""
+    def get(self, doc_id: str) -> ItemStatus | None:
+        """The status of one item; None: no run has reached it."""
         return next(self._select("WHERE doc_id = ?", doc_id), None)
 
-    def failures(self) -> Iterator[Standing]:
+    def failures(self) -> Iterator[ItemStatus]:
         """Failed items, in the order of their rows."""
         return self._select("WHERE status = 'failure' ORDER BY latest")
 
-    def successes(self) -> Iterator[Standing]:
-        """Items with outputs, in the order of the rows that tell of them."""
+    def successes(self) -> Iterator[ItemStatus]:
+        """Items with outputs, in the order of the rows that list them."""
         return self._select("WHERE status = 'success' ORDER BY made")
 
-    def _select(self, condition: str, *values: object) -> Iterator[Standing]:
+    def _select(self, condition: str, *values: object) -> Iterator[ItemStatus]:
         query = f"SELECT doc_id, status, category, latest, made, fingerprinted FROM items {condition}"
         for doc_id, status, category, latest, made, fingerprinted in self._query(query, *values):
-            yield Standing(doc_id, status, category, latest, made, bool(fingerprinted))
+            yield ItemStatus(doc_id, status, category, latest, made, bool(fingerprinted))
 
     def _query(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
         self._flush()

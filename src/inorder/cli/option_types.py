@@ -1,4 +1,4 @@
-"""What the value of an option may be, wherever it comes from: a command line, a variable, a file."""
+"""Types of option values. The same type reads a command line, an environment variable and `inorder.toml`."""
 
 import math
 import re
@@ -10,42 +10,47 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
-class Refused(Exception):
-    """A value that an option cannot have."""
+class InvalidValue(Exception):
+    """A value that an option does not accept."""
 
 
-class Kind(Protocol):
-    """The values of an option."""
+class OptionType(Protocol):
+    """The values that an option accepts."""
 
     @property
     def allowed(self) -> str:
-        """Which they are, to follow on "must be"."""
+        """The accepted values, in words that follow "must be"."""
         ...
 
-    def read(self, found: Any) -> Any:
-        """The value itself, from text or from a value of a settings file. Raises `Refused`."""
+    def parse(self, found: Any) -> Any:
+        """Convert text, or a value of a TOML file. Raises `InvalidValue`."""
+        ...
+
+    def format(self, value: Any) -> str:
+        """The text that `parse` would read as this value."""
         ...
 
 
-class Text:
-    """Any text; or None, where there is a word for it."""
+class TextType:
+    """Any text that is not empty. `none` is the word for None, if None is allowed."""
 
     def __init__(self, none: str = "") -> None:
-        self.none = none
+        self._none = none
 
     @property
     def allowed(self) -> str:
-        """Not much to say."""
-        return "text" + (f", or {self.none}" if self.none else "")
+        return "text" + (f", or {self._none}" if self._none else "")
 
-    def read(self, found: Any) -> str | None:
-        """As it is."""
+    def parse(self, found: Any) -> str | None:
         if not isinstance(found, str) or not found:
-            raise Refused
-        return found if not self.none or found != self.none else None
+            raise InvalidValue
+        return found if not self._none or found != self._none else None
+
+    def format(self, value: str | None) -> str:
+        return self._none if value is None else str(value)
 
 
-class Choice:
+class ChoiceType:
     """One of some words."""
 
     def __init__(self, *words: str) -> None:
@@ -53,110 +58,121 @@ class Choice:
 
     @property
     def allowed(self) -> str:
-        """The words."""
         return "one of " + ", ".join(self.words)
 
-    def read(self, found: Any) -> str:
-        """The word."""
+    def parse(self, found: Any) -> str:
         if found not in self.words:
-            raise Refused
+            raise InvalidValue
         return str(found)
 
+    def format(self, value: str) -> str:
+        return value
 
-class Flag:
-    """Yes or no."""
+
+class FlagType:
+    """True or false."""
 
     allowed = "true or false"
 
-    def read(self, found: Any) -> bool:
-        """The answer."""
+    def parse(self, found: Any) -> bool:
         if isinstance(found, bool):
             return found
         if isinstance(found, str) and found.lower() in _TRUE + _FALSE:
             return found.lower() in _TRUE
-        raise Refused
+        raise InvalidValue
+
+    def format(self, value: bool) -> str:
+        return str(value).lower()
 
 
-class Whole:
-    """A whole number; or None, where there is a word for it."""
+class IntegerType:
+    """A whole number within bounds. `none` is the word for None, if None is allowed."""
 
     def __init__(self, low: int, high: int, none: str = "") -> None:
         self._low, self._high = low, high
-        self.none = none
+        self._none = none
 
     @property
     def allowed(self) -> str:
-        """The range."""
-        return f"a whole number from {self._low} to {self._high}" + (f", or {self.none}" if self.none else "")
+        return f"a whole number from {self._low} to {self._high}" + (f", or {self._none}" if self._none else "")
 
-    def read(self, found: Any) -> int | None:
-        """The number."""
-        if self.none and found == self.none:
+    def parse(self, found: Any) -> int | None:
+        if self._none and found == self._none:
             return None
         if isinstance(found, str) and re.fullmatch(r"-?[0-9]{1,18}", found):
             found = int(found)
         if type(found) is not int or not self._low <= found <= self._high:
-            raise Refused
+            raise InvalidValue
         return found
 
+    def format(self, value: int | None) -> str:
+        return self._none if value is None else str(value)
 
-class Amount:
-    """A number that need not be whole."""
+
+class NumberType:
+    """A number that is not negative."""
 
     allowed = "a number, 0 or more"
 
-    def read(self, found: Any) -> float:
-        """The number."""
+    def parse(self, found: Any) -> float:
         try:
             value = float(found) if not isinstance(found, bool) else -1.0
         except (TypeError, ValueError):
-            raise Refused from None
+            raise InvalidValue from None
         if not 0 <= value < math.inf:
-            raise Refused
+            raise InvalidValue
         return value
 
+    def format(self, value: float) -> str:
+        return f"{value:.15g}"
 
-class Seconds(Amount):
-    """A span of time."""
+
+class SecondsType(NumberType):
+    """A duration."""
 
     allowed = "a number of seconds, 0 or more"
 
 
-class Amounts:
-    """Numbers by name; there may be none."""
+class NamedNumbersType:
+    """Numbers by name: `disk=1,licence=0.5`, or `none`."""
 
-    none = "none"
     allowed = "names with numbers, such as disk=1,licence=0.5, or none"
 
-    def read(self, found: Any) -> dict[str, float]:
-        """The numbers."""
-        if found == self.none:
+    def parse(self, found: Any) -> dict[str, float]:
+        if found == "none":
             return {}
         if isinstance(found, str):
             pairs = [part.partition("=") for part in found.split(",") if part.strip()]
             found = {name.strip(): amount.strip() for name, _, amount in pairs}
         if not isinstance(found, dict) or not all(found):
-            raise Refused
-        return {name: Amount().read(amount) for name, amount in found.items()}
+            raise InvalidValue
+        return {name: NumberType().parse(amount) for name, amount in found.items()}
+
+    def format(self, value: dict[str, float]) -> str:
+        return ",".join(f"{name}={amount:.15g}" for name, amount in value.items()) or "none"
 
 
-class Size:
-    """A number of bytes; or None, where there is a word for it."""
+class SizeType:
+    """A number of bytes: `512M`, `4G`. `none` is the word for None, if None is allowed."""
 
     def __init__(self, none: str = "") -> None:
-        self.none = none
+        self._none = none
 
     @property
     def allowed(self) -> str:
-        """With an example."""
-        return "a size such as 512M or 4G" + (f", or {self.none}" if self.none else "")
+        return "a size such as 512M or 4G" + (f", or {self._none}" if self._none else "")
 
-    def read(self, found: Any) -> int | None:
-        """The bytes."""
-        if self.none and found == self.none:
+    def parse(self, found: Any) -> int | None:
+        if self._none and found == self._none:
             return None
         matched = _SIZE.fullmatch(str(found)) if isinstance(found, str | int) and not isinstance(found, bool) else None
         size = int(float(matched[1]) * _UNITS[matched[2].lower()]) if matched else 0
         if size < 1:
-            raise Refused
+            raise InvalidValue
         return size
+
+    def format(self, value: int | None) -> str:
+        if value is None:
+            return self._none
+        unit, factor = next((unit, factor) for unit, factor in reversed(_UNITS.items()) if value % factor == 0)
+        return f"{value // factor}{unit.upper()}"

@@ -1,385 +1,366 @@
-"""The options that every command which runs a stage shares, and the one place where they are described.
+"""Every option that can be set in more than one place, described once.
 
-Each has one name: `timeout_s` is `--timeout-s` on the command line, `INORDER_TIMEOUT_S` in the environment and
-`timeout_s` in `inorder.toml`. A command takes all of them with `@runner_options` and is handed those that were given;
-`settings.py` adds what the other places say.
+An option has one name: `timeout_s` is `--timeout-s` on the command line, `INORDER_TIMEOUT_S` in the environment and
+`timeout_s` in `inorder.toml`. `parameters.py` makes parameters of commands from these descriptions; `settings.py` reads
+the other places. Help texts name no defaults: those depend on the stage, and are computed when help is shown.
 """
 
-import functools
-import inspect
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
 
-import typer
-
-from inorder.cli.option_types import Amount, Amounts, Choice, Flag, Kind, Seconds, Size, Text, Whole
+from inorder.cli.option_types import (
+    ChoiceType,
+    FlagType,
+    IntegerType,
+    NamedNumbersType,
+    NumberType,
+    OptionType,
+    SecondsType,
+    SizeType,
+    TextType,
+)
 from inorder.engines.base import WORKERS_MAX
 
 PREFIX = "INORDER_"
-Given = Mapping[str, Any]
-"""What stood on the command line, by the name of the option."""
+PROFILE = "profile"
+"""Names a profile; can be given on the command line and in the environment only."""
 
 
-class Option(NamedTuple):
-    """One shared option."""
+class Section(StrEnum):
+    """Titles of the groups of options in help."""
 
+    INPUT = "Input"
+    DOCTAGS = "Conversion to DocTags"
+    CHUNK = "Chunks"
+    EMBED = "Vectors"
+    QUERY = "Query"
+    OUTPUT = "Output"
+    EXECUTION = "Execution"
+    FAILURES = "Failure handling"
+    RAY = "Ray"
+    DISPLAY = "Display"
+
+
+SECTIONS = tuple(section.value for section in Section)
+
+
+class OptionSpec(NamedTuple):
+    """One option of a run."""
+
+    section: Section
     name: str
     field: str
-    """Of `StageOptions`; with a dot, of a part of them."""
-    kind: Kind
+    """The field of `StageOptions` or, for an option of one stage, of its settings; `part.field` for a nested one."""
+    type: OptionType
     help: str
-    default: str
-    """In words."""
-    flags: tuple[str, ...] = ()
-    """Where they are not simply the name."""
     metavar: str = ""
+    flags: tuple[str, ...] = ()
+    """Spellings on the command line, where they differ from the name."""
+    meanings: Mapping[str, str] = {}
+    """What a default means that does not speak for itself."""
 
     @property
     def variable(self) -> str:
-        """In the environment."""
+        """The environment variable."""
         return PREFIX + self.name.upper()
 
     @property
     def flag(self) -> str:
-        """On the command line."""
+        """The option on the command line."""
         return self.flags[0].split("/")[0] if self.flags else "--" + self.name.replace("_", "-")
 
-    def parameter(self) -> inspect.Parameter:
-        """As Typer wants it. None: not given."""
-        text = f"{self.help} Default: {self.default}."
-        flags = self.flags or (self.flag,)
-        if isinstance(self.kind, Flag):
-            annotation: Any = Annotated[bool | None, typer.Option(*flags, help=text, show_default=False)]
-        else:
-            words = list(self.kind.words) if isinstance(self.kind, Choice) else []
-            shown = typer.Option(*flags, help=text, metavar=self.metavar, autocompletion=lambda: words)
-            annotation = Annotated[str | None, shown]
-        return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    def format_default(self, value: Any) -> str:
+        """A default value for help."""
+        text = self.type.format(value)
+        return f"{text} ({self.meanings[text]})" if text in self.meanings else text
 
 
-SHARED = {
-    option.name: option
-    for option in (
-        Option("data", "data", Text(), "DATA: the folder that everything goes to.", ".inorder", metavar="DIR"),
-        Option(
-            "workers",
-            "workers",
-            Whole(1, WORKERS_MAX, "auto"),
-            "How many items are worked on at once.",
-            "auto, one a processor and two for the policy io; on Ray as many as the cluster has room for",
-            metavar="N",
-        ),
-        Option(
-            "engine",
-            "engine",
-            Choice("local", "ray"),
-            "Where workers are: on this machine, or on a Ray cluster.",
-            "local",
-            metavar="local|ray",
-        ),
-        Option(
-            "ray_address",
-            "ray.address",
-            Text("none"),
-            "The Ray cluster: HOST:PORT, or auto for the one this machine belongs to.",
-            "none, what RAY_ADDRESS says, or else this machine alone",
-            metavar="ADDR",
-        ),
-        Option("ray_cpus", "ray.cpus", Amount(), "Processors of one worker on Ray.", "1", metavar="N"),
-        Option(
-            "ray_gpus",
-            "ray.gpus",
-            Amount(),
-            "GPUs of one worker on Ray; may be a part of one.",
-            "0, and 1 for the policy gpu",
-            metavar="N",
-        ),
-        Option(
-            "ray_resources",
-            "ray.resources",
-            Amounts(),
-            "Further resources of one worker on Ray, as the nodes announce them.",
-            "none",
-            metavar="NAME=N,...",
-        ),
-        Option(
-            "ray_files",
-            "ray.files",
-            Choice("auto", "shared", "send"),
-            "How nodes come to files: shared, they see them at the same paths; send, files travel with items and "
-            "results; auto, to the nodes that do not see DATA.",
-            "auto",
-            metavar="auto|shared|send",
-        ),
-        Option(
-            "ray_send_max",
-            "ray.send_bytes_max",
-            Size(),
-            "The most that is sent along with an item; what is larger is done on this machine.",
-            "64M",
-            metavar="SIZE",
-        ),
-        Option(
-            "policy",
-            "policy",
-            Choice("io", "cpu", "gpu"),
-            "Where items run: io and gpu in threads, cpu in processes, which survive crashes and can be killed.",
-            "io",
-            metavar="io|cpu|gpu",
-        ),
-        Option(
-            "schedule",
-            "schedule",
-            Choice("fifo", "sjf"),
-            "Which items begin first: fifo in the order of the plan, sjf the cheapest. Results are in order anyway.",
-            "fifo",
-            metavar="fifo|sjf",
-        ),
-        Option(
-            "timeout_s",
-            "timeout_s",
-            Seconds(),
-            "Fail an item that takes longer than this.",
-            "0, no limit",
-            metavar="SECONDS",
-        ),
-        Option(
-            "retries",
-            "retries",
-            Whole(0, 1000),
-            "Try an item again this often if it failed for a reason that may pass.",
-            "0",
-            metavar="N",
-        ),
-        Option(
-            "retry_backoff_s",
-            "retry_backoff_s",
-            Seconds(),
-            "Wait this long before the first retry, and twice as long before each further one.",
-            "0.1",
-            metavar="SECONDS",
-        ),
-        Option(
-            "error_budget",
-            "error_budget",
-            Whole(0, 10**12, "none"),
-            "Stop once more items than this have failed; 0 stops at the first.",
-            "none, never stop for failures",
-            metavar="N",
-        ),
-        Option(
-            "max_queue",
-            "max_queue",
-            Whole(1, 2**20),
-            "Read at most this many items of the plan ahead of the workers; on Ray at least eight for each of them.",
-            "1024",
-            metavar="N",
-        ),
-        Option(
-            "resume",
-            "resume",
-            Flag(),
-            "Go on with an interrupted run, and skip what is done.",
-            "resume",
-            flags=("--resume/--no-resume",),
-        ),
-        Option(
-            "force", "force", Flag(), "Do everything again, also what is done.", "no", flags=("--force/--no-force",)
-        ),
-        Option(
-            "fingerprinting",
-            "fingerprinting",
-            Flag(),
-            "Skip an item only if its inputs and configuration are those that its outputs were made of; without it, if "
-            "its outputs are there.",
-            "fingerprinting",
-            flags=("--fingerprinting/--no-fingerprinting",),
-        ),
-        Option(
-            "fsync",
-            "fsync",
-            Choice("always", "batch", "interval", "off"),
-            "When to wait for the disk. Nothing is lost when a program dies; this is about the loss of power.",
-            "batch",
-            metavar="always|batch|interval|off",
-        ),
-        Option(
-            "memory_limit",
-            "memory_bytes_max",
-            Size("none"),
-            "Address space of a worker process (policy cpu): an item that wants more fails.",
-            "none",
-            metavar="SIZE",
-        ),
-        Option(
-            "adaptive",
-            "adaptive",
-            Flag(),
-            "Let the number of workers follow what they achieve, between 1 and --workers.",
-            "no",
-            flags=("--adaptive/--no-adaptive",),
-        ),
-        Option(
-            "attempts_log",
-            "attempts_log",
-            Flag(),
-            "Write the beginning and end of every attempt to DATA/attempts, for watching from outside.",
-            "no",
-            flags=("--attempts-log/--no-attempts-log",),
-        ),
-        Option(
-            "quiet",
-            "progress",
-            Flag(),
-            "Show no progress, and a summary only if something went wrong.",
-            "no",
-            flags=("--quiet/--no-quiet", "-q"),
-        ),
-        Option(
-            "verbose",
-            "verbose",
-            Flag(),
-            "Show the slowest items and the most frequent kinds of errors too.",
-            "no",
-            flags=("--verbose/--no-verbose", "-v"),
-        ),
-        Option(
-            "i_know_what_im_doing",
-            "i_know_what_im_doing",
-            Flag(),
-            "Run a stage made for the policy gpu in processes all the same.",
-            "no",
-            flags=("--i-know-what-im-doing",),
-        ),
-    )
-}
+def _by_name(*options: OptionSpec) -> dict[str, OptionSpec]:
+    return {option.name: option for option in options}
+
+
+_OUTPUT, _EXECUTION, _FAILURES, _RAY, _DISPLAY = (
+    Section.OUTPUT,
+    Section.EXECUTION,
+    Section.FAILURES,
+    Section.RAY,
+    Section.DISPLAY,
+)
+
+SHARED = _by_name(
+    OptionSpec(_OUTPUT, "data", "data", TextType(), "Directory for all results (DATA).", "DIR"),
+    OptionSpec(
+        _OUTPUT,
+        "fsync",
+        "fsync",
+        ChoiceType("always", "batch", "interval", "off"),
+        "When the journal is synced to disk. Matters for a power loss only; a killed process loses nothing.",
+    ),
+    OptionSpec(
+        _OUTPUT,
+        "attempts_log",
+        "attempts_log",
+        FlagType(),
+        "Log the start and end of every attempt to DATA/attempts.",
+        flags=("--attempts-log/--no-attempts-log",),
+    ),
+    OptionSpec(
+        _EXECUTION,
+        "workers",
+        "workers",
+        IntegerType(1, WORKERS_MAX, "auto"),
+        "Number of items processed at the same time.",
+        "N",
+        meanings={"auto": "one per CPU, two per CPU for policy io; on Ray, as many as the cluster has room for"},
+    ),
+    OptionSpec(
+        _EXECUTION,
+        "adaptive",
+        "adaptive",
+        FlagType(),
+        "Adapt the number of workers to their throughput, between 1 and --workers.",
+        flags=("--adaptive/--no-adaptive",),
+    ),
+    OptionSpec(
+        _EXECUTION,
+        "policy",
+        "policy",
+        ChoiceType("io", "cpu", "gpu"),
+        "Worker type: io and gpu use threads, cpu uses processes, which can be killed and survive crashes.",
+    ),
+    OptionSpec(
+        _EXECUTION,
+        "i_know_what_im_doing",
+        "i_know_what_im_doing",
+        FlagType(),
+        "Allow policy cpu for a stage made for policy gpu.",
+        flags=("--i-know-what-im-doing",),
+    ),
+    OptionSpec(
+        _EXECUTION,
+        "schedule",
+        "schedule",
+        ChoiceType("fifo", "sjf"),
+        "Start items in plan order (fifo) or the cheapest first (sjf). The order of results is the same.",
+    ),
+    OptionSpec(
+        _EXECUTION,
+        "max_queue",
+        "max_queue",
+        IntegerType(1, 2**20),
+        "Items read from the plan ahead of the workers; on Ray, at least eight per worker.",
+        "N",
+    ),
+    OptionSpec(
+        _EXECUTION,
+        "memory_limit",
+        "memory_bytes_max",
+        SizeType("none"),
+        "Address space of a worker process (policy cpu). An item that needs more fails.",
+        "SIZE",
+    ),
+    OptionSpec(
+        _EXECUTION,
+        "resume",
+        "resume",
+        FlagType(),
+        "Resume an interrupted run, and skip items that are up to date.",
+        flags=("--resume/--no-resume",),
+    ),
+    OptionSpec(
+        _EXECUTION,
+        "force",
+        "force",
+        FlagType(),
+        "Process all items, including those that are up to date.",
+        flags=("--force/--no-force",),
+    ),
+    OptionSpec(
+        _EXECUTION,
+        "fingerprinting",
+        "fingerprinting",
+        FlagType(),
+        "An item is up to date if its inputs and settings are unchanged; without this, if its outputs exist.",
+        flags=("--fingerprinting/--no-fingerprinting",),
+    ),
+    OptionSpec(
+        _FAILURES,
+        "timeout_s",
+        "timeout_s",
+        SecondsType(),
+        "Time limit per item. An item that takes longer fails.",
+        "SECONDS",
+        meanings={"0": "no limit"},
+    ),
+    OptionSpec(
+        _FAILURES,
+        "retries",
+        "retries",
+        IntegerType(0, 1000),
+        "Further attempts per item after an error that may be temporary.",
+        "N",
+    ),
+    OptionSpec(
+        _FAILURES,
+        "retry_backoff_s",
+        "retry_backoff_s",
+        SecondsType(),
+        "Delay before the first retry. It doubles with each further one.",
+        "SECONDS",
+    ),
+    OptionSpec(
+        _FAILURES,
+        "error_budget",
+        "error_budget",
+        IntegerType(0, 10**12, "none"),
+        "Stop when more items than this have failed. 0 stops at the first failure.",
+        "N",
+        meanings={"none": "failures never stop a run"},
+    ),
+    OptionSpec(
+        _RAY,
+        "engine",
+        "engine",
+        ChoiceType("local", "ray"),
+        "Run workers on this machine or on a Ray cluster.",
+    ),
+    OptionSpec(
+        _RAY,
+        "ray_address",
+        "ray.address",
+        TextType("none"),
+        "Cluster address: HOST:PORT, or auto for the cluster that this machine belongs to.",
+        "ADDR",
+        meanings={"none": "RAY_ADDRESS if it is set, otherwise a cluster of this machine alone"},
+    ),
+    OptionSpec(_RAY, "ray_cpus", "ray.cpus", NumberType(), "CPUs per worker.", "N"),
+    OptionSpec(
+        _RAY,
+        "ray_gpus",
+        "ray.gpus",
+        NumberType(),
+        "GPUs per worker; a fraction is allowed.",
+        "N",
+        meanings={"0": "1 for policy gpu"},
+    ),
+    OptionSpec(
+        _RAY,
+        "ray_resources",
+        "ray.resources",
+        NamedNumbersType(),
+        "Custom resources per worker, as the nodes declare them.",
+        "NAME=N,...",
+    ),
+    OptionSpec(
+        _RAY,
+        "ray_files",
+        "ray.files",
+        ChoiceType("auto", "shared", "send"),
+        "How nodes get files: shared (same paths on all nodes), send (with the items), or auto (send to nodes that "
+        "cannot read DATA).",
+    ),
+    OptionSpec(
+        _RAY,
+        "ray_send_max",
+        "ray.send_bytes_max",
+        SizeType(),
+        "Most bytes sent with one item. Larger items run on this machine.",
+        "SIZE",
+    ),
+    OptionSpec(
+        _DISPLAY,
+        "quiet",
+        "progress",
+        FlagType(),
+        "Show no progress, and a summary only if something failed.",
+        flags=("--quiet/--no-quiet", "-q"),
+    ),
+    OptionSpec(
+        _DISPLAY,
+        "verbose",
+        "verbose",
+        FlagType(),
+        "Show the slowest items and the most frequent errors too.",
+        flags=("--verbose/--no-verbose", "-v"),
+    ),
+)
+"""Options of every run, by name."""
 
 OWN = {
-    "doctags": (
-        Option(
+    "doctags": _by_name(
+        OptionSpec(
+            Section.DOCTAGS,
             "split_pages",
             "split_pages",
-            Whole(0, 10**6),
-            "Read a PDF with more pages than this in parts of as many, all workers at once; 0: never.",
-            "100",
-            metavar="N",
+            IntegerType(0, 10**6),
+            "Split PDFs with more pages than this into parts that workers read in parallel; 0 never splits.",
+            "N",
         ),
-        Option(
+        OptionSpec(
+            Section.DOCTAGS,
             "reader",
             "reader",
-            Choice("native", "docling"),
-            "Who reads documents: native, or docling for all kinds that it reads without models.",
-            "native",
-            metavar="native|docling",
+            ChoiceType("native", "docling"),
+            "Reader library: native, or docling for all formats that it reads without models.",
         ),
-        Option(
+        OptionSpec(
+            Section.DOCTAGS,
             "ocr",
             "ocr",
-            Flag(),
-            "Recognise text in the pictures of PDF pages that have no other.",
-            "no",
+            FlagType(),
+            "Recognise the text of scanned PDF pages.",
             flags=("--ocr/--no-ocr",),
         ),
     ),
-    "chunk": (
-        Option(
-            "tokens_max",
-            "tokens_max",
-            Whole(1, 10**6),
-            "The most tokens that a chunk has.",
-            "512",
-            metavar="N",
-        ),
-        Option(
+    "chunk": _by_name(
+        OptionSpec(Section.CHUNK, "tokens_max", "tokens_max", IntegerType(1, 10**6), "Most tokens per chunk.", "N"),
+        OptionSpec(
+            Section.CHUNK,
             "tokens_min",
             "tokens_min",
-            Whole(0, 10**6, "auto"),
-            "Join a chunk with fewer tokens to a neighbour where both fit together.",
-            "auto, half of --tokens-max",
-            metavar="N",
+            IntegerType(0, 10**6, "auto"),
+            "Merge a chunk with fewer tokens into a neighbour if both fit.",
+            "N",
+            meanings={"auto": "half of --tokens-max"},
         ),
-        Option(
+        OptionSpec(
+            Section.CHUNK,
             "tokenizer",
             "tokenizer",
-            Text(),
-            "How tokens are counted: words, or hf:PATH for a tokenizer.json.",
-            "words",
-            metavar="words|hf:PATH",
+            TextType(),
+            "How to count tokens: words, or hf:PATH for a tokenizer.json.",
+            "words|hf:PATH",
         ),
-        Option(
-            "format",
-            "format",
-            Choice("parquet", "jsonl"),
-            "The files that chunks are written to.",
-            "parquet",
-            metavar="parquet|jsonl",
-        ),
+        OptionSpec(Section.CHUNK, "format", "format", ChoiceType("parquet", "jsonl"), "File format of chunks."),
     ),
-    "embed": (
-        Option(
+    "embed": _by_name(
+        OptionSpec(
+            Section.EMBED,
             "dense",
             "dense",
-            Text(),
-            "Who makes dense vectors: hash, hash:DIMENSIONS, minilm, onnx:DIR, sentence-transformers:NAME, tei:URL, "
+            TextType(),
+            "Dense embedding provider: hash, hash:DIMENSIONS, minilm, onnx:DIR, sentence-transformers:NAME, tei:URL, "
             "openai:URL#MODEL, or none.",
-            "hash",
-            metavar="PROVIDER",
+            "PROVIDER",
         ),
-        Option(
-            "sparse", "sparse", Text(), "Who makes sparse vectors: splade:NAME, or none.", "none", metavar="PROVIDER"
+        OptionSpec(
+            Section.EMBED,
+            "sparse",
+            "sparse",
+            TextType(),
+            "Sparse embedding provider: splade:NAME, or none.",
+            "PROVIDER",
         ),
-        Option(
+        OptionSpec(
+            Section.EMBED,
             "lexical",
             "lexical",
-            Flag(),
-            "Count the terms of chunks, for BM25.",
-            "yes",
+            FlagType(),
+            "Count terms for BM25.",
             flags=("--lexical/--no-lexical",),
         ),
     ),
 }
-"""Settings of our own stages, by stage; `field` is one of the stage's settings."""
-ALL = SHARED | {option.name: option for options in OWN.values() for option in options}
-
-_PROFILE = inspect.Parameter(
-    "profile",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=None,
-    annotation=Annotated[
-        str | None, typer.Option("--profile", metavar="NAME", help="Use [profile.NAME] of inorder.toml.")
-    ],
-)
-PROFILE = _PROFILE.name
-
-DataOption = Annotated[
-    str | None, typer.Option("--data", metavar="DIR", help="DATA: the folder to look at. Default: .inorder.")
-]
-StageOption = Annotated[
-    str | None, typer.Option("--stage", metavar="NAME", help="Only this stage. Default: every stage in DATA.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, for programs.")]
-
-
-def options_of(*stages: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command all shared options and those of some stages of ours; what was given reaches it as `given`."""
-    return functools.partial(_with_options, [option for stage in stages for option in OWN[stage]])
-
-
-def runner_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command all shared options; those that were given reach it as `given`."""
-    return _with_options([], function)
-
-
-def _with_options(more: list[Option], function: Callable[..., None]) -> Callable[..., None]:
-    signature = inspect.signature(function, eval_str=True)
-    own = [parameter for parameter in signature.parameters.values() if parameter.name != "given"]
-    shared = [*(option.parameter() for option in (*more, *SHARED.values())), _PROFILE]
-
-    @functools.wraps(function)
-    def command(**values: Any) -> None:
-        said = {parameter.name: values.pop(parameter.name) for parameter in shared}
-        function(**values, given={name: value for name, value in said.items() if value is not None})
-
-    own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-    command.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
-    return command
+"""Options of one built-in stage only, by stage and name."""
+ALL = SHARED | {name: option for options in OWN.values() for name, option in options.items()}

@@ -1,8 +1,8 @@
-"""What goes where: results to stdout, everything else to stderr, colours only on a terminal.
+"""Results go to stdout, everything else to stderr. Colours are used on a terminal only.
 
-Code that is not ours, a stage and whatever it imports, may print. Before any of it runs, a command takes stdout for
-itself (`claim_stdout`): from then on what others print goes to stderr, in this process and in those it starts, and
-results still arrive alone.
+Code that is not ours (a stage and whatever it imports) may print. Before any of it runs, a command calls
+`claim_stdout`: from then on such output goes to stderr, in this process and in those it starts, and stdout carries
+results alone.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ _claimed: list[BinaryIO] = []
 
 
 def claim_stdout() -> None:
-    """From now on stdout is for results alone."""
+    """Reserve stdout for results. Idempotent."""
     if not _claimed:
         sys.stdout.flush()
         _claimed.append(os.fdopen(os.dup(1), "wb"))
@@ -26,9 +26,9 @@ def claim_stdout() -> None:
 
 
 @contextlib.contextmanager
-def _while_read() -> Iterator[BinaryIO]:
-    """Where results go. If whoever read them has gone, there is nobody to tell: the program ends, and what is still
-    buffered goes nowhere."""
+def _result_stream() -> Iterator[BinaryIO]:
+    """The stream for results. If its reader has closed the pipe, the program ends without a message, and what is still
+    buffered is dropped."""
     stream = _claimed[0] if _claimed else sys.stdout.buffer
     try:
         yield stream
@@ -38,55 +38,42 @@ def _while_read() -> Iterator[BinaryIO]:
         sys.exit(1)
 
 
-def complain(message: str) -> None:
-    """One line about what went wrong."""
+def error(message: str) -> None:
+    """Print one line that says what went wrong, on stderr."""
     prefix = "\x1b[31minorder:\x1b[0m" if sys.stderr.isatty() else "inorder:"
-    tell(f"{prefix} {in_one_line(message)}")
+    info(f"{prefix} {to_one_line(message)}")
 
 
-def tell(*lines: str) -> None:
-    """Lines for whoever watches, on stderr."""
+def info(*lines: str) -> None:
+    """Print lines on stderr."""
     for line in lines:
         print(line.encode("utf-8", "backslashreplace").decode(), file=sys.stderr)
     sys.stderr.flush()
 
 
-def in_one_line(message: str) -> str:
-    """The same without line breaks."""
-    return " ".join(message.split("\n"))
+def print_out(*lines: str) -> None:
+    """Print lines on stdout."""
+    stream_lines(map(encode_text, lines))
 
 
-def encode_json(value: Any) -> bytes:
-    """The same value gives the same bytes."""
-    return _ENCODER.encode(value)
-
-
-def show_json(value: Any) -> None:
-    """One JSON object on stdout."""
+def print_json(value: Any) -> None:
+    """Print one JSON object on stdout."""
     stream_lines([encode_json(value)])
 
 
-def show(*lines: str) -> None:
-    """Lines on stdout."""
-    stream_lines(map(as_bytes, lines))
-
-
-def as_bytes(text: str) -> bytes:
-    """Text for stdout, whatever is in it."""
-    return text.encode("utf-8", "backslashreplace")
-
-
 def stream_lines(lines: Iterable[bytes]) -> None:
-    """Any number of lines on stdout, as they come."""
-    with _while_read() as stream:
+    """Print any number of lines on stdout, as they come."""
+    with _result_stream() as stream:
         for line in lines:
             stream.write(line + b"\n")
 
 
 def stream_json(name: str, values: Iterable[bytes], rest: Callable[[], dict[str, Any]]) -> None:
-    """One JSON object on stdout that holds a list of any length, piece by piece: its values are JSON already. `rest` is
-    what else it holds, asked for when the list is over."""
-    with _while_read() as stream:
+    """Print one JSON object that holds a list of any length, piece by piece.
+
+    `values` are encoded already. `rest` gives the other fields; it is called at the end of the list.
+    """
+    with _result_stream() as stream:
         stream.write(b"{%b:[" % encode_json(name))
         for number, value in enumerate(values):
             stream.write(b"," + value if number else value)
@@ -96,12 +83,27 @@ def stream_json(name: str, values: Iterable[bytes], rest: Callable[[], dict[str,
         stream.write(b"}\n")
 
 
-def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows as lines, columns aligned, numbers or not."""
+def encode_json(value: Any) -> bytes:
+    """Encode as JSON. Equal values give equal bytes."""
+    return _ENCODER.encode(value)
+
+
+def encode_text(text: str) -> bytes:
+    """Encode for stdout. Lone surrogates of undecodable file names are escaped."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def to_one_line(message: str) -> str:
+    """Replace line breaks by spaces."""
+    return " ".join(message.split("\n"))
+
+
+def format_table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Lines with aligned columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def counted(count: int, noun: str) -> str:
-    """A number of things, in words."""
+def pluralize(count: int, noun: str) -> str:
+    """`1 item`, `2 items`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

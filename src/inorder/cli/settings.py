@@ -1,23 +1,24 @@
-"""Where the value of an option comes from: the first of these that says something.
+"""Where the value of an option comes from. The first of these places that sets it counts:
 
     the command line  >  INORDER_* variables  >  inorder.toml: [profile.NAME], [stage.NAME], [default]  >  the stage
     >  the default
 
-`inorder.toml` is looked for in the current folder. A profile is chosen with `--profile` or `INORDER_PROFILE`. DATA is
-the operator's and not the stage's: every command must find the same one without knowing any stage, so a stage has no
-say in it.
+`inorder.toml` is read from the current directory. A profile is chosen with `--profile` or `INORDER_PROFILE`. A stage
+cannot set DATA: every command must find it without knowing any stage.
+
+The places are read once per command (`SettingsReader`), and merged once per stage.
 """
 
 import operator
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.cli.option_types import Refused
-from inorder.cli.options import ALL, OWN, PREFIX, PROFILE, SHARED, Given, Option
+from inorder.cli.option_types import InvalidValue
+from inorder.cli.options import ALL, OWN, PREFIX, PROFILE, SHARED, OptionSpec
 from inorder.errors import OperatorError
 from inorder.stage.contracts import Stage, StageOptions
 
@@ -27,30 +28,38 @@ _OTHER_VARIABLES = ("INORDER_PROFILE", "INORDER_DEBUG", "INORDER_API_KEY")
 
 
 class Value(NamedTuple):
-    """What an option is, and who says so."""
+    """The value of an option, and the place that sets it."""
 
     value: Any
     origin: str
 
 
+_Layer = dict[str, Value]
+"""The options that one place sets."""
+
+
 class Settings(NamedTuple):
-    """Every option."""
+    """All options of a run of one stage."""
 
     values: dict[str, Value]
     base: StageOptions
-    """Of the stage, for everything that is no shared option."""
+    """Of the stage, for everything that is no option of the command line."""
     file: str | None
+    """None: there is no settings file."""
     profile: str | None
-    own: dict[str, Value] = {}  # noqa: RUF012
-    """Settings of the stage itself, as far as somebody says something."""
 
     @property
     def data(self) -> str:
-        """DATA."""
+        """The DATA directory."""
         return str(self.values["data"].value)
 
-    def options(self) -> StageOptions:
-        """As a run takes them."""
+    @property
+    def is_quiet(self) -> bool:
+        """Whether progress and summaries are unwanted."""
+        return bool(self.values["quiet"].value)
+
+    def to_options(self) -> StageOptions:
+        """The options for the stage runner."""
         fields: dict[str, Any] = {}
         parts: dict[str, dict[str, Any]] = {}
         for name, found in self.values.items():
@@ -59,124 +68,132 @@ class Settings(NamedTuple):
                 (parts.setdefault(part, {}) if part else fields)[field] = found.value
         for part, values in parts.items():
             fields[part] = msgspec.structs.replace(getattr(self.base, part), **values)
-        is_quiet = self.values["quiet"].value
-        if is_quiet != (self.base.progress == "none"):
-            fields["progress"] = "none" if is_quiet else "auto"
+        if self.is_quiet != (self.base.progress == "none"):
+            fields["progress"] = "none" if self.is_quiet else "auto"
         return msgspec.structs.replace(self.base, **fields)
 
 
-_Layer = dict[str, Value]
-"""What one place says."""
+class StageSettings(NamedTuple):
+    """The options that somebody set for one stage, before the defaults of the stage are known."""
+
+    values: _Layer
+    file: str | None
+    profile: str | None
+
+    def own_values(self, stage: str) -> dict[str, Value]:
+        """Options of this built-in stage alone, by name."""
+        return {name: self.values[name] for name in OWN.get(stage, {}) if name in self.values}
+
+    def own_fields(self, stage: str) -> dict[str, Any]:
+        """The same, by field of the stage's settings."""
+        return {OWN[stage][name].field: found.value for name, found in self.own_values(stage).items()}
+
+    def over(self, base: StageOptions) -> Settings:
+        """Complete them with the options of the stage."""
+        values = {name: self.values.get(name) or _base_value(option, base) for name, option in SHARED.items()}
+        return Settings(values, base, self.file, self.profile)
 
 
-def resolve(given: Given, stage: Stage | None = None, *, name: str | None = None) -> Settings:
-    """Ask every place. Without a stage, or the name of one, nothing that is said of one alone."""
-    name = stage.name if stage is not None else name
-    said = {name: value for name, value in given.items() if name != PROFILE}
-    file = _read_file()
-    profile = given.get(PROFILE) or os.environ.get("INORDER_PROFILE")
-    layers = [
-        _layer(said, lambda option: option.flag, lambda option: "command line"),
-        _layer(_environment(), lambda option: option.variable, lambda option: f"environment {option.variable}"),
-        *_file_layers(file or {}, profile, name),
-    ]
-    base = StageOptions() if stage is None else stage.options
-    values = {}
-    for option in SHARED.values():
-        values[option.name] = _first(option, layers) or _of_base(option, base)
-    own = {option.name: _first(option, layers) for option in OWN.get(name or "", ())}
-    said_of_it = {option: value for option, value in own.items() if value is not None}
-    return Settings(values, base, FILE if file is not None else None, profile, said_of_it)
+class SettingsReader:
+    """Reads the command line, the environment and the settings file, once."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        on_line = {name: value for name, value in given.items() if name != PROFILE}
+        self._on_line = _parse(on_line, lambda option: option.flag, lambda option: "command line")
+        self._environment = _parse(
+            _read_environment(), lambda option: option.variable, lambda option: f"environment {option.variable}"
+        )
+        tables = _read_file()
+        self._file = None if tables is None else FILE
+        self._profile: str | None = given.get(PROFILE) or os.environ.get("INORDER_PROFILE")
+        self._tables = _parse_tables(tables or {}, self._profile)
+
+    def for_stage(self, name: str | None) -> StageSettings:
+        """Merge the places for the stage of this name; None: for no stage in particular."""
+        values: _Layer = {}
+        for table in ("default", f"stage.{name}", f"profile.{self._profile}"):
+            values |= self._tables.get(table, {})
+        return StageSettings(values | self._environment | self._on_line, self._file, self._profile)
 
 
-def own_settings(given: Given, stage: str) -> dict[str, Any]:
-    """What is said of the settings of a stage of ours, by their fields."""
-    found = resolve(given, name=stage).own
-    return {option.field: found[option.name].value for option in OWN[stage] if option.name in found}
+def resolve(given: Mapping[str, Any], stage: Stage | None = None) -> Settings:
+    """Read all places, for one stage or for none."""
+    found = SettingsReader(given).for_stage(None if stage is None else stage.name)
+    return found.over(StageOptions() if stage is None else stage.options)
 
 
-def _first(option: Option, layers: list[_Layer]) -> Value | None:
-    return next((layer[option.name] for layer in layers if option.name in layer), None)
-
-
-def _of_base(option: Option, base: StageOptions) -> Value:
+def _base_value(option: OptionSpec, base: StageOptions) -> Value:
     plain = StageOptions()
     if option.name == "data":
         return Value(plain.data, "default")
-    find = operator.attrgetter(option.field)
-    value = find(base)
-    origin = "default" if value == find(plain) else "the stage"
+    get_field = operator.attrgetter(option.field)
+    value = get_field(base)
+    origin = "default" if value == get_field(plain) else "the stage"
     return Value(value == "none" if option.name == "quiet" else value, origin)
 
 
-def _layer(found: Mapping[str, Any], spelled: Callable[[Option], str], origin: Callable[[Option], str]) -> _Layer:
-    """Values of options, each read as its kind."""
+def _parse(
+    found: Mapping[str, Any], spell: Callable[[OptionSpec], str], name_origin: Callable[[OptionSpec], str]
+) -> _Layer:
     values = {}
     for name, value in found.items():
         option = ALL[name]
         try:
-            values[name] = Value(option.kind.read(value), origin(option))
-        except Refused:
-            raise OperatorError(f"{spelled(option)} must be {option.kind.allowed}; got {value!r}") from None
+            values[name] = Value(option.type.parse(value), name_origin(option))
+        except InvalidValue:
+            raise OperatorError(f"{spell(option)} must be {option.type.allowed}; got {value!r}") from None
     return values
 
 
-# ---- the environment
-
-
-def _environment() -> dict[str, str]:
+def _read_environment() -> dict[str, str]:
     by_variable = {option.variable: option.name for option in ALL.values()}
     found = {}
     for variable, value in sorted(os.environ.items()):
         if variable in by_variable:
             found[by_variable[variable]] = value
         elif variable.startswith(PREFIX) and variable not in _OTHER_VARIABLES:
-            allowed = ", ".join([*by_variable, "INORDER_PROFILE"])
-            raise OperatorError(f"the variable {variable} is no setting of inorder; there are: {allowed}")
+            valid = ", ".join([*by_variable, "INORDER_PROFILE"])
+            raise OperatorError(f"unknown setting {variable} in the environment; valid settings: {valid}")
     return found
 
 
-# ---- the file
-
-
 def _read_file() -> dict[str, Any] | None:
+    """The tables of the settings file; None: there is no file."""
     try:
         with open(FILE, "rb") as file:
             found = tomllib.load(file)
     except FileNotFoundError:
         return None
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise OperatorError(f"{FILE} cannot be read: {error}") from None
+        raise OperatorError(f"cannot read {FILE}: {error}") from None
     for table, value in found.items():
         if table not in _TABLES:
             raise OperatorError(
-                f"{FILE}: {table} is no table of it; there are: [default], [profile.NAME], [stage.NAME]"
+                f"{FILE}: unknown table [{table}]; valid tables: [default], [profile.NAME], [stage.NAME]"
             )
         tables = [value] if table == "default" else value.values() if isinstance(value, dict) else [None]
         if not all(isinstance(each, dict) for each in tables):
             spelled = "[default]" if table == "default" else f"[{table}.NAME]"
-            raise OperatorError(f"{FILE}: {table} must be written as a table: {spelled}")
+            raise OperatorError(f"{FILE}: {table} must be a table: {spelled}")
     return found
 
 
-def _file_layers(file: Mapping[str, Any], profile: str | None, stage: str | None) -> Iterator[_Layer]:
-    """Every table is checked, also those that are not asked for: a mistake in one is told before it matters."""
+def _parse_tables(file: Mapping[str, Any], profile: str | None) -> dict[str, _Layer]:
+    """Every table by name. All are checked, also unused ones: a mistake is reported before it matters."""
     profiles, stages = file.get("profile", {}), file.get("stage", {})
     if profile is not None and profile not in profiles:
         known = ", ".join(profiles) or "none"
-        raise OperatorError(f"there is no [profile.{profile}] in {FILE}; profiles there: {known}")
-    layers = {f"profile.{name}": _table(f"profile.{name}", table) for name, table in profiles.items()}
-    layers |= {f"stage.{name}": _table(f"stage.{name}", table) for name, table in stages.items()}
-    layers["default"] = _table("default", file.get("default", {}))
-    for name in (f"profile.{profile}", f"stage.{stage}", "default"):
-        if name in layers:
-            yield layers[name]
+        raise OperatorError(f"{FILE}: no table [profile.{profile}]; profiles: {known}")
+    tables = {f"profile.{name}": table for name, table in profiles.items()}
+    tables |= {f"stage.{name}": table for name, table in stages.items()}
+    tables["default"] = file.get("default", {})
+    return {name: _parse_table(name, table) for name, table in tables.items()}
 
 
-def _table(name: str, found: Mapping[str, Any]) -> _Layer:
+def _parse_table(name: str, found: Mapping[str, Any]) -> _Layer:
     for key in found:
         if key not in ALL:
-            raise OperatorError(f"{FILE}: {key} in [{name}] is no setting; there are: {', '.join(ALL)}")
+            raise OperatorError(f"{FILE}: unknown setting {key} in [{name}]; valid settings: {', '.join(ALL)}")
         if key == "data" and name.startswith("stage."):
-            raise OperatorError(f"{FILE}: data in [{name}] cannot be: all stages share one DATA; put it in [default]")
-    return _layer(found, lambda option: f"{FILE}: {option.name} in [{name}]", lambda option: f"{FILE} [{name}]")
+            raise OperatorError(f"{FILE}: [{name}] cannot set data, which all stages share; set it in [default]")
+    return _parse(found, lambda option: f"{FILE}: {option.name} in [{name}]", lambda option: f"{FILE} [{name}]")

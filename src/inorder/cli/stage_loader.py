@@ -1,6 +1,6 @@
-"""Stages that others have written: `package.module:name`, and the plans they make.
+"""Loads stages by name (`package.module:name`) and makes their plans.
 
-What goes wrong in code that is not ours is told in one line that names the stage; `--debug` shows the rest.
+An error in code that is not ours becomes one line that names the stage; `--debug` shows the traceback.
 """
 
 import importlib
@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.cli.data_dir import Dataset
-from inorder.cli.output import claim_stdout, complain, in_one_line
+from inorder.cli.data_dir import DataDirectory
+from inorder.cli.extras import MissingExtra, extra_of
+from inorder.cli.output import claim_stdout, to_one_line
+from inorder.cli.output import error as print_error
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
 from inorder.stage.contracts import Barrier, Configurable, Stage, StagePlan, WorkItem
 from inorder.stage.manifest.rows import to_printable
@@ -21,152 +23,159 @@ from inorder.stage.manifest.rows import to_printable
 _OURS = (OperatorError, InfrastructureError, IntegrityError)
 
 
-class Job(NamedTuple):
-    """A stage and what it is to be run on: everything that is needed to make its plan again."""
+class StageJob(NamedTuple):
+    """A stage and its sources: everything that is needed to make its plan again."""
 
     entry: str
     """`package.module:name`."""
     sources: list[Path]
     stage: Stage
     settings: dict[str, Any] = {}  # noqa: RUF012
-    """Of the stage, where it has any."""
+    """The settings of a configurable stage."""
 
     @property
     def origin(self) -> dict[str, Any]:
-        """For the `__config__` row of the manifest."""
+        """What the `__config__` row of the manifest records."""
         origin: dict[str, Any] = {
             "entry": self.entry,
             "sources": [to_printable(os.fspath(source)) for source in self.sources],
         }
         return origin | ({"settings": self.settings} if self.settings else {})
 
-    def plan(self, data: str) -> StagePlan:
-        """What there is to do."""
+    def make_plan(self, data: str) -> StagePlan:
+        """The plan of the stage for this DATA directory."""
         place = Path(data).absolute()
-        plan = _plan_of(self.stage, self.sources, place)
+        plan = _make_plan(self.stage, self.sources, place)
         if isinstance(plan.items, list | tuple):
             return plan
-        items = _Items(self.stage, plan, lambda: _plan_of(self.stage, self.sources, place))
+        items = _RepeatableItems(self.stage, plan, lambda: _make_plan(self.stage, self.sources, place))
         return msgspec.structs.replace(plan, items=items)
 
 
-def job_of(entry: str, sources: Sequence[str | Path], settings: dict[str, Any] | None = None) -> Job:
-    """Load a stage. Its plan is always made of absolute paths: so it is the same whoever makes it again, and where."""
-    loaded = load(entry)
+def load_job(entry: str, sources: Sequence[str | Path], settings: dict[str, Any] | None = None) -> StageJob:
+    """Load a stage. Sources are made absolute, so that the plan is the same from any current directory."""
+    loaded = load_stage(entry)
     found = [Path(source).absolute() for source in sources]
     for source in found:
-        require(source.exists(), f"there is no {source}")
+        require(source.exists(), f"no such file or directory: {source}")
     if isinstance(loaded, Stage):
-        return Job(entry, found, loaded)
-    chosen = settled(loaded, settings or {})
-    return Job(entry, found, loaded.make(chosen), msgspec.to_builtins(chosen))
+        return StageJob(entry, found, loaded)
+    converted = convert_settings(loaded, settings or {})
+    return StageJob(entry, found, loaded.make(converted), msgspec.to_builtins(converted))
 
 
-def settled(loaded: Configurable, settings: dict[str, Any]) -> Any:
-    """The settings of a stage, all of them."""
+def convert_settings(loaded: Configurable, settings: dict[str, Any]) -> Any:
+    """Complete and check the settings of a configurable stage."""
     known = {field.name for field in msgspec.structs.fields(loaded.settings)}
     for name in settings:
-        require(name in known, f"the stage has no setting {name!r}; there are: {', '.join(sorted(known))}")
+        require(name in known, f"unknown setting {name} of the stage; valid settings: {', '.join(sorted(known))}")
     try:
         return msgspec.convert(settings, loaded.settings)
     except msgspec.ValidationError as error:
-        raise OperatorError(f"a setting of the stage cannot be what it is: {error}") from error
+        raise OperatorError(f"invalid setting of the stage: {error}") from error
 
 
-def recorded_job(dataset: Dataset, stage: str) -> Job:
+def load_recorded_job(data: DataDirectory, stage: str) -> StageJob:
     """The job of the latest run of a stage, as its manifest has recorded it."""
-    config = dataset.config(stage)
+    config = data.config(stage)
     origin = {} if config is None else config.origin
     entry, sources = origin.get("entry"), origin.get("sources")
     if not isinstance(entry, str) or not isinstance(sources, list):
         raise OperatorError(
-            f"stage {stage} of {dataset.root} was run by a program of its own: only that can make its plan again"
+            f"cannot make the plan of stage {stage} of {data.root}: it was run by a program; run that program instead"
         )
     settings = origin.get("settings", {})
     try:
-        job = job_of(entry, [str(source) for source in sources], settings if isinstance(settings, dict) else {})
+        job = load_job(entry, [str(source) for source in sources], settings if isinstance(settings, dict) else {})
+    except MissingExtra:
+        raise
     except OperatorError as error:
-        raise OperatorError(f"the plan of stage {stage} cannot be made again: {error}") from error
-    require(job.stage.name == stage, f"{entry} is stage {job.stage.name} by now, and was stage {stage}")
+        raise OperatorError(f"cannot make the plan of stage {stage}: {error}") from error
+    require(job.stage.name == stage, f"{entry} is now stage {job.stage.name}; the manifest records stage {stage}")
     return job
 
 
-def recorded_jobs(dataset: Dataset, stages: list[str]) -> list[Job]:
-    """The jobs of these stages, as far as they can be found. Those that cannot are told of; none at all is an error."""
+def load_recorded_jobs(data: DataDirectory, stages: list[str]) -> list[StageJob]:
+    """The jobs of these stages. One that cannot be loaded is reported and left out, unless it would leave none."""
     found = []
     for number, stage in enumerate(stages, 1):
         try:
-            found.append(recorded_job(dataset, stage))
+            found.append(load_recorded_job(data, stage))
+        except MissingExtra:
+            raise
         except OperatorError as error:
             if number == len(stages) and not found:
                 raise
-            complain(str(error))
+            print_error(str(error))
     return found
 
 
-def load(entry: str) -> Stage | Configurable:
-    """The stage of this name, from the current folder or among what is installed."""
+def load_stage(entry: str) -> Stage | Configurable:
+    """Import a stage, from the current directory or an installed package."""
     module_name, colon, name = entry.partition(":")
-    require(bool(module_name and colon and name), f"{entry!r} is no stage; write it as package.module:name")
+    require(bool(module_name and colon and name), f"invalid stage {entry!r}; write package.module:name")
     claim_stdout()
-    module = _module(module_name)
+    module = _import_module(module_name)
     stage = module
     for part in name.split("."):
         if not hasattr(stage, part):
-            raise OperatorError(f"{module_name} has no {name!r}; {_stages_in(module)}")
+            raise OperatorError(f"{module_name} has no attribute {name!r}; {_describe_stages(module)}")
         stage = getattr(stage, part)
     if not isinstance(stage, Stage | Configurable):
-        raise OperatorError(f"{entry} is a {type(stage).__name__} and not an inorder.Stage; {_stages_in(module)}")
+        raise OperatorError(f"{entry} must be an inorder.Stage, got {type(stage).__name__}; {_describe_stages(module)}")
     return stage
 
 
-def _module(name: str) -> Any:
+def _import_module(name: str) -> Any:
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
+        if name.startswith("inorder.") and extra_of(error) is not None:
+            raise
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
             raise OperatorError(
-                f"there is no module {name}, neither in the current folder nor among what is installed"
+                f"no module named {name}, neither in the current directory nor among the installed packages"
             ) from error
-        raise OperatorError(f"{name} cannot be imported: {_said(error)}") from error
+        raise OperatorError(f"cannot import {name}: {_describe(error)}") from error
     except (Exception, SystemExit) as error:
-        raise OperatorError(f"{name} cannot be imported: {_said(error)}") from error
+        raise OperatorError(f"cannot import {name}: {_describe(error)}") from error
 
 
-def _stages_in(module: Any) -> str:
+def _describe_stages(module: Any) -> str:
     found = sorted(name for name, value in vars(module).items() if isinstance(value, Stage | Configurable))
-    return f"stages there: {', '.join(found)}" if found else "there is no stage in it"
+    return f"stages in it: {', '.join(found) or 'none'}"
 
 
-def _plan_of(stage: Stage, sources: list[Path], data: Path) -> StagePlan:
+def _make_plan(stage: Stage, sources: list[Path], data: Path) -> StagePlan:
     try:
         plan = stage.plan(list(sources), data)
     except _OURS:
         raise
     except (Exception, SystemExit) as error:
-        raise OperatorError(f"the plan of stage {stage.name} cannot be made: {_said(error)}") from error
-    require(isinstance(plan, StagePlan), f"the plan of stage {stage.name} is a {type(plan).__name__}, not a StagePlan")
+        raise OperatorError(f"cannot make the plan of stage {stage.name}: {_describe(error)}") from error
+    require(
+        isinstance(plan, StagePlan), f"the plan of stage {stage.name} must be a StagePlan, got {type(plan).__name__}"
+    )
     require(
         plan.stage_name == stage.name,
-        f"the plan of stage {stage.name} calls itself {plan.stage_name!r}; both must have one name",
+        f"the plan of stage {stage.name} has the name {plan.stage_name!r}; both names must be equal",
     )
     return plan
 
 
-class _Items:
-    """The items of a plan that is read as the run goes on. One that can be read only once is made anew for the second
-    reading."""
+class _RepeatableItems:
+    """The items of a lazy plan. The plan is made again for every iteration after the first."""
 
-    def __init__(self, stage: Stage, plan: StagePlan, again: Callable[[], StagePlan]) -> None:
+    def __init__(self, stage: Stage, plan: StagePlan, make_again: Callable[[], StagePlan]) -> None:
         self._stage = stage
         self._plan: StagePlan | None = plan
-        self._again = again
+        self._make_again = make_again
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
-        plan, self._plan = self._plan or self._again(), None
+        plan, self._plan = self._plan or self._make_again(), None
         number = 0
         try:
             for item in plan.items:
@@ -176,9 +185,9 @@ class _Items:
             raise
         except Exception as error:
             raise OperatorError(
-                f"the plan of stage {self._stage.name} broke off at its item {number}: {_said(error)}"
+                f"the plan of stage {self._stage.name} failed at item {number}: {_describe(error)}"
             ) from error
 
 
-def _said(error: BaseException) -> str:
-    return in_one_line(f"{type(error).__name__}: {error}")
+def _describe(error: BaseException) -> str:
+    return to_one_line(f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""Running a stage for a command: the checks before, the words after."""
+"""Runs a stage for a command: the checks before, the summary after."""
 
 import shlex
 from collections.abc import Sequence
@@ -6,57 +6,64 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from inorder.cli.exit_codes import Exit, code_of
-from inorder.cli.output import complain, counted, in_one_line, tell
+from inorder.cli.exit_codes import Exit, exit_code_of
+from inorder.cli.output import error as print_error
+from inorder.cli.output import info, pluralize, to_one_line
 from inorder.cli.settings import Settings
+from inorder.cli.stage_loader import StageJob
 from inorder.errors import require
 from inorder.stage.contracts import Stage, StageOptions, StageOutcome, StagePlan
+from inorder.stage.run import run_stage
 
 _ERRORS_SHOWN = 3
+_STOPS = {"cancelled": "interrupted", "error budget": "stopped, too many failures"}
 
 
-def run(stage: Stage, plan: StagePlan, options: StageOptions, origin: dict[str, Any]) -> StageOutcome:
-    """Run a stage as every command does."""
-    from inorder.stage.run import run_stage
+def run_job(
+    job: StageJob, plan: StagePlan, options: StageOptions, origin: dict[str, Any] | None = None
+) -> StageOutcome:
+    """Run a plan of a stage. `origin` replaces what the manifest records about the job."""
+    stage, data = job.stage, Path(options.data).absolute()
+    return run_stage(
+        plan,
+        stage.worker,
+        options,
+        stage.hooks,
+        origin=job.origin if origin is None else origin,
+        sinks=[] if stage.sinks is None else stage.sinks(data),
+        finish=None if stage.finish is None else partial(stage.finish, data),
+    )
 
-    data = Path(options.data).absolute()
-    sinks = [] if stage.sinks is None else stage.sinks(data)
-    finish = None if stage.finish is None else partial(stage.finish, data)
-    return run_stage(plan, stage.worker, options, stage.hooks, origin=origin, sinks=sinks, finish=finish)
 
-
-def checked_options(settings: Settings, stage: Stage) -> StageOptions:
-    """The options of a run, if it may have them."""
-    options = settings.options()
+def check_options(settings: Settings, stage: Stage) -> StageOptions:
+    """The options of a run. Raises `OperatorError` if the stage cannot be run with them."""
+    options = settings.to_options()
     require(
         not (stage.options.policy == "gpu" and options.policy == "cpu") or options.i_know_what_im_doing,
-        f"stage {stage.name} is made for the policy gpu, and processes would each want the device for themselves; "
-        "leave --policy away, or add --i-know-what-im-doing",
+        f"stage {stage.name} needs policy gpu: with policy cpu, every process would claim the device; "
+        "omit --policy, or add --i-know-what-im-doing",
     )
     return options
 
 
-def tell_outcome(outcome: StageOutcome, settings: Settings) -> Exit:
-    """A short summary for whoever started the run, and the exit code."""
-    code = code_of(outcome)
-    if settings.values["quiet"].value and code == Exit.DONE:
-        return code
-    if settings.values["quiet"].value:
-        complain(_headline(outcome))
-    else:
-        tell(*summary(outcome, settings))
+def report_outcome(outcome: StageOutcome, settings: Settings) -> Exit:
+    """Print a summary on stderr. Returns the exit code."""
+    code = exit_code_of(outcome)
+    if not settings.is_quiet:
+        info(*_summarize(outcome, settings))
+    elif code != Exit.DONE:
+        print_error(_headline(outcome))
     return code
 
 
-def summary(outcome: StageOutcome, settings: Settings) -> list[str]:
-    """How it went, what failed, where to look, what to do next."""
+def _summarize(outcome: StageOutcome, settings: Settings) -> list[str]:
     lines = [_headline(outcome)]
     lines += [
-        f"  failed: {error.item_id} ({error.category}): {in_one_line(error.message)}"
+        f"  failed: {error.item_id} ({error.category}): {to_one_line(error.message)}"
         + (f" [and {error.count - 1} more like it]" if error.count > 1 else "")
         for error in outcome.errors[:_ERRORS_SHOWN]
     ]
-    lines += [f"  warning: {in_one_line(warning)}" for warning in outcome.warnings]
+    lines += [f"  warning: {to_one_line(warning)}" for warning in outcome.warnings]
     lines.append(f"  manifest: {settings.data}/manifests/{outcome.stage}.jsonl")
     return lines + [f"  next: {step}" for step in _next_steps(outcome, settings)]
 
@@ -66,25 +73,18 @@ def _headline(outcome: StageOutcome) -> str:
     counts = f"{outcome.succeeded} succeeded, {outcome.skipped} skipped, {outcome.failed} failed"
     if outcome.stop_kind is None:
         return f"{outcome.stage}: {counts} in {outcome.wall_ms / 1000:.1f} s"
-    why = {"cancelled": "interrupted", "error budget": "stopped, too many failures"}.get(
-        outcome.stop_kind, "stopped, the machine failed"
-    )
-    return f"{outcome.stage}: {why} after {counted(done, 'item')} ({counts}): {outcome.cancel_reason}"
+    why = _STOPS.get(outcome.stop_kind, "stopped, the machine failed")
+    return f"{outcome.stage}: {why} after {pluralize(done, 'item')} ({counts}): {outcome.cancel_reason}"
 
 
 def _next_steps(outcome: StageOutcome, settings: Settings) -> Sequence[str]:
-    where = data_argument(settings)
+    data = settings.values["data"]
+    where = f" --data {shlex.quote(settings.data)}" if data.origin == "command line" else ""
     steps = []
     if outcome.failed:
-        steps.append(f"`inorder failures{where}` lists what failed, `inorder retry{where}` runs it again")
+        steps.append(f"`inorder failures{where}` lists the failures, `inorder retry{where}` runs them again")
     if outcome.stop_kind == "error budget":
-        steps.append("run the same again to go on, with a larger --error-budget if you want")
+        steps.append("run the same command again to resume, perhaps with a larger --error-budget")
     elif outcome.stop_kind is not None:
-        steps.append("run the same again to go on where it stopped")
+        steps.append("run the same command again to resume")
     return steps
-
-
-def data_argument(settings: Settings) -> str:
-    """What a further command needs to find the same DATA."""
-    found = settings.values["data"]
-    return f" --data {shlex.quote(settings.data)}" if found.origin == "command line" else ""

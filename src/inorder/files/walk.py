@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 import pathspec
 
-Entries = Sequence["os.DirEntry[str]"]
+from .listing import DirectoryEntry, list_folder
+
+Entries = Sequence[DirectoryEntry]
 
 
 class WalkEntry(NamedTuple):
@@ -56,7 +58,7 @@ def walk(
         folder = stack.pop()
         name = folder.relative.rstrip("/")
         try:
-            entries = sorted(os.scandir(folder.path), key=lambda entry: os.fsencode(entry.name))
+            entries = list_folder(folder.path)
         except OSError as error:
             yield WalkEntry(folder.path, name, f"the folder cannot be read: {error.strerror}")
             continue
@@ -67,14 +69,14 @@ def walk(
         folders = []
         for entry in entries:
             relative = f"{folder.relative}{entry.name}"
-            is_folder = entry.is_dir(follow_symlinks=False)
             is_hidden = entry.name.startswith(".") or entry.name in excluded_names
-            if is_hidden or _is_ignored(rules, f"{relative}/" if is_folder else relative):
+            if is_hidden or _is_ignored(rules, f"{relative}/" if entry.is_folder else relative):
                 continue
-            if is_folder:
-                folders.append(_Folder(entry.path, f"{relative}/", rules))
+            path = os.path.join(folder.path, entry.name)
+            if entry.is_folder:
+                folders.append(_Folder(path, f"{relative}/", rules))
             else:
-                yield WalkEntry(entry.path, relative)
+                yield WalkEntry(path, relative)
         stack.extend(reversed(folders))
 
 

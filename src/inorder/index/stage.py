@@ -15,6 +15,7 @@ from inorder.code.discovery import discover
 from inorder.code.grammars import grammar_version
 from inorder.core.windows.plan import IdSet
 from inorder.documents.layout import OutputFile, list_chunk_files
+from inorder.files.listing import list_folder
 from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import Stage, StageOptions, StagePlan, WorkItem
 from inorder.stage.freshness import UNCHANGED
@@ -115,10 +116,17 @@ class IndexItems:
 
 
 def _count_files(root: str) -> int:
+    """Files below a directory, without those in hidden directories."""
     count = 0
-    for _, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        count += len(files)
+    folders = [root]
+    while folders:
+        folder = folders.pop()
+        try:
+            entries = list_folder(folder)
+        except OSError:
+            continue
+        count += sum(not entry.is_folder for entry in entries)
+        folders += [f"{folder}/{entry.name}" for entry in entries if entry.is_folder and entry.name[0] != "."]
     return count
 
 

@@ -1,25 +1,37 @@
 """`inorder config show`: every option, its value, and where that comes from."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from inorder.cli.options import ALL, Given, JsonOption, runner_options
+from inorder.cli.builtin import ENTRIES, default_values, describe_stage_defaults, load_builtin
+from inorder.cli.command_group import SectionedCommand
+from inorder.cli.data_dir import open_data
+from inorder.cli.options import ALL, OWN, Section
+from inorder.cli.output import format_table, info, print_json, print_out
+from inorder.cli.parameters import Given, JsonOption, run_options
+from inorder.cli.settings import FILE, Settings, SettingsReader, Value, resolve
+from inorder.cli.stage_loader import load_job, load_recorded_job
 
-config = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+config = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
 
 
 @config.callback()
 def settings() -> None:
-    """Show the settings that hold, and where each comes from."""
+    """Show settings and where they come from."""
 
 
-@config.command("show")
-@runner_options
-def show_settings(
+@config.command("show", cls=SectionedCommand)
+@run_options(describe_stage_defaults)
+def show(
     stage: Annotated[
         str | None,
-        typer.Option("--stage", metavar="STAGE", help="For this stage: MODULE:NAME, or the name of one in DATA."),
+        typer.Option(
+            "--stage",
+            metavar="STAGE",
+            help="For this stage: MODULE:NAME, a built-in one, or one in DATA. Default: for no stage in particular.",
+            rich_help_panel=Section.INPUT,
+        ),
     ] = None,
     as_json: JsonOption = False,
     *,
@@ -27,37 +39,34 @@ def show_settings(
 ) -> None:
     """Show every option with its value and where it comes from.
 
-    The first of these that says something counts: the command line; a variable, INORDER_WORKERS for --workers; in
-    inorder.toml of the current folder the table [profile.NAME] of the profile chosen with --profile or INORDER_PROFILE,
-    then [stage.NAME], then [default]; the stage's own options; the default.
+    The first of these that sets an option counts: the command line; an environment variable (INORDER_WORKERS for
+    --workers); in inorder.toml of the current directory, the table [profile.NAME] of the profile chosen with --profile
+    or INORDER_PROFILE, then [stage.NAME], then [default]; the stage; the default.
     """
-    from inorder.cli.data_dir import open_data
-    from inorder.cli.output import show, show_json, table, tell
-    from inorder.cli.settings import FILE, resolve
-    from inorder.cli.stage_loader import job_of, recorded_job
-
-    if stage is None:
-        found = resolve(given)
-    elif ":" in stage:
-        found = resolve(given, job_of(stage, []).stage)
-    else:
-        dataset = open_data(None, given)
-        [name] = dataset.chosen(stage)
-        found = resolve(given, recorded_job(dataset, name).stage)
-    values_ = found.values | found.own
+    found, own = _resolve(given, stage)
+    values = found.values | own
     if as_json:
-        values = {name: {"value": value.value, "origin": value.origin} for name, value in values_.items()}
-        show_json({"file": found.file, "profile": found.profile, "options": values})
+        options = {name: {"value": value.value, "origin": value.origin} for name, value in values.items()}
+        print_json({"file": found.file, "profile": found.profile, "options": options})
         return
-    show(*table([(name, _in_words(name, value.value), value.origin) for name, value in values_.items()]))
+    rows = [(name, ALL[name].type.format(value.value), value.origin) for name, value in values.items()]
+    print_out(*format_table(rows))
     if found.file is None:
-        tell(f"there is no {FILE} in the current folder")
+        info(f"no {FILE} in the current directory")
 
 
-def _in_words(name: str, value: Any) -> str:
-    """As it could be given."""
-    if value is None or value == {}:
-        return str(getattr(ALL[name].kind, "none", "none"))
-    if isinstance(value, dict):
-        return ",".join(f"{key}={amount:.15g}" for key, amount in value.items())
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _resolve(given: Given, stage: str | None) -> tuple[Settings, dict[str, Value]]:
+    """All options of a run, and those of a built-in stage alone."""
+    if stage is None:
+        return resolve(given), {}
+    if stage in ENTRIES:
+        reader = SettingsReader(given)
+        _, settings = load_builtin(stage, [], reader)
+        defaults = {name: Value(value, "default") for name, value in default_values(stage).items()}
+        own = {name: defaults[name] for name in OWN.get(stage, {})}
+        return settings, own | reader.for_stage(stage).own_values(stage)
+    if ":" in stage:
+        return resolve(given, load_job(stage, []).stage), {}
+    data = open_data(None, given)
+    [name] = data.select_stages(stage)
+    return resolve(given, load_recorded_job(data, name).stage), {}

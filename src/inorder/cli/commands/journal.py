@@ -1,4 +1,4 @@
-"""`inorder journal PATH`: what a journal holds, in words."""
+"""`inorder journal`: the contents of a journal."""
 
 import datetime
 import os
@@ -8,7 +8,11 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from inorder.cli.output import complain, show, show_json, table
+from inorder.cli.exit_codes import Exit
+from inorder.cli.options import Section
+from inorder.cli.output import error as print_error
+from inorder.cli.output import format_table, print_json, print_out
+from inorder.cli.parameters import JsonOption
 from inorder.errors import OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal
@@ -16,43 +20,45 @@ from inorder.journal.replay import Corrupt, Replay, replay
 from inorder.journal.scan import Found, Scan, Verdict
 from inorder.runtime.recovery import scan_journal
 
-INTEGRITY = 6
-
 
 def journal(
-    path: Annotated[Path, typer.Argument(help="The journal: a file that ends in .journal, or whatever you called it.")],
-    last: Annotated[int, typer.Option("--last", help="Show this many of the latest records.", min=0)] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    path: Annotated[
+        Path, typer.Argument(help="The journal file, as in DATA/journal/NAME.journal.", rich_help_panel=Section.INPUT)
+    ],
+    last: Annotated[
+        int, typer.Option("--last", help="Number of latest records to show. Default: 5.", min=0, show_default=False)
+    ] = 5,
+    as_json: JsonOption = False,
 ) -> None:
-    """Say what a journal holds: whose it is, how far its run came, and whether it is whole.
+    """Print what a journal holds: its run, how far that run has come, and whether the journal is intact.
 
-    Exit code 0: clean, or with a torn tail that the next run will cut. 6: corrupt, or not a journal.
+    Exit codes: 0 intact, or with a torn tail that the next run truncates; 6 corrupt, or not a journal.
     """
-    found = _scanned(path)
-    state, trouble = _replayed(found)
+    found = _scan(path)
+    state, trouble = _replay(found)
     verdict = "corrupt" if trouble is not None else found.verdict.value
     message = str(trouble) if trouble is not None else found.message
     description = describe(os.fspath(path), found, state, verdict, message, last)
     if as_json:
-        show_json(description)
+        print_json(description)
     else:
-        show(*in_words(description))
+        print_out(*_format(description))
     if trouble is not None or not found.is_usable:
-        complain(f"{path}: {verdict} at byte {description['verdict_offset']}: {message}")
-        raise typer.Exit(INTEGRITY)
+        print_error(f"{path}: {verdict} at byte {description['verdict_offset']}: {message}")
+        raise typer.Exit(Exit.INTEGRITY)
 
 
-def _scanned(path: Path) -> Scan:
+def _scan(path: Path) -> Scan:
     if path.is_dir():
-        raise OperatorError(f"{path} is a folder; name the journal in it")
+        raise OperatorError(f"{path} is a directory; name the journal file in it")
     try:
         return scan_journal(SystemFilesystem(), os.fspath(path))
     except FileNotFoundError:
-        raise OperatorError(f"there is no {path}") from None
+        raise OperatorError(f"no such file or directory: {path}") from None
 
 
-def _replayed(found: Scan) -> tuple[Replay, Corrupt | None]:
-    """As far as the records make sense, and the one that does not."""
+def _replay(found: Scan) -> tuple[Replay, Corrupt | None]:
+    """Replay the records up to the first inconsistent one. Returns that one's error, too."""
     try:
         return replay(found.found), None
     except Corrupt as error:
@@ -60,7 +66,7 @@ def _replayed(found: Scan) -> tuple[Replay, Corrupt | None]:
 
 
 def describe(path: str, found: Scan, state: Replay, verdict: str, message: str, last: int) -> dict[str, Any]:
-    """All of it as plain data."""
+    """The contents of a journal for `--json`."""
     counts = state.counts_at(state.newest.end)._asdict() if state.candidates else {}
     header = state.header
     return {
@@ -68,7 +74,7 @@ def describe(path: str, found: Scan, state: Replay, verdict: str, message: str, 
         "verdict": verdict,
         "verdict_offset": found.offset,
         "message": message,
-        "header": None if header is None else msgspec.to_builtins(_named(header)),
+        "header": None if header is None else msgspec.to_builtins(_to_fields(header)),
         "records": len(found.found),
         "bytes": found.offset,
         "cursor": state.newest.end if state.candidates else 0,
@@ -78,20 +84,20 @@ def describe(path: str, found: Scan, state: Replay, verdict: str, message: str, 
         "sinks": {name: list(mark) for name, mark in state.newest.marks.items()} if state.candidates else {},
         "open_windows": [[window.id, window.start, window.target_entries] for window in state.windows],
         "has_ended": state.is_end,
-        "last": [_summary(one) for one in found.found[len(found.found) - min(last, len(found.found)) :]],
+        "last": [_summarize(one) for one in found.found[len(found.found) - min(last, len(found.found)) :]],
     }
 
 
-def _named(record: Record) -> dict[str, Any]:
+def _to_fields(record: Record) -> dict[str, Any]:
     return {field: getattr(record, field) for field in record.__struct_fields__}
 
 
-def _summary(found: Found) -> dict[str, Any]:
+def _summarize(found: Found) -> dict[str, Any]:
     record = found.record
-    return {"offset": found.offset, "type": type(record).__name__.lower(), "says": _says(record)}
+    return {"offset": found.offset, "type": type(record).__name__.lower(), "says": _describe_record(record)}
 
 
-def _says(record: Record) -> str:
+def _describe_record(record: Record) -> str:
     if isinstance(record, Header):
         return f"run {record.run_id or '(unnamed)'}"
     if isinstance(record, Terminal):
@@ -100,37 +106,36 @@ def _says(record: Record) -> str:
         return f"everything below seq {record.end} is committed and synced" + (", the end" if record.is_end else "")
     if isinstance(record, Commit):
         return f"everything below seq {record.end} is committed"
-    return ", ".join(f"{name} {value}" for name, value in _named(record).items() if value is not None)
+    return ", ".join(f"{name} {value}" for name, value in _to_fields(record).items() if value is not None)
 
 
-def in_words(description: dict[str, Any]) -> list[str]:
-    """For people."""
+def _format(description: dict[str, Any]) -> list[str]:
     header = description["header"]
     rows: list[tuple[str, ...]] = [("journal", description["path"])]
     if header is not None:
         created = datetime.datetime.fromtimestamp(header["created_ms"] / 1000, datetime.UTC)
         rows += [
             ("run", header["run_id"] or "(unnamed)"),
-            ("begun", created.isoformat(timespec="seconds")),
-            ("plan", header["plan_hash"] or "(read as the run goes on)"),
+            ("started", created.isoformat(timespec="seconds")),
+            ("plan", header["plan_hash"] or "(lazy)"),
             ("configuration", header["config_hash"]),
         ]
     rows.append(("records", f"{description['records']} in {description['bytes']} bytes"))
     if description["records"]:
-        rows += _progress(description)
+        rows += _format_progress(description)
     torn = description["verdict"] == Verdict.TORN.value
     where = f" at byte {description['verdict_offset']}: {description['message']}" if description["message"] else ""
-    rows.append(("verdict", description["verdict"] + where + (" (the next run cuts it there)" if torn else "")))
-    lines = table(rows)
+    rows.append(("verdict", description["verdict"] + where + (" (the next run truncates it there)" if torn else "")))
+    lines = format_table(rows)
     if description["last"]:
         latest = [(str(one["offset"]), one["type"], one["says"]) for one in description["last"]]
-        lines += ["", "latest records:", *table(latest)]
+        lines += ["", "latest records:", *format_table(latest)]
     return lines
 
 
-def _progress(description: dict[str, Any]) -> list[tuple[str, ...]]:
+def _format_progress(description: dict[str, Any]) -> list[tuple[str, ...]]:
     counts = f"{description['succeeded']} succeeded, {description['skipped']} skipped, {description['failed']} failed"
-    state = "the run has ended" if description["has_ended"] else "interrupted or under way"
+    state = "ended" if description["has_ended"] else "interrupted or still running"
     rows: list[tuple[str, ...]] = [
         ("committed", f"everything below seq {description['cursor']}: {counts}; {description['retries']} retries"),
         ("state", state),

@@ -1,4 +1,4 @@
-"""Asking the index, and showing the answer."""
+"""`inorder search`: search documents and source code in DATA."""
 
 import os
 import re
@@ -6,9 +6,14 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from inorder.cli.output import counted, show, tell
+import typer
+
+from inorder.cli.exit_codes import Exit
+from inorder.cli.options import Section
+from inorder.cli.output import info, pluralize, print_json, print_out
+from inorder.cli.parameters import DataOption, JsonOption
 from inorder.cli.settings import resolve
 from inorder.errors import OperatorError, require
 from inorder.index.connection import open_index
@@ -23,8 +28,74 @@ _WIDTH = 160
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
-class Answer(NamedTuple):
-    """What was asked, and what was found."""
+def search(
+    question: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="QUERY...",
+            help="Words; or a name: sym:Kernel.step, def:step, ref:step, imports:msgspec.",
+            rich_help_panel=Section.INPUT,
+        ),
+    ],
+    mode: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(MODES),
+            help="By words, by vectors, or by both, fused by rank. Default: hybrid.",
+            autocompletion=lambda: list(MODES),
+            show_default=False,
+            rich_help_panel=Section.QUERY,
+        ),
+    ] = "hybrid",
+    path: Annotated[
+        str,
+        typer.Option(
+            metavar="GLOB", help="Only files whose path matches, as in 'src/*.py'.", rich_help_panel=Section.QUERY
+        ),
+    ] = "",
+    language: Annotated[
+        str, typer.Option(metavar="NAME", help="Only source code in this language.", rich_help_panel=Section.QUERY)
+    ] = "",
+    kind: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND",
+            help="Only chunks of this kind: function, method, class, section, lines...",
+            rich_help_panel=Section.QUERY,
+        ),
+    ] = "",
+    only: Annotated[
+        str,
+        typer.Option(
+            metavar="code|document",
+            help="Only source code, or only documents.",
+            autocompletion=lambda: ["code", "document"],
+            rich_help_panel=Section.QUERY,
+        ),
+    ] = "",
+    count: Annotated[
+        int,
+        typer.Option("-k", "--count", min=1, max=1000, help="Number of results. Default: 10.", show_default=False),
+    ] = 10,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how each score is composed.")] = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search documents and source code in DATA.
+
+    Exit codes: 0 something was found, 3 nothing was found, 2 wrong usage or no index.
+    """
+    answer = answer_question(" ".join(question), mode, count, Filters(path, language, kind, only), data)
+    if as_json:
+        print_json(answer.describe())
+    else:
+        answer.print(explains=explain)
+    if not answer.hits and not answer.places:
+        raise typer.Exit(Exit.ITEMS_FAILED)
+
+
+class SearchAnswer(NamedTuple):
+    """A question and what was found."""
 
     query: Query
     mode: str
@@ -32,8 +103,8 @@ class Answer(NamedTuple):
     places: list[CodeLocation]
     suggestions: list[str]
 
-    def described(self) -> dict[str, Any]:
-        """For programs."""
+    def describe(self) -> dict[str, Any]:
+        """The answer for `--json`."""
         return {
             "query": self.query.text,
             "mode": self.mode,
@@ -53,7 +124,7 @@ class Answer(NamedTuple):
                     "start": hit.start,
                     "end": hit.end,
                     "chunk_id": hit.chunk_id,
-                    "snippet": [line for _, line in snippet(hit, self.query.terms)],
+                    "snippet": [line for _, line in select_snippet(hit, self.query.terms)],
                     "text": hit.text,
                 }
                 for rank, hit in enumerate(self.hits, 1)
@@ -62,92 +133,93 @@ class Answer(NamedTuple):
             "suggestions": self.suggestions,
         }
 
-    def show(self, *, explains: bool) -> None:
-        """For people."""
+    def print(self, *, explains: bool) -> None:
+        """Print the answer as text."""
         if self.places:
-            show_places(self.places, shows_caller=self.query.kind == "ref")
+            print_places(self.places, shows_caller=self.query.kind == "ref")
         for hit in self.hits:
-            self._show_hit(hit, explains=explains)
+            self._print_hit(hit, explains=explains)
         if not self.hits and not self.places:
-            tell("nothing was found")
+            info("nothing found")
         if self.suggestions:
-            tell(f"did you mean: {', '.join(self.suggestions)}?")
+            info(f"did you mean: {', '.join(self.suggestions)}?")
 
-    def _show_hit(self, hit: Hit, *, explains: bool) -> None:
-        lines = snippet(hit, self.query.terms)
+    def _print_hit(self, hit: Hit, *, explains: bool) -> None:
+        lines = select_snippet(hit, self.query.terms)
         is_code = hit.file_kind == "code"
         where = f"{hit.path}:{lines[0][0] if lines else hit.start}" if is_code else hit.path
         what = f"{hit.kind} {hit.name}".strip() if is_code else hit.context.rpartition(" > ")[0]
-        show(_strong(where) + (f"  {what}" if what else ""))
+        print_out(_embolden(where) + (f"  {what}" if what else ""))
         if explains:
             parts = (f"{name} rank {rank} gives {hit.shares[name]:.5f}" for name, rank in hit.ranks.items())
-            show(f"    score {hit.score:.5f}: {', '.join(parts)}")
+            print_out(f"    score {hit.score:.5f}: {', '.join(parts)}")
         for number, line in lines:
-            show(f"    {f'{number:>5} ' if is_code else ''}{_marked(line[:_WIDTH], self.query.terms)}")
+            print_out(f"    {f'{number:>5} ' if is_code else ''}{_highlight(line[:_WIDTH], self.query.terms)}")
 
 
 @contextmanager
-def index_of(data: str | None) -> Iterator[tuple[sqlite3.Connection, str]]:
-    """The published index of DATA, and DATA. What the database has to complain about is told in one line."""
+def read_index(data: str | None) -> Iterator[tuple[sqlite3.Connection, str]]:
+    """Open the published index of DATA. Yields the connection and the path of DATA."""
     folder = resolve({} if data is None else {"data": data}).data
     path = published_path(os.path.abspath(folder))
     if not os.path.exists(path):
-        raise OperatorError(f"there is no index in {folder}; make one with `inorder index SRC` or `inorder run SRC`")
+        raise OperatorError(f"no index in {folder}; make one with `inorder index SRC` or `inorder run SRC`")
+    open_index.cache_clear()  # a run may have published another index since the last call
     try:
         yield open_index(path), os.path.abspath(folder)
     except sqlite3.Error as error:
         raise explained(error, path, "it cannot be read") from error
 
 
-def answered(said: str, mode: str, count: int, filters: Filters, data: str | None) -> Answer:
-    """Ask."""
-    require(mode in MODES, f"--mode must be one of {', '.join(MODES)}, got {mode!r}")
-    require(filters.only in ("", "code", "document"), f"--only must be code or document, got {filters.only!r}")
-    query = parse_query(said)
-    with index_of(data) as (connection, folder):
+def answer_question(question: str, mode: str, count: int, filters: Filters, data: str | None) -> SearchAnswer:
+    """Search the index of DATA."""
+    require(mode in MODES, f"--mode must be one of {', '.join(MODES)}; got {mode!r}")
+    require(filters.only in ("", "code", "document"), f"--only must be code or document; got {filters.only!r}")
+    query = parse_query(question)
+    with read_index(data) as (connection, folder):
         if query.kind != "text":
-            return Answer(query, "names", [], look_up(connection, query, count), [])
+            return SearchAnswer(query, "names", [], look_up(connection, query, count), [])
         searcher = Searcher(connection, folder)
         hits = searcher.search(query, mode, count, filters)
         suggestions = searcher.suggestions(query) if not any("lexical" in hit.ranks for hit in hits) else []
-        return Answer(query, mode, hits, [], suggestions)
+        return SearchAnswer(query, mode, hits, [], suggestions)
 
 
-def snippet(hit: Hit, terms: Sequence[str]) -> list[tuple[int, str]]:
-    """The lines of a chunk that say most of what was asked, with their numbers."""
-    lines = hit.text.splitlines() if hit.file_kind == "code" else _sentences(hit.text)
-    wanted = [_pattern(term) for term in terms]
+def select_snippet(hit: Hit, terms: Sequence[str]) -> list[tuple[int, str]]:
+    """The consecutive lines of a chunk with the most terms, and their numbers."""
+    lines = hit.text.splitlines() if hit.file_kind == "code" else _split_sentences(hit.text)
+    wanted = [_compile(term) for term in terms]
     scores = [sum(bool(pattern.search(line)) for pattern in wanted) for line in lines]
     windows = [sum(scores[at : at + _LINES]) for at in range(max(1, len(lines) - _LINES + 1))]
     best = windows.index(max(windows)) if lines else 0
     return [(hit.start + at, lines[at].rstrip()) for at in range(best, min(best + _LINES, len(lines)))]
 
 
-def _sentences(text: str) -> list[str]:
+def print_places(places: Sequence[CodeLocation], indent: str = "", *, shows_caller: bool = False) -> None:
+    """Print one line per place."""
+    for place in places:
+        detail = f"in {place.detail}" if shows_caller and place.detail else place.detail
+        print_out(f"{indent}{place.path}:{place.line}  {place.what} {place.name}  {detail}".rstrip())
+    if not places and not indent:
+        print_out(pluralize(0, "place"))
+
+
+def _split_sentences(text: str) -> list[str]:
     found = re.split(r"(?<=[.!?])\s+|\n+", text)
     return [sentence for sentence in found if sentence]
 
 
-def _pattern(term: str) -> re.Pattern[str]:
-    """A term, or what begins as it does: the index looks for stems, too."""
+def _compile(term: str) -> re.Pattern[str]:
+    """A pattern for words that start like the term: the index matches stems, too."""
     return re.compile(re.escape(term[: max(3, len(term) - 2)]), re.IGNORECASE)
 
 
-def _marked(line: str, terms: Sequence[str]) -> str:
+def _highlight(line: str, terms: Sequence[str]) -> str:
     if not sys.stdout.isatty() or not terms:
         return line
-    pattern = re.compile("|".join(_pattern(term).pattern + r"\w*" for term in terms), re.IGNORECASE)
+    pattern = re.compile("|".join(_compile(term).pattern + r"\w*" for term in terms), re.IGNORECASE)
     return pattern.sub(lambda found: f"{_BOLD}{found[0]}{_PLAIN}", line)
 
 
-def _strong(text: str) -> str:
+def _embolden(text: str) -> str:
     return f"{_BOLD}{text}{_PLAIN}" if sys.stdout.isatty() else text
-
-
-def show_places(places: Sequence[CodeLocation], indent: str = "", *, shows_caller: bool = False) -> None:
-    """A line a place."""
-    for place in places:
-        detail = f"in {place.detail}" if shows_caller and place.detail else place.detail
-        show(f"{indent}{place.path}:{place.line}  {place.what} {place.name}  {detail}".rstrip())
-    if not places and not indent:
-        show(counted(0, "place"))

@@ -1,45 +1,54 @@
-"""`inorder stage MODULE:NAME SRC...`: run a stage that somebody has written."""
+"""`inorder stage`: run a stage of the user's own."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from inorder.cli.options import Given, JsonOption, runner_options
+from inorder.cli.builtin import describe_stage_defaults
+from inorder.cli.options import Section
+from inorder.cli.output import print_json
+from inorder.cli.parameters import Given, JsonOption, run_options
+from inorder.cli.settings import resolve
+from inorder.cli.stage_loader import load_job
+from inorder.cli.stage_runner import check_options, report_outcome, run_job
 
 
-@runner_options
+@run_options(describe_stage_defaults)
 def stage(
     entry: Annotated[
-        str, typer.Argument(metavar="MODULE:NAME", help="The stage: a module, here or installed, and a Stage in it.")
+        str,
+        typer.Argument(
+            metavar="MODULE:NAME",
+            help="The stage: a module, in the current directory or installed, and a Stage in it.",
+            rich_help_panel=Section.INPUT,
+        ),
     ],
     sources: Annotated[
-        list[Path] | None, typer.Argument(metavar="[SRC]...", help="Files and folders that the stage is to work on.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="[SRC]...", help="Files and directories for the plan of the stage.", rich_help_panel=Section.INPUT
+        ),
     ] = None,
     as_json: JsonOption = False,
     *,
     given: Given,
 ) -> None:
-    """Run a stage of your own: its plan, its worker and its hooks, with everything else provided.
+    """Run a stage of your own: its plan, worker and hooks.
 
-    What is done already is skipped, and an interrupted run goes on where it stopped: to resume, run the same again.
+    Items that are up to date are skipped. Run the same command again to resume an interrupted run.
 
-    Each option can also be set by a variable (INORDER_WORKERS=4) or in inorder.toml; `inorder config show` tells what
-    holds and where it comes from.
+    Every option can also be set by an environment variable (INORDER_WORKERS=4) or in inorder.toml; `inorder config
+    show` shows the value of each and where it comes from.
 
-    Exit codes: 0 all done, 1 the machine failed, 2 wrong usage, 3 some items failed, 4 too many failed, 5 DATA is in
-    use, 6 DATA is damaged, 130 and 143 interrupted.
+    Exit codes: 0 done, 1 the machine failed, 2 wrong usage, 3 items failed, 4 too many items failed, 5 DATA is in use,
+    6 DATA is damaged, 130 SIGINT, 143 SIGTERM.
     """
-    from inorder.cli.output import show_json
-    from inorder.cli.settings import resolve
-    from inorder.cli.stage_loader import job_of
-    from inorder.cli.stage_runner import checked_options, run, tell_outcome
-
-    job = job_of(entry, sources or [])
+    job = load_job(entry, sources or [])
     settings = resolve(given, job.stage)
-    options = checked_options(settings, job.stage)
-    outcome = run(job.stage, job.plan(settings.data), options, job.origin)
-    code = tell_outcome(outcome, settings)
+    options = check_options(settings, job.stage)
+    outcome = run_job(job, job.make_plan(settings.data), options)
+    code = report_outcome(outcome, settings)
     if as_json:
-        show_json(outcome)
+        print_json(outcome)
     raise typer.Exit(code)

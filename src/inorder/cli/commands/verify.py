@@ -1,27 +1,80 @@
-"""What can be wrong with a DATA folder, and finding it: stage by stage."""
+"""`inorder verify`: compare DATA with its manifests, fingerprints and journals."""
 
+import contextlib
 import os
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from inorder.cli.data_dir import Dataset, JournalState
-from inorder.cli.item_status import STATUSES, Standing, Standings
-from inorder.cli.output import counted
+import typer
+
+from inorder.cli.data_dir import DataDirectory, JournalState, list_files, open_data
+from inorder.cli.exit_codes import Exit
+from inorder.cli.item_status import STATUSES, ItemStatus, ItemStatuses
+from inorder.cli.output import encode_json, encode_text, info, pluralize, stream_json, stream_lines
+from inorder.cli.parameters import DataOption, JsonOption
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.scan import Verdict
 from inorder.sinks.checksums import Prefixes
-from inorder.stage.data_layout import FINGERPRINT_SUFFIX, resolve_output
+from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_output
 from inorder.stage.fingerprints import Fingerprint, checksum_file, decode_fingerprint
 from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_line, read_lines
 from inorder.stage.manifest.rows import to_printable
 
 MISSING, ALTERED, TORN, UNFINISHED, JOURNAL = "missing", "altered", "torn", "unfinished", "journal"
+ORPHANED, LEFTOVER = "orphaned", "leftover"
 _AGAIN = "run the stage again"
 
 
+def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
+    """Check DATA against its manifests, fingerprints and journals. Reads every output, and changes nothing.
+
+    Prints one line per problem: outputs and fingerprints that are missing or altered, files that no manifest names,
+    files that interrupted runs left behind, torn or altered manifests and journals, runs that have not ended, and an
+    index whose contents do not match its content hash.
+
+    Exit codes: 0 no problems, 6 problems found, 5 a stage is running.
+    """
+    directory = open_data(data)
+    names = OutputNames()
+    checks = [StageCheck(directory, stage, names.add) for stage in directory.stages()]
+    count = 0
+
+    def find() -> Iterator[Problem]:
+        nonlocal count
+        for check in checks:
+            for problem in check.find_problems():
+                count += 1
+                yield problem
+        for problem in (*find_orphans(directory.root, names), *check_index(directory.root)):
+            count += 1
+            yield problem
+
+    def totals() -> dict[str, int]:
+        return {"count": count, "stages": len(checks), "items": sum(check.outputs_checked for check in checks)}
+
+    with contextlib.ExitStack() as stack:
+        for stage in directory.stages():
+            stack.callback(directory.lock(stage).release)
+        if as_json:
+            stream_json("problems", (encode_json(problem._asdict()) for problem in find()), totals)
+        else:
+            stream_lines(encode_text(_format(problem)) for problem in find())
+    if count:
+        info(f"{pluralize(count, 'problem')} in {directory.root}")
+        raise typer.Exit(Exit.INTEGRITY)
+    stages, items = pluralize(len(checks), "stage"), pluralize(totals()["items"], "item")
+    info(f"no problems: {stages}, outputs of {items} checked")
+
+
+def _format(problem: "Problem") -> str:
+    stage = f"{problem.stage}: " if problem.stage else ""
+    return f"{problem.kind:10}  {problem.path}  {stage}{problem.message}"
+
+
 class Problem(NamedTuple):
-    """One thing that is not as it was written, or not as it should be left."""
+    """One difference between DATA and its records."""
 
     kind: str
     stage: str
@@ -31,85 +84,85 @@ class Problem(NamedTuple):
 
 
 class StageCheck:
-    """Everything that one stage has left in DATA."""
+    """Checks the files of one stage."""
 
-    def __init__(self, dataset: Dataset, stage: str, named: Callable[[Iterable[str]], None]) -> None:
-        self._dataset = dataset
+    def __init__(self, data: DataDirectory, stage: str, add_names: Callable[[Iterable[str]], None]) -> None:
+        self._data = data
         self._stage = stage
-        self._named = named
-        self._manifest = dataset.places(stage).manifest
-        self._standings = Standings()
+        self._add_names = add_names
+        self._manifest = data.layout(stage).manifest
+        self._statuses = ItemStatuses()
         self.outputs_checked = 0
 
-    def problems(self) -> Iterator[Problem]:
-        """What is wrong with it. Tells `named` of every path that a row names."""
-        yield from self._of_manifest()
-        yield from self._of_journal()
-        yield from self._of_outputs()
+    def find_problems(self) -> Iterator[Problem]:
+        """Check everything. Passes every path that a row names to `add_names`."""
+        yield from self._check_manifest()
+        yield from self._check_journal()
+        yield from self._check_outputs()
 
     def _problem(self, kind: str, path: str, message: str) -> Problem:
         return Problem(kind, self._stage, path, message)
 
     # ---- the manifest
 
-    def _of_manifest(self) -> Iterator[Problem]:
+    def _check_manifest(self) -> Iterator[Problem]:
         path = f"manifests/{self._stage}.jsonl"
         if not os.path.exists(self._manifest):
-            yield self._problem(MISSING, path, "the manifest is not there, and there is a journal of the stage")
+            yield self._problem(MISSING, path, "the manifest is missing, but the stage has a journal")
             return
         expected: int | None = -1
-        """The seq of the next row; -1: a run begins; None: nobody can tell."""
+        """The seq of the next row; -1: a config row must come first; None: unknown."""
         end = 0
         for number, line in enumerate(read_lines(self._manifest), 1):
             end = line.offset + len(line.raw) + 1
-            trouble = _trouble_with(line, expected, self._stage)
+            trouble = _check_row(line, expected, self._stage)
             if trouble:
                 yield self._problem(ALTERED, path, f"line {number}, at byte {line.offset}, {trouble}")
             expected = None if line.row is None else 0 if line.row.is_config else line.row.seq + 1
             if line.row is not None:
-                self._take(line, line.row)
+                self._add(line, line.row)
         if (size := os.path.getsize(self._manifest)) > end:
             yield self._problem(
                 TORN,
                 path,
-                f"its last line, at byte {end}, has no end ({size - end} bytes); {_AGAIN}, and it is cut off",
+                f"the last line, at byte {end}, is incomplete ({size - end} bytes); {_AGAIN} to truncate it",
             )
 
-    def _take(self, line: ManifestLine, row: ManifestRow) -> None:
-        self._standings.take(line, row)
+    def _add(self, line: ManifestLine, row: ManifestRow) -> None:
+        self._statuses.add(line, row)
         if row.status in STATUSES:
-            self._named(path for path in map(self._relative, row.output_paths) if path)
+            self._add_names(path for path in map(self._relative, row.output_paths) if path)
 
     def _relative(self, path: str) -> str:
-        """An output as it lies in DATA; empty: it cannot lie there."""
+        """The path of an output within DATA; empty: it is outside."""
         try:
-            return resolve_output(os.path.abspath(self._dataset.root), path)
+            return resolve_output(os.path.abspath(self._data.root), path)
         except ValueError:
             return ""
 
     # ---- the journal
 
-    def _of_journal(self) -> Iterator[Problem]:
+    def _check_journal(self) -> Iterator[Problem]:
         path = f"journal/{self._stage}.journal"
-        journal = self._dataset.journal(self._stage)
+        journal = self._data.read_journal(self._stage)
         if journal is None:
-            yield self._problem(MISSING, path, f"the journal is not there; {_AGAIN} to have a new one")
+            yield self._problem(MISSING, path, f"the journal is missing; {_AGAIN} to create a new one")
             return
         if journal.trouble:
             yield self._problem(
-                JOURNAL, path, f"the journal is {journal.trouble}; restore it, or remove it to begin anew"
+                JOURNAL, path, f"the journal is {journal.trouble}; restore it, or remove it to start over"
             )
             return
         if journal.scan.verdict is Verdict.TORN:
             where = f"{journal.scan.verdict.value} at byte {journal.scan.offset}"
-            yield self._problem(TORN, path, f"the journal has a {where}; {_AGAIN}, and it is cut off")
+            yield self._problem(TORN, path, f"the journal has a {where}; {_AGAIN} to truncate it")
         if journal.unfinished_at is not None:
-            after = counted(journal.unfinished_at, "item")
-            yield self._problem(UNFINISHED, path, f"the latest run was interrupted after {after}; {_AGAIN} to go on")
-        yield from self._of_mark(journal)
+            after = pluralize(journal.unfinished_at, "item")
+            yield self._problem(UNFINISHED, path, f"the latest run was interrupted after {after}; {_AGAIN} to resume")
+        yield from self._check_mark(journal)
 
-    def _of_mark(self, journal: JournalState) -> Iterator[Problem]:
-        """The manifest is what the journal saw written."""
+    def _check_mark(self, journal: JournalState) -> Iterator[Problem]:
+        """Compare the manifest with the position and checksum in the journal."""
         mark = journal.replay.newest.marks.get("manifest") if journal.replay is not None else None
         if mark is None or not os.path.exists(self._manifest):
             return
@@ -117,95 +170,98 @@ class StageCheck:
         file = SystemFilesystem().open(self._manifest)
         try:
             if file.size < offset:
-                yield self._problem(
-                    ALTERED, path, f"it has {file.size} bytes, fewer than the {offset} that were written"
-                )
+                yield self._problem(ALTERED, path, f"the manifest has {file.size} bytes, but {offset} were written")
             elif Prefixes(file).checksum(offset) != checksum:
-                yield self._problem(ALTERED, path, f"its first {offset} bytes are not those that were written")
+                yield self._problem(
+                    ALTERED, path, f"the first {offset} bytes of the manifest differ from what was written"
+                )
             elif file.size > offset and journal.unfinished_at is None:
-                yield self._problem(ALTERED, path, f"it has {file.size - offset} bytes more than were written")
+                yield self._problem(
+                    ALTERED, path, f"the manifest has {file.size - offset} bytes more than were written"
+                )
         finally:
             file.close()
 
     # ---- the outputs
 
-    def _of_outputs(self) -> Iterator[Problem]:
+    def _check_outputs(self) -> Iterator[Problem]:
         if not os.path.exists(self._manifest):
             return
         with open(self._manifest, "rb") as file:
-            for standing in self._standings.successes():
-                row = read_line(file, standing.made).row
+            for status in self._statuses.successes():
+                row = read_line(file, status.made).row
                 if row is not None and row.output_paths:
                     self.outputs_checked += 1
-                    yield from self._of_item(standing, row)
+                    yield from self._check_item(status, row)
 
-    def _of_item(self, standing: Standing, row: ManifestRow) -> Iterator[Problem]:
+    def _check_item(self, status: ItemStatus, row: ManifestRow) -> Iterator[Problem]:
         paths = [self._relative(path) for path in row.output_paths]
         for path, declared in zip(paths, row.output_paths, strict=True):
             if not path:
-                yield self._problem(MISSING, declared, f"the output of {row.doc_id} lies outside of DATA")
+                yield self._problem(MISSING, declared, f"the output of {row.doc_id} is outside DATA")
                 return
-            trouble = _trouble_at(f"{self._dataset.root}/{path}")
+            trouble = _check_file(f"{self._data.root}/{path}")
             if trouble:
                 yield self._problem(MISSING, path, f"the output of {row.doc_id} is {trouble}")
-        if standing.is_fingerprinted:
-            yield from self._of_fingerprint(paths, row)
+        if status.is_fingerprinted:
+            yield from self._check_fingerprint(paths, row)
 
-    def _of_fingerprint(self, paths: list[str], row: ManifestRow) -> Iterator[Problem]:
+    def _check_fingerprint(self, paths: list[str], row: ManifestRow) -> Iterator[Problem]:
         beside = f"{paths[0]}{FINGERPRINT_SUFFIX}"
         try:
-            with open(f"{self._dataset.root}/{beside}", "rb") as file:
+            with open(f"{self._data.root}/{beside}", "rb") as file:
                 found = decode_fingerprint(file.read())
         except FileNotFoundError:
-            yield self._problem(MISSING, beside, f"the fingerprint of {row.doc_id} is not there")
+            yield self._problem(MISSING, beside, f"the fingerprint of {row.doc_id} is missing")
             return
-        trouble = "is none that can be read" if found is None else _contradiction(found, row, self._stage, paths)
+        trouble = "cannot be decoded" if found is None else _compare(found, row, self._stage, paths)
         if trouble or found is None:
             yield self._problem(ALTERED, beside, f"the fingerprint of {row.doc_id} {trouble}")
             return
         for made in found.outputs.values():
-            path = f"{self._dataset.root}/{made.path}"
-            if not _trouble_at(path) and checksum_file(path) != (made.size, made.crc32):
-                yield self._problem(ALTERED, made.path, f"the output of {row.doc_id} is not what was made")
+            path = f"{self._data.root}/{made.path}"
+            if not _check_file(path) and checksum_file(path) != (made.size, made.crc32):
+                yield self._problem(ALTERED, made.path, f"the output of {row.doc_id} differs from what was written")
 
 
-def _trouble_with(line: ManifestLine, expected: int | None, stage: str) -> str:
-    """What is wrong with a row where it stands; empty: nothing."""
+def _check_row(line: ManifestLine, expected: int | None, stage: str) -> str:
+    """What is wrong with a row at its position; empty: nothing."""
     row = line.row
     if row is None:
-        return "is no row"
+        return "is not a row"
     if row.stage != stage:
-        return f"is of stage {row.stage!r}"
+        return f"belongs to stage {row.stage!r}"
     if row.is_config or row.status not in STATUSES or expected is None:
         return ""
     if expected < 0:
-        return "comes before the row of its run"
-    return "" if row.seq == expected else f"has seq {row.seq} where {expected} is the next"
+        return "precedes the config row of its run"
+    return "" if row.seq == expected else f"has seq {row.seq}, expected {expected}"
 
 
-def _trouble_at(path: str) -> str:
-    """What is wrong with a file at first sight; empty: nothing."""
+def _check_file(path: str) -> str:
+    """What is wrong with a file, without reading it; empty: nothing."""
     if not os.path.isfile(path):
-        return "not there"
+        return "missing"
     return "" if os.path.getsize(path) else "empty"
 
 
-def _contradiction(found: Fingerprint, row: ManifestRow, stage: str, paths: list[str]) -> str:
-    """Where a fingerprint and a row say different things; empty: nowhere."""
+def _compare(found: Fingerprint, row: ManifestRow, stage: str, paths: list[str]) -> str:
+    """How a fingerprint contradicts a row; empty: it does not."""
     if (found.stage, to_printable(found.item_id)) != (stage, row.doc_id):
-        return f"is that of item {to_printable(found.item_id)} of stage {found.stage}"
+        return f"belongs to item {to_printable(found.item_id)} of stage {found.stage}"
     if found.cfg_hash != row.cfg_hash:
-        return "names another configuration than the manifest"
+        return "has another configuration than the manifest"
     if found.input_sha256 != row.input_sha256:
-        return "names another input than the manifest"
-    return "" if [made.path for made in found.outputs.values()] == paths else "names other outputs than the manifest"
+        return "has another input than the manifest"
+    return "" if [made.path for made in found.outputs.values()] == paths else "has other outputs than the manifest"
 
 
-def of_index(root: str) -> Iterator[Problem]:
-    """What is wrong with the index, if there is one."""
+def check_index(root: str) -> Iterator[Problem]:
+    """Check the index, if there is one."""
     path = f"{os.path.abspath(root)}/index.sqlite"
     if not os.path.exists(path):
         return
+    # here, because it needs the extra `ingest`, which the other checks do not
     from inorder.index.connection import open_index
     from inorder.index.verify import find_problems
 
@@ -214,3 +270,42 @@ def of_index(root: str) -> Iterator[Problem]:
             yield Problem(ALTERED, "index", "index.sqlite", message)
     except (OperatorError, IntegrityError, InfrastructureError) as error:
         yield Problem(ALTERED, "index", "index.sqlite", str(error))
+
+
+class OutputNames:
+    """Every path that a manifest names, in a temporary table that spills to disk."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.execute("PRAGMA synchronous=OFF")
+        self._database.execute("PRAGMA journal_mode=OFF")
+        self._database.execute("CREATE TABLE names (path TEXT PRIMARY KEY) WITHOUT ROWID")
+        self._database.execute("BEGIN")
+
+    def add(self, paths: Iterable[str]) -> None:
+        """Add paths."""
+        self._database.executemany("INSERT OR IGNORE INTO names VALUES (?)", ((path,) for path in paths))
+
+    def __contains__(self, path: str) -> bool:
+        return self._database.execute("SELECT 1 FROM names WHERE path = ?", (path,)).fetchone() is not None
+
+
+def find_orphans(root: str, names: OutputNames) -> Iterator[Problem]:
+    """Files that no manifest names, and files that interrupted runs left behind."""
+    for path in list_files(root):
+        top = path.split("/")[0]
+        if top == ".staging":
+            yield Problem(LEFTOVER, _stage_of(path), path, "left by an interrupted run; the next run removes it")
+        elif top == "journal" and path.endswith(".new"):
+            yield Problem(LEFTOVER, "", path, "left by an interrupted run; the next run replaces it")
+        elif not is_reserved(path) and path.removesuffix(FINGERPRINT_SUFFIX) not in names and path not in names:
+            yield Problem(ORPHANED, "", _escape(path), "no manifest names it")
+
+
+def _stage_of(path: str) -> str:
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 else ""
+
+
+def _escape(path: str) -> str:
+    return path.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,34 @@
+"""`inorder graph`: callers and callees of a function."""
+
+from typing import Annotated
+
+import typer
+
+from inorder.cli.commands.search import print_places, read_index
+from inorder.cli.options import Section
+from inorder.cli.output import print_json, print_out
+from inorder.cli.parameters import DataOption, JsonOption
+from inorder.errors import OperatorError
+from inorder.index.symbols import call_graph
+
+_TITLES = {"definitions": "defined", "callers": "called by", "callees": "calls"}
+
+
+def graph(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A function, method or class.", rich_help_panel=Section.INPUT)
+    ],
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show where a function, method or class is defined, its callers, and what it calls."""
+    with read_index(data) as (connection, _):
+        found = call_graph(connection, name)
+    if not found["definitions"] and not found["callers"]:
+        raise OperatorError(f"no function, method or class {name} in the index; try `inorder search sym:{name}`")
+    if as_json:
+        print_json(found)
+        return
+    for part, title in _TITLES.items():
+        print_out(f"{title}:" if found[part] else f"{title}: none found")
+        print_places(found[part], indent="  ", shows_caller=part == "callers")

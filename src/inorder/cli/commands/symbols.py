@@ -1,0 +1,31 @@
+"""`inorder symbols`: the definitions in a source file."""
+
+from typing import Annotated
+
+import typer
+
+from inorder.cli.commands.search import print_places, read_index
+from inorder.cli.options import Section
+from inorder.cli.output import print_json
+from inorder.cli.parameters import DataOption, JsonOption
+from inorder.errors import OperatorError
+from inorder.index.symbols import list_symbols
+
+
+def symbols(
+    path: Annotated[
+        str,
+        typer.Argument(metavar="PATH", help="A source file, or the end of its path.", rich_help_panel=Section.INPUT),
+    ],
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the functions, methods and classes that a source file defines."""
+    with read_index(data) as (connection, _):
+        found = list_symbols(connection, path)
+    if not found:
+        raise OperatorError(f"no definitions of {path} in the index; check the path, or run `inorder index` again")
+    if as_json:
+        print_json({"path": path, "symbols": found})
+    else:
+        print_places(found)

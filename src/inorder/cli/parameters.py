@@ -1,0 +1,86 @@
+"""Parameters of commands: the options of a run, and those that several commands share."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from inorder.cli.option_types import ChoiceType, FlagType
+from inorder.cli.options import OWN, PROFILE, SHARED, OptionSpec, Section
+
+Given = Mapping[str, Any]
+"""The options on the command line, by name."""
+
+DataOption = Annotated[
+    str | None,
+    typer.Option(
+        "--data", metavar="DIR", help="Directory to read (DATA). Default: .inorder.", rich_help_panel=Section.INPUT
+    ),
+]
+StageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--stage",
+        metavar="NAME",
+        help="Only this stage. Default: every stage in DATA.",
+        rich_help_panel=Section.INPUT,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+_PROFILE = inspect.Parameter(
+    PROFILE,
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            help="Use [profile.NAME] of inorder.toml. Default: none.",
+            rich_help_panel=Section.EXECUTION,
+        ),
+    ],
+)
+
+
+def run_options(
+    describe_defaults: Callable[[], Mapping[str, str]], stages: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of a run, and those of some built-in stages. The function receives the options that
+    were given as `given`. `describe_defaults` returns the defaults to show in help, by option."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(function, eval_str=True)
+        own = [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for parameter in signature.parameters.values()
+            if parameter.name != "given"
+        ]
+        options = [*(option for stage in stages for option in OWN.get(stage, {}).values()), *SHARED.values()]
+        shared = [*map(_to_parameter, options), _PROFILE]
+
+        @functools.wraps(function)
+        def command(**values: Any) -> None:
+            found = {parameter.name: values.pop(parameter.name) for parameter in shared}
+            function(**values, given={name: value for name, value in found.items() if value is not None})
+
+        command.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
+        command.describe_defaults = describe_defaults  # type: ignore[attr-defined]
+        return command
+
+    return decorate
+
+
+def _to_parameter(option: OptionSpec) -> inspect.Parameter:
+    """The parameter for Typer. None means that the option was not given."""
+    flags = option.flags or (option.flag,)
+    shared: dict[str, Any] = {"help": option.help, "rich_help_panel": option.section, "show_default": False}
+    if isinstance(option.type, FlagType):
+        annotation: Any = Annotated[bool | None, typer.Option(*flags, **shared)]
+    else:
+        words = list(option.type.words) if isinstance(option.type, ChoiceType) else []
+        shared |= {"metavar": option.metavar or "|".join(words), "autocompletion": lambda: words}
+        annotation = Annotated[str | None, typer.Option(*flags, **shared)]
+    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
