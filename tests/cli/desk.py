@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import inorder
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
+from tests.cli.in_process import is_read_only, run_in_process
 from tests.support.misbehaviour import wait_until
 
 COMMAND = str(Path(sys.executable).parent / "inorder")
@@ -69,6 +70,9 @@ class Desk:
     # ---- running
 
     def run(self, *arguments: str, **environment: str) -> Ended:
+        """Run a command to its end: in this process if it only reads."""
+        if is_read_only(arguments):
+            return Ended(*run_in_process(arguments, self.folder, clean_environment() | environment))
         program = self.start(*arguments, **environment)
         return self.end_of(program)
 

@@ -1,5 +1,6 @@
 """The command as a whole: its help, its shell completion, and how quickly it answers."""
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -7,7 +8,9 @@ from typing import Any
 import pytest
 import typer
 
-from inorder.cli.options import SHARED
+from inorder.cli import app, command_group
+from inorder.cli.builtin import ENTRIES
+from inorder.cli.options import ALL, OWN, SECTIONS, SHARED
 from tests.cli.desk import GUARD_S, Desk, clean_environment
 from tests.tidy.test_import import HEAVY, modules_loaded_by
 
@@ -33,17 +36,66 @@ def test_help_names_every_command(desk: Desk) -> None:
 
 @pytest.mark.parametrize("command", RUNNING)
 def test_every_command_that_runs_has_the_same_options_with_the_same_words(desk: Desk, command: str) -> None:
-    shown = " ".join(desk.run(*command.split(), "--help", COLUMNS="500").out.split())
+    shown = words_of_help(desk, *command.split())
     for option in SHARED.values():
         assert option.flag in shown
-        assert f"{option.help} Default: {option.default}." in shown
+        assert f"{option.help} Default: " in shown
     assert "--json" in shown
 
 
-def test_every_command_explains_itself_and_each_of_its_options() -> None:
-    from inorder.cli.command_group import app
+def words_of_help(desk: Desk, *command: str) -> str:
+    """As one line; a line may have been broken after a hyphen."""
+    return re.sub(r"(?<=\w)- (?=\w)", "-", " ".join(desk.run(*command, "--help").out.split()))
 
-    group: Any = typer.main.get_command(app)
+
+@pytest.mark.parametrize("stage", list(ENTRIES))
+def test_help_shows_the_defaults_that_config_show_shows(desk: Desk, stage: str) -> None:
+    shown = words_of_help(desk, stage)
+    actual = desk.run("config", "show", "--stage", stage, "--json").json["options"]
+    assert actual.keys() == SHARED.keys() | OWN.get(stage, {}).keys()
+    for name, found in actual.items():
+        option = ALL[name]
+        assert f"{option.help} Default: {option.format_default(found['value'])}." in shown
+        assert found["origin"] in ("default", "the stage")
+
+
+def test_the_help_of_a_run_names_the_stages_where_their_defaults_differ(desk: Desk) -> None:
+    shown = words_of_help(desk, "run")
+    assert "Default: 300 for doctags; 0 (no limit) for chunk, embed; 60 for index." in shown
+    assert "Default: 4G for doctags, index; none for chunk, embed." in shown
+    by_stage = {
+        stage: desk.run("config", "show", "--stage", stage, "--json").json["options"]["policy"] for stage in ENTRIES
+    }
+    assert {found["value"] for found in by_stage.values()} == {"cpu"}
+    assert f"{SHARED['policy'].help} Default: cpu." in shown
+
+
+@pytest.mark.parametrize("command", ["stage jobs:device sources", "retry"])
+def test_a_stage_of_ones_own_may_set_other_defaults_and_help_says_so(desk: Desk, command: str) -> None:
+    shown = words_of_help(desk, command.split()[0])
+    for name, found in desk.run("config", "show", "--json").json["options"].items():
+        default = SHARED[name].format_default(found["value"])
+        suffix = "" if name == "data" else ", unless the stage sets another"
+        assert f"{SHARED[name].help} Default: {default}{suffix}." in shown
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_options_stand_in_titled_groups(desk: Desk, command: str) -> None:
+    ended = desk.run(*(["config", "show"] if command == "config" else [command]), "--help")
+    titles = [line[:-1] for line in ended.out.splitlines() if line.endswith(":") and line[:1].isalpha()]
+    assert titles
+    assert set(titles) <= set(SECTIONS)
+    if command in RUNNING:
+        assert {"Output", "Execution", "Failure handling", "Ray", "Display"} <= set(titles)
+
+
+def test_the_line_of_a_command_is_short_and_begins_its_help() -> None:
+    assert list(app.COMMANDS) == COMMANDS
+    assert [text for text in app.COMMANDS.values() if len(text) >= 50 or text.endswith(".")] == []
+
+
+def test_every_command_explains_itself_and_each_of_its_options() -> None:
+    group: Any = typer.main.get_command(command_group.app)
     assert list(group.commands) == COMMANDS
     for command in (*group.commands.values(), *group.commands["config"].commands.values()):
         assert command.help
@@ -90,8 +142,11 @@ def test_a_shell_completes_commands_options_and_choices(desk: Desk) -> None:
     assert "_INORDER_COMPLETE=complete_bash" in shown.out
 
 
-def test_nothing_heavy_is_imported_before_a_command_needs_it() -> None:
-    assert modules_loaded_by("import inorder.cli.command_group") & (HEAVY - {"typer"}) == set()
+def test_help_imports_no_command_and_nothing_heavy() -> None:
+    loaded = modules_loaded_by("from inorder.cli.app import run_command; run_command(['--help'])")
+    assert "inorder.cli.command_group" in loaded
+    assert [name for name in loaded if name.startswith("inorder.cli.commands.")] == []
+    assert loaded & (HEAVY - {"typer"}) == set()
 
 
 def test_a_worker_process_does_not_import_the_commands() -> None:

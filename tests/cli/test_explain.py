@@ -50,7 +50,7 @@ def test_a_changed_configuration_is_the_reason_for_every_item(done: Desk) -> Non
     assert ended.out.splitlines() == [
         "count: 1.txt would be processed: its configuration has changed",
         "  configuration: was (none), is deadbeef",
-        "  last time: success",
+        "  latest run: success",
     ]
     is_true(done, "0.txt", "1.txt", "2.txt")
 
@@ -77,8 +77,8 @@ def test_an_input_that_is_gone_would_fail(done: Desk) -> None:
     assert done.run("stage", "listed:stage", "sources").code == 0
     (done.source_folder / "0.txt").unlink()
     verdict, reason = explained(done)
-    assert (verdict, reason) == ("missing", f"its input {done.source_folder / '0.txt'} is not there")
-    assert done.run("explain", "sources/0.txt").out.startswith("count: 0.txt would fail: its input ")
+    assert (verdict, reason) == ("missing", f"no such file or directory: {done.source_folder / '0.txt'}")
+    assert done.run("explain", "sources/0.txt").out.startswith("count: 0.txt would fail: no such file or directory: ")
     planned = done.run("plan", "--json").json
     assert planned["stages"]["count"] == {"process": 0, "skip": 0, "missing": 1}
 
@@ -103,9 +103,7 @@ def test_an_item_is_known_by_its_id_its_input_and_its_output(done: Desk, path: s
 def test_what_no_stage_knows_is_said_to_be_unknown(done: Desk) -> None:
     ended = done.run("explain", "jobs.py")
     assert ended.code == 0
-    assert ended.out.startswith(
-        "count: does not know jobs.py: it is no input, no output and no item of the plan made of"
-    )
+    assert ended.out == "count: jobs.py: not found in the plan of this stage\n"
     assert explained(done, "jobs.py")[0] == "absent"
 
 
@@ -113,8 +111,8 @@ def test_a_failure_and_a_new_file_are_told_of(done: Desk) -> None:
     done.source("0.txt", "fail input")
     done.stage("count")
     done.source("3.txt", "new")
-    assert "last time: failure (input, 1 attempt): told to fail with input" in done.run("explain", "0.txt").out
-    assert "last time: no run has come to it" in done.run("explain", "3.txt").out
+    assert "latest run: failure (input, 1 attempt): told to fail with input" in done.run("explain", "0.txt").out
+    assert "latest run: not reached yet" in done.run("explain", "3.txt").out
 
 
 def test_what_an_interrupted_run_has_done_would_be_passed_by(desk: Desk) -> None:
@@ -127,7 +125,7 @@ def test_what_an_interrupted_run_has_done_would_be_passed_by(desk: Desk) -> None
     for name in ("0.txt", "1.txt"):
         assert explained(desk, name) == (
             "skip",
-            "the run that was interrupted has come past it, and will be gone on with",
+            "already committed by the interrupted run, which will be resumed",
         )
     desk.source("2.txt", "three")
     assert explained(desk, "2.txt") == ("process", "its output 'count' is missing")
@@ -152,7 +150,7 @@ def test_a_stage_that_cannot_be_found_from_here_is_told_in_one_line(done: Desk) 
     (done.folder / "jobs.py").unlink()
     ended = done.run("explain", "sources/0.txt")
     assert ended.code == 2
-    assert ended.err.startswith("inorder: the plan of stage count cannot be made again: there is no module jobs")
+    assert ended.err.startswith("inorder: cannot make the plan of stage count: no module named jobs")
 
 
 def test_a_stage_that_cannot_be_found_does_not_hide_the_others(done: Desk) -> None:
@@ -162,7 +160,7 @@ def test_a_stage_that_cannot_be_found_does_not_hide_the_others(done: Desk) -> No
     for command in (["explain", "sources/0.txt"], ["plan"]):
         ended = done.run(*command, "--json")
         assert ended.code == 0
-        assert "the plan of stage listed cannot be made again" in ended.err
+        assert "cannot make the plan of stage listed" in ended.err
         assert "count" in ended.out
 
 

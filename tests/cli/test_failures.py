@@ -68,7 +68,7 @@ def test_after_a_retry_the_whole_stage_finds_everything_done(failed: Desk) -> No
     assert (ended.code, ended.json["skipped"], ended.json["succeeded"]) == (0, 5, 0)
     nothing = failed.run("retry", "--json")
     assert (nothing.code, nothing.json) == (0, {"stages": []})
-    assert failed.run("retry").err == "there is nothing to run again\n"
+    assert failed.run("retry").err == "nothing to retry\n"
 
 
 def test_a_retry_runs_an_item_again_though_an_older_result_of_it_is_there(desk: Desk) -> None:
@@ -95,7 +95,7 @@ def test_failed_items_that_are_no_longer_in_the_plan_are_left_alone(failed: Desk
     (failed.source_folder / "1.txt").unlink()
     ended = failed.run("retry", "--json")
     assert ended.code == 3
-    assert "count: 1 failed item is no longer in the plan, and left alone" in ended.err
+    assert "count: 1 failed item is no longer in the plan; left unchanged" in ended.err
     assert ended.json["stages"][0]["scheduled"] == 1
     (failed.source_folder / "3.txt").unlink()
     ended = failed.run("retry", "--json")
@@ -128,7 +128,7 @@ def test_a_run_that_was_interrupted_is_gone_on_with_before_anything_is_retried(d
     journal = (desk.data / "journal" / "count.journal").read_bytes()
     ended = desk.run("retry")
     assert ended.code == 2
-    assert "was interrupted after 2 items; go on with it first" in ended.err
+    assert "was interrupted after 2 items; run the same command again to resume it" in ended.err
     assert (desk.data / "journal" / "count.journal").read_bytes() == journal
     desk.source("2.txt", "three")
     assert desk.stage("hasty", "--json").json["resumed_at"] == 2
@@ -179,7 +179,7 @@ def test_a_stage_that_was_run_by_a_program_cannot_be_retried_from_here(desk: Des
     manifest.write_bytes(json.dumps(config, separators=(",", ":")).encode() + b"\n" + row + b"\n")
     ended = desk.run("retry")
     assert ended.code == 2
-    assert "was run by a program of its own: only that can make its plan again" in ended.err
+    assert "it was run by a program; run that program instead" in ended.err
 
 
 def test_only_the_stage_that_was_asked_for_is_retried(desk: Desk) -> None:

@@ -58,7 +58,7 @@ def test_a_signal_stops_a_run_and_the_same_again_brings_it_to_the_same_end(
     outcome = ended.json
     assert (outcome["stop_kind"], outcome["stop_signal"]) == ("cancelled", number)
     assert (outcome["succeeded"], outcome["cancelled"]) == (2, 3)
-    assert "run the same again to go on" in ended.err
+    assert "run the same command again to resume" in ended.err
     assert [row["doc_id"] for row in desk.rows()] == ["0.txt", "1.txt"]
 
     desk.source("2.txt", "two words")
@@ -120,4 +120,4 @@ def test_a_signal_before_the_run_has_begun_ends_with_the_same_code(
         program.send_signal(number)
         ended = desk.end_of(program)
     assert ended.code == code
-    assert ended.err.strip() == "inorder: interrupted; run the same again to go on"
+    assert ended.err.strip() == f"inorder: received {number.name}; run the same command again to resume"

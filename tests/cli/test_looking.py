@@ -26,7 +26,7 @@ def done(desk: Desk) -> Desk:
 @pytest.mark.parametrize("command", LOOKING)
 def test_where_there_is_no_data_it_is_said_in_one_line(desk: Desk, command: str) -> None:
     ended = desk.run(*command.split())
-    line = "inorder: there is no DATA at .inorder; run a stage first, or name another with --data\n"
+    line = "inorder: no DATA directory at .inorder; run a stage first, or choose another with --data\n"
     assert ended == (2, "", line)
 
 
@@ -34,12 +34,12 @@ def test_where_there_is_no_data_it_is_said_in_one_line(desk: Desk, command: str)
 def test_a_folder_that_is_no_data_is_named(desk: Desk, command: str) -> None:
     ended = desk.run(*command.split(), "--data", "sources")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("inorder: sources is no DATA of inorder: no stage has left a manifest there")
+    assert ended.err.startswith("inorder: sources is not a DATA directory: it has no manifests")
 
 
 def test_a_stage_that_is_not_there_is_named_with_those_that_are(done: Desk) -> None:
     ended = done.run("inspect", "--stage", "cuont")
-    assert ended == (2, "", "inorder: .inorder knows no stage 'cuont'; stages there: count\n")
+    assert ended == (2, "", "inorder: no stage 'cuont' in .inorder; stages: count\n")
 
 
 def test_inspect_counts_items_by_how_they_stand_after_all_runs(done: Desk) -> None:
@@ -71,12 +71,12 @@ def test_inspect_warns_of_what_wants_attention(desk: Desk) -> None:
     manifest = desk.data / "manifests" / "count.jsonl"
     manifest.write_bytes(manifest.read_bytes() + b"nonsense\n")
     warnings = "\n".join(desk.run("inspect", "--json").json["stages"][0]["warnings"])
-    assert "its latest run was interrupted after" in warnings
-    assert "1 line of its manifest cannot be read" in warnings
+    assert "the latest run was interrupted after" in warnings
+    assert "1 line of the manifest cannot be read" in warnings
     (desk.data / "journal" / "count.journal").write_bytes(b"nonsense")
-    assert "its journal is not a journal" in desk.run("inspect").out
+    assert "the journal is not a journal" in desk.run("inspect").out
     (desk.data / "journal" / "count.journal").unlink()
-    assert "its journal is missing" in desk.run("inspect").out
+    assert "the journal is missing" in desk.run("inspect").out
 
 
 def test_manifest_shows_rows_filtered_by_status_and_run(done: Desk) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from inorder.cli.commands.config import _in_words
 from inorder.cli.options import SHARED
 from inorder.cli.settings import resolve
 from inorder.engines.ray.options import RayOptions
@@ -52,7 +51,7 @@ def test_the_command_line_the_environment_and_the_file_can_say_the_same(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def is_meant(given: dict[str, str]) -> bool:
-        options = resolve(given).options()
+        options = resolve(given).to_options()
         return (options.engine, options.ray) == ("ray", MEANT)
 
     assert is_meant(GIVEN)
@@ -78,7 +77,7 @@ def test_each_option_comes_from_the_first_place_that_says_something(
     assert settings.values["ray_gpus"] == (1.0, "environment INORDER_RAY_GPUS")
     assert settings.values["ray_cpus"] == (3.0, "inorder.toml [stage.count]")
     assert settings.values["ray_address"] == ("head:6379", "inorder.toml [default]")
-    options = settings.options().ray
+    options = settings.to_options().ray
     assert (options.files, options.gpus, options.cpus, options.resources) == ("shared", 1.0, 3.0, {})
     assert options.start_timeout_s == 7.0, "what has no option is the stage's to say"
 
@@ -86,7 +85,7 @@ def test_each_option_comes_from_the_first_place_that_says_something(
 def test_what_a_stage_says_of_a_cluster_holds_where_nobody_else_does() -> None:
     settings = resolve({"ray_gpus": "1"}, stage_with(engine="ray", ray=MEANT))
     assert settings.values["ray_cpus"] == (2.0, "the stage")
-    assert settings.options().ray == RayOptions(**{**as_dict(MEANT), "gpus": 1.0})
+    assert settings.to_options().ray == RayOptions(**{**as_dict(MEANT), "gpus": 1.0})
 
 
 def as_dict(options: RayOptions) -> dict[str, Any]:
@@ -94,16 +93,16 @@ def as_dict(options: RayOptions) -> dict[str, Any]:
 
 
 def test_a_word_takes_back_what_a_stage_says_of_a_cluster() -> None:
-    options = resolve({"ray_address": "none", "ray_resources": "none"}, stage_with(ray=MEANT)).options().ray
+    options = resolve({"ray_address": "none", "ray_resources": "none"}, stage_with(ray=MEANT)).to_options().ray
     assert (options.address, options.resources) == (None, {})
 
 
 @pytest.mark.parametrize("given", [{}, GIVEN, {"ray_resources": "disk=1234567"}], ids=["default", "all", "many"])
 def test_what_is_shown_can_be_given_again(given: dict[str, str]) -> None:
     settings = resolve(given)
-    shown = {name: _in_words(name, settings.values[name].value) for name in SHARED if name in GIVEN}
+    shown = {name: SHARED[name].type.format(settings.values[name].value) for name in SHARED if name in GIVEN}
     assert all(shown.values())
-    assert resolve(shown).options() == settings.options()
+    assert resolve(shown).to_options() == settings.to_options()
 
 
 def test_config_show_shows_numbers_by_name_as_they_are_given(desk: Desk) -> None:
@@ -113,7 +112,7 @@ def test_config_show_shows_numbers_by_name_as_they_are_given(desk: Desk) -> None
     assert shown["engine"] == ["ray", "inorder.toml [default]"]
     assert shown["ray_address"] == ["none", "command line"]
     assert shown["ray_resources"] == ["disk=1,licence=0.25", "inorder.toml [default]"]
-    assert shown["ray_send_max"] == ["8388608", "inorder.toml [default]"]
+    assert shown["ray_send_max"] == ["8M", "inorder.toml [default]"]
     as_json = desk.run("config", "show", "--json").json["options"]
     assert as_json["ray_resources"]["value"] == {"disk": 1.0, "licence": 0.25}
 
@@ -139,7 +138,7 @@ def test_a_table_that_is_not_one_of_numbers_is_refused(here: Path, value: str) -
 )
 def test_values_that_cannot_be_together_are_refused_before_anything_is_done(given: dict[str, Any], said: str) -> None:
     with pytest.raises(OperatorError) as caught:
-        resolve(given).options()
+        resolve(given).to_options()
     assert str(caught.value).startswith(said)
     assert "\n" not in str(caught.value)
 

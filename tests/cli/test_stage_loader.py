@@ -10,19 +10,19 @@ pytestmark = pytest.mark.req("CLI-3")
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ("jobs", "'jobs' is no stage; write it as package.module:name"),
-        ("jobs:", "'jobs:' is no stage"),
-        ("jbos:count", "there is no module jbos, neither in the current folder nor among what is installed"),
-        ("no.such.package:count", "there is no module no.such.package"),
-        ("jobs:cuont", "jobs has no 'cuont'; stages there: breaking, broken, chatty, count, "),
-        ("jobs:not_a_stage", "jobs:not_a_stage is a int and not an inorder.Stage; stages there: "),
-        ("faulty:stage", "faulty cannot be imported: ZeroDivisionError: division by zero"),
-        ("leaving:stage", "leaving cannot be imported: SystemExit: 7"),
-        ("hungry:stage", "hungry cannot be imported: ModuleNotFoundError: No module named 'no_such_library'"),
-        ("plain:stage", "plain has no 'stage'; there is no stage in it"),
-        ("jobs:broken", "the plan of stage broken cannot be made: LookupError: no items today"),
-        ("jobs:misnamed", "the plan of stage misnamed calls itself 'count'; both must have one name"),
-        ("planless:stage", "the plan of stage planless is a list, not a StagePlan"),
+        ("jobs", "invalid stage 'jobs'; write package.module:name"),
+        ("jobs:", "invalid stage 'jobs:'"),
+        ("jbos:count", "no module named jbos, neither in the current directory nor among the installed packages"),
+        ("no.such.package:count", "no module named no.such.package"),
+        ("jobs:cuont", "jobs has no attribute 'cuont'; stages in it: breaking, broken, chatty, count, "),
+        ("jobs:not_a_stage", "jobs:not_a_stage must be an inorder.Stage, got int; stages in it: "),
+        ("faulty:stage", "cannot import faulty: ZeroDivisionError: division by zero"),
+        ("leaving:stage", "cannot import leaving: SystemExit: 7"),
+        ("hungry:stage", "cannot import hungry: ModuleNotFoundError: No module named 'no_such_library'"),
+        ("plain:stage", "plain has no attribute 'stage'; stages in it: none"),
+        ("jobs:broken", "cannot make the plan of stage broken: LookupError: no items today"),
+        ("jobs:misnamed", "the plan of stage misnamed has the name 'count'; both names must be equal"),
+        ("planless:stage", "the plan of stage planless must be a StagePlan, got list"),
     ],
 )
 def test_what_cannot_be_loaded_is_named(desk: Desk, entry: str, said: str) -> None:
@@ -44,7 +44,7 @@ def test_what_cannot_be_loaded_is_named(desk: Desk, entry: str, said: str) -> No
 def test_a_source_that_is_not_there_is_named(desk: Desk) -> None:
     ended = desk.run("stage", "jobs:count", "sources", "elsewhere")
     assert ended.code == 2
-    assert ended.err == f"inorder: there is no {desk.folder / 'elsewhere'}\n"
+    assert ended.err == f"inorder: no such file or directory: {desk.folder / 'elsewhere'}\n"
 
 
 def test_a_plan_that_breaks_off_ends_the_run_and_what_is_done_stays(desk: Desk) -> None:
@@ -52,7 +52,7 @@ def test_a_plan_that_breaks_off_ends_the_run_and_what_is_done_stays(desk: Desk) 
     ended = desk.stage("breaking")
     assert ended.code == 2
     last = ended.err.splitlines()[-1]
-    assert last == "inorder: the plan of stage breaking broke off at its item 2: LookupError: the list was cut off"
+    assert last == "inorder: the plan of stage breaking failed at item 2: LookupError: the list was cut off"
 
 
 def test_a_plan_that_is_read_once_is_made_again_when_it_has_changed_since_the_interruption(desk: Desk) -> None:

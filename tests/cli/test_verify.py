@@ -69,7 +69,7 @@ def test_a_dataset_as_it_was_written_is_whole(done: Desk) -> None:
     assert problems(done) == []
     ended = done.run("verify")
     assert (ended.code, ended.out) == (0, "")
-    assert ended.err == "all is well: 1 stage, outputs of 2 items checked\n"
+    assert ended.err == "no problems: 1 stage, outputs of 2 items checked\n"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_rows_that_were_cut_off_are_missed(done: Desk) -> None:
     lines = manifest(done).read_bytes().splitlines(keepends=True)
     manifest(done).write_bytes(b"".join(lines[:-2]))
     assert problems(done) == [("altered", "manifests/count.jsonl")]
-    assert ", fewer than the " in done.run("verify").out
+    assert " were written" in done.run("verify").out
 
 
 def test_a_manifest_that_is_gone_is_missed_and_so_are_the_names_in_it(done: Desk) -> None:
@@ -170,8 +170,8 @@ def test_each_problem_is_a_line_with_what_to_do(done: Desk) -> None:
     ended = done.run("verify")
     assert ended.code == 6
     assert ended.out.splitlines() == [
-        "altered     counts/0.txt  count: the output of 0.txt is not what was made",
-        "leftover    .staging/count/one/two  count: a run that was interrupted left it; the next run removes it",
+        "altered     counts/0.txt  count: the output of 0.txt differs from what was written",
+        "leftover    .staging/count/one/two  count: left by an interrupted run; the next run removes it",
     ]
     assert ended.err == "2 problems in .inorder\n"
     assert done.stage("count").code == 3
@@ -216,4 +216,4 @@ def test_stages_share_data_and_each_is_checked(desk: Desk) -> None:
     assert [(one["kind"], one["stage"], one["path"]) for one in found["problems"]] == [
         ("altered", "count", "counts/0.txt.fp.json")
     ]
-    assert "is that of item 0.txt of stage lazy" in json.dumps(found)
+    assert "belongs to item 0.txt of stage lazy" in json.dumps(found)

@@ -240,7 +240,7 @@ def test_the_classes_in_which_chunks_are_shown_are_those_in_which_they_are_count
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("run", "nowhere"), "there is no"),
+        (("run", "nowhere"), "no such file or directory: "),
         (("run", "docs", "--tokens-max", "none"), "--tokens-max must be a whole number from 1 to 1000000"),
         (("run", "docs", "--tokens-max", "10", "--tokens-min", "11"), "tokens_min must be at most tokens_max"),
         (("run", "docs", "--tokenizer", "bytes"), "tokenizer must be 'words' or 'hf:PATH', got 'bytes'"),

@@ -167,7 +167,7 @@ def broken(data: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "complaint"),
     [
-        ("missing", "there is no index in"),
+        ("missing", "no index in"),
         ("foreign", "is not an SQLite database"),
         ("other", "is a database, but not an index of inorder"),
         ("newer", "was written by a newer version of inorder"),

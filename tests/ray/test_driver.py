@@ -87,7 +87,7 @@ def test_a_signal_stops_a_run_and_the_same_again_brings_it_to_the_same_end(
     assert ended.code == code, ended.err
     assert (ended.json["stop_kind"], ended.json["stop_signal"]) == ("cancelled", number)
     assert (ended.json["succeeded"], ended.json["cancelled"]) == (2, 5)
-    assert "run the same again to go on" in ended.err
+    assert "run the same command again to resume" in ended.err
     assert "Traceback" not in ended.err
     assert endings.come(), "somebody outlived the driver"
     gone_on_with(desk, on(machines), expected)

@@ -31,8 +31,8 @@ def _meanings() -> dict[str, str]:
 def outcomes() -> str:
     rows = []
     for what, outcome in (
-        ("it went to its end, nothing failed", _outcome()),
-        ("it went to its end, some items failed", _outcome(failed=1)),
+        ("completed, nothing failed", _outcome()),
+        ("completed, some items failed", _outcome(failed=1)),
         ("`error budget`", _outcome(failed=1, stop_kind="error budget")),
         ("`infrastructure`", _outcome(stop_kind="infrastructure")),
         ("`cancelled` by SIGINT", _outcome(stop_kind="cancelled", stop_signal=signal.SIGINT)),

@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Annotated, Any
 
 import typer
@@ -24,20 +24,28 @@ class SectionedCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the sections."""
-        describe_defaults = getattr(self.callback, "describe_defaults", None)
-        defaults = {} if describe_defaults is None else describe_defaults()
-        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS}
+        defaults = self.describe_defaults()
+        for title, parameters in self.list_sections(ctx).items():
+            rows = []
+            for parameter in parameters:
+                spelling, text = parameter.get_help_record(ctx) or ("", "")
+                default = defaults.get(parameter.name or "")
+                rows.append((spelling, f"{text} Default: {default}." if default else text))
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def list_sections(self, ctx: Any) -> dict[str, list[Any]]:
+        """The visible parameters by section, in the order of the sections."""
+        found: dict[str, list[Any]] = {title: [] for title in SECTIONS}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is None:
-                continue
-            title = getattr(parameter, "rich_help_panel", None) or Section.DISPLAY
-            default = defaults.get(parameter.name or "")
-            rows[title].append((record[0], f"{record[1]} Default: {default}." if default else record[1]))
-        for title, lines in rows.items():
-            if lines:
-                with formatter.section(title):
-                    formatter.write_dl(lines)
+            if parameter.get_help_record(ctx) is not None:
+                found[getattr(parameter, "rich_help_panel", None) or Section.DISPLAY].append(parameter)
+        return {title: parameters for title, parameters in found.items() if parameters}
+
+    def describe_defaults(self) -> Mapping[str, str]:
+        """The defaults that are computed, in words, by parameter."""
+        describe: Callable[[], Mapping[str, str]] = getattr(self.callback, "describe_defaults", dict)
+        return describe()
 
 
 class _LazyCommands(MutableMapping[str, Any]):
