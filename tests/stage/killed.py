@@ -1,4 +1,4 @@
-"""A program that runs a stage and kills itself where it is told to. Run by `test_kills.py`."""
+"""A program that runs a stage and kills itself where it is told to. Run by `lives.py`."""
 
 import os
 import signal

@@ -8,7 +8,7 @@ import pytest
 import inorder
 from inorder.stage.freshness import REMOVED_FROM_PLAN
 from tests.stage.jobs import STAGE, Place, steady
-from tests.stage.test_kills import Lives, portable
+from tests.stage.lives import Lives, portable
 from tests.stage.workers import obey
 
 

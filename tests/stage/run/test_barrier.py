@@ -7,7 +7,7 @@ import pytest
 
 import inorder
 from tests.stage.jobs import Place
-from tests.stage.test_kills import Lives, portable
+from tests.stage.lives import Lives, portable
 
 
 @pytest.mark.parametrize("policy", ["io", "cpu"])
