@@ -1,6 +1,6 @@
 """What every sink must do, tried on all of ours and on the one in the documentation.
 
-The rules are in `inorder.sinks.conformance`, for whoever writes another. A further sink joins by one line in `STANDS`.
+The rules are in `inorder.sinks.testing`, for whoever writes another. A further sink joins by one line in `HARNESSES`.
 The last tests try the rules themselves: sinks with a typical mistake each, which a rule must find.
 """
 
@@ -13,39 +13,39 @@ import msgspec
 import pytest
 
 from inorder.host.filesystem import SystemFilesystem
-from inorder.sinks import conformance as rules
-from inorder.sinks.base import Entry, Position, Sink, Trace
-from inorder.sinks.conformance import RULES, BrokenRule, Make, Stand
+from inorder.sinks import testing as rules
+from inorder.sinks.base import AppliedRun, Entry, Position, Sink
 from inorder.sinks.memory import MemorySink
-from tests.sinks.stands import ManifestStand, MemoryStand, OutputsStand, SqliteStand
+from inorder.sinks.testing import RULES, BrokenRule, MakeHarness, SinkHarness
+from tests.sinks.harnesses import ManifestHarness, MemoryHarness, OutputsHarness, SqliteHarness
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "your-own-sink.md"
 
-Rule = Callable[[Make], None]
+Rule = Callable[[MakeHarness], None]
 
 
-def documented(folder: Path) -> Stand:
-    """The stand of the page on writing sinks, made by running what stands there."""
-    [sink, stand, _] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+def make_documented_harness(folder: Path) -> SinkHarness:
+    """The harness of the page on writing sinks, made by running what stands there."""
+    [sink, harness, _] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     names: dict[str, Any] = {}
-    exec(compile(sink + stand, str(PAGE), "exec"), names)
-    made: Stand = names["DocumentStand"](folder)
+    exec(compile(sink + harness, str(PAGE), "exec"), names)
+    made: SinkHarness = names["DocumentHarness"](folder)
     return made
 
 
-STANDS: dict[str, Callable[[Path], Stand]] = {
-    "memory": lambda folder: MemoryStand(),
-    "manifest": ManifestStand,
-    "outputs": lambda folder: OutputsStand(SystemFilesystem(), str(folder)),
-    "sqlite": SqliteStand,
-    "documented": documented,
+HARNESSES: dict[str, Callable[[Path], SinkHarness]] = {
+    "memory": lambda folder: MemoryHarness(),
+    "manifest": ManifestHarness,
+    "outputs": lambda folder: OutputsHarness(SystemFilesystem(), str(folder)),
+    "sqlite": SqliteHarness,
+    "make_documented_harness": make_documented_harness,
 }
 
 PROVES: dict[Rule, tuple[str, ...]] = {
-    rules.a_run_is_one_act: ("COM-1",),
-    rules.a_run_that_does_not_follow_is_refused: ("COM-1",),
-    rules.every_entry_moves_the_position: ("COM-2", "JRN-2"),
-    rules.only_a_success_applies_a_payload: ("COM-2",),
+    rules.check_a_run_is_one_write: ("COM-1",),
+    rules.check_a_run_that_does_not_follow_is_refused: ("COM-1",),
+    rules.check_every_entry_advances_the_position: ("COM-2", "JRN-2"),
+    rules.check_only_successes_apply_a_payload: ("COM-2",),
 }
 
 
@@ -53,10 +53,10 @@ def _rule(rule: Rule) -> Any:
     return pytest.param(rule, id=rule.__name__, marks=[pytest.mark.req(each) for each in PROVES.get(rule, ())])
 
 
-@pytest.mark.parametrize("kind", STANDS)
+@pytest.mark.parametrize("kind", HARNESSES)
 @pytest.mark.parametrize("rule", [_rule(rule) for rule in RULES])
 def test_a_sink_keeps_the_rule(kind: str, rule: Rule, tmp_path_factory: pytest.TempPathFactory) -> None:
-    rule(lambda: STANDS[kind](tmp_path_factory.mktemp(kind)))
+    rule(lambda: HARNESSES[kind](tmp_path_factory.mktemp(kind)))
 
 
 class Unmoved(MemorySink):
@@ -103,39 +103,25 @@ class Careless(MemorySink):
 class Boastful(MemorySink):
     """Says that it holds everything."""
 
-    def holds(self, position: Position, since: Sequence[Trace]) -> bool:
+    def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
         return True
 
 
 class Forgetful(MemorySink):
     """Says that it holds nothing but the beginning."""
 
-    def holds(self, position: Position, since: Sequence[Trace]) -> bool:
+    def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
         return position == Position()
 
 
 class Stubborn(MemorySink):
     """Keeps what it was told to give back."""
 
-    def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
+    def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
         self._position = position
 
 
-class Blind(MemorySink):
-    """Finds nothing wrong, ever."""
-
-    def verify(self, position: Position) -> list[str]:
-        return []
-
-
-class Suspicious(MemorySink):
-    """Finds something wrong, always."""
-
-    def verify(self, position: Position) -> list[str]:
-        return ["the weather"]
-
-
-class Elsewhere(MemoryStand):
+class Elsewhere(MemoryHarness):
     """A place for a sink of another kind, of which more or less is claimed."""
 
     def __init__(self, kind: type[MemorySink] = MemorySink, **claims: bool) -> None:
@@ -148,7 +134,7 @@ class Elsewhere(MemoryStand):
         return self.sink
 
 
-class Piecemeal(ManifestStand):
+class Piecemeal(ManifestHarness):
     """Every entry is an append of its own."""
 
     def open(self) -> Sink:
@@ -158,8 +144,8 @@ class Piecemeal(ManifestStand):
         return sink
 
 
-class Buffered(ManifestStand):
-    """What is applied is written when the sink is closed."""
+class Buffered(ManifestHarness):
+    """What is applied_seqs is written when the sink is closed."""
 
     def open(self) -> Sink:
         sink = super().open()
@@ -178,26 +164,25 @@ class Buffered(ManifestStand):
 @pytest.mark.parametrize(
     ("make", "rule"),
     [
-        (lambda folder: Elsewhere(Unmoved), rules.every_entry_moves_the_position),
-        (lambda folder: Elsewhere(Generous), rules.only_a_success_applies_a_payload),
-        (lambda folder: Elsewhere(Restless), rules.an_empty_run_changes_nothing),
-        (lambda folder: Elsewhere(Counting), rules.how_entries_are_cut_into_runs_does_not_matter),
-        (lambda folder: Elsewhere(Careless), rules.a_run_that_does_not_follow_is_refused),
-        (lambda folder: Elsewhere(Boastful), rules.it_holds_what_it_held_and_nothing_else),
-        (lambda folder: Elsewhere(Forgetful), rules.it_holds_what_it_held_and_nothing_else),
-        (lambda folder: Elsewhere(Stubborn), rules.rolled_back_it_is_what_it_was),
-        (lambda folder: Elsewhere(Blind), rules.harm_is_found),
-        (lambda folder: Elsewhere(Suspicious), rules.harm_is_found),
-        (lambda folder: Elsewhere(survives_death=True), rules.it_outlives_its_process),
-        (lambda folder: Elsewhere(survives_death=True), rules.synced_and_opened_again_it_goes_on),
-        (lambda folder: Elsewhere(is_exclusive=True), rules.only_one_can_be_open),
-        (Piecemeal, rules.a_run_is_one_act),
-        (Buffered, rules.it_outlives_its_process),
-        (Buffered, rules.only_a_success_applies_a_payload),
+        (lambda folder: Elsewhere(Unmoved), rules.check_every_entry_advances_the_position),
+        (lambda folder: Elsewhere(Generous), rules.check_only_successes_apply_a_payload),
+        (lambda folder: Elsewhere(Restless), rules.check_empty_run_changes_nothing),
+        (lambda folder: Elsewhere(Counting), rules.check_division_into_runs_does_not_matter),
+        (lambda folder: Elsewhere(Careless), rules.check_a_run_that_does_not_follow_is_refused),
+        (lambda folder: Elsewhere(Boastful), rules.check_it_holds_its_past_and_nothing_else),
+        (lambda folder: Elsewhere(Forgetful), rules.check_it_holds_its_past_and_nothing_else),
+        (lambda folder: Elsewhere(Stubborn), rules.check_roll_back_restores_the_content),
+        (lambda folder: Elsewhere(Boastful), rules.check_damaged_content_is_not_held),
+        (lambda folder: Elsewhere(survives_death=True), rules.check_it_survives_the_death_of_its_process),
+        (lambda folder: Elsewhere(survives_death=True), rules.check_it_resumes_after_sync_and_close),
+        (lambda folder: Elsewhere(is_exclusive=True), rules.check_only_one_can_be_open),
+        (Piecemeal, rules.check_a_run_is_one_write),
+        (Buffered, rules.check_it_survives_the_death_of_its_process),
+        (Buffered, rules.check_only_successes_apply_a_payload),
     ],
 )
 def test_a_sink_with_a_mistake_breaks_the_rule(
-    make: Callable[[Path], Stand], rule: Rule, tmp_path_factory: pytest.TempPathFactory
+    make: Callable[[Path], SinkHarness], rule: Rule, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with pytest.raises(BrokenRule):
         rule(lambda: make(tmp_path_factory.mktemp("mistaken")))

@@ -29,7 +29,7 @@ from inorder.journal.writer import JournalOptions, Policy
 from inorder.runtime.durable_run import Job, run_journaled
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
-from inorder.sinks.outputs import OutputsSink, sweep
+from inorder.sinks.outputs import OutputsSink, clear_staging
 from inorder.sinks.sqlite import SqliteSink
 from tests.crash.worker import ITEMS, STAGING, work
 
@@ -184,7 +184,7 @@ def run(errand: Errand) -> None:
     folder = errand.folder
     reaper = Reaper(errand.kill_at, errand.moment)
     filesystem = MortalFilesystem(reaper)
-    sweep(filesystem, f"{folder}/{STAGING}")
+    clear_staging(filesystem, f"{folder}/{STAGING}")
     sinks: list[Sink] = [
         ManifestSink(filesystem, f"{folder}/manifest.jsonl", row_of, head=HEAD),
         OutputsSink(filesystem, f"{folder}/out", staging=f"{folder}/{STAGING}"),

@@ -21,7 +21,7 @@ from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.file import DiskFile
 from inorder.sim.disk.names import Names
 from inorder.sim.referee import Foul
-from inorder.sinks.base import Position, Sink, Trace
+from inorder.sinks.base import AppliedRun, Position, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
 from tests.crash.stories import BY_POLICY, SEEDS
@@ -143,7 +143,7 @@ def published_files_are_not_rolled_back(patch: pytest.MonkeyPatch) -> None:
 
 
 def rows_are_not_rolled_back(patch: pytest.MonkeyPatch) -> None:
-    def stay(self: ManifestSink, position: Position, undone: Sequence[Trace]) -> None:
+    def stay(self: ManifestSink, position: Position, undone: Sequence[AppliedRun]) -> None:
         self._position = position
 
     patch.setattr(ManifestSink, "roll_back", stay)
@@ -170,18 +170,18 @@ def every_run_begins_anew(patch: pytest.MonkeyPatch) -> None:
 
 
 def published_files_are_not_looked_at(patch: pytest.MonkeyPatch) -> None:
-    def believe(self: OutputsSink, position: Position, since: Sequence[Trace]) -> bool:
+    def believe(self: OutputsSink, position: Position, since: Sequence[AppliedRun]) -> bool:
         return True
 
     patch.setattr(OutputsSink, "holds", believe)
 
 
 def folders_are_not_remembered(patch: pytest.MonkeyPatch) -> None:
-    def enter(self: OutputsSink, path: str) -> None:
+    def make_folders(self: OutputsSink, path: str) -> None:
         folder = path.rpartition("/")[0]
-        self._filesystem.make_directory(self._at(folder))
+        self._filesystem.make_directory(self._full_path(folder))
 
-    patch.setattr(OutputsSink, "_enter", enter)
+    patch.setattr(OutputsSink, "_make_folders", make_folders)
 
 
 MISTAKES: tuple[tuple[Mistake, str], ...] = (

@@ -22,7 +22,7 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.writer import Policy
 from inorder.runtime.recovery import read_journal
 from inorder.sinks.base import Entry, Output
-from inorder.sinks.manifest import whole_lines
+from inorder.sinks.manifest import complete_lines
 from tests.crash.program import HEAD, SUCCESS, Errand, row_of
 from tests.crash.template import Answer
 from tests.crash.worker import ITEMS, STAGING, fails, files_of
@@ -101,7 +101,7 @@ def wanted_manifest() -> bytes:
 
 def look(place: Place) -> None:
     """What a reader finds beside the dead: whole rows and whole files, all of them right."""
-    rows = b"".join(line + b"\n" for line in whole_lines(place.manifest()))
+    rows = b"".join(line + b"\n" for line in complete_lines(place.manifest()))
     assert wanted_manifest().startswith(rows)
     assert place.files("out").items() <= wanted_files().items()
 

@@ -192,7 +192,7 @@ def test_an_index_that_is_locked_is_an_error_of_one_line(tmp_path: Path) -> None
     ended = project.call("search", "lamp")
     holder.close()
     assert ended.returncode == 5
-    assert "another program holds it locked" in ended.stderr
+    assert "another program has locked it" in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
 
 

@@ -29,7 +29,7 @@ from inorder.sim.clock import VirtualClock
 from inorder.sim.disk.disk import Disk
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
-from inorder.sinks.outputs import OutputsSink, sweep
+from inorder.sinks.outputs import OutputsSink, clear_staging
 
 PATH = "run.journal"
 HEADER = Header("a run", "of this plan", "so configured", ["manifest", "outputs"], 946_684_800_000)
@@ -147,7 +147,7 @@ def row(entry: Entry) -> dict[str, Any]:
 
 def sinks_on(disk: Filesystem) -> list[Sink]:
     """A manifest and a folder of files."""
-    sweep(disk, "out.staging")
+    clear_staging(disk, "out.staging")
     return [ManifestSink(disk, "manifest.jsonl", row), OutputsSink(disk, "out")]
 
 

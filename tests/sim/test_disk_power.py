@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from inorder.host.filesystem import write_atomic
-from inorder.sim.crash.power_loss import Found, power_losses
+from inorder.sim.crash.power_loss import PowerLossState, power_losses
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults, PowerLoss
@@ -105,7 +105,7 @@ def whole_file_written(disk: Disk) -> None:
     write_atomic(disk, "file", NEW)
 
 
-def file_halves(losses: list[Found]) -> list[str]:
+def file_halves(losses: list[PowerLossState]) -> list[str]:
     """The moments at which the file was neither the old one nor the new one."""
     return [moment for moment, disk in losses if disk.tree().get("file") not in (OLD, NEW)]
 

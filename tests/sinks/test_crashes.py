@@ -1,8 +1,8 @@
 """A crash at every durable operation of a sink, and whatever may be found after it.
 
-The journal is played by `Diary`, which outlives the crash: it knows of every run before it is applied and of every
-position after. From any crash, of the process or of the power, recovery and the same entries again must lead to the
-bytes of an undisturbed run, and must not fall behind the latest sync.
+`ReferenceRun` plays the journal, which survives the crash: it knows every run before it is applied and every position
+after. From any crash or power loss, recovery and the same entries again must lead to the bytes of an undisturbed run,
+and must not fall behind the latest sync.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,18 +18,18 @@ from inorder.errors import InfrastructureError, InvariantViolation
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults
-from inorder.sinks.base import Position, Sink, Trace
-from inorder.sinks.conformance import Diary, Stand
+from inorder.sinks.base import AppliedRun, Position, Sink
 from inorder.sinks.manifest import ManifestSink
-from inorder.sinks.outputs import sweep
-from tests.sinks.stands import HEAD, OutputsStand, row_of
+from inorder.sinks.outputs import clear_staging
+from inorder.sinks.testing import ReferenceRun, SinkHarness
+from tests.sinks.harnesses import HEAD, OutputsHarness, row_of
 
-CUTS = (2, 1, 3, 1, 4)
+RUN_LENGTHS = (2, 1, 3, 1, 4)
 SYNCED_AFTER = (1, 3)
 STATES_MAX = 8
 
 
-class ManifestOnDisk(Stand):
+class ManifestOnDisk(SinkHarness):
     """A manifest that the power can be taken from."""
 
     def __init__(self, disk: Disk) -> None:
@@ -42,18 +42,18 @@ class ManifestOnDisk(Stand):
         return self.disk.read("data/manifest.jsonl")
 
 
-class OutputsOnDisk(OutputsStand):
+class OutputsOnDisk(OutputsHarness):
     """Published files that the power can be taken from. What earlier runs staged is swept away first."""
 
     def __init__(self, disk: Disk) -> None:
         super().__init__(disk, "data")
 
     def open(self) -> Sink:
-        sweep(self.filesystem, self.staging)
+        clear_staging(self.filesystem, self.staging)
         return super().open()
 
 
-Make = Callable[[Disk], Stand]
+Make = Callable[[Disk], SinkHarness]
 KINDS = pytest.mark.parametrize("make", [ManifestOnDisk, OutputsOnDisk])
 
 
@@ -61,7 +61,7 @@ class Known(NamedTuple):
     """What the journal knew."""
 
     positions: list[Position]
-    traces: list[Trace]
+    runs: list[AppliedRun]
     synced: int
 
 
@@ -79,54 +79,54 @@ def new_disk(*, syncs: bool = True) -> Disk:
     return disk.crash(lambda ways: 0)  # all of it is safe
 
 
-def go_on(diary: Diary) -> None:
+def go_on(run: ReferenceRun) -> None:
     """The rest of the entries, in the same runs."""
-    for number in range(len(diary.positions) - 1, len(CUTS)):
-        diary.apply(CUTS[number])
+    for number in range(len(run.positions) - 1, len(RUN_LENGTHS)):
+        run.apply(RUN_LENGTHS[number])
         if number in SYNCED_AFTER:
-            diary.sync()
+            run.sync()
 
 
-def from_the_beginning(diary: Diary) -> None:
+def from_the_beginning(run: ReferenceRun) -> None:
     """A run on a new place, to its end."""
-    diary.sink = diary.stand.open()
-    diary.sink.roll_back(Position(), ())
-    go_on(diary)
+    run.sink = run.harness.open()
+    run.sink.roll_back(Position(), ())
+    go_on(run)
 
 
-def unopened(stand: Stand) -> Diary:
-    return Diary(stand, None)  # type: ignore[arg-type]
+def unopened(harness: SinkHarness) -> ReferenceRun:
+    return ReferenceRun(harness, None)  # type: ignore[arg-type]
 
 
 def undisturbed(make: Make) -> object:
-    diary = unopened(make(new_disk()))
-    from_the_beginning(diary)
-    return diary.stand.content()
+    run = unopened(make(new_disk()))
+    from_the_beginning(run)
+    return run.harness.content()
 
 
 def moments(make: Make, disk: Disk) -> list[Moment]:
     """Tell the whole story once, and keep a copy of everything before each operation."""
     kept: list[Moment] = []
-    diary = unopened(make(disk))
+    run = unopened(make(disk))
 
     def keep(number: int, name: str, path: str) -> None:
-        known = Known(list(diary.positions), list(diary.traces), diary.synced)
+        known = Known(list(run.positions), list(run.runs), run.synced)
         kept.append(Moment(f"{number}: {name} {path}", disk.copy(), known))
 
     disk.on_operation = keep
-    from_the_beginning(diary)
-    diary.sync()
+    from_the_beginning(run)
+    run.sync()
     keep(disk.operations, "the end", "")
     return kept
 
 
-def recovered(make: Make, found: Disk, known: Known) -> Diary:
+def recovered(make: Make, found: Disk, known: Known) -> ReferenceRun:
     """A new process, on the disk as it was found."""
-    stand = make(found)
-    diary = Diary(stand, stand.open())
-    diary.positions, diary.traces, diary.synced = list(known.positions), list(known.traces), known.synced
-    diary.recover()
-    return diary
+    harness = make(found)
+    run = ReferenceRun(harness, harness.open())
+    run.positions, run.runs, run.synced = list(known.positions), list(known.runs), known.synced
+    run.recover()
+    return run
 
 
 def check_every_loss_of_power(make: Make, disk: Disk, states_max: int = STATES_MAX) -> int:
@@ -134,12 +134,12 @@ def check_every_loss_of_power(make: Make, disk: Disk, states_max: int = STATES_M
     wanted, count = undisturbed(make), 0
     for operation, lost, known in moments(make, disk):
         for found in lost.states(states_max):
-            diary = recovered(make, found, known)
+            run = recovered(make, found, known)
             safe = known.positions[known.synced]
-            assert diary.end >= safe.end, f"power lost before {operation}: fell behind what was synced"
-            go_on(diary)
-            assert diary.stand.content() == wanted, f"power lost before {operation}"
-            assert diary.sink.verify(diary.positions[-1]) == []
+            assert run.end >= safe.end, f"power lost before {operation}: fell behind what was synced"
+            go_on(run)
+            assert run.harness.content() == wanted, f"power lost before {operation}"
+            assert run.holds(len(run.runs)), f"power lost before {operation}"
             count += 1
     return count
 
@@ -164,10 +164,10 @@ def test_a_death_at_any_moment_loses_nothing_that_the_journal_knows_of(make: Mak
     wanted = undisturbed(make)
     for operation, disk, known in moments(make, new_disk()):
         disk.kill()
-        diary = recovered(make, disk, known)
-        assert diary.end == known.positions[-1].end, operation
-        go_on(diary)
-        assert diary.stand.content() == wanted, operation
+        run = recovered(make, disk, known)
+        assert run.end == known.positions[-1].end, operation
+        go_on(run)
+        assert run.harness.content() == wanted, operation
 
 
 @KINDS
@@ -175,9 +175,9 @@ def test_what_a_dead_process_had_not_synced_is_synced_by_the_next(make: Make) ->
     wanted = undisturbed(make)
     for operation, disk, known in moments(make, new_disk()):
         disk.kill()
-        diary = recovered(make, disk, known)
-        go_on(diary)
-        diary.sync()
+        run = recovered(make, disk, known)
+        go_on(run)
+        run.sync()
         for found in disk.states(STATES_MAX):
             assert make(found).content() == wanted, operation
 
@@ -188,9 +188,9 @@ def test_a_second_death_in_the_middle_of_recovery_changes_nothing(make: Make) ->
     for _, disk, known in moments(make, new_disk())[::5]:
         disk.kill()
         for again, twice in _moments_of_recovery(make, disk, known):
-            diary = recovered(make, twice, known)
-            go_on(diary)
-            assert diary.stand.content() == wanted, again
+            run = recovered(make, twice, known)
+            go_on(run)
+            assert run.harness.content() == wanted, again
 
 
 def _moments_of_recovery(make: Make, disk: Disk, known: Known) -> Iterator[tuple[str, Disk]]:
@@ -213,24 +213,24 @@ def test_a_disk_that_fails_once_stops_the_run_and_the_next_one_heals_it(make: Ma
     for number in of_the_sink:
         disk = new_disk()
         disk.faults = DiskFaults(fail_at={number: error}, short_writes={number: 30})
-        diary = unopened(make(disk))
+        run = unopened(make(disk))
         with pytest.raises(InfrastructureError, match="cannot be"):
-            from_the_beginning(diary)
-        known = Known(diary.positions, diary.traces, diary.synced)
+            from_the_beginning(run)
+        known = Known(run.positions, run.runs, run.synced)
         disk.kill()
         healed = recovered(make, disk, known)
         go_on(healed)
-        assert healed.stand.content() == wanted
+        assert healed.harness.content() == wanted
 
 
 @KINDS
 def test_after_a_failure_nothing_is_taken_before_it_is_rolled_back(make: Make) -> None:
     for call in ("apply", "sync"):
         disk = new_disk()
-        stand = make(disk)
-        sink = stand.open()
-        sink.apply([stand.entry(0, State.TERMINAL_SUCCESS)])
-        entries = [stand.entry(1, State.TERMINAL_SUCCESS)]
+        harness = make(disk)
+        sink = harness.open()
+        sink.apply([harness.entry(0, State.TERMINAL_SUCCESS)])
+        entries = [harness.entry(1, State.TERMINAL_SUCCESS)]
         disk.faults = DiskFaults(fail_at={disk.operations: EIO})
         with pytest.raises(InfrastructureError):
             sink.sync() if call == "sync" else sink.apply(entries)

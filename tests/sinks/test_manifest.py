@@ -13,9 +13,9 @@ from inorder.core.transitions import State
 from inorder.errors import BusyError, InfrastructureError, IntegrityError, InvariantViolation, OperatorError
 from inorder.host.filesystem import SystemFile, SystemFilesystem
 from inorder.sinks.base import Entry, Position
-from inorder.sinks.checksums import PIECE_BYTES
-from inorder.sinks.manifest import ManifestSink, open_manifest, whole_lines
-from tests.sinks.stands import HEAD, CountedFile, ManifestStand, row_of
+from inorder.sinks.checksums import BLOCK_BYTES
+from inorder.sinks.manifest import ManifestSink, complete_lines, open_manifest
+from tests.sinks.harnesses import HEAD, CountedFile, ManifestHarness, row_of
 
 ENDLESS: list[Any] = []
 ENDLESS.append(ENDLESS)
@@ -62,14 +62,14 @@ def test_fields_stand_as_the_row_names_them_and_what_is_in_them_is_sorted(path: 
 
 @pytest.mark.req("COM-1", "RUN-7")
 def test_the_head_goes_out_with_the_first_run_in_one_append(tmp_path: Path) -> None:
-    stand = ManifestStand(tmp_path)
-    sink = stand.open()
-    assert stand.content() == b""
+    harness = ManifestHarness(tmp_path)
+    sink = harness.open()
+    assert harness.content() == b""
     sink.apply(entries(0, 3))
-    assert stand.acts() == 1
+    assert harness.write_count() == 1
     sink.apply(entries(3, 1000))
-    assert stand.acts() == 2
-    assert len(stand.path.read_bytes().splitlines()) == len(HEAD) + 1000
+    assert harness.write_count() == 2
+    assert len(harness.path.read_bytes().splitlines()) == len(HEAD) + 1000
 
 
 def test_rolled_back_to_nothing_the_file_is_empty_and_gets_its_head_again(path: Path) -> None:
@@ -84,7 +84,7 @@ def test_rolled_back_to_nothing_the_file_is_empty_and_gets_its_head_again(path: 
 
 def test_writing_never_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CountedFile, "read", lambda *arguments: pytest.fail("it was read"))
-    sink = ManifestStand(tmp_path).open()
+    sink = ManifestHarness(tmp_path).open()
     sink.apply(entries(0, 5))
     sink.apply(entries(5, 9))
     sink.sync()
@@ -176,23 +176,23 @@ def test_what_it_found_in_the_file_is_forgotten_when_the_file_changes(path: Path
 
 
 def test_rolling_back_to_where_it_never_was_is_refused(path: Path) -> None:
-    with pytest.raises(IntegrityError, match="has 0 bytes, fewer than the 100 it once had"):
+    with pytest.raises(IntegrityError, match="has 0 bytes, but 100 were written"):
         manifest(path).roll_back(Position(3, 100, 5), ())
 
 
 def test_many_positions_are_asked_about_and_the_file_is_read_twice_at_most(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand = ManifestStand(tmp_path)
-    sink = stand.open()
+    harness = ManifestHarness(tmp_path)
+    sink = harness.open()
     long = "x" * 10_000
     positions = [sink.apply([Entry(seq, State.TERMINAL_SUCCESS, payload=long)]) for seq in range(500)]
     sink.close()
-    sink = stand.open()
+    sink = harness.open()
     reads = count_reads(monkeypatch)
     assert all(sink.holds(position, ()) for position in reversed(positions))
-    assert max(reads) <= PIECE_BYTES
-    assert sum(reads) <= 2 * positions[-1].offset + PIECE_BYTES
+    assert max(reads) <= BLOCK_BYTES
+    assert sum(reads) <= 2 * positions[-1].offset + BLOCK_BYTES
     sink.roll_back(positions[3], ())
     assert not sink.holds(positions[4], ())
 
@@ -210,18 +210,14 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return reads
 
 
-def test_verify_says_what_was_done_to_the_file(path: Path) -> None:
+@pytest.mark.parametrize("damage", ["shorter", "changed"])
+def test_a_file_that_lost_or_changed_bytes_does_not_hold_its_position(path: Path, damage: str) -> None:
     sink = manifest(path)
     position = sink.apply(entries(0, 3))
+    assert sink.holds(position, ())
     whole = path.read_bytes()
-    assert sink.verify(position) == []
-    path.write_bytes(whole[:-1])
-    assert sink.verify(position) == [f"{path} has {len(whole) - 1} bytes, fewer than the {len(whole)} it once had"]
-    path.write_bytes(whole.replace(b"result 0", b"result 1") + b"{}\n")
-    assert sink.verify(position) == [
-        f"{path} was altered: its first {len(whole)} bytes are not those written",
-        f"{path} has 3 bytes more than were written",
-    ]
+    path.write_bytes(whole[:-1] if damage == "shorter" else whole.replace(b"result 0", b"result 1"))
+    assert not manifest(path).holds(position, ())
 
 
 # ---- one writer
@@ -274,7 +270,7 @@ class Dribbling(SystemFilesystem):
 
 def seqs_in(data: bytes) -> list[int]:
     """What a reader makes of it."""
-    rows = [msgspec.json.decode(line) for line in whole_lines(data)]
+    rows = [msgspec.json.decode(line) for line in complete_lines(data)]
     assert rows[:1] in ([], [*HEAD])
     return [row["seq"] for row in rows[1:]]
 

@@ -14,13 +14,13 @@ from inorder.core.transitions import State
 from inorder.errors import BusyError, InfrastructureError, IntegrityError, InvariantViolation, OperatorError
 from inorder.sinks import sqlite as module
 from inorder.sinks.base import Entry, Position
-from inorder.sinks.conformance import CUTS, Diary, opened, outcome_of
 from inorder.sinks.sqlite import SqliteSink, Write
-from tests.sinks.stands import SCHEMA, SqliteStand, insert_results
+from inorder.sinks.testing import RUN_LENGTHS, ReferenceRun, choose_outcome
+from tests.sinks.harnesses import SCHEMA, SqliteHarness, insert_results
 
 
 def entries(start: int, end: int) -> list[Entry]:
-    return [Entry(seq, outcome_of(seq), payload=f"result {seq}") for seq in range(start, end)]
+    return [Entry(seq, choose_outcome(seq), payload=f"result {seq}") for seq in range(start, end)]
 
 
 def sink_at(path: Path, write: Write = insert_results, **options: Any) -> SqliteSink:
@@ -37,7 +37,7 @@ def results(path: Path) -> list[int]:
 
 
 def successes(end: int) -> list[int]:
-    return [seq for seq in range(end) if outcome_of(seq) is State.TERMINAL_SUCCESS]
+    return [seq for seq in range(end) if choose_outcome(seq) is State.TERMINAL_SUCCESS]
 
 
 def trace(sink: SqliteSink) -> list[str]:
@@ -117,7 +117,7 @@ def test_a_write_that_ends_the_transaction_is_refused(
     path: Path, end_it: Callable[[sqlite3.Connection], object]
 ) -> None:
     sink = sink_at(path, lambda connection, run: end_it(connection) and None)
-    with pytest.raises(OperatorError, match="the transaction of sink sqlite was ended by its own SQL"):
+    with pytest.raises(OperatorError, match="the SQL of sink sqlite ended its transaction"):
         sink.apply(entries(0, 1))
     sink.close()
 
@@ -125,16 +125,16 @@ def test_a_write_that_ends_the_transaction_is_refused(
 # ---- deaths
 
 
-def _die_at_statement(stand: SqliteStand, number: int) -> bool:
+def _die_at_statement(harness: SqliteHarness, number: int) -> bool:
     """Whether a process that does everything from the opening to the last run comes so far; there it is killed."""
     child = os.fork()
     if child == 0:
         try:
             _kill_at_statement(number)
-            diary = Diary(stand, stand.open())
-            for count in CUTS:
-                diary.apply(count)
-                diary.sync()
+            reference = ReferenceRun(harness, harness.open())
+            for count in RUN_LENGTHS:
+                reference.apply(count)
+                reference.sync()
             os._exit(0)
         finally:
             os._exit(1)
@@ -158,7 +158,7 @@ def _kill_at_statement(number: int) -> None:
     module.sqlite3.connect = watched  # type: ignore[assignment]
 
 
-class Untraced(SqliteStand):
+class Untraced(SqliteHarness):
     """Leaves the trace to somebody else."""
 
     def open(self) -> SqliteSink:
@@ -172,19 +172,19 @@ def test_killed_at_any_statement_it_is_whole_and_goes_on_where_it_was(tmp_path: 
         return Untraced(tmp_path / name)
 
     reference = fresh("reference")
-    with opened(reference) as whole:
+    with ReferenceRun.open(reference) as whole:
         whole.apply_all()
     number = 0
-    while _die_at_statement(stand := fresh(str(number)), number):
-        with opened(stand) as diary:
-            end = diary.sink.position().end
-            assert diary.sink.position() in whole.positions
-            assert results(stand.path) == successes(end)
-            runs = whole.positions.index(diary.sink.position())
-            diary.positions, diary.traces = whole.positions[: max(runs, 1)], whole.traces[:runs]
-            diary.recover()
-            diary.apply_all(CUTS[len(diary.positions) - 1 :])
-            assert stand.content() == reference.content()
+    while _die_at_statement(harness := fresh(str(number)), number):
+        with ReferenceRun.open(harness) as run:
+            position = run.sink.position()
+            assert position in whole.positions
+            assert results(harness.path) == successes(position.end)
+            runs = whole.positions.index(position)
+            run.positions, run.runs = whole.positions[: max(runs, 1)], whole.runs[:runs]
+            run.recover()
+            run.apply_all(RUN_LENGTHS[len(run.positions) - 1 :])
+            assert harness.content() == reference.content()
         number += 1
     assert number > 40
 
@@ -225,9 +225,11 @@ def test_a_run_that_catches_up_with_other_outcomes_is_stopped(path: Path, outcom
     journaled = sink.apply(entries(0, 2))
     sink.apply(entries(2, 5))
     sink.roll_back(journaled, ())
-    others = [Entry(seq, outcome if seq == 3 else outcome_of(seq), payload="") for seq in range(2, 8)]
+    others = [Entry(seq, outcome if seq == 3 else choose_outcome(seq), payload="") for seq in range(2, 8)]
     sink.apply(others[:2])
-    with pytest.raises(IntegrityError, match="other outcomes for the seqs below 5 than this run: begin it anew"):
+    with pytest.raises(
+        IntegrityError, match="stored outcomes of seqs below 5 differ from those of this run; start the run over"
+    ):
         sink.apply(others[2:])
     assert results(path) == successes(5)
     sink.close()
@@ -238,7 +240,7 @@ def test_a_position_it_has_lost_or_never_had_is_not_held(path: Path) -> None:
     position = sink.apply(entries(0, 4))
     for other in (Position(5, position.offset, position.checksum), Position(4, 0, position.checksum)):
         assert not sink.holds(other, ())
-        with pytest.raises(InvariantViolation, match="was never at"):
+        with pytest.raises(InvariantViolation, match="does not hold"):
             sink.roll_back(other, ())
     sink.close()
 
@@ -284,7 +286,7 @@ def test_where_it_is_said_how_to_clear_it_that_is_done(path: Path) -> None:
 def test_emptying_that_fails_changes_nothing(path: Path) -> None:
     sink = sink_at(path, clear="DELETE FROM results; DELETE FROM nowhere")
     position = sink.apply(entries(0, 8))
-    with pytest.raises(OperatorError, match="it cannot be emptied: SQL failed: no such table: nowhere"):
+    with pytest.raises(OperatorError, match="it cannot be cleared: SQL failed: no such table: nowhere"):
         sink.roll_back(Position(), ())
     assert results(path) == successes(8)
     assert sink.position() == position
@@ -348,14 +350,14 @@ def test_a_file_that_is_no_database_is_left_as_it_is(path: Path) -> None:
     path.write_bytes(b"this is a letter to my mother, and not a database at all " * 100)
     before = path.read_bytes()
     for _ in range(2):
-        with pytest.raises(OperatorError, match=r"results\.sqlite is not an SQLite database; it is left as it is"):
+        with pytest.raises(OperatorError, match=r"results\.sqlite is not an SQLite database; it was not changed"):
             sink_at(path)
     assert path.read_bytes() == before
 
 
 def test_a_database_of_a_newer_version_is_refused(path: Path) -> None:
     sink_at(path, version=2).close()
-    with pytest.raises(OperatorError, match="made by a newer version: its schema is 2, and 1 is known here"):
+    with pytest.raises(OperatorError, match="has schema version 2, written by a newer program; this one knows 1"):
         sink_at(path, version=1)
     sink_at(path, version=3).close()
     assert ask(path, "PRAGMA user_version") == [(3,)]
@@ -365,7 +367,7 @@ def test_a_database_that_another_program_writes_to_is_busy(path: Path) -> None:
     sink = sink_at(path, wait_s=0)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(BusyError, match="seqs 0 to 1 cannot be written: another program holds it locked"):
+        with pytest.raises(BusyError, match="seqs 0 to 1 cannot be written: another program has locked it"):
             sink.apply(entries(0, 2))
     sink.apply(entries(0, 2))
     sink.close()
@@ -408,50 +410,25 @@ def test_sql_that_fails_is_the_operators_and_is_named_with_its_run(path: Path, s
 
 
 def test_a_schema_that_fails_makes_nothing(path: Path) -> None:
-    with pytest.raises(OperatorError, match="its schema cannot be made: SQL failed"):
+    with pytest.raises(OperatorError, match="its schema cannot be created: SQL failed"):
         SqliteSink(str(path), f"{SCHEMA} CREATE NONSENSE", insert_results)
     assert ask(path, "SELECT * FROM sqlite_master") == []
 
 
 def test_where_there_can_be_no_log_there_is_no_sink(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InfrastructureError, match="there can be no write-ahead log, only 'memory'"):
+    with pytest.raises(InfrastructureError, match="no write-ahead log is possible here, only 'memory'"):
         SqliteSink(":memory:", SCHEMA, insert_results)
 
 
-def test_damage_is_found_by_verify_and_said_by_everything_else(path: Path) -> None:
+def test_a_damaged_database_is_an_error_that_says_what_to_do(path: Path) -> None:
     sink = sink_at(path)
-    position = sink.apply(entries(0, 2000))
+    sink.apply(entries(0, 2000))
     sink.close()
     data = bytearray(path.read_bytes())
     data[4096 * 3 : 4096 * 6] = b"\xff" * (4096 * 3)
     path.write_bytes(data)
     sink = sink_at(path, lambda connection, run: connection.execute("SELECT sum(seq) FROM results") and None)
-    assert sink.verify(position)
     with pytest.raises(IntegrityError, match=r"results\.sqlite is damaged \(.*\); remove it and run again"):
         sink.apply(entries(2000, 2001))
-    sink.close()
-
-
-def test_verify_says_what_sqlite_finds_wrong_with_the_pages(path: Path) -> None:
-    sink = SqliteSink(str(path), f"{SCHEMA} CREATE INDEX IF NOT EXISTS by_result ON results (result);", insert_results)
-    position = sink.apply(entries(0, 5))
-    sink.close()
-    with closing(sqlite3.connect(path)) as vandal, vandal:
-        vandal.execute("PRAGMA writable_schema=ON")
-        vandal.execute("DELETE FROM sqlite_master WHERE name = 'by_result'")
-    sink = sink_at(path)
-    [line] = sink.verify(position)
-    assert line.startswith(f"{path}: ")
-    assert "never used" in line
-    sink.close()
-
-
-def test_verify_says_where_it_stands_and_being_ahead_is_not_wrong(path: Path) -> None:
-    sink = sink_at(path)
-    first = sink.apply(entries(0, 2))
-    second = sink.apply(entries(2, 4))
-    assert sink.verify(first) == sink.verify(second) == []
-    [line] = sink.verify(Position(9, 9, 9))
-    assert "stands at Position(end=4" in line
     sink.close()

@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": LIBRARY | {FACE},
     "__main__": {"cli"},
     "sim": LIBRARY | {FACE},
+    "testing": {"sim", "sinks"},
 }
 
 
@@ -71,8 +72,8 @@ def test_the_package_keeps_its_layers() -> None:
     assert layer_violations(PACKAGE_ROOT) == []
 
 
-@pytest.mark.parametrize("layer", [layer for layer in MAY_IMPORT if layer != "sim"])
-def test_only_the_simulator_may_import_the_simulator(layer: str) -> None:
+@pytest.mark.parametrize("layer", [layer for layer in MAY_IMPORT if layer not in {"sim", "testing"}])
+def test_only_the_simulator_and_the_test_tools_may_import_the_simulator(layer: str) -> None:
     assert "sim" not in MAY_IMPORT[layer]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from inorder.errors import OperatorError
-from inorder.sinks.sqlite_errors import explained
+from inorder.sinks.sqlite import translate_sqlite_error
 
 from .locations import find_roots, locate
 from .schema import VERSION
@@ -27,7 +27,7 @@ def open_index(path: str) -> sqlite3.Connection:
     except sqlite3.Error as error:
         if not Path(path).exists():
             raise OperatorError(f"no index at {path}; create one with `inorder index` or `inorder run`") from None
-        raise explained(error, path, "it cannot be read") from error
+        raise translate_sqlite_error(error, path, "it cannot be read") from error
     if version > VERSION:
         raise OperatorError(f"{path} was written by a newer version of inorder (schema {version}, supported {VERSION})")
     if not {"files", "chunks", "lookup", "meta"} <= tables:

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 
 from inorder.errors import InfrastructureError
 from inorder.host.filesystem import SystemFilesystem
-from inorder.sinks.base import Entry, Position, Trace, check_run, tally
-from inorder.sinks.sqlite import SqliteSink
-from inorder.sinks.sqlite_errors import explained
+from inorder.sinks.base import AppliedRun, Entry, Position, advance_position, check_run
+from inorder.sinks.sqlite import SqliteSink, translate_sqlite_error
 
 from .connection import open_index
 from .locations import are_roots_current, store_roots
@@ -56,7 +55,7 @@ class IndexSink:
         if self._inner is None and any(entry.is_success for entry in entries):
             self._create_draft()
         if self._inner is None:
-            self._position = tally(position, entries)
+            self._position = advance_position(position, entries)
         else:
             self._position = self._inner.apply(entries)
         return self._position
@@ -70,13 +69,13 @@ class IndexSink:
         if self._inner is not None:
             self._inner.sync()
 
-    def holds(self, position: Position, since: Sequence[Trace]) -> bool:
+    def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
         """Whether the draft contains everything up to `position`. At offset 0 there were no changes, so this holds."""
         if position.offset == 0:
             return True
         return os.path.exists(self._path) and self._open().holds(position, since)
 
-    def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
+    def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
         """Return to `position`. At offset 0 there were no changes yet, so the draft is removed."""
         self._position = position
         if position.offset == 0:
@@ -84,10 +83,6 @@ class IndexSink:
             remove_draft(self._data)
         else:
             self._open().roll_back(position, undone)
-
-    def verify(self, position: Position) -> list[str]:
-        """Problems of the draft, one line each."""
-        return self._inner.verify(position) if self._inner is not None else []
 
     def close(self) -> None:
         """Close the draft. Idempotent."""
@@ -182,7 +177,7 @@ def _complete(path: str, data: str) -> str:
         connection.execute("PRAGMA journal_mode=DELETE")
         return read_meta(connection, "vectors_file")
     except sqlite3.Error as error:
-        raise explained(error, path, "it cannot be published") from error
+        raise translate_sqlite_error(error, path, "it cannot be published") from error
     finally:
         connection.close()
 

@@ -18,7 +18,7 @@ from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal
 from inorder.journal.replay import Candidate, Corrupt, Replay, replay
 from inorder.journal.scan import Claim, Scan, Verdict, scan
 from inorder.journal.writer import Writer
-from inorder.sinks.base import Output, Position, Sink, Trace, origin_of
+from inorder.sinks.base import AppliedRun, Output, Position, Sink, find_origin
 
 DISTRUSTED = ".distrusted"
 """Ending of the file that says so."""
@@ -67,7 +67,7 @@ def read_journal(filesystem: Filesystem, path: str) -> tuple[Scan, Replay]:
 
 def create(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Sink]) -> Opened:
     """Begin a new journal in the place of whatever was there, with every sink at its origin."""
-    origins = [origin_of(sink) for sink in sinks]
+    origins = [find_origin(sink) for sink in sinks]
     marks = [(origin.end, origin.offset, origin.checksum) for origin in origins]
     first = Checkpoint(end=0, durable=0, marks=marks)
     data = encode(header) + encode(first)
@@ -228,7 +228,7 @@ def _roll_back(found: Scan, candidate: Candidate, sinks: Sequence[Sink]) -> None
         sink.roll_back(Position(*candidate.marks[sink.name]), undone)
 
 
-def _traces(terminals: Iterable[Terminal]) -> list[Trace]:
+def _traces(terminals: Iterable[Terminal]) -> list[AppliedRun]:
     traces = []
     for terminal in terminals:
         outputs = {
@@ -236,5 +236,5 @@ def _traces(terminals: Iterable[Terminal]) -> list[Trace]:
             for place, detail in terminal.details.items()
             if detail.outputs
         }
-        traces.append(Trace(terminal.start, terminal.end, outputs))
+        traces.append(AppliedRun(terminal.start, terminal.end, outputs))
     return traces

@@ -1,28 +1,32 @@
-"""What a run asks of a place that its results go to.
+"""The protocol of a sink: a place that results are committed to.
 
 A sink gets contiguous runs of entries, in seq order, each seq once. It answers with its *position*: how far it has
-come, in words that let anybody check later whether it really holds that much. The run writes the position into its
-journal *after* the sink has taken the entries. So after a crash the sink may hold more than the journal says, and after
-a loss of power it may also hold less. Recovery asks, from the newest journaled position to the oldest, which one the
-sink still `holds`, and has it `roll_back` to that one; whatever came after is done again, to the same bytes.
+come, in a form that lets recovery check later whether the sink really holds that much. The position is written to the
+journal *after* the sink has applied the entries. So after a crash the sink may hold more than the journal says, and
+after a power loss it may also hold less. Recovery asks, from the newest journaled position to the oldest, which one the
+sink still `holds`, and calls `roll_back` with it. Everything after it is computed again, to the same bytes.
 
-The rules, which `inorder.sinks.conformance` checks for every sink:
+The rules, which `inorder.sinks.testing` checks for every sink:
 
-* `apply` takes one run in one act: one write, one transaction. A run begins where the sink stands; one that leaves a
-  hole or comes a second time is refused.
-* Every entry moves the position. Only a success brings a payload or files.
-* What `apply` did is visible to readers when it returns, and survives the death of the process; `sync` makes it survive
-  the loss of power.
-* Where it stands and what it holds follow from the entries alone, however they were cut into runs.
-* `roll_back` to a position it holds leaves the sink as it was at that position, byte for byte; twice is once. Position
-  0 is always held: it is the empty sink.
-* A run begins with `roll_back`, also when there is nothing to undo. A sink that cannot tell by itself where it stands
-  refuses everything before that.
-* A sink that fails raises. It is not used again by this run; the next one begins with recovery.
+* `apply` applies one run in one write or one transaction. A run begins where the sink stands. One that leaves a gap or
+  comes a second time is refused.
+* Every entry advances the position. Only a success brings a payload or files.
+* What `apply` did is visible to readers when it returns, and survives the death of the process. `sync` makes it
+  durable: it then survives a power loss too.
+* The position and the content follow from the entries alone, however they were divided into runs.
+* `roll_back` to a position that the sink holds restores its content at that position, byte for byte. It is idempotent.
+  Position 0 is always held: it is the empty sink.
+* A run begins with `roll_back`, also when there is nothing to undo. A sink that does not know its own position refuses
+  everything before that.
+* A sink that fails raises. This run does not use it again; the next one begins with recovery.
 
-A sink with transactions keeps its position beside its rows, so the two never disagree, and it cannot go back. It may
+A sink with transactions stores its position beside its rows, so the two never disagree, and it cannot go back. It may
 *stay ahead* instead: it `holds` every position below its own, answers after `roll_back` as if it had gone back, and
-`apply` skips what it already has. No seq is applied twice either way. At position 0 it too really becomes empty.
+`apply` skips what is stored already. No seq is applied twice either way. At position 0 such a sink becomes empty too.
+
+A sink has no method to verify its content. `inorder verify` reads what is on disk without opening a sink: it needs no
+lock, no schema and no function of the user, and it compares the content with manifest, journal and fingerprints, which
+no sink knows.
 """
 
 import zlib
@@ -37,7 +41,13 @@ from inorder.errors import Failure
 
 
 class Output(msgspec.Struct, frozen=True, array_like=True):
-    """One file that an item made."""
+    """One file that an item produced.
+
+    >>> import zlib
+    >>> from inorder.sinks import Output
+    >>> Output("texts/1.txt", size=5, checksum=zlib.crc32(b"hello")).path
+    'texts/1.txt'
+    """
 
     path: str
     """Where it is published, relative to the root of the sink, with `/`."""
@@ -47,7 +57,13 @@ class Output(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One item at its end, as sinks see it."""
+    """One finished item, as sinks receive it.
+
+    >>> from inorder.core.transitions import State
+    >>> from inorder.sinks import Entry
+    >>> Entry(0, State.TERMINAL_SUCCESS, payload="result").is_success
+    True
+    """
 
     seq: int
     outcome: int
@@ -55,17 +71,17 @@ class Entry(msgspec.Struct, frozen=True):
     attempts: int = 1
     item: Any = None
     payload: Any = None
-    """What the worker gave back; only of a success."""
+    """What the worker returned; only for a success."""
     failure: Failure | None = None
     outputs: Sequence[Output] = ()
     staging: str = ""
-    """The folder in which the files of this very attempt wait to be published, under the same relative paths."""
+    """The folder with the staged files of this attempt, under the same relative paths."""
     staged: Sequence[str] = ()
-    """Where each of `outputs` waits, if not there. Files with names that no other attempt uses need no folder of their
-    own, and folders are slow to make."""
+    """Where each of `outputs` is staged, if not in `staging`. Files with names that no other attempt uses need no
+    folder of their own, and folders are slow to create."""
     removals: Sequence[str] = ()
-    """Files, relative to the root of the sink, that are not to be there any more. Whatever its outcome. Going back does
-    not bring them back: the item is done again, and must be able to do without them."""
+    """Files to remove, relative to the root of the sink, whatever the outcome. Rolling back does not restore them: the
+    item is processed again, and must not need them."""
     exec_ms: float = 0.0
     """Volatile."""
 
@@ -76,35 +92,49 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):
-    """How far a sink has come."""
+    """How far a sink has come. The default is the empty sink.
+
+    >>> from inorder.sinks import Position
+    >>> Position()
+    Position(end=0, offset=0, checksum=0)
+    """
 
     end: int = 0
     """Every seq below it has been applied."""
     offset: int = 0
-    """How much it holds, in a unit of its own: bytes, rows, files."""
+    """How much the sink holds, in its own unit: bytes, rows, files."""
     checksum: int = 0
-    """CRC-32 of what it holds, in a form of its own."""
+    """CRC-32 of what the sink holds, in its own form."""
 
 
-class Trace(msgspec.Struct, frozen=True):
-    """What the journal knows of a run that was about to be applied: enough to check it, or to undo it."""
+class AppliedRun(msgspec.Struct, frozen=True):
+    """What the journal knows of a run that was about to be applied: enough to check it, or to undo it.
+
+    >>> from inorder.sinks import AppliedRun
+    >>> AppliedRun(start=0, end=8).outputs
+    {}
+    """
 
     start: int
     end: int
     outputs: Mapping[int, Sequence[Output]] = {}
-    """By seq, for the successes that made files."""
+    """By seq, for the successes that produced files."""
 
 
 class Sink(Protocol):
-    """A place that results go to."""
+    """A place that results are committed to. The rules are at the top of `inorder.sinks.base`.
+
+    >>> from inorder.sinks import MemorySink, Sink
+    >>> sink: Sink = MemorySink()
+    """
 
     @property
     def name(self) -> str:
-        """Stands in the journal beside its positions: never change it."""
+        """Stored in the journal with the sink's positions: never change it."""
         ...
 
     def apply(self, entries: Sequence[Entry]) -> Position:
-        """Take a contiguous run, in one act. The position after it. An empty run changes nothing."""
+        """Apply a contiguous run, in one step. Returns the position after it. An empty run changes nothing."""
         ...
 
     def position(self) -> Position:
@@ -112,53 +142,69 @@ class Sink(Protocol):
         ...
 
     def sync(self) -> None:
-        """Make everything applied safe from a loss of power."""
+        """Make everything applied durable."""
         ...
 
-    def holds(self, position: Position, since: Sequence[Trace]) -> bool:
-        """Whether it really holds what it held at this position. `since`: the runs from the latest sync to it, oldest
-        first."""
+    def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
+        """Whether it still holds what it held at this position.
+
+        `since` has the runs from the latest sync up to the position, oldest first.
+        """
         ...
 
-    def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
-        """Become what it was at this position, or stay ahead of it. `undone`: the runs that may have been applied after
-        it."""
-        ...
+    def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
+        """Restore the content at this position, or stay ahead of it.
 
-    def verify(self, position: Position) -> list[str]:
-        """What is wrong with it at this position, a line each; empty: nothing."""
+        `undone` has the runs that may have been applied after it.
+        """
         ...
 
     def close(self) -> None:
-        """Let its files go. Twice is once."""
+        """Close its files. Idempotent."""
         ...
 
 
-def origin_of(sink: Sink) -> Position:
-    """Where a new run begins in this sink. The empty sink, unless it has an `origin()` that says otherwise: one that
-    keeps what earlier runs have put there."""
+def find_origin(sink: Sink) -> Position:
+    """The position at which a new run begins: the empty sink, unless the sink has a method `origin`.
+
+    A sink that keeps the content of earlier runs has one.
+    """
     origin = getattr(sink, "origin", None)
     found: Position = Position() if origin is None else origin()
     return found
 
 
 def check_run(name: str, position: Position | None, entries: Sequence[Entry]) -> Position:
-    """Refuse a run that does not begin where the sink stands, or has a hole; where the sink stands. None: it cannot
-    tell, because it was just opened or failed half-way."""
+    """Check that a run begins at the sink's position and has no gap. Returns the position.
+
+    `position` is None when the sink does not know it, because it was just opened or failed during a write. Raises
+    `InvariantViolation`.
+
+    >>> from inorder.sinks import Position, check_run
+    >>> check_run("rows", Position(), [])
+    Position(end=0, offset=0, checksum=0)
+    """
     if position is None:
         raise_violation(f"sink {name} must be rolled back before it is used")
     if entries:
         start, end = entries[0].seq, entries[-1].seq + 1
-        check(start == position.end, f"sink {name} stands at seq {position.end} and was given a run from seq {start}")
+        check(start == position.end, f"sink {name} is at seq {position.end} and was given a run from seq {start}")
         check(
             end - start == len(entries), f"sink {name} was given {len(entries)} entries for seqs {start} to {end - 1}"
         )
     return position
 
 
-def tally(position: Position, entries: Sequence[Entry]) -> Position:
-    """The position after these, for a sink that has no bytes of its own to count: successes, and a CRC-32 of every seq
-    with its outcome."""
-    said = b"".join(b"%d:%d;" % (entry.seq, entry.outcome) for entry in entries)
+def advance_position(position: Position, entries: Sequence[Entry]) -> Position:
+    """The position after these entries, for a sink that has no bytes of its own to count.
+
+    `offset` counts successes, and `checksum` is the CRC-32 of every seq with its outcome.
+
+    >>> from inorder.core.transitions import State
+    >>> from inorder.sinks import Entry, Position, advance_position
+    >>> advance_position(Position(), [Entry(0, State.TERMINAL_SUCCESS), Entry(1, State.TERMINAL_FAIL)]).end
+    2
+    """
+    text = b"".join(b"%d:%d;" % (entry.seq, entry.outcome) for entry in entries)
     successes = sum(entry.is_success for entry in entries)
-    return Position(position.end + len(entries), position.offset + successes, zlib.crc32(said, position.checksum))
+    return Position(position.end + len(entries), position.offset + successes, zlib.crc32(text, position.checksum))

@@ -1,8 +1,8 @@
-"""CRC-32s of how a file begins.
+"""CRC-32 checksums of the first bytes of a file.
 
-Recovery asks about many positions of one file, the newest first. The file is read once, from its start to the newest of
-them, and the checksum at every full piece is kept: four bytes a MiB. Any earlier position then costs at most one piece,
-and the latest piece read is kept too, because the next question is usually about it.
+Recovery asks about many positions of one file, the newest first. The file is read once, from its start to the newest
+position, and the checksum at every full block is kept: four bytes per MiB. Any earlier position then costs one block at
+most. The latest block read is kept too, because the next question is usually about it.
 """
 
 import zlib
@@ -10,28 +10,28 @@ from array import array
 
 from inorder.host.filesystem import AppendFile
 
-PIECE_BYTES = 2**20
+BLOCK_BYTES = 2**20
 
 
-class Prefixes:
-    """The checksums of one file while nobody writes it."""
+class PrefixChecksums:
+    """The checksums of one file. It must not be written meanwhile."""
 
     def __init__(self, file: AppendFile) -> None:
         self._file = file
-        self._marks = array("I", [0])
-        """Checksum of the first n pieces."""
+        self._checksums = array("I", [0])
+        """Checksum of the first n blocks."""
         self._latest = -1
-        self._piece = memoryview(b"")
+        self._block = memoryview(b"")
 
     def checksum(self, size: int) -> int:
-        """CRC-32 of the first `size` bytes; the file must have them."""
-        number, rest = divmod(size, PIECE_BYTES)
-        while len(self._marks) <= number:
-            self._marks.append(zlib.crc32(self._read(len(self._marks) - 1), self._marks[-1]))
-        return zlib.crc32(self._read(number)[:rest], self._marks[number]) if rest else self._marks[number]
+        """CRC-32 of the first `size` bytes. The file must have that many."""
+        number, rest = divmod(size, BLOCK_BYTES)
+        while len(self._checksums) <= number:
+            self._checksums.append(zlib.crc32(self._read(len(self._checksums) - 1), self._checksums[-1]))
+        return zlib.crc32(self._read(number)[:rest], self._checksums[number]) if rest else self._checksums[number]
 
     def _read(self, number: int) -> memoryview:
         if number != self._latest:
-            self._piece = memoryview(self._file.read(number * PIECE_BYTES, PIECE_BYTES))
+            self._block = memoryview(self._file.read(number * BLOCK_BYTES, BLOCK_BYTES))
             self._latest = number
-        return self._piece
+        return self._block

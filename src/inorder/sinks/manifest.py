@@ -1,16 +1,15 @@
-"""A row of JSON for every item, whatever became of it, in seq order.
+"""A manifest: one JSON row per item, whatever its outcome, in seq order.
 
-A whole run goes out in one append, so the file always ends with whole rows but for the moment in which an append is
-under way, or after a crash in it: *a reader must ignore a last line without a newline* (`whole_lines` does). Nothing
-before it ever changes while a run goes on.
+A run is written in one append, so the file ends with a complete row except during an append, or after a crash in one:
+*a reader must ignore a last line without a newline*, as `complete_lines` does. Earlier rows never change during a run.
 
-The position is the length of the file and the CRC-32 of all of it, carried along from append to append; the file is
-read only by recovery and by `verify`. The head, one or more rows that say what the others are about, goes out with the
-first run. So position 0 is the empty file, and a file that was healed has the bytes of one that never broke. A manifest
-that `appends` keeps the rows of earlier runs before its own.
+The position is the length of the file and the CRC-32 of all its bytes, which is updated with each append. The file is
+read only by recovery. The head, one or more rows that describe the others, is written with the first run. So position 0
+is the empty file, and a file that was repaired has the same bytes as one that was never damaged. A manifest with
+`appends` keeps the rows of earlier runs before its own.
 
-Fields stand in the order in which the row names them, and everything inside them in sorted order: the same entries give
-the same bytes. A row that cannot be written stops the run before anything of it is.
+Fields are in the order of the row's mapping, and everything inside them is sorted: the same entries give the same
+bytes. A row that cannot be encoded stops the run before any byte of it is written.
 """
 
 import contextlib
@@ -27,25 +26,39 @@ from inorder.host.filesystem import AppendFile, Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
 
-from .base import Entry, Position, Trace, check_run
-from .checksums import Prefixes
+from .base import AppliedRun, Entry, Position, check_run
+from .checksums import PrefixChecksums
 
-Row = Mapping[str, Any]
-_PIECE_BYTES = 2**16
+Fields = Mapping[str, Any]
+_BLOCK_BYTES = 2**16
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class ManifestSink:
-    """JSON lines in one file. Its folder must exist, and nobody else may write it: see `open_manifest`."""
+    """Writes one JSON line per entry to a file, which no other program may write: see `open_manifest`.
+
+    `row` returns the fields of an entry. `head` has rows that are written first. `name` identifies the sink in the
+    journal. `lock` is released by `close`. With `appends`, the rows of earlier runs stay. The folder of `path` must
+    exist. Raises `OperatorError` for a row that cannot be encoded as JSON.
+
+    >>> from inorder.core.transitions import State
+    >>> from inorder.sinks import Entry, ManifestSink
+    >>> from inorder.testing import Disk
+    >>> disk = Disk()
+    >>> sink = ManifestSink(disk, "manifest.jsonl", lambda entry: {"seq": entry.seq, "result": entry.payload})
+    >>> _ = sink.apply([Entry(0, State.TERMINAL_SUCCESS, payload="a")])
+    >>> disk.read("manifest.jsonl")
+    b'{"seq":0,"result":"a"}\\n'
+    """
 
     def __init__(
         self,
         filesystem: Filesystem,
         path: str,
-        row: Callable[[Entry], Row],
+        row: Callable[[Entry], Fields],
         *,
-        head: Sequence[Row] = (),
+        head: Sequence[Fields] = (),
         name: str = "manifest",
         lock: Lock | None = None,
         appends: bool = False,
@@ -54,24 +67,23 @@ class ManifestSink:
         self._filesystem = filesystem
         self._path = path
         self._row = row
-        self._head = b"".join(_line(fields, f"head of {path}") for fields in head)
+        self._head = b"".join(_encode_row(fields, f"head of {path}") for fields in head)
         self._lock = lock
         self._appends = appends
         with translate_os_errors(f"{path} cannot be opened"):
             self._file = filesystem.open(path)
             self._position = Position() if self._file.size == 0 else None
-        self._prefixes: Prefixes | None = None
-        """Until the file changes."""
-        self._name_is_safe = False
-        """From a loss of power."""
+        self._prefixes: PrefixChecksums | None = None
+        """Valid until the file changes."""
+        self._is_name_durable = False
 
     def apply(self, entries: Sequence[Entry]) -> Position:
-        """Append a row for each, all in one act."""
+        """Append one row per entry, all in one write."""
         position = check_run(self.name, self._position, entries)
         if not entries:
             return position
-        data = b"".join([b"" if position.end else self._head, *map(self._line_of, entries)])
-        self._changing()
+        data = b"".join([b"" if position.end else self._head, *map(self._encode_entry, entries)])
+        self._invalidate()
         with translate_os_errors(f"{self._path}: seqs {entries[0].seq} to {entries[-1].seq} cannot be appended"):
             self._file.append(data)
         end, offset = entries[-1].seq + 1, position.offset + len(data)
@@ -83,53 +95,39 @@ class ManifestSink:
         return check_run(self.name, self._position, ())
 
     def origin(self) -> Position:
-        """Where a new run begins: an empty file, or where `appends` was asked for the end of the rows of earlier
-        runs."""
+        """Where a new run begins: an empty file, or with `appends` the end of the rows of earlier runs."""
         if not self._appends:
             return Position()
         with translate_os_errors(f"{self._path} cannot be read"):
-            size = _whole_bytes(self._file)
-            return Position(0, size, Prefixes(self._file).checksum(size))
+            size = _complete_size(self._file)
+            return Position(0, size, PrefixChecksums(self._file).checksum(size))
 
     def sync(self) -> None:
-        """Make the rows, and once the name of the file, safe from a loss of power."""
+        """Make the rows durable, and the first time the name of the file too."""
         position, self._position = self.position(), None
         self._sync()
         self._position = position
 
-    def holds(self, position: Position, since: Sequence[Trace]) -> bool:
-        """Whether the file begins with what it was then."""
+    def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
+        """Whether the file begins with the bytes it had at this position."""
         with translate_os_errors(f"{self._path} cannot be read"):
             if self._file.size < position.offset:
                 return False
-            self._prefixes = self._prefixes or Prefixes(self._file)
+            self._prefixes = self._prefixes or PrefixChecksums(self._file)
             return self._prefixes.checksum(position.offset) == position.checksum
 
-    def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
-        """Cut the file there."""
-        self._changing()
-        with translate_os_errors(f"{self._path} cannot be cut at byte {position.offset}"):
+    def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
+        """Truncate the file to its length at this position."""
+        self._invalidate()
+        with translate_os_errors(f"{self._path} cannot be truncated to {position.offset} bytes"):
             if (size := self._file.size) < position.offset:
-                raise IntegrityError(f"{self._path} has {size} bytes, fewer than the {position.offset} it once had")
+                raise IntegrityError(f"{self._path} has {size} bytes, but {position.offset} were written")
             self._file.truncate(position.offset)
         self._sync()
         self._position = position
 
-    def verify(self, position: Position) -> list[str]:
-        """What is wrong with the file, all of which is read."""
-        with translate_os_errors(f"{self._path} cannot be read"):
-            size = self._file.size
-            if size < position.offset:
-                return [f"{self._path} has {size} bytes, fewer than the {position.offset} it once had"]
-            wrong = []
-            if Prefixes(self._file).checksum(position.offset) != position.checksum:
-                wrong.append(f"{self._path} was altered: its first {position.offset} bytes are not those written")
-            if size > position.offset:
-                wrong.append(f"{self._path} has {size - position.offset} bytes more than were written")
-            return wrong
-
     def close(self) -> None:
-        """Let the file go, and the lock after it."""
+        """Close the file, then release the lock. Idempotent."""
         self._file.close()
         if self._lock is not None:
             self._lock.release()
@@ -137,23 +135,34 @@ class ManifestSink:
     def _sync(self) -> None:
         with translate_os_errors(f"{self._path} cannot be synced"):
             self._file.sync()
-            if not self._name_is_safe:
+            if not self._is_name_durable:
                 self._filesystem.sync_directory(os.path.dirname(self._path) or ".")
-        self._name_is_safe = True
+        self._is_name_durable = True
 
-    def _changing(self) -> None:
-        """Until the change is complete nobody knows what the file holds: if it fails, only recovery can help."""
+    def _invalidate(self) -> None:
+        """The content of the file is unknown until a change is complete; if it fails, the sink needs recovery."""
         self._position = None
         self._prefixes = None
 
-    def _line_of(self, entry: Entry) -> bytes:
-        return _line(self._row(entry), f"{self._path}: row of seq {entry.seq}")
+    def _encode_entry(self, entry: Entry) -> bytes:
+        return _encode_row(self._row(entry), f"{self._path}: row of seq {entry.seq}")
 
 
 def open_manifest(
-    path: str, row: Callable[[Entry], Row], *, head: Sequence[Row] = (), name: str = "manifest"
+    path: str, row: Callable[[Entry], Fields], *, head: Sequence[Fields] = (), name: str = "manifest"
 ) -> ManifestSink:
-    """A manifest on the operating system's own files. As long as it is open, nobody else can open it: `BusyError`."""
+    """Open a manifest on a real file, and lock it. See `ManifestSink` for the arguments.
+
+    Raises `BusyError` while another process has it open.
+
+    >>> import os, tempfile
+    >>> from inorder.sinks import open_manifest
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sink = open_manifest(os.path.join(folder, "manifest.jsonl"), lambda entry: {"seq": entry.seq})
+    ...     print(sink.position().end)
+    ...     sink.close()
+    0
+    """
     lock = Lock(f"{path}.lock", path)
     try:
         return ManifestSink(SystemFilesystem(), path, row, head=head, name=name, lock=lock)
@@ -162,11 +171,11 @@ def open_manifest(
         raise
 
 
-def _whole_bytes(file: AppendFile) -> int:
-    """How long a file is without a last line that has no end."""
+def _complete_size(file: AppendFile) -> int:
+    """The size of a file without an incomplete last line."""
     size = file.size
     while size > 0:
-        start = max(0, size - _PIECE_BYTES)
+        start = max(0, size - _BLOCK_BYTES)
         found = file.read(start, size - start).rfind(b"\n")
         if found >= 0:
             return start + found + 1
@@ -174,35 +183,42 @@ def _whole_bytes(file: AppendFile) -> int:
     return 0
 
 
-def whole_lines(data: bytes) -> list[bytes]:
-    """The rows in what was read of a manifest that may be being written; a last line without an end is none yet."""
+def complete_lines(data: bytes) -> list[bytes]:
+    """Split the bytes of a manifest into rows, without an incomplete last line.
+
+    A manifest that is being written may end with one.
+
+    >>> from inorder.sinks import complete_lines
+    >>> complete_lines(b'{"seq":0}\\n{"seq":')
+    [b'{"seq":0}']
+    """
     return data.split(b"\n")[:-1]
 
 
-def _line(fields: Row, what: str) -> bytes:
-    """One row, in the order of its fields. Raises an `OperatorError` that names the field that cannot be written."""
+def _encode_row(fields: Fields, what: str) -> bytes:
+    """One row, in the order of its fields. Raises an `OperatorError` that names the field that cannot be encoded."""
     try:
-        line = b",".join([_label(field) + _encode(value) for field, value in fields.items()])
+        line = b",".join([_encode_name(field) + _encode(value) for field, value in fields.items()])
     except Exception as error:
-        raise OperatorError(f"{what}: {_culprit(fields)} cannot be written as JSON: {error}") from error
-    if b"\n" in line:  # only what was JSON before it came here can have one
-        raise OperatorError(f"{what}: {_culprit(fields)} cannot be written on one line")
+        raise OperatorError(f"{what}: {_find_bad_field(fields)} cannot be written as JSON: {error}") from error
+    if b"\n" in line:  # only a msgspec.Raw value can contain one
+        raise OperatorError(f"{what}: {_find_bad_field(fields)} cannot be written on one line")
     return b"{%b}\n" % line
 
 
 @lru_cache(1024)
-def _label(field: str) -> bytes:
-    """How a field begins. Rows of one kind have the same fields."""
+def _encode_name(field: str) -> bytes:
+    """A field name with its colon. Cached, because rows of one kind have the same fields."""
     if type(field) is not str:
-        raise TypeError("a field is named by a string")
+        raise TypeError("a field name must be a string")
     return _encode(field) + b":"
 
 
-def _culprit(fields: Row) -> str:
+def _find_bad_field(fields: Fields) -> str:
     """The first field that cannot be written on one line."""
     for field, value in fields.items():
         with contextlib.suppress(Exception):
-            if b"\n" not in _label(field) + _encode(value):
+            if b"\n" not in _encode_name(field) + _encode(value):
                 continue
         return f"field {field!r}"
     return "it"

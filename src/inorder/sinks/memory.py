@@ -1,16 +1,22 @@
-"""A list of what was committed: for tests, and for people who want to look.
+"""A list of what was committed: for tests, and the shortest example of a sink.
 
-It dies with its process, so a run that resumes finds it empty and does everything again. In all else it behaves as the
-others do, which makes it the shortest answer to the question what a sink is.
+Its content is lost with its process, so a run that resumes finds it empty and processes everything again.
 """
 
 from collections.abc import Sequence
 
-from .base import Entry, Position, Trace, check_run, tally
+from .base import AppliedRun, Entry, Position, advance_position, check_run
 
 
 class MemorySink:
-    """Entries in seq order, in `entries`."""
+    """Keeps entries in a list, `entries`, in seq order.
+
+    >>> from inorder.core.transitions import State
+    >>> from inorder.sinks import Entry, MemorySink
+    >>> sink = MemorySink()
+    >>> sink.apply([Entry(0, State.TERMINAL_SUCCESS, payload="result")]).end
+    1
+    """
 
     def __init__(self, name: str = "memory") -> None:
         self.name = name
@@ -18,10 +24,10 @@ class MemorySink:
         self._position = Position()
 
     def apply(self, entries: Sequence[Entry]) -> Position:
-        """Take a contiguous run."""
+        """Append a contiguous run."""
         check_run(self.name, self._position, entries)
         self.entries += entries
-        self._position = tally(self._position, entries)
+        self._position = advance_position(self._position, entries)
         return self._position
 
     def position(self) -> Position:
@@ -29,24 +35,16 @@ class MemorySink:
         return self._position
 
     def sync(self) -> None:
-        """Memory does not survive a loss of power, and nobody expects it to."""
+        """Do nothing: memory is never durable."""
 
-    def holds(self, position: Position, since: Sequence[Trace]) -> bool:
-        """Whether the list begins with what it held then."""
-        return tally(Position(), self.entries[: position.end]) == position
+    def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
+        """Whether the list begins with what it held at this position."""
+        return advance_position(Position(), self.entries[: position.end]) == position
 
-    def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
-        """Forget what came after."""
+    def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
+        """Remove the entries after this position."""
         del self.entries[position.end :]
         self._position = position
 
-    def verify(self, position: Position) -> list[str]:
-        """What is wrong with the list."""
-        if self.holds(position, ()) and len(self.entries) == position.end:
-            return []
-        return [
-            f"sink {self.name} holds {len(self.entries)} entries that are not those of seqs 0 to {position.end - 1}"
-        ]
-
     def close(self) -> None:
-        """Nothing to let go."""
+        """Do nothing: there is nothing to close."""

@@ -1,20 +1,21 @@
-"""Files, published in seq order by renaming them.
+"""Files that are published in seq order by renaming them.
 
-A worker writes the files of an attempt into a staging folder of that attempt. Nothing is ever looked at but the folder
-of the very attempt that was committed, so a worker that was given up may write what it likes. Each file moves into the
-root in one atomic rename: a reader sees the old file or the new one, whole, and never a temporary name. Staging lies on
-the same disk as the root, beside it unless another place is given.
+A worker writes the files of an attempt into a staging folder of that attempt. Only the folder of the attempt that was
+committed is ever read, so an abandoned worker can do no harm. Each file moves into the root in one atomic rename: a
+reader sees the old file or the new one, complete, and never a temporary name. The staging area is on the same disk as
+the root, beside it unless another path is given.
 
-The files of a run cannot move in one act. After a crash in the middle recovery knows from the journal which files the
-run was about to publish, and removes whichever are there. A file that replaced one of an older dataset takes it along:
-the item is done again anyway.
+The files of a run cannot be renamed in one step. After a crash in between, recovery knows from the journal which files
+the run was about to publish, and removes those that exist. The older file that one of them replaced is lost then, but
+its item is processed again anyway.
 
-What was published since the latest `sync` may vanish or come back empty after a loss of power, names and bytes each on
-their own. Recovery therefore reads these files and compares their checksums; everything older is trusted. The sink
-remembers only what it has still to sync, so a run that never syncs has it remember everything. After a crash that is
-also what the last run had left to sync, which it learns from the question whether it `holds` a position.
+After a power loss, files published since the latest `sync` may be missing, empty or incomplete. So recovery reads these
+files and compares their checksums; everything older is trusted. The sink keeps a list of the files that are not synced
+yet, which grows without limit in a run that never syncs. After a crash, `holds` adds to the list what the last run had
+not synced.
 
-Each path belongs to one item. Of two that name the same, the later one wins, and a crash may undo more than it had to.
+Each path belongs to one item. If two items name the same path, the later one wins, and recovery from a crash may undo
+more than necessary.
 """
 
 import contextlib
@@ -29,22 +30,33 @@ from inorder.host.filesystem import Filesystem
 from inorder.host.os_errors import translate_os_errors
 from inorder.host.paths import find_path_problem, require_safe_relative
 
-from .base import Entry, Output, Position, Trace, check_run
-from .checksums import Prefixes
+from .base import AppliedRun, Entry, Output, Position, check_run
+from .checksums import PrefixChecksums
 
 SYNC_EACH_MAX = 32
-"""More files than this are synced with the whole disk."""
+"""With more files than this, the whole disk is synced in one call."""
 
 
 class _Move(NamedTuple):
-    """A file on its way out of staging."""
+    """A staged file and where it is published."""
 
     staged: str
     output: Output
 
 
 class OutputsSink:
-    """Publishes staged files beneath a root. The folder that the root lies in must exist."""
+    """Publishes staged files below a root folder, which is created. Its parent folder must exist.
+
+    `staging` is the staging area, by default `root` with the suffix `.staging`; it must be on the same disk. `name`
+    identifies the sink in the journal. Raises `OperatorError` for an unsafe or repeated path, and `InfrastructureError`
+    for a staged file that is missing.
+
+    >>> from inorder.sinks import OutputsSink
+    >>> from inorder.testing import Disk
+    >>> sink = OutputsSink(Disk(), "results")
+    >>> sink.position().end
+    0
+    """
 
     def __init__(self, filesystem: Filesystem, root: str, *, staging: str | None = None, name: str = "outputs") -> None:
         self.name = name
@@ -53,154 +65,147 @@ class OutputsSink:
         self._staging = os.path.normpath(staging or f"{self._root}.staging")
         self._position: Position | None = Position()
         self._unsynced: dict[str, Output] = {}
-        """By path: published and not yet safe from a loss of power."""
+        """By path: published and not yet durable."""
         self._folders: set[str] = set()
-        """Folders beneath the root, which is the empty one, that exist and have changed since the latest sync."""
-        self._root_is_safe = False
-        """Its name, from a loss of power."""
-        self._judged: dict[Output, str | None] = {}
-        """What was found wrong with a file; kept while recovery asks, for it asks about the same ones many times."""
-        with translate_os_errors(f"{root} cannot be made"):
+        """Folders relative to the root (the empty path) that exist and have changed since the latest sync."""
+        self._is_root_durable = False
+        """Whether the name of the root is durable."""
+        self._intact: dict[Output, bool] = {}
+        """Whether a file is as it was published. Cached, because recovery asks about the same files many times."""
+        with translate_os_errors(f"{root} cannot be created"):
             filesystem.make_directory(root)
 
     def apply(self, entries: Sequence[Entry]) -> Position:
-        """Publish the files of the successes, then remove what is to go. Everything that can be wrong with a file is
-        looked for before any moves."""
+        """Publish the files of the successes, then remove the `removals`. All files are checked before any is moved."""
         position = check_run(self.name, self._position, entries)
         if not entries:
             return position
         with translate_os_errors(f"{self._root}: seqs {entries[0].seq} to {entries[-1].seq} cannot be published"):
-            moves = [move for entry in entries if entry.is_success for move in self._moves(entry)]
+            moves = [move for entry in entries if entry.is_success for move in self._plan_moves(entry)]
             self._position = None
-            self._judged.clear()
+            self._intact.clear()
             for move in moves:
                 self._publish(move)
             for path in chain.from_iterable(entry.removals for entry in entries):
                 self._unpublish(path)
-        checksum = zlib.crc32(b"".join(_said(move.output) for move in moves), position.checksum)
+        checksum = zlib.crc32(b"".join(_encode_output(move.output) for move in moves), position.checksum)
         self._position = Position(entries[-1].seq + 1, position.offset + len(moves), checksum)
         return self._position
 
     def position(self) -> Position:
-        """How far it has come: offset counts files, the checksum is of what was said of them."""
+        """How far it has come: `offset` counts files, `checksum` covers their paths, sizes and checksums."""
         return check_run(self.name, self._position, ())
 
     def sync(self) -> None:
-        """Make every published file, its bytes and its name, safe from a loss of power. Each folder is synced once."""
+        """Make every published file durable, its bytes and its name. Each folder is synced once."""
         position, self._position = self.position(), None
         with translate_os_errors(f"{self._root} cannot be synced"):
             if len(self._unsynced) > SYNC_EACH_MAX:
                 self._sync_all()
             else:
                 for path in self._unsynced:
-                    self._sync_file(self._at(path))
+                    self._sync_file(self._full_path(path))
                 self._sync_folders()
         self._unsynced.clear()
         self._position = position
 
-    def holds(self, position: Position, since: Sequence[Trace]) -> bool:
-        """Whether every file that was not synced by then is there, byte for byte."""
-        outputs = _latest(since)
+    def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
+        """Whether every file of the runs in `since` exists with the bytes that were published."""
+        outputs = _latest_outputs(since)
         with translate_os_errors(f"{self._root} cannot be read"):
-            if any(self._judge(output) for output in outputs.values()):
+            if not all(map(self._is_intact, outputs.values())):
                 return False
-        self._remember(outputs.values())
+        self._add_unsynced(outputs.values())
         return True
 
-    def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
-        """Remove what was published since, as far as it was. Folders that become empty stay."""
+    def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
+        """Remove the files of the undone runs, as far as they were published. Folders that become empty stay."""
         self._position = None
-        self._judged.clear()
+        self._intact.clear()
         with translate_os_errors(f"{self._root} cannot be rolled back to seq {position.end}"):
-            for path in _latest(undone):
+            for path in _latest_outputs(undone):
                 self._unpublish(path)
             self._sync_folders()
         self._position = position
 
-    def verify(self, position: Position) -> list[str]:
-        """What is wrong with the files it knows of: those published since the latest sync, and those asked about with
-        `holds`. Whoever has a longer list uses `wrong_outputs`."""
-        return wrong_outputs(self._filesystem, self._root, self._unsynced.values())
-
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no file stays open."""
 
-    # ---- publishing
+    # ---- Publishing
 
-    def _moves(self, entry: Entry) -> Iterator[_Move]:
+    def _plan_moves(self, entry: Entry) -> Iterator[_Move]:
         seen = set()
         for number, output in enumerate(entry.outputs):
             self._require_safe(entry, output)
             if output.path in seen:
-                raise OperatorError(f"item {entry.seq} names its output {output.path!r} twice")
+                raise OperatorError(f"item {entry.seq}: duplicate output {output.path!r}")
             seen.add(output.path)
-            staged = self._staged(entry, number, output)
-            facts = self._filesystem.stat(staged)
-            if facts is None or facts.is_directory:
-                raise InfrastructureError(f"item {entry.seq}: its output {staged} is not there")
-            if facts.size != output.size:
+            staged = self._staged_path(entry, number, output)
+            info = self._filesystem.stat(staged)
+            if info is None or info.is_directory:
+                raise InfrastructureError(f"item {entry.seq}: output {staged} is missing")
+            if info.size != output.size:
                 raise InfrastructureError(
-                    f"item {entry.seq}: its output {staged} has {facts.size} bytes and not {output.size}"
+                    f"item {entry.seq}: output {staged} has {info.size} bytes, expected {output.size}"
                 )
             yield _Move(staged, output)
 
-    def _staged(self, entry: Entry, number: int, output: Output) -> str:
-        """Where a file waits."""
+    def _staged_path(self, entry: Entry, number: int, output: Output) -> str:
         staged = os.path.normpath(entry.staged[number] if entry.staged else f"{entry.staging}/{output.path}")
-        place = staged if entry.staged else os.path.normpath(entry.staging)
-        if not _is_beneath(place, self._staging):
-            raise OperatorError(f"item {entry.seq}: its files wait in {place!r}, outside of {self._staging}")
+        inside = staged if entry.staged else os.path.normpath(entry.staging)
+        if not _is_below(inside, self._staging):
+            raise OperatorError(f"item {entry.seq}: staged path {inside!r} is outside of {self._staging}")
         return staged
 
     def _require_safe(self, entry: Entry, output: Output) -> None:
         require_safe_relative(output.path)
-        if _is_beneath(self._at(output.path), self._staging):
-            raise OperatorError(f"item {entry.seq}: its output {output.path!r} would lie in the staging area")
+        if _is_below(self._full_path(output.path), self._staging):
+            raise OperatorError(f"item {entry.seq}: output {output.path!r} is in the staging area")
 
     def _publish(self, move: _Move) -> None:
         path = move.output.path
-        self._enter(path)
-        self._filesystem.rename(move.staged, self._at(path))
+        self._make_folders(path)
+        self._filesystem.rename(move.staged, self._full_path(path))
         self._unsynced[path] = move.output
 
-    def _enter(self, path: str) -> None:
-        """Make the folders of a file where they are missing, and remember to sync every one up to the root: those that
-        exist may have been made by a run that died before it synced them."""
+    def _make_folders(self, path: str) -> None:
+        """Create the folders of a file, and mark each one up to the root for the next sync. A folder that exists is
+        marked too: the run that created it may have crashed before it synced it."""
         folder = os.path.dirname(path)
         if folder not in self._folders:
-            self._filesystem.make_directory(self._at(folder))
+            self._filesystem.make_directory(self._full_path(folder))
             self._folders.update(_with_ancestors(folder))
 
     def _unpublish(self, path: str) -> None:
         require_safe_relative(path)
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            self._filesystem.unlink(self._at(path))
+            self._filesystem.unlink(self._full_path(path))
         self._unsynced.pop(path, None)
         folder = os.path.dirname(path)
-        if self._filesystem.stat(self._at(folder)) is not None:
+        if self._filesystem.stat(self._full_path(folder)) is not None:
             self._folders.update(_with_ancestors(folder))
 
-    # ---- syncing
+    # ---- Syncing
 
-    def _remember(self, outputs: Iterable[Output]) -> None:
+    def _add_unsynced(self, outputs: Iterable[Output]) -> None:
         for output in outputs:
             self._unsynced[output.path] = output
             self._folders.update(_with_ancestors(os.path.dirname(output.path)))
 
     def _sync_all(self) -> None:
-        """The whole disk in one act: the same in a fraction of the time."""
+        """Sync the whole disk in one call, which is much faster than many files."""
         for path in self._unsynced:
-            self._require_there(self._at(path))
+            self._require_exists(self._full_path(path))
         self._filesystem.sync_all(self._root)
-        self._root_is_safe = True
+        self._is_root_durable = True
         self._folders.clear()
 
-    def _require_there(self, path: str) -> None:
+    def _require_exists(self, path: str) -> None:
         if self._filesystem.stat(path) is None:
-            raise FileNotFoundError(f"{path} was published and is gone")
+            raise FileNotFoundError(f"{path} was published and is missing now")
 
     def _sync_file(self, path: str) -> None:
-        self._require_there(path)  # opening it would make an empty one
+        self._require_exists(path)  # opening a missing file would create an empty one
         file = self._filesystem.open(path)
         try:
             file.sync()
@@ -209,86 +214,77 @@ class OutputsSink:
 
     def _sync_folders(self) -> None:
         for folder in sorted(self._folders, reverse=True):
-            self._filesystem.sync_directory(self._at(folder))
-        if not self._root_is_safe:
+            self._filesystem.sync_directory(self._full_path(folder))
+        if not self._is_root_durable:
             self._filesystem.sync_directory(os.path.dirname(self._root) or ".")
-        self._root_is_safe = True
+        self._is_root_durable = True
         self._folders.clear()
 
-    def _at(self, path: str) -> str:
+    def _full_path(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root
 
-    def _judge(self, output: Output) -> str | None:
-        if output not in self._judged:
-            self._judged[output] = _wrong(self._filesystem, self._root, output)
-        return self._judged[output]
+    def _is_intact(self, output: Output) -> bool:
+        if output not in self._intact:
+            self._intact[output] = _is_as_published(self._filesystem, self._root, output)
+        return self._intact[output]
 
 
-def wrong_outputs(filesystem: Filesystem, root: str, outputs: Iterable[Output]) -> list[str]:
-    """What is wrong with published files, a line each."""
-    with translate_os_errors(f"{root} cannot be read"):
-        found = [_wrong(filesystem, root, output) for output in outputs]
-    return [line for line in found if line is not None]
+def clear_staging(filesystem: Filesystem, staging: str) -> list[str]:
+    """Remove the files that earlier runs left in a staging area, and return their paths. Empty folders stay.
 
-
-def sweep(filesystem: Filesystem, staging: str) -> list[str]:
-    """Remove the files that earlier runs left in a staging area; which they were. For the start of a run, before any
-    worker stages anything. Empty folders stay."""
-    with translate_os_errors(f"{staging} cannot be swept"):
-        left = list(_files(filesystem, staging))
+    Call it at the start of a run, before any worker stages files.
+    """
+    with translate_os_errors(f"{staging} cannot be cleared"):
+        left = list(_list_files(filesystem, staging))
         for path in left:
             filesystem.unlink(path)
     return left
 
 
-def _files(filesystem: Filesystem, folder: str) -> Iterator[str]:
-    """Every file beneath a folder."""
-    facts = filesystem.stat(folder)
-    if facts is None:
+def _list_files(filesystem: Filesystem, folder: str) -> Iterator[str]:
+    """Every file below a folder."""
+    info = filesystem.stat(folder)
+    if info is None:
         return
     for name in filesystem.list(folder):
         path = f"{folder}/{name}"
-        facts = filesystem.stat(path)
-        if facts is not None and facts.is_directory:
-            yield from _files(filesystem, path)
+        info = filesystem.stat(path)
+        if info is not None and info.is_directory:
+            yield from _list_files(filesystem, path)
         else:
             yield path
 
 
-def _wrong(filesystem: Filesystem, root: str, output: Output) -> str | None:
-    """What is wrong with a published file; None: nothing."""
-    if reason := find_path_problem(output.path):
-        return f"{output.path!r} cannot be an output: {reason}"
+def _is_as_published(filesystem: Filesystem, root: str, output: Output) -> bool:
+    if find_path_problem(output.path):
+        return False
     path = f"{root}/{output.path}"
-    facts = filesystem.stat(path)
-    if facts is None or facts.is_directory:
-        return f"{path} is missing"
-    if facts.size != output.size:
-        return f"{path} has {facts.size} bytes and not {output.size}"
+    info = filesystem.stat(path)
+    if info is None or info.is_directory or info.size != output.size:
+        return False
     file = filesystem.open(path)
     try:
-        is_same = Prefixes(file).checksum(output.size) == output.checksum
+        return PrefixChecksums(file).checksum(output.size) == output.checksum
     finally:
         file.close()
-    return None if is_same else f"{path} was altered: its bytes are not those published"
 
 
-def _said(output: Output) -> bytes:
+def _encode_output(output: Output) -> bytes:
     return b"%s\0%d\0%d\n" % (output.path.encode(), output.size, output.checksum)
 
 
-def _latest(traces: Sequence[Trace]) -> dict[str, Output]:
-    """The outputs of these runs by path; of two that name the same, the later."""
+def _latest_outputs(traces: Sequence[AppliedRun]) -> dict[str, Output]:
+    """The outputs of these runs by path. If two have the same path, the later one."""
     outputs = chain.from_iterable(trace.outputs[seq] for trace in traces for seq in sorted(trace.outputs))
     return {output.path: output for output in outputs}
 
 
-def _is_beneath(path: str, folder: str) -> bool:
+def _is_below(path: str, folder: str) -> bool:
     return path.startswith(f"{folder}/")
 
 
 def _with_ancestors(folder: str) -> Iterator[str]:
-    """A relative folder, and those it lies in up to the root, which is the empty one."""
+    """A relative folder and its parents, up to the root (the empty path)."""
     while folder:
         yield folder
         folder = os.path.dirname(folder)

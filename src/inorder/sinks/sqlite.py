@@ -1,15 +1,15 @@
-"""Rows in an SQLite database, in the same transaction as the position.
+"""Rows in an SQLite database, written in the same transaction as the position.
 
-Each run is one transaction: the rows of its successes, and in the table `inorder_position` how far the sink has come.
-So the rows and the position are always those of the same moment, whatever dies when. What `write` may do to a database
-cannot be undone later, and need not be: after a crash the sink *stays ahead* of the journal, answers as if it had gone
-back, and skips what it already has. Once the run has caught up the outcomes must be those of the first time. Only
-position 0 takes everything away: what `schema` makes is dropped and made again, or `clear` says what to do. Several
-sinks, each with its name, may share one database.
+Each run is one transaction: the rows of its successes, and the sink's position in the table `inorder_position`. So rows
+and position always agree, whenever a crash happens. What `write` did to the database cannot be undone later, and need
+not be: after a crash the sink *stays ahead* of the journal, answers as if it had gone back, and skips what is stored
+already. When the run has caught up, the outcomes must be the same as the first time. Only position 0 removes all rows:
+the objects of `schema` are dropped and created again, or the SQL in `clear` is run. Several sinks with different names
+may share one database.
 
 A commit goes to the write-ahead log without waiting for the disk: it survives the death of the process, and after a
-loss of power the database is whole but may lack the latest runs. `sync` commits once more with the log synced to its
-end, which makes everything before it durable too. A checkpoint would do the same only if no reader stood in its way.
+power loss the database is intact but may lack the latest runs. `sync` commits once more with the log synced to its end,
+which makes everything before it durable too. A checkpoint would do the same, but readers can block it.
 """
 
 import sqlite3
@@ -17,11 +17,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from inorder.core.invariants import check
-from inorder.errors import InfrastructureError, IntegrityError, OperatorError
+from inorder.errors import BusyError, InfrastructureError, IntegrityError, OperatorError
 from inorder.host.lock import Lock
 
-from .base import Entry, Position, Trace, check_run, tally
-from .sqlite_errors import explained
+from .base import AppliedRun, Entry, Position, advance_position, check_run
 
 Write = Callable[[sqlite3.Connection, Sequence[Entry]], None]
 
@@ -30,21 +29,48 @@ CREATE TABLE IF NOT EXISTS inorder_position (
     sink TEXT PRIMARY KEY, "end" INTEGER NOT NULL, "offset" INTEGER NOT NULL, checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-_MADE = """
+_OBJECTS = """
 SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*'
 ORDER BY type DESC, sql NOT LIKE 'CREATE VIRTUAL%'
 """
-"""Views first, then virtual tables: those take their shadows along."""
-_PROBLEMS_MAX = 20
+"""Views first, then virtual tables: dropping one drops its shadow tables."""
+
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_MACHINE = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_INTERRUPT,
+    sqlite3.SQLITE_INTERNAL,
+}
+_PATH = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 
 
 class SqliteSink:
-    """Rows that a function of yours writes.
+    """Writes rows with a function of the user.
 
-    `schema`: SQL that makes what is not there yet; it runs at every opening. `version` says which schema that is: a
-    database of a higher one is refused. `write` gets the successes of a run and must leave the transaction open: no
-    `commit()`, no `executescript()`. `clear`: SQL that takes away all that `write` has put there. `wait_s`: how long to
-    wait for another program that writes to the same database.
+    `schema` is SQL that creates what does not exist yet; it runs at every opening. `version` is the version of that
+    schema; a database with a higher one is refused. `write` gets the successes of a run and must leave the transaction
+    open: no `commit()`, no `executescript()`. `clear` is SQL that removes everything that `write` has written. `name`
+    identifies the sink in the journal and in the database. `wait_s` is how long to wait for another program that writes
+    to the same database.
+
+    Raises `BusyError` while another sink or program has the database, `OperatorError` for a file that is no database or
+    for SQL that fails, `IntegrityError` for a damaged database, and `InfrastructureError` for a failure of the disk.
+
+    >>> import os, tempfile
+    >>> from inorder.core.transitions import State
+    >>> from inorder.sinks import Entry, SqliteSink
+    >>> schema = "CREATE TABLE IF NOT EXISTS results (seq INTEGER PRIMARY KEY, result TEXT);"
+    >>> def write(connection, entries):
+    ...     rows = [(entry.seq, entry.payload) for entry in entries]
+    ...     connection.executemany("INSERT INTO results VALUES (?, ?)", rows)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sink = SqliteSink(os.path.join(folder, "results.sqlite"), schema, write)
+    ...     print(sink.apply([Entry(0, State.TERMINAL_SUCCESS, payload="a")]).end)
+    ...     sink.close()
+    1
     """
 
     def __init__(
@@ -74,27 +100,29 @@ class SqliteSink:
         self._is_synced = self._stored.end == 0
 
     def apply(self, entries: Sequence[Entry]) -> Position:
-        """Write the rows of the successes and the position, in one transaction. What it already has is skipped."""
+        """Write the rows of the successes and the position, in one transaction. What is stored already is skipped."""
         check_run(self.name, self._position, entries)
-        position = tally(self._position, entries)
+        position = advance_position(self._position, entries)
         already = self._stored.end - self._position.end
         if already <= len(entries):
-            if tally(self._position, entries[:already]) != self._stored:
-                seqs = f"the seqs below {self._stored.end}"
-                raise IntegrityError(f"{self._path} has other outcomes for {seqs} than this run: begin it anew")
+            if advance_position(self._position, entries[:already]) != self._stored:
+                raise IntegrityError(
+                    f"{self._path}: the stored outcomes of seqs below {self._stored.end} differ from those of this run;"
+                    " start the run over"
+                )
             self._add(entries[already:], position)
         self._position = position
         return position
 
     def position(self) -> Position:
-        """Where the run is with it: offset counts successes. The database may be ahead."""
+        """The position of the run; `offset` counts successes. The database may be ahead of it."""
         return self._position
 
     def sync(self) -> None:
-        """Make every run so far safe from a loss of power."""
+        """Make every run so far durable."""
         if self._is_synced:
             return
-        with self._explained("it cannot be synced"):
+        with self._translate_errors("it cannot be synced"):
             self._connection.execute("PRAGMA synchronous=FULL")
             try:
                 with self._transaction("it cannot be synced"):
@@ -103,43 +131,31 @@ class SqliteSink:
                 self._connection.execute("PRAGMA synchronous=NORMAL")
         self._is_synced = True
 
-    def holds(self, position: Position, since: Sequence[Trace]) -> bool:
-        """Whether it stands there, or is ahead."""
+    def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
+        """Whether the database is at this position, or ahead of it."""
         return position in (self._stored, Position()) or position.end < self._stored.end
 
-    def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
-        """Stay ahead; or, at position 0, become empty."""
-        check(self.holds(position, ()), f"sink {self.name} was never at {position}, or has lost it")
+    def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
+        """Stay ahead; at position 0, become empty."""
+        check(self.holds(position, ()), f"sink {self.name} does not hold {position}")
         if position.end == 0 and self._stored.end > 0:
-            self._empty()
+            self._clear_all()
         self._position = position
 
     def skip_to(self, position: Position) -> None:
-        """Stand there: what comes before has brought nothing."""
-        check(self._stored.end == 0, f"sink {self.name} has begun already, at {self._stored}")
+        """Set the position of an empty sink, because the entries before it have no rows."""
+        check(self._stored.end == 0, f"sink {self.name} is not empty: it is at {self._stored}")
         with self._transaction("its position cannot be written"):
             self._store(position)
         self._stored = self._position = position
         self._is_synced = False
 
-    def verify(self, position: Position) -> list[str]:
-        """What is wrong with the database, all of which is read."""
-        try:
-            rows = self._connection.execute(f"PRAGMA integrity_check({_PROBLEMS_MAX})").fetchall()
-            wrong = [f"{self._path}: {said}" for (said,) in rows if said != "ok"]
-            stored = self._read_position()
-        except sqlite3.Error as error:
-            return [str(explained(error, self._path, "it cannot be read"))]
-        if stored != position and stored.end <= position.end:
-            wrong.append(f"{self._path}: sink {self.name} stands at {stored} and not at {position}")
-        return wrong
-
     def close(self) -> None:
-        """Let the database go, and the lock after it."""
+        """Close the database, then release the lock. Idempotent."""
         self._connection.close()
         self._lock.release()
 
-    # ---- the database
+    # ---- Database
 
     def _add(self, entries: Sequence[Entry], position: Position) -> None:
         if not entries:
@@ -153,11 +169,11 @@ class SqliteSink:
         self._is_synced = False
 
     def _connect(self, wait_s: float) -> sqlite3.Connection:
-        with self._explained("it cannot be opened"):
+        with self._translate_errors("it cannot be opened"):
             connection = sqlite3.connect(self._path, timeout=wait_s, isolation_level=None, check_same_thread=False)
         try:
             self._connection = connection
-            with self._explained("it cannot be opened"):
+            with self._translate_errors("it cannot be opened"):
                 self._prepare()
         except BaseException:
             connection.close()
@@ -168,42 +184,42 @@ class SqliteSink:
         [version] = self._connection.execute("PRAGMA user_version").fetchone()
         if version > self._version:
             raise OperatorError(
-                f"{self._path} was made by a newer version: its schema is {version}, and {self._version} is known here"
+                f"{self._path} has schema version {version}, written by a newer program; this one knows {self._version}"
             )
         [mode] = self._connection.execute("PRAGMA journal_mode=WAL").fetchone()
         if mode != "wal":
-            raise InfrastructureError(f"{self._path}: there can be no write-ahead log, only {mode!r}")
+            raise InfrastructureError(f"{self._path}: no write-ahead log is possible here, only {mode!r}")
         self._connection.execute("PRAGMA synchronous=NORMAL")
-        with self._transaction("its schema cannot be made", _POSITIONS + self._schema):
+        with self._transaction("its schema cannot be created", _POSITIONS + self._schema):
             self._connection.execute(f"PRAGMA user_version={self._version}")
 
     def _read_position(self) -> Position:
-        said = 'SELECT "end", "offset", checksum FROM inorder_position WHERE sink = ?'
-        row = self._connection.execute(said, (self.name,)).fetchone()
+        query = 'SELECT "end", "offset", checksum FROM inorder_position WHERE sink = ?'
+        row = self._connection.execute(query, (self.name,)).fetchone()
         return Position() if row is None else Position(*row)
 
     def _store(self, position: Position) -> None:
         row = (self.name, position.end, position.offset, position.checksum)
         self._connection.execute("INSERT OR REPLACE INTO inorder_position VALUES (?, ?, ?, ?)", row)
 
-    def _empty(self) -> None:
-        script = _drops(self._schema) + self._schema if self._clear is None else self._clear
-        with self._transaction("it cannot be emptied", script):
+    def _clear_all(self) -> None:
+        script = _drop_script(self._schema) + self._schema if self._clear is None else self._clear
+        with self._transaction("it cannot be cleared", script):
             self._connection.execute("DELETE FROM inorder_position WHERE sink = ?", (self.name,))
         self._stored = Position()
         self._is_synced = False
 
     @contextmanager
     def _transaction(self, doing: str, script: str = "") -> Iterator[None]:
-        """All of it or nothing. A script is begun and left open in one call, because `executescript` first commits what
-        is open."""
+        """Commit everything or nothing. The script begins the transaction itself, because `executescript` commits an
+        open one first."""
         connection = self._connection
-        with self._explained(doing):
+        with self._translate_errors(doing):
             try:
                 connection.executescript(f"BEGIN IMMEDIATE;\n{script}\n;")
                 yield
                 if not connection.in_transaction:
-                    raise OperatorError(f"{self._path}: the transaction of sink {self.name} was ended by its own SQL")
+                    raise OperatorError(f"{self._path}: the SQL of sink {self.name} ended its transaction")
                 connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
@@ -211,19 +227,37 @@ class SqliteSink:
                 raise
 
     @contextmanager
-    def _explained(self, doing: str) -> Iterator[None]:
+    def _translate_errors(self, doing: str) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            raise explained(error, self._path, doing) from error
+            raise translate_sqlite_error(error, self._path, doing) from error
 
 
-def _drops(schema: str) -> str:
-    """SQL that takes away whatever `schema` makes, which is seen by making it in memory."""
+def _drop_script(schema: str) -> str:
+    """SQL that drops everything that `schema` creates. The schema is created in memory to list its objects."""
     memory = sqlite3.connect(":memory:")
     try:
         memory.executescript(schema)
-        rows = memory.execute(_MADE).fetchall()
+        rows = memory.execute(_OBJECTS).fetchall()
     finally:
         memory.close()
     return "".join(f'DROP {kind} IF EXISTS "{name.replace(chr(34), chr(34) * 2)}";\n' for kind, name in rows)
+
+
+def translate_sqlite_error(
+    error: sqlite3.Error, path: str, doing: str
+) -> OperatorError | InfrastructureError | IntegrityError:
+    """The error to raise for one of SQLite. Failed SQL is the operator's fault, because the SQL is the operator's."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code in _BUSY:
+        return BusyError(f"{path}: {doing}: another program has locked it")
+    if code == sqlite3.SQLITE_NOTADB:
+        return OperatorError(f"{path} is not an SQLite database; it was not changed")
+    if code == sqlite3.SQLITE_CORRUPT:
+        return IntegrityError(f"{path} is damaged ({error}); remove it and run again")
+    if code in _MACHINE:
+        return InfrastructureError(f"{path}: {doing}: {error}")
+    if code in _PATH:
+        return OperatorError(f"{path}: {doing}: {error}")
+    return OperatorError(f"{path}: {doing}: SQL failed: {error}")

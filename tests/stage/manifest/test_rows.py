@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.sinks.manifest import whole_lines
+from inorder.sinks.manifest import complete_lines
 from inorder.stage.manifest.rows import BASE_FIELDS, VOLATILE_FIELDS
 from tests.stage.jobs import Place, steady, tree
 
@@ -154,7 +154,7 @@ def test_readers_never_see_a_torn_line(place: Place) -> None:
 
     def read() -> None:
         while not is_over.is_set() or len(reads) < 1000:
-            rows = [json.loads(line) for line in whole_lines(path.read_bytes())] if path.exists() else []
+            rows = [json.loads(line) for line in complete_lines(path.read_bytes())] if path.exists() else []
             assert [row["seq"] for row in rows[1:]] == list(range(len(rows[1:])))
             reads.append(len(rows))
 

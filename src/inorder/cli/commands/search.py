@@ -21,7 +21,7 @@ from inorder.index.draft import published_path
 from inorder.index.query import Query, parse_query
 from inorder.index.search import MODES, Filters, Hit, Searcher
 from inorder.index.symbols import CodeLocation, look_up
-from inorder.sinks.sqlite_errors import explained
+from inorder.sinks.sqlite import translate_sqlite_error
 
 _LINES = 3
 _WIDTH = 160
@@ -168,7 +168,7 @@ def read_index(data: str | None) -> Iterator[tuple[sqlite3.Connection, str]]:
     try:
         yield open_index(path), os.path.abspath(folder)
     except sqlite3.Error as error:
-        raise explained(error, path, "it cannot be read") from error
+        raise translate_sqlite_error(error, path, "it cannot be read") from error
 
 
 def answer_question(question: str, mode: str, count: int, filters: Filters, data: str | None) -> SearchAnswer:

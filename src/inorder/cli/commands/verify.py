@@ -16,7 +16,7 @@ from inorder.cli.parameters import DataOption, JsonOption
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.scan import Verdict
-from inorder.sinks.checksums import Prefixes
+from inorder.sinks.checksums import PrefixChecksums
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_output
 from inorder.stage.fingerprints import Fingerprint, checksum_file, decode_fingerprint
 from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_line, read_lines
@@ -171,7 +171,7 @@ class StageCheck:
         try:
             if file.size < offset:
                 yield self._problem(ALTERED, path, f"the manifest has {file.size} bytes, but {offset} were written")
-            elif Prefixes(file).checksum(offset) != checksum:
+            elif PrefixChecksums(file).checksum(offset) != checksum:
                 yield self._problem(
                     ALTERED, path, f"the first {offset} bytes of the manifest differ from what was written"
                 )

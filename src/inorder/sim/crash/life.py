@@ -19,9 +19,9 @@ from inorder.sim.disk.disk import Disk
 from inorder.sim.engine import SimEngine
 from inorder.sim.referee import demand
 from inorder.sim.scenario import Fate, SimItem
-from inorder.sinks.base import Entry, Position, Sink, Trace
+from inorder.sinks.base import AppliedRun, Entry, Position, Sink
 from inorder.sinks.manifest import ManifestSink
-from inorder.sinks.outputs import OutputsSink, sweep
+from inorder.sinks.outputs import OutputsSink, clear_staging
 
 from .story import HEAD, JOURNAL, MANIFEST, ROOT, STAGING, Story, described, files_of, row_of, staging_of
 
@@ -54,17 +54,13 @@ class Witness:
         self._sink.sync()
         self.synced_end = self._sink.position().end
 
-    def holds(self, position: Position, since: Sequence[Trace]) -> bool:
+    def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
         """Whether it was there."""
         return self._sink.holds(position, since)
 
-    def roll_back(self, position: Position, undone: Sequence[Trace]) -> None:
+    def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
         """Go back."""
         self._sink.roll_back(position, undone)
-
-    def verify(self, position: Position) -> list[str]:
-        """What is wrong with it."""
-        return self._sink.verify(position)
 
     def close(self) -> None:
         """Let it go."""
@@ -150,7 +146,7 @@ class Life:
             self.promised = self.acknowledged
 
     def _new_job(self) -> Job:
-        sweep(self._disk, STAGING)
+        clear_staging(self._disk, STAGING)
         manifest = ManifestSink(self._disk, MANIFEST, row_of, head=HEAD)
         self._sinks = [Witness(manifest), Witness(OutputsSink(self._disk, ROOT, staging=STAGING))]
         return Job(

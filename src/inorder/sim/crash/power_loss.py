@@ -1,4 +1,4 @@
-"""A loss of power at every moment of a story, and everything that can be found after it."""
+"""A power loss at every moment of a program, and every state of the disk that it can leave."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -6,30 +6,43 @@ from typing import NamedTuple
 from inorder.sim.disk.disk import Disk
 
 
-class Found(NamedTuple):
-    """One disk as it was found."""
+class PowerLossState(NamedTuple):
+    """One state of a disk after a power loss. Yielded by `power_losses`.
+
+    >>> from inorder.testing import Disk, PowerLossState
+    >>> PowerLossState("at the end, state 0", Disk()).moment
+    'at the end, state 0'
+    """
 
     moment: str
-    """When the power went, and the number of the state among those looked at."""
+    """When the power was lost, and the number of the state at that moment."""
     disk: Disk
 
 
-def power_losses(story: Callable[[Disk], None], disk: Disk, *, limit: int = 100, seed: int = 0) -> Iterator[Found]:
-    """Every disk that can be found when the power goes at some moment of the story.
+def power_losses(
+    program: Callable[[Disk], None], disk: Disk, *, limit: int = 100, seed: int = 0
+) -> Iterator[PowerLossState]:
+    """Every state of the disk that a power loss at any moment of the program can leave.
 
-    The story is told once, to its end, on a copy of `disk`; that disk is left alone. The moments are those before each
-    of its durable operations and the one after the last. Of each there are at most `limit` states, as `Disk.states`
-    gives them.
+    The program runs once, to its end, on a copy of `disk`, which is not changed. A moment is the time before one of its
+    durable operations, or the end. For each moment there are at most `limit` states, chosen by `seed`: see
+    `Disk.states`.
+
+    >>> from inorder.testing import Disk, power_losses
+    >>> def program(disk):
+    ...     disk.open("file").append(b"x")
+    >>> any("file" not in state.disk.tree() for state in power_losses(program, Disk()))
+    True
     """
-    stage = disk.copy()
+    copy = disk.copy()
     moments: list[tuple[str, Disk]] = []
 
-    def remember(number: int, name: str, path: str) -> None:
-        moments.append((f"before operation {number}, {name} {path}", stage.copy()))
+    def save(number: int, name: str, path: str) -> None:
+        moments.append((f"before operation {number}, {name} {path}", copy.copy()))
 
-    stage.on_operation = remember
-    story(stage)
-    moments.append(("at the end", stage))
+    copy.on_operation = save
+    program(copy)
+    moments.append(("at the end", copy))
     for moment, lost in moments:
         for number, found in enumerate(lost.states(limit, seed)):
-            yield Found(f"{moment}, state {number}", found)
+            yield PowerLossState(f"{moment}, state {number}", found)

@@ -13,17 +13,17 @@ from inorder.core.transitions import State
 from inorder.host.filesystem import Filesystem, SystemFile, SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.sinks.base import Entry, Output, Sink
-from inorder.sinks.conformance import Stand
-from inorder.sinks.manifest import ManifestSink, whole_lines
+from inorder.sinks.manifest import ManifestSink, complete_lines
 from inorder.sinks.memory import MemorySink
 from inorder.sinks.outputs import OutputsSink
 from inorder.sinks.sqlite import SqliteSink
+from inorder.sinks.testing import SinkHarness
 
 HEAD = ({"row": "__config__", "cfg_hash": "c0ffee"},)
 SCHEMA = "CREATE TABLE IF NOT EXISTS results (seq INTEGER PRIMARY KEY, result TEXT NOT NULL);"
 
 
-class MemoryStand(Stand):
+class MemoryHarness(SinkHarness):
     """What is in memory dies with the sink."""
 
     survives_death = False
@@ -38,10 +38,10 @@ class MemoryStand(Stand):
     def content(self) -> object:
         return list(self.sink.entries)
 
-    def applied(self) -> list[int]:
+    def applied_seqs(self) -> list[int]:
         return [entry.seq for entry in self.sink.entries if entry.payload is not None]
 
-    def tamper(self) -> None:
+    def damage(self) -> None:
         del self.sink.entries[2]
 
 
@@ -75,7 +75,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
     }
 
 
-class ManifestStand(Stand):
+class ManifestHarness(SinkHarness):
     """A manifest on real files, locked as in real life."""
 
     is_exclusive = True
@@ -91,18 +91,18 @@ class ManifestStand(Stand):
     def content(self) -> object:
         return self.path.read_bytes()
 
-    def applied(self) -> list[int]:
-        rows = map(msgspec.json.decode, whole_lines(self.path.read_bytes())[len(HEAD) :])
+    def applied_seqs(self) -> list[int]:
+        rows = map(msgspec.json.decode, complete_lines(self.path.read_bytes())[len(HEAD) :])
         return [row["seq"] for row in rows if row["extras"]["result"] is not None]
 
-    def tamper(self) -> None:
+    def damage(self) -> None:
         self.path.write_bytes(self.path.read_bytes().replace(b"result 4", b"result 5"))
 
-    def acts(self) -> int:
+    def write_count(self) -> int:
         return sum(file.appends for file in self.filesystem.files)
 
 
-class OutputsStand(Stand):
+class OutputsHarness(SinkHarness):
     """A root and a staging area beside it, on any filesystem."""
 
     def __init__(self, filesystem: Filesystem, folder: str) -> None:
@@ -116,7 +116,7 @@ class OutputsStand(Stand):
     def content(self) -> object:
         return dict(published(self.filesystem, self.root))
 
-    def applied(self) -> list[int]:
+    def applied_seqs(self) -> list[int]:
         paths = (path for path, _ in published(self.filesystem, self.root) if path.endswith("/text"))
         return sorted(int(path.split("/")[1]) for path in paths)
 
@@ -129,7 +129,7 @@ class OutputsStand(Stand):
         outputs = [stage(self.filesystem, staging, path, data) for path, data in texts.items()]
         return msgspec.structs.replace(entry, outputs=outputs, staging=staging)
 
-    def tamper(self) -> None:
+    def damage(self) -> None:
         file = self.filesystem.open(f"{self.root}/group-0/12/text")
         data = file.read(0, file.size)
         file.truncate(0)
@@ -137,7 +137,7 @@ class OutputsStand(Stand):
         file.close()
 
 
-class SqliteStand(Stand):
+class SqliteHarness(SinkHarness):
     """A database with one table. Transactions are counted from the first one that writes a row."""
 
     is_exclusive = True
@@ -158,15 +158,15 @@ class SqliteStand(Stand):
         with closing(sqlite3.connect(self.path)) as reader:
             return list(reader.iterdump())
 
-    def applied(self) -> list[int]:
+    def applied_seqs(self) -> list[int]:
         with closing(sqlite3.connect(self.path)) as reader:
             return [seq for (seq,) in reader.execute("SELECT seq FROM results ORDER BY rowid")]
 
-    def tamper(self) -> None:
+    def damage(self) -> None:
         with closing(sqlite3.connect(self.path)) as writer, writer:
             writer.execute("UPDATE inorder_position SET checksum = checksum + 1")
 
-    def acts(self) -> int:
+    def write_count(self) -> int:
         return self.statements.count("COMMIT")
 
 
@@ -192,8 +192,8 @@ def published(filesystem: Filesystem, root: str, folder: str = "") -> Iterator[t
         return
     for name in filesystem.list(f"{root}/{folder}" if folder else root):
         path = f"{folder}/{name}" if folder else name
-        facts = filesystem.stat(f"{root}/{path}")
-        if facts is not None and facts.is_directory:
+        info = filesystem.stat(f"{root}/{path}")
+        if info is not None and info.is_directory:
             yield from published(filesystem, root, path)
         else:
             yield path, filesystem.read(f"{root}/{path}")
