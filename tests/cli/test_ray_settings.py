@@ -22,7 +22,7 @@ GIVEN = {
     "ray_gpus": "0.5",
     "ray_resources": "disk=1, licence=0.25",
     "ray_files": "send",
-    "ray_send_max": "8M",
+    "ray_send_bytes_max": "8M",
 }
 MEANT = RayOptions(
     address="head:6379",
@@ -39,7 +39,7 @@ ray_address = "head:6379"
 ray_cpus = 2
 ray_gpus = 0.5
 ray_files = "send"
-ray_send_max = 8388608
+ray_send_bytes_max = 8388608
 
 [default.ray_resources]
 disk = 1
@@ -112,7 +112,7 @@ def test_config_show_shows_numbers_by_name_as_they_are_given(desk: Desk) -> None
     assert shown["engine"] == ["ray", "inorder.toml [default]"]
     assert shown["ray_address"] == ["none", "command line"]
     assert shown["ray_resources"] == ["disk=1,licence=0.25", "inorder.toml [default]"]
-    assert shown["ray_send_max"] == ["8M", "inorder.toml [default]"]
+    assert shown["ray_send_bytes_max"] == ["8M", "inorder.toml [default]"]
     as_json = desk.run("config", "show", "--json").json["options"]
     assert as_json["ray_resources"]["value"] == {"disk": 1.0, "licence": 0.25}
 

@@ -60,7 +60,7 @@ def test_a_profile_may_be_chosen_by_a_variable_and_the_command_line_is_stronger(
 
 def test_what_is_resolved_is_what_a_run_gets(here: Path) -> None:
     stage = stage_with(policy="cpu", cancel_grace_s=7.0, buffered_bytes_max=1000)
-    given = {"timeout_s": "2.5", "error_budget": "none", "memory_limit": "1.5G", "resume": False, "quiet": True}
+    given = {"timeout_s": "2.5", "error_budget": "none", "memory_bytes_max": "1.5G", "resume": False, "quiet": True}
     options = resolve(given, stage).to_options()
     assert (options.policy, options.timeout_s, options.error_budget) == ("cpu", 2.5, None)
     assert (options.memory_bytes_max, options.resume, options.progress) == (3 * 2**29, False, "none")
@@ -71,7 +71,7 @@ def test_a_word_takes_back_what_a_stage_has_limited(here: Path, monkeypatch: pyt
     stage = stage_with(error_budget=3, workers=2, memory_bytes_max=2**30, progress="none")
     monkeypatch.setenv("INORDER_ERROR_BUDGET", "none")
     monkeypatch.setenv("INORDER_WORKERS", "auto")
-    monkeypatch.setenv("INORDER_MEMORY_LIMIT", "none")
+    monkeypatch.setenv("INORDER_MEMORY_BYTES_MAX", "none")
     monkeypatch.setenv("INORDER_QUIET", "off")
     options = resolve({}, stage).to_options()
     assert (options.error_budget, options.workers, options.memory_bytes_max) == (None, None, None)
@@ -99,8 +99,8 @@ def test_a_stage_has_no_say_in_where_data_is(here: Path) -> None:
         ("max_queue", "0", "a whole number from 1 to 1048576"),
         ("resume", "perhaps", "true or false"),
         ("fsync", "sometimes", "one of always, batch, interval, off"),
-        ("memory_limit", "0", "a size such as 512M or 4G, or none"),
-        ("memory_limit", "4 apples", "a size such as 512M or 4G, or none"),
+        ("memory_bytes_max", "0", "a size such as 512M or 4G, or none"),
+        ("memory_bytes_max", "4 apples", "a size such as 512M or 4G, or none"),
         ("data", "", "text"),
         ("engine", "cluster", "one of local, ray"),
         ("ray_address", "", "text, or none"),
@@ -111,7 +111,7 @@ def test_a_stage_has_no_say_in_where_data_is(here: Path) -> None:
         ("ray_resources", "=1", "names with numbers, such as disk=1,licence=0.5, or none"),
         ("ray_resources", "disk=much", "names with numbers, such as disk=1,licence=0.5, or none"),
         ("ray_files", "everywhere", "one of auto, shared, send"),
-        ("ray_send_max", "0", "a size such as 512M or 4G"),
+        ("ray_send_bytes_max", "0", "a size such as 512M or 4G"),
     ],
 )
 def test_a_bad_value_is_refused_wherever_it_stands(
@@ -227,3 +227,21 @@ def test_a_mistake_in_a_setting_is_one_line_and_exit_code_two(desk: Desk) -> Non
     assert ended == (2, "", "inorder: --workers must be a whole number from 1 to 1024, or auto; got 'many'\n")
     ended = desk.run("failures", INORDER_RETRIES="-1")
     assert ended == (2, "", "inorder: INORDER_RETRIES must be a whole number from 0 to 1000; got '-1'\n")
+
+
+def test_an_old_name_works_in_every_place_with_a_warning_that_names_the_new_one(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "inorder.toml").write_text('[default]\nray_send_max = "8M"\n')
+    monkeypatch.setenv("INORDER_MEMORY_LIMIT", "1G")
+    options = resolve({"memory_limit": "2G"}).to_options()
+    assert (options.memory_bytes_max, options.ray.send_bytes_max) == (2 * 2**30, 8 * 2**20)
+    assert capsys.readouterr().err.splitlines() == [
+        "inorder: --memory-limit is deprecated; use --memory-bytes-max",
+        "inorder: INORDER_MEMORY_LIMIT is deprecated; use INORDER_MEMORY_BYTES_MAX",
+        "inorder: inorder.toml [default]: ray_send_max is deprecated; use ray_send_bytes_max",
+    ]
+
+
+def test_the_new_name_counts_where_both_are_given(here: Path) -> None:
+    assert resolve({"memory_limit": "2G", "memory_bytes_max": "1G"}).to_options().memory_bytes_max == 2**30

@@ -103,7 +103,7 @@ def test_an_address_in_the_environment_is_the_one_that_is_used(desk: Desk) -> No
         ("--ray-gpus", "nan"),
         ("--ray-resources", "special"),
         ("--ray-files", "pigeon"),
-        ("--ray-send-max", "-5"),
+        ("--ray-send-bytes-max", "-5"),
     ],
 )
 def test_an_option_that_makes_no_sense(desk: Desk, option: str, value: str) -> None:

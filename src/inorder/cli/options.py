@@ -27,6 +27,10 @@ PROFILE = "profile"
 """Names a profile; can be given on the command line and in the environment only."""
 
 
+RENAMED = {"memory_limit": "memory_bytes_max", "ray_send_max": "ray_send_bytes_max"}
+"""Old names of options, which still work, with a warning."""
+
+
 class Section(StrEnum):
     """Titles of the groups of options in help."""
 
@@ -63,17 +67,27 @@ class OptionSpec(NamedTuple):
     @property
     def variable(self) -> str:
         """The environment variable."""
-        return PREFIX + self.name.upper()
+        return to_variable(self.name)
 
     @property
     def flag(self) -> str:
         """The option on the command line."""
-        return self.flags[0].split("/")[0] if self.flags else "--" + self.name.replace("_", "-")
+        return self.flags[0].split("/")[0] if self.flags else to_flag(self.name)
 
     def format_default(self, value: Any) -> str:
         """A default value for help."""
         text = self.type.format(value)
         return f"{text} ({self.meanings[text]})" if text in self.meanings else text
+
+
+def to_variable(name: str) -> str:
+    """The environment variable of an option."""
+    return PREFIX + name.upper()
+
+
+def to_flag(name: str) -> str:
+    """The spelling of an option on the command line."""
+    return "--" + name.replace("_", "-")
 
 
 def _by_name(*options: OptionSpec) -> dict[str, OptionSpec]:
@@ -154,7 +168,7 @@ SHARED = _by_name(
     ),
     OptionSpec(
         _EXECUTION,
-        "memory_limit",
+        "memory_bytes_max",
         "memory_bytes_max",
         SizeType("none"),
         "Address space of a worker process (policy cpu). An item that needs more fails.",
@@ -262,7 +276,7 @@ SHARED = _by_name(
     ),
     OptionSpec(
         _RAY,
-        "ray_send_max",
+        "ray_send_bytes_max",
         "ray.send_bytes_max",
         SizeType(),
         "Most bytes sent with one item. Larger items run on this machine.",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from inorder.cli.option_types import ChoiceType, FlagType
-from inorder.cli.options import OWN, PROFILE, SHARED, OptionSpec, Section
+from inorder.cli.options import OWN, PROFILE, RENAMED, SHARED, OptionSpec, Section, to_flag
 
 Given = Mapping[str, Any]
 """The options on the command line, by name."""
@@ -59,7 +59,7 @@ def run_options(
             if parameter.name != "given"
         ]
         options = [*(option for stage in stages for option in OWN.get(stage, {}).values()), *SHARED.values()]
-        shared = [*map(_to_parameter, options), _PROFILE]
+        shared = [*map(_to_parameter, options), *map(_to_hidden_parameter, RENAMED), _PROFILE]
 
         @functools.wraps(function)
         def command(**values: Any) -> None:
@@ -71,6 +71,12 @@ def run_options(
         return command
 
     return decorate
+
+
+def _to_hidden_parameter(old_name: str) -> inspect.Parameter:
+    """An old name of an option. `settings.py` translates it."""
+    annotation = Annotated[str | None, typer.Option(to_flag(old_name), hidden=True)]
+    return inspect.Parameter(old_name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _to_parameter(option: OptionSpec) -> inspect.Parameter:
