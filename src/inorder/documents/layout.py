@@ -15,7 +15,13 @@ from typing import NamedTuple
 RECORD_SUFFIX = ".docling.json"
 DOCTAGS_SUFFIX = ".doctags"
 CHUNKS = "chunks"
+VECTORS = "vectors"
 CHUNK_SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl"}
+
+
+def vectors_path(family: str, doc_id: str) -> str:
+    """The vector file of a document, relative to DATA. `family` is `dense`, `sparse` or `lexical`."""
+    return f"{VECTORS}/{family}/{doc_id}.parquet"
 
 
 class OutputFile(NamedTuple):

@@ -14,7 +14,7 @@ from pathlib import Path
 from inorder.code.discovery import discover
 from inorder.code.grammars import grammar_version
 from inorder.core.windows.plan import IdSet
-from inorder.documents.layout import OutputFile, list_chunk_files
+from inorder.documents.layout import OutputFile, list_chunk_files, vectors_path
 from inorder.files.listing import list_folder
 from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import Stage, StageOptions, StagePlan, WorkItem
@@ -24,7 +24,7 @@ from inorder.stage.sources import Roots
 from .connection import open_index
 from .draft import NAME, IndexSink, publish, published_path
 from .rows import CODE, DOCUMENT
-from .worker import REMOVE, dense_path, work
+from .worker import REMOVE, work
 
 SCHEMA_VERSION = 1
 _TIMEOUT_S = 60.0
@@ -91,7 +91,7 @@ class IndexItems:
         return UNCHANGED if row[0] == digest_of(*hashes) else ""
 
     def _document_item(self, chunks: OutputFile) -> WorkItem:
-        dense = dense_path(self._data, chunks.doc_id)
+        dense = f"{self._data}/{vectors_path('dense', chunks.doc_id)}"
         return WorkItem(
             item_id=chunks.doc_id,
             inputs={"chunks": chunks.path} | ({"dense": dense} if os.path.exists(dense) else {}),

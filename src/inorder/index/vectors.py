@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from inorder.documents.embed.storage import read_dense
+from inorder.documents.layout import vectors_path
 from inorder.documents.parquet import read_footer
 from inorder.host.filesystem import SystemFilesystem
 
 from .schema import read_meta, write_meta
-from .worker import dense_path
 
 _Rows = npt.NDArray[np.float32]
 _PREFIX, _SUFFIX = "index.vectors.", ".f32"
@@ -38,7 +38,7 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
     digest, width, provider, count = blake2b(digest_size=12), 0, "", 0
     try:
         for item_id, matrix, chunks in _read_documents(connection, data):
-            footer = read_footer(dense_path(data, item_id))
+            footer = read_footer(f"{data}/{vectors_path('dense', item_id)}")
             if count and (matrix.shape[1], footer.get("spec", "")) != (width, provider):
                 continue  # made by another provider, and not yet replaced
             width, provider = matrix.shape[1], footer.get("spec", "")
@@ -63,7 +63,7 @@ def _read_documents(connection: sqlite3.Connection, data: str) -> Iterator[tuple
     """The item id, the vectors and the rows in `chunks` of each document that has vectors."""
     query = "SELECT id, item_id FROM files WHERE kind = 'document' ORDER BY item_id"
     for file, item_id in connection.execute(query).fetchall():
-        path = dense_path(data, item_id)
+        path = f"{data}/{vectors_path('dense', item_id)}"
         if not os.path.exists(path):
             continue
         row_of = dict(connection.execute("SELECT chunk_id, id FROM chunks WHERE file = ?", (file,)).fetchall())

@@ -9,6 +9,7 @@ from typing import Any
 
 from inorder.documents.chunk.storage import read_chunks
 from inorder.runtime.identity import digest_of
+from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
 
 from .rows import CODE, DOCUMENT, CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, encode_rows
@@ -19,12 +20,7 @@ REMOVE = "remove"
 """The task of an item whose file no longer exists. The other tasks are the kinds of files."""
 
 
-def dense_path(data: str, doc_id: str) -> str:
-    """The file with the dense vectors of a document. It exists if the document was embedded."""
-    return f"{data}/vectors/dense/{doc_id}.parquet"
-
-
-def work(item: WorkItem, context: Any) -> Any:
+def work(item: WorkItem, context: StageContext) -> Any:
     """Index one file, or remove one that no longer exists."""
     task = item.meta["task"]
     if task == REMOVE:
@@ -74,7 +70,7 @@ def _document_rows(item: WorkItem) -> FileRows:
     )
 
 
-def _code_rows(item: WorkItem, context: Any) -> FileRows:
+def _code_rows(item: WorkItem, context: StageContext) -> FileRows:
     path = item.meta["path"]
     data = Path(item.inputs["source"]).read_bytes()
     parsed = _parse(path, data, f"{context.data}/.staging/{context.stage}/parsing-{digest_of(item.item_id)}")

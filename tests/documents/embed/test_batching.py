@@ -127,7 +127,7 @@ def test_callers_who_come_while_the_model_is_busy_share_a_batch(make: MakeBatche
 
 
 def until_waiting(batcher: Batcher, count: int) -> None:
-    """Go on once so many orders wait for the model."""
+    """Wait until this many requests wait for the model."""
     waiting = threading.Event()
     while batcher.statistics().depth < count:
         waiting.wait(0.001)
@@ -189,7 +189,7 @@ def test_a_model_that_gives_too_few_rows_is_caught(make: MakeBatcher) -> None:
 
 def test_closing_tells_everybody_who_waits_and_does_not_hang_on_a_stuck_model(make: MakeBatcher, gate: Gate) -> None:
     model = Letters(gate=gate)
-    batcher = make(model, close_s=0.01, orders_max=1)
+    batcher = make(model, close_s=0.01, requests_max=1)
     callers = [Caller(batcher.embed, texts_of(4))]
     gate.await_arrivals()
     callers += [Caller(batcher.embed, texts_of(4)) for _ in range(8)]
@@ -206,7 +206,7 @@ def test_closing_tells_everybody_who_waits_and_does_not_hang_on_a_stuck_model(ma
 
 def test_many_callers_at_once_all_get_their_own_rows(make: MakeBatcher) -> None:
     batcher = make(
-        Letters(batch_tokens_max=200), portion_texts=7, portion_texts_max=14, orders_max=2, taken_texts_max=20
+        Letters(batch_tokens_max=200), portion_texts=7, portion_texts_max=14, requests_max=2, sorted_texts_max=20
     )
     lists = [texts_of(*((number * step) % 37 for step in range(1, 30))) for number in range(1, 25)]
     callers = [Caller(batcher.embed, texts) for texts in lists]

@@ -9,7 +9,7 @@ import pytest
 from inorder.documents.embed.providers import server_calls
 from inorder.documents.embed.providers.http import KEY_VARIABLE
 from inorder.documents.embed.providers.server import ServerProvider
-from inorder.documents.embed.providers.server_calls import Calls
+from inorder.documents.embed.providers.server_calls import ServerCalls
 from inorder.documents.embed.providers.server_limits import ServerLimits
 from inorder.errors import OperatorError
 from inorder.stage.contracts import StageError
@@ -133,11 +133,11 @@ def test_a_server_that_never_recovers_is_given_up(time: StillTime) -> None:
     assert len(script.texts) == 4
 
 
-def test_nobody_at_the_address_is_an_error_that_may_pass(time: StillTime) -> None:
+def test_an_address_where_nothing_listens_is_a_retryable_error(time: StillTime) -> None:
     with serving(Script()) as address:
         pass
     provider = client(address, time, attempts_max=2)
-    with pytest.raises(StageError, match="cannot be reached") as caught:
+    with pytest.raises(StageError, match="cannot reach http") as caught:
         provider.embed(TEXTS)
     provider.close()
     assert caught.value.retryable
@@ -146,7 +146,7 @@ def test_nobody_at_the_address_is_an_error_that_may_pass(time: StillTime) -> Non
 def test_an_answer_that_does_not_come_in_time_is_not_waited_for(gate: threading.Event) -> None:
     with serving(Script(held_by(gate))) as address:
         provider = client(address, deadline_s=0.2)
-        with pytest.raises(StageError, match=r"not done within 0\.2 s") as caught:
+        with pytest.raises(StageError, match=r"not completed within 0\.2 s") as caught:
             provider.embed(TEXTS)
         assert caught.value.retryable
         gate.set()
@@ -162,8 +162,8 @@ def test_a_request_that_hangs_for_whatever_reason_is_given_up_and_its_place_is_f
             gate.wait(60)
         return body
 
-    asked = Calls("test", send, ServerLimits(in_flight=1, deadline_s=0.1))
-    with pytest.raises(StageError, match="no answer came"):
+    asked = ServerCalls("test", send, ServerLimits(in_flight=1, deadline_s=0.1))
+    with pytest.raises(StageError, match="no response"):
         asked.finish(asked.begin(b"hang"))
     assert asked.finish(asked.begin(b"go")) == b"go"
     asked.close()
@@ -227,7 +227,7 @@ def test_every_request_takes_a_token(first: Any) -> None:
     texts = ["a", "b"] if first is well else ["a"]
     error = ask(script, None, texts, texts_max=1, rate_per_s=0.001, deadline_s=0.2, backoff_s=0.001)
     assert isinstance(error, StageError)
-    assert "its turn did not come" in str(error)
+    assert "still queued" in str(error)
     assert len(script.texts) == 1
 
 

@@ -72,7 +72,7 @@ def test_callers_on_many_threads_get_their_own(provider: SparseProvider) -> None
         assert caller.answer()[0][0].tolist() == terms.tolist()
 
 
-def test_closing_twice_is_closing_once_and_nothing_comes_after_it(folder: Path) -> None:
+def test_closing_is_idempotent_and_nothing_comes_after_it(folder: Path) -> None:
     provider = open_sparse(f"splade:{folder}")
     provider.close()
     provider.close()
@@ -82,6 +82,6 @@ def test_closing_twice_is_closing_once_and_nothing_comes_after_it(folder: Path) 
 
 def test_a_model_that_cannot_be_loaded_is_named_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(OperatorError, match=r"splade:.*cannot be loaded") as caught:
+    with pytest.raises(OperatorError, match="cannot load splade:") as caught:
         open_sparse(f"splade:{tmp_path}")
     assert "\n" not in str(caught.value)

@@ -1,1 +1,1 @@
-"""From chunks to vectors: dense, sparse and lexical, each behind a small protocol."""
+"""Embed chunks: dense and sparse vectors, and term frequencies."""

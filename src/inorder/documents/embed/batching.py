@@ -1,13 +1,13 @@
-"""Many callers, one model: small documents share batches.
+"""Share one model among many callers, so that the texts of small documents are batched together.
 
-There are two lanes. In the first, the texts of a caller are tokenised and put on the tray as an *order*. In the second
-the orders wait for the only thread that runs the model. Whose turn it is takes everything that lies on the tray, not
-only its own: sorts all texts by length, cuts batches of so many tokens, runs them, and fills in everybody's rows. Those
-whose orders were taken along find them done when their own turn comes. So batches grow with the number of callers,
-tokenising goes on while the model computes, and when the lanes are full, callers wait.
+There are two lanes. In the first one, the texts of a caller are tokenised and become a pending *request*. In the second
+one, a task per request waits for the only thread that runs the model. A task takes all pending requests, not only its
+own: it sorts their texts by length, splits them into batches with a token budget, runs the batches, and fills in the
+rows of every request. When the turn of the other tasks comes, their requests are already done. So batches grow with
+the number of callers, tokenising overlaps with computing, and callers wait when the lanes are full.
 
-The rows of a text do not depend on the texts beside it, but for the noise of floating-point sums. A batch that fails is
-run again order by order, so that an error reaches only the caller whose texts cause it.
+The row of a text does not depend on the other texts, except for rounding of floating-point sums. A batch that fails is
+run again request by request, so that an error reaches only the caller whose texts cause it.
 """
 
 import threading
@@ -27,57 +27,58 @@ Tokens = Sequence[int]
 
 
 class Encoder(Protocol):
-    """A model, as the batcher knows it."""
+    """A model, as the batcher uses it."""
 
     @property
     def dimensions(self) -> int:
-        """Of every row."""
+        """The length of every row."""
         ...
 
     @property
     def batch_tokens_max(self) -> int:
-        """Tokens in a batch, padding included, that the model runs well with."""
+        """The largest efficient batch in tokens, padding included."""
         ...
 
     @property
     def length_ratio_min(self) -> float:
-        """What the shortest text of a batch must have of the tokens of its longest; 0 where nothing is padded."""
+        """The least length of a text relative to the longest one of its batch; 0 if nothing is padded."""
         ...
 
     def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
-        """The tokens of each text, cut to what the model can take. Any thread may ask, several at once."""
+        """The tokens of each text, truncated to what the model accepts. Thread-safe."""
         ...
 
     def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
-        """Start on a batch; the answer gives its rows. One thread only, and the answers are asked for in order."""
+        """Start a batch, and return a function that waits for its rows. Called from one thread, which calls the
+        functions in the same order."""
         ...
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Release the model."""
         ...
 
 
 class BatchLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Every limit of a batcher, with its reason."""
+    """The limits of a batcher."""
 
     portion_texts: int = 256
-    """Texts of a caller's first order, if it has more: so that the model starts before all are tokenised."""
+    """Texts in the first request of a call. A call is split so that the model starts before all texts are tokenised."""
     portion_texts_max: int = 1024
-    """Each further order is twice as large, up to this: a tokenizer is quicker with many texts at once."""
-    taken_texts_max: int = 8192
-    """Texts that are sorted together: enough for batches of even length, few enough to give rows back soon."""
+    """Each further request of the call is twice as large, up to this: a tokenizer is faster with many texts at once."""
+    sorted_texts_max: int = 8192
+    """Texts that are sorted together: enough for batches of similar length, few enough to return rows soon."""
     tokenising_max: int = 2
-    """Portions tokenised at a time: a tokenizer uses all cores by itself, but not while its answer is unpacked."""
-    orders_max: int = 16
-    """Orders that wait for the model beyond the one it is at: bounds the tokens in memory."""
-    begun_max: int = 2
-    """Batches begun and not finished: one computes while the next is handed over."""
+    """Requests tokenised at the same time: a tokenizer uses all cores, except while its result is converted."""
+    requests_max: int = 16
+    """Requests that wait for the model besides the current one. Bounds the tokens in memory."""
+    batches_started_max: int = 2
+    """Batches that are started and not finished: one computes while the next is transferred."""
     close_s: float = 10.0
-    """How long closing waits for the model to come back from a batch."""
+    """How long `close` waits for the current batch."""
 
 
-class _Order:
-    """Texts of one caller, and the rows they become."""
+class _BatchRequest:
+    """Texts of one caller, and their rows."""
 
     def __init__(self, tokens: Sequence[Tokens], dimensions: int) -> None:
         self.tokens = tokens
@@ -85,40 +86,40 @@ class _Order:
         self.missing = len(tokens)
         self.error: Exception | None = None
 
-    def place(self, number: int, row: Matrix) -> None:
+    def set_row(self, number: int, row: Matrix) -> None:
         self.rows[number] = row
         self.missing -= 1
 
 
-class _Piece(NamedTuple):
-    """One text of an order."""
+class _BatchText(NamedTuple):
+    """One text of a request."""
 
-    order: _Order
+    request: _BatchRequest
     number: int
 
     @property
     def tokens(self) -> Tokens:
-        return self.order.tokens[self.number]
+        return self.request.tokens[self.number]
 
 
 class Batcher:
-    """Safe for any number of threads."""
+    """Embeds the texts of many callers with one model. Thread-safe."""
 
     def __init__(self, name: str, encoder: Encoder, limits: BatchLimits | None = None) -> None:
         self._encoder = encoder
         self._limits = limits or BatchLimits()
         self._lock = threading.Lock()
-        self._tray: deque[_Order] = deque()
+        self._pending: deque[_BatchRequest] = deque()
         self._tokenising = Lane(
             LaneConfig(name=f"{name}-tokens", max_concurrency=self._limits.tokenising_max, capacity=1)
         )
-        self._computing = Lane(LaneConfig(name=name, max_concurrency=1, capacity=self._limits.orders_max))
+        self._computing = Lane(LaneConfig(name=name, max_concurrency=1, capacity=self._limits.requests_max))
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """A row for each text, in order, as the model gives it."""
+        """A row per text, in order, as the model returns it."""
         tickets: list[Ticket[Ticket[Matrix]]] = []
         try:
-            tickets.extend(self._tokenising.submit(self._order, portion) for portion in self._portions(texts))
+            tickets.extend(self._tokenising.submit(self._request, portion) for portion in self._portions(texts))
             rows = [ticket.result().result() for ticket in tickets]
         except (NotAdmitted, TaskCancelled):
             raise StageError("the provider was closed", category="provider") from None
@@ -128,11 +129,11 @@ class Batcher:
         return np.concatenate(rows) if rows else np.zeros((0, self._encoder.dimensions), dtype=np.float32)
 
     def statistics(self) -> LaneStatistics:
-        """Of the lane in which the model is waited for."""
+        """Statistics of the lane in which requests wait for the model."""
         return self._computing.statistics()
 
     def close(self) -> None:
-        """Take no more orders, and tell those who wait. Twice is once."""
+        """Refuse further calls, and fail those that wait. Idempotent."""
         self._computing.close(drain=False, timeout_s=self._limits.close_s)
         self._tokenising.close(drain=False, timeout_s=self._limits.close_s)
         self._encoder.close()
@@ -143,86 +144,89 @@ class Batcher:
             yield texts[start : start + size]
             start, size = start + size, min(2 * size, self._limits.portion_texts_max)
 
-    def _order(self, texts: Sequence[str]) -> Ticket[Matrix]:
-        """The task in the first lane: tokenise, and queue for the model."""
-        order = _Order(self._encoder.tokenise(texts), self._encoder.dimensions)
+    def _request(self, texts: Sequence[str]) -> Ticket[Matrix]:
+        """The task of the first lane: tokenise, and queue for the model."""
+        request = _BatchRequest(self._encoder.tokenise(texts), self._encoder.dimensions)
         with self._lock:
-            self._tray.append(order)
-        return self._computing.submit(self._serve, order)
+            self._pending.append(request)
+        return self._computing.submit(self._serve, request)
 
-    # ---- On the thread that owns the model
+    # ---- on the thread that owns the model
 
-    def _serve(self, order: _Order) -> Matrix:
-        """The task in the second lane: see that this order is done, and others with it."""
-        taken = self._take(order)
+    def _serve(self, request: _BatchRequest) -> Matrix:
+        """The task of the second lane: compute the rows of this request, and of others with it."""
+        taken = self._take(request)
         if taken:
-            self._compute([_Piece(each, number) for each in taken for number in range(len(each.tokens))])
-        if order.error is not None:
-            raise order.error
-        if order.missing:
-            raise RuntimeError(f"{order.missing} rows of {len(order.tokens)} were not made")
-        return order.rows
+            self._compute([_BatchText(each, number) for each in taken for number in range(len(each.tokens))])
+        if request.error is not None:
+            raise request.error
+        if request.missing:
+            raise RuntimeError(f"{request.missing} rows of {len(request.tokens)} were not computed")
+        return request.rows
 
-    def _take(self, wanted: _Order) -> list[_Order]:
-        """This order and whatever else there is, within the limit; nothing if somebody took it along before."""
-        taken: list[_Order] = []
+    def _take(self, wanted: _BatchRequest) -> list[_BatchRequest]:
+        """This request and other pending ones, within the limit; none if this one was taken by an earlier task."""
+        taken: list[_BatchRequest] = []
         texts = 0
         with self._lock:
-            has_to_be_found = wanted in self._tray
-            while self._tray and (has_to_be_found or texts + len(self._tray[0].tokens) <= self._limits.taken_texts_max):
-                order = self._tray.popleft()
-                has_to_be_found = has_to_be_found and order is not wanted
-                texts += len(order.tokens)
-                taken.append(order)
+            is_wanted_pending = wanted in self._pending
+            while self._pending and (
+                is_wanted_pending or texts + len(self._pending[0].tokens) <= self._limits.sorted_texts_max
+            ):
+                request = self._pending.popleft()
+                is_wanted_pending = is_wanted_pending and request is not wanted
+                texts += len(request.tokens)
+                taken.append(request)
         return taken
 
-    def _compute(self, pieces: list[_Piece]) -> None:
-        begun: deque[tuple[list[_Piece], Callable[[], Matrix]]] = deque()
-        for batch in _batches(pieces, self._encoder.batch_tokens_max, self._encoder.length_ratio_min):
-            if len(begun) >= self._limits.begun_max:
-                self._finish(*begun.popleft())
+    def _compute(self, texts: list[_BatchText]) -> None:
+        started: deque[tuple[list[_BatchText], Callable[[], Matrix]]] = deque()
+        for batch in _split_batches(texts, self._encoder.batch_tokens_max, self._encoder.length_ratio_min):
+            if len(started) >= self._limits.batches_started_max:
+                self._finish(*started.popleft())
             try:
-                begun.append((batch, self._encoder.begin([piece.tokens for piece in batch])))
+                started.append((batch, self._encoder.begin([text.tokens for text in batch])))
             except Exception as error:
-                self._after_failure(batch, error)
-        while begun:
-            self._finish(*begun.popleft())
+                self._retry_by_request(batch, error)
+        while started:
+            self._finish(*started.popleft())
 
-    def _finish(self, batch: list[_Piece], rows_of: Callable[[], Matrix]) -> None:
+    def _finish(self, batch: list[_BatchText], wait_for_rows: Callable[[], Matrix]) -> None:
         try:
-            rows = rows_of()
+            rows = wait_for_rows()
             if rows.shape != (len(batch), self._encoder.dimensions):
-                raise RuntimeError(f"the model gave {rows.shape} for {len(batch)} texts")
+                raise RuntimeError(f"the model returned {rows.shape} for {len(batch)} texts")
         except Exception as error:
-            self._after_failure(batch, error)
+            self._retry_by_request(batch, error)
             return
-        for piece, row in zip(batch, rows, strict=True):
-            piece.order.place(piece.number, row)
+        for text, row in zip(batch, rows, strict=True):
+            text.request.set_row(text.number, row)
 
-    def _after_failure(self, batch: list[_Piece], error: Exception) -> None:
-        """Find out whose fault it is: each order's part is run by itself, where there is more than one."""
-        orders = list(dict.fromkeys(piece.order for piece in batch))
-        if len(orders) == 1:
-            orders[0].error = error
+    def _retry_by_request(self, batch: list[_BatchText], error: Exception) -> None:
+        """Run the texts of each request by themselves, to find those that cause the error."""
+        requests = list(dict.fromkeys(text.request for text in batch))
+        if len(requests) == 1:
+            requests[0].error = error
             return
-        for order in orders:
-            part = [piece for piece in batch if piece.order is order]
+        for request in requests:
+            part = [text for text in batch if text.request is request]
             try:
-                rows_of = self._encoder.begin([piece.tokens for piece in part])
+                wait_for_rows = self._encoder.begin([text.tokens for text in part])
             except Exception as own_error:
-                order.error = own_error
+                request.error = own_error
             else:
-                self._finish(part, rows_of)
+                self._finish(part, wait_for_rows)
 
 
-def _batches(pieces: list[_Piece], tokens_max: int, length_ratio_min: float) -> Iterator[list[_Piece]]:
-    """Longest first, each batch as many of like length as fit when all are padded to its longest; at least one."""
-    pieces.sort(key=lambda piece: -len(piece.tokens))
+def _split_batches(texts: list[_BatchText], tokens_max: int, length_ratio_min: float) -> Iterator[list[_BatchText]]:
+    """Batches of texts of similar length, longest first. A batch with more than one text stays within `tokens_max` when
+    it is padded to its longest text."""
+    texts.sort(key=lambda text: -len(text.tokens))
     start = 0
-    while start < len(pieces):
-        longest = len(pieces[start].tokens)
+    while start < len(texts):
+        longest = len(texts[start].tokens)
         last, end = start + tokens_max // max(1, longest), start + 1
-        while end < min(last, len(pieces)) and len(pieces[end].tokens) >= length_ratio_min * longest:
+        while end < min(last, len(texts)) and len(texts[end].tokens) >= length_ratio_min * longest:
             end += 1
-        yield pieces[start:end]
+        yield texts[start:end]
         start = end

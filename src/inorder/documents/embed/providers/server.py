@@ -1,4 +1,4 @@
-"""Vectors from a server: Text Embeddings Inference (`tei`), or whatever speaks OpenAI's protocol (`openai`)."""
+"""Dense vectors from a server: Text Embeddings Inference (`tei`), or a server with the OpenAI protocol (`openai`)."""
 
 import os
 import threading
@@ -14,52 +14,52 @@ from inorder.errors import require
 from inorder.lanes import LaneStatistics
 from inorder.stage.contracts import StageError
 
-from .base import Matrix, encodable, normalised
+from .base import Matrix, normalize_rows, replace_surrogates
 from .http import KEY_VARIABLE, post
-from .server_calls import Call, Calls
+from .server_calls import ServerCall, ServerCalls
 from .server_limits import ServerLimits
 
 
-class Protocol(msgspec.Struct, frozen=True):
-    """How a kind of server is asked, and how its answer is read."""
+class ServerProtocol(msgspec.Struct, frozen=True):
+    """How to build a request for a kind of server, and how to read its response."""
 
     path: str
     body: Callable[[str, Sequence[str]], object]
     rows: Callable[[bytes], list[list[float]]]
 
 
-class _Vector(msgspec.Struct):
+class _OpenAIVector(msgspec.Struct):
     index: int
     embedding: list[float]
 
 
-class _Answer(msgspec.Struct):
-    data: list[_Vector]
+class _OpenAIResponse(msgspec.Struct):
+    data: list[_OpenAIVector]
 
 
 def _tei_body(_model: str, texts: Sequence[str]) -> object:
     return {"inputs": texts, "normalize": True, "truncate": True}
 
 
-def _tei_rows(answer: bytes) -> list[list[float]]:
-    return msgspec.json.decode(answer, type=list[list[float]])
+def _tei_rows(response: bytes) -> list[list[float]]:
+    return msgspec.json.decode(response, type=list[list[float]])
 
 
 def _openai_body(model: str, texts: Sequence[str]) -> object:
     return {"model": model, "input": texts, "encoding_format": "float"}
 
 
-def _openai_rows(answer: bytes) -> list[list[float]]:
-    vectors = msgspec.json.decode(answer, type=_Answer).data
+def _openai_rows(response: bytes) -> list[list[float]]:
+    vectors = msgspec.json.decode(response, type=_OpenAIResponse).data
     vectors.sort(key=lambda vector: vector.index)
     if [vector.index for vector in vectors] != list(range(len(vectors))):
-        raise ValueError("the vectors are not numbered from 0 on")
+        raise ValueError("the vectors are not numbered from 0")
     return [vector.embedding for vector in vectors]
 
 
 PROTOCOLS = {
-    "tei": Protocol("/embed", _tei_body, _tei_rows),
-    "openai": Protocol("/embeddings", _openai_body, _openai_rows),
+    "tei": ServerProtocol("/embed", _tei_body, _tei_rows),
+    "openai": ServerProtocol("/embeddings", _openai_body, _openai_rows),
 }
 
 
@@ -70,11 +70,11 @@ def open_server(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], object] | None = None,
 ) -> "ServerProvider":
-    """The provider behind `URL` or `URL#MODEL`. Nothing is asked yet."""
+    """The provider at `URL` or `URL#MODEL`. No request is sent yet."""
     url, _, model = address.partition("#")
     parts = urlsplit(url)
     require(
-        parts.scheme in ("http", "https") and bool(parts.hostname), f"{kind}:URL takes an http address, got {url!r}"
+        parts.scheme in ("http", "https") and bool(parts.hostname), f"{kind}:URL must be an http address, got {url!r}"
     )
     require(kind != "openai" or bool(model), f"openai:URL#MODEL needs the name of a model: openai:{url}#NAME")
     key = os.environ.get(KEY_VARIABLE)
@@ -84,13 +84,15 @@ def open_server(
     def send(body: bytes, timeout_s: float) -> bytes:
         return post(url.rstrip("/") + protocol.path, body, headers, timeout_s, limits.answer_bytes_max)
 
-    return ServerProvider(f"{kind}:{address}", protocol, model, Calls(kind, send, limits, clock, wait), limits)
+    return ServerProvider(f"{kind}:{address}", protocol, model, ServerCalls(kind, send, limits, clock, wait), limits)
 
 
 class ServerProvider:
-    """Cuts the texts into requests, keeps a few of them under way, and checks every answer."""
+    """Splits texts into requests, keeps a few of them in flight, and checks every response."""
 
-    def __init__(self, name: str, protocol: Protocol, model: str, calls: Calls, limits: ServerLimits) -> None:
+    def __init__(
+        self, name: str, protocol: ServerProtocol, model: str, calls: ServerCalls, limits: ServerLimits
+    ) -> None:
         self.name = name
         self._protocol = protocol
         self._model = model
@@ -101,51 +103,51 @@ class ServerProvider:
 
     @property
     def dimensions(self) -> int:
-        """As the first answer showed. Before there was one, the server is asked."""
+        """As in the first response. If there was none yet, a request is sent."""
         if not self._dimensions:
             self.embed(["dimensions"])
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """A row for each text, in order."""
+        """One row per text, in order."""
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
-        waiting: deque[tuple[Call, int]] = deque()
+        waiting: deque[tuple[ServerCall, int]] = deque()
         matrices: list[Matrix] = []
         for start in range(0, len(texts), self._limits.texts_max):
-            portion = [encodable(text) for text in texts[start : start + self._limits.texts_max]]
+            portion = [replace_surrogates(text) for text in texts[start : start + self._limits.texts_max]]
             if len(waiting) == self._limits.in_flight:
-                matrices.append(self._finished(*waiting.popleft()))
+                matrices.append(self._collect(*waiting.popleft()))
             waiting.append((self._calls.begin(self._body(portion)), len(portion)))
-        matrices.extend(self._finished(call, count) for call, count in waiting)
-        return normalised(np.concatenate(matrices))
+        matrices.extend(self._collect(call, count) for call, count in waiting)
+        return normalize_rows(np.concatenate(matrices))
 
     def statistics(self) -> LaneStatistics:
-        """Of the lane that the requests go through."""
+        """Statistics of the lane that sends the requests."""
         return self._calls.statistics()
 
     def close(self) -> None:
-        """Ask nothing any more. Twice is once."""
+        """Send no further requests. Idempotent."""
         self._calls.close()
 
     def _body(self, texts: Sequence[str]) -> bytes:
         return msgspec.json.encode(self._protocol.body(self._model, texts))
 
-    def _finished(self, call: Call, count: int) -> Matrix:
-        """The rows of one answer, checked."""
-        answer = self._calls.finish(call)
+    def _collect(self, call: ServerCall, count: int) -> Matrix:
+        """The rows of one response, checked."""
+        response = self._calls.finish(call)
         try:
-            rows = self._protocol.rows(answer)
+            rows = self._protocol.rows(response)
         except (ValueError, msgspec.DecodeError) as error:
-            raise self._bad(f"is not what was asked for: {error}") from None
+            raise self._bad_response(f"is invalid: {error}") from None
         if len(rows) != count:
-            raise self._bad(f"has {len(rows)} vectors for {count} texts")
+            raise self._bad_response(f"has {len(rows)} vectors for {count} texts")
         with self._lock:
             self._dimensions = self._dimensions or len(rows[0])
         other = next((len(row) for row in rows if len(row) != self._dimensions), None)
         if other is not None or not self._dimensions:
-            raise self._bad(f"has a vector of {other or 0} dimensions instead of {self._dimensions}")
+            raise self._bad_response(f"has a vector of {other or 0} dimensions instead of {self._dimensions}")
         return np.array(rows, dtype=np.float32)
 
-    def _bad(self, story: str) -> StageError:
-        return StageError(f"the answer of {self.name} {story}", category="provider")
+    def _bad_response(self, story: str) -> StageError:
+        return StageError(f"the response of {self.name} {story}", category="provider")

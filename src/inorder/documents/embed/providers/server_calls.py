@@ -1,8 +1,8 @@
-"""Requests to one server, through a lane.
+"""Calls to one server, through a lane.
 
-The lane bounds how many are under way and how often one starts; every attempt goes through it, so a retry takes a token
-like any other request. Between two attempts nothing is held. When the server asks to be left alone, everybody who talks
-to it waits, not only the caller who was told.
+The lane bounds how many requests are in flight and how often one starts. Every attempt goes through it, so a retry
+takes a token like any other request. Between two attempts a call holds no place in the lane. When the server sends
+`Retry-After`, all callers wait, not only the one that received it.
 """
 
 import threading
@@ -12,18 +12,18 @@ from collections.abc import Callable
 from inorder.lanes import CancelToken, Lane, LaneConfig, LaneStatistics, NotAdmitted, Reason, TaskCancelled, Ticket
 from inorder.stage.contracts import StageError
 
-from .http import Trouble
+from .http import RetryableError
 from .server_limits import ServerLimits
 
 Send = Callable[[bytes, float], bytes]
-"""One attempt: a body, and the seconds it may take."""
+"""Sends one attempt: the body, and its timeout in seconds."""
 
 _CLOSE_S = 1.0
-"""How long closing waits for requests under way; then they are given up."""
+"""How long `close` waits for requests in flight."""
 
 
-class Call:
-    """A body on its way, with all its attempts."""
+class ServerCall:
+    """A request with all its attempts."""
 
     def __init__(self, body: bytes, deadline_at_s: float) -> None:
         self.body = body
@@ -32,8 +32,8 @@ class Call:
         self.ticket: Ticket[bytes] | None = None
 
 
-class Calls:
-    """Safe for any number of threads. A call is begun, and later finished by the same caller."""
+class ServerCalls:
+    """Calls that are started with `begin` and later completed with `finish` by the same caller. Thread-safe."""
 
     def __init__(
         self,
@@ -61,83 +61,83 @@ class Calls:
             clock,
         )
 
-    def begin(self, body: bytes) -> Call:
-        """Start a call. Waits for its turn."""
-        call = Call(body, self._clock() + self._limits.deadline_s)
+    def begin(self, body: bytes) -> ServerCall:
+        """Start a call. Waits for a place in the lane."""
+        call = ServerCall(body, self._clock() + self._limits.deadline_s)
         self._submit(call)
         return call
 
-    def finish(self, call: Call) -> bytes:
-        """The answer, after as many attempts as it takes and the limits allow."""
+    def finish(self, call: ServerCall) -> bytes:
+        """The response, after as many attempts as needed and allowed."""
         while True:
             try:
-                return self._answer(call)
-            except Trouble as trouble:
-                self._hold_off(call, trouble)
+                return self._wait_for_response(call)
+            except RetryableError as error:
+                self._back_off(call, error)
             self._submit(call)
 
     def statistics(self) -> LaneStatistics:
-        """Of the lane."""
+        """Statistics of the lane."""
         return self._lane.statistics()
 
     def close(self) -> None:
-        """Nothing is asked any more; those who wait are told."""
+        """Send no further requests, and fail the calls that wait. Idempotent."""
         self._closing.set()
         self._cancel.set()
         self._lane.close(drain=False, timeout_s=_CLOSE_S)
 
-    def _submit(self, call: Call) -> None:
+    def _submit(self, call: ServerCall) -> None:
         pause_s = self._not_before_s - self._clock()
         if pause_s > 0:
-            self._check_time(call, pause_s, "the server wants to be left alone for longer than that")
+            self._check_deadline(call, pause_s, "the server asked for a longer pause")
             self._wait(pause_s)
         call.attempts += 1
         left_s = call.deadline_at_s - self._clock()
         call.ticket = self._lane.submit(self._attempt, call, deadline_s=left_s, cancel=self._cancel)
 
-    def _attempt(self, call: Call) -> bytes:
-        """The task in the lane."""
+    def _attempt(self, call: ServerCall) -> bytes:
+        """The task of the lane."""
         left_s = call.deadline_at_s - self._clock()
         if left_s <= 0:
-            raise Trouble("its turn came too late")
+            raise RetryableError("the request was queued for too long")
         return self._send(call.body, left_s)
 
-    def _answer(self, call: Call) -> bytes:
+    def _wait_for_response(self, call: ServerCall) -> bytes:
         ticket = call.ticket
         if ticket is None:
-            raise ValueError("the call was not begun")
+            raise ValueError("the call was not started")
         try:
             return ticket.result(max(0.0, call.deadline_at_s - self._clock()))
         except TimeoutError:
             self._lane.abandon(ticket)
-            raise self._too_late(call, "no answer came") from None
+            raise self._deadline_error(call, "no response") from None
         except NotAdmitted as error:
             if error.reason is Reason.DEADLINE:
-                raise self._too_late(call, "its turn did not come") from None
-            raise _closed() from None
+                raise self._deadline_error(call, "the request was still queued") from None
+            raise _closed_error() from None
         except TaskCancelled:
-            raise _closed() from None
+            raise _closed_error() from None
 
-    def _hold_off(self, call: Call, trouble: Trouble) -> None:
-        """Wait before the next attempt, or give up where there is none."""
+    def _back_off(self, call: ServerCall, error: RetryableError) -> None:
+        """Wait before the next attempt. Raises StageError if there is none."""
         limits = self._limits
         wait_s = min(limits.backoff_s * 2 ** (call.attempts - 1), limits.backoff_s_max)
-        if trouble.wait_s is not None:
-            wait_s = trouble.wait_s
+        if error.wait_s is not None:
+            wait_s = error.wait_s
             self._not_before_s = max(self._not_before_s, self._clock() + wait_s)
         if call.attempts >= limits.attempts_max:
-            raise StageError(f"gave up after {call.attempts} attempts: {trouble}", category="provider", retryable=True)
-        self._check_time(call, wait_s, str(trouble))
+            raise StageError(f"gave up after {call.attempts} attempts: {error}", category="provider", retryable=True)
+        self._check_deadline(call, wait_s, str(error))
         self._wait(wait_s)
 
-    def _check_time(self, call: Call, wait_s: float, why: str) -> None:
+    def _check_deadline(self, call: ServerCall, wait_s: float, reason: str) -> None:
         if self._clock() + wait_s >= call.deadline_at_s:
-            raise self._too_late(call, why)
+            raise self._deadline_error(call, reason)
 
-    def _too_late(self, call: Call, why: str) -> StageError:
-        story = f"not done within {self._limits.deadline_s:g} s, in attempt {max(call.attempts, 1)}: {why}"
+    def _deadline_error(self, call: ServerCall, reason: str) -> StageError:
+        story = f"not completed within {self._limits.deadline_s:g} s, in attempt {max(call.attempts, 1)}: {reason}"
         return StageError(story, category="provider", retryable=True)
 
 
-def _closed() -> StageError:
+def _closed_error() -> StageError:
     return StageError("the provider was closed", category="provider")

@@ -1,4 +1,4 @@
-"""What a server is asked at most."""
+"""The limits of a provider behind a server."""
 
 import msgspec
 
@@ -6,26 +6,26 @@ from inorder.errors import require
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Every limit of a provider behind a server, with its reason."""
+    """How often and how much a server is asked."""
 
     in_flight: int = 4
-    """Requests at the same time: enough to hide the network, few enough for a small server."""
+    """Concurrent requests: enough to hide network latency, few enough for a small server."""
     rate_per_s: float | None = None
-    """Requests per second in the long run, retries included; None: no limit but the server's own."""
+    """Requests per second on average, retries included; None for no limit but the server's own."""
     burst: int = 1
-    """Requests at once after a pause; read with a rate only."""
+    """Requests that may start at once after a pause. Only used with a rate."""
     texts_max: int = 32
-    """Texts in a request. TEI refuses more than 32 unless it was told otherwise."""
+    """Texts per request. TEI refuses more than 32 by default."""
     attempts_max: int = 5
-    """Requests made for the same texts before giving up."""
+    """Attempts for the same texts before giving up."""
     backoff_s: float = 0.5
-    """Before the second attempt; doubled for each one after it."""
+    """Wait before the second attempt. It doubles with each further one."""
     backoff_s_max: float = 30.0
-    """The longest wait that we choose by ourselves. The server may ask for longer."""
+    """The longest such wait. The server may ask for a longer one."""
     deadline_s: float = 120.0
-    """For a request with all its retries and waits. What cannot be had by then is not waited for."""
+    """Time for a request with all its retries and waits."""
     answer_bytes_max: int = 64 * 2**20
-    """Of an answer: more than 32 vectors can ever take, so that a server gone wrong does not fill the memory."""
+    """Size limit of a response: more than 32 vectors can have, so that a faulty server cannot exhaust memory."""
 
     def __post_init__(self) -> None:
         for name in ("in_flight", "burst", "texts_max", "attempts_max", "answer_bytes_max"):

@@ -1,4 +1,4 @@
-"""Any sentence-transformers model, in batches that we make: sorted, padded, in half precision where there is a GPU."""
+"""Run any sentence-transformers model in padded batches, in half precision on a GPU."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,34 +8,36 @@ import numpy as np
 from inorder.documents.embed.batching import Tokens
 
 from .base import Matrix
-from .tokenizer import cutting, padded, tokens_of
+from .tokenizer import enable_truncation, pad_batch, tokenise_texts
 
 TOKENS_MAX = 512
-"""Where the model does not say how many tokens it takes."""
+"""The limit if the model does not state one."""
 _BATCH_TOKENS_GPU = 65_536
-"""Keeps a large GPU busy for longer than it takes to hand over the next batch."""
+"""Keeps a large GPU busy for longer than the transfer of the next batch takes."""
 _BATCH_TOKENS_CPU = 2048
 _LENGTH_RATIO_GPU = 0.5
 _LENGTH_RATIO_CPU = 0.9
-"""Padding costs as much as text; a GPU needs large batches all the same."""
+"""Padding costs as much as text, but a GPU needs large batches."""
 
 
 class ModelTokeniser:
-    """The tokenizer of a loaded model, with the words that the model wants before every text."""
+    """The tokenizer of a loaded model, with the prompt that the model needs before every text."""
 
     def __init__(self, model: Any) -> None:
         tokens_max = model.max_seq_length
-        sensible = isinstance(tokens_max, int) and 0 < tokens_max <= 1_000_000
-        self._tokenizer = cutting(model.tokenizer.backend_tokenizer, tokens_max if sensible else TOKENS_MAX)
+        is_plausible = isinstance(tokens_max, int) and 0 < tokens_max <= 1_000_000
+        self._tokenizer = enable_truncation(
+            model.tokenizer.backend_tokenizer, tokens_max if is_plausible else TOKENS_MAX
+        )
         self._prompt = (model.prompts or {}).get(model.default_prompt_name, "")
 
     def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """The tokens of each text."""
-        return tokens_of(self._tokenizer, [self._prompt + text for text in texts] if self._prompt else texts)
+        return tokenise_texts(self._tokenizer, [self._prompt + text for text in texts] if self._prompt else texts)
 
 
 class PaddedEncoder:
-    """Runs the model as it was loaded, whatever it is made of."""
+    """Runs the model as it was loaded, whatever its architecture."""
 
     def __init__(self, torch: Any, model: Any) -> None:
         self._torch = torch
@@ -43,7 +45,7 @@ class PaddedEncoder:
         self._device = model.device
         self._tokeniser = ModelTokeniser(model)
         self._padding = model.tokenizer.pad_token_id or 0
-        self.batch_tokens_max = batch_tokens_on(self._device)
+        self.batch_tokens_max = batch_tokens_for(self._device)
         self.length_ratio_min = _LENGTH_RATIO_CPU if self._device.type == "cpu" else _LENGTH_RATIO_GPU
         self.dimensions = self.begin(self.tokenise(["dimensions"]))().shape[1]
 
@@ -52,33 +54,33 @@ class PaddedEncoder:
         return self._tokeniser.tokenise(texts)
 
     def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
-        """Hand a batch to the device."""
-        table, lengths = padded(batch, self._padding)
+        """Start a batch on the device."""
+        table, lengths = pad_batch(batch, self._padding)
         mask = (np.arange(table.shape[1]) < lengths[:, None]).astype(np.int64)
         with self._torch.inference_mode():
-            given = {
+            inputs = {
                 "input_ids": on_device(self._torch, table, self._device),
                 "attention_mask": on_device(self._torch, mask, self._device),
             }
-            return rows_later(self._torch, self._model(given)["sentence_embedding"])
+            return fetch_later(self._torch, self._model(inputs)["sentence_embedding"])
 
     def close(self) -> None:
-        """The model goes with the last who holds it."""
+        """The model is released with the last reference to it."""
 
 
-def batch_tokens_on(device: Any) -> int:
-    """Tokens in a batch that suit the device."""
+def batch_tokens_for(device: Any) -> int:
+    """The batch size in tokens for this device."""
     return _BATCH_TOKENS_CPU if device.type == "cpu" else _BATCH_TOKENS_GPU
 
 
 def on_device(torch: Any, values: np.ndarray[Any, Any], device: Any) -> Any:
-    """The numbers where the model is; the copy to a GPU does not wait for what the GPU is doing."""
+    """Copy an array to the device. A copy to a GPU does not wait for its current work."""
     tensor = torch.from_numpy(values)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
-def rows_later(torch: Any, rows: Any) -> Callable[[], Matrix]:
-    """The rows, fetched once they are computed; until they are asked for, nobody waits."""
+def fetch_later(torch: Any, rows: Any) -> Callable[[], Matrix]:
+    """Start copying the rows from the device. The returned function waits for them."""
     if rows.device.type != "cuda":
         return lambda: rows.float().cpu().numpy()
     fetched = torch.empty(rows.shape, dtype=torch.float32, pin_memory=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inorder.documents.embed.providers.fingerprint import content_of
+from inorder.documents.embed.providers.fingerprint import folder_digest
 from inorder.documents.embed.providers.registry import identity, open_dense, open_sparse, policy
 from inorder.documents.embed.providers.server_limits import ServerLimits
 from inorder.errors import OperatorError
@@ -45,9 +45,9 @@ def test_impossible_dimensions_are_refused(detail: str) -> None:
 
 
 def test_dense_and_sparse_are_not_confused() -> None:
-    with pytest.raises(OperatorError, match="no dense vectors"):
+    with pytest.raises(OperatorError, match="not a dense provider"):
         open_dense("splade:some/model")
-    with pytest.raises(OperatorError, match="no sparse vectors"):
+    with pytest.raises(OperatorError, match="not a sparse provider"):
         open_sparse("hash")
 
 
@@ -107,7 +107,7 @@ def test_missing_weights_of_minilm_are_named(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_folder_that_is_not_there_is_named() -> None:
     for function in (open_dense, identity):
-        with pytest.raises(OperatorError, match="'/no/such/folder' is not there"):
+        with pytest.raises(OperatorError, match="no such model folder: '/no/such/folder'"):
             function("onnx:/no/such/folder")
 
 
@@ -137,24 +137,24 @@ def test_a_local_model_is_known_by_its_files_and_not_by_its_place(kind: str, fol
 
 
 def test_a_changed_renamed_or_added_file_is_another_model(folder: Path) -> None:
-    seen = {content_of(folder)}
+    seen = {folder_digest(folder)}
     weights = folder / "weights" / "model.bin"
     weights.write_bytes(b"1235")
-    seen.add(content_of(folder))
+    seen.add(folder_digest(folder))
     weights.rename(folder / "weights" / "other.bin")
-    seen.add(content_of(folder))
+    seen.add(folder_digest(folder))
     (folder / "more.json").write_text("")
-    seen.add(content_of(folder))
+    seen.add(folder_digest(folder))
     assert len(seen) == 4
     (folder / ".cache").write_text("not a part of the model")
-    assert content_of(folder) in seen
+    assert folder_digest(folder) in seen
 
 
 def test_a_folder_with_too_many_files_is_not_read_through(tmp_path: Path) -> None:
     for number in range(1001):
         (tmp_path / str(number)).touch()
-    with pytest.raises(OperatorError, match="no model folder"):
-        content_of(tmp_path)
+    with pytest.raises(OperatorError, match="is not a model folder"):
+        folder_digest(tmp_path)
 
 
 def test_a_model_of_the_hub_is_known_by_its_name() -> None:
