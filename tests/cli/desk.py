@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import inorder
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
-from tests.cli.in_process import is_read_only, run_in_process
+from tests.support.in_process import is_read_only, run_in_process
 from tests.support.misbehaviour import wait_until
 
 COMMAND = str(Path(sys.executable).parent / "inorder")

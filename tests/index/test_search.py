@@ -136,8 +136,8 @@ def test_no_character_of_a_question_is_syntax(project: Project, question: str) -
         (("search", "sym:"), "sym: needs a name to look for"),
         (("search", "lamp", "--mode", "magic"), "--mode must be one of hybrid, lexical, dense"),
         (("search", "lamp", "--only", "prose"), "--only must be code or document"),
-        (("symbols", "nowhere.py"), "knows no definitions in nowhere.py"),
-        (("graph", "nowhere"), "knows nothing called nowhere"),
+        (("symbols", "nowhere.py"), "no definitions of nowhere.py in the index"),
+        (("graph", "nowhere"), "no function, method or class nowhere in the index"),
     ],
 )
 def test_wrong_usage_is_one_line(project: Project, arguments: list[str], complaint: str) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from inorder.cli.exit_codes import Exit, Interrupted
-from inorder.cli.extras import MissingExtra, extra_of
+from inorder.cli.extras import extra_of
 from inorder.cli.output import error as print_error
 from inorder.errors import InfrastructureError, IntegrityError, InvariantViolation, OperatorError
 
@@ -74,7 +74,8 @@ def run_command(arguments: Sequence[str]) -> int:
         extra = extra_of(error) if isinstance(error, ModuleNotFoundError) else None
         if extra is None:
             return _report(error, Exit.FAILED, "", _TRACE)
-        return _report(error, Exit.USAGE, str(MissingExtra(f"`inorder {_command_in(arguments)}`", extra)))
+        what = f"`inorder {_command_in(arguments)}`"
+        return _report(error, Exit.USAGE, f"{what} needs the extra `{extra}`: pip install 'inorder[{extra}]'")
     return Exit.DONE
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from inorder.cli.exit_codes import Exit
-from inorder.cli.extras import extra_of
+from inorder.cli.extras import extra_of, require_extra
 from inorder.cli.options import ALL, OWN, SHARED
 from inorder.cli.output import info
 from inorder.cli.parameters import Given
@@ -29,6 +29,7 @@ _SOURCED = ("doctags", "index")
 
 def load_builtin(stage: str, sources: Sequence[Path], reader: SettingsReader) -> tuple[StageJob, Settings]:
     """A built-in stage with its sources, and all options of its run."""
+    require_extra("ingest")
     found = reader.for_stage(stage)
     own = found.own_fields(stage) if stage in OWN else {}
     job = load_job(ENTRIES[stage], sources if stage in _SOURCED else [], own)

@@ -1,15 +1,14 @@
 """Which extra of the package brings a module that is not installed."""
 
-from inorder.errors import OperatorError
+from importlib.util import find_spec
 
-_MODULES = {
+EXTRAS = {
     "ingest": (
         "charset_normalizer",
         "numpy",
         "pathspec",
         "pyarrow",
         "pypdfium2",
-        "pypdfium2_raw",
         "pyromark",
         "selectolax",
         "tree_sitter",
@@ -24,19 +23,19 @@ _MODULES = {
     "ray": ("cloudpickle", "ray"),
     "sentence-transformers": ("sentence_transformers", "torch"),
 }
-_EXTRAS = {module: extra for extra, modules in _MODULES.items() for module in modules}
+"""The modules that each extra brings."""
+_EXTRA_OF = {module: extra for extra, modules in EXTRAS.items() for module in modules}
 _GRAMMAR_PREFIX = "tree_sitter_"
 
 
-class MissingExtra(OperatorError):
-    """A module is not installed that an extra brings."""
-
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs the extra `{extra}`: pip install 'inorder[{extra}]'")
-        self.extra = extra
+def require_extra(extra: str) -> None:
+    """Raise `ModuleNotFoundError` if a module of this extra is not installed. Nothing is imported."""
+    for module in EXTRAS[extra]:
+        if find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
 
 def extra_of(error: ImportError) -> str | None:
     """The extra that brings the module that could not be imported; None if no extra does."""
     top = (error.name or "").partition(".")[0]
-    return "ingest" if top.startswith(_GRAMMAR_PREFIX) else _EXTRAS.get(top)
+    return "ingest" if top.startswith(_GRAMMAR_PREFIX) else _EXTRA_OF.get(top)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inorder.cli.data_dir import DataDirectory
-from inorder.cli.extras import MissingExtra, extra_of
+from inorder.cli.extras import extra_of
 from inorder.cli.output import claim_stdout, to_one_line
 from inorder.cli.output import error as print_error
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
@@ -78,7 +78,9 @@ def convert_settings(loaded: Configurable, settings: dict[str, Any]) -> Any:
 def load_recorded_job(data: DataDirectory, stage: str) -> StageJob:
     """The job of the latest run of a stage, as its manifest has recorded it."""
     config = data.config(stage)
-    origin = {} if config is None else config.origin
+    if config is None:
+        raise OperatorError(f"no run of stage {stage} is recorded in {data.root}; run the stage again")
+    origin = config.origin
     entry, sources = origin.get("entry"), origin.get("sources")
     if not isinstance(entry, str) or not isinstance(sources, list):
         raise OperatorError(
@@ -87,8 +89,6 @@ def load_recorded_job(data: DataDirectory, stage: str) -> StageJob:
     settings = origin.get("settings", {})
     try:
         job = load_job(entry, [str(source) for source in sources], settings if isinstance(settings, dict) else {})
-    except MissingExtra:
-        raise
     except OperatorError as error:
         raise OperatorError(f"cannot make the plan of stage {stage}: {error}") from error
     require(job.stage.name == stage, f"{entry} is now stage {job.stage.name}; the manifest records stage {stage}")
@@ -101,8 +101,6 @@ def load_recorded_jobs(data: DataDirectory, stages: list[str]) -> list[StageJob]
     for number, stage in enumerate(stages, 1):
         try:
             found.append(load_recorded_job(data, stage))
-        except MissingExtra:
-            raise
         except OperatorError as error:
             if number == len(stages) and not found:
                 raise

@@ -1,0 +1,74 @@
+"""Directory listings that several walks share."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from inorder.code.discovery import discover as discover_code
+from inorder.documents.discovery import discover as discover_documents
+from inorder.files.listing import DirectoryEntry, list_folder, share_listings
+from inorder.stage.sources import Roots
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Hidden files, ignore files of both kinds at two depths, links, odd names, an empty folder."""
+    root = tmp_path / "root"
+    for folder in ("a/deep", "b", "empty", ".hidden", "node_modules/x", "__pycache__"):
+        (root / folder).mkdir(parents=True)
+    for name in (
+        "one.md",
+        "Zwei.md",
+        "a/two.py",
+        "a/ignored.log",
+        "a/kept.log",
+        "a/deep/x.txt",
+        "b/skipped.txt",
+        ".hidden/h.txt",
+        "node_modules/x/y.js",
+        "__pycache__/z.pyc",
+        "b/with space.txt",
+        "b/umläut.txt",
+    ):
+        (root / name).write_text("text\n", encoding="utf-8")
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "a" / ".gitignore").write_text("!kept.log\n")
+    (root / "b" / ".inorderignore").write_text("skipped.txt\n")
+    (root / "link").symlink_to("a")
+    (root / "b" / "loop").symlink_to("..")
+    with open(os.fsencode(root / "b") + b"/undecodable-\xff.txt", "wb") as file:
+        file.write(b"text\n")
+    return root
+
+
+@pytest.mark.parametrize("discover", [discover_documents, discover_code])
+def test_a_shared_walk_finds_the_same_files_in_the_same_order(tree: Path, discover: object) -> None:
+    roots = Roots([tree])
+    alone = list(discover(roots))  # type: ignore[operator]
+    with share_listings():
+        shared = [list(discover(roots)) for _ in range(2)]  # type: ignore[operator]
+    assert len(alone) > 3
+    assert shared == [alone, alone]
+
+
+def test_a_listing_is_read_once_while_it_is_shared_and_again_afterwards(tree: Path) -> None:
+    with share_listings():
+        before = list_folder(str(tree))
+        (tree / "new.txt").write_text("new")
+        with share_listings():
+            assert list_folder(str(tree)) == before
+        assert list_folder(str(tree)) == before
+    assert DirectoryEntry("new.txt", False) in list_folder(str(tree))
+
+
+def test_an_empty_folder_has_no_entries_the_second_time_too(tree: Path) -> None:
+    with share_listings():
+        assert [list(list_folder(str(tree / "empty"))) for _ in range(2)] == [[], []]
+
+
+def test_a_folder_that_cannot_be_read_is_an_error_every_time(tree: Path) -> None:
+    with share_listings():
+        for _ in range(2):
+            with pytest.raises(FileNotFoundError):
+                list_folder(str(tree / "nowhere"))
