@@ -1,9 +1,9 @@
-"""What every engine must do, whatever its workers are made of.
+"""What every engine must do, whatever its workers are.
 
-A further engine joins by one line in `KINDS`. Items are `SimItem`s: an engine that calls functions is given `work`,
-which does to an item what its fate says, and the simulated engine reads the fate itself. `Crew` plays the kernel and
-keeps books of who holds what, so each test also checks that nobody answers for what he does not hold, answers twice,
-pulls while he holds something, or speaks after he is gone.
+A new engine is added by one line in `KINDS`. Items are `SimItem`s: an engine that calls functions is given `work`,
+which does what the fate of an item says; the simulated engine reads the fate itself. `FakeKernel` tracks what each
+worker holds, so each test also checks that no worker returns a result for an item that it does not hold, returns it
+twice, pulls while it holds items, or reports anything after it is lost.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ Function = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Kind:
-    """One way to have an engine."""
+    """An engine under test."""
 
     name: str
     make: Callable[[Function], Engine]
@@ -43,9 +43,9 @@ class Kind:
     shares_memory: bool = True
     """Its workers see the events and lists of the test."""
     works_in_background: bool = True
-    """Work goes on while nobody polls."""
+    """Work continues without polling."""
     patience_s: float = 0.2
-    """How long to wait in one poll; an engine of which nothing can be expected later need not be waited for."""
+    """How long to wait in one poll; 0 for an engine that does nothing between polls."""
 
 
 def _sim(function: Function) -> Engine:
@@ -85,18 +85,18 @@ def items(count: int, *, failing: tuple[int, ...] = ()) -> list[SimItem]:
     return [SimItem(item_id=f"item-{n}", fate=Fate.FAIL if n in failing else Fate.OK) for n in range(count)]
 
 
-class Crew:
-    """Plays the kernel against an engine, and keeps the books."""
+class FakeKernel:
+    """Takes the place of the kernel and tracks what each worker holds."""
 
     def __init__(self, engine: Engine, patience_s: float) -> None:
         self.engine = engine
         self.idle: dict[int, int] = {}
-        """Workers that have pulled, and how much each would take."""
+        """Workers that have pulled, and the limit of each."""
         self.seen: set[int] = set()
-        self.gone: dict[int, WorkerLost] = {}
+        self.lost: dict[int, WorkerLost] = {}
         self.answers: list[Envelope] = []
         self.returned: list[int] = []
-        """Seqs given back unstarted."""
+        """Seqs that were returned unstarted."""
         self._held: dict[int, set[tuple[int, int]]] = {}
         self._tasks: dict[int, Task] = {}
         self._next_seq = 0
@@ -104,7 +104,7 @@ class Crew:
         engine.start()
 
     def give(self, worker: int, batch: list[Any], *, attempt: int = 1) -> list[Task]:
-        """Give this idle worker a batch; the tasks it became."""
+        """Give this idle worker a batch; return its tasks."""
         del self.idle[worker]
         tasks = [Task(self._next_seq + n, attempt + n % 3, item) for n, item in enumerate(batch)]
         self._next_seq += len(tasks)
@@ -117,54 +117,53 @@ class Crew:
         self.engine.dispatch(Batch(worker, tasks, isolated=False))
 
     def wait(self, until: Callable[[], bool]) -> None:
-        """Poll until this is so."""
+        """Poll until the condition holds."""
         for _ in range(ROUNDS_MAX):
             if until():
                 return
             self.poll(self._patience_s)
-        raise AssertionError("it never came to be")
+        raise AssertionError("the condition never held")
 
     def worker(self) -> int:
-        """Some idle worker."""
+        """Wait for an idle worker."""
         self.wait(lambda: bool(self.idle))
         return next(iter(self.idle))
 
     def wait_for_all(self, workers: int) -> None:
-        """Until so many workers idle and nothing is held."""
+        """Wait until this many workers are idle and no worker holds items."""
         self.wait(lambda: len(self.idle) == workers)
-        assert not any(self._held.values()), "somebody went idle with items in hand"
+        assert not any(self._held.values()), "a worker went idle while it held items"
 
     def finish_all(self, workers: int) -> None:
-        """Until everything is answered: what an idle worker has made another give back is given out again, as the
-        kernel does it."""
+        """Wait for all results. Returned items are dispatched again, as the kernel does."""
         self.wait_for_all(workers)
         while self.returned:
-            given_back, self.returned = self.returned, []
+            returned, self.returned = self.returned, []
             del self.idle[worker := self.worker()]
-            tasks = [self._tasks[seq] for seq in given_back]
+            tasks = [self._tasks[seq] for seq in returned]
             self._dispatch(worker, [Task(task.seq, task.attempt + 1, task.item) for task in tasks])
             self.wait_for_all(workers)
 
     def poll(self, timeout_s: float) -> list[Event]:
-        """Poll once and enter what happened."""
+        """Poll once and track the events."""
         events = self.engine.poll(timeout_s)
         for event in events:
-            self._enter(event)
+            self._track(event)
         return events
 
     def stop(self, worker: int) -> None:
-        """Have this worker stopped."""
+        """Stop this worker."""
         self.idle.pop(worker, None)
-        self.engine.stop_worker(worker, "enough of it")
+        self.engine.stop_worker(worker, "test")
 
-    def _enter(self, event: Event) -> None:
+    def _track(self, event: Event) -> None:
         assert isinstance(event, Pulled | Finished | Returned | WorkerLost | Beat), f"unexpected {event}"
         if isinstance(event, Beat):
             return
-        assert event.worker not in self.gone, f"{event} of a worker that is gone"
+        assert event.worker not in self.lost, f"{event} of a worker that is lost"
         held = self._held.setdefault(event.worker, set())
         if isinstance(event, WorkerLost):
-            self.gone[event.worker] = event
+            self.lost[event.worker] = event
             self.idle.pop(event.worker, None)
             held.clear()
         elif isinstance(event, Pulled):
@@ -174,9 +173,9 @@ class Crew:
             self.idle[event.worker] = event.limit
             self.seen.add(event.worker)
         elif isinstance(event, Returned):
-            given_back = {task for task in held if task[0] in event.seqs}
-            assert len(given_back) == len(event.seqs), f"worker {event.worker} gives back what it does not hold"
-            held -= given_back
+            returned = {task for task in held if task[0] in event.seqs}
+            assert len(returned) == len(event.seqs), f"worker {event.worker} returns what it does not hold"
+            held -= returned
             self.returned += event.seqs
         else:
             for envelope in event.envelopes:
@@ -186,7 +185,7 @@ class Crew:
 
 @pytest.fixture(scope="session")
 def cluster() -> None:
-    """A cluster of this machine alone: its threads are there before any engine's, and stay."""
+    """A cluster of this machine alone, whose threads exist before those of any engine, and stay."""
     from inorder.engines.ray.cluster import connect
 
     connect(RayOptions())
@@ -207,75 +206,75 @@ def gate() -> Iterator[Gate]:
 
 
 @pytest.fixture
-def hire() -> Iterator[Callable[..., Crew]]:
-    """Starts engines, and closes them."""
-    crews: list[Crew] = []
+def drive() -> Iterator[Callable[..., FakeKernel]]:
+    """Start engines, and close them."""
+    kernels: list[FakeKernel] = []
 
-    def hire(kind: Kind, function: Function = work) -> Crew:
-        crews.append(Crew(kind.make(function), kind.patience_s))
-        return crews[-1]
+    def drive(kind: Kind, function: Function = work) -> FakeKernel:
+        kernels.append(FakeKernel(kind.make(function), kind.patience_s))
+        return kernels[-1]
 
-    yield hire
-    for crew in crews:
-        crew.engine.close()
+    yield drive
+    for kernel in kernels:
+        kernel.engine.close()
 
 
-Hire = Callable[..., Crew]
+Drive = Callable[..., FakeKernel]
 
 
 @kinds()
-def test_every_worker_announces_itself_by_pulling(kind: Kind, hire: Hire) -> None:
-    crew = hire(kind)
-    crew.wait_for_all(kind.workers)
-    assert len(crew.seen) == kind.workers
+def test_every_worker_announces_itself_by_pulling(kind: Kind, drive: Drive) -> None:
+    kernel = drive(kind)
+    kernel.wait_for_all(kind.workers)
+    assert len(kernel.seen) == kind.workers
 
 
 @pytest.mark.req("CMP-2")
 @kinds()
-def test_every_item_is_answered_once_with_its_own_seq_and_attempt(kind: Kind, hire: Hire) -> None:
-    crew = hire(kind)
+def test_every_item_is_answered_once_with_its_own_seq_and_attempt(kind: Kind, drive: Drive) -> None:
+    kernel = drive(kind)
     tasks: list[Task] = []
     for size in (1, 2, 5, 20):
-        crew.wait_for_all(kind.workers)
-        for worker in list(crew.idle):
-            tasks += crew.give(worker, items(size))
-    crew.wait_for_all(kind.workers)
-    answered = sorted((envelope.seq, envelope.attempt, envelope.outcome) for envelope in crew.answers)
+        kernel.wait_for_all(kind.workers)
+        for worker in list(kernel.idle):
+            tasks += kernel.give(worker, items(size))
+    kernel.wait_for_all(kind.workers)
+    answered = sorted((envelope.seq, envelope.attempt, envelope.outcome) for envelope in kernel.answers)
     assert answered == [(task.seq, task.attempt, State.TERMINAL_SUCCESS) for task in tasks]
 
 
 @kinds(lambda kind: kind.shares_memory and kind.works_in_background)
-def test_a_worker_pulls_only_when_it_holds_nothing(kind: Kind, hire: Hire, gate: Gate) -> None:
-    crew = hire(kind, lambda item: gate.hold() if item == "stay" else None)
-    crew.wait_for_all(kind.workers)
-    worker = crew.worker()
-    crew.give(worker, ["go", "stay", "go"])
+def test_a_worker_pulls_only_when_it_holds_nothing(kind: Kind, drive: Drive, gate: Gate) -> None:
+    kernel = drive(kind, lambda item: gate.hold() if item == "stay" else None)
+    kernel.wait_for_all(kind.workers)
+    worker = kernel.worker()
+    kernel.give(worker, ["go", "stay", "go"])
     gate.await_arrivals()
-    crew.poll(0)
-    assert worker not in crew.idle
+    kernel.poll(0)
+    assert worker not in kernel.idle
     gate.open()
-    crew.wait_for_all(kind.workers)
-    assert sorted([envelope.seq for envelope in crew.answers] + crew.returned) == [0, 1, 2]
+    kernel.wait_for_all(kind.workers)
+    assert sorted([envelope.seq for envelope in kernel.answers] + kernel.returned) == [0, 1, 2]
 
 
 @kinds(lambda kind: kind.calls_functions)
-def test_a_result_stays_with_its_item(kind: Kind, hire: Hire) -> None:
-    crew = hire(kind)
-    crew.wait_for_all(kind.workers)
-    names = {task.seq: task.item.item_id for worker in list(crew.idle) for task in crew.give(worker, items(7))}
-    crew.finish_all(kind.workers)
-    assert {envelope.seq: envelope.payload for envelope in crew.answers} == {
+def test_a_result_stays_with_its_item(kind: Kind, drive: Drive) -> None:
+    kernel = drive(kind)
+    kernel.wait_for_all(kind.workers)
+    names = {task.seq: task.item.item_id for worker in list(kernel.idle) for task in kernel.give(worker, items(7))}
+    kernel.finish_all(kind.workers)
+    assert {envelope.seq: envelope.payload for envelope in kernel.answers} == {
         seq: ("done", name) for seq, name in names.items()
     }
 
 
 @pytest.mark.req("RTY-1")
 @kinds(lambda kind: kind.calls_functions)
-def test_an_exception_becomes_a_failure_that_says_whose_fault_it_is(kind: Kind, hire: Hire) -> None:
-    crew = hire(kind)
-    crew.give(crew.worker(), items(1, failing=(0,)))
-    crew.wait_for_all(kind.workers)
-    [envelope] = crew.answers
+def test_an_exception_becomes_a_failure_that_says_whose_fault_it_is(kind: Kind, drive: Drive) -> None:
+    kernel = drive(kind)
+    kernel.give(kernel.worker(), items(1, failing=(0,)))
+    kernel.wait_for_all(kind.workers)
+    [envelope] = kernel.answers
     assert envelope.outcome == State.TERMINAL_FAIL
     assert envelope.failure is not None
     assert (envelope.failure.category, envelope.failure.retryable) == (Category.INPUT, False)
@@ -284,90 +283,90 @@ def test_an_exception_becomes_a_failure_that_says_whose_fault_it_is(kind: Kind, 
 
 
 @kinds()
-def test_after_a_failure_the_rest_of_the_batch_is_answered(kind: Kind, hire: Hire) -> None:
-    crew = hire(kind)
-    crew.give(crew.worker(), items(5, failing=(1, 3)))
-    crew.finish_all(kind.workers)
-    outcomes = {envelope.seq: envelope.outcome for envelope in crew.answers}
+def test_after_a_failure_the_rest_of_the_batch_is_answered(kind: Kind, drive: Drive) -> None:
+    kernel = drive(kind)
+    kernel.give(kernel.worker(), items(5, failing=(1, 3)))
+    kernel.finish_all(kind.workers)
+    outcomes = {envelope.seq: envelope.outcome for envelope in kernel.answers}
     assert [seq for seq, outcome in outcomes.items() if outcome == State.TERMINAL_FAIL] == [1, 3]
     assert [seq for seq, outcome in outcomes.items() if outcome == State.TERMINAL_SUCCESS] == [0, 2, 4]
 
 
 def leave(item: str) -> str:
-    """Calls `sys.exit`, so to speak, on some items."""
+    """Exit the interpreter on some items."""
     if item == "leave":
         raise SystemExit(3)
     return item
 
 
 @kinds(lambda kind: kind.calls_functions)
-def test_a_function_that_wants_to_exit_only_fails_its_item(kind: Kind, hire: Hire) -> None:
-    crew = hire(kind, leave)
-    crew.give(crew.worker(), ["a", "leave", "b"])
-    crew.wait_for_all(kind.workers)
+def test_a_function_that_wants_to_exit_only_fails_its_item(kind: Kind, drive: Drive) -> None:
+    kernel = drive(kind, leave)
+    kernel.give(kernel.worker(), ["a", "leave", "b"])
+    kernel.wait_for_all(kind.workers)
     fail, success = State.TERMINAL_FAIL, State.TERMINAL_SUCCESS
-    assert [(envelope.seq, envelope.outcome) for envelope in crew.answers] == [(0, success), (1, fail), (2, success)]
-    assert isinstance(crew.answers[1].payload, SystemExit)
+    assert [(envelope.seq, envelope.outcome) for envelope in kernel.answers] == [(0, success), (1, fail), (2, success)]
+    assert isinstance(kernel.answers[1].payload, SystemExit)
 
 
 @kinds()
-def test_a_stopped_worker_is_reported_retired_and_another_pulls_under_a_new_id(kind: Kind, hire: Hire) -> None:
-    crew = hire(kind)
-    crew.wait_for_all(kind.workers)
-    before = set(crew.seen)
-    worker = crew.worker()
-    crew.stop(worker)
-    crew.wait(lambda: worker in crew.gone and len(crew.idle) == kind.workers)
-    assert crew.gone[worker].cause is Loss.RETIRED
-    [replacement] = crew.seen - before
-    crew.give(replacement, items(2))
-    crew.wait_for_all(kind.workers)
-    assert len(crew.answers) == 2
+def test_a_stopped_worker_is_reported_retired_and_another_pulls_under_a_new_id(kind: Kind, drive: Drive) -> None:
+    kernel = drive(kind)
+    kernel.wait_for_all(kind.workers)
+    before = set(kernel.seen)
+    worker = kernel.worker()
+    kernel.stop(worker)
+    kernel.wait(lambda: worker in kernel.lost and len(kernel.idle) == kind.workers)
+    assert kernel.lost[worker].cause is Loss.RETIRED
+    [replacement] = kernel.seen - before
+    kernel.give(replacement, items(2))
+    kernel.wait_for_all(kind.workers)
+    assert len(kernel.answers) == 2
 
 
 @kinds(lambda kind: kind.shares_memory and kind.works_in_background)
-def test_a_worker_stopped_at_work_is_replaced_while_its_item_still_runs(kind: Kind, hire: Hire, gate: Gate) -> None:
-    crew = hire(kind, lambda item: gate.hold() if item == "stay" else item)
-    crew.wait_for_all(kind.workers)
-    worker = crew.worker()
-    crew.give(worker, ["stay", "never"])
+def test_a_worker_stopped_at_work_is_replaced_while_its_item_still_runs(kind: Kind, drive: Drive, gate: Gate) -> None:
+    kernel = drive(kind, lambda item: gate.hold() if item == "stay" else item)
+    kernel.wait_for_all(kind.workers)
+    worker = kernel.worker()
+    kernel.give(worker, ["stay", "never"])
     gate.await_arrivals()
-    crew.stop(worker)
-    crew.wait(lambda: worker in crew.gone and len(crew.idle) == kind.workers)
+    kernel.stop(worker)
+    kernel.wait(lambda: worker in kernel.lost and len(kernel.idle) == kind.workers)
     gate.open()
-    crew.give(max(crew.idle), ["other"])
-    crew.wait_for_all(kind.workers)
-    assert [envelope.payload for envelope in crew.answers] == ["other"]
+    kernel.give(max(kernel.idle), ["other"])
+    kernel.wait_for_all(kind.workers)
+    assert [envelope.payload for envelope in kernel.answers] == ["other"]
 
 
 @kinds()
-def test_with_nothing_to_do_a_poll_for_no_time_returns_nothing(kind: Kind, hire: Hire) -> None:
-    crew = hire(kind)
-    crew.wait_for_all(kind.workers)
-    assert crew.poll(0) == []
+def test_with_nothing_to_do_a_poll_for_no_time_returns_nothing(kind: Kind, drive: Drive) -> None:
+    kernel = drive(kind)
+    kernel.wait_for_all(kind.workers)
+    assert kernel.poll(0) == []
 
 
 @kinds(lambda kind: kind.shares_memory and kind.works_in_background)
-def test_a_poll_for_no_time_does_not_wait_for_work_under_way(kind: Kind, hire: Hire, gate: Gate) -> None:
-    crew = hire(kind, lambda item: gate.hold())
-    crew.wait_for_all(kind.workers)
-    crew.give(crew.worker(), ["stay"])
+def test_a_poll_for_no_time_does_not_wait_for_work_under_way(kind: Kind, drive: Drive, gate: Gate) -> None:
+    kernel = drive(kind, lambda item: gate.hold())
+    kernel.wait_for_all(kind.workers)
+    kernel.give(kernel.worker(), ["stay"])
     gate.await_arrivals()
-    assert crew.poll(0) == []  # only this thread opens the gate: had it waited, an answer or a beat would be here
+    assert kernel.poll(0) == []  # only this thread opens the gate: had it waited, an answer or a beat would be here
 
 
 @kinds()
-def test_closing_twice_is_closing_once(kind: Kind, hire: Hire) -> None:
+def test_close_is_idempotent(kind: Kind, drive: Drive) -> None:
     before = alive()
-    crew = hire(kind)
-    crew.give(crew.worker(), items(3))
-    crew.engine.close()
-    crew.engine.close()
+    kernel = drive(kind)
+    kernel.give(kernel.worker(), items(3))
+    kernel.engine.close()
+    kernel.engine.close()
     assert wait_for_end(alive() - before)
 
 
 @kinds(lambda kind: kind.shares_memory)
-def test_after_closing_nothing_more_is_started(kind: Kind, hire: Hire, gate: Gate) -> None:
+def test_after_closing_nothing_more_is_started(kind: Kind, drive: Drive, gate: Gate) -> None:
     started: list[str] = []
 
     def function(item: str) -> None:
@@ -375,20 +374,20 @@ def test_after_closing_nothing_more_is_started(kind: Kind, hire: Hire, gate: Gat
         gate.hold()
 
     before = alive()
-    crew = hire(kind, function)
-    crew.give(crew.worker(), ["first", "second"])
+    kernel = drive(kind, function)
+    kernel.give(kernel.worker(), ["first", "second"])
     if kind.works_in_background:
         gate.await_arrivals()
-    crew.engine.close()
+    kernel.engine.close()
     gate.open()
     assert wait_for_end(alive() - before)
-    assert not [event for event in crew.engine.poll(0) if isinstance(event, Finished)]
+    assert not [event for event in kernel.engine.poll(0) if isinstance(event, Finished)]
     assert started == (["first"] if kind.works_in_background else [])
 
 
 @kinds(lambda kind: not kind.calls_functions)
-def test_a_closed_simulation_stands_still(kind: Kind, hire: Hire) -> None:
-    crew = hire(kind)
-    crew.give(crew.worker(), items(3))
-    crew.engine.close()
-    assert crew.poll(kind.patience_s) == []
+def test_a_closed_simulation_stands_still(kind: Kind, drive: Drive) -> None:
+    kernel = drive(kind)
+    kernel.give(kernel.worker(), items(3))
+    kernel.engine.close()
+    assert kernel.poll(kind.patience_s) == []

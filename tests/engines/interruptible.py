@@ -14,7 +14,7 @@ from tests.support.misbehaviour import hold_interpreter, leave_word, wait_for
 
 
 def stay(item: tuple[str, str]) -> int:
-    """Sign, and do not come back, except to tell that somebody stays."""
+    """Write a pid file, and do not return, except in the modes that leave the loop."""
     folder, how = item
     if how == "tell":
         wait_for(f"{folder}/stays")

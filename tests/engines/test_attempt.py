@@ -1,4 +1,4 @@
-"""One attempt: what comes back of a call, whose fault a failure is, and how much memory a result holds."""
+"""One attempt: the envelope of a call, the category of a failure, and the estimated size of a result."""
 
 import asyncio
 import io
@@ -20,11 +20,11 @@ MEGABYTE = 10**6
 
 
 class Odd(Exception):
-    """Of a class that nobody has heard of."""
+    """Of a class without a category."""
 
 
 class Confessing(Exception):
-    """Says itself whose fault it is."""
+    """Names its own category."""
 
     def __init__(self, category: object, retryable: object = None) -> None:
         super().__init__("it was me")
@@ -41,7 +41,7 @@ class Wordless(Exception):
 
 
 class Evasive(Exception):
-    """Does not let itself be asked."""
+    """Raises when its category is read."""
 
     @property
     def category(self) -> str:
@@ -49,7 +49,7 @@ class Evasive(Exception):
 
 
 class Touchy:
-    """Lets nobody look at it."""
+    """Raises when it is inspected."""
 
     @property
     def nbytes(self) -> int:
@@ -57,14 +57,14 @@ class Touchy:
 
 
 class Restless(dict[str, str]):
-    """Changes while it is looked at, like a table that another worker fills."""
+    """Changes while it is inspected, like a table that another worker fills."""
 
     def items(self) -> Any:
         raise RuntimeError("dictionary changed size during iteration")
 
 
 class Tensor:
-    """Keeps its numbers elsewhere, as an array of a library in C does."""
+    """Has its data outside of Python, like an array of a C library."""
 
     def __init__(self, nbytes: object) -> None:
         self.nbytes = nbytes
@@ -105,7 +105,7 @@ def test_the_very_object_that_was_returned_comes_back() -> None:
 
 
 @pytest.mark.req("CMP-2")
-def test_an_exception_comes_back_in_an_envelope_with_its_story() -> None:
+def test_an_exception_comes_back_in_an_envelope_with_its_traceback() -> None:
     error = ValueError("bad page")
     envelope = outcome_of_raising(error)
     assert (envelope.seq, envelope.attempt, envelope.outcome) == (7, 3, State.TERMINAL_FAIL)
@@ -114,7 +114,7 @@ def test_an_exception_comes_back_in_an_envelope_with_its_story() -> None:
     assert "in function" in envelope.failure.detail
 
 
-def test_an_exception_without_words_is_named_by_its_class() -> None:
+def test_an_exception_without_a_message_is_named_by_its_class() -> None:
     assert classify_error(Odd()).message == "Odd"
 
 
@@ -156,7 +156,7 @@ def test_an_exception_that_cannot_be_printed_is_still_only_the_failure_of_an_ite
     assert "Wordless" in envelope.failure.message
 
 
-def test_an_exception_that_cannot_be_asked_is_still_only_the_failure_of_an_item() -> None:
+def test_an_exception_whose_category_cannot_be_read_is_still_only_the_failure_of_an_item() -> None:
     envelope = outcome_of_raising(Evasive("why me"))
     assert (envelope.outcome, envelope.failure.category) == (State.TERMINAL_FAIL, Category.UNKNOWN)
 
@@ -206,7 +206,7 @@ def test_a_result_that_cannot_be_measured_is_still_a_result(value: object) -> No
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else str(value),
 )
-def test_each_class_of_exception_is_somebodys_fault(error: BaseException, category: Category, retryable: bool) -> None:
+def test_each_class_of_exception_has_a_category(error: BaseException, category: Category, retryable: bool) -> None:
     failure = classify_error(error)
     assert (failure.category, failure.retryable) == (category, retryable)
 
@@ -221,14 +221,14 @@ def test_each_class_of_exception_is_somebodys_fault(error: BaseException, catego
         (Confessing("weather", True), Category.UNKNOWN, True),
         (Confessing(17, True), Category.UNKNOWN, True),
     ],
-    ids=["both said", "retry declined", "retry not mentioned", "a category nobody knows", "not even a word"],
+    ids=["both given", "retry declined", "retry not given", "an unknown category", "not a string"],
 )
-def test_an_exception_may_say_itself_whose_fault_it_is(error: Confessing, category: Category, retryable: bool) -> None:
+def test_an_exception_may_name_its_own_category(error: Confessing, category: Category, retryable: bool) -> None:
     failure = classify_error(error)
     assert (failure.category, failure.retryable) == (category, retryable)
 
 
-def test_its_own_word_counts_more_than_its_class() -> None:
+def test_the_category_of_an_exception_overrides_that_of_its_class() -> None:
     error = FileNotFoundError("not there yet")
     error.category, error.retryable = "io", True  # type: ignore[attr-defined]
     failure = classify_error(error)
@@ -293,17 +293,17 @@ def test_a_mapping_that_contains_itself_is_measured_to_an_end() -> None:
 
 
 class Counted:
-    """Counts how often somebody looks at one of its kind."""
+    """Counts how often its instances are inspected."""
 
-    looks = 0
+    visits = 0
 
     @property
     def nbytes(self) -> int:
-        Counted.looks += 1
+        Counted.visits += 1
         return 8
 
 
-def test_a_matrix_is_measured_with_a_bounded_number_of_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Counted, "looks", 0)
+def test_a_matrix_is_estimated_with_a_bounded_number_of_visits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Counted, "visits", 0)
     assert estimate_bytes([[Counted()] * 200] * 200) >= 200 * 200 * 8
-    assert Counted.looks <= 10_000
+    assert Counted.visits <= 10_000

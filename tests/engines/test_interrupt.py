@@ -1,4 +1,4 @@
-"""A program that is interrupted, killed, or loses interest leaves no worker behind, whatever its workers are doing."""
+"""A program that is interrupted or killed, or leaves the loop, leaves no worker process behind."""
 
 import signal
 import subprocess
@@ -17,7 +17,7 @@ Start = Callable[[str], subprocess.Popen[str]]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts the program, and ends it."""
+    """Start the program, and kill it at the end."""
     programs: list[subprocess.Popen[str]] = []
 
     def start(how: str) -> subprocess.Popen[str]:

@@ -1,4 +1,4 @@
-"""What the engine around the workers owes the kernel, whatever its workers are."""
+"""The pool engine, whatever its workers are."""
 
 from time import monotonic
 
@@ -12,7 +12,7 @@ from tests.support.gates import GUARD_S
 
 
 class Nimble:
-    """A worker that ends its slow item, and pulls, in the very moment in which the rest of its batch is taken back."""
+    """A worker that finishes its slow item, and pulls, at the moment when the rest of its batch is returned."""
 
     def __init__(self, number: int, outbox: Outbox) -> None:
         self.number = number
@@ -20,7 +20,7 @@ class Nimble:
         self._running: RunningItem | None = None
 
     def prepare(self, batch: Batch) -> None:
-        """It is."""
+        """Do nothing."""
 
     def execute(self, batch: Batch) -> None:
         self._running = RunningItem(batch.tasks[0].seq, batch.tasks[0].attempt, 0.0)
@@ -29,7 +29,7 @@ class Nimble:
         return self._running
 
     def flush(self) -> None:
-        """Nothing yet."""
+        """Do nothing."""
 
     def return_unstarted(self, *, half: bool = False) -> None:
         if self._running is None:
@@ -43,11 +43,11 @@ class Nimble:
         return True
 
     def stop(self) -> None:
-        """It holds nothing."""
+        """Do nothing."""
 
 
 def poll_for(engine: PoolEngine, count: int) -> list[Event]:
-    """The first so many events."""
+    """The first `count` events."""
     events: list[Event] = []
     end_s = monotonic() + GUARD_S
     while len(events) < count:
@@ -57,7 +57,7 @@ def poll_for(engine: PoolEngine, count: int) -> list[Event]:
 
 
 @pytest.mark.req("CMP-5")
-def test_what_is_taken_from_a_worker_is_told_before_the_worker_pulls_again() -> None:
+def test_returned_items_are_reported_before_their_worker_pulls_again() -> None:
     engine = PoolEngine(Nimble, 2, timeout_s=None, name="nimble")
     try:
         engine.start()

@@ -1,4 +1,4 @@
-"""Threads as workers: time limits, threads that are given up, and what may still come from them.
+"""Threads as workers: time limits, abandoned threads, and late results of these.
 
 The engine's clock is one that stands still unless the test moves it, so no item is late because the machine is slow.
 """
@@ -41,7 +41,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> ManualTime:
 
 @pytest.fixture
 def make(time: ManualTime) -> Iterator[Make]:
-    """Makes engines whose workers have all pulled, and closes them."""
+    """Make engines whose workers have all pulled, and close them."""
     made = []
 
     def make(function: Callable[[Any], Any], workers: int = 1, *, timeout_s: float | None = LIMIT_S) -> ThreadEngine:
@@ -57,7 +57,7 @@ def make(time: ManualTime) -> Iterator[Make]:
 
 
 def take(engine: ThreadEngine, count: int, *kinds: type[Any]) -> list[Any]:
-    """Poll until so many events of these kinds have come; these."""
+    """Poll until `count` events of these kinds have come; return these."""
     taken: list[Any] = []
     for _ in range(int(GUARD_S * 10)):
         taken += [event for event in engine.poll(0.1) if isinstance(event, kinds)]
@@ -66,8 +66,8 @@ def take(engine: ThreadEngine, count: int, *kinds: type[Any]) -> list[Any]:
     raise AssertionError(f"{len(taken)} of {count} events came")
 
 
-def news(engine: ThreadEngine) -> list[Event]:
-    """What there is to tell at this moment, but for beats."""
+def poll_now(engine: ThreadEngine) -> list[Event]:
+    """Poll without waiting; return the events except beats."""
     return [event for event in engine.poll(0) if not isinstance(event, Beat)]
 
 
@@ -76,7 +76,7 @@ def give(engine: ThreadEngine, worker: int, *items: Any) -> None:
 
 
 class Host:
-    """A function that answers at once, but for the item `stay`, and remembers whom it saw."""
+    """A function that returns at once, except for the item `stay`, and records its calls."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -108,7 +108,7 @@ def test_an_item_past_its_limit_is_reported_with_its_worker_attempt_and_limit(
     engine.dispatch(Batch(0, [Task(41, 3, "stay")], isolated=False))
     gate.await_arrivals()
     time.advance(LIMIT_S)
-    assert news(engine) == [Overran(0, 41, 3, 2000)]
+    assert poll_now(engine) == [Overran(0, 41, 3, 2000)]
 
 
 def test_an_item_within_its_limit_is_not_reported(make: Make, host: Host, gate: Gate, time: ManualTime) -> None:
@@ -116,7 +116,7 @@ def test_an_item_within_its_limit_is_not_reported(make: Make, host: Host, gate: 
     give(engine, 0, "stay")
     gate.await_arrivals()
     time.advance(LIMIT_S * 0.99)
-    assert news(engine) == []
+    assert poll_now(engine) == []
 
 
 def test_without_a_limit_nothing_is_ever_late(make: Make, host: Host, gate: Gate, time: ManualTime) -> None:
@@ -124,13 +124,13 @@ def test_without_a_limit_nothing_is_ever_late(make: Make, host: Host, gate: Gate
     give(engine, 0, "stay")
     gate.await_arrivals()
     time.advance(1e6)
-    assert news(engine) == []
+    assert poll_now(engine) == []
 
 
 def test_an_idle_worker_is_never_late(make: Make, time: ManualTime) -> None:
     engine = make(str.upper, workers=2)
     time.advance(1e6)
-    assert news(engine) == []
+    assert poll_now(engine) == []
 
 
 def test_the_limit_counts_for_each_item_and_not_for_the_batch(make: Make, time: ManualTime) -> None:
@@ -146,7 +146,7 @@ def test_the_limit_counts_for_each_item_and_not_for_the_batch(make: Make, time: 
     for _ in range(3):
         assert arrived.acquire(timeout=GUARD_S)
         time.advance(LIMIT_S * 0.9)
-        assert not [event for event in news(engine) if isinstance(event, Overran)]
+        assert not [event for event in poll_now(engine) if isinstance(event, Overran)]
         go_on.release()
     take(engine, 1, Pulled)
 
@@ -158,7 +158,7 @@ def test_only_the_late_worker_is_reported(make: Make, host: Host, gate: Gate, ti
     time.advance(LIMIT_S)
     engine.dispatch(Batch(1, [Task(9, 1, "stay")], isolated=False))
     gate.await_arrivals()
-    assert news(engine) == [Overran(0, 0, 1, 2000)]
+    assert poll_now(engine) == [Overran(0, 0, 1, 2000)]
 
 
 def test_what_the_late_worker_finished_before_arrives_first(
@@ -168,7 +168,7 @@ def test_what_the_late_worker_finished_before_arrives_first(
     give(engine, 0, "a", "b", "stay", "c")
     gate.await_arrivals()
     time.advance(LIMIT_S)
-    finished, overran = news(engine)
+    finished, overran = poll_now(engine)
     assert delivered([finished]) == ["A", "B"]
     assert overran == Overran(0, 2, 1, 2000)
 
@@ -205,13 +205,13 @@ def test_closing_ends_the_idle_threads_and_lets_busy_ones_finish_their_item(make
     take(engine, 3, Pulled)
     give(engine, 0, "stay", "never")
     gate.await_arrivals()
-    crew = alive() - before
+    threads = alive() - before
     engine.close()
-    assert wait_for_end(crew - {host.occupied})
+    assert wait_for_end(threads - {host.occupied})
     assert host.occupied.is_alive()
     gate.open()
-    assert wait_for_end(crew)
-    assert delivered(news(engine)) == []
+    assert wait_for_end(threads)
+    assert delivered(poll_now(engine)) == []
     assert "never" not in host.guests
 
 
@@ -242,7 +242,7 @@ def test_a_stopped_worker_beats_no_more(make: Make, time: ManualTime) -> None:
     assert engine.poll(0) == [Beat([1, 2])]
 
 
-def test_to_wait_for_as_long_as_it_takes_does_not_end_with_nothing_while_somebody_is_at_work(
+def test_a_poll_without_a_timeout_does_not_return_nothing_while_a_worker_is_busy(
     make: Make, host: Host, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = itertools.count()
@@ -275,34 +275,34 @@ def test_a_finished_result_does_not_wait_for_the_slow_item_behind_it(
     give(engine, 0, "done", "stay")
     gate.await_arrivals()
     time.advance(LONG_S)
-    assert delivered(news(engine)) == ["DONE"]
+    assert delivered(poll_now(engine)) == ["DONE"]
 
 
 @pytest.mark.req("CMP-5")
-def test_what_waits_behind_a_slow_item_is_given_back_while_somebody_is_idle(
+def test_what_waits_behind_a_slow_item_is_returned_while_a_worker_is_idle(
     make: Make, host: Host, gate: Gate, time: ManualTime
 ) -> None:
     engine = make(host, workers=2)
     give(engine, 0, "stay", "b", "c")
     gate.await_arrivals()
     time.advance(LONG_S)
-    assert news(engine) == [Returned(0, [1, 2])]
+    assert poll_now(engine) == [Returned(0, [1, 2])]
     gate.open()
     take(engine, 1, Pulled)
     assert host.guests == ["stay"]
 
 
-def test_nothing_is_given_back_while_everybody_is_busy(make: Make, host: Host, gate: Gate, time: ManualTime) -> None:
+def test_nothing_is_returned_while_all_workers_are_busy(make: Make, host: Host, gate: Gate, time: ManualTime) -> None:
     engine = make(host, workers=2)
     for worker in (0, 1):
         give(engine, worker, "stay", "b")
         gate.await_arrivals()
     time.advance(LONG_S)
-    assert news(engine) == []
+    assert poll_now(engine) == []
 
 
 class Weighty:
-    """Something large, seen off by `freed`."""
+    """An object whose end `freed` shows."""
 
     def __init__(self, freed: threading.Semaphore) -> None:
         weakref.finalize(self, freed.release)
@@ -320,7 +320,7 @@ def test_an_idle_worker_keeps_neither_its_last_item_nor_its_last_result(make: Ma
 
 
 class StoppingTime:
-    """A clock that has worker 0 stopped, by a look of its thread at the time, the so-manieth after `begin`."""
+    """A clock that stops worker 0 when its thread reads the time, at the given reading after `begin`."""
 
     def __init__(self, engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch) -> None:
         self._engine = engine

@@ -12,7 +12,7 @@ if find_spec("ray") is None:
 
 @pytest.fixture(scope="session")
 def machines() -> Iterator[Any]:
-    """A head without processors, where the driver is, and two nodes with two processors each, which always stay."""
+    """A head node without CPUs, where the driver runs, and two permanent nodes with two CPUs each."""
     from tests.ray.machines import Machines
 
     machines = Machines()
@@ -22,6 +22,6 @@ def machines() -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def as_it_was(machines: Any) -> Iterator[None]:
-    """Every test finds the two nodes and nobody at work, and leaves them so."""
+    """Every test starts and ends with the two permanent nodes, and no worker on them."""
     yield
     machines.put_right()

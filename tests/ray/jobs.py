@@ -1,4 +1,4 @@
-"""What the workers of the tests do: they tell where they are, and stay until they are let go."""
+"""Functions for workers: they write where they run, and wait until they are released."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from tests.support.misbehaviour import wait_for, wait_until
 
 
 class Visit(NamedTuple):
-    """An item: sign in the folder; stay until the folder has a file of this name."""
+    """An item: write a file into the folder, and wait until the folder has a file of this name."""
 
     folder: str
     number: int
@@ -26,16 +26,16 @@ class Visit(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A worker that signed."""
+    """A worker that wrote its file."""
 
     number: int
     node: int
     pid: int
-    foreman: int
+    supervisor: int
 
 
 def visit(item: Visit) -> tuple[int, int]:
-    """Which number it was, and on which node."""
+    """Return the number of the item, and the node."""
     name = f"{item.folder}/{item.number}.{here()}.{os.getpid()}.{os.getppid()}"
     Path(f"{name}.seen").touch()
     if item.until:
@@ -44,12 +44,12 @@ def visit(item: Visit) -> tuple[int, int]:
 
 
 def seen_in(folder: Path) -> list[Seen]:
-    """Everybody who signed so far."""
+    """All workers that wrote a file so far."""
     return sorted(Seen(*map(int, path.name.split(".")[:4])) for path in folder.glob("*.seen"))
 
 
-def those_at_work(folder: Path, count: int, condition: Callable[[Seen], bool] = lambda seen: True) -> list[Seen]:
-    """The first so many who sign, of those of whom this is true."""
+def wait_for_workers(folder: Path, count: int, condition: Callable[[Seen], bool] = lambda seen: True) -> list[Seen]:
+    """Wait for the first `count` workers for which the condition holds."""
     found: list[Seen] = []
 
     def are_there() -> bool:
@@ -61,19 +61,19 @@ def those_at_work(folder: Path, count: int, condition: Callable[[Seen], bool] = 
 
 
 class Run(NamedTuple):
-    """What came of a run."""
+    """The outcome of a run."""
 
     results: list[Any]
     summary: Summary
     counters: Counters
     buffered_bytes: int
-    """The most that waited at one time."""
+    """The peak of buffered bytes."""
 
 
 def run_on(
     engine: Engine, items: Sequence[Any], observe: Callable[[Command], object] = lambda command: None, **options: Any
 ) -> Run:
-    """All the results, in the order in which they were committed. Options are those of the kernel."""
+    """Run items; return all results in commit order. Options are those of the kernel."""
     results: list[Any] = []
     buffered: list[int] = []
 

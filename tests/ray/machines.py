@@ -1,4 +1,4 @@
-"""A cluster on this machine, whose nodes come and go as a test wants."""
+"""A cluster on this machine, whose nodes a test adds and removes."""
 
 import os
 import threading
@@ -27,11 +27,11 @@ class Machine(NamedTuple):
 
     node: Any
     raylet: int
-    """The process by which it is known."""
+    """The pid of its raylet."""
 
 
 class Machines:
-    """A head with the driver on it, two nodes that stay, and others for a while."""
+    """A head node with the driver, two permanent nodes, and temporary ones."""
 
     def __init__(self) -> None:
         ray.shutdown()
@@ -47,19 +47,19 @@ class Machines:
         return RayOptions(**({"address": self.address, "start_timeout_s": 60.0} | options))
 
     def add(self, cpus: float = 2, **settings: Any) -> Machine:
-        """Another node."""
+        """Add a node."""
         self._cluster._shutdown_at_exit = threading.current_thread() is threading.main_thread()  # sets a signal handler
         node = self._cluster.add_node(num_cpus=cpus, object_store_memory=STORE_BYTES, **settings)
         self._others.append(Machine(node, node.all_processes["raylet"][0].process.pid))
         return self._others[-1]
 
     def lose(self, machine: Machine, *, gracefully: bool = False) -> None:
-        """A node goes: at once, or after it has told the cluster."""
+        """Remove a node: at once, or after it has told the cluster."""
         self._others.remove(machine)
         self._cluster.remove_node(machine.node, allow_graceful=gracefully)
 
     def preempt(self, machine: Machine) -> None:
-        """A node is told that it will be taken away, and then is."""
+        """Announce the preemption of a node, and then remove it."""
         preemption, deadline_ms = 2, int(time.time() * 1000) + 600_000
         client = ray._raylet.GcsClient(address=self.address)
         is_accepted, said = client.drain_node(machine.node.node_id, preemption, "it was wanted back", deadline_ms)
@@ -67,16 +67,16 @@ class Machines:
         self.lose(machine, gracefully=True)
 
     def put_right(self) -> None:
-        """Only the nodes that stay are there, and nobody of ours is on them."""
+        """Wait until only the permanent nodes are left, without workers."""
         for machine in self._others[:]:
             self.lose(machine)
         count = 1 + len(self.staying)
         if ray.is_initialized():
             assert wait_until(lambda: sum(each["Alive"] for each in ray.nodes()) == count), "a node did not go"
-        assert wait_until(lambda: not foremen_of(self.staying)), "a worker outlived its run"
+        assert wait_until(lambda: not supervisors_of(self.staying)), "a worker outlived its run"
 
     def spilled(self) -> list[str]:
-        """What the object stores had to move to the disk."""
+        """Objects that the object stores have spilled to disk."""
         session = Path(self._cluster.head_node.get_session_dir_path())
         return [path.name for folder in session.glob("ray_spilled*") for path in folder.iterdir()]
 
@@ -86,11 +86,11 @@ class Machines:
 
 
 def here() -> int:
-    """In a worker: the process by which its node is known."""
+    """In a worker: the pid of the raylet of its node."""
     return int(os.environ["RAY_RAYLET_PID"])
 
 
-def foremen_of(machines: list[Machine]) -> dict[int, list[int]]:
+def supervisors_of(machines: list[Machine]) -> dict[int, list[int]]:
     """The processes of actors on these nodes, and the worker processes of each."""
     found = {}
     for machine in machines:

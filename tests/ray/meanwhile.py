@@ -1,4 +1,4 @@
-"""What happens to a cluster while the main thread is busy with a run on it."""
+"""Changes to a cluster while the main thread runs items on it."""
 
 import _thread
 import threading
@@ -7,7 +7,7 @@ from types import TracebackType
 
 
 class Meanwhile:
-    """Runs something on a thread for as long as the block lasts; what it raises ends the block, and is raised."""
+    """Runs a function on a thread during a `with` block. An exception of the function ends the block and is raised."""
 
     def __init__(self, function: Callable[[], object]) -> None:
         self._function = function

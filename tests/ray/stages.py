@@ -26,7 +26,7 @@ def placed(item: inorder.WorkItem, ctx: StageContext) -> Any:
 
 
 def gathering(item: inorder.WorkItem, ctx: StageContext) -> Any:
-    """The same, once the gate is open; until then tell that somebody is there."""
+    """The same, once the gate is open; until then show that a worker waits."""
     gate = Path(item.meta["gate"])
     (gate / f"{os.environ['RAY_RAYLET_PID']}.{os.getpid()}.here").touch()
     wait_for(str(gate / "go"))

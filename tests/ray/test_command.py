@@ -1,4 +1,4 @@
-"""The whole command on a cluster, with a node lost in the middle: everything comes to the same as on this machine."""
+"""The whole command on a cluster that loses a node gives the same results as on this machine."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from inorder.stage.data_layout import RESERVED_FOLDERS
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
 from tests.cli.desk import COMMAND, GUARD_S, Ended, clean_environment
 from tests.index.project import Project as IndexProject
-from tests.ray.machines import Machine, Machines, foremen_of
+from tests.ray.machines import Machine, Machines, supervisors_of
 from tests.ray.meanwhile import Meanwhile
 from tests.stage.jobs import tree
 from tests.support.misbehaviour import wait_until
@@ -35,7 +35,7 @@ def command(data: Path, *options: str) -> Ended:
 
 
 class Made:
-    """What a run leaves in DATA."""
+    """The content of DATA after a run."""
 
     def __init__(self, data: Path) -> None:
         reserved = {*RESERVED_FOLDERS, "index.sqlite"}
@@ -64,14 +64,14 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.mark.req("JRN-7", "LED-7")
 @pytest.mark.parametrize("files", ["shared", "send"])
-def test_a_run_of_everything_that_loses_a_node_comes_to_the_same(
+def test_a_run_that_loses_a_node_gives_the_same_results(
     machines: Machines, local: Made, tmp_path: Path, files: str
 ) -> None:
-    """Workers in plenty, so that some are on the node when it goes, in the first stage or in a later one."""
+    """With so many workers, some are on the node when it is lost, in the first stage or in a later one."""
     doomed = machines.add(2)
 
     def lose() -> None:
-        assert wait_until(lambda: has_worker(doomed)), "nobody came to the node"
+        assert wait_until(lambda: has_worker(doomed)), "no worker started on the node"
         machines.lose(doomed)
 
     host, _, port = machines.address.partition(":")
@@ -81,7 +81,7 @@ def test_a_run_of_everything_that_loses_a_node_comes_to_the_same(
         )
     assert host
     assert ended.code == 3, ended.err
-    outcomes = json.loads(ended.out)  # nothing but this is on standard output, whatever Ray has to say about the node
+    outcomes = json.loads(ended.out)  # standard output has nothing else, whatever Ray prints about the node
     assert outcomes
     assert "Traceback" not in ended.err
     assert "(raylet)" not in ended.out + ended.err
@@ -92,4 +92,4 @@ def test_a_run_of_everything_that_loses_a_node_comes_to_the_same(
 
 
 def has_worker(machine: Machine) -> bool:
-    return any(foremen_of([machine]).values())
+    return any(supervisors_of([machine]).values())

@@ -1,5 +1,4 @@
-"""The program that drives a run is killed, or told to stop: nothing of it stays on the nodes, and it can be gone on
-with."""
+"""The driver is killed or stopped: no process of it stays on the nodes, and the run can be resumed."""
 
 import os
 import signal
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.desk import GUARD_S, Desk
-from tests.ray.machines import Machines, foremen_of
+from tests.ray.machines import Machines, supervisors_of
 from tests.stage.jobs import tree
 from tests.support.misbehaviour import Endings
 
@@ -31,7 +30,7 @@ def on(machines: Machines) -> list[str]:
 
 
 def undisturbed(desk: Desk) -> tuple[Any, Any]:
-    """What a run on this machine leaves that nobody disturbs."""
+    """The result of an uninterrupted run on this machine."""
     desk.sources(*(text if text != "hold" else "two words" for text in TEXTS))
     assert desk.stage("hasty").code == 0
     lasting = desk.lasting()
@@ -40,18 +39,18 @@ def undisturbed(desk: Desk) -> tuple[Any, Any]:
 
 
 def held(desk: Desk, machines: Machines) -> tuple["subprocess.Popen[str]", Endings]:
-    """A run whose worker is at the third item, and the processes that it has on the nodes."""
+    """A run whose worker is at the third item, and its processes on the nodes."""
     desk.sources(*TEXTS)
     desk.held("2.txt")
     program = desk.start("stage", "jobs:hasty", "sources", *on(machines))
     desk.is_held("2.txt", committed=2)
-    foremen = foremen_of(machines.staying)
-    assert len(foremen) == 2
-    return program, Endings([*foremen, *(pid for pids in foremen.values() for pid in pids)])
+    supervisors = supervisors_of(machines.staying)
+    assert len(supervisors) == 2
+    return program, Endings([*supervisors, *(pid for pids in supervisors.values() for pid in pids)])
 
 
-def gone_on_with(desk: Desk, where: list[str], expected: tuple[Any, Any]) -> None:
-    """The same again goes on there, and comes to the same."""
+def assert_resumes(desk: Desk, where: list[str], expected: tuple[Any, Any]) -> None:
+    """The same command resumes the run, with the same result."""
     desk.source("2.txt", "two words")
     resumed = desk.stage("hasty", *where)
     assert (resumed.code, resumed.json["resumed_at"]) == (0, 2), resumed.err
@@ -64,20 +63,20 @@ def gone_on_with(desk: Desk, where: list[str], expected: tuple[Any, Any]) -> Non
 
 @pytest.mark.req("JRN-7")
 @pytest.mark.parametrize("goes_on", ["on nodes", "at home"])
-def test_a_run_whose_driver_is_killed_leaves_nobody_behind_and_is_gone_on_with(
+def test_a_run_whose_driver_is_killed_leaves_no_process_behind_and_resumes(
     machines: Machines, desk: Desk, goes_on: str
 ) -> None:
     expected = undisturbed(desk)
     program, endings = held(desk, machines)
     program.send_signal(signal.SIGKILL)
     assert desk.end_of(program).code == -signal.SIGKILL
-    assert endings.come(), "somebody outlived the driver"
-    gone_on_with(desk, on(machines) if goes_on == "on nodes" else ["--json"], expected)
+    assert endings.come(), "a process outlived the driver"
+    assert_resumes(desk, on(machines) if goes_on == "on nodes" else ["--json"], expected)
 
 
 @pytest.mark.req("CAN-2")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_stops_a_run_and_the_same_again_brings_it_to_the_same_end(
+def test_a_run_stopped_by_a_signal_resumes_with_the_same_result(
     machines: Machines, desk: Desk, number: signal.Signals, code: int
 ) -> None:
     expected = undisturbed(desk)
@@ -89,8 +88,8 @@ def test_a_signal_stops_a_run_and_the_same_again_brings_it_to_the_same_end(
     assert (ended.json["succeeded"], ended.json["cancelled"]) == (2, 5)
     assert "run the same command again to resume" in ended.err
     assert "Traceback" not in ended.err
-    assert endings.come(), "somebody outlived the driver"
-    gone_on_with(desk, on(machines), expected)
+    assert endings.come(), "a process outlived the driver"
+    assert_resumes(desk, on(machines), expected)
 
 
 def test_an_interrupt_at_the_terminal_harms_no_cluster_that_the_run_has_started_itself(desk: Desk) -> None:
@@ -125,7 +124,7 @@ for number in iteration:
 
 
 @pytest.mark.req("JRN-7")
-def test_an_iteration_with_a_journal_is_gone_on_with(machines: Machines, tmp_path: Path) -> None:
+def test_an_iteration_with_a_journal_resumes(machines: Machines, tmp_path: Path) -> None:
     def live(last: int) -> tuple[int, list[int]]:
         command = [sys.executable, "-c", JOURNALED, machines.address, str(tmp_path / "journal"), str(last)]
         root = Path(__file__).parents[2]

@@ -1,4 +1,4 @@
-"""What the engine makes of what becomes of its actors, without any."""
+"""How the engine reacts to lost actors, without a cluster."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.support.misbehaviour import serve
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> RayEngine:
-    """Of six workers, none of which is up."""
+    """An engine of six workers, none of which has started."""
     engine = RayEngine(serve, 6, timeout_s=None)
     monkeypatch.setattr(engine, "_add_missing_actors", lambda: None)
     engine._actors = {ActorHandle(number, None) for number in range(30)}
@@ -39,7 +39,7 @@ def test_workers_that_never_start_end_the_run(engine: RayEngine) -> None:
 
 
 class Unreachable:
-    """An actor to whom nothing can be sent."""
+    """An actor that cannot be called."""
 
     @property
     def poll(self) -> "Unreachable":
@@ -57,8 +57,8 @@ def test_a_poll_that_cannot_be_sent_is_a_lost_worker_and_not_silence(engine: Ray
     assert (arrived.actor, arrived.has_died) == (actor, False)
 
 
-def stand_up(engine: RayEngine, nodes: str) -> list[ActorHandle]:
-    """Actors at work, one on each of these nodes; a worker has the number of its actor."""
+def add_actors(engine: RayEngine, nodes: str) -> list[ActorHandle]:
+    """Actors with a busy worker, one on each of these nodes; a worker has the number of its actor."""
     actors = []
     for number, node in enumerate(nodes):
         actor = ActorHandle(number, None)
@@ -77,7 +77,7 @@ def losses(events: Any) -> dict[int, Loss]:
 
 @pytest.mark.req("LED-7")
 def test_a_silent_node_is_lost_once_and_before_its_leases_run_out(engine: RayEngine) -> None:
-    actors = stand_up(engine, "aaab")
+    actors = add_actors(engine, "aaab")
     engine._watch_s = SILENT_S + 1
     actors[3].last_report_s = SILENT_S
     events = engine._beat()
@@ -91,7 +91,7 @@ def test_a_silent_node_is_lost_once_and_before_its_leases_run_out(engine: RayEng
 
 @pytest.mark.req("LED-7")
 def test_a_node_that_is_lost_again_much_later_is_charged_again(engine: RayEngine) -> None:
-    for actor in stand_up(engine, "aa"):
+    for actor in add_actors(engine, "aa"):
         found = losses(engine._on_actor_lost(ActorLost(actor, "gone", has_died=True, is_node_alive=False)))
         assert list(found.values()) == [Loss.INFRASTRUCTURE]
         engine._watch_s += 3600
@@ -99,15 +99,15 @@ def test_a_node_that_is_lost_again_much_later_is_charged_again(engine: RayEngine
 
 @pytest.mark.req("LED-7")
 def test_an_actor_that_dies_alone_is_suspected_and_one_out_of_reach_is_not(engine: RayEngine) -> None:
-    first, second = stand_up(engine, "aa")
+    first, second = add_actors(engine, "aa")
     assert losses(engine._on_actor_lost(ActorLost(first, "gone", has_died=True, is_node_alive=True))) == {0: Loss.DIED}
     assert losses(engine._on_actor_lost(ActorLost(second, "gone", has_died=False, is_node_alive=True))) == {
         1: Loss.INFRASTRUCTURE
     }
 
 
-def test_a_driver_that_slept_for_an_hour_takes_nobody_for_lost(engine: RayEngine) -> None:
-    actors = stand_up(engine, "ab")
+def test_after_a_suspended_hour_the_driver_takes_no_actor_for_lost(engine: RayEngine) -> None:
+    actors = add_actors(engine, "ab")
     engine._polled_s -= 3600
     engine._last_beat_s -= 3600
     events = engine.poll(0)

@@ -1,4 +1,4 @@
-"""What can be wrong with a cluster, said in one line, with the right exit code, and soon."""
+"""Errors of a cluster: one line, the right exit code, and soon."""
 
 import socket
 import threading
@@ -28,8 +28,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     desk.close()
 
 
-def line_said(desk: Desk, *options: str, code: int, **environment: str) -> str:
-    """What the command says before it gives up."""
+def error_line(desk: Desk, *options: str, code: int, **environment: str) -> str:
+    """The error line of the command."""
     ended = desk.run("stage", "jobs:count", "sources", "--engine", "ray", *options, **environment)
     lines = ended.err.strip().splitlines()
     assert ended.code == code, ended.err
@@ -40,7 +40,7 @@ def line_said(desk: Desk, *options: str, code: int, **environment: str) -> str:
 
 @pytest.fixture
 def deaf() -> Iterator[int]:
-    """A port at which somebody takes calls and never says anything."""
+    """The port of a server that accepts connections and never replies."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
@@ -48,21 +48,21 @@ def deaf() -> Iterator[int]:
 def test_no_cluster_at_the_address(desk: Desk) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    said = line_said(desk, "--ray-address", f"127.0.0.1:{port}", code=1)
+    said = error_line(desk, "--ray-address", f"127.0.0.1:{port}", code=1)
     assert f"no Ray cluster at 127.0.0.1:{port}" in said
 
 
 def test_a_cluster_of_this_machine_alone_that_has_no_room_is_not_waited_for(desk: Desk) -> None:
-    said = line_said(desk, "--ray-cpus", "5000", code=2)
+    said = error_line(desk, "--ray-cpus", "5000", code=2)
     assert "a worker needs 5000 CPU; the cluster has 1 node with " in said
 
 
-def test_somebody_at_the_address_who_says_nothing(desk: Desk, deaf: int) -> None:
-    said = line_said(desk, "--ray-address", f"127.0.0.1:{deaf}", code=1)
+def test_a_server_that_never_replies(desk: Desk, deaf: int) -> None:
+    said = error_line(desk, "--ray-address", f"127.0.0.1:{deaf}", code=1)
     assert f"no Ray cluster at 127.0.0.1:{deaf}: timed out" in said
 
 
-def test_somebody_else_at_the_address(tmp_path: Path) -> None:
+def test_a_server_of_another_protocol(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         host, port = server.getsockname()
 
@@ -80,18 +80,18 @@ def test_somebody_else_at_the_address(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("address", ["nonsense", ":6379", "host:port", "127.0.0.1:"])
-def test_an_address_that_is_none(desk: Desk, address: str) -> None:
-    assert "HOST:PORT or auto" in line_said(desk, "--ray-address", address, code=2)
+def test_an_invalid_address(desk: Desk, address: str) -> None:
+    assert "HOST:PORT or auto" in error_line(desk, "--ray-address", address, code=2)
 
 
-def test_an_address_of_a_client_from_outside(desk: Desk) -> None:
-    assert "run this command on a machine of the cluster" in line_said(
+def test_the_address_of_a_ray_client(desk: Desk) -> None:
+    assert "run this command on a machine of the cluster" in error_line(
         desk, "--ray-address", "ray://somewhere:1", code=2
     )
 
 
 def test_an_address_in_the_environment_is_the_one_that_is_used(desk: Desk) -> None:
-    said = line_said(desk, code=2, RAY_ADDRESS="nonsense")
+    said = error_line(desk, code=2, RAY_ADDRESS="nonsense")
     assert "got 'nonsense'" in said
 
 
@@ -106,7 +106,7 @@ def test_an_address_in_the_environment_is_the_one_that_is_used(desk: Desk) -> No
         ("--ray-send-bytes-max", "-5"),
     ],
 )
-def test_an_option_that_makes_no_sense(desk: Desk, option: str, value: str) -> None:
+def test_an_invalid_option(desk: Desk, option: str, value: str) -> None:
     ended = desk.run("stage", "jobs:count", "sources", "--engine", "ray", option, value)
     assert ended.code == 2, ended.err
     assert "Traceback" not in ended.err
@@ -166,14 +166,14 @@ def test_a_function_of_the_calling_script_travels(machines: Machines) -> None:
 
 
 def test_ray_that_is_not_installed(desk: Desk) -> None:
-    """Python is told not to find it."""
+    """Two modules on the path hide the installed ones."""
     (desk.folder / "ray.py").write_text("raise ImportError('no ray here')\n")
     (desk.folder / "cloudpickle.py").write_text("raise ImportError('nor this')\n")
-    said = line_said(desk, code=2, PYTHONPATH=str(desk.folder))
+    said = error_line(desk, code=2, PYTHONPATH=str(desk.folder))
     assert said == "inorder: Ray is not installed; install it with: pip install 'inorder[ray]'"
 
 
-def test_an_iteration_whose_cluster_was_left_meanwhile_starts_no_other(machines: Machines) -> None:
+def test_an_iteration_that_was_disconnected_starts_no_other_cluster(machines: Machines) -> None:
     iteration: Any = imap(serve, range(1000), engine="ray", workers=1, ray=machines.options())
     assert next(iteration) == 0
     ray.shutdown()

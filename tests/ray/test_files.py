@@ -1,4 +1,4 @@
-"""Stages on nodes: inputs that are seen there, that are sent there, and that stay at home."""
+"""Stages on nodes: inputs that a node sees, that are sent to it, and that stay with the driver."""
 
 import json
 import os
@@ -25,14 +25,14 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """What the same items come to on this machine alone."""
+    """The result of the same items on this machine."""
     place = Place(tmp_path_factory.mktemp("local"))
     assert place.run(mixed_items(place), placed).failed == 2
     return place
 
 
 def mixed_items(place: Place) -> list[inorder.WorkItem]:
-    """Some that work, one that is skipped, one that fails, one that has no input."""
+    """Some items that succeed, one that is skipped, one that fails, one that has no input."""
     items = [place.item(f"item-{number:02}") for number in range(20)]
     items[3] = place.item("item-03", do="skip")
     items[7] = place.item("item-07", do="fail")
@@ -41,13 +41,13 @@ def mixed_items(place: Place) -> list[inorder.WorkItem]:
 
 
 def portable(place: Place) -> str:
-    """All rows of items but what may differ, as they would be in any folder and on any node."""
+    """All rows of items, without what depends on the folder or the node."""
     rows = [{name: value for name, value in row.items() if name != "where"} for row in steady(place.lines()[1:])]
     return json.dumps(rows).replace(str(place.folder), "HERE")
 
 
 def published(place: Place) -> dict[str, bytes]:
-    """Outputs and fingerprints; of these, not where an item was done."""
+    """Outputs and fingerprints, without where an item ran."""
     found = place.published()
     for path, content in found.items():
         if path.endswith(".fp.json"):
@@ -58,7 +58,7 @@ def published(place: Place) -> dict[str, bytes]:
 
 
 def where_done(place: Place) -> dict[str, str]:
-    """At home or on a node, by item."""
+    """Where each item ran: with the driver or on a node."""
     return {name: row["where"] for name, row in place.rows().items() if "where" in row}
 
 
@@ -68,13 +68,13 @@ def on_ray(machines: Machines, **options: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver leaves no mark, so no node thinks that it sees DATA."""
+    """Write no marker file, so that no node takes DATA for visible."""
     monkeypatch.setattr(file_transfer.StageFileTransfer, "prepare", lambda self: None)
 
 
 @pytest.mark.req("JRN-7")
 @pytest.mark.parametrize(("files", "where"), [("shared", "seen"), ("send", "sent"), ("auto", "seen")])
-def test_a_stage_on_nodes_comes_to_the_same_as_on_this_machine(
+def test_a_stage_on_nodes_gives_the_same_results_as_on_this_machine(
     machines: Machines, place: Place, undisturbed: Place, files: str, where: str
 ) -> None:
     outcome = place.run(mixed_items(place), placed, **on_ray(machines, files=files))
@@ -100,7 +100,7 @@ def test_auto_sends_files_to_nodes_that_do_not_see_data(machines: Machines, plac
     assert published(place) == published(undisturbed)
 
 
-def test_what_is_too_large_or_reads_folders_is_done_at_home(
+def test_an_item_that_is_too_large_or_reads_folders_runs_with_the_driver(
     machines: Machines, place: Place, undisturbed: Place
 ) -> None:
     items = mixed_items(place)
@@ -118,7 +118,7 @@ def test_what_is_too_large_or_reads_folders_is_done_at_home(
 
 
 @pytest.mark.req("RTY-3", "RTY-4")
-def test_an_item_at_home_that_crashes_or_hangs_fails_alone(machines: Machines, place: Place) -> None:
+def test_a_local_item_that_crashes_or_hangs_fails_alone(machines: Machines, place: Place) -> None:
     items = [place.item(f"item-{number:02}") for number in range(12)]
     items[2] = place.item("item-02", do="kill")
     items[5] = place.item("item-05", do="hang")
@@ -131,10 +131,10 @@ def test_an_item_at_home_that_crashes_or_hangs_fails_alone(machines: Machines, p
 
 
 @pytest.mark.req("LED-7")
-def test_what_waits_for_its_turn_at_home_is_not_taken_for_lost(
+def test_a_batch_that_waits_for_a_local_process_is_not_taken_for_lost(
     machines: Machines, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More workers have something to do at home than this machine has processors, for longer than a lease lasts."""
+    """More workers have local batches than this machine has CPUs, for longer than a lease."""
     monkeypatch.setattr("inorder.engines.ray.engine.BEAT_S", 0.2)
     monkeypatch.setattr("inorder.engines.ray.channel.BEAT_S", 0.2)
     monkeypatch.setattr("inorder.engines.ray.channel.count_cpus", lambda: 1)
@@ -173,7 +173,7 @@ def test_a_node_that_sees_another_file_than_the_driver_fails_the_item_with_what_
 
 @pytest.mark.req("JRN-7", "LED-7")
 @pytest.mark.parametrize("files", ["shared", "send"])
-def test_a_stage_that_loses_a_node_comes_to_the_same(
+def test_a_stage_that_loses_a_node_gives_the_same_results(
     machines: Machines, place: Place, undisturbed: Place, files: str
 ) -> None:
     doomed = machines.add(2)
@@ -187,7 +187,7 @@ def test_a_stage_that_loses_a_node_comes_to_the_same(
             found[:] = [int(path.name.split(".")[1]) for path in gate.glob(f"{doomed.raylet}.*.here")]
             return len(found) >= 2
 
-        assert wait_until(are_there), "nobody came to the node"
+        assert wait_until(are_there), "no worker started on the node"
         endings = Endings(found)
         machines.lose(doomed)
         assert endings.come()
@@ -204,7 +204,7 @@ def test_a_stage_that_loses_a_node_comes_to_the_same(
 
 @pytest.mark.req("LED-7")
 @pytest.mark.parametrize("files", ["shared", "send"])
-def test_a_full_disk_on_a_node_stops_the_run_and_fails_nobody(machines: Machines, place: Place, files: str) -> None:
+def test_a_full_disk_on_a_node_stops_the_run_and_fails_no_item(machines: Machines, place: Place, files: str) -> None:
     items = [place.item("a"), place.item("b", do="full disk", meta={"room": str(place.folder / "room")})]
     with pytest.raises(inorder.InfrastructureError, match=r"disk full.*No space left.*run the same command again"):
         place.run(items, placed, workers=1, **on_ray(machines, files=files))

@@ -54,7 +54,7 @@ def test_an_item_that_ends_its_process_twice_fails_with_the_ending_named(
 ) -> None:
     error = the_one_failure(machines, Mischief(name), retries=3)
     assert (error.category, error.attempts) == (Category.RUNTIME, 2)
-    assert "the second time alone" in error.message
+    assert "the second time in isolation" in error.message
     assert ending in error.message
 
 
@@ -101,7 +101,7 @@ def test_the_only_worker_is_replaced_when_its_item_hangs(machines: Machines, tmp
         ("return unreadable, as an exit", "the result cannot be unpickled: SystemExit: cannot be put together"),
     ],
 )
-def test_what_cannot_travel_fails_its_item(machines: Machines, name: str, said: str) -> None:
+def test_a_result_that_cannot_be_pickled_fails_its_item(machines: Machines, name: str, said: str) -> None:
     assert the_one_failure(machines, Mischief(name)).message == said
 
 
@@ -112,13 +112,15 @@ def test_what_cannot_travel_fails_its_item(machines: Machines, name: str, said: 
         (Unreadable(), "the worker cannot unpickle the item: ValueError: cannot be put together"),
     ],
 )
-def test_an_item_that_cannot_travel_fails_alone(machines: Machines, item: Any, said: str) -> None:
+def test_an_item_that_cannot_be_pickled_fails_alone(machines: Machines, item: Any, said: str) -> None:
     error = the_one_failure(machines, item, retries=3)
     assert (error.category, error.attempts, error.message) == (Category.INPUT, 1, said)
 
 
 @pytest.mark.parametrize("name", ["close stream", "close descriptor"])
-def test_an_item_that_closes_the_standard_output_is_named_and_the_damage_mended(machines: Machines, name: str) -> None:
+def test_an_item_that_closes_the_standard_output_is_named_and_the_damage_repaired(
+    machines: Machines, name: str
+) -> None:
     error = the_one_failure(machines, Mischief(name), serve_slowly, workers=1)
     assert (error.category, error.message) == (Category.RUNTIME, "closed stdout")
 

@@ -1,4 +1,4 @@
-"""Results of megabytes: they are not copied needlessly, not kept too many, and not kept too long."""
+"""Results of megabytes are not copied needlessly, and few are kept, not for long."""
 
 import gc
 import os
@@ -30,7 +30,7 @@ def bytes_of(number: int) -> bytes:
 
 
 @pytest.mark.req("CMP-6")
-def test_large_arrays_are_views_of_what_came(machines: Machines) -> None:
+def test_large_arrays_are_views_of_the_object_store(machines: Machines) -> None:
     for number, found in enumerate(imap(array_of, range(12), engine="ray", workers=2, ray=machines.options())):
         assert (found == number).all()
         assert found.shape == (MEGABYTE // 2,)
@@ -51,8 +51,8 @@ def test_bytes_of_megabytes_arrive_whole(machines: Machines) -> None:
 
 
 @pytest.mark.req("CMP-2")
-def test_what_was_delivered_is_let_go_of(machines: Machines) -> None:
-    """More goes through the stores than fits into all of them, and nothing has to be moved to the disk for it."""
+def test_delivered_results_are_freed(machines: Machines) -> None:
+    """More data passes through the stores than fits into them, and nothing is spilled."""
     count = 2 * 3 * STORE_BYTES // (4 * MEGABYTE)
     settings: Any = {"engine": "ray", "workers": 2, "buffered_bytes_max": 32 * MEGABYTE, "ray": machines.options()}
     for number, found in enumerate(imap(array_of, range(count), **settings)):
@@ -61,7 +61,7 @@ def test_what_was_delivered_is_let_go_of(machines: Machines) -> None:
 
 
 @pytest.mark.req("CMP-2")
-def test_what_nobody_took_is_let_go_of(machines: Machines) -> None:
+def test_results_that_were_not_consumed_are_freed(machines: Machines) -> None:
     iteration: Any = imap(array_of, range(40), engine="ray", workers=2, ray=machines.options())
     for _ in range(4):
         next(iteration)
@@ -71,13 +71,13 @@ def test_what_nobody_took_is_let_go_of(machines: Machines) -> None:
 
 
 def referred() -> int:
-    """What this process holds in the stores."""
+    """The number of objects that this process holds in the stores."""
     gc.collect()
     return len(ray._private.worker.global_worker.core_worker.get_all_reference_counts())
 
 
 def begin(item: tuple[str, int]) -> bytes:
-    """Sign, and make a megabyte; the first only when it is let go."""
+    """Write a file, and return a megabyte; the first item only when it is released."""
     folder, number = item
     Path(folder, f"{number}.begun").touch()
     if number == 0:
@@ -87,7 +87,7 @@ def begin(item: tuple[str, int]) -> bytes:
 
 @pytest.mark.req("BPR-1")
 def test_behind_a_slow_first_item_the_driver_holds_no_more_than_its_budget(machines: Machines, tmp_path: Path) -> None:
-    """The first item ends only after the driver has refused to have more begun."""
+    """The first item ends only after the driver has stopped starting items."""
     begun: list[int] = []
 
     def observe(command: Command) -> None:

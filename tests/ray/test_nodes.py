@@ -1,4 +1,4 @@
-"""Nodes that are lost, that join, that leave; actors that are killed or stopped by somebody else."""
+"""Nodes that are lost, join or leave; actors that are killed or stopped from outside."""
 
 import os
 import signal
@@ -9,8 +9,8 @@ import pytest
 import ray
 
 from inorder.engines.ray.engine import RayEngine
-from tests.ray.jobs import Visit, run_on, seen_in, those_at_work, visit
-from tests.ray.machines import Machine, Machines, foremen_of
+from tests.ray.jobs import Visit, run_on, seen_in, visit, wait_for_workers
+from tests.ray.machines import Machine, Machines, supervisors_of
 from tests.ray.meanwhile import Meanwhile
 from tests.support.misbehaviour import Endings, wait_until
 
@@ -20,7 +20,7 @@ def engine_on(machines: Machines, workers: int | None, **options: Any) -> RayEng
 
 
 def visits(folder: Path, count: int, waiting: int) -> list[Visit]:
-    """So many items, the first of which stay until they are let go."""
+    """`count` items, the first of which wait until they are released."""
     return [Visit(str(folder), number, "go" if number < waiting else "") for number in range(count)]
 
 
@@ -36,7 +36,7 @@ def test_a_lost_node_costs_the_budget_one_however_many_workers_it_had(
     node = machines.add(3)
 
     def lose() -> None:
-        lost = those_at_work(tmp_path, 3, lambda seen: seen.node == node.raylet)
+        lost = wait_for_workers(tmp_path, 3, lambda seen: seen.node == node.raylet)
         endings = Endings(seen.pid for seen in lost)
         if how == "preempted":
             machines.preempt(node)
@@ -45,7 +45,7 @@ def test_a_lost_node_costs_the_budget_one_however_many_workers_it_had(
         numbers = {seen.number for seen in lost}
         assert endings.come(), "a worker outlived its node"
         let_go(tmp_path)
-        those_at_work(tmp_path, 3, lambda seen: seen.node != node.raylet and seen.number in numbers)
+        wait_for_workers(tmp_path, 3, lambda seen: seen.node != node.raylet and seen.number in numbers)
 
     with Meanwhile(lose):
         run = run_on(engine_on(machines, 7), visits(tmp_path, 30, 7), infrastructure_budget=1)
@@ -61,7 +61,7 @@ def test_two_nodes_lost_one_after_the_other_cost_two(machines: Machines, tmp_pat
 
     def lose() -> None:
         for node in nodes:
-            those_at_work(tmp_path, 1, lambda seen, node=node: seen.node == node.raylet)  # type: ignore[misc]
+            wait_for_workers(tmp_path, 1, lambda seen, node=node: seen.node == node.raylet)  # type: ignore[misc]
         for node in nodes:
             machines.lose(node)
 
@@ -72,13 +72,13 @@ def test_two_nodes_lost_one_after_the_other_cost_two(machines: Machines, tmp_pat
 
 
 @pytest.mark.req("RTY-3", "LED-7")
-def test_an_actor_killed_by_somebody_else_is_replaced(machines: Machines, tmp_path: Path) -> None:
+def test_an_actor_killed_by_a_signal_is_replaced(machines: Machines, tmp_path: Path) -> None:
     def kill() -> None:
-        seen = those_at_work(tmp_path, 2)[0]
-        endings = Endings([seen.foreman, seen.pid])
-        os.kill(seen.foreman, signal.SIGKILL)
-        assert endings.come(), "the worker outlived its foreman"
-        those_at_work(tmp_path, 3)
+        seen = wait_for_workers(tmp_path, 2)[0]
+        endings = Endings([seen.supervisor, seen.pid])
+        os.kill(seen.supervisor, signal.SIGKILL)
+        assert endings.come(), "the worker outlived its supervisor"
+        wait_for_workers(tmp_path, 3)
         let_go(tmp_path)
 
     with Meanwhile(kill):
@@ -87,13 +87,13 @@ def test_an_actor_killed_by_somebody_else_is_replaced(machines: Machines, tmp_pa
     assert run.counters.poison_items == 0
 
 
-def test_an_actor_killed_by_way_of_ray_is_replaced(machines: Machines, tmp_path: Path) -> None:
+def test_an_actor_killed_through_ray_is_replaced(machines: Machines, tmp_path: Path) -> None:
     engine = engine_on(machines, 2)
 
     def kill() -> None:
-        those_at_work(tmp_path, 2)
+        wait_for_workers(tmp_path, 2)
         ray.kill(next(iter(engine._stations)).actor)
-        those_at_work(tmp_path, 3)
+        wait_for_workers(tmp_path, 3)
         let_go(tmp_path)
 
     with Meanwhile(kill):
@@ -102,14 +102,14 @@ def test_an_actor_killed_by_way_of_ray_is_replaced(machines: Machines, tmp_path:
 
 
 def test_an_idle_actor_that_is_killed_is_replaced(machines: Machines, tmp_path: Path) -> None:
-    """One item holds the run; the other worker has nothing to do when it goes, and another takes its place."""
+    """One item holds the run; the other worker is idle when it is killed, and is replaced."""
 
     def kill() -> None:
-        busy = those_at_work(tmp_path, 1)[0]
-        foremen = foremen_when(machines, 2)
-        [idle] = set(foremen) - {busy.foreman}
+        busy = wait_for_workers(tmp_path, 1)[0]
+        supervisors = wait_for_supervisors(machines, 2)
+        [idle] = set(supervisors) - {busy.supervisor}
         os.kill(idle, signal.SIGKILL)
-        foremen_when(machines, 2, without=idle)
+        wait_for_supervisors(machines, 2, without=idle)
         let_go(tmp_path)
 
     with Meanwhile(kill):
@@ -117,33 +117,33 @@ def test_an_idle_actor_that_is_killed_is_replaced(machines: Machines, tmp_path: 
     assert [number for number, _ in run.results] == [0]
 
 
-def foremen_when(machines: Machines, count: int, without: int = 0) -> set[int]:
-    """The foremen, once there are so many."""
+def wait_for_supervisors(machines: Machines, count: int, without: int = 0) -> set[int]:
+    """The pids of the supervisors, once there are `count`."""
     found: set[int] = set()
 
     def are_there() -> bool:
         found.clear()
-        found.update(pid for pid in foremen_of(machines.staying) if pid != without)
+        found.update(pid for pid in supervisors_of(machines.staying) if pid != without)
         return len(found) == count
 
-    assert wait_until(are_there), f"there are {len(found)} foremen, not {count}"
+    assert wait_until(are_there), f"there are {len(found)} supervisors, not {count}"
     return found
 
 
 @pytest.mark.req("LED-7")
-def test_a_foreman_that_is_stopped_loses_its_lease_and_its_items_are_done_by_others(
+def test_a_supervisor_that_is_stopped_loses_its_lease_and_others_run_its_items(
     machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Silence is charged, makes nobody a suspect, and ends the silent one."""
+    """Silence is charged to the infrastructure, makes no item a suspect, and ends the actor."""
     monkeypatch.setattr("inorder.engines.ray.engine.BEAT_S", 0.5)
     monkeypatch.setattr("inorder.engines.ray.channel.BEAT_S", 0.5)
     endings: list[Endings] = []
 
     def stop() -> None:
-        seen = those_at_work(tmp_path, 2)[0]
-        endings.append(Endings([seen.foreman, seen.pid]))
-        os.kill(seen.foreman, signal.SIGSTOP)
-        those_at_work(tmp_path, 1, lambda other: other.number == seen.number and other.foreman != seen.foreman)
+        seen = wait_for_workers(tmp_path, 2)[0]
+        endings.append(Endings([seen.supervisor, seen.pid]))
+        os.kill(seen.supervisor, signal.SIGSTOP)
+        wait_for_workers(tmp_path, 1, lambda other: other.number == seen.number and other.supervisor != seen.supervisor)
         let_go(tmp_path)
 
     with Meanwhile(stop):
@@ -153,25 +153,23 @@ def test_a_foreman_that_is_stopped_loses_its_lease_and_its_items_are_done_by_oth
     assert endings[0].come(), "the one that was stopped is still there"
 
 
-# ---- as many as there is room for
+# ---- as many workers as fit
 
 
-def test_a_node_that_joins_gets_workers_and_one_that_leaves_takes_them_along(
-    machines: Machines, tmp_path: Path
-) -> None:
+def test_a_node_that_joins_gets_workers_and_one_that_leaves_loses_them(machines: Machines, tmp_path: Path) -> None:
     later: list[Machine] = []
 
     def join_and_leave() -> None:
-        those_at_work(tmp_path, 4)
+        wait_for_workers(tmp_path, 4)
         later.append(machines.add(2))
         joined = later[0].raylet
-        lost = those_at_work(tmp_path, 2, lambda seen: seen.node == joined)
+        lost = wait_for_workers(tmp_path, 2, lambda seen: seen.node == joined)
         endings = Endings(seen.pid for seen in lost)
         machines.lose(later[0])
         assert endings.come(), "a worker outlived its node"
         numbers = {seen.number for seen in lost}
         let_go(tmp_path)
-        those_at_work(tmp_path, 2, lambda seen: seen.number in numbers and seen.node != joined)
+        wait_for_workers(tmp_path, 2, lambda seen: seen.number in numbers and seen.node != joined)
 
     with Meanwhile(join_and_leave):
         run = run_on(engine_on(machines, None), visits(tmp_path, 40, 40))
@@ -180,12 +178,12 @@ def test_a_node_that_joins_gets_workers_and_one_that_leaves_takes_them_along(
     assert run.counters.suspects == 0
 
 
-def test_more_workers_than_there_is_room_for_work_as_far_as_they_fit(machines: Machines, tmp_path: Path) -> None:
+def test_of_too_many_workers_those_that_fit_do_the_work(machines: Machines, tmp_path: Path) -> None:
     def look() -> None:
-        those_at_work(tmp_path, 4)
+        wait_for_workers(tmp_path, 4)
         let_go(tmp_path)
 
     with Meanwhile(look):
         run = run_on(engine_on(machines, 9), visits(tmp_path, 30, 4))
     assert [number for number, _ in run.results] == list(range(30))
-    assert len({seen.foreman for seen in seen_in(tmp_path)}) == 4
+    assert len({seen.supervisor for seen in seen_in(tmp_path)}) == 4

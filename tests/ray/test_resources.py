@@ -1,4 +1,4 @@
-"""What a worker declares, and what it is given."""
+"""The resources that a worker declares, and those that it gets."""
 
 import os
 from pathlib import Path
@@ -18,15 +18,15 @@ def where(_: Any) -> tuple[int, str | None]:
     return here(), os.environ.get("CUDA_VISIBLE_DEVICES")
 
 
-def test_a_worker_that_needs_something_special_is_only_where_that_is(machines: Machines) -> None:
+def test_a_worker_runs_only_where_its_custom_resource_is(machines: Machines) -> None:
     special = machines.add(2, resources={"special": 2})
     options = machines.options(resources={"special": 1})
     found = list(imap(where, range(20), engine="ray", ray=options))
     assert {node for node, _ in found} == {special.raylet}
 
 
-def test_workers_that_need_half_a_processor_are_twice_as_many(machines: Machines, tmp_path: Path) -> None:
-    """All eight must be there at once, or the first ones would wait in vain."""
+def test_twice_as_many_workers_fit_with_half_a_cpu_each(machines: Machines, tmp_path: Path) -> None:
+    """All eight must run at the same time, or the first ones would wait forever."""
     folder = str(tmp_path)
     items = [Visit(folder, number, "all") for number in range(8)]
     found = imap(visit_together, items, engine="ray", ray=machines.options(cpus=0.5))
@@ -35,20 +35,20 @@ def test_workers_that_need_half_a_processor_are_twice_as_many(machines: Machines
 
 
 def visit_together(item: Visit) -> tuple[int, int]:
-    """Stay until eight have come."""
+    """Wait until eight workers have come."""
     found = visit(item._replace(until=""))
     folder = Path(item.folder)
     assert wait_until(lambda: len(seen_in(folder)) >= 8), "not all of them came"
     return found
 
 
-def test_a_worker_sees_the_graphics_processor_that_it_was_given_and_no_other(machines: Machines) -> None:
+def test_a_worker_sees_only_its_own_gpu(machines: Machines) -> None:
     machines.add(2, num_gpus=2)
     found = list(imap(where, range(20), engine="ray", ray=machines.options(gpus=1.0)))
     assert {visible for _, visible in found} <= {"0", "1"}
 
 
-def test_where_no_worker_has_room_the_run_ends_and_says_what_is_missing(machines: Machines) -> None:
+def test_if_no_worker_fits_the_run_ends_and_names_what_is_missing(machines: Machines) -> None:
     options = machines.options(cpus=3.0, gpus=1.0, resources={"quiet": 2}, start_timeout_s=1.0)
     with pytest.raises(InfrastructureError) as caught:
         list(imap(where, range(3), engine="ray", ray=options))
@@ -58,7 +58,7 @@ def test_where_no_worker_has_room_the_run_ends_and_says_what_is_missing(machines
     )
 
 
-def test_a_node_that_comes_while_somebody_waits_for_it_is_used(machines: Machines) -> None:
+def test_a_node_that_joins_while_the_run_waits_is_used(machines: Machines) -> None:
     with Meanwhile(lambda: machines.add(1, resources={"late": 1})):
         found = list(imap(where, range(3), engine="ray", ray=machines.options(resources={"late": 1})))
     assert len(found) == 3
@@ -79,7 +79,7 @@ def test_a_worker_is_in_the_folder_of_the_driver(
     assert list(imap(read_here, ["word"], engine="ray", workers=1, ray=machines.options())) == ["found"]
 
 
-def test_a_driver_in_a_folder_whose_name_is_no_text(
+def test_a_driver_in_a_folder_whose_name_is_not_utf_8(
     machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = os.fsencode(tmp_path) + b"/caf\xe9"

@@ -42,13 +42,13 @@ from tests.support.misbehaviour import (
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
 SOON_S = 2.0
-"""For what never happens, until it is mended."""
+"""How long to wait for an event that does not come if there is a bug."""
 Make = Callable[..., ProcessEngine]
 
 
 @pytest.fixture
 def make() -> Iterator[Make]:
-    """Makes engines whose workers have all pulled, and closes them."""
+    """Make engines whose workers have all pulled, and close them."""
     made = []
 
     def make(function: Callable[[Any], Any], workers: int = 1, **options: Any) -> ProcessEngine:
@@ -64,7 +64,7 @@ def make() -> Iterator[Make]:
 
 
 def take(engine: ProcessEngine, count: int, *kinds: type[Any], within_s: float = GUARD_S) -> list[Any]:
-    """Poll until so many events of these kinds have come; these."""
+    """Poll until `count` events of these kinds have come; return these."""
     taken: list[Any] = []
     for _ in range(int(within_s * 10)):
         taken += [event for event in engine.poll(0.1) if isinstance(event, kinds)]
@@ -74,15 +74,15 @@ def take(engine: ProcessEngine, count: int, *kinds: type[Any], within_s: float =
 
 
 def take_until_pulled(engine: ProcessEngine) -> list[Finished]:
-    """Poll until the worker asks for more; what it finished on the way."""
+    """Poll until the worker pulls; return what it finished before."""
     events = []
     while not events or not isinstance(events[-1], Pulled):
         events += take(engine, 1, Finished, Pulled)
     return [event for event in events if isinstance(event, Finished)]
 
 
-def taken_back(engine: ProcessEngine, count: int) -> set[int]:
-    """Poll until so many items have been taken back, in as many pieces as it takes."""
+def take_returned(engine: ProcessEngine, count: int) -> set[int]:
+    """Poll until `count` items have been returned, in any number of parts."""
     seqs: set[int] = set()
     while len(seqs) < count:
         [returned] = take(engine, 1, Returned)
@@ -94,8 +94,8 @@ def give(engine: ProcessEngine, worker: int, *items: Any, isolated: bool = False
     engine.dispatch(Batch(worker, [Task(seq, 1, item) for seq, item in enumerate(items)], isolated=isolated))
 
 
-def answers_to(engine: ProcessEngine, *items: Any, isolated: bool = False, worker: int = 0) -> list[Any]:
-    """The payloads for a batch that is answered in full."""
+def run_batch(engine: ProcessEngine, *items: Any, isolated: bool = False, worker: int = 0) -> list[Any]:
+    """Run a batch; return the payloads of its results."""
     give(engine, worker, *items, isolated=isolated)
     events = take(engine, 1, Pulled, Finished, WorkerLost)
     while not isinstance(events[-1], Pulled | WorkerLost):
@@ -105,7 +105,7 @@ def answers_to(engine: ProcessEngine, *items: Any, isolated: bool = False, worke
 
 
 def run_through(engine: ProcessEngine, items: list[Any], **options: Any) -> tuple[list[Envelope], Runtime]:
-    """A whole run under the kernel; its envelopes in order."""
+    """Run the items under the kernel; return the envelopes in order."""
     committed: list[Envelope] = []
 
     def commit(runtime: Runtime, run: CommitRun, _: Any) -> None:
@@ -146,7 +146,7 @@ def test_a_death_in_a_batch_of_quick_items_harms_none_of_them(monkeypatch: pytes
 def test_a_process_that_dies_with_a_fork_of_it_alive_is_lost_at_once(make: Make, tmp_path: Path) -> None:
     path = str(tmp_path / "pid")
     engine = make(serve)
-    assert answers_to(engine, 1) == [2]
+    assert run_batch(engine, 1) == [2]
     with ended_at_last(path):
         give(engine, 0, Mischief("leave fork and exit", path))
         [lost] = take(engine, 1, WorkerLost)
@@ -156,7 +156,7 @@ def test_a_process_that_dies_with_a_fork_of_it_alive_is_lost_at_once(make: Make,
 
 def test_a_result_whose_unpickling_wants_to_exit_only_fails_its_item(make: Make) -> None:
     engine = make(serve)
-    assert answers_to(engine, 1) == [2]
+    assert run_batch(engine, 1) == [2]
     give(engine, 0, Mischief("return unreadable, as an exit"))
     [finished] = take(engine, 1, Finished, WorkerLost)
     assert "the result cannot be unpickled" in finished.envelopes[0].failure.message
@@ -170,24 +170,24 @@ def test_a_result_whose_unpickling_wants_to_exit_only_fails_its_item(make: Make)
     ],
     ids=["result", "item"],
 )
-def test_what_cannot_travel_for_the_oddest_reasons_only_fails_its_item(make: Make, item: Any, text: str) -> None:
+def test_what_cannot_be_pickled_for_unusual_reasons_only_fails_its_item(make: Make, item: Any, text: str) -> None:
     engine = make(serve)
-    assert answers_to(engine, 1) == [2]
+    assert run_batch(engine, 1) == [2]
     give(engine, 0, item)
     [finished] = take(engine, 1, Finished, WorkerLost, within_s=SOON_S)
     assert text in finished.envelopes[0].failure.message
 
 
 @pytest.mark.req("CMP-5")
-def test_what_waits_behind_a_slow_item_is_taken_back_for_an_idle_worker(make: Make, tmp_path: Path) -> None:
+def test_what_waits_behind_a_slow_item_is_returned_for_an_idle_worker(make: Make, tmp_path: Path) -> None:
     go, behind = str(tmp_path / "go"), str(tmp_path / "behind")
     engine = make(sign_or_wait, workers=2)
     give(engine, 0, Mischief("wait", go), f"{behind}-1", f"{behind}-2")
-    assert taken_back(engine, 2) == {1, 2}
-    [second] = answers_to(engine, f"{behind}-elsewhere", worker=1)
+    assert take_returned(engine, 2) == {1, 2}
+    [second] = run_batch(engine, f"{behind}-elsewhere", worker=1)
     Path(go).touch()
     assert [event.worker for event in take(engine, 1, Pulled)] == [0]
-    assert not list(tmp_path.glob("behind-[12]")), "it ran what was taken from it"
+    assert not list(tmp_path.glob("behind-[12]")), "it ran items that it had returned"
     assert word_at(f"{behind}-elsewhere") == second
 
 
@@ -207,7 +207,7 @@ def test_among_quick_items_only_the_one_that_left_a_process_behind_is_to_blame(m
     engine = make(serve)
     give(engine, 0, *range(20), Mischief("leave child at once", pid_file), *range(20))
     envelopes = [envelope for event in take_until_pulled(engine) for envelope in event.envelopes]
-    assert [envelope.seq for envelope in envelopes] == list(range(41)), "an answer was given twice, or not at all"
+    assert [envelope.seq for envelope in envelopes] == list(range(41)), "a result was sent twice, or not at all"
     blamed = [(envelope.seq, envelope.failure.message) for envelope in envelopes if envelope.failure is not None]
     assert blamed == [(20, "left 1 child process behind")]
     assert [envelope.payload for envelope in envelopes if envelope.failure is None] == [2 * n for n in range(20)] * 2
@@ -227,7 +227,7 @@ def test_what_is_done_does_not_wait_behind_an_item_that_waits_for_a_process_of_i
 
 
 @pytest.mark.req("CMP-5")
-def test_with_nobody_idle_nothing_is_taken_back(make: Make, tmp_path: Path) -> None:
+def test_with_no_idle_worker_nothing_is_returned(make: Make, tmp_path: Path) -> None:
     go = str(tmp_path / "go")
     engine = make(sign_or_wait)
     give(engine, 0, Mischief("wait", go), str(tmp_path / "behind"))
@@ -239,16 +239,14 @@ def test_with_nobody_idle_nothing_is_taken_back(make: Make, tmp_path: Path) -> N
 
 
 @pytest.mark.req("CMP-5")
-def test_what_is_taken_back_is_not_started_also_where_items_before_it_could_not_be_sent(
-    make: Make, tmp_path: Path
-) -> None:
+def test_returned_items_are_not_started_even_after_items_that_could_not_be_pickled(make: Make, tmp_path: Path) -> None:
     go, behind = str(tmp_path / "go"), str(tmp_path / "behind")
     engine = make(sign_or_wait, workers=2)
     give(engine, 0, Unsendable(), Unsendable(), Mischief("wait", go), f"{behind}-1", f"{behind}-2")
-    assert taken_back(engine, 2) == {3, 4}
+    assert take_returned(engine, 2) == {3, 4}
     Path(go).touch()
     take(engine, 1, Pulled)
-    assert not list(tmp_path.glob("behind-*")), "it ran what was taken from it"
+    assert not list(tmp_path.glob("behind-*")), "it ran items that it had returned"
 
 
 @pytest.mark.req("CMP-5")
@@ -263,7 +261,7 @@ def test_followers_of_a_slow_item_are_done_before_it(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.req("LED-7")
-def test_a_worker_that_computes_in_c_with_the_lock_keeps_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_computes_in_c_with_the_interpreter_lock_keeps_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "BEAT_S", 0.05)
     engine = ProcessEngine(hold_interpreter_for, 1, timeout_s=None)
     [envelope], runtime = run_through(engine, [1500], lease_ms=300)
@@ -272,7 +270,7 @@ def test_a_worker_that_computes_in_c_with_the_lock_keeps_its_lease(monkeypatch: 
     assert (counted.expired_leases, counted.lost_workers) == (0, 0)
 
 
-def test_an_overrun_is_told_of_an_item_that_holds_the_lock(tmp_path: Path) -> None:
+def test_an_item_that_holds_the_interpreter_lock_is_reported_as_overrun(tmp_path: Path) -> None:
     engine = ProcessEngine(serve, 1, timeout_s=0.3)
     try:
         engine.start()
@@ -288,28 +286,28 @@ def test_an_overrun_is_told_of_an_item_that_holds_the_lock(tmp_path: Path) -> No
 @pytest.mark.req("RTY-3")
 def test_an_isolated_item_gets_a_process_that_has_run_nothing(make: Make) -> None:
     engine = make(whoami)
-    [used] = answers_to(engine, "first")
-    [fresh] = answers_to(engine, "alone", isolated=True)
+    [used] = run_batch(engine, "first")
+    [fresh] = run_batch(engine, "alone", isolated=True)
     assert fresh != used
     assert not is_running(used)
 
 
-def test_a_worker_is_renewed_after_so_many_items(make: Make) -> None:
+def test_a_process_is_recycled_after_the_given_number_of_items(make: Make) -> None:
     engine = make(whoami, recycle_tasks=3)
-    pids = [answers_to(engine, number)[0] for number in range(9)]
+    pids = [run_batch(engine, number)[0] for number in range(9)]
     assert [pids.index(pid) for pid in pids] == [0, 0, 0, 3, 3, 3, 6, 6, 6]
     assert not any(map(is_running, pids[:6]))
 
 
-def test_a_worker_is_renewed_once_it_has_grown_too_large(make: Make) -> None:
+def test_a_process_is_recycled_once_it_has_grown_too_large(make: Make) -> None:
     engine = make(hoard, recycle_resident_bytes=HOARD_BYTES)
-    [before, grown, after] = [answers_to(engine, item)[0] for item in ("small", "hoard", "small")]
+    [before, grown, after] = [run_batch(engine, item)[0] for item in ("small", "hoard", "small")]
     assert before == grown
     assert after != grown
     assert not is_running(grown)
 
 
-def test_an_item_beyond_the_memory_limit_fails_and_its_worker_goes_on(make: Make) -> None:
+def test_an_item_beyond_the_memory_limit_fails_and_its_worker_continues(make: Make) -> None:
     engine = make(serve, memory_bytes_max=MEMORY_BYTES)
     give(engine, 0, 1, Mischief("want memory"), 3)
     events = take(engine, 1, Pulled, Finished, WorkerLost)
@@ -321,13 +319,13 @@ def test_an_item_beyond_the_memory_limit_fails_and_its_worker_goes_on(make: Make
     assert (failure.category, failure.message) == (Category.RUNTIME, "MemoryError")
 
 
-def test_renewing_a_process_leaves_no_descriptor_open(make: Make) -> None:
+def test_recycling_a_process_leaves_no_descriptor_open(make: Make) -> None:
     engine = make(whoami, recycle_tasks=1)
-    answers_to(engine, 0)
+    run_batch(engine, 0)
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     for number in range(5):
-        answers_to(engine, number)
+        run_batch(engine, number)
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) <= before
 

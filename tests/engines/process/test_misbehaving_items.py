@@ -63,7 +63,7 @@ def the_one_failure(item: Any, function: Callable[[Any], Any] = serve, **options
 def test_an_item_that_ends_its_process_twice_fails_with_the_ending_named(name: str, ending: str) -> None:
     error = the_one_failure(Mischief(name), retries=3)
     assert (error.category, error.attempts) == (Category.RUNTIME, 2)
-    assert "the second time alone" in error.message
+    assert "the second time in isolation" in error.message
     assert ending in error.message
 
 
@@ -119,13 +119,13 @@ def test_a_result_that_cannot_be_unpickled_fails_its_item() -> None:
     assert error.message == "the result cannot be unpickled: ValueError: cannot be put together"
 
 
-def test_a_result_whose_unpickling_raises_an_error_of_the_disk_fails_its_item(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_whose_unpickling_raises_an_os_error_fails_its_item(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_process, "_JOIN_S", 0.5)
     error = the_one_failure(Mischief("return unreadable, as of the disk"))
     assert error.message == "the result cannot be unpickled: OSError: cannot be put together"
 
 
-def test_an_item_that_cannot_be_pickled_fails_without_going_anywhere() -> None:
+def test_an_item_that_cannot_be_pickled_fails_without_being_sent() -> None:
     error = the_one_failure(Unsendable(), retries=3)
     assert (error.category, error.attempts) == (Category.INPUT, 1)
     assert error.message == "the item cannot be pickled: TypeError: cannot be taken apart"
@@ -138,7 +138,7 @@ def test_an_item_that_cannot_be_unpickled_fails_in_the_worker() -> None:
 
 
 @pytest.mark.parametrize("name", ["close stream", "close descriptor and linger"])
-def test_an_item_that_closes_the_standard_output_is_named_and_the_damage_mended(name: str) -> None:
+def test_an_item_that_closes_the_standard_output_is_named_and_the_damage_repaired(name: str) -> None:
     error = the_one_failure(Mischief(name), serve_slowly, workers=1)
     assert (error.category, error.message) == (Category.RUNTIME, "closed stdout")
 
@@ -162,7 +162,7 @@ def test_an_item_that_leaves_a_process_behind_is_named_and_the_process_ended(tmp
         assert not is_running(word_at(pid_file))
 
 
-def test_an_item_that_leaves_a_family_behind_is_named_alone(tmp_path: Path) -> None:
+def test_an_item_that_leaves_descendants_behind_is_named_alone(tmp_path: Path) -> None:
     pid_file = str(tmp_path / "pid")
     with ended_at_last(pid_file):
         error = the_one_failure(Mischief("leave family", pid_file), serve_slowly, workers=1)
@@ -182,7 +182,7 @@ def test_workers_are_replaced_after_so_many_items() -> None:
 
 @pytest.mark.parametrize("option", ["memory_bytes_max", "recycle_tasks"])
 def test_limits_of_processes_are_refused_where_there_are_none(option: str) -> None:
-    with pytest.raises(OperatorError, match=f"{option} is for worker processes"):
+    with pytest.raises(OperatorError, match=f"{option} needs worker processes"):
         imap(serve, [1], policy="io", **{option: 1})
 
 

@@ -1,4 +1,4 @@
-"""The shared words of a worker process, read while they are written."""
+"""The shared status of a worker process, read while it is written."""
 
 import threading
 from typing import Any
@@ -9,7 +9,7 @@ from inorder.engines.process.shared_status import SharedStatus, StatusSnapshot
 
 
 class Halting:
-    """Shared words whose writer is looked at after every single store."""
+    """Shared words that call `look` after every store."""
 
     def __init__(self, words: Any, look: Any) -> None:
         self._words = words
@@ -42,7 +42,7 @@ def test_between_any_two_words_of_the_writer_a_reader_sees_one_item_or_none() ->
 
 
 @pytest.mark.req("RTY-4")
-def test_a_writer_that_goes_on_while_somebody_reads_is_never_misread() -> None:
+def test_a_writer_and_a_concurrent_reader_never_mix_two_items() -> None:
     status, _ = SharedStatus.create()
     ended = threading.Event()
 
@@ -61,7 +61,7 @@ def test_a_writer_that_goes_on_while_somebody_reads_is_never_misread() -> None:
     writer.join()
 
 
-def test_a_new_block_says_that_nothing_runs() -> None:
+def test_a_new_block_shows_no_running_item() -> None:
     status, _ = SharedStatus.create()
     assert status.read() is None
     status.begin_batch(3)

@@ -1,4 +1,4 @@
-"""How values cross between processes: whole, in order, and with no copy more than it says."""
+"""Values travel between processes whole, in order, and with no more copies than documented."""
 
 import os
 import sys
@@ -58,7 +58,7 @@ def wire() -> Iterator[Wire]:
 
 
 def allocated(call: Callable[[], Any]) -> tuple[Any, int]:
-    """What the call gives, and how much of Python's own memory it took at most on the way."""
+    """The result of the call, and the peak of Python's own memory during it."""
     tracemalloc.start()
     try:
         value = call()
@@ -84,7 +84,7 @@ def test_a_value_of_any_size_arrives_as_it_was(wire: Wire, kind: Callable[[bytes
 
 
 @pytest.mark.parametrize("size", [1, SHARED_BYTES_MIN - 1, SHARED_BYTES_MIN, SHARED_BYTES_MIN + 1])
-def test_several_buffers_of_odd_sizes_stay_apart(wire: Wire, size: int) -> None:
+def test_several_buffers_of_odd_sizes_do_not_overlap(wire: Wire, size: int) -> None:
     tensors = [Tensor(bytearray([number]) * (size + number), (size + number,)) for number in range(5)]
     received = wire.carry(tensors)
     assert [bytes(tensor.data) for tensor in received] == [bytes(tensor.data) for tensor in tensors]
@@ -129,7 +129,7 @@ def test_a_received_array_can_be_written_to_and_outlives_its_wire() -> None:
     assert (received.data[0], received.data[-1]) == (0, 9)
 
 
-def test_a_map_is_let_go_with_its_array(wire: Wire) -> None:
+def test_a_mapping_ends_with_its_array(wire: Wire) -> None:
     def maps() -> int:
         with open("/proc/self/maps", encoding="utf-8") as file:
             return file.read().count("memfd:inorder")
@@ -149,7 +149,7 @@ def test_no_descriptor_is_left_open(wire: Wire) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_after_a_value_that_cannot_be_read_the_next_one_can(wire: Wire) -> None:
+def test_after_a_value_that_cannot_be_unpickled_the_next_one_can(wire: Wire) -> None:
     bad, good = pack([Unreadable(), bytearray(LARGE)]), pack(b"y" * LARGE)
     assert bad.buffers
     wire.send(bad)
@@ -159,7 +159,7 @@ def test_after_a_value_that_cannot_be_read_the_next_one_can(wire: Wire) -> None:
     assert wire.receive(good) == b"y" * LARGE
 
 
-def test_what_cannot_be_packed_says_so() -> None:
+def test_a_value_that_cannot_be_pickled_raises() -> None:
     with pytest.raises(TypeError, match="cannot be taken apart"):
         pack([Unsendable()])
 
@@ -173,12 +173,12 @@ class TwoSides:
         os.close(descriptor)
 
 
-def test_a_new_block_says_that_nothing_runs() -> None:
+def test_a_new_block_shows_no_running_item() -> None:
     assert TwoSides().parent.read() is None
 
 
 @pytest.mark.parametrize(("seq", "attempt", "now_ns"), [(0, 1, 1), (2**62, 2**31, 2**62), (5, 1000, 10**18)])
-def test_the_parent_sees_what_the_worker_is_on(seq: int, attempt: int, now_ns: int) -> None:
+def test_the_parent_sees_the_running_item(seq: int, attempt: int, now_ns: int) -> None:
     sides = TwoSides()
     sides.worker.begin_item(seq, attempt, now_ns)
     assert sides.parent.read() == StatusSnapshot(seq, attempt, now_ns)
@@ -186,7 +186,7 @@ def test_the_parent_sees_what_the_worker_is_on(seq: int, attempt: int, now_ns: i
     assert sides.parent.read() is None
 
 
-def test_the_worker_sees_how_far_it_may_go_whatever_it_is_on() -> None:
+def test_the_worker_sees_the_limit_of_its_batch_whatever_it_runs() -> None:
     sides = TwoSides()
     sides.worker.begin_item(3, 1, 99)
     sides.parent.begin_batch(7)
@@ -211,7 +211,7 @@ def test_what_the_worker_has_started_is_not_taken_back_from_it() -> None:
 
 
 class Foreign(NamedTuple):
-    """Stands for a class of a main script that is not the main one here."""
+    """Stands for a class of another process's main script."""
 
     number: int
 
@@ -225,21 +225,19 @@ def _of_another_script(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_of_another_script")
 def test_a_class_of_another_main_script_travels_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(2):  # the second time it is known beforehand
+    for number in range(2):  # the second time the class is known
         packed = pack([Foreign(number), bytearray(2 * SHARED_BYTES_MIN)])
         assert len(packed.buffers) == 1
         assert len(packed.data) < 200
         monkeypatch.setattr(main_pickle, "_classes", {})
-        monkeypatch.setattr(
-            sys.modules["__main__"], "Foreign", Foreign, raising=False
-        )  # as it is with the script itself
+        monkeypatch.setattr(sys.modules["__main__"], "Foreign", Foreign, raising=False)  # as in the script itself
         [found, _] = unpack(packed)
         assert found == Foreign(number)
         assert type(found) is Foreign
 
 
 @pytest.mark.usefixtures("_of_another_script")
-def test_what_else_cannot_be_pickled_is_refused_as_ever() -> None:
+def test_other_values_that_cannot_be_pickled_still_raise() -> None:
     pack(Foreign(1))
     with pytest.raises(AttributeError, match="local object"):
         pack(lambda: None)

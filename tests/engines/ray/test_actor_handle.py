@@ -1,4 +1,4 @@
-"""What the driver keeps of one actor."""
+"""The driver's state of one actor."""
 
 import threading
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ THREADS = 8
 
 
 class Process:
-    """Stands in for a process of this machine."""
+    """Stands in for a local process."""
 
     def __init__(self) -> None:
         self.is_stopped = False
@@ -55,14 +55,14 @@ def finished(*seqs: int) -> Finished:
     return Finished(100, [Envelope(seq, 1, SUCCESS) for seq in seqs])
 
 
-def at_home(actor: ActorHandle) -> Any:
+def start_local(actor: ActorHandle) -> Any:
     process: Any = Process()
     actor.run_locally()
     assert actor.keep(process)
     return process
 
 
-def test_a_worker_has_one_number_here_whatever_it_says(actor: ActorHandle, numbers: Iterator[int]) -> None:
+def test_a_worker_keeps_its_number_in_every_event(actor: ActorHandle, numbers: Iterator[int]) -> None:
     said = [Pulled(0, 7), Finished(0, []), Overran(0, 3, 1, 500), Returned(0, [4])]
     translated = [actor.translate(event, lambda: next(numbers)) for event in said]
     assert translated == [Pulled(100, 7), Finished(100, []), Overran(100, 3, 1, 500), Returned(100, [4])]
@@ -91,7 +91,7 @@ def test_it_has_a_worker_from_its_first_pull_to_its_loss(actor: ActorHandle) -> 
     assert actor.has_started, "it was, once"
 
 
-def test_what_it_holds_goes_with_answers_returns_pulls_and_losses(actor: ActorHandle) -> None:
+def test_results_returns_pulls_and_losses_update_what_it_holds(actor: ActorHandle) -> None:
     up(actor)
     actor.hold(batch_of(1, 2, 3, 4, 5))
     actor.track(finished(1, 2))
@@ -107,7 +107,7 @@ def test_what_it_holds_goes_with_answers_returns_pulls_and_losses(actor: ActorHa
     assert actor.held_seqs == set()
 
 
-def test_only_one_of_many_who_want_to_listen_is_told_to(actor: ActorHandle) -> None:
+def test_only_one_of_many_threads_begins_a_poll(actor: ActorHandle) -> None:
     barrier = threading.Barrier(THREADS)
 
     def want() -> bool:
@@ -124,7 +124,7 @@ def test_only_one_of_many_who_want_to_listen_is_told_to(actor: ActorHandle) -> N
 
 
 @pytest.mark.parametrize(
-    ("files", "sees_mark", "sees_files"),
+    ("files", "sees_marker", "sees_files"),
     [
         ("auto", True, True),
         ("auto", False, False),
@@ -134,19 +134,19 @@ def test_only_one_of_many_who_want_to_listen_is_told_to(actor: ActorHandle) -> N
         ("send", False, False),
     ],
 )
-def test_whether_files_are_sent_is_the_operator_s_to_say_and_else_the_mark_s(
-    actor: ActorHandle, files: str, sees_mark: bool, sees_files: bool
+def test_the_option_decides_whether_files_are_sent_and_with_auto_the_marker_file(
+    actor: ActorHandle, files: str, sees_marker: bool, sees_files: bool
 ) -> None:
-    actor.on_hello(Hello("host-a", 77, "node-a", sees_mark), files)
+    actor.on_hello(Hello("host-a", 77, "node-a", sees_marker), files)
     assert (actor.host, actor.node, actor.sees_files) == ("host-a", "node-a", sees_files)
 
 
-# ---- what is done at home
+# ---- local processes
 
 
-def test_an_overrun_at_home_is_told_once(actor: ActorHandle) -> None:
+def test_a_local_overrun_is_reported_once(actor: ActorHandle) -> None:
     up(actor)
-    process = at_home(actor)
+    process = start_local(actor)
     assert actor.find_overrun(1000.0, 0.5) is None, "it is on nothing"
     process.on = RunningItem(7, 2, 10.0)
     assert actor.find_overrun(10.4, 0.5) is None
@@ -156,13 +156,13 @@ def test_an_overrun_at_home_is_told_once(actor: ActorHandle) -> None:
     assert actor.find_overrun(101.0, 0.5) == Overran(100, 7, 3, 500)
 
 
-def test_without_a_process_here_nothing_overruns_here(actor: ActorHandle) -> None:
+def test_without_a_local_process_there_is_no_local_overrun(actor: ActorHandle) -> None:
     assert up(actor).find_overrun(1e9, 0.001) is None
 
 
-def test_a_process_of_this_machine_is_stopped_when_it_is_not_needed(actor: ActorHandle) -> None:
+def test_a_local_process_is_stopped_when_it_is_released(actor: ActorHandle) -> None:
     assert not actor.is_local
-    process = at_home(actor)
+    process = start_local(actor)
     assert actor.is_local
     assert not process.is_stopped
     actor.release(process)
@@ -170,15 +170,15 @@ def test_a_process_of_this_machine_is_stopped_when_it_is_not_needed(actor: Actor
     assert not actor.is_local
 
 
-def test_what_waits_for_a_process_of_this_machine_is_at_home_already(actor: ActorHandle) -> None:
+def test_a_batch_that_waits_for_a_local_process_is_local(actor: ActorHandle) -> None:
     actor.run_locally()
     assert actor.is_local
 
 
-def test_a_process_that_is_not_needed_any_more_leaves_the_next_one_alone(actor: ActorHandle) -> None:
-    """The worker may be given its next batch before the thread of the one before has let close."""
-    first = at_home(actor)
-    second = at_home(actor)
+def test_releasing_a_process_does_not_stop_the_next_one(actor: ActorHandle) -> None:
+    """The worker may get its next batch before the thread of the previous one has released its process."""
+    first = start_local(actor)
+    second = start_local(actor)
     actor.release(first)
     assert (first.is_stopped, second.is_stopped) == (True, False)
     assert actor.is_local
@@ -186,13 +186,13 @@ def test_a_process_that_is_not_needed_any_more_leaves_the_next_one_alone(actor: 
     assert second.is_stopped
 
 
-def test_a_station_that_is_given_up_stops_its_process(actor: ActorHandle) -> None:
-    process = at_home(actor)
+def test_closing_a_handle_stops_its_process(actor: ActorHandle) -> None:
+    process = start_local(actor)
     actor.close()
     assert process.is_stopped
 
 
-def test_a_process_that_comes_too_late_is_stopped_at_once(actor: ActorHandle) -> None:
+def test_a_process_that_starts_after_the_close_is_stopped_at_once(actor: ActorHandle) -> None:
     actor.close()
     process: Any = Process()
     assert not actor.keep(process)

@@ -1,4 +1,4 @@
-"""The first thing of ours on a node: it speaks before anything of ours is known to be there."""
+"""The bootstrap actor reports what a node lacks, even if inorder is not installed there."""
 
 import inspect
 import pickle
@@ -38,15 +38,15 @@ print(actor.poll(b"", 0.0))
 
 @pytest.fixture
 def node(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that has Ray, as far as a actor can tell, and a main module to be altered."""
+    """A process that seems to have Ray, and a main module that may be changed."""
     context = SimpleNamespace(get_node_id=lambda: "node-1")
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get_runtime_context=lambda: context))
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
     monkeypatch.setattr(sys, "path", [*sys.path])
 
 
-def said_on_a_bare_node(wanted: str, has: str = "") -> str:
-    """By an interpreter that finds nothing but its own library, and this."""
+def error_on_a_bare_node(wanted: str, has: str = "") -> str:
+    """The error of the actor in an interpreter that has only the standard library and this file."""
     source = f"{inspect.getsource(bootstrap)}{has}\nWANTED = {wanted!r}\n{ASK}"
     ended = subprocess.run(
         [sys.executable, "-I", "-S", "-"], input=source, capture_output=True, text=True, timeout=GUARD_S
@@ -59,12 +59,12 @@ def said_on_a_bare_node(wanted: str, has: str = "") -> str:
 
 def test_a_node_without_our_package_says_so_and_what_the_driver_has() -> None:
     said = f"{PLACE} does not have inorder; the driver has inorder 9.9.9, and every node needs the same"
-    assert said_on_a_bare_node("9.9.9") == said
+    assert error_on_a_bare_node("9.9.9") == said
 
 
 def test_a_node_without_what_our_package_needs_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     rest = f"the driver has inorder {__version__}, and every node needs the same"
-    assert said_on_a_bare_node(__version__, HAS_US_AND_RAY) == f"{PLACE} does not have msgspec; {rest}"
+    assert error_on_a_bare_node(__version__, HAS_US_AND_RAY) == f"{PLACE} does not have msgspec; {rest}"
     monkeypatch.setitem(sys.modules, "ray", None)  # type: ignore[arg-type]
     assert BootstrapActor(b"", OPTIONS, __version__).poll(None, 0.0) == f"{PLACE} does not have ray; {rest}"
 

@@ -1,4 +1,4 @@
-"""How a cluster is to be used: what is refused, what fits, and what is said where there is none."""
+"""Options of a cluster, how many workers fit, and the errors when there is no cluster."""
 
 import socket
 import sys
@@ -27,13 +27,13 @@ from inorder.errors import InfrastructureError, OperatorError
 
 @pytest.fixture
 def no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray is not installed, also where it is."""
+    """Make Ray seem not to be installed."""
     for package in ("ray", "cloudpickle"):
         monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]
 
 
 class Ray:
-    """Stands in for Ray: it can be connected to, if it is let."""
+    """Stands in for Ray, which can be connected to unless `error` is set."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
@@ -92,7 +92,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> Ray:
         ({"start_timeout_s": 0}, "start_timeout_s must be above 0, got 0"),
     ],
 )
-def test_an_option_that_cannot_be_is_refused_in_one_line(options: dict[str, Any], said: str) -> None:
+def test_an_invalid_option_is_refused_in_one_line(options: dict[str, Any], said: str) -> None:
     with pytest.raises(OperatorError) as caught:
         RayOptions(**options)
     assert str(caught.value).startswith(said)
@@ -108,7 +108,7 @@ def test_an_option_that_cannot_be_is_refused_in_one_line(options: dict[str, Any]
         ({"cpus": 0, "resources": {"disk": 1}}, {"CPU": 0, "GPU": 0.0, "disk": 1}),
     ],
 )
-def test_a_worker_takes_of_a_node_what_was_asked_for(options: dict[str, Any], demands: dict[str, float]) -> None:
+def test_the_demands_of_a_worker_are_those_of_the_options(options: dict[str, Any], demands: dict[str, float]) -> None:
     assert RayOptions(**options).demands() == demands
 
 
@@ -139,7 +139,7 @@ def test_as_many_workers_fit_as_the_scarcest_resource_of_each_node_allows(
     assert count_fitting_workers(nodes, RayOptions(**options)) == count
 
 
-def test_somebody_who_waits_in_vain_is_told_what_is_needed_and_what_there_is() -> None:
+def test_the_capacity_names_what_is_needed_and_what_the_cluster_has() -> None:
     nodes = [node(CPU=4, disk=1, memory=2**30), node(CPU=0.5, GPU=1)]
     options = RayOptions(cpus=1, gpus=2, resources={"disk": 1})
     said = "a worker needs 1 CPU, 2 GPU, 1 disk; the cluster has 2 nodes with 4.5 CPU, 1 GPU, 1 disk"
@@ -153,7 +153,7 @@ def test_somebody_who_waits_in_vain_is_told_what_is_needed_and_what_there_is() -
 
 
 @pytest.mark.usefixtures("no_ray")
-def test_where_ray_is_missing_the_extra_is_named() -> None:
+def test_without_ray_the_error_names_the_extra() -> None:
     assert RAY_MISSING == "Ray is not installed; install it with: pip install 'inorder[ray]'"
     for call in (load_ray, lambda: connect(RayOptions()), lambda: list(inorder.imap(str, [1], engine="ray"))):
         with pytest.raises(OperatorError) as caught:
@@ -162,7 +162,7 @@ def test_where_ray_is_missing_the_extra_is_named() -> None:
     assert not is_node_alive("node-1")
 
 
-def test_what_cannot_be_an_address_is_refused(ray: Ray) -> None:
+def test_an_invalid_address_is_refused(ray: Ray) -> None:
     for address in ("nonsense", ":6379", "head:", "head:port", "head:63.79"):
         with pytest.raises(OperatorError) as caught:
             connect(RayOptions(address=address))
@@ -177,7 +177,7 @@ def closed_port() -> int:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:{closed}", "127.0.0.1:99999", "a..b:6379"])
-def test_a_cluster_that_is_not_there_is_missed_in_one_line_and_at_once(ray: Ray, address: str) -> None:
+def test_a_missing_cluster_is_an_error_of_one_line_and_at_once(ray: Ray, address: str) -> None:
     address = address.format(closed=closed_port())
     with pytest.raises(InfrastructureError) as caught:
         connect(RayOptions(address=address))
@@ -195,14 +195,14 @@ def test_an_address_in_the_environment_counts_where_none_is_given(ray: Ray, monk
 
 
 @contextmanager
-def somebody_who_says(said: bytes) -> Iterator[str]:
-    """An address at which the first who comes is told this."""
+def server_that_sends(reply: bytes) -> Iterator[str]:
+    """The address of a server that sends this to the first client."""
 
     def answer() -> None:
         connection, _ = head.accept()
         with connection:
             connection.recv(1)
-            connection.sendall(said)
+            connection.sendall(reply)
 
     with socket.create_server(("127.0.0.1", 0)) as head, ThreadPoolExecutor(1) as threads:
         done = threads.submit(answer)
@@ -210,18 +210,18 @@ def somebody_who_says(said: bytes) -> Iterator[str]:
         done.result()
 
 
-def test_a_cluster_that_answers_is_joined_once(ray: Ray) -> None:
-    with somebody_who_says(b"\0\0\0\x04\0\0\0\0\0") as address:
+def test_a_cluster_is_connected_to_once(ray: Ray) -> None:
+    with server_that_sends(b"\0\0\0\x04\0\0\0\0\0") as address:
         connect(RayOptions(address=address))
     connect(RayOptions(address=address))
     [(joined, settings)] = ray.joined
     assert joined == address
-    assert "num_cpus" not in settings, "that is the cluster's to say"
+    assert "num_cpus" not in settings, "the cluster has its own"
 
 
-def test_somebody_who_speaks_otherwise_is_no_cluster(ray: Ray) -> None:
+def test_a_server_of_another_protocol_is_not_a_cluster(ray: Ray) -> None:
     with (
-        somebody_who_says(b"HTTP/1.1 400 Bad Request") as address,
+        server_that_sends(b"HTTP/1.1 400 Bad Request") as address,
         pytest.raises(InfrastructureError, match=f"no Ray cluster at {address}: the server is not a Ray head node"),
     ):
         connect(RayOptions(address=address))
@@ -235,14 +235,14 @@ def test_without_an_address_this_machine_alone_is_the_cluster(ray: Ray) -> None:
     assert settings["num_cpus"] >= 1
 
 
-def test_a_cluster_that_cannot_be_joined_is_told_of_in_one_line(ray: Ray) -> None:
+def test_a_cluster_that_cannot_be_connected_to_is_an_error_of_one_line(ray: Ray) -> None:
     ray.error = ConnectionError("no such\n   cluster\n")
     with pytest.raises(InfrastructureError) as caught:
         connect(RayOptions(address="auto"))
     assert str(caught.value) == "cannot connect to the Ray cluster at auto: no such cluster"
 
 
-def test_a_process_belongs_to_one_cluster(ray: Ray) -> None:
+def test_a_process_is_connected_to_one_cluster(ray: Ray) -> None:
     ray.address = "10.0.0.1:6379"
     for address in (None, "auto", "10.0.0.1:6379"):
         connect(RayOptions(address=address))

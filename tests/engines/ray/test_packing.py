@@ -1,4 +1,4 @@
-"""What becomes of a batch before it leaves this machine, and of results when they have come back."""
+"""Batches before they are sent to a node, and results when they have come back."""
 
 import pickle
 from typing import Any
@@ -15,7 +15,7 @@ from tests.support.misbehaviour import Unsendable
 
 
 class Files:
-    """Does with an item what it says."""
+    """Handles an item by its value."""
 
     marker_path = "/data/mark"
     marker_secret = "5ecret"
@@ -55,7 +55,7 @@ def test_items_are_sent_as_the_file_transfer_packs_them(sees_files: bool) -> Non
     assert files.asked == [("a", sees_files), ("b", sees_files)]
 
 
-def test_without_a_file_transfer_items_leave_as_they_are() -> None:
+def test_without_a_file_transfer_items_are_sent_as_they_are() -> None:
     packer = TaskPacker(None)
     packed = packer.pack(batch_of("a", Unsendable(), "large"), sees_files=False)
     assert left(packed) == [(10, 1, "a"), (12, 1, "large")]
@@ -69,7 +69,7 @@ def test_the_marker_is_that_of_the_file_transfer() -> None:
     assert (packer.marker_path, packer.marker_secret) == ("/data/mark", "5ecret")
 
 
-def test_an_item_that_cannot_leave_is_refused_and_the_others_go() -> None:
+def test_an_item_that_cannot_be_sent_is_refused_and_the_others_are_sent() -> None:
     packed = TaskPacker(Files()).pack(batch_of("a", "missing", Unsendable(), "d"), sees_files=False)
     assert [seq for seq, _, _ in left(packed)] == [10, 13]
     assert refusals(packed) == {
@@ -81,7 +81,7 @@ def test_an_item_that_cannot_leave_is_refused_and_the_others_go() -> None:
     assert (packed.returned, packed.local) == ([], [])
 
 
-def test_where_one_stays_nothing_leaves_and_the_rest_goes_back() -> None:
+def test_with_a_local_item_nothing_is_sent_and_the_rest_is_returned() -> None:
     packed = TaskPacker(Files()).pack(batch_of("a", "large", "missing", "d", "large"), sees_files=False)
     assert [(task.seq, task.item) for task in packed.local] == [(11, "large"), (14, "large")]
     assert packed.tasks == []
@@ -89,16 +89,16 @@ def test_where_one_stays_nothing_leaves_and_the_rest_goes_back() -> None:
     assert packed.returned == [10, 13]
 
 
-def test_one_batch_takes_so_many_bytes_along_and_the_rest_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_has_a_limit_of_bytes_and_the_rest_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "_BATCH_BYTES", 250)
     files = Files(size=100)
     packed = TaskPacker(files).pack(batch_of(*"abcdef"), sees_files=False)
     assert [item for _, _, item in left(packed)] == ["sent a", "sent b", "sent c"]
     assert packed.returned == [13, 14, 15]
-    assert [item for item, _ in files.asked] == ["a", "b", "c"], "files were read that do not go"
+    assert [item for item, _ in files.asked] == ["a", "b", "c"], "files were read that are not sent"
 
 
-def test_one_item_goes_however_large_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_item_is_sent_whatever_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "_BATCH_BYTES", 0)
     packed = TaskPacker(Files(size=2**40)).pack(batch_of("a", "b"), sees_files=False)
     assert [item for _, _, item in left(packed)] == ["sent a"]
@@ -114,10 +114,10 @@ def test_every_task_of_a_batch_is_accounted_for_once() -> None:
         assert sorted(found) == [task.seq for task in batch.tasks]
 
 
-# ---- and back
+# ---- results
 
 
-def test_what_results_have_brought_is_taken_in_and_measured_anew() -> None:
+def test_results_are_unpacked_and_their_size_is_estimated_again() -> None:
     before = Finished(3, [Envelope(0, 1, SUCCESS, "x" * 10, 9_000_000), Envelope(1, 2, SUCCESS, "y", 5, None, 2.5)])
     after = TaskPacker(Files()).unpack(before)
     assert isinstance(after, Finished)
@@ -135,17 +135,17 @@ def test_what_results_have_brought_is_taken_in_and_measured_anew() -> None:
         Envelope(0, 1, FAIL, "an exception", 77, Failure(category=Category.IO, message="no")),
         Envelope(0, 1, SUCCESS, [1, 2], 77),
     ],
-    ids=["skip", "failure", "nothing came along"],
+    ids=["skip", "failure", "no files"],
 )
-def test_a_result_that_brought_nothing_stays_as_it_is(envelope: Envelope) -> None:
+def test_a_result_without_files_stays_as_it_is(envelope: Envelope) -> None:
     assert TaskPacker(Files()).unpack(Finished(0, [envelope])) == Finished(0, [envelope])
 
 
 @pytest.mark.parametrize("event", [Pulled(1), Finished(0, [Envelope(0, 1, SUCCESS, "text", 77)])])
-def test_without_a_file_transfer_nothing_is_touched(event: Event) -> None:
+def test_without_a_file_transfer_events_stay_as_they_are(event: Event) -> None:
     assert TaskPacker(None).unpack(event) is event
 
 
-def test_other_news_is_passed_on() -> None:
+def test_other_events_are_passed_on() -> None:
     event = Pulled(4)
     assert TaskPacker(Files()).unpack(event) is event

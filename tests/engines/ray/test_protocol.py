@@ -80,7 +80,7 @@ events = st.one_of(
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(events, max_size=6), st.none() | st.builds(Hello, text, whole, text, st.booleans()), text)
-def test_whatever_is_said_arrives_in_order_and_as_it_was(said: list[Any], hello: Hello | None, error: str) -> None:
+def test_events_arrive_in_order_and_unchanged(said: list[Any], hello: Hello | None, error: str) -> None:
     sent: list[Event] = []
     expected: list[Event] = []
     for event in said:
@@ -123,7 +123,7 @@ def test_a_large_result_is_not_in_the_report() -> None:
     assert [memoryview(buffer).nbytes for buffer in buffers] == [LARGE, LARGE]
 
 
-def test_a_result_in_memory_that_nobody_may_write_to_arrives_too() -> None:
+def test_a_result_in_read_only_memory_arrives_too() -> None:
     tensor = Tensor(bytearray(b"\x05" * LARGE), (LARGE,))
     _, [finished] = over_the_wire([Finished(0, [answer(0, tensor), answer(1, [b"y" * LARGE])])], readonly=True)
     first, second = (envelope.payload for envelope in finished.envelopes)
@@ -132,7 +132,7 @@ def test_a_result_in_memory_that_nobody_may_write_to_arrives_too() -> None:
     assert second == [b"y" * LARGE]
 
 
-def test_a_result_that_cannot_be_read_fails_its_item_and_no_other() -> None:
+def test_a_result_that_cannot_be_unpickled_fails_its_item_and_no_other() -> None:
     made = [answer(0, [Unreadable(), Tensor(bytearray(LARGE), (LARGE,))]), answer(1, b"z" * LARGE)]
     _, [finished] = over_the_wire([Finished(0, made)])
     bad, good = finished.envelopes
@@ -143,7 +143,7 @@ def test_a_result_that_cannot_be_read_fails_its_item_and_no_other() -> None:
     assert good.payload == b"z" * LARGE
 
 
-def test_an_exception_and_what_is_known_of_it_arrive() -> None:
+def test_an_exception_and_its_failure_arrive() -> None:
     failure = Failure(category=Category.PROVIDER, message="ConnectionError: busy", retryable=True, detail="line 7")
     _, [finished] = over_the_wire([Finished(3, [answer(4, ConnectionError("busy"), outcome=FAIL, failure=failure)])])
     [envelope] = finished.envelopes
@@ -156,7 +156,7 @@ def test_a_skip_arrives_as_one() -> None:
     assert finished.envelopes[0].outcome == SKIP
 
 
-def test_what_only_a_local_engine_says_stays_with_the_foreman() -> None:
+def test_events_of_a_local_engine_only_are_not_sent() -> None:
     assert over_the_wire([Tick(), Pulled(1), Beat([1])])[1] == [Pulled(1)]
 
 
@@ -171,8 +171,8 @@ def test_items_that_are_pickles_already_are_passed_on_as_they_are() -> None:
     assert pass_packed_tasks([Task(3, 1, b"one"), Task(4, 2, b"two")]) == ([(3, 1, b"one"), (4, 2, b"two")], [])
 
 
-def test_the_options_of_a_foreman_travel_whole() -> None:
+def test_the_options_of_a_supervisor_survive_pickling() -> None:
     options = SupervisorOptions(
         timeout_s=1.5, batch_s=3.0, memory_bytes_max=2**40, path=["/caf\udce9"], marker_path="/m"
     )
-    assert pickle.loads(pickle.dumps(options)) == options, "folders may have names that are no text"
+    assert pickle.loads(pickle.dumps(options)) == options, "folders may have names that are not UTF-8"

@@ -37,7 +37,7 @@ PATIENT_S = 1000.0
 
 @pytest.fixture(autouse=True)
 def main(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A main module, a path and a current folder that a supervisor may do with what it likes."""
+    """A main module, a path and a current folder that a supervisor may change."""
     module = ModuleType("__main__")
     module.__file__ = "/somewhere/ray/default_worker.py"
     monkeypatch.setitem(sys.modules, "__main__", module)
@@ -47,15 +47,15 @@ def main(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 class Driver:
-    """Whoever asks the supervisor."""
+    """Polls the supervisor."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self.supervisor = supervisor
         self.reports: list[Report] = []
 
-    def poll(self, order: Order | None = None, patience_s: float = GUARD_S) -> list[Event]:
-        """One report, as it comes through a pickle."""
-        encoded = self.supervisor.poll(None if order is None else encode_order(order), patience_s)
+    def poll(self, order: Order | None = None, timeout_s: float = GUARD_S) -> list[Event]:
+        """Get one report, through a pickle."""
+        encoded = self.supervisor.poll(None if order is None else encode_order(order), timeout_s)
         buffers: list[pickle.PickleBuffer] = []
         data = pickle.dumps(encoded, protocol=5, buffer_callback=buffers.append)
         report, events = decode_report(*pickle.loads(data, buffers=buffers))
@@ -63,16 +63,16 @@ class Driver:
         return events
 
     def poll_until(self, kind: type[Any], order: Order | None = None) -> list[Any]:
-        """Reports up to the first with such an event in it."""
+        """Get reports up to the first that has such an event."""
         events = self.poll(order)
         while not any(isinstance(event, kind) for event in events):
-            news = self.poll()
-            assert news, f"it never came to a {kind.__name__}: {events}"
-            events += news
+            more = self.poll()
+            assert more, f"no {kind.__name__} came: {events}"
+            events += more
         return events
 
     def answers(self, order: Order) -> list[Envelope]:
-        """To a batch that is answered in full."""
+        """The results of a batch."""
         events = self.poll_until(Pulled, order)
         return [envelope for event in events if isinstance(event, Finished) for envelope in event.envelopes]
 
@@ -82,13 +82,13 @@ def order_of(*items: Any, worker: int = 0, attempt: int = 1, isolated: bool = Fa
     return Order(worker, packed, isolated, 2**30)
 
 
-TAKE_BACK = Order(0, [])
+RETURN_UNSTARTED = Order(0, [])
 Start = Callable[..., Driver]
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Makes supervisors who have said hello, and lets them go."""
+    """Start supervisors, take their hello, and close them."""
     started = []
 
     def start(function: Callable[[Any], Any] | bytes = serve, **options: Any) -> Driver:
@@ -105,37 +105,37 @@ def start() -> Iterator[Start]:
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> "type[Watched]":
-    """The engine of the next supervisor tells what it sees."""
-    chosen = type("Chosen", (Watched,), {"is_waiting": threading.Event(), "on_news": staticmethod(lambda event: None)})
+    """The engine class of the next supervisor, which shows what it sees."""
+    chosen = type("Chosen", (Watched,), {"is_waiting": threading.Event(), "on_event": staticmethod(lambda event: None)})
     monkeypatch.setattr(supervisor_module, "PoolEngine", chosen)
     return chosen
 
 
 class Watched(PoolEngine):
-    """Says when somebody waits for it, and what he is given."""
+    """Shows when a thread waits in `poll`, and the events that it gets."""
 
     is_waiting: threading.Event
-    on_news: Callable[[Event], object]
+    on_event: Callable[[Event], object]
 
     def poll(self, timeout_s: float | None) -> list[Event]:
         if timeout_s:
             self.is_waiting.set()
         events = super().poll(timeout_s)
         for event in events:
-            self.on_news(event)
+            self.on_event(event)
         return events
 
 
 # ---- hello
 
 
-def test_the_first_thing_said_is_who_is_there(start: Start) -> None:
+def test_the_first_report_has_a_hello(start: Start) -> None:
     driver = start()
     hello = driver.reports[0].hello
     assert isinstance(hello, Hello)
     assert (hello.pid, hello.node, hello.sees_files) == (os.getpid(), "node-1", False)
     assert hello.host
-    driver.poll(patience_s=0.0)
+    driver.poll(timeout_s=0.0)
     assert driver.reports[1].hello is None
 
 
@@ -151,7 +151,7 @@ def test_the_first_thing_said_is_who_is_there(start: Start) -> None:
     ],
     ids=["right", "wrong", "longer", "no text", "no file", "no secret"],
 )
-def test_a_node_sees_the_files_of_the_driver_if_it_finds_the_secret_in_the_mark(
+def test_a_node_sees_the_files_of_the_driver_if_it_finds_the_secret_in_the_marker_file(
     start: Start, tmp_path: Path, content: bytes | None, secret: str, sees_files: bool
 ) -> None:
     if content is not None:
@@ -161,14 +161,14 @@ def test_a_node_sees_the_files_of_the_driver_if_it_finds_the_secret_in_the_mark(
     assert hello.sees_files is sees_files
 
 
-def test_a_new_process_is_spared_the_main_module_of_the_actor(start: Start, main: ModuleType) -> None:
+def test_a_worker_process_does_not_load_the_main_module_of_the_actor(start: Start, main: ModuleType) -> None:
     driver = start()
     assert main.__spec__ is None
     assert not hasattr(main, "__file__")
     assert [envelope.payload for envelope in driver.answers(order_of(1))] == [2]
 
 
-def test_modules_are_looked_for_where_the_driver_looks_as_far_as_that_is_there(start: Start, tmp_path: Path) -> None:
+def test_folders_of_the_driver_s_path_that_exist_are_added_to_the_path(start: Start, tmp_path: Path) -> None:
     (tmp_path / "module_of_the_driver.py").write_text("def treble(number):\n    return number * 3\n")
     before = list(sys.path)
     places = [before[-1], str(tmp_path), str(tmp_path / "not there")]
@@ -177,7 +177,7 @@ def test_modules_are_looked_for_where_the_driver_looks_as_far_as_that_is_there(s
     assert [envelope.payload for envelope in driver.answers(order_of(7))] == [21]
 
 
-def test_work_is_done_in_the_folder_of_the_driver_where_there_is_one(start: Start, tmp_path: Path) -> None:
+def test_the_current_folder_is_that_of_the_driver_if_it_exists(start: Start, tmp_path: Path) -> None:
     driver = start(os.path.abspath, folder=str(tmp_path))
     assert [envelope.payload for envelope in driver.answers(order_of("x"))] == [str(tmp_path / "x")]
     start(folder=str(tmp_path / "not there"))
@@ -204,16 +204,16 @@ def test_an_item_that_raises_costs_only_itself(start: Start) -> None:
     assert isinstance(bad.payload, TypeError)
 
 
-def test_somebody_who_listens_in_vain_is_told_of_nothing(start: Start) -> None:
+def test_a_poll_that_times_out_reports_nothing(start: Start) -> None:
     driver = start()
-    assert driver.poll(patience_s=0.01) == []
+    assert driver.poll(timeout_s=0.01) == []
     assert [envelope.payload for envelope in driver.answers(order_of(1))] == [2]
 
 
-def test_an_order_is_obeyed_while_another_thread_listens(
+def test_an_order_is_executed_while_another_thread_polls(
     start: Start, watched: type[Watched], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "BEAT_S", 10 * GUARD_S)  # or he would look up soon by himself
+    monkeypatch.setattr(pool, "BEAT_S", 10 * GUARD_S)  # otherwise the poll would soon see the order without being woken
     driver = start()
     with ThreadPoolExecutor(1) as listener:
         heard = listener.submit(driver.poll_until, Pulled)
@@ -235,7 +235,7 @@ def test_a_large_result_comes_beside_the_report(start: Start) -> None:
     assert type(memory).__name__ == "mmap", "it was copied on the way"
 
 
-# ---- error
+# ---- errors
 
 
 @pytest.mark.req("RTY-3")
@@ -251,7 +251,7 @@ def test_an_item_that_ends_its_process_is_named_and_a_new_worker_pulls(start: St
 
 
 @pytest.mark.req("RTY-4")
-def test_an_item_that_hangs_is_told_of_and_then_killed_if_nobody_wants_it(start: Start, tmp_path: Path) -> None:
+def test_an_item_that_hangs_is_reported_and_killed_if_the_driver_does_nothing(start: Start, tmp_path: Path) -> None:
     driver = start(timeout_s=0.3)
     pid_file = str(tmp_path / "pid")
     events = driver.poll_until(Pulled, order_of(Mischief("hang in C", pid_file), attempt=2))
@@ -263,41 +263,41 @@ def test_an_item_that_hangs_is_told_of_and_then_killed_if_nobody_wants_it(start:
 
 
 @pytest.mark.req("CMP-5")
-def test_what_is_not_begun_is_given_back_when_it_is_asked_for(start: Start, tmp_path: Path) -> None:
+def test_unstarted_items_are_returned_on_request(start: Start, tmp_path: Path) -> None:
     go = tmp_path / "go"
     driver = start(sign_or_wait)
     behind = [str(tmp_path / f"behind-{number}") for number in range(4)]
     events = driver.poll(order_of(Mischief("wait", str(go)), *behind), 0.0)
     while sum(len(event.seqs) for event in events if isinstance(event, Returned)) < len(behind):
-        events += driver.poll(TAKE_BACK, 0.05)
+        events += driver.poll(RETURN_UNSTARTED, 0.05)
     returned = [seq for event in events if isinstance(event, Returned) for seq in event.seqs]
     assert sorted(returned) == [1, 2, 3, 4]
     go.touch()
     events = driver.poll_until(Pulled)
     assert [envelope.seq for event in events if isinstance(event, Finished) for envelope in event.envelopes] == [0]
-    assert not list(tmp_path.glob("behind-*")), "it ran what it had given back"
+    assert not list(tmp_path.glob("behind-*")), "it ran items that it had returned"
 
 
-def test_somebody_with_nothing_to_do_has_nothing_to_give_back(start: Start) -> None:
+def test_an_idle_worker_has_nothing_to_return(start: Start) -> None:
     driver = start()
-    assert driver.poll(TAKE_BACK, 0.01) == []
+    assert driver.poll(RETURN_UNSTARTED, 0.01) == []
     assert [envelope.payload for envelope in driver.answers(order_of(1))] == [2]
 
 
-def test_a_function_that_is_not_there_is_told_of_as_trouble(start: Start) -> None:
-    driver = start(b"cmodule_of_nobody\nnothing\n.")
+def test_a_function_that_cannot_be_loaded_is_reported_as_an_error(start: Start) -> None:
+    driver = start(b"cmodule_that_is_missing\nnothing\n.")
     assert driver.poll(order_of(1)) == []
     error = driver.reports[-1].error
-    assert error == "the function cannot be loaded: ModuleNotFoundError: No module named 'module_of_nobody'"
+    assert error == "the function cannot be loaded: ModuleNotFoundError: No module named 'module_that_is_missing'"
 
 
-def test_a_worker_is_replaced_after_so_many_items(start: Start) -> None:
+def test_a_process_is_recycled_after_the_given_number_of_items(start: Start) -> None:
     driver = start(whoami, recycle_tasks=1)
     pids = [envelope.payload for _ in range(2) for envelope in driver.answers(order_of(None))]
     assert len(set(pids)) == 2
 
 
-def test_a_foreman_who_is_let_go_takes_his_worker_along(start: Start, tmp_path: Path) -> None:
+def test_closing_a_supervisor_ends_its_worker(start: Start, tmp_path: Path) -> None:
     driver = start()
     pid_file = str(tmp_path / "pid")
     driver.poll(order_of(Mischief("hang", pid_file)), 0.0)
@@ -306,17 +306,17 @@ def test_a_foreman_who_is_let_go_takes_his_worker_along(start: Start, tmp_path: 
     assert not is_running(pid)
 
 
-# ---- how often he reports
+# ---- how often it reports
 
 
 def one_then_wait(driver: Driver, watched: type[Watched], go: Path) -> list[Event]:
-    """The first report about a quick item and one that ends only after the result of the first was seen."""
+    """The first report on a quick item and one that ends only after the result of the first was seen."""
 
     def let_go(event: Event) -> None:
         if isinstance(event, Finished):
             go.touch()
 
-    watched.on_news = staticmethod(let_go)  # type: ignore[method-assign]
+    watched.on_event = staticmethod(let_go)  # type: ignore[method-assign]
     return driver.poll(order_of(1, Mischief("wait", str(go))))
 
 
@@ -324,7 +324,7 @@ def seqs_of(events: list[Event]) -> list[int]:
     return [envelope.seq for event in events if isinstance(event, Finished) for envelope in event.envelopes]
 
 
-def test_with_few_workers_a_result_is_told_of_at_once(start: Start, watched: type[Watched], tmp_path: Path) -> None:
+def test_with_few_workers_a_result_is_reported_at_once(start: Start, watched: type[Watched], tmp_path: Path) -> None:
     driver = start()
     events = one_then_wait(driver, watched, tmp_path / "go")
     assert seqs_of(events) == [0]
@@ -340,7 +340,7 @@ def test_with_many_workers_results_wait_for_more_until_something_urgent_comes(
     assert isinstance(events[-1], Pulled)
 
 
-def test_a_large_result_is_told_of_at_once_however_many_there_are(start: Start, tmp_path: Path) -> None:
+def test_a_large_result_is_reported_at_once_with_any_number_of_workers(start: Start, tmp_path: Path) -> None:
     go = tmp_path / "go"
     driver = start(batch_s=PATIENT_S)
     events = driver.poll(order_of(Mischief("tensor"), Mischief("wait", str(go))))
@@ -350,7 +350,7 @@ def test_a_large_result_is_told_of_at_once_however_many_there_are(start: Start, 
 
 
 @pytest.mark.req("RTY-3")
-def test_a_death_is_told_of_at_once_however_many_there_are(start: Start) -> None:
+def test_a_death_is_reported_at_once_with_any_number_of_workers(start: Start) -> None:
     driver = start(batch_s=PATIENT_S)
     events = driver.poll(order_of(*range(3), Mischief("kill")))
     assert any(isinstance(event, WorkerLost) for event in events)
