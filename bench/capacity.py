@@ -42,7 +42,7 @@ from inorder.engines.base import Batch
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.records import Header
-from inorder.runtime.durable_run import Job, JournaledRun
+from inorder.runtime.durable_run import DurableJob, DurableRun
 from inorder.runtime.loop import Runtime
 from inorder.sinks.base import Entry, Output
 from inorder.sinks.manifest import ManifestSink
@@ -161,9 +161,9 @@ def described(envelope: Envelope, task: StageTask, attempts: int) -> Entry:
     return msgspec.structs.replace(entry, outputs=outputs, staged=result.staged)
 
 
-def acknowledge(runtime: Runtime, run: Any, items: Sequence[Any]) -> None:
-    """Commit to nothing."""
-    runtime.acknowledge(run.end)
+def acknowledge(run: Any, items: Sequence[Any]) -> int:
+    """Acknowledge at once."""
+    return run.end
 
 
 def run_bare(engine: InstantEngine, count: int, shape: Shape, folder: Path) -> None:
@@ -179,7 +179,7 @@ def run_kept(engine: InstantEngine, count: int, shape: Shape, folder: Path, *, r
         sinks.append(OutputsSink(filesystem, str(folder / "data"), staging=str(folder / "staging")))
     if row != "journal":
         sinks.append(ManifestSink(filesystem, str(folder / "manifest.jsonl"), partial(make_row, "bench")))
-    job = Job(
+    job = DurableJob(
         filesystem=filesystem,
         path=str(folder / "run.journal"),
         header=Header("bench", "", "", [sink.name for sink in sinks]),
@@ -189,7 +189,7 @@ def run_kept(engine: InstantEngine, count: int, shape: Shape, folder: Path, *, r
         commit_thread=True,
     )
     plan, clock = plan_of(count, files), SystemClock()
-    JournaledRun(job, job.open(), plan, engine, clock, shape.options(), total=count).run()
+    DurableRun(job, job.open(), plan, engine, clock, shape.options(), total=count).run()
 
 
 def run_whole(engine: InstantEngine, count: int, shape: Shape, folder: Path) -> None:

@@ -32,8 +32,8 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.records import Commit, Header, Terminal, encode
 from inorder.journal.replay import replay
 from inorder.journal.scan import scan
-from inorder.journal.writer import POLICIES, JournalOptions
-from inorder.runtime.durable_run import Job, run_journaled
+from inorder.journal.writer import FSYNC_POLICIES, JournalOptions
+from inorder.runtime.durable_run import DurableJob, run_durable
 from inorder.runtime.loop import Runtime
 from inorder.sinks.base import Entry
 from inorder.sinks.manifest import ManifestSink
@@ -69,7 +69,7 @@ def run_with(folder: Path, policy: Any, count: int) -> tuple[float, int, int]:
     filesystem = SystemFilesystem()
     sink = ManifestSink(filesystem, str(folder / f"{policy}.jsonl"), row)
     path = folder / f"{policy}.journal"
-    job = Job(
+    job = DurableJob(
         filesystem=filesystem,
         path=str(path),
         header=Header("bench", "", "", [sink.name]),
@@ -77,8 +77,8 @@ def run_with(folder: Path, policy: Any, count: int) -> tuple[float, int, int]:
         options=JournalOptions(fsync=policy),
     )
     plan = ((PlanItem(), number) for number in range(count))
-    seconds = timed(lambda: run_journaled(job, plan, InlineEngine(noop), SystemClock(), KernelOptions()))
-    runs = sum(isinstance(found.record, Terminal) for found in scan(path.read_bytes()).found)
+    seconds = timed(lambda: run_durable(job, plan, InlineEngine(noop), SystemClock(), KernelOptions()))
+    runs = sum(isinstance(found.record, Terminal) for found in scan(path.read_bytes()).records)
     return seconds, runs, path.stat().st_size
 
 
@@ -86,8 +86,8 @@ def run_without(count: int) -> float:
     """Seconds of the same run with nothing kept."""
     plan = ((PlanItem(), number) for number in range(count))
 
-    def commit(runtime: Runtime, run: Any, items: Any) -> None:
-        runtime.acknowledge(run.end)
+    def commit(run: Any, items: Any) -> int:
+        return run.end
 
     return timed(lambda: Runtime(plan, InlineEngine(noop), commit, SystemClock(), options=KernelOptions()).run())
 
@@ -95,7 +95,7 @@ def run_without(count: int) -> float:
 def measure_policies(folder: Path, count: int) -> dict[str, Any]:
     """Each policy beside no journal at all."""
     found: dict[str, Any] = {"none": {"us": run_without(count) / count * 1e6}}
-    for policy in POLICIES:
+    for policy in FSYNC_POLICIES:
         seconds, runs, size = run_with(folder, policy, count)
         found[policy] = {
             "us": seconds / count * 1e6,
@@ -134,7 +134,7 @@ def measure_replay(count: int) -> float:
             data += encode(Commit(seq + 1, len(data), [], b"12345678"))
     found = bytes(data)
     began_s = time.process_time()
-    replay(scan(found).found)
+    replay(scan(found).records)
     return (count + count // 100) / (time.process_time() - began_s)
 
 

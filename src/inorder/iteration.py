@@ -20,7 +20,8 @@ from inorder.engines.factory import EngineSpec, create_engine
 from inorder.engines.ray.options import RayOptions
 from inorder.errors import InfrastructureError, ItemError, OperatorError, require
 from inorder.host.clock import SystemClock
-from inorder.runtime.delivery import Delivery
+from inorder.runtime.delivery import Delivery, open_delivery
+from inorder.runtime.identity import digest_of, qualified_name
 from inorder.runtime.loop import Runtime
 
 T = TypeVar("T")
@@ -186,12 +187,7 @@ def _delivery(
     if journal is None:
         require(fsync == "batch" and key is None, "fsync and key need journal=PATH")
         return Delivery()
-    from inorder.journal.writer import JournalOptions
-    from inorder.runtime.identity import digest_of, qualified_name
-    from inorder.runtime.journaled_delivery import JournaledDelivery
-
-    path = os.fspath(journal)
-    return JournaledDelivery(path, digest_of("imap", qualified_name(function)), JournalOptions(fsync=fsync), key, clock)
+    return open_delivery(os.fspath(journal), digest_of("imap", qualified_name(function)), fsync, key, clock)
 
 
 def _priced(cost: Callable[[T], float], item: T) -> PlanItem:
@@ -249,13 +245,21 @@ class Imap(Iterator[R_co], Generic[R_co]):
         self._errors = errors
         self._delivery = delivery
         self._ready = delivery.ready
-        self._position = self._returned = self._acknowledged = delivery.memory.resume_point.end
+        self._position = self._acknowledged = delivery.resume.resume_point.end
         self._item: Any = None
         self._fed_ms = 0
         self._closed = False
         # The runtime gets no bound method of this object: a reference cycle would keep an abandoned iteration alive.
         try:
-            self._runtime = Runtime(plan, engine, delivery.commit, clock, options=options, memory=delivery.memory)
+            self._runtime = Runtime(
+                plan,
+                engine,
+                delivery.commit,
+                clock,
+                options=options,
+                resume=delivery.resume,
+                poll_committed=delivery.poll_committed,
+            )
         except BaseException:
             delivery.close(is_end=False)
             raise
@@ -277,7 +281,7 @@ class Imap(Iterator[R_co], Generic[R_co]):
         if self._closed:
             raise StopIteration
         try:
-            self._come_back()
+            self._acknowledge()
             return self._take()
         except BaseException:
             self.close()
@@ -299,22 +303,20 @@ class Imap(Iterator[R_co], Generic[R_co]):
             finally:
                 self._delivery.close(is_end=is_end)
 
-    def _come_back(self) -> None:
-        """The consumer has finished with the last result."""
-        if self._position > self._returned:
-            self._returned = self._position
-            self._delivery.came_back(self._position, self._item)
+    def _acknowledge(self) -> None:
+        """Commit the last result: the consumer has finished with it."""
+        if self._position > self._acknowledged:
+            self._acknowledged = self._position
+            self._delivery.acknowledge(self._position, self._item)
             self._item = None
 
     def _take(self) -> R_co:
         while not self._ready:
-            self._acknowledge()
             if self._runtime.summary is not None:
                 self._end()
             self._runtime.turn()
         now_ms = self._clock.now_ms()
         if now_ms - self._fed_ms >= _FEED_MS:
-            self._acknowledge()
             self._runtime.turn(wait=False)
             self._fed_ms = self._clock.now_ms()
         envelope, item = self._ready.popleft()
@@ -326,12 +328,6 @@ class Imap(Iterator[R_co], Generic[R_co]):
         if self._errors == "raise":
             raise error
         return cast("R_co", error)
-
-    def _acknowledge(self) -> None:
-        """Commit every result that the consumer has finished with."""
-        if self._position > self._acknowledged:
-            self._acknowledged = self._position
-            self._runtime.acknowledge(self._position)
 
     def _end(self) -> None:
         summary = self._runtime.summary

@@ -25,8 +25,8 @@ from inorder.engines.process.engine import ProcessEngine
 from inorder.engines.threads import ThreadEngine
 from inorder.host.filesystem import SystemFile, SystemFilesystem
 from inorder.journal.records import Header
-from inorder.journal.writer import JournalOptions, Policy
-from inorder.runtime.durable_run import Job, run_journaled
+from inorder.journal.writer import FsyncPolicy, JournalOptions
+from inorder.runtime.durable_run import DurableJob, run_durable
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink, clear_staging
@@ -50,7 +50,7 @@ class Errand(msgspec.Struct, kw_only=True):
     folder: str
     life: int = 0
     engine: str = "inline"
-    fsync: Policy = "batch"
+    fsync: FsyncPolicy = "batch"
     commit_thread: bool = False
     has_database: bool = False
     kill_at: int = -1
@@ -191,7 +191,7 @@ def run(errand: Errand) -> None:
     ]
     if errand.has_database:
         sinks.append(SqliteSink(f"{folder}/results.sqlite", SCHEMA, partial(insert, reaper)))
-    job = Job(
+    job = DurableJob(
         filesystem=filesystem,
         path=f"{folder}/run.journal",
         header=Header("killed", "", "", [sink.name for sink in sinks]),
@@ -201,4 +201,4 @@ def run(errand: Errand) -> None:
         commit_thread=errand.commit_thread,
     )
     plan = [(PlanItem(), item) for item in range(ITEMS)]
-    run_journaled(job, plan, engine_of(errand, filesystem), TickingClock(), OPTIONS, total=ITEMS)
+    run_durable(job, plan, engine_of(errand, filesystem), TickingClock(), OPTIONS, total=ITEMS)

@@ -9,11 +9,10 @@ from inorder.core.commands import CommitRun
 from inorder.host.filesystem import Filesystem
 from inorder.journal.records import Terminal
 from inorder.journal.replay import Candidate, Replay
-from inorder.journal.writer import Policy
-from inorder.runtime import commit as committing
-from inorder.runtime import recovery
-from inorder.runtime.commit import CommitLane, Journal
-from inorder.runtime.recovery import create
+from inorder.journal.writer import FsyncPolicy
+from inorder.runtime import commit, recovery
+from inorder.runtime.commit import CommitJournal, CommitLane
+from inorder.runtime.recovery import create_journal
 from inorder.sim.crash.runs import Trial
 from inorder.sim.crash.story import JOURNAL, MANIFEST, ROOT, draw_story, new_disk
 from inorder.sim.disk.contents import Contents
@@ -29,7 +28,7 @@ from tests.crash.stories import BY_POLICY, SEEDS
 Mistake = Callable[[pytest.MonkeyPatch], None]
 
 
-def found_out(policy: Policy, *, syncs: bool = True, kind: str = "power") -> str:
+def found_out(policy: FsyncPolicy, *, syncs: bool = True, kind: str = "power") -> str:
     """The first promise that is broken in the stories of the other tests."""
     for seed in sorted(SEEDS, key=lambda seed: seed not in (4, 5)):  # those have a checkpoint soon, and compact
         trial = Trial(draw_story(seed, policy), new_disk(syncs=syncs))
@@ -47,18 +46,18 @@ def found_out(policy: Policy, *, syncs: bool = True, kind: str = "power") -> str
 
 
 @BY_POLICY
-def test_a_disk_that_only_says_it_syncs_is_found_out(policy: Policy) -> None:
+def test_a_disk_that_only_says_it_syncs_is_found_out(policy: FsyncPolicy) -> None:
     assert found_out(policy, syncs=False)
 
 
 @BY_POLICY
-def test_names_that_are_never_synced_are_found_out(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_are_never_synced_are_found_out(policy: FsyncPolicy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Names, "sync", lambda self, folder: None)
     assert found_out(policy)
 
 
 @BY_POLICY
-def test_bytes_that_are_never_synced_are_found_out(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_that_are_never_synced_are_found_out(policy: FsyncPolicy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Contents, "sync", lambda self: None)
     assert found_out(policy)
 
@@ -79,19 +78,18 @@ def test_a_folder_that_is_not_synced_is_found_out(path: str, monkeypatch: pytest
 
 @pytest.mark.parametrize("policy", ["always", "batch"])
 def test_outcomes_that_are_not_safe_before_a_sink_changes_are_found_out(
-    policy: Policy, monkeypatch: pytest.MonkeyPatch
+    policy: FsyncPolicy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def outcomes(self: Journal, terminal: Terminal) -> None:
-        notes, self._notes = self._notes, []
-        self._writer.append(*notes, terminal)
+    def write_outcomes(self: CommitJournal, terminal: Terminal) -> None:
+        self._writer.append(*self._drain_notes(), terminal)
 
-    monkeypatch.setattr(Journal, "outcomes", outcomes)
+    monkeypatch.setattr(CommitJournal, "write_outcomes", write_outcomes)
     assert "the files at seq" in found_out(policy)
 
 
 @pytest.mark.parametrize("policy", ["batch", "interval", "off"])
 def test_a_checkpoint_of_sinks_that_are_not_synced_is_found_out(
-    policy: Policy, monkeypatch: pytest.MonkeyPatch
+    policy: FsyncPolicy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def checkpoint(self: CommitLane, *, is_end: bool = False) -> None:
         self._journal.checkpoint(is_end=is_end)
@@ -101,14 +99,14 @@ def test_a_checkpoint_of_sinks_that_are_not_synced_is_found_out(
 
 
 def test_commits_that_are_not_synced_are_found_out_where_that_was_promised(monkeypatch: pytest.MonkeyPatch) -> None:
-    committed = Journal.committed
+    write_commit = CommitJournal.write_commit
 
-    def lazily(self: Journal, *said: Any) -> None:
+    def lazily(self: CommitJournal, *said: Any) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(self._writer, "sync", lambda: None)
-            committed(self, *said)
+            write_commit(self, *said)
 
-    monkeypatch.setattr(Journal, "committed", lazily)
+    monkeypatch.setattr(CommitJournal, "write_commit", lazily)
     assert "items were safe, but it went on from seq" in found_out("always")
 
 
@@ -116,25 +114,26 @@ def test_commits_that_are_not_synced_are_found_out_where_that_was_promised(monke
 
 
 def outcomes_after_sinks(patch: pytest.MonkeyPatch) -> None:
-    def perform(self: CommitLane, run: CommitRun, items: Sequence[Any]) -> None:
+    def commit_late(self: CommitLane, run: CommitRun, items: Sequence[Any]) -> int:
         entries = []
         for envelope, item in zip(run.envelopes, items, strict=True):
             entries.append(self._describe(envelope, item, run.retries.get(envelope.seq, 0) + 1))
             self._digest.add(item)
         positions = [sink.apply(entries) for sink in self._sinks]
-        self._journal.outcomes(committing.terminal_of(run.start, entries))
-        self._journal.committed(run.end, positions, self._digest.value())
-        if self._journal.is_due:
+        self._journal.write_outcomes(commit.to_terminal(run.start, entries))
+        self._journal.write_commit(run.end, positions, self._digest.value())
+        if self._journal.is_checkpoint_due:
             self.checkpoint()
+        return run.end
 
-    patch.setattr(CommitLane, "perform", perform)
+    patch.setattr(CommitLane, "commit", commit_late)
 
 
 def sinks_are_not_asked(patch: pytest.MonkeyPatch) -> None:
     def choose(path: str, state: Replay, sinks: Sequence[Sink]) -> Candidate:
-        return state.newest
+        return state.newest_candidate
 
-    patch.setattr(recovery, "_choose", choose)
+    patch.setattr(recovery, "_choose_candidate", choose)
 
 
 def published_files_are_not_rolled_back(patch: pytest.MonkeyPatch) -> None:
@@ -162,11 +161,11 @@ def a_new_journal_is_written_in_place(patch: pytest.MonkeyPatch) -> None:
         file.sync()
         file.close()
 
-    patch.setattr(committing, "write_atomic", write)
+    patch.setattr(commit, "write_atomic", write)
 
 
-def every_run_begins_anew(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("inorder.runtime.durable_run.resume", create)
+def every_run_starts_over(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("inorder.runtime.durable_run.resume_journal", create_journal)
 
 
 def published_files_are_not_looked_at(patch: pytest.MonkeyPatch) -> None:
@@ -192,8 +191,8 @@ MISTAKES: tuple[tuple[Mistake, str], ...] = (
     (rows_are_not_rolled_back, "death"),
     (the_journal_is_not_cut, "power"),
     (a_new_journal_is_written_in_place, "power"),
-    (every_run_begins_anew, "power"),
-    (every_run_begins_anew, "death"),
+    (every_run_starts_over, "power"),
+    (every_run_starts_over, "death"),
     (published_files_are_not_looked_at, "power"),
     (folders_are_not_remembered, "power"),
 )

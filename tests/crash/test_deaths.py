@@ -2,7 +2,7 @@
 
 import pytest
 
-from inorder.journal.writer import Policy
+from inorder.journal.writer import FsyncPolicy
 from inorder.sim.crash.life import Life
 from inorder.sim.crash.story import draw_story, new_disk
 from inorder.sim.disk.disk import Disk
@@ -12,7 +12,7 @@ from tests.crash.stories import BY_POLICY, SEEDS, trial_of
 
 @pytest.mark.req("COM-1", "COM-2", "JRN-3", "JRN-7")
 @BY_POLICY
-def test_a_death_at_any_moment_repeats_nothing_that_was_committed(policy: Policy) -> None:
+def test_a_death_at_any_moment_repeats_nothing_that_was_committed(policy: FsyncPolicy) -> None:
     """What is committed is not given to a worker again, nor to a sink; what a reader sees meanwhile is never wrong."""
     deaths = 0
     for seed in SEEDS:
@@ -24,7 +24,7 @@ def test_a_death_at_any_moment_repeats_nothing_that_was_committed(policy: Policy
 
 @pytest.mark.req("JRN-3", "JRN-7")
 @BY_POLICY
-def test_what_a_dead_process_left_unsynced_is_safe_once_the_next_one_builds_upon_it(policy: Policy) -> None:
+def test_what_a_dead_process_left_unsynced_is_safe_once_the_next_one_builds_upon_it(policy: FsyncPolicy) -> None:
     """The machine lives on, the next process recovers and goes on, and then the power goes."""
     losses = 0
     for seed in SEEDS[:4]:
@@ -36,7 +36,7 @@ def test_what_a_dead_process_left_unsynced_is_safe_once_the_next_one_builds_upon
 
 @pytest.mark.req("JRN-3", "JRN-4")
 @BY_POLICY
-def test_a_recovery_that_is_done_twice_restores_the_same_as_once(policy: Policy) -> None:
+def test_a_recovery_that_is_done_twice_restores_the_same_as_once(policy: FsyncPolicy) -> None:
     """Windows and the retries granted in them included: the first recovery writes them down anew for the second."""
     for seed in SEEDS:
         for at in range(0, 120, 3):
@@ -61,7 +61,7 @@ def until(disk: Disk, at: int, life: Life) -> None:
     disk.on_operation = None
 
 
-def recovered(seed: int, policy: Policy, disk: Disk) -> object:
+def recovered(seed: int, policy: FsyncPolicy, disk: Disk) -> object:
     """What the next process goes on from; it dies as soon as it knows."""
     life = Life(draw_story(seed, policy), disk)
 

@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 from inorder.host.filesystem import SystemFilesystem
-from inorder.journal.writer import Policy
+from inorder.journal.writer import FsyncPolicy
 from inorder.runtime.recovery import read_journal
 from inorder.sinks.base import Entry, Output
 from inorder.sinks.manifest import complete_lines
@@ -74,7 +74,7 @@ class Place:
         path = self.path / "run.journal"
         if not path.exists():
             return 0
-        return read_journal(SystemFilesystem(), str(path))[1].newest.end
+        return read_journal(SystemFilesystem(), str(path))[1].newest_candidate.end
 
     def ran(self, life: int) -> list[int]:
         """Items that somebody worked on in this life."""
@@ -116,7 +116,7 @@ def check_end(place: Place, errand: Errand) -> None:
         assert place.rows() == [(item, len(files_of(item))) for item in range(ITEMS) if not fails(item)]
 
 
-def killed(do: Do, place: Place, errand: Errand, resume: str = "inline") -> bool:
+def killed(do: Do, place: Place, errand: Errand, resume_journal: str = "inline") -> bool:
     """Have it killed, and another go on. Whether it came to that, or went to its end first."""
     answer = do(errand)
     assert answer.orphans == 0, "a worker outlived its program"
@@ -124,7 +124,7 @@ def killed(do: Do, place: Place, errand: Errand, resume: str = "inline") -> bool
     look(place)
     committed = place.committed()
     if answer.status == KILLED:
-        again = msgspec.structs.replace(errand, life=1, kill_at=-1, engine=resume)
+        again = msgspec.structs.replace(errand, life=1, kill_at=-1, engine=resume_journal)
         assert do(again) == Answer(status=0, orphans=0)
         assert set(place.ran(1)).isdisjoint(range(committed)), f"{committed} were committed, ran {place.ran(1)}"
         assert set(place.ran(1)) >= set(range(committed, ITEMS))
@@ -146,7 +146,7 @@ def kill_everywhere(do: Do, folder: Path, errand: Errand, *, first: int = 0, ste
 @pytest.mark.req("COM-2", "JRN-3", "JRN-7")
 @pytest.mark.parametrize(("policy", "step"), [("batch", 1), ("always", 2), ("interval", 2), ("off", 2)])
 def test_a_process_killed_before_any_operation_is_followed_by_one_that_ends_the_same(
-    do: Do, tmp_path: Path, policy: Policy, step: int
+    do: Do, tmp_path: Path, policy: FsyncPolicy, step: int
 ) -> None:
     assert kill_everywhere(do, tmp_path, Errand(folder="", fsync=policy), step=step) >= 120 // step
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from inorder.journal.writer import POLICIES, Policy
+from inorder.journal.writer import FSYNC_POLICIES, FsyncPolicy
 from inorder.runtime.recovery import read_journal
 from inorder.sim.crash.life import Life
 from inorder.sim.crash.runs import Left, Trial
@@ -19,7 +19,7 @@ AGAIN = 0.05
 
 @pytest.mark.req("COM-2", "JRN-3", "JRN-7")
 @BY_POLICY
-def test_power_lost_at_any_moment_leaves_a_run_that_goes_on_to_the_same_bytes(policy: Policy) -> None:
+def test_power_lost_at_any_moment_leaves_a_run_that_goes_on_to_the_same_bytes(policy: FsyncPolicy) -> None:
     losses = 0
     for seed in SEEDS:
         with trial_of(seed, policy) as trial:
@@ -30,7 +30,7 @@ def test_power_lost_at_any_moment_leaves_a_run_that_goes_on_to_the_same_bytes(po
 
 
 @BY_POLICY
-def test_one_misfortune_after_the_other_changes_nothing(policy: Policy) -> None:
+def test_one_misfortune_after_the_other_changes_nothing(policy: FsyncPolicy) -> None:
     for seed in range(100, 112):
         with trial_of(seed, policy) as trial:
             for number in range(10):
@@ -40,7 +40,7 @@ def test_one_misfortune_after_the_other_changes_nothing(policy: Policy) -> None:
 
 @pytest.mark.req("CAN-1")
 @pytest.mark.parametrize("policy", ["always", "batch", "interval"])
-def test_a_cancelled_run_that_has_returned_loses_nothing_with_the_power(policy: Policy) -> None:
+def test_a_cancelled_run_that_has_returned_loses_nothing_with_the_power(policy: FsyncPolicy) -> None:
     cancelled = 0
     for seed in range(60):
         story = draw_story(seed, policy)
@@ -69,7 +69,7 @@ def test_a_run_that_begins_anew_over_the_rows_of_another_leaves_none_of_them() -
 
 def test_what_should_happen_in_these_stories_sometimes_does() -> None:
     seen: Counter[str] = Counter()
-    for policy in POLICIES:
+    for policy in FSYNC_POLICIES:
         for seed in SEEDS:
             story = draw_story(seed, policy)
             disk, log = new_disk(), []
@@ -88,14 +88,14 @@ def test_what_should_happen_in_these_stories_sometimes_does() -> None:
             seen[f"{policy}: {story.scenario.workers} workers"] += 1
     wanted_marks = ("compacted", "a checkpoint on the way", "failed", "skipped", "retried", "out of order")
     endings = ("stopped: None", "stopped: cancelled", "stopped: error budget")
-    for policy in POLICIES:
+    for policy in FSYNC_POLICIES:
         for mark in (*wanted_marks, *endings, "1 workers", "3 workers", "4 workers"):
             assert seen[f"{policy}: {mark}"], mark
 
 
 def test_the_same_disk_is_healed_in_the_same_way() -> None:
     """Which is why a disk that is found a second time is not healed again."""
-    for policy in POLICIES:
+    for policy in FSYNC_POLICIES:
         story = draw_story(3, policy)
         ends = []
         for _ in range(2):

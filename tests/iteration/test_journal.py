@@ -14,7 +14,7 @@ import pytest
 
 from inorder import BusyError, InfrastructureError, IntegrityError, ItemError, OperatorError, imap
 from inorder.host.filesystem import SystemFile
-from inorder.journal.scan import Verdict, scan
+from inorder.journal.scan import ScanVerdict, scan
 from tests.iteration import resumable
 
 ROOT = Path(__file__).parents[2]
@@ -104,7 +104,7 @@ def test_a_failed_item_that_was_yielded_and_come_back_from_is_committed(path: Pa
 @pytest.mark.req("JRN-3")
 def test_other_items_in_the_place_of_committed_ones_are_refused(path: Path) -> None:
     take(path, 5)
-    with pytest.raises(OperatorError, match="the plan has changed: its first 4 items are not those"):
+    with pytest.raises(OperatorError, match="the plan has changed: its first 4 items differ from those"):
         list(imap(double, [0, 1, 7, 3, 4, 5], journal=path, **SETTINGS))
     assert list(imap(double, range(10), journal=path, **SETTINGS)) == [2 * number for number in range(4, 10)]
 
@@ -120,7 +120,9 @@ def test_fewer_items_than_were_committed_are_refused(path: Path) -> None:
 @pytest.mark.parametrize("other", [triple, partial(double), partial(pow, 2)])
 def test_another_function_is_refused(path: Path, other: Callable[[int], int]) -> None:
     take(path, 5)
-    with pytest.raises(OperatorError, match=r"the configuration has changed since the journal .* was begun; run again"):
+    with pytest.raises(
+        OperatorError, match=r"the configuration has changed since the journal .* was created; run again"
+    ):
         list(imap(other, range(10), journal=path, **SETTINGS))
 
 
@@ -141,7 +143,7 @@ def test_items_of_plain_data_are_recognised(path: Path, items: list[Any]) -> Non
 
 def test_items_that_cannot_be_recognised_need_a_key(path: Path) -> None:
     things = [object(), object()]
-    with pytest.raises(OperatorError, match=r"give imap a key"):
+    with pytest.raises(OperatorError, match=r"pass key= to imap"):
         list(imap(id, things, journal=path, **SETTINGS))
     path.unlink()
     names = {id(thing): number for number, thing in enumerate(things)}
@@ -197,7 +199,7 @@ def test_a_disk_that_fails_stops_the_iteration_and_the_next_one_goes_on(
 
     with monkeypatch.context() as patch:
         patch.setattr(SystemFile, act, fail)
-        with pytest.raises(InfrastructureError, match=r"cannot be written \(No space left on device\).*run the same"):
+        with pytest.raises(InfrastructureError, match=r"cannot be written \(No space left on device\).*run again"):
             list(results)
     rest = positions(path, fsync="always")
     assert rest in ([2 * number for number in range(2, 10)], [2 * number for number in range(3, 10)])
@@ -231,4 +233,4 @@ def test_after_sigkill_only_the_result_that_was_not_come_back_from_is_delivered_
     again = [2 * seq for seq in deaths]
     assert sorted(results) == sorted([*(2 * seq for seq in range(count)), *again])
     assert sorted(set(results)) == [2 * seq for seq in range(count)]
-    assert scan((tmp_path / "journal").read_bytes()).verdict is Verdict.CLEAN
+    assert scan((tmp_path / "journal").read_bytes()).verdict is ScanVerdict.CLEAN

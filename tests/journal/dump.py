@@ -6,7 +6,7 @@ from itertools import chain
 import msgspec
 
 from inorder.core.options import KernelOptions, RetryOptions
-from inorder.journal.frame import Type
+from inorder.journal.frame import RecordType
 from inorder.journal.records import Header, Record
 from inorder.journal.scan import scan
 from inorder.sim.disk.disk import Disk
@@ -30,13 +30,13 @@ def example() -> bytes:
 
 def dump(data: bytes) -> str:
     """Every record of it, every field of every record."""
-    found = scan(data).found
+    found = scan(data).records
     lines = (_record(data[each.offset : each.end], each.record, each.offset, each.end) for each in found)
     return "\n".join(chain.from_iterable(lines))
 
 
 def _record(data: bytes, record: Record, offset: int, end: int) -> Iterator[str]:
-    kind = Type(data[2])
+    kind = RecordType(data[2])
     body = data[9:-4]
     yield f"byte {offset}: {kind.name.lower()}"
     yield from _lines(data[0:1], "magic")

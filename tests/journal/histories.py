@@ -17,12 +17,12 @@ from inorder.journal.records import (
     Mark,
     Record,
     Terminal,
-    Window,
-    encode,
+    WindowRecord,
+    encode_record,
 )
 from inorder.journal.replay import FAIL, SKIP, SUCCESS, Replay, replay
 from inorder.journal.scan import scan
-from inorder.journal.writer import Writer
+from inorder.journal.writer import JournalWriter
 
 SPAN = 5
 """Seqs in a window."""
@@ -50,7 +50,7 @@ class Tape:
 class History(NamedTuple):
     """A journal, and the records to go on with."""
 
-    writer: Writer
+    writer: JournalWriter
     tape: Tape
     rest: list[Record]
 
@@ -76,7 +76,7 @@ class Storyteller:
 
     def _window(self) -> Iterator[Record]:
         if self._windows * SPAN < self._committed + 2 * SPAN:
-            yield Window(self._windows, self._windows * SPAN, SPAN, (*range(6), self._draw(9)))
+            yield WindowRecord(self._windows, self._windows * SPAN, SPAN, (*range(6), self._draw(9)))
             self._windows += 1
 
     def _attempt(self) -> Iterator[Record]:
@@ -115,11 +115,11 @@ class Storyteller:
             yield Commit(self._committed, 0, marks, b"%d" % self._committed)
 
 
-def begun(sinks: int) -> tuple[Writer, Tape]:
+def begun(sinks: int) -> tuple[JournalWriter, Tape]:
     """A new journal."""
     header = Header("a run", "", "", [f"sink {number}" for number in range(sinks)], 5)
-    tape = Tape(encode(header) + encode(Checkpoint(end=0, durable=0, marks=[(0, 0, 0)] * sinks)))
-    return Writer(tape, "a journal", replay(scan(tape.data).found), len(tape.data)), tape
+    tape = Tape(encode_record(header) + encode_record(Checkpoint(end=0, durable=0, marks=[(0, 0, 0)] * sinks)))
+    return JournalWriter(tape, "a journal", replay(scan(tape.data).records), len(tape.data)), tape
 
 
 def told(numbers: list[int], acts: list[str], rest: list[str], sinks: int) -> History:
@@ -130,7 +130,7 @@ def told(numbers: list[int], acts: list[str], rest: list[str], sinks: int) -> Hi
         if act == "sync":
             writer.sync()
         elif act == "checkpoint":
-            writer.append(*writer.checkpoint(is_end=False))
+            writer.append(*writer.build_checkpoint(is_end=False))
         else:
             writer.append(*storyteller.records(act))
     return History(writer, tape, [record for act in rest for record in storyteller.records(act)])
@@ -147,11 +147,11 @@ histories = st.builds(
 
 def meaning(state: Replay) -> dict[str, object]:
     """All that a run which goes on from the newest place can see: the same whatever the records are and lie."""
-    newest = state.newest
+    newest = state.newest_candidate
     return {
         "header": state.header,
         "newest": (newest.end, newest.marks, newest.digest),
-        "restored": state.resume_point(newest),
+        "restored": state.resume_point_at(newest),
         "standing": list(_said(state, newest.end)),
         "terminal end": state.terminal_end,
         "is end": state.is_end,

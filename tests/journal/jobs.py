@@ -23,8 +23,8 @@ from inorder.errors import Category, Failure
 from inorder.host.filesystem import Filesystem
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
-from inorder.runtime.durable_run import Job, JournaledRun
-from inorder.runtime.recovery import Opened
+from inorder.runtime.durable_run import DurableJob, DurableRun
+from inorder.runtime.recovery import OpenedJournal
 from inorder.sim.clock import VirtualClock
 from inorder.sim.disk.disk import Disk
 from inorder.sinks.base import Entry, Output, Sink
@@ -47,7 +47,7 @@ class Died(BaseException):
     """The process is gone."""
 
 
-class Made(NamedTuple):
+class OutputMark(NamedTuple):
     """What a success brings back."""
 
     text: str
@@ -113,21 +113,21 @@ class Crew:
         failure = Failure(category=Category.IO, message=f"seq {seq} broke", retryable=letter == "r")
         return Envelope(seq, attempt, OUTCOMES[letter], failure=failure)
 
-    def _made(self, seq: int, attempt: int) -> Made:
+    def _made(self, seq: int, attempt: int) -> OutputMark:
         if seq % 3:
-            return Made(f"text {seq}", (), "")
+            return OutputMark(f"text {seq}", (), "")
         staging, data = f"out.staging/{seq}-{attempt}", b"file %d" % seq
         self._disk.make_directory(staging)
         file = self._disk.open(f"{staging}/{seq}.txt")
         file.truncate(0)
         file.append(data)
         file.close()
-        return Made(f"text {seq}", (Output(f"{seq}.txt", len(data), zlib.crc32(data)),), staging)
+        return OutputMark(f"text {seq}", (Output(f"{seq}.txt", len(data), zlib.crc32(data)),), staging)
 
 
 def described(envelope: Envelope, item: Any, attempts: int) -> Entry:
     """An entry with the files of the item."""
-    made = envelope.payload or Made("", (), "")
+    made = envelope.payload or OutputMark("", (), "")
     return Entry(
         envelope.seq,
         envelope.outcome,
@@ -151,9 +151,11 @@ def sinks_on(disk: Filesystem) -> list[Sink]:
     return [ManifestSink(disk, "manifest.jsonl", row), OutputsSink(disk, "out")]
 
 
-def job_on(disk: Filesystem, **changes: Any) -> Job:
+def job_on(disk: Filesystem, **changes: Any) -> DurableJob:
     """The job, with its files on this disk."""
-    job = Job(filesystem=disk, path=PATH, header=HEADER, sinks=sinks_on(disk), describe=described, options=JOURNAL)
+    job = DurableJob(
+        filesystem=disk, path=PATH, header=HEADER, sinks=sinks_on(disk), describe=described, options=JOURNAL
+    )
     return msgspec.structs.replace(job, **changes)
 
 
@@ -180,8 +182,8 @@ class Session:
         self.steps: list[tuple[Any, Any]] = []
         """Events, and the commands that followed."""
         job = job_on(disk, **changes)
-        self.opened: Opened = job.open()
-        self._run = JournaledRun(
+        self.opened: OpenedJournal = job.open()
+        self._run = DurableRun(
             job,
             self.opened,
             plan_of(script),

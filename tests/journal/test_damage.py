@@ -14,10 +14,10 @@ import pytest
 
 from inorder.core.transitions import State
 from inorder.errors import IntegrityError
-from inorder.journal.frame import Type
-from inorder.journal.records import Attempt, Checkpoint, Commit, Header, Terminal, Window
-from inorder.journal.replay import Corrupt, Replay, replay
-from inorder.journal.scan import Found, Verdict, scan
+from inorder.journal.frame import RecordType
+from inorder.journal.records import Attempt, Checkpoint, Commit, Header, Terminal, WindowRecord
+from inorder.journal.replay import CorruptRecord, Replay, replay
+from inorder.journal.scan import ScannedRecord, ScanVerdict, scan
 from inorder.journal.writer import JournalOptions
 from inorder.runtime.recovery import read_journal
 from inorder.sim.disk.disk import Disk
@@ -42,8 +42,8 @@ def journal(kind: str) -> bytes:
 
 
 @cache
-def written(kind: str) -> tuple[Found, ...]:
-    return tuple(scan(journal(kind)).found)
+def written(kind: str) -> tuple[ScannedRecord, ...]:
+    return tuple(scan(journal(kind)).records)
 
 
 @cache
@@ -55,9 +55,9 @@ def safe_end(kind: str) -> int:
 
 def known(state: Replay) -> tuple[object, ...]:
     """All that anybody who goes on from this state can see of it; not where the records lie in the file."""
-    newest = state.newest
-    standing = [terminal.from_(newest.end) for terminal in state.terminals if terminal.end > newest.end]
-    return newest.end, newest.marks, newest.digest, state.resume_point(newest), standing, state.is_end
+    newest = state.newest_candidate
+    standing = [terminal.slice_from(newest.end) for terminal in state.terminals if terminal.end > newest.end]
+    return newest.end, newest.marks, newest.digest, state.resume_point_at(newest), standing, state.is_end
 
 
 @cache
@@ -81,19 +81,19 @@ def refused(data: bytes) -> str:
     return message
 
 
-def check_damage(kind: str, data: bytes, place: int) -> Verdict:
+def check_damage(kind: str, data: bytes, place: int) -> ScanVerdict:
     """Bytes from `place` on are not as they were written: everything before is found, and nothing that was not
     written. The verdict."""
     found = scan(data)
     whole = [each for each in written(kind) if each.end <= place]
     broken_at = whole[-1].end if whole else 0
-    assert (found.found, found.offset) == (whole, broken_at)
+    assert (found.records, found.offset) == (whole, broken_at)
     if not whole:
-        assert found.verdict is Verdict.FOREIGN
+        assert found.verdict is ScanVerdict.FOREIGN
     elif broken_at < safe_end(kind):
-        assert found.verdict is Verdict.CORRUPT
+        assert found.verdict is ScanVerdict.CORRUPT
     else:
-        assert found.verdict is Verdict.TORN
+        assert found.verdict is ScanVerdict.TORN
     assert found.message
     return found.verdict
 
@@ -102,9 +102,9 @@ def check_damage(kind: str, data: bytes, place: int) -> Verdict:
 @EVERY_KIND
 def test_the_journals_have_something_of_everything(kind: str) -> None:
     assert len(journal(kind)) >= 1000
-    assert scan(journal(kind)).verdict is Verdict.CLEAN
+    assert scan(journal(kind)).verdict is ScanVerdict.CLEAN
     records = [each.record for each in written(kind)]
-    assert {type(record) for record in records} == {Header, Window, Attempt, Terminal, Commit, Checkpoint}
+    assert {type(record) for record in records} == {Header, WindowRecord, Attempt, Terminal, Commit, Checkpoint}
     terminals = [record for record in records if isinstance(record, Terminal)]
     told = {outcome for terminal in terminals for outcome in terminal.outcomes}
     assert told == {State.TERMINAL_SUCCESS, State.TERMINAL_SKIP, State.TERMINAL_FAIL}
@@ -126,7 +126,7 @@ def test_every_flipped_bit_is_found(kind: str) -> None:
             data[place] ^= 1 << bit
             verdicts.add(check_damage(kind, bytes(data), place))
             data[place] ^= 1 << bit
-    assert verdicts == {Verdict.FOREIGN, Verdict.CORRUPT, Verdict.TORN}
+    assert verdicts == {ScanVerdict.FOREIGN, ScanVerdict.CORRUPT, ScanVerdict.TORN}
 
 
 @pytest.mark.req("JRN-5")
@@ -137,13 +137,13 @@ def test_every_truncation_leaves_a_true_beginning_and_says_what_was_cut(kind: st
     for size in range(len(data)):
         cut = scan(data[:size])
         whole = [each for each in found if each.end <= size]
-        assert cut.found == whole
+        assert cut.records == whole
         if len(whole) < 2:
-            assert cut.verdict is (Verdict.CORRUPT if whole else Verdict.FOREIGN)
+            assert cut.verdict is (ScanVerdict.CORRUPT if whole else ScanVerdict.FOREIGN)
             continue
-        assert cut.verdict is (Verdict.CLEAN if size in ends else Verdict.TORN)
+        assert cut.verdict is (ScanVerdict.CLEAN if size in ends else ScanVerdict.TORN)
         assert cut.offset == whole[-1].end
-        assert known(replay(cut.found)) == moments(kind)[len(whole) - 1]
+        assert known(replay(cut.records)) == moments(kind)[len(whole) - 1]
 
 
 @pytest.mark.req("JRN-5")
@@ -173,8 +173,8 @@ def check_tail(kind: str, data: bytes, place: int) -> None:
     """As `check_damage`, where the damage may have taken along the records that say what was synced."""
     found = scan(data)
     whole = [each for each in written(kind) if each.end <= place]
-    assert (found.found, found.offset) == (whole, whole[-1].end if whole else 0)
-    assert found.verdict in ((Verdict.CORRUPT, Verdict.TORN) if whole else (Verdict.FOREIGN,))
+    assert (found.records, found.offset) == (whole, whole[-1].end if whole else 0)
+    assert found.verdict in ((ScanVerdict.CORRUPT, ScanVerdict.TORN) if whole else (ScanVerdict.FOREIGN,))
 
 
 @pytest.mark.req("JRN-5")
@@ -196,8 +196,8 @@ def check_read(kind: str, data: bytes) -> None:
     if not found.is_usable:
         return
     try:
-        state = replay(found.found)
-    except Corrupt:
+        state = replay(found.records)
+    except CorruptRecord:
         return
     assert known(state) in moments(kind)
 
@@ -211,7 +211,7 @@ def swapped(records: list[bytes]) -> Iterator[list[bytes]]:
     can move it, is not missed."""
     for first in range(1, len(records)):
         for second in range(first + 1, len(records)):
-            if any(record[2] == Type.CHECKPOINT for record in records[first : second + 1]):
+            if any(record[2] == RecordType.CHECKPOINT for record in records[first : second + 1]):
                 break
             changed = list(records)
             changed[first], changed[second] = changed[second], changed[first]
@@ -239,8 +239,8 @@ def test_records_in_the_wrong_order_or_told_twice_are_refused_or_change_nothing(
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "run.journal is not a journal of inorder, or its beginning is damaged: the file is empty"),
-        (Random(8).randbytes(2000), "run.journal is not a journal of inorder, or its beginning is damaged: no record"),
+        (b"", "run.journal is not a journal of inorder, or its start is damaged: the file is empty"),
+        (Random(8).randbytes(2000), "run.journal is not a journal of inorder, or its start is damaged: no record"),
     ],
 )
 def test_what_is_no_journal_is_refused_in_one_line(data: bytes, message: str) -> None:
@@ -252,8 +252,8 @@ def test_damage_before_the_tail_is_refused_with_the_offset_and_with_what_to_do()
     data, found = journal("a finished run"), written("a finished run")
     broken = found[5]
     message = refused(data[: broken.end - 1] + b"?" + data[broken.end :])
-    assert message.startswith(f"the journal run.journal is unusable: corrupt at byte {broken.offset}: ")
-    assert message.endswith("; restore it from a copy, or remove it to begin anew")
+    assert message.startswith(f"the journal run.journal cannot be used: corrupt at byte {broken.offset}: ")
+    assert message.endswith("; restore it from a backup, or remove it to start over")
 
 
 @pytest.mark.req("JRN-4", "JRN-5")
@@ -263,7 +263,7 @@ def test_a_record_that_contradicts_those_before_it_is_refused_with_the_offset_an
     records[first], records[second] = records[second], records[first]
     message = refused(b"".join(records))
     assert message.startswith("the journal run.journal is corrupt at byte ")
-    assert message.endswith("seqs 0 to 1 have no outcome; restore it from a copy, or remove it to begin anew")
+    assert message.endswith("seqs 0 to 1 have no outcome; restore it from a backup, or remove it to start over")
 
 
 def resumed_from(kind: str, size: int) -> dict[str, bytes]:

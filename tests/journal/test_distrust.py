@@ -7,13 +7,13 @@ from typing import NamedTuple
 import pytest
 
 from inorder.errors import SyncError
-from inorder.journal.writer import JournalOptions, Policy
-from inorder.runtime.recovery import DISTRUSTED, read_journal
+from inorder.journal.writer import FsyncPolicy, JournalOptions
+from inorder.runtime.recovery import DISTRUST_SUFFIX, read_journal
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults
 from tests.journal.jobs import PATH, Session, results_on
 
-WORD = f"{PATH}{DISTRUSTED}"
+WORD = f"{PATH}{DISTRUST_SUFFIX}"
 EVERY_POLICY = pytest.mark.parametrize("fsync", ["always", "batch", "interval"])
 
 
@@ -25,12 +25,12 @@ class Syncs(NamedTuple):
     """Of the folder, after the new journal was given its name."""
 
 
-def options(fsync: Policy) -> JournalOptions:
+def options(fsync: FsyncPolicy) -> JournalOptions:
     return JournalOptions(fsync=fsync, checkpoint_ms=150, compact_bytes=700)
 
 
 @cache
-def syncs(fsync: Policy) -> Syncs:
+def syncs(fsync: FsyncPolicy) -> Syncs:
     """From the first run of outcomes on."""
     log: list[tuple[str, str]] = []
     disk = Disk(on_operation=lambda number, name, path: log.append((name, path)))
@@ -43,7 +43,7 @@ def syncs(fsync: Policy) -> Syncs:
     return Syncs(files, compactions)
 
 
-def failed_at(number: int, fsync: Policy) -> Disk:
+def failed_at(number: int, fsync: FsyncPolicy) -> Disk:
     """What a run leaves behind one of whose syncs has failed."""
     disk = Disk(faults=DiskFaults(fail_at={number: EIO}))
     with pytest.raises(SyncError):
@@ -60,7 +60,7 @@ def without_power(disk: Disk) -> Disk:
 
 @pytest.mark.req("JRN-2", "JRN-3")
 @EVERY_POLICY
-def test_word_is_left_and_the_next_run_goes_on_from_what_was_synced_and_ends_as_any_other(fsync: Policy) -> None:
+def test_word_is_left_and_the_next_run_goes_on_from_what_was_synced_and_ends_as_any_other(fsync: FsyncPolicy) -> None:
     wanted = Disk()
     summary = Session(wanted).run()
     for number in (*syncs(fsync).of_files[::3], *syncs(fsync).of_compactions):
@@ -74,7 +74,7 @@ def test_word_is_left_and_the_next_run_goes_on_from_what_was_synced_and_ends_as_
 
 @pytest.mark.req("JRN-2", "JRN-3")
 @EVERY_POLICY
-def test_nothing_is_believed_that_a_loss_of_power_could_have_taken(fsync: Policy) -> None:
+def test_nothing_is_believed_that_a_loss_of_power_could_have_taken(fsync: FsyncPolicy) -> None:
     for number in syncs(fsync).of_files[::3]:
         disk = failed_at(number, fsync)
         safe = read_journal(without_power(disk), PATH)[1].terminal_end
@@ -83,7 +83,7 @@ def test_nothing_is_believed_that_a_loss_of_power_could_have_taken(fsync: Policy
 
 @pytest.mark.req("JRN-2", "JRN-3")
 @EVERY_POLICY
-def test_what_the_next_run_has_ended_stays_ended_when_the_power_goes(fsync: Policy) -> None:
+def test_what_the_next_run_has_ended_stays_ended_when_the_power_goes(fsync: FsyncPolicy) -> None:
     for number in syncs(fsync).of_files[::3]:
         disk = failed_at(number, fsync)
         Session(disk, options=options(fsync)).run()
@@ -92,7 +92,7 @@ def test_what_the_next_run_has_ended_stays_ended_when_the_power_goes(fsync: Poli
 
 @pytest.mark.req("JRN-2", "JRN-3")
 @EVERY_POLICY
-def test_that_is_also_so_where_the_name_of_a_compacted_journal_could_not_be_synced(fsync: Policy) -> None:
+def test_that_is_also_so_where_the_name_of_a_compacted_journal_could_not_be_synced(fsync: FsyncPolicy) -> None:
     for number in syncs(fsync).of_compactions:
         disk = failed_at(number, fsync)
         Session(disk, options=options(fsync)).run()

@@ -7,7 +7,7 @@ from inorder.errors import Category, Failure
 from inorder.journal.records import Commit
 from inorder.journal.replay import replay
 from inorder.journal.scan import scan
-from inorder.journal.writer import POLICIES, JournalOptions, Policy
+from inorder.journal.writer import FSYNC_POLICIES, FsyncPolicy, JournalOptions
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
 from tests.journal.jobs import PATH, Session, journal_of
@@ -17,7 +17,7 @@ OUTCOMES, COMMIT, CHECKPOINT = "journal: terminal", "journal: commit", "journal:
 APPLIED = ["rows: seqs 2 to 4", "files: seqs 2 to 4"]
 SINKS_SYNCED = ["rows: sync", "files: sync"]
 SYNC = "journal: sync"
-EVERY_POLICY = pytest.mark.parametrize("fsync", POLICIES)
+EVERY_POLICY = pytest.mark.parametrize("fsync", FSYNC_POLICIES)
 
 
 @pytest.mark.req("JRN-2")
@@ -34,14 +34,14 @@ def test_batch_waits_for_the_outcomes_and_the_commit_rides_along_with_the_next_s
 
 @pytest.mark.req("JRN-2")
 @pytest.mark.parametrize("fsync", ["interval", "off"])
-def test_interval_and_off_wait_for_nothing(fsync: Policy) -> None:
+def test_interval_and_off_wait_for_nothing(fsync: FsyncPolicy) -> None:
     run, _ = acts_under(fsync)
     assert run == [OUTCOMES, *APPLIED, COMMIT]
 
 
 @pytest.mark.req("JRN-2")
 @pytest.mark.parametrize("fsync", ["always", "batch", "interval"])
-def test_when_a_checkpoint_falls_due_every_sink_is_synced_before_it_and_it_is_synced_itself(fsync: Policy) -> None:
+def test_when_a_checkpoint_falls_due_every_sink_is_synced_before_it_and_it_is_synced_itself(fsync: FsyncPolicy) -> None:
     *_, commit_or_sync, first, second, checkpoint, last = acts_under(fsync)[1]
     assert commit_or_sync in (COMMIT, SYNC)
     assert ([first, second], checkpoint, last) == (SINKS_SYNCED, CHECKPOINT, SYNC)
@@ -54,18 +54,18 @@ def test_off_writes_no_checkpoint_because_of_the_time() -> None:
 
 @pytest.mark.req("JRN-2", "COM-1")
 @EVERY_POLICY
-def test_a_run_is_one_append_of_outcomes_one_act_of_each_sink_and_one_append_of_its_commit(fsync: Policy) -> None:
+def test_a_run_is_one_append_of_outcomes_one_act_of_each_sink_and_one_append_of_its_commit(fsync: FsyncPolicy) -> None:
     run, _ = acts_under(fsync)
     assert [act for act in run if not act.endswith("sync")] == [OUTCOMES, *APPLIED, COMMIT]
 
 
 @pytest.mark.req("JRN-2")
 @EVERY_POLICY
-def test_windows_and_retries_are_written_together_with_the_outcomes_they_come_before(fsync: Policy) -> None:
+def test_windows_and_retries_are_written_together_with_the_outcomes_they_come_before(fsync: FsyncPolicy) -> None:
     witness = Witness(fsync)
     failure = Failure(category=Category.IO, message="busy", retryable=True)
-    witness.lane.note(WindowOpened(0, 0, 8, None))
-    witness.lane.note(RetryScheduled(1, 1, 0, failure, 1))
+    witness.journal.note(WindowOpened(0, 0, 8, None))
+    witness.journal.note(RetryScheduled(1, 1, 0, failure, 1))
     assert witness.acts == []
     assert witness.commit(0, 2)[0] == "journal: window, attempt, terminal"
     assert witness.commit(2, 3)[0] == OUTCOMES
@@ -74,7 +74,7 @@ def test_windows_and_retries_are_written_together_with_the_outcomes_they_come_be
 @pytest.mark.req("JRN-2")
 def test_what_waits_to_be_written_goes_out_with_a_checkpoint_too() -> None:
     witness = Witness("batch")
-    witness.lane.note(WindowOpened(0, 0, 8, None))
+    witness.journal.note(WindowOpened(0, 0, 8, None))
     witness.lane.checkpoint()
     assert witness.acts == [*SINKS_SYNCED, "journal: window", CHECKPOINT, SYNC]
     assert [window.id for window in witness.writer.state.windows] == [0]
@@ -92,15 +92,15 @@ def test_a_commit_record_carries_the_position_and_the_checksum_of_every_sink() -
 
 @pytest.mark.req("JRN-2")
 @EVERY_POLICY
-def test_a_commit_record_says_whether_the_sinks_were_synced_before_it(fsync: Policy) -> None:
-    found = scan(journal_of(options=JournalOptions(fsync=fsync))).found
+def test_a_commit_record_says_whether_the_sinks_were_synced_before_it(fsync: FsyncPolicy) -> None:
+    found = scan(journal_of(options=JournalOptions(fsync=fsync))).records
     said = {each.record.is_synced for each in found if isinstance(each.record, Commit)}
     assert said == {fsync == "always"}
 
 
 @pytest.mark.req("JRN-2")
 @pytest.mark.parametrize("fsync", ["always", "batch"])
-def test_whatever_a_sink_holds_its_outcome_is_already_safe_from_a_loss_of_power(fsync: Policy) -> None:
+def test_whatever_a_sink_holds_its_outcome_is_already_safe_from_a_loss_of_power(fsync: FsyncPolicy) -> None:
     """The hardest disk there is: at any moment it forgets everything that it is allowed to forget."""
     disk = Disk(medium=Medium(sector_bytes=64))
     looked = 0
@@ -112,7 +112,7 @@ def test_whatever_a_sink_holds_its_outcome_is_already_safe_from_a_loss_of_power(
         published = [int(name[4:-4]) for name in tree if name.startswith("out/")]
         if applied or published:
             lost = disk.copy().crash(lambda ways: 1)
-            told = replay(scan(lost.read(PATH)).found).terminal_end
+            told = replay(scan(lost.read(PATH)).records).terminal_end
             assert told >= applied
             assert told > max(published, default=-1)
             looked += 1
@@ -124,7 +124,7 @@ def test_whatever_a_sink_holds_its_outcome_is_already_safe_from_a_loss_of_power(
 
 @pytest.mark.req("JRN-2")
 @EVERY_POLICY
-def test_whatever_the_policy_a_killed_process_loses_nothing_that_was_written(fsync: Policy) -> None:
+def test_whatever_the_policy_a_killed_process_loses_nothing_that_was_written(fsync: FsyncPolicy) -> None:
     for polls in range(0, 50, 7):
         disk = Disk()
         session = Session(disk, options=JournalOptions(fsync=fsync), dies_at=polls)

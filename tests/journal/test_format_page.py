@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from inorder.journal.frame import MAGIC, OVERHEAD, VERSION, Type
+from inorder.journal.frame import MAGIC, OVERHEAD_BYTES, VERSION, RecordType
 from inorder.journal.replay import FAIL, SKIP, SUCCESS
 from tests.journal.dump import dump, example
 
@@ -52,18 +52,18 @@ def test_the_bytes_on_the_page_are_all_of_the_file() -> None:
 def test_a_reader_written_from_the_page_alone_reads_it() -> None:
     records = [(type_, msgspec.msgpack.decode(body, strict=False)) for type_, body in frames(example())]
     assert [type_ for type_, _ in records] == [1, 6, 2, 3, 4, 5, 4, 5, 4, 5, 6]
-    outcomes = b"".join(fields[1] for type_, fields in records if type_ == Type.TERMINAL)
+    outcomes = b"".join(fields[1] for type_, fields in records if type_ == RecordType.TERMINAL)
     assert outcomes == bytes([SUCCESS, SUCCESS, SKIP, FAIL])
-    assert [fields[0] for type_, fields in records if type_ == Type.COMMIT] == [2, 3, 4]
+    assert [fields[0] for type_, fields in records if type_ == RecordType.COMMIT] == [2, 3, 4]
 
 
 @pytest.mark.req("JRN-1")
 def test_the_frame_on_the_page_is_the_frame_of_the_code() -> None:
     widths = re.findall(r"^\| (\d+) \| ", PAGE, re.MULTILINE)
-    assert sum(map(int, widths)) == OVERHEAD
+    assert sum(map(int, widths)) == OVERHEAD_BYTES
     assert f"always `{MAGIC:02x}`" in PAGE
     assert f"| format version | {VERSION} |" in PAGE
-    types = ", ".join(f"{type_.value} {type_.name.lower()}" for type_ in Type)
+    types = ", ".join(f"{type_.value} {type_.name.lower()}" for type_ in RecordType)
     assert f"| 1 | type | {types} |" in PAGE
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from inorder.core.commands import CommitRun, RetryScheduled, Summary, WindowClosed, WindowOpened, WindowSealed
 from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
-from inorder.journal.records import Commit, Terminal, Window
+from inorder.journal.records import Commit, Terminal, WindowRecord
 from inorder.journal.scan import scan
 from inorder.journal.writer import JournalOptions
 from inorder.sim.disk.disk import Disk
@@ -167,8 +167,8 @@ def test_windows_that_had_adapted_are_cut_again_as_they_were() -> None:
 def test_a_window_is_in_the_journal_before_any_outcome_of_it() -> None:
     for _, disk in deaths(ADAPTIVE):
         covered = 0
-        for each in scan(disk.read(PATH)).found:
-            if isinstance(each.record, Window):
+        for each in scan(disk.read(PATH)).records:
+            if isinstance(each.record, WindowRecord):
                 covered = max(covered, each.record.start + each.record.target_entries)
             elif isinstance(each.record, Terminal):
                 assert each.record.end <= covered
@@ -212,6 +212,6 @@ def test_a_run_that_went_to_its_end_does_nothing_when_it_is_run_again() -> None:
 def test_the_journal_of_a_resumed_job_tells_of_every_seq_once() -> None:
     for _, disk in deaths():
         Session(disk, seed=7).run()
-        ends = [each.record.end for each in scan(disk.read(PATH)).found if isinstance(each.record, Commit)]
+        ends = [each.record.end for each in scan(disk.read(PATH)).records if isinstance(each.record, Commit)]
         assert ends == sorted(set(ends))
         assert ends[-1:] in ([40], [])

@@ -6,17 +6,17 @@ from errno import EIO
 import pytest
 
 from inorder.errors import InfrastructureError, OperatorError
-from inorder.journal.records import Attempt, Checkpoint, Commit, Header, Terminal, Window, encode
+from inorder.journal.records import Attempt, Checkpoint, Commit, Header, Terminal, WindowRecord, encode_record
 from inorder.journal.replay import SUCCESS, replay
 from inorder.journal.scan import scan
-from inorder.journal.writer import POLICIES, JournalOptions, Poisoned, Writer
-from inorder.runtime.recovery import create
+from inorder.journal.writer import FSYNC_POLICIES, JournalOptions, JournalWriteError, JournalWriter
+from inorder.runtime.recovery import create_journal
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults
 from tests.journal.histories import Tape, begun
 
 TERMINAL = Terminal(0, bytes([SUCCESS]))
-ADVICE = "what is committed is kept: mend that, and run the same again"
+ADVICE = "the run stopped and what is committed is kept: solve the problem, then run again to resume"
 
 
 class Failing(Tape):
@@ -40,18 +40,18 @@ class Failing(Tape):
             raise OSError(EIO, "Input/output error")
 
 
-def writer_on(*fails: str) -> tuple[Writer, Failing]:
-    data = encode(Header("", "", "")) + encode(Checkpoint(end=0, durable=0))
+def writer_on(*fails: str) -> tuple[JournalWriter, Failing]:
+    data = encode_record(Header("", "", "")) + encode_record(Checkpoint(end=0, durable=0))
     file = Failing(data, *fails)
-    return Writer(file, "run.journal", replay(scan(data).found), len(data)), file
+    return JournalWriter(file, "run.journal", replay(scan(data).records), len(data)), file
 
 
 @pytest.mark.req("JRN-2")
 def test_records_that_are_written_together_are_one_append() -> None:
     writer, tape = begun(0)
-    writer.append(Window(0, 0, 4), Attempt(0, 1), TERMINAL)
+    writer.append(WindowRecord(0, 0, 4), Attempt(0, 1), TERMINAL)
     assert tape.acts == ["append"]
-    assert [each.record for each in scan(tape.data).found[2:]] == [Window(0, 0, 4), Attempt(0, 1), TERMINAL]
+    assert [each.record for each in scan(tape.data).records[2:]] == [WindowRecord(0, 0, 4), Attempt(0, 1), TERMINAL]
     assert writer.offset == len(tape.data)
 
 
@@ -82,7 +82,7 @@ def test_a_checkpoint_tells_how_much_was_synced_before_it() -> None:
     writer.sync()
     synced = writer.offset
     writer.append(Commit(1, synced))
-    [checkpoint] = writer.checkpoint(is_end=True)
+    [checkpoint] = writer.build_checkpoint(is_end=True)
     assert checkpoint == Checkpoint(end=1, durable=synced, succeeded=1, is_end=True)
 
 
@@ -92,12 +92,12 @@ def test_after_a_failure_nothing_is_written_and_no_sync_is_tried_again(act: str)
     calls: list[Callable[[], None]] = [lambda: writer.append(TERMINAL), writer.sync]
     if act == "sync":
         writer.append(TERMINAL)
-    with pytest.raises(Poisoned):
+    with pytest.raises(JournalWriteError):
         calls[act == "sync"]()
     before = list(file.acts)
     assert before == ["append", "sync"][: 1 + (act == "sync")]
     for call in calls * 2:
-        with pytest.raises(Poisoned, match=ADVICE):
+        with pytest.raises(JournalWriteError, match=ADVICE):
             call()
     assert file.acts == before
 
@@ -114,7 +114,7 @@ def test_a_poisoned_journal_says_which_it_is_what_is_wrong_and_what_to_do() -> N
 def test_a_poisoned_journal_can_be_closed() -> None:
     writer, file = writer_on("sync")
     writer.append(TERMINAL)
-    with pytest.raises(Poisoned):
+    with pytest.raises(JournalWriteError):
         writer.sync()
     writer.close()
     assert file.acts == ["append", "sync", "close"]
@@ -124,27 +124,27 @@ def test_a_failed_sync_leaves_durable_where_it_was() -> None:
     writer, _ = writer_on("sync")
     before = writer.durable
     writer.append(TERMINAL)
-    with pytest.raises(Poisoned):
+    with pytest.raises(JournalWriteError):
         writer.sync()
     assert writer.durable == before
 
 
 def test_a_full_disk_leaves_a_torn_tail_and_a_true_beginning() -> None:
     disk = Disk()
-    opened = create(disk, "run.journal", Header("", "", ""), ())
+    opened = create_journal(disk, "run.journal", Header("", "", ""), ())
     room = len(disk.read("run.journal")) + 20
     disk.faults = DiskFaults(capacity_bytes=room)
     opened.writer.append(TERMINAL)
-    with pytest.raises(Poisoned, match="No space left on device"):
+    with pytest.raises(JournalWriteError, match="No space left on device"):
         opened.writer.append(Commit(1, 0, [], b"digest"))
     found = scan(disk.read("run.journal"))
-    assert (found.verdict.value, [each.record for each in found.found[2:]]) == ("torn tail", [TERMINAL])
-    assert opened.writer.durable == found.found[1].end
+    assert (found.verdict.value, [each.record for each in found.records[2:]]) == ("torn tail", [TERMINAL])
+    assert opened.writer.durable == found.records[1].end
 
 
 @pytest.mark.req("JRN-2")
 def test_there_are_four_policies_and_batch_is_the_usual_one() -> None:
-    assert POLICIES == ("always", "batch", "interval", "off")
+    assert FSYNC_POLICIES == ("always", "batch", "interval", "off")
     assert JournalOptions().fsync == "batch"
 
 

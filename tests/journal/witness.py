@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from inorder.core.commands import CommitRun, WindowOpened
 from inorder.core.events import Envelope
 from inorder.core.transitions import State
-from inorder.journal.records import Checkpoint, Commit, Header, encode
+from inorder.journal.records import Checkpoint, Commit, Header, encode_record, type_of
 from inorder.journal.replay import replay
 from inorder.journal.scan import scan
-from inorder.journal.writer import JournalOptions, Policy, Writer
-from inorder.runtime.commit import CommitLane, Journal
-from inorder.runtime.identity import PlanDigest, identity_of
+from inorder.journal.writer import FsyncPolicy, JournalOptions, JournalWriter
+from inorder.runtime.commit import CommitJournal, CommitLane
+from inorder.runtime.identity import PlanDigest, encode_identity
 from inorder.sim.clock import VirtualClock
 from inorder.sim.disk.disk import Disk
 from inorder.sinks.base import Entry, Position
@@ -26,8 +26,8 @@ class WitnessedFile:
         self._acts = acts
 
     def append(self, data: bytes) -> None:
-        start = encode(Header("", "", "")) + encode(Checkpoint(end=0, durable=0))
-        names = [type(each.record).__name__.lower() for each in scan(start + data).found[2:]]
+        start = encode_record(Header("", "", "")) + encode_record(Checkpoint(end=0, durable=0))
+        names = [type_of(each.record).name.lower() for each in scan(start + data).records[2:]]
         self._acts.append(f"journal: {', '.join(names)}")
 
     def sync(self) -> None:
@@ -55,34 +55,34 @@ class WitnessedSink(MemorySink):
 class Witness:
     """A commit lane with two sinks, and a clock that the test moves."""
 
-    def __init__(self, fsync: Policy, **options: int) -> None:
+    def __init__(self, fsync: FsyncPolicy, **options: int) -> None:
         self.acts: list[str] = []
         self.clock = VirtualClock()
         sinks = [WitnessedSink(name, self.acts) for name in ("rows", "files")]
-        start = encode(Header("", "", "", ["rows", "files"]))
-        start += encode(Checkpoint(end=0, durable=0, marks=[(0, 0, 0)] * 2))
-        self.writer = Writer(WitnessedFile(self.acts), "a journal", replay(scan(start).found), len(start))
+        start = encode_record(Header("", "", "", ["rows", "files"]))
+        start += encode_record(Checkpoint(end=0, durable=0, marks=[(0, 0, 0)] * 2))
+        self.writer = JournalWriter(WitnessedFile(self.acts), "a journal", replay(scan(start).records), len(start))
         chosen = JournalOptions(fsync=fsync, **options)
-        journal = Journal(self.writer, Disk(), "a journal", chosen, self.clock)
-        self.lane = CommitLane(journal, sinks, PlanDigest(identity_of))
+        self.journal = CommitJournal(self.writer, Disk(), "a journal", chosen, self.clock)
+        self.lane = CommitLane(self.journal, sinks, PlanDigest(encode_identity))
 
     def commit(self, start: int, end: int) -> list[str]:
         """Commit a run; what was done for it."""
         before = len(self.acts)
         envelopes = [Envelope(seq, 1, SUCCESS, f"result {seq}") for seq in range(start, end)]
-        self.lane.perform(CommitRun(start, envelopes), [f"item {seq}" for seq in range(start, end)])
+        self.lane.commit(CommitRun(start, envelopes), [f"item {seq}" for seq in range(start, end)])
         return self.acts[before:]
 
     def newest_commit(self) -> Commit:
         """The latest commit as a replay would know it."""
-        newest = self.writer.state.newest
+        newest = self.writer.state.newest_candidate
         return Commit(newest.end, 0, list(newest.marks.values()), newest.digest)
 
 
-def acts_under(fsync: Policy) -> tuple[list[str], list[str]]:
+def acts_under(fsync: FsyncPolicy) -> tuple[list[str], list[str]]:
     """What is done for the second of two runs, and for a third that a checkpoint falls due with."""
     witness = Witness(fsync, checkpoint_ms=1000)
-    witness.lane.note(WindowOpened(0, 0, 64, None))
+    witness.journal.note(WindowOpened(0, 0, 64, None))
     witness.commit(0, 2)
     second = witness.commit(2, 5)
     witness.clock.advance_to(1000)

@@ -1,4 +1,4 @@
-"""Bugs written by hand in what remembers a run and goes on with it."""
+"""Hand-written bugs in the journal, the commit step and recovery."""
 
 from tests.mutants.catalogue import Mutant
 
@@ -28,39 +28,39 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a second and different outcome is overlooked",
         "journal/replay.py",
-        "if start < end and known.part(start, end) != record.part(start, end):",
+        "if start < end and known.slice(start, end) != record.slice(start, end):",
         "if False:",
         "tests/journal/test_replay.py",
     ),
     Mutant(
         "a commit without outcomes is overlooked",
         "journal/replay.py",
-        'if record.end > self._terminal_end:\n            raise Corrupt(offset, f"seq',
-        'if False:\n            raise Corrupt(offset, f"seq',
+        'if record.end > self._terminal_end:\n            raise CorruptRecord(offset, f"seq',
+        'if False:\n            raise CorruptRecord(offset, f"seq',
         "tests/journal/test_replay.py",
     ),
     # ---- writing
     Mutant(
         "a failed sync is tried again",
         "journal/writer.py",
-        "self._trouble = error\n",
+        "self._error = error\n",
         "pass\n",
         "tests/journal/test_writer.py",
     ),
     Mutant(
         "a compaction forgets outcomes that are not committed",
         "journal/writer.py",
-        "return [checkpoint, *standing]",
+        "return [checkpoint, *uncommitted]",
         "return [checkpoint]",
         "tests/journal/test_compaction.py",
     ),
     Mutant(
         "sinks change before the outcomes are written",
         "runtime/commit.py",
-        "self._journal.outcomes(terminal_of(run.start, entries))\n"
+        "self._journal.write_outcomes(to_terminal(run.start, entries))\n"
         "        positions = [sink.apply(entries) for sink in self._sinks]\n",
         "positions = [sink.apply(entries) for sink in self._sinks]\n"
-        "        self._journal.outcomes(terminal_of(run.start, entries))\n",
+        "        self._journal.write_outcomes(to_terminal(run.start, entries))\n",
         "tests/journal/test_durability.py",
     ),
     Mutant(

@@ -82,10 +82,10 @@ def run_on(
         for command in commands or ():
             observe(command)
 
-    def commit(runtime: Runtime, run: CommitRun, _: Sequence[Any]) -> None:
+    def commit(run: CommitRun, _: Sequence[Any]) -> int:
         assert run.start == len(results)
         results.extend(envelope.payload if envelope.failure is None else envelope.failure for envelope in run.envelopes)
-        runtime.acknowledge(run.end)
+        return run.end
 
     plan = [(PlanItem(), item) for item in items]
     runtime = Runtime(plan, engine, commit, SystemClock(), options=KernelOptions(**options), observer=observer)

@@ -76,9 +76,9 @@ def test_the_commands_of_a_step_are_performed_in_the_order_given() -> None:
         told = [names[type(command)] for command in commands or () if type(command) in names]
         engine.log.append(("told", told))
 
-    def commit(runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
+    def commit(run: CommitRun, items: Sequence[Any]) -> int:
         engine.log.append(("commit", items))
-        runtime.acknowledge(run.end)
+        return run.end
 
     Runtime(plain("a", "b", "c"), engine, commit, VirtualClock(), options=KernelOptions(), observer=observe).run()
     performed: list[str] = []
@@ -142,7 +142,7 @@ def test_an_error_in_the_plan_comes_through_and_lets_the_engine_go() -> None:
 
 
 def test_an_error_in_the_commit_comes_through_and_lets_the_engine_go() -> None:
-    def full(runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
+    def full(run: CommitRun, items: Sequence[Any]) -> None:
         raise OSError("disk full")
 
     engine = Script([Pulled(0)], [done(0, 0)])
@@ -160,7 +160,7 @@ def test_a_plan_that_yields_more_than_it_announced_is_the_operators_error() -> N
     ("script", "commit", "waits_for"),
     [
         ([], at_once, "a worker to pull seq 0"),
-        ([[Pulled(0)], [done(0, 0)]], lambda runtime, run, items: None, "the commit lane, from seq 0 on"),
+        ([[Pulled(0)], [done(0, 0)]], lambda run, items: None, "the commit lane, from seq 0 on"),
         ([[Pulled(0)], [WorkerLost(0, Loss.RETIRED)]], at_once, "a worker to pull seq 0"),
     ],
     ids=["no worker", "no acknowledgement", "the only worker went home"],
@@ -169,7 +169,7 @@ def test_a_run_in_which_nothing_can_happen_any_more_says_what_it_waits_for(
     script: list[Line], commit: Any, waits_for: str
 ) -> None:
     engine = Script(*script)
-    with pytest.raises(InvariantViolation, match=f"nothing can happen any more; the run waits for {waits_for}"):
+    with pytest.raises(InvariantViolation, match=f"no event is possible; the run waits for {waits_for}"):
         Stage(plain("a"), engine, commit).runtime.run()
     assert engine.logged("close") == [None]
 
@@ -258,12 +258,12 @@ def test_a_second_cancel_shortens_the_grace_of_the_first() -> None:
 
 def test_acknowledgements_may_be_partial_repeated_and_cumulative() -> None:
     engine = Script([Pulled(0, 3), Pulled(1, 3), Pulled(2, 3)], [done(2, 2), done(1, 1), done(0, 0)])
-    stage = Stage(plain("a", "b", "c"), engine, lambda runtime, run, items: None)
+    stage = Stage(plain("a", "b", "c"), engine, lambda run, items: None)
     runtime = stage.runtime
     stage.turn_until(lambda: stage.committed == [0, 1, 2])
     cursor = []
     for end in (1, 1, 0, 3):
-        runtime.acknowledge(end)
+        runtime.post(Committed(end))
         runtime.turn(wait=False)
         cursor.append(runtime.kernel.snapshot().next_commit_seq)
     assert cursor == [1, 1, 1, 3]
@@ -274,7 +274,7 @@ def test_acknowledgements_may_be_partial_repeated_and_cumulative() -> None:
 def test_an_acknowledgement_of_what_was_never_handed_over_breaks_the_run() -> None:
     stage = Stage(plain("a", "b"), Script([Pulled(0)]))
     stage.runtime.turn()
-    stage.runtime.acknowledge(1)
+    stage.runtime.post(Committed(1))
     with pytest.raises(InvariantViolation, match="seq 0 is acknowledged but was never handed over for commit"):
         stage.runtime.run()
 
@@ -284,7 +284,7 @@ def test_a_commit_lane_that_does_not_come_back_lets_no_more_be_computed_than_the
     pressure = PressureOptions(
         buffered_bytes_soft=80, buffered_bytes_hard=80, window_bytes_soft=80, window_bytes_hard=80
     )
-    stage = Stage(plain(*range(50)), Obedient(), lambda runtime, run, items: None, pressure=pressure)
+    stage = Stage(plain(*range(50)), Obedient(), lambda run, items: None, pressure=pressure)
     for _ in range(200):
         stage.runtime.turn(wait=False)
     computed_bytes = 8 * len(stage.told(Dispatch))

@@ -11,12 +11,12 @@ from inorder.core import resume_point as resume_point_module
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.journal import records as records_module
 from inorder.journal import writer as writer_module
-from inorder.journal.frame import Type, framed
-from inorder.journal.records import Header, Terminal, Window, encode
-from inorder.journal.replay import FAIL, SKIP, Corrupt, replay
-from inorder.journal.scan import Verdict, scan
-from inorder.journal.writer import POLICIES
-from inorder.runtime.recovery import create, resume
+from inorder.journal.frame import RecordType, encode_frame
+from inorder.journal.records import Header, Terminal, WindowRecord, encode_record
+from inorder.journal.replay import FAIL, SKIP, CorruptRecord, replay
+from inorder.journal.scan import ScanVerdict, scan
+from inorder.journal.writer import FSYNC_POLICIES
+from inorder.runtime.recovery import create_journal, resume_journal
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults
 from tests.journal.jobs import HEADER, PATH, Session, journal_of, sinks_on
@@ -27,10 +27,9 @@ from tests.specs.pages import code, table
 
 def records() -> str:
     rows = []
-    for type_ in Type:
-        name = type_.name.title()
-        fields = ", ".join(code(field.name) for field in fields_of(records_module, name))
-        rows.append((type_.value, code(type_.name.lower()), fields, _summary(getattr(records_module, name))))
+    for kind, type_ in records_module._TYPES.items():
+        fields = ", ".join(code(field.name) for field in fields_of(records_module, kind.__name__))
+        rows.append((type_.value, code(type_.name.lower()), fields, _summary(kind)))
     return table(("type", "record", "fields", "meaning"), rows)
 
 
@@ -54,7 +53,7 @@ def resume_point() -> str:
 
 def policies() -> str:
     rows = []
-    for fsync in POLICIES:
+    for fsync in FSYNC_POLICIES:
         run, due = acts_under(fsync)
         rows.append((code(fsync), _told(run), _told(due[len(run) :]) or "nothing"))
     return table(("`fsync`", "what is done for a run, in this order", "and more when a checkpoint is due"), rows)
@@ -90,22 +89,25 @@ def _flipped(place: int) -> bytes:
 
 def _other_outcome() -> Terminal:
     """Of a seq that has one."""
-    told = replay(scan(_journal()).found).terminals[0]
+    told = replay(scan(_journal()).records).terminals[0]
     return Terminal(told.start, bytes([SKIP if told.outcomes[0] == FAIL else FAIL]))
 
 
 def verdicts() -> str:
     data = _journal()
-    found = scan(data).found
+    found = scan(data).records
     first, middle, last = found[0], found[8], found[-1]
-    header = encode(HEADER)
+    header = encode_record(HEADER)
     cases: list[tuple[str, bytes]] = [
         ("nothing", data),
         ("cut between two records", data[: last.offset]),
         ("cut within the last record", data[:-1]),
         ("zeros after the last record", data + bytes(512)),
         ("a bit of the last record flipped", _flipped(last.end - 5)),
-        ("a good record after a broken one, none of it synced", _flipped(last.end - 5) + encode(Window(9, 63, 7))),
+        (
+            "a good record after a broken one, none of it synced",
+            _flipped(last.end - 5) + encode_record(WindowRecord(9, 63, 7)),
+        ),
         ("a bit flipped in what a later commit says was synced", _flipped(middle.offset + 9)),
         ("zeros in its place", data[: middle.offset] + bytes(middle.end - middle.offset) + data[middle.end :]),
         ("a bit of the header flipped", _flipped(first.end - 5)),
@@ -113,11 +115,11 @@ def verdicts() -> str:
         ("cut after the header", header),
         ("empty", b""),
         ("another file altogether", b"a letter to somebody\n"),
-        ("a record of another format version", data + framed(Type.WINDOW, b"", 2)),
-        ("a record of a type that is not known", data + framed(9, b"")),
-        ("a whole record that makes no sense", data + framed(Type.COMMIT, b"")),
-        ("a second, different outcome for a seq", data + encode(_other_outcome())),
-        ("outcomes that leave a hole", data + encode(Terminal(99, bytes([FAIL])))),
+        ("a record of another format version", data + encode_frame(RecordType.WINDOW, b"", 2)),
+        ("a record of a type that is not known", data + encode_frame(9, b"")),
+        ("a whole record that makes no sense", data + encode_frame(RecordType.COMMIT, b"")),
+        ("a second, different outcome for a seq", data + encode_record(_other_outcome())),
+        ("outcomes that leave a hole", data + encode_record(Terminal(99, bytes([FAIL])))),
     ]
     return table(("what has happened", "verdict", "the next run"), [(label, *_judged(data)) for label, data in cases])
 
@@ -127,10 +129,10 @@ def _judged(data: bytes) -> tuple[str, str]:
     if not found.is_usable:
         return found.verdict.value, "refuses it"
     try:
-        replay(found.found)
-    except Corrupt:
-        return Verdict.CORRUPT.value, "refuses it"
-    return found.verdict.value, "goes on" if found.verdict is Verdict.CLEAN else "cuts it there, warns, and goes on"
+        replay(found.records)
+    except CorruptRecord:
+        return ScanVerdict.CORRUPT.value, "refuses it"
+    return found.verdict.value, "goes on" if found.verdict is ScanVerdict.CLEAN else "cuts it there, warns, and goes on"
 
 
 # Who is told what
@@ -141,7 +143,7 @@ def errors() -> str:
     for label, provoke in (
         ("another plan", lambda disk: _resumed(disk, plan_hash="another")),
         ("another configuration", lambda disk: _resumed(disk, config_hash="another")),
-        ("other sinks", lambda disk: resume(disk, PATH, Header("", "of this plan", "so configured"), ())),
+        ("other sinks", lambda disk: resume_journal(disk, PATH, Header("", "of this plan", "so configured"), ())),
         ("a plan shorter than what is committed", lambda disk: Session(disk, "sss").run()),
         ("damage before the tail", _with_damage),
         ("a sink that holds none of the places known", _with_a_lost_sink),
@@ -165,7 +167,7 @@ def _caught(provoke: Callable[[Disk], object]) -> tuple[str, int]:
 
 
 def _resumed(disk: Disk, **change: str) -> None:
-    resume(disk, PATH, msgspec.structs.replace(HEADER, **change), sinks_on(disk))
+    resume_journal(disk, PATH, msgspec.structs.replace(HEADER, **change), sinks_on(disk))
 
 
 def _cut(disk: Disk, path: str, data: bytes) -> None:
@@ -191,15 +193,15 @@ def _with_a_lost_sink(disk: Disk) -> None:
 def _unreadable(disk: Disk) -> None:
     sinks = sinks_on(disk)
     disk.faults = DiskFaults(fail_reads_at=dict.fromkeys(range(99), 5))
-    resume(disk, PATH, HEADER, sinks)
+    resume_journal(disk, PATH, HEADER, sinks)
 
 
 def _unwritable(disk: Disk) -> None:
     disk.faults = DiskFaults(capacity_bytes=1)
-    create(disk, "another.journal", Header("", "", ""), ())
+    create_journal(disk, "another.journal", Header("", "", ""), ())
 
 
 def _poisoned(disk: Disk) -> None:
-    opened = create(disk, "another.journal", Header("", "", ""), ())
+    opened = create_journal(disk, "another.journal", Header("", "", ""), ())
     disk.faults = DiskFaults(capacity_bytes=1)
-    opened.writer.append(Window(0, 0, 4))
+    opened.writer.append(WindowRecord(0, 0, 4))

@@ -160,7 +160,7 @@ def test_a_damaged_journal_is_refused_and_nothing_is_touched(place: Place) -> No
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
     before = place.published()
-    with pytest.raises(inorder.IntegrityError, match="restore it from a copy, or remove it to begin anew"):
+    with pytest.raises(inorder.IntegrityError, match="restore it from a backup, or remove it to start over"):
         place.run(place.items(30))
     assert place.published() == before
     path.unlink()

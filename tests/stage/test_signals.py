@@ -63,16 +63,16 @@ def test_a_signal_cuts_the_run_at_one_item_and_the_next_run_goes_on_there(
 @pytest.fixture
 def stopping(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Is set once a run has taken note that it is to stop."""
-    noted = threading.Event()
+    to_record = threading.Event()
     observe = RunMonitor.observe
 
     def observing(self: RunMonitor, now_ms: int, event: Any, commands: Any) -> None:
         observe(self, now_ms, event, commands)
         if any(isinstance(command, Stopping) for command in commands or ()):
-            noted.set()
+            to_record.set()
 
     monkeypatch.setattr(RunMonitor, "observe", observing)
-    return noted
+    return to_record
 
 
 @pytest.mark.req("CAN-1")

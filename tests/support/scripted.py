@@ -88,8 +88,8 @@ def plain(*items: Any) -> Iterator[tuple[PlanItem, Any]]:
     return ((PlanItem(), item) for item in items)
 
 
-def at_once(runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
-    runtime.acknowledge(run.end)
+def at_once(run: CommitRun, items: Sequence[Any]) -> int:
+    return run.end
 
 
 class Stage:
@@ -99,7 +99,7 @@ class Stage:
         self,
         plan: Iterable[tuple[PlanItem, Any]],
         engine: Any,
-        commit: Callable[[Runtime, CommitRun, Sequence[Any]], None] = at_once,
+        commit: Callable[[CommitRun, Sequence[Any]], int | None] = at_once,
         **settings: Any,
     ) -> None:
         total = settings.pop("total", None)
@@ -118,9 +118,9 @@ class Stage:
             observer=lambda *step: self.steps.append(step),
         )
 
-    def _commit(self, runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
+    def _commit(self, run: CommitRun, items: Sequence[Any]) -> int | None:
         self.runs.append((run.envelopes, list(items)))
-        self._then(runtime, run, items)
+        return self._then(run, items)
 
     def turn_until(self, condition: Callable[[], bool]) -> None:
         """Turn without waiting until this is so."""

@@ -10,8 +10,8 @@ from inorder.cli.settings import resolve
 from inorder.errors import BusyError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
-from inorder.journal.replay import Corrupt, Replay, replay
-from inorder.journal.scan import Scan
+from inorder.journal.replay import CorruptRecord, Replay, replay
+from inorder.journal.scan import ScanResult
 from inorder.runtime.recovery import scan_journal
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.manifest.reader import ConfigRow, find_last_run
@@ -79,8 +79,8 @@ class DataDirectory:
         if not found.is_usable:
             return JournalState(path, found, None, f"{found.verdict.value} at byte {found.offset}: {found.message}")
         try:
-            return JournalState(path, found, replay(found.found), "")
-        except Corrupt as error:
+            return JournalState(path, found, replay(found.records), "")
+        except CorruptRecord as error:
             return JournalState(path, found, None, str(error))
 
 
@@ -88,7 +88,7 @@ class JournalState(NamedTuple):
     """A journal, scanned and replayed."""
 
     path: str
-    scan: Scan
+    scan: ScanResult
     replay: Replay | None
     """None: the journal is damaged."""
     trouble: str
@@ -97,7 +97,7 @@ class JournalState(NamedTuple):
     @property
     def unfinished_at(self) -> int | None:
         """The number of committed items of a run that has not ended; None: the latest run has ended."""
-        return None if self.replay is None or self.replay.is_end else self.replay.newest.end
+        return None if self.replay is None or self.replay.is_end else self.replay.newest_candidate.end
 
 
 def open_data(data: str | None, given: Given | None = None) -> DataDirectory:

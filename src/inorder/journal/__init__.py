@@ -1,1 +1,1 @@
-"""Remembers what was decided, so that a run can go on after any crash."""
+"""The journal of a run, from which it resumes after a crash."""

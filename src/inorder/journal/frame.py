@@ -1,13 +1,13 @@
-"""How a record lies in the file.
+"""The binary format of a record.
 
     magic  version  type  check  length  body ...  checksum
       1       1       1     2       4                  4
 
-The checksum is the CRC-32 of everything before it, so no flipped bit goes unseen. The check is the low half of the
-CRC-32 of the magic, version, type and length: it tells a damaged length from a short file, before anybody trusts it.
+The checksum is the CRC-32 of everything before it. The check is the low half of the CRC-32 of the magic, version, type
+and length. It tells a damaged length from a short file before the length is used.
 
-A file that ends within a frame was torn by a crash. One whose frame fails its check or checksum was damaged, or torn in
-a way that left something behind: which of the two is not decided here (`scan.py`).
+A file that ends within a frame was torn by a crash. A frame that fails its check or checksum was damaged, or torn in a
+way that left other bytes behind. `scan.py` decides which of the two it is.
 """
 
 import struct
@@ -18,18 +18,18 @@ from zlib import crc32
 MAGIC = 0x1E
 VERSION = 1
 BODY_BYTES_MAX = 64 * 2**20
-"""No record is larger: a length beyond it is damage."""
+"""Maximum size of a body. A larger length is damage."""
 _START = struct.Struct("<BBB")
 _HEAD = struct.Struct("<BBBHI")
 _LENGTH = struct.Struct("<I")
 _SUM = struct.Struct("<I")
 _HEAD_BYTES = _HEAD.size
 _unpack_head = _HEAD.unpack_from
-OVERHEAD = _HEAD.size + _SUM.size
+OVERHEAD_BYTES = _HEAD.size + _SUM.size
 
 
-class Type(IntEnum):
-    """What a record is about."""
+class RecordType(IntEnum):
+    """The type of a record. The codes are part of the format."""
 
     HEADER = 1
     WINDOW = 2
@@ -39,34 +39,36 @@ class Type(IntEnum):
     CHECKPOINT = 6
 
 
-class Frame(NamedTuple):
-    """One record as found."""
+class RecordFrame(NamedTuple):
+    """A record as it is stored."""
 
     type: int
     version: int
     body: bytes
     offset: int
     end: int
-    """One past its last byte."""
+    """Offset after its last byte."""
 
 
 class Fault(NamedTuple):
-    """Why there is no frame at an offset."""
+    """Why there is no valid frame at an offset."""
 
     message: str
 
 
-def framed(type_: int, body: bytes, version: int = VERSION) -> bytes:
-    """The bytes of one record."""
+def encode_frame(type_: int, body: bytes, version: int = VERSION) -> bytes:
+    """Encode a record."""
     length = _LENGTH.pack(len(body))
     check = crc32(length, crc32(_START.pack(MAGIC, version, type_))) & 0xFFFF
     data = _HEAD.pack(MAGIC, version, type_, check, len(body)) + body
     return data + _SUM.pack(crc32(data))
 
 
-def whole_at(data: bytes, offset: int) -> tuple[int, int, int, int] | None:
-    """Type and version of the record at this offset, where its body begins and where that ends; None: it is not whole.
-    A record that matches its checksum is, head and all. This is what reading a journal costs: about a microsecond."""
+def locate_frame(data: bytes, offset: int) -> tuple[int, int, int, int] | None:
+    """Return type, version, start and end of the body of the record at this offset; None if it is not valid.
+
+    A record that matches its checksum is valid, including its head. This is the hot path of reading a journal, about a
+    microsecond per record."""
     body_at = offset + _HEAD_BYTES
     if body_at > len(data):
         return None
@@ -77,18 +79,18 @@ def whole_at(data: bytes, offset: int) -> tuple[int, int, int, int] | None:
     return None
 
 
-def frame_at(data: bytes, offset: int) -> Frame | Fault:
-    """The record at this offset, or why there is none."""
-    whole = whole_at(data, offset)
-    if whole is not None:
-        type_, version, body_at, sum_at = whole
-        return Frame(type_, version, data[body_at:sum_at], offset, sum_at + _SUM.size)
+def read_frame(data: bytes, offset: int) -> RecordFrame | Fault:
+    """Read the record at this offset, or say why there is none."""
+    located = locate_frame(data, offset)
+    if located is not None:
+        type_, version, body_at, sum_at = located
+        return RecordFrame(type_, version, data[body_at:sum_at], offset, sum_at + _SUM.size)
     body_at = offset + _HEAD_BYTES
     if body_at > len(data):
         return Fault("the file ends within the head of a record")
     magic, version, type_, check, length = _unpack_head(data, offset)
     if magic != MAGIC:
-        return Fault("no record begins here")
+        return Fault("no record starts here")
     expected = crc32(_LENGTH.pack(length), crc32(_START.pack(magic, version, type_))) & 0xFFFF
     if check != expected or length > BODY_BYTES_MAX:
         return Fault("the head of the record is damaged")

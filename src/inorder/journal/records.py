@@ -1,13 +1,13 @@
-"""What a journal says, and how each record is written: arrays of MessagePack, in the order of the fields.
+"""The records of a journal. Each is a MessagePack array of its fields, in the order of declaration.
 
-    header      once, first: whose journal this is
-    window      a window was opened, at this size, for this reason
-    attempt     an item failed and will be tried again
-    terminal    these seqs have these outcomes; written before any sink changes
-    commit      every sink has taken everything below `end`
-    checkpoint  the same, everything synced, with all that replay would know by then: what came before can go
+    header      once, first: which run, plan and configuration the journal belongs to
+    window      a window was opened, with this size and the snapshot behind it
+    attempt     an item failed and will be retried
+    terminal    outcomes of a run of seqs; written before any sink changes
+    commit      every sink has applied all seqs below `end`
+    checkpoint  like commit, with every sink synced and the whole state of the replay: earlier records can be dropped
 
-Fields are only ever added at the end, with a default, or the version of the record changes.
+New fields are added at the end, with a default. Any other change needs a new version of the record.
 """
 
 from collections.abc import Callable
@@ -18,94 +18,94 @@ import msgspec
 from inorder.core.windows.window import SizingSnapshot
 from inorder.errors import Category
 
-from .frame import Type, framed
+from .frame import RecordType, encode_frame
 
 Mark = tuple[int, int, int]
-"""A sink's position: end, offset, checksum."""
-Made = tuple[str, int, int]
-"""A file that an item made: path, size, checksum."""
+"""The position of a sink: end, offset, checksum."""
+OutputMark = tuple[str, int, int]
+"""An output file of an item: path, size, checksum."""
 
 
 class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Whose journal this is."""
+    """Which run, plan and configuration the journal belongs to."""
 
     run_id: str
     plan_hash: str
-    """Of the whole plan where it is known beforehand, empty where it is read as the run goes on."""
+    """Hash of the whole plan. Empty if the plan is not known in advance."""
     config_hash: str
     sinks: list[str] = []
     created_ms: int = 0
     """Volatile."""
 
 
-class Window(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class WindowRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A window was opened."""
 
     id: int
     start: int
     target_entries: int
     sizing: tuple[int, ...] | None = None
-    """The snapshot behind the target, in the order of its fields; None: the target of the options."""
+    """The fields of the snapshot behind the target. None: the target is that of the options."""
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An item failed and will be tried again."""
+    """An item failed and will be retried."""
 
     seq: int
     retries: int
-    """Spent by it so far."""
+    """Retries of the item so far."""
 
 
 class Detail(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is not plain about an outcome."""
+    """Details of an outcome: retries, failure, output files."""
 
     retries: int = 0
     category: Category | None = None
     message: str = ""
-    outputs: tuple[Made, ...] = ()
+    outputs: tuple[OutputMark, ...] = ()
 
 
 class Terminal(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The outcomes of a contiguous run of seqs, a byte each."""
+    """The outcomes of a contiguous run of seqs, one byte per seq."""
 
     start: int
     outcomes: bytes
     details: dict[int, Detail] = {}
-    """By place in the run, for those that are not a plain success or skip."""
+    """By position in the run, for outcomes that have any."""
 
     @property
     def end(self) -> int:
         """One past the last seq."""
         return self.start + len(self.outcomes)
 
-    def from_(self, start: int) -> "Terminal":
-        """The part of it that begins there."""
-        return self.part(max(start, self.start), self.end)
+    def slice_from(self, start: int) -> "Terminal":
+        """Return the part that begins at seq `start`."""
+        return self.slice(max(start, self.start), self.end)
 
-    def part(self, start: int, end: int) -> "Terminal":
-        """What it says of the seqs from `start` to `end`, which are its own."""
+    def slice(self, start: int, end: int) -> "Terminal":
+        """Return the part for the seqs from `start` to `end`, which must be within the run."""
         places = range(start - self.start, end - self.start)
         details = {place - places.start: detail for place, detail in self.details.items() if place in places}
         return Terminal(start, self.outcomes[places.start : places.stop], details)
 
 
 class Commit(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Every sink has taken everything below `end`."""
+    """Every sink has applied all seqs below `end`."""
 
     end: int
     durable: int
-    """Bytes of this journal that were synced when this was written: they cannot be torn."""
+    """Bytes of this journal that were synced when this record was written. They cannot be torn."""
     marks: list[Mark] = []
-    """Where each sink stood, in the order of the header."""
+    """The position of each sink, in the order of the header."""
     digest: bytes = b""
-    """Of the identities of all items below `end`."""
+    """Digest of the identities of all items below `end`."""
     is_synced: bool = False
-    """Every sink was synced before this was written."""
+    """Every sink was synced before this record was written."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
-    """All that replay knows at this point; every sink was synced before it was written. Outcomes that are not committed
-    by now are void unless they are told again after it."""
+    """The whole state of the replay, written after every sink was synced. Outcomes that are not committed at this point
+    are void unless they are repeated after it."""
 
     end: int
     durable: int
@@ -116,41 +116,46 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=
     failed: int = 0
     retries: int = 0
     granted: dict[int, int] = {}
-    windows: tuple[Window, ...] = ()
+    windows: tuple[WindowRecord, ...] = ()
     is_end: bool = False
-    """The run went to its end: there is nothing to resume."""
+    """The run is complete: there is nothing to resume."""
 
 
-Record = Header | Window | Attempt | Terminal | Commit | Checkpoint
+Record = Header | WindowRecord | Attempt | Terminal | Commit | Checkpoint
 
-_TYPES: dict[type[Any], Type] = {
-    Header: Type.HEADER,
-    Window: Type.WINDOW,
-    Attempt: Type.ATTEMPT,
-    Terminal: Type.TERMINAL,
-    Commit: Type.COMMIT,
-    Checkpoint: Type.CHECKPOINT,
+_TYPES: dict[type[Any], RecordType] = {
+    Header: RecordType.HEADER,
+    WindowRecord: RecordType.WINDOW,
+    Attempt: RecordType.ATTEMPT,
+    Terminal: RecordType.TERMINAL,
+    Commit: RecordType.COMMIT,
+    Checkpoint: RecordType.CHECKPOINT,
 }
 _ENCODER = msgspec.msgpack.Encoder()
 DECODERS: dict[int, Callable[[bytes], Record]] = {
     type_: msgspec.msgpack.Decoder(kind).decode for kind, type_ in _TYPES.items()
 }
-"""From the body of a frame to its record, by type; each raises msgspec.DecodeError for a body that makes no sense."""
+"""Decoders of the body of a frame, by record type. They raise msgspec.DecodeError for an invalid body."""
 _SIZING = msgspec.structs.fields(SizingSnapshot)
 
 
-def encode(record: Record) -> bytes:
-    """The record, framed."""
-    return framed(_TYPES[type(record)], _ENCODER.encode(record))
+def type_of(record: Record) -> RecordType:
+    """Return the type of a record."""
+    return _TYPES[type(record)]
 
 
-def sizing_fields(sizing: SizingSnapshot | None) -> tuple[int, ...] | None:
-    """The snapshot as it is written."""
+def encode_record(record: Record) -> bytes:
+    """Encode a record as a frame."""
+    return encode_frame(_TYPES[type(record)], _ENCODER.encode(record))
+
+
+def encode_sizing(sizing: SizingSnapshot | None) -> tuple[int, ...] | None:
+    """Encode a snapshot as the list of its fields."""
     return None if sizing is None else tuple(getattr(sizing, field.name) for field in _SIZING)
 
 
-def sizing_of(fields: tuple[int, ...] | None) -> SizingSnapshot | None:
-    """The snapshot as it was."""
+def decode_sizing(fields: tuple[int, ...] | None) -> SizingSnapshot | None:
+    """Decode a snapshot."""
     if fields is None:
         return None
     return SizingSnapshot(**{field.name: value for field, value in zip(_SIZING, fields, strict=True)})

@@ -1,14 +1,14 @@
-"""From records to the state of the run. Pure, and the same however often it is done.
+"""Replay: from the records of a journal to the state of the run. Pure and repeatable.
 
-Replay holds the records to their rules: seqs become terminal without a hole and once, commits never go beyond what is
-terminal, and nothing says two different things about one seq. A record that breaks a rule is corruption, named with its
-offset, even though every byte of it is as it was written.
+Replay validates the records: each seq becomes terminal once and without a gap, a commit never exceeds what is terminal,
+and no seq has two different outcomes. A record that breaks a rule is corrupt, even if its checksum is right. The error
+names its offset.
 
-A checkpoint says everything anew. Outcomes that are not committed by then are void; those that still stand are told
-again after it.
+A checkpoint holds the whole state. Outcomes that are not committed at that point are void, unless they are repeated
+after it.
 
-What a run may go on from are the *candidates*: the latest checkpoint and every commit after it. Recovery takes the
-newest one that every sink can still show.
+A run can resume from any *candidate*: the latest checkpoint and every commit after it. Recovery takes the newest one
+that every sink still holds.
 """
 
 from collections.abc import Iterable
@@ -17,15 +17,15 @@ from typing import NamedTuple
 from inorder.core.resume_point import ResumePoint, ResumeWindow
 from inorder.core.transitions import State as Outcome
 
-from .records import Attempt, Checkpoint, Commit, Header, Mark, Record, Terminal, Window, sizing_of
-from .scan import Found
+from .records import Attempt, Checkpoint, Commit, Header, Mark, Record, Terminal, WindowRecord, decode_sizing
+from .scan import ScannedRecord
 
 _NO_MARKS: dict[str, Mark] = {}
 SUCCESS, SKIP, FAIL = int(Outcome.TERMINAL_SUCCESS), int(Outcome.TERMINAL_SKIP), int(Outcome.TERMINAL_FAIL)
 
 
-class Corrupt(Exception):
-    """A record that contradicts those before it."""
+class CorruptRecord(Exception):
+    """A record contradicts the records before it."""
 
     def __init__(self, offset: int, message: str) -> None:
         super().__init__(f"corrupt at byte {offset}: {message}")
@@ -33,17 +33,17 @@ class Corrupt(Exception):
 
 
 class Candidate(NamedTuple):
-    """A place to go on from."""
+    """A point from which the run can resume."""
 
     end: int
     offset: int
-    """One past the last byte of the journal that counts then."""
+    """Length of the journal up to this point."""
     marks: dict[str, Mark]
     digest: bytes
 
 
-class Counts(NamedTuple):
-    """Outcomes of the seqs below some end."""
+class OutcomeCounts(NamedTuple):
+    """Numbers of outcomes and retries."""
 
     succeeded: int = 0
     skipped: int = 0
@@ -52,29 +52,29 @@ class Counts(NamedTuple):
 
 
 class Replay:
-    """The state so far."""
+    """The state of a run according to the records so far."""
 
     def __init__(self) -> None:
         self.header: Header | None = None
         self.candidates: list[Candidate] = []
-        """Oldest first: the latest checkpoint, or the beginning, and the commits since."""
+        """Oldest first: the latest checkpoint, or the start of the journal, and the commits after it."""
         self.terminals: list[Terminal] = []
-        """Runs of outcomes since the latest checkpoint, the last of them perhaps not committed."""
-        self.windows: list[Window] = []
-        """Those that were open at the oldest candidate or opened since."""
+        """Runs of outcomes since the latest checkpoint. The last one may not be committed."""
+        self.windows: list[WindowRecord] = []
+        """Windows that were open at the oldest candidate, and windows opened since."""
         self.granted: dict[int, int] = {}
-        """Retries spent, by seq, from the start of the oldest of these windows on."""
+        """Retries by seq, from the start of the oldest of these windows on."""
         self.is_end = False
         self._sinks: list[str] = []
         self._window_id = -1
-        """Of the latest window that was opened."""
+        """Id of the latest window that was opened."""
         self._terminal_end = 0
         self._terminal_counts = [0, 0, 0, 0]
-        """Successes, skips, failures and retries of everything terminal so far."""
+        """Successes, skips, failures and retries of all terminal seqs."""
 
     @property
-    def newest(self) -> Candidate:
-        """The furthest place to go on from."""
+    def newest_candidate(self) -> Candidate:
+        """The latest point from which the run can resume."""
         return self.candidates[-1]
 
     @property
@@ -82,13 +82,13 @@ class Replay:
         """Every seq below it has an outcome."""
         return self._terminal_end
 
-    def resume_point(self, candidate: Candidate) -> ResumePoint:
-        """What the kernel needs to go on from there."""
+    def resume_point_at(self, candidate: Candidate) -> ResumePoint:
+        """Build the state with which the kernel resumes at this candidate."""
         windows = list(self.windows)
         while len(windows) > 1 and windows[1].start <= candidate.end:
             del windows[0]
         start = windows[0].start if windows else 0
-        counts = self.counts_at(candidate.end)
+        counts = self.count_outcomes(candidate.end)
         return ResumePoint(
             end=candidate.end,
             succeeded=counts.succeeded,
@@ -97,46 +97,46 @@ class Replay:
             retries=counts.retries,
             retries_granted={seq: count for seq, count in self.granted.items() if seq >= start},
             windows=tuple(
-                ResumeWindow(window.id, window.start, window.target_entries, sizing_of(window.sizing))
+                ResumeWindow(window.id, window.start, window.target_entries, decode_sizing(window.sizing))
                 for window in windows
             ),
         )
 
-    def take(self, record: Record, offset: int, end: int) -> None:
-        """One more record, which lies there."""
+    def apply(self, record: Record, offset: int, end: int) -> None:
+        """Apply the next record, stored from `offset` to `end`."""
         if isinstance(record, Commit):
-            self._commit(record, offset, end)
+            self._apply_commit(record, offset, end)
         elif isinstance(record, Terminal):
-            self._terminal(record, offset)
+            self._apply_terminal(record, offset)
         elif isinstance(record, Attempt):
             self.granted[record.seq] = max(record.retries, self.granted.get(record.seq, 0))
-        elif isinstance(record, Window):
-            self._window(record, offset)
+        elif isinstance(record, WindowRecord):
+            self._apply_window(record, offset)
         elif isinstance(record, Checkpoint):
-            self._checkpoint(record, offset, end)
+            self._apply_checkpoint(record, offset, end)
         elif self.header is None:
             self.header = record
             self._sinks = record.sinks
             self.candidates = [Candidate(0, end, {}, b"")]
         elif record != self.header:
-            raise Corrupt(offset, "a second header that differs from the first")
+            raise CorruptRecord(offset, "a second header that differs from the first")
 
-    def _window(self, record: Window, offset: int) -> None:
-        """A run that resumes tells again of the windows that were open."""
+    def _apply_window(self, record: WindowRecord, offset: int) -> None:
+        """A resumed run repeats the records of windows that were open."""
         if record.id > self._window_id + 1:
-            raise Corrupt(offset, f"window {record.id} is opened where window {self._window_id + 1} is the next")
+            raise CorruptRecord(offset, f"window {record.id} is opened, expected window {self._window_id + 1}")
         if record.id > self._window_id:
             self._window_id = record.id
             self.windows.append(record)
 
-    def _terminal(self, record: Terminal, offset: int) -> None:
+    def _apply_terminal(self, record: Terminal, offset: int) -> None:
         if record.start != self._terminal_end:
-            self._again(record, offset)
+            self._check_repeated(record, offset)
             return
         outcomes, counts = record.outcomes, self._terminal_counts
         succeeded, skipped, failed = outcomes.count(SUCCESS), outcomes.count(SKIP), outcomes.count(FAIL)
         if succeeded + skipped + failed != len(outcomes):
-            raise Corrupt(offset, f"seqs {record.start} to {record.end - 1} have outcomes that do not exist")
+            raise CorruptRecord(offset, f"seqs {record.start} to {record.end - 1} have unknown outcomes")
         self._terminal_end = record.end
         self.terminals.append(record)
         counts[0] += succeeded
@@ -147,19 +147,19 @@ class Replay:
                 counts[3] += detail.retries
                 self.granted[record.start + place] = detail.retries
 
-    def _again(self, record: Terminal, offset: int) -> None:
-        """Outcomes that were told before may be told again; other ones may not."""
+    def _check_repeated(self, record: Terminal, offset: int) -> None:
+        """Outcomes may be repeated, but not changed."""
         if record.start > self._terminal_end:
-            raise Corrupt(offset, f"seqs {self._terminal_end} to {record.start - 1} have no outcome")
+            raise CorruptRecord(offset, f"seqs {self._terminal_end} to {record.start - 1} have no outcome")
         for known in self.terminals:
             start, end = max(known.start, record.start), min(known.end, record.end)
-            if start < end and known.part(start, end) != record.part(start, end):
-                raise Corrupt(offset, f"a second, different outcome for a seq from {start} to {end - 1}")
+            if start < end and known.slice(start, end) != record.slice(start, end):
+                raise CorruptRecord(offset, f"a second, different outcome for a seq from {start} to {end - 1}")
         if record.end > self._terminal_end:
-            raise Corrupt(offset, f"outcomes from seq {record.start} on overlap those before them")
+            raise CorruptRecord(offset, f"outcomes from seq {record.start} on overlap those before them")
 
-    def counts_at(self, end: int) -> Counts:
-        """Of everything below `end`, which is a candidate's."""
+    def count_outcomes(self, end: int) -> OutcomeCounts:
+        """Count the outcomes below `end`, which must be the end of a candidate."""
         counts = [*self._terminal_counts]
         for terminal in reversed(self.terminals):
             if terminal.end <= end:
@@ -168,26 +168,28 @@ class Replay:
             for index, outcome in enumerate((SUCCESS, SKIP, FAIL)):
                 counts[index] -= terminal.outcomes.count(outcome, first)
             counts[3] -= sum(detail.retries for place, detail in terminal.details.items() if place >= first)
-        return Counts(*counts)
+        return OutcomeCounts(*counts)
 
-    def _commit(self, record: Commit, offset: int, end: int) -> None:
+    def _apply_commit(self, record: Commit, offset: int, end: int) -> None:
         if record.end > self._terminal_end:
-            raise Corrupt(offset, f"seq {record.end - 1} is committed and has no outcome")
+            raise CorruptRecord(offset, f"seq {record.end - 1} is committed but has no outcome")
         candidates = self.candidates
         if record.end <= candidates[-1].end:
             return
         if self._sinks or record.marks:
-            candidates.append(Candidate(record.end, end, self._marks(record.marks, offset), record.digest))
-        elif len(candidates) > 1:  # with no sink to ask, the newest is as good as any
+            candidates.append(Candidate(record.end, end, self._name_marks(record.marks, offset), record.digest))
+        elif len(candidates) > 1:  # without sinks only the newest commit matters
             candidates[1] = Candidate(record.end, end, _NO_MARKS, record.digest)
         else:
             candidates.append(Candidate(record.end, end, _NO_MARKS, record.digest))
 
-    def _checkpoint(self, record: Checkpoint, offset: int, end: int) -> None:
-        is_first = self._terminal_end == 0 and self.newest.end == 0
-        if not is_first and record.end != self.newest.end:
-            raise Corrupt(offset, f"a checkpoint at seq {record.end}, but {self.newest.end} are committed")
-        self.candidates = [Candidate(record.end, end, self._marks(record.marks, offset), record.digest)]
+    def _apply_checkpoint(self, record: Checkpoint, offset: int, end: int) -> None:
+        is_first = self._terminal_end == 0 and self.newest_candidate.end == 0
+        if not is_first and record.end != self.newest_candidate.end:
+            raise CorruptRecord(
+                offset, f"a checkpoint at seq {record.end}, but {self.newest_candidate.end} seqs are committed"
+            )
+        self.candidates = [Candidate(record.end, end, self._name_marks(record.marks, offset), record.digest)]
         self._terminal_end = record.end
         self._terminal_counts = [record.succeeded, record.skipped, record.failed, record.retries]
         self.terminals = []
@@ -197,16 +199,16 @@ class Replay:
             self._window_id = record.windows[-1].id
         self.is_end = record.is_end
 
-    def _marks(self, marks: list[Mark], offset: int) -> dict[str, Mark]:
+    def _name_marks(self, marks: list[Mark], offset: int) -> dict[str, Mark]:
         if len(marks) != len(self._sinks):
-            raise Corrupt(offset, f"{len(marks)} positions for {len(self._sinks)} sinks")
+            raise CorruptRecord(offset, f"{len(marks)} positions for {len(self._sinks)} sinks")
         return dict(zip(self._sinks, marks, strict=True))
 
 
-def replay(found: Iterable[Found]) -> Replay:
-    """The state that these records tell of."""
+def replay(records: Iterable[ScannedRecord]) -> Replay:
+    """Replay these records."""
     state = Replay()
-    take = state.take
-    for one in found:
-        take(one.record, one.offset, one.end)
+    apply = state.apply
+    for scanned in records:
+        apply(scanned.record, scanned.offset, scanned.end)
     return state

@@ -1,15 +1,14 @@
-"""Reading a journal back, whatever happened to it. Pure: bytes in, records and a verdict out.
+"""Reading a journal, whatever its condition. Pure: bytes in, records and a verdict out.
 
-A crash can leave anything in the part of the file that was never synced: nothing, a piece, zeros, even whole records
-after a broken one. All of that is a *torn tail*: nobody was ever told that it was safe, it is cut at the last good
-record, and work is repeated. Damage in the part that *was* synced is something else: the disk, or somebody, has changed
-what was promised. That is *corrupt*, and refused with the offset.
+A crash can leave anything in the part of the file that was never synced: nothing, a part of a record, zeros, even valid
+records after a broken one. That is a *torn tail*. It was never reported as durable, so it is cut after the last valid
+record and the work is repeated. Damage in the part that *was* synced is different: the disk or another program changed
+durable data. Such a journal is *corrupt*; it is refused, with the offset.
 
-How to tell them apart: commit and checkpoint records say how much of the journal was synced when they were written. If
-a good record after the broken place says that the broken place was safe, it is corruption. So it is before the end of
-the second record: a journal comes into being with its header and a checkpoint, in one act. After a sync has failed, the
-disk may say of later ones that they went well and have passed over what was lost; no claim counts for more than what
-was known to be synced before.
+Commit and checkpoint records tell the two cases apart: they say how much of the journal was synced when they were
+written. If a valid record after the broken one says that the broken one was synced, the journal is corrupt. The first
+two records, header and checkpoint, are written atomically, so damage there is always corruption. After a failed sync,
+later syncs may succeed without having written the lost data. Then no claim counts beyond what was synced before.
 """
 
 import contextlib
@@ -19,15 +18,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from .frame import MAGIC, VERSION, Fault, frame_at, whole_at
+from .frame import MAGIC, VERSION, Fault, locate_frame, read_frame
 from .records import DECODERS, Checkpoint, Commit, Header, Record
 
 Claim = Commit | Checkpoint
-"""Records that say how much was synced when they were written."""
+"""Records that say how much of the journal was synced when they were written."""
 
 
-class Verdict(StrEnum):
-    """What a journal is worth."""
+class ScanVerdict(StrEnum):
+    """The condition of a journal."""
 
     CLEAN = "clean"
     TORN = "torn tail"
@@ -36,89 +35,93 @@ class Verdict(StrEnum):
     VERSION = "another version"
 
 
-class Found(msgspec.Struct, frozen=True, gc=False):
-    """One good record. A journal has many: the garbage collector need not look at them."""
+class ScannedRecord(msgspec.Struct, frozen=True, gc=False):
+    """A valid record. Not tracked by the garbage collector, because a journal has many."""
 
     record: Record
     offset: int
     end: int
 
 
-class Scan(NamedTuple):
-    """What was found."""
+class ScanResult(NamedTuple):
+    """The valid records of a journal, and its condition."""
 
-    found: list[Found]
-    verdict: Verdict
+    records: list[ScannedRecord]
+    verdict: ScanVerdict
     offset: int
-    """First byte that is not part of a good record; the length of the file where all is well."""
+    """First byte that is not part of a valid record; the length of the file if all are valid."""
     message: str
 
     @property
     def is_usable(self) -> bool:
-        """Whether a run can go on from it."""
-        return self.verdict in (Verdict.CLEAN, Verdict.TORN)
+        """Whether a run can resume from it."""
+        return self.verdict in (ScanVerdict.CLEAN, ScanVerdict.TORN)
 
 
-def scan(data: bytes, synced_max: int | None = None) -> Scan:
-    """Read records until the end, or until something is wrong. `synced_max`: of a journal that could not be synced, how
-    much of it was before; what its records claim beyond that is not believed."""
-    found: list[Found] = []
-    append = found.append
+def scan(data: bytes, synced_max: int | None = None) -> ScanResult:
+    """Read records until the end or the first invalid one. `synced_max`: for a journal with a failed sync, how many
+    bytes were synced before; claims beyond that are ignored."""
+    records: list[ScannedRecord] = []
+    append = records.append
     offset, size = 0, len(data)
     while offset < size:
-        whole = whole_at(data, offset)
-        if whole is None:
-            fault = frame_at(data, offset)
+        located = locate_frame(data, offset)
+        if located is None:
+            fault = read_frame(data, offset)
             message = fault.message if isinstance(fault, Fault) else ""
-            return _broken(data, found, offset, message, size if synced_max is None else synced_max)
-        type_, version, body_at, sum_at = whole
+            return _classify_damage(data, records, offset, message, size if synced_max is None else synced_max)
+        type_, version, body_at, sum_at = located
         if version != VERSION:
-            message = f"record of format version {version}, this program reads version {VERSION}"
-            return _judged(found, Verdict.VERSION, offset, message)
+            message = f"record of format version {version}, but this program reads version {VERSION}"
+            return _make_result(records, ScanVerdict.VERSION, offset, message)
         decode = DECODERS.get(type_)
         if decode is None:
-            message = f"record of type {type_}, which this program does not know"
-            return _judged(found, Verdict.VERSION, offset, message)
+            message = f"record of unknown type {type_}"
+            return _make_result(records, ScanVerdict.VERSION, offset, message)
         try:
             record = decode(data[body_at:sum_at])
         except msgspec.DecodeError as error:
-            return _judged(found, Verdict.CORRUPT, offset, f"the record is whole and makes no sense: {error}")
+            return _make_result(
+                records, ScanVerdict.CORRUPT, offset, f"the record matches its checksum but cannot be decoded: {error}"
+            )
         end = sum_at + 4
-        append(Found(record, offset, end))
+        append(ScannedRecord(record, offset, end))
         offset = end
-    if not found:
-        return Scan(found, Verdict.FOREIGN, 0, "the file is empty")
-    if len(found) == 1:
-        return _judged(found, Verdict.CORRUPT, offset, "it ends after its header")
-    return _judged(found, Verdict.CLEAN, offset, "")
+    if not records:
+        return ScanResult(records, ScanVerdict.FOREIGN, 0, "the file is empty")
+    if len(records) == 1:
+        return _make_result(records, ScanVerdict.CORRUPT, offset, "the file ends after its header")
+    return _make_result(records, ScanVerdict.CLEAN, offset, "")
 
 
-def _judged(found: list[Found], verdict: Verdict, offset: int, message: str) -> Scan:
-    """This verdict, unless it never was a journal."""
-    if found and not isinstance(found[0].record, Header):
-        return Scan([], Verdict.FOREIGN, 0, "it does not begin with a header")
-    return Scan(found, verdict, offset, message)
+def _make_result(records: list[ScannedRecord], verdict: ScanVerdict, offset: int, message: str) -> ScanResult:
+    """Return this verdict, unless the file is not a journal."""
+    if records and not isinstance(records[0].record, Header):
+        return ScanResult([], ScanVerdict.FOREIGN, 0, "the file does not start with a header")
+    return ScanResult(records, verdict, offset, message)
 
 
-def _broken(data: bytes, found: list[Found], offset: int, message: str, synced_max: int) -> Scan:
-    if not found or not isinstance(found[0].record, Header):
-        return Scan([], Verdict.FOREIGN, 0, message)
-    if len(found) == 1:
-        message = f"{message}, and what is written together with the header cannot be torn"
-        return Scan(found, Verdict.CORRUPT, offset, message)
-    for claim, at in _later(data, offset + 1):
+def _classify_damage(
+    data: bytes, records: list[ScannedRecord], offset: int, message: str, synced_max: int
+) -> ScanResult:
+    if not records or not isinstance(records[0].record, Header):
+        return ScanResult([], ScanVerdict.FOREIGN, 0, message)
+    if len(records) == 1:
+        message = f"{message}, and the start of a journal is written atomically"
+        return ScanResult(records, ScanVerdict.CORRUPT, offset, message)
+    for claim, at in _find_claims(data, offset + 1):
         if min(claim.durable, synced_max) > offset:
-            message = f"{message}, and the record at byte {at} says that this part was safe"
-            return Scan(found, Verdict.CORRUPT, offset, message)
-    return Scan(found, Verdict.TORN, offset, message)
+            message = f"{message}, and the record at byte {at} says that this part was synced"
+            return ScanResult(records, ScanVerdict.CORRUPT, offset, message)
+    return ScanResult(records, ScanVerdict.TORN, offset, message)
 
 
-def _later(data: bytes, offset: int) -> Iterator[tuple[Claim, int]]:
-    """Good records that make a claim, from there on, wherever they begin."""
+def _find_claims(data: bytes, offset: int) -> Iterator[tuple[Claim, int]]:
+    """Find valid commit and checkpoint records from `offset` on, wherever they start."""
     magic = bytes([MAGIC])
     offset = data.find(magic, offset)
     while offset >= 0:
-        frame = frame_at(data, offset)
+        frame = read_frame(data, offset)
         if isinstance(frame, Fault):
             offset = data.find(magic, offset + 1)
             continue

@@ -1,17 +1,17 @@
-"""Appending to a journal, and when to wait for the disk.
+"""Appending to a journal, and when to sync it.
 
-A record counts once it is written; it survives the loss of power once it is synced. The policies:
+A written record survives a crash of the process. It survives a power loss once it is synced. The fsync policies:
 
-    always    outcomes are synced before any sink changes, commits before the next run of seqs begins
-    batch     outcomes are synced before any sink changes; the commit rides along with the next sync
-    interval  nothing waits; everything is synced about once a second
-    off       never; the operating system writes when it likes
+    always    outcomes are synced before any sink changes, commits before the next commit run
+    batch     outcomes are synced before any sink changes, commits with the next sync
+    interval  everything is synced about once per second
+    off       never; the operating system decides when to write
 
-Whatever the policy, a killed process loses nothing that was written, and a machine that lost power comes back with some
-prefix of the run: the policies differ in how long ago that prefix may end.
+Under every policy a killed process loses nothing that was written, and a power loss leaves a prefix of the run. The
+policies differ in how much of the run may be missing.
 
-After a failed write or sync the journal is *poisoned*. What is on the disk is not known any more, and a sync that
-succeeds later would prove nothing: the run stops, and recovery reads what is really there.
+After a failed write or sync nothing more is written. The content of the disk is unknown, and a later sync that succeeds
+would prove nothing: the run stops, and recovery reads what is on the disk.
 """
 
 from typing import Literal, NoReturn, Protocol
@@ -21,121 +21,121 @@ import msgspec
 from inorder.core.invariants import check
 from inorder.errors import InfrastructureError, SyncError, require
 
-from .records import Checkpoint, Record, encode
+from .records import Checkpoint, Record, encode_record
 from .replay import Replay, replay
 from .scan import scan
 
-Policy = Literal["always", "batch", "interval", "off"]
-POLICIES: tuple[Policy, ...] = ("always", "batch", "interval", "off")
+FsyncPolicy = Literal["always", "batch", "interval", "off"]
+FSYNC_POLICIES: tuple[FsyncPolicy, ...] = ("always", "batch", "interval", "off")
 
 
 class JournalOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a journal is kept."""
+    """When a journal is synced, checkpointed and compacted."""
 
-    fsync: Policy = "batch"
+    fsync: FsyncPolicy = "batch"
     checkpoint_ms: int = 1000
-    """Sinks are synced and a checkpoint is written this often: what a loss of power repeats at most."""
+    """Interval at which sinks are synced and a checkpoint is written: bounds what a power loss repeats."""
     compact_bytes: int = 8 * 2**20
-    """A checkpoint that finds the journal larger than this begins a new file: bounds what a start has to read."""
+    """A checkpoint of a larger journal rewrites it as a new file: bounds what a resumed run has to read."""
 
     def __post_init__(self) -> None:
-        require(self.fsync in POLICIES, f"fsync must be one of {', '.join(POLICIES)}, got {self.fsync!r}")
+        require(self.fsync in FSYNC_POLICIES, f"fsync must be one of {', '.join(FSYNC_POLICIES)}, got {self.fsync!r}")
         require(self.checkpoint_ms >= 1, f"checkpoint_ms must be at least 1, got {self.checkpoint_ms}")
         require(self.compact_bytes >= 1, f"compact_bytes must be at least 1, got {self.compact_bytes}")
 
 
-class Storage(Protocol):
-    """The file under a journal."""
+class JournalFile(Protocol):
+    """The open file of a journal."""
 
     def append(self, data: bytes) -> None:
-        """Put all of it at the end."""
+        """Append all of `data`."""
         ...
 
     def sync(self) -> None:
-        """Make everything safe from a loss of power."""
+        """Make everything written durable."""
         ...
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the file."""
         ...
 
 
-class Poisoned(InfrastructureError):
-    """The journal could not be written. What is committed stays committed; the next run finds out how far it came."""
+class JournalWriteError(InfrastructureError):
+    """The journal could not be written. The run stopped; what is committed stays committed."""
 
 
-class Unsynced(Poisoned, SyncError):
-    """It could not be synced."""
+class JournalSyncError(JournalWriteError, SyncError):
+    """The journal could not be synced."""
 
 
-class Writer:
-    """The end of a journal. Knows at every moment what a replay of it would say."""
+class JournalWriter:
+    """Appends to a journal, and keeps the state that a replay of it would give."""
 
-    def __init__(self, file: Storage, path: str, state: Replay, offset: int) -> None:
+    def __init__(self, file: JournalFile, path: str, state: Replay, offset: int) -> None:
         self._file = file
         self._path = path
-        self._trouble: OSError | None = None
+        self._error: OSError | None = None
         self.state = state
         self.offset = offset
         self.durable = offset
-        """Bytes that were synced."""
+        """Bytes that are synced."""
 
     def append(self, *records: Record) -> None:
-        """Write records, together."""
-        if self._trouble is not None:
-            self.poison(self._trouble)
+        """Append records in one write."""
+        if self._error is not None:
+            self.fail(self._error)
         data = b""
         for record in records:
-            frame = encode(record)
+            frame = encode_record(record)
             end = self.offset + len(frame)
-            self.state.take(record, self.offset, end)
+            self.state.apply(record, self.offset, end)
             self.offset = end
             data = data + frame if data else frame
         try:
             self._file.append(data)
         except OSError as error:
-            self.poison(error)
+            self.fail(error)
 
     def sync(self) -> None:
-        """Wait until everything written is safe."""
-        if self._trouble is not None:
-            self.poison(self._trouble)
+        """Make everything written durable."""
+        if self._error is not None:
+            self.fail(self._error)
         if self.durable == self.offset:
             return
         try:
             self._file.sync()
         except OSError as error:
-            self.poison(error, is_sync=True)
+            self.fail(error, is_sync=True)
         self.durable = self.offset
 
-    def checkpoint(self, *, is_end: bool = False, forgets: bool = False) -> list[Record]:
-        """The records that tell everything known by now: a checkpoint, and the outcomes that still stand after it.
-        `forgets`: none of those do."""
-        records = self._everything(self.durable, is_end=is_end)
-        return records[:1] if forgets else records
+    def build_checkpoint(self, *, is_end: bool = False, drops_uncommitted: bool = False) -> list[Record]:
+        """Build a checkpoint of the present state, followed by the outcomes that are not committed yet, unless
+        `drops_uncommitted`."""
+        records = self._build_state_records(self.durable, is_end=is_end)
+        return records[:1] if drops_uncommitted else records
 
-    def compacted(self, *, forgets: bool = False) -> bytes:
-        """A journal that says the same as this one, in as few bytes as can be; `forgets` as for a checkpoint."""
+    def build_compacted(self, *, drops_uncommitted: bool = False) -> bytes:
+        """Build a journal with the same state, made of a header and a checkpoint; see `build_checkpoint`."""
         header = self.state.header
-        check(header is not None, "a journal without a header")
-        records = (header, *self._everything(0, is_end=False)[: 1 if forgets else None])
-        return b"".join(encode(record) for record in records if record is not None)
+        check(header is not None, "the journal has no header")
+        records = (header, *self._build_state_records(0, is_end=False)[: 1 if drops_uncommitted else None])
+        return b"".join(encode_record(record) for record in records if record is not None)
 
-    def go_on_in(self, file: Storage, data: bytes) -> None:
-        """Go on in another file, which holds these bytes and is synced."""
+    def switch_file(self, file: JournalFile, data: bytes) -> None:
+        """Continue in another file, which holds `data` and is synced."""
         self._file.close()
         self._file = file
-        self.state = replay(scan(data).found)
+        self.state = replay(scan(data).records)
         self.offset = self.durable = len(data)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._file.close()
 
-    def _everything(self, durable: int, *, is_end: bool) -> list[Record]:
-        state, newest = self.state, self.state.newest
-        resume_point = state.resume_point(newest)
-        standing = [terminal.from_(newest.end) for terminal in state.terminals if terminal.end > newest.end]
+    def _build_state_records(self, durable: int, *, is_end: bool) -> list[Record]:
+        state, newest = self.state, self.state.newest_candidate
+        resume_point = state.resume_point_at(newest)
+        uncommitted = [terminal.slice_from(newest.end) for terminal in state.terminals if terminal.end > newest.end]
         checkpoint = Checkpoint(
             end=newest.end,
             durable=durable,
@@ -149,13 +149,13 @@ class Writer:
             windows=tuple(window for window in state.windows if window.start >= resume_point.resume_start),
             is_end=is_end,
         )
-        return [checkpoint, *standing]
+        return [checkpoint, *uncommitted]
 
-    def poison(self, error: OSError, *, is_sync: bool = False) -> NoReturn:
-        """What is on the disk is not known any more: nothing is written from now on."""
-        self._trouble = error
-        kind = Unsynced if is_sync else Poisoned
+    def fail(self, error: OSError, *, is_sync: bool = False) -> NoReturn:
+        """Refuse all further writes: the content of the disk is unknown."""
+        self._error = error
+        kind = JournalSyncError if is_sync else JournalWriteError
         raise kind(
-            f"the journal {self._path} cannot be written ({error.strerror or error}); "
-            "what is committed is kept: mend that, and run the same again"
+            f"the journal {self._path} cannot be written ({error.strerror or error}); the run stopped and what is "
+            "committed is kept: solve the problem, then run again to resume"
         ) from error

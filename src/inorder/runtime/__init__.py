@@ -1,1 +1,1 @@
-"""Binds the kernel to the world: the loop, the commit lane, the journal and its recovery."""
+"""Connects the kernel to engines, sinks and the journal: the event loop, the commit step, and recovery."""

@@ -1,186 +1,183 @@
-"""The commit lane: from a run of outcomes to something nobody can lose.
+"""The commit step: makes a run of outcomes durable.
 
-    terminal records ─▶ sync ─▶ every sink, one batch each ─▶ commit record ─▶ (now and then) sinks synced, checkpoint
+    terminal records ─▶ sync ─▶ every sink, one batch each ─▶ commit record ─▶ (periodically) sync of sinks, checkpoint
 
-A killed process finds its way back from any point of this: what the journal does not call committed is rolled back and
-done again. With a loss of power the same holds for whatever was not synced yet; the policy of the journal says when
-that is (`journal/writer.py`). Between two checkpoints sinks are not synced, and yet nothing can go wrong: recovery
-believes a commit record only if every sink can show what it says.
+A run can resume after a crash at any point of this sequence: what the journal does not record as committed is rolled
+back and repeated. After a power loss the same holds for what was not synced; the fsync policy says when that is
+(`journal/writer.py`). Sinks are not synced between two checkpoints. That is safe, because recovery accepts a commit
+record only if every sink holds what it says.
 
-There is one writer. It may have a thread of its own (`ThreadedCommit`), behind a lane that takes one run at a time, so
-that waiting for the disk does not keep workers from getting their next items; the cursor stays in the kernel.
+There is one writer. It may run on a thread of its own (`ThreadedCommit`), so that waiting for the disk does not delay
+workers. The kernel never has more than one commit run outstanding.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from inorder.core.commands import CommitRun, RetryScheduled, WindowOpened
-from inorder.core.events import Committed, Envelope
+from inorder.core.events import Envelope
 from inorder.core.resume_point import ResumePoint
 from inorder.core.transitions import State
 from inorder.errors import InfrastructureError, SyncError
 from inorder.host.clock import Clock
 from inorder.host.filesystem import Filesystem, write_atomic
-from inorder.journal.records import Attempt, Commit, Detail, Record, Terminal, Window, sizing_fields
-from inorder.journal.writer import JournalOptions, Writer
+from inorder.journal.records import Attempt, Commit, Detail, Record, Terminal, WindowRecord, encode_sizing
+from inorder.journal.writer import JournalOptions, JournalWriter
 from inorder.lanes import Lane, LaneConfig
 from inorder.runtime.identity import PlanDigest
-from inorder.runtime.loop import Memory, Runtime
-from inorder.runtime.recovery import distrust
+from inorder.runtime.loop import ResumeState
+from inorder.runtime.recovery import mark_distrusted
 from inorder.sinks.base import Entry, Position, Sink
 
 Describe = Callable[[Envelope, Any, int], Entry]
-"""From an envelope, its item and its number of attempts to what the sinks see."""
+"""Builds the entry for the sinks from an envelope, its item and its number of attempts."""
 _SUCCESS = int(State.TERMINAL_SUCCESS)
 
 
-def plain_entry(envelope: Envelope, item: Any, attempts: int) -> Entry:
-    """An entry without files."""
+def describe_plain(envelope: Envelope, item: Any, attempts: int) -> Entry:
+    """Build an entry without files."""
     payload = envelope.payload if envelope.outcome == _SUCCESS else None
     return Entry(envelope.seq, envelope.outcome, attempts, item, payload, envelope.failure, exec_ms=envelope.exec_ms)
 
 
-class Journal:
-    """A journal in use: what has to be written before what, and when to wait for the disk."""
+class CommitJournal:
+    """The journal of a running job: in which order records are written, and when they are synced."""
 
     def __init__(
-        self, writer: Writer, filesystem: Filesystem, path: str, options: JournalOptions, clock: Clock
+        self, writer: JournalWriter, filesystem: Filesystem, path: str, options: JournalOptions, clock: Clock
     ) -> None:
         self._writer = writer
         self._filesystem = filesystem
         self._path = path
         self._options = options
         self._clock = clock
-        self._notes: list[Record] = []
-        self._checkpointed_ms = clock.now_ms()
+        self._notes: deque[Record] = deque()
+        """Filled by the thread of the run, drained by the commit thread."""
+        self._checkpoint_ms = clock.now_ms()
 
     @property
-    def is_due(self) -> bool:
+    def is_checkpoint_due(self) -> bool:
         """Whether it is time for a checkpoint."""
         if self._options.fsync == "off":
             return self._writer.offset >= self._options.compact_bytes
-        return self._clock.now_ms() - self._checkpointed_ms >= self._options.checkpoint_ms
+        return self._clock.now_ms() - self._checkpoint_ms >= self._options.checkpoint_ms
 
     @property
     def syncs_commits(self) -> bool:
-        """Whether a commit is to be safe before anything else happens."""
+        """Whether every commit must be durable before the next one."""
         return self._options.fsync == "always"
 
-    def note(self, record: Record) -> None:
-        """Write this with the next outcomes: it must be there before them, and is worth nothing without them."""
-        self._notes.append(record)
+    def note(self, command: WindowOpened | RetryScheduled) -> None:
+        """Write a record of this command together with the next outcomes, before them."""
+        self._notes.append(to_record(command))
 
-    def outcomes(self, terminal: Terminal) -> None:
-        """Write outcomes, and make them safe if the policy says so, before any sink changes."""
-        notes, self._notes = self._notes, []
-        self._writer.append(*notes, terminal)
+    def write_outcomes(self, terminal: Terminal) -> None:
+        """Write outcomes and sync them if the policy says so. Must precede any change of a sink."""
+        self._writer.append(*self._drain_notes(), terminal)
         if self._options.fsync in ("always", "batch"):
             self._writer.sync()
 
-    def committed(self, end: int, positions: Sequence[Position], digest: bytes) -> None:
-        """Write that every sink has come so far."""
+    def write_plain_outcomes(self, run: CommitRun) -> None:
+        """Write the outcomes of a run whose items are not needed and have no files."""
+        retries = run.retries
+        entries = [describe_plain(envelope, None, retries.get(envelope.seq, 0) + 1) for envelope in run.envelopes]
+        self.write_outcomes(to_terminal(run.start, entries))
+
+    def write_commit(self, end: int, positions: Sequence[Position], digest: bytes) -> None:
+        """Record that every sink has applied all seqs below `end`."""
         marks = [(position.end, position.offset, position.checksum) for position in positions] if positions else []
         self._writer.append(Commit(end, self._writer.durable, marks, digest, self.syncs_commits))
         if self.syncs_commits:
             self._writer.sync()
 
     def checkpoint(self, *, is_end: bool = False) -> None:
-        """Write everything known by now, in a new file if this one has grown long. Every sink is synced."""
-        self._checkpointed_ms = self._clock.now_ms()
-        notes, self._notes = self._notes, []
+        """Write a checkpoint, to a new file if this one is too long. Every sink must be synced."""
+        self._checkpoint_ms = self._clock.now_ms()
+        notes = self._drain_notes()
         if notes:
             self._writer.append(*notes)
         if self._writer.offset >= self._options.compact_bytes and not is_end:
             self._compact()
             return
-        self._writer.append(*self._writer.checkpoint(is_end=is_end))
+        self._writer.append(*self._writer.build_checkpoint(is_end=is_end))
         if self._options.fsync != "off":
             self._writer.sync()
 
-    def distrust(self) -> None:
-        """Something could not be synced. What a later run reads may then be nowhere but in memory; have it believe
-        nothing that was not synced before."""
-        distrust(self._filesystem, self._path, self._writer.durable)
+    def mark_distrusted(self) -> None:
+        """Note on disk that a sync failed, so that the next run trusts only what was synced before."""
+        mark_distrusted(self._filesystem, self._path, self._writer.durable)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._writer.close()
 
+    def _drain_notes(self) -> list[Record]:
+        return [self._notes.popleft() for _ in range(len(self._notes))]
+
     def _compact(self) -> None:
-        data = self._writer.compacted()
+        data = self._writer.build_compacted()
         try:
             write_atomic(self._filesystem, self._path, data)
             file = self._filesystem.open(self._path)
         except OSError as error:
-            self._writer.poison(error, is_sync=True)
-        self._writer.go_on_in(file, data)
+            self._writer.fail(error, is_sync=True)
+        self._writer.switch_file(file, data)
 
 
 class CommitLane:
-    """Applies runs to sinks, in the order that makes them safe. The runtime's `commit`."""
+    """Applies commit runs to the journal and the sinks, in the order that `CommitRun` demands."""
 
     def __init__(
         self,
-        journal: Journal,
+        journal: CommitJournal,
         sinks: Sequence[Sink],
         digest: PlanDigest,
-        describe: Describe = plain_entry,
-        committed: Callable[[Sequence[Entry]], None] | None = None,
+        describe: Describe = describe_plain,
+        on_commit: Callable[[Sequence[Entry]], None] | None = None,
     ) -> None:
-        self._committed = committed
+        self._on_commit = on_commit
         self._journal = journal
         self._sinks = sinks
         self._digest = digest
         self._describe = describe
 
-    def __call__(self, runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
-        """Commit a run and tell the kernel."""
-        self.perform(run, items)
-        runtime.acknowledge(run.end)
-
-    def note(self, command: WindowOpened | RetryScheduled) -> None:
-        """Something that the journal must know of."""
-        self._journal.note(noted(command))
-
-    def passed_by(self, item: Any) -> None:
-        """An item that an earlier run has committed."""
-        self._digest.add(item)
-
-    def perform(self, run: CommitRun, items: Sequence[Any]) -> None:
-        """Commit a run, as `CommitRun` demands."""
+    def commit(self, run: CommitRun, items: Sequence[Any]) -> int:
+        """Commit a run and return its end."""
         entries = []
         for envelope, item in zip(run.envelopes, items, strict=True):
             entries.append(self._describe(envelope, item, run.retries.get(envelope.seq, 0) + 1))
             self._digest.add(item)
-        self._journal.outcomes(terminal_of(run.start, entries))
+        self._journal.write_outcomes(to_terminal(run.start, entries))
         positions = [sink.apply(entries) for sink in self._sinks]
         if self._journal.syncs_commits:
             self._sync_sinks()
-        self._journal.committed(run.end, positions, self._digest.value())
-        if self._journal.is_due:
+        self._journal.write_commit(run.end, positions, self._digest.value())
+        if self._journal.is_checkpoint_due:
             self.checkpoint()
-        if self._committed is not None:
-            self._committed(entries)
+        if self._on_commit is not None:
+            self._on_commit(entries)
+        return run.end
 
     def checkpoint(self, *, is_end: bool = False) -> None:
-        """Make everything so far safe, and say so."""
+        """Sync every sink and write a checkpoint."""
         self._sync_sinks()
         self._journal.checkpoint(is_end=is_end)
 
     def finish(self, *, is_end: bool) -> None:
-        """The run is over; `is_end`: with nothing left to resume."""
+        """Write the last checkpoint. `is_end`: there is nothing to resume."""
         self.checkpoint(is_end=is_end)
 
-    def distrust(self) -> None:
-        """Something could not be synced."""
-        self._journal.distrust()
+    def mark_distrusted(self) -> None:
+        """Note on disk that a sync failed."""
+        self._journal.mark_distrusted()
 
-    def memory(self, resume_point: ResumePoint, *, commits_elsewhere: bool = False) -> Memory:
-        """What the runtime has to know of this."""
-        return Memory(resume_point, self.passed_by, self.note, commits_elsewhere)
+    def resume_state(self, resume_point: ResumePoint) -> ResumeState:
+        """Return what the runtime needs for a run that resumes at this point."""
+        return ResumeState(resume_point, self._digest.add, self._journal.note)
 
     def close(self) -> None:
-        """Let every file go."""
+        """Close the journal and every sink."""
         self._journal.close()
         for sink in self._sinks:
             sink.close()
@@ -194,59 +191,67 @@ class CommitLane:
 
 
 class ThreadedCommit:
-    """A commit lane on a thread of its own. It is only ever given one run at a time: the kernel sees to that."""
+    """A commit lane on a thread of its own. It calls `wake` after each commit, and `poll_committed` reports it.
 
-    def __init__(self, lane: CommitLane) -> None:
+    Committed items of an earlier run are skipped on the thread of the run. The digest needs no lock for that: no commit
+    run is handed over before all of them are skipped."""
+
+    def __init__(self, lane: CommitLane, wake: Callable[[], None]) -> None:
         self._inner = lane
+        self._wake = wake
+        self._reports: deque[int | BaseException] = deque()
         self._lane = Lane(LaneConfig(name="commit", max_concurrency=1, capacity=1))
 
-    def __call__(self, runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
-        """Hand a run to the thread; it tells the kernel when it is done."""
-        self._lane.submit(self._perform, runtime, run, items)
+    def commit(self, run: CommitRun, items: Sequence[Any]) -> None:
+        """Hand a run to the thread."""
+        self._lane.submit(self._commit_and_report, run, items)
 
-    def memory(self, resume_point: ResumePoint) -> Memory:
-        """What the runtime has to know of this. Items pass by on the thread of the run; none of its own is committed
-        until all of those have passed."""
-        return self._inner.memory(resume_point, commits_elsewhere=True)
+    def poll_committed(self) -> int | None:
+        """Return the end of a run that was committed since the last call. Raises what a failed commit raised."""
+        if not self._reports:
+            return None
+        report = self._reports.popleft()
+        if isinstance(report, BaseException):
+            raise report
+        return report
 
     def finish(self, *, is_end: bool) -> None:
-        """The run is over."""
+        """Wait for the thread and write the last checkpoint."""
         self._lane.close(drain=True)
         self._inner.finish(is_end=is_end)
 
-    def distrust(self) -> None:
-        """Something could not be synced."""
+    def mark_distrusted(self) -> None:
+        """Wait for the thread and note on disk that a sync failed."""
         self._lane.close(drain=True)
-        self._inner.distrust()
+        self._inner.mark_distrusted()
 
     def close(self) -> None:
-        """Let what is under way come to its end, and every file go."""
+        """Wait for the thread, then close the journal and every sink."""
         self._lane.close(drain=True)
         self._inner.close()
 
-    def _perform(self, runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
+    def _commit_and_report(self, run: CommitRun, items: Sequence[Any]) -> None:
         try:
-            self._inner.perform(run, items)
+            self._reports.append(self._inner.commit(run, items))
         except BaseException as error:
-            runtime.post(error)
-        else:
-            runtime.post(Committed(run.end))
+            self._reports.append(error)
+        self._wake()
 
 
-def noted(command: WindowOpened | RetryScheduled) -> Record:
-    """A command as the journal keeps it."""
+def to_record(command: WindowOpened | RetryScheduled) -> Record:
+    """Convert a command to the record that the journal keeps of it."""
     if isinstance(command, WindowOpened):
-        return Window(command.id, command.start, command.target_entries, sizing_fields(command.sizing))
+        return WindowRecord(command.id, command.start, command.target_entries, encode_sizing(command.sizing))
     return Attempt(command.seq, command.retries)
 
 
-def terminal_of(start: int, entries: Sequence[Entry]) -> Terminal:
-    """Outcomes as the journal keeps them."""
+def to_terminal(start: int, entries: Sequence[Entry]) -> Terminal:
+    """Convert the outcomes of a run to the record that the journal keeps of them."""
     details = {}
-    for place, entry in enumerate(entries):
+    for position, entry in enumerate(entries):
         if entry.failure is not None or entry.attempts > 1 or entry.outputs:
             failure = entry.failure
-            details[place] = Detail(
+            details[position] = Detail(
                 entry.attempts - 1,
                 None if failure is None else failure.category,
                 "" if failure is None else failure.message,

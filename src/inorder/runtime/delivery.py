@@ -1,33 +1,127 @@
-"""What an iteration hands out, and what its consumer has come back from.
+"""Delivery of results to the consumer of an iterator.
 
-A result is delivered when the consumer gets it, and committed when the consumer comes back for the next one.
+A result is delivered when the consumer receives it, and committed when the consumer asks for the next one. With a
+journal, outcomes are written before they are delivered, and each commit when it happens. So after a crash the iteration
+resumes with the first result for which the consumer did not return.
 """
 
 from collections import deque
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from inorder.core.commands import CommitRun
 from inorder.core.events import Envelope
-from inorder.runtime.loop import Memory, Runtime
+from inorder.errors import InfrastructureError, OperatorError, SyncError
+from inorder.host.clock import Clock
+from inorder.runtime.identity import PlanDigest, encode_identity, new_run_id
+from inorder.runtime.loop import ResumeState
 
-Ready = deque[tuple[Envelope, Any]]
+if TYPE_CHECKING:
+    from inorder.host.lock import Lock
+    from inorder.journal.writer import FsyncPolicy
+    from inorder.runtime.commit import CommitJournal
+    from inorder.runtime.recovery import OpenedJournal
 
 
 class Delivery:
-    """Results that are ready; nothing of it is remembered. `resuming.py` has the one that is."""
+    """Results that are ready for the consumer. The commit step of an iteration without a journal."""
 
     def __init__(self) -> None:
-        self.ready: Ready = deque()
-        self.memory = Memory()
+        self.ready: deque[tuple[Envelope, Any]] = deque()
+        self.resume = ResumeState()
+        self._committed_end: int | None = None
 
-    def commit(self, runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
-        """A run of outcomes is ready to be delivered."""
+    def commit(self, run: CommitRun, items: Sequence[Any]) -> None:
+        """Make a run ready for delivery. The consumer commits it, one result at a time."""
         self.ready.extend(zip(run.envelopes, items, strict=True))
 
-    def came_back(self, end: int, item: Any) -> None:
-        """The consumer has the result of `item`, the last one below `end`, and wants the next."""
+    def acknowledge(self, end: int, item: Any) -> None:
+        """Commit the result of `item`, the last one below `end`."""
+        self._committed_end = end
+
+    def poll_committed(self) -> int | None:
+        """Return the end of what was acknowledged since the last call, if anything was."""
+        end, self._committed_end = self._committed_end, None
+        return end
 
     def close(self, *, is_end: bool) -> None:
-        """The iteration is over; `is_end`: because there is nothing more to deliver."""
+        """End the iteration. `is_end`: every result was delivered."""
         self.ready.clear()
+
+
+class DurableDelivery(Delivery):
+    """Delivery with a journal."""
+
+    def __init__(self, lock: "Lock", journal: "CommitJournal", opened: "OpenedJournal", digest: PlanDigest) -> None:
+        super().__init__()
+        self._lock = lock
+        self._journal = journal
+        self._digest = digest
+        self.resume = ResumeState(opened.resume_point, digest.add, journal.note)
+
+    def commit(self, run: CommitRun, items: Sequence[Any]) -> None:
+        """Journal the outcomes, then make them ready for delivery."""
+        self._journal.write_plain_outcomes(run)
+        super().commit(run, items)
+
+    def acknowledge(self, end: int, item: Any) -> None:
+        """Journal the commit, and write a checkpoint if one is due."""
+        self._digest.add(item)
+        self._journal.write_commit(end, (), self._digest.value())
+        if self._journal.is_checkpoint_due:
+            self._journal.checkpoint()
+        super().acknowledge(end, item)
+
+    def close(self, *, is_end: bool) -> None:
+        """Write a last checkpoint if possible, then close the journal. An earlier error was already reported."""
+        super().close(is_end=is_end)
+        try:
+            self._journal.checkpoint(is_end=is_end)
+        except InfrastructureError as error:
+            if isinstance(error, SyncError):
+                self._journal.mark_distrusted()
+            if is_end:
+                raise
+        finally:
+            self._journal.close()
+            self._lock.release()
+
+
+def open_delivery(
+    path: str, config_hash: str, fsync: "FsyncPolicy", key: Callable[[Any], Any] | None, clock: Clock
+) -> DurableDelivery:
+    """Open the journal at `path`, or create it, and lock it until the delivery is closed."""
+    # Imported here because an iteration without a journal needs none of it, and it doubles the time of its start.
+    from inorder.host.filesystem import SystemFilesystem
+    from inorder.host.lock import Lock
+    from inorder.journal.records import Header
+    from inorder.journal.writer import JournalOptions
+    from inorder.runtime.commit import CommitJournal
+    from inorder.runtime.recovery import create_journal, resume_journal
+
+    options = JournalOptions(fsync=fsync)
+    filesystem = SystemFilesystem()
+    lock = Lock(f"{path}.lock", f"the journal {path}")
+    try:
+        header = Header(new_run_id(), "", config_hash, [], clock.wall_ms())
+        open_ = create_journal if filesystem.stat(path) is None else resume_journal
+        opened = open_(filesystem, path, header, ())
+    except BaseException:
+        lock.release()
+        raise
+    digest = PlanDigest(_make_identify(key), end=opened.resume_point.end, expected=opened.digest)
+    return DurableDelivery(lock, CommitJournal(opened.writer, filesystem, path, options, clock), opened, digest)
+
+
+def _make_identify(key: Callable[[Any], Any] | None) -> Callable[[Any], bytes]:
+    def identify(item: Any) -> bytes:
+        value = item if key is None else key(item)
+        try:
+            return encode_identity(value)
+        except TypeError as error:
+            raise OperatorError(
+                f"a journal cannot identify the item {item!r:.80} after a restart: {error} is not plain data; "
+                "pass key= to imap, a function that returns a unique name or number for an item"
+            ) from error
+
+    return identify

@@ -1,10 +1,10 @@
-"""A run with a journal and sinks, from its opening to its end.
+"""A run with a journal and sinks.
 
-    job = Job(filesystem=..., path="run.journal", header=Header(...), sinks=[...], identify=...)
-    summary = run_journaled(job, plan, engine, SystemClock(), KernelOptions())
+    job = DurableJob(filesystem=..., path="run.journal", header=Header(...), sinks=[...], identify=...)
+    summary = run_durable(job, plan, engine, SystemClock(), KernelOptions())
 
-Run again after any interruption, with the same plan and configuration, it goes on where it stopped, and what the sinks
-hold in the end is the same, byte for byte, as if nothing had happened.
+After an interruption, the same call with the same plan and configuration resumes the run. In the end the sinks hold the
+same bytes as after a run without an interruption.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,44 +22,45 @@ from inorder.host.clock import Clock
 from inorder.host.filesystem import Filesystem
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
-from inorder.runtime.commit import CommitLane, Describe, Journal, ThreadedCommit, plain_entry
-from inorder.runtime.identity import PlanDigest, identity_of
+from inorder.runtime.commit import CommitJournal, CommitLane, Describe, ThreadedCommit, describe_plain
+from inorder.runtime.identity import PlanDigest, encode_identity
 from inorder.runtime.loop import Observer, Runtime
-from inorder.runtime.recovery import Opened, create, resume
+from inorder.runtime.recovery import OpenedJournal, create_journal, resume_journal
 from inorder.sinks.base import Entry, Sink
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept, and where."""
+class DurableJob(msgspec.Struct, frozen=True, kw_only=True):
+    """The journal and the sinks of a run."""
 
     filesystem: Filesystem
     path: str
-    """Of the journal."""
+    """Path of the journal."""
     header: Header
     sinks: Sequence[Sink] = ()
-    identify: Callable[[Any], bytes] = identity_of
-    """An item as bytes that are the same in every process."""
-    describe: Describe = plain_entry
+    identify: Callable[[Any], bytes] = encode_identity
+    """Encodes an item as bytes that are the same in every process."""
+    describe: Describe = describe_plain
     options: JournalOptions = msgspec.field(default_factory=JournalOptions)
     commit_thread: bool = False
-    """Commit on a thread of its own, so that waiting for the disk keeps no worker waiting."""
-    committed: Callable[[Sequence[Entry]], None] | None = None
-    """Is shown every run of entries once it is committed."""
+    """Commit on a separate thread, so that waiting for the disk does not delay workers."""
+    on_commit: Callable[[Sequence[Entry]], None] | None = None
+    """Called with the entries of every run after it is committed."""
 
-    def open(self, *, anew: bool = False, as_found: bool = False) -> Opened:
-        """The journal of an interrupted run, or a new one. `as_found`: whatever plan and configuration it was of."""
-        if anew or self.filesystem.stat(self.path) is None:
-            return create(self.filesystem, self.path, self.header, self.sinks)
-        return resume(self.filesystem, self.path, None if as_found else self.header, self.sinks)
+    def open(self, *, start_over: bool = False, accept_any_header: bool = False) -> OpenedJournal:
+        """Open the journal of an interrupted run, or create one. `start_over`: replace an existing journal.
+        `accept_any_header`: also resume the journal of another plan or configuration."""
+        if start_over or self.filesystem.stat(self.path) is None:
+            return create_journal(self.filesystem, self.path, self.header, self.sinks)
+        return resume_journal(self.filesystem, self.path, None if accept_any_header else self.header, self.sinks)
 
 
-class JournaledRun:
-    """One run under way."""
+class DurableRun:
+    """One run of a job."""
 
     def __init__(
         self,
-        job: Job,
-        opened: Opened,
+        job: DurableJob,
+        opened: OpenedJournal,
         plan: Iterable[tuple[PlanItem, Any] | None],
         engine: Engine,
         clock: Clock,
@@ -68,30 +69,38 @@ class JournaledRun:
         total: int | None = None,
         observer: Observer | None = None,
     ) -> None:
-        journal = Journal(opened.writer, job.filesystem, job.path, job.options, clock)
+        journal = CommitJournal(opened.writer, job.filesystem, job.path, job.options, clock)
         digest = PlanDigest(job.identify, end=opened.resume_point.end, expected=opened.digest)
-        lane = CommitLane(journal, job.sinks, digest, job.describe, job.committed)
-        self._lane: CommitLane | ThreadedCommit = ThreadedCommit(lane) if job.commit_thread else lane
-        memory = self._lane.memory(opened.resume_point)
+        lane = CommitLane(journal, job.sinks, digest, job.describe, job.on_commit)
+        threaded = ThreadedCommit(lane, engine.wake) if job.commit_thread else None
+        self._lane: CommitLane | ThreadedCommit = threaded or lane
         self.runtime = Runtime(
-            plan, engine, self._lane, clock, options=options, total=total, observer=observer, memory=memory
+            plan,
+            engine,
+            self._lane.commit,
+            clock,
+            options=options,
+            total=total,
+            observer=observer,
+            resume=lane.resume_state(opened.resume_point),
+            poll_committed=None if threaded is None else threaded.poll_committed,
         )
 
     def run(self) -> Summary:
-        """To the end. A run that was cancelled, or that the machine failed, can be resumed; any other is over."""
+        """Run to the end. A run that was cancelled or stopped by an infrastructure failure can be resumed."""
         try:
             summary = self.runtime.run()
             self._lane.finish(is_end=summary.stop_kind in (None, StopKind.ERROR_BUDGET.value))
         except SyncError:
-            self._lane.distrust()
+            self._lane.mark_distrusted()
             raise
         finally:
             self._lane.close()
         return summary
 
 
-def run_journaled(
-    job: Job,
+def run_durable(
+    job: DurableJob,
     plan: Iterable[tuple[PlanItem, Any] | None],
     engine: Engine,
     clock: Clock,
@@ -99,5 +108,5 @@ def run_journaled(
     *,
     total: int | None = None,
 ) -> Summary:
-    """Begin, or go on; to the end."""
-    return JournaledRun(job, job.open(), plan, engine, clock, options, total=total).run()
+    """Start or resume a run, and run it to the end."""
+    return DurableRun(job, job.open(), plan, engine, clock, options, total=total).run()

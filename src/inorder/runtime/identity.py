@@ -1,8 +1,8 @@
-"""Recognising items and functions after a restart.
+"""Identities of items, functions and runs.
 
-A resumed run reads its plan again and must know that it is the same one. So every item has an identity: bytes that are
-the same in every process, for numbers, text, paths, and whatever is made of these. They are not kept; one digest of all
-of them, in order, goes into the journal with every commit.
+A resumed run reads its plan again and must check that it is the same one. So every item has an identity: bytes that are
+the same in every process, for numbers, text, paths, and containers of these. The identities are not stored: every
+commit record of the journal has one digest of all of them, in order.
 """
 
 import functools
@@ -16,8 +16,8 @@ import msgspec
 from inorder.errors import OperatorError
 
 
-def _plain(value: Any) -> Any:
-    """What a value that is not plain data is known by."""
+def _to_plain(value: Any) -> Any:
+    """Convert a value that msgspec cannot encode."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, complex | range | slice):
@@ -25,19 +25,19 @@ def _plain(value: Any) -> Any:
     raise TypeError(type(value).__qualname__)
 
 
-_ENCODER = msgspec.msgpack.Encoder(order="deterministic", enc_hook=_plain)
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic", enc_hook=_to_plain)
 
 
-def identity_of(item: Any) -> bytes:
-    """The item as bytes, the same in every process. Raises TypeError for what is not plain data."""
+def encode_identity(item: Any) -> bytes:
+    """Encode an item as bytes that are the same in every process. Raises TypeError if it is not plain data."""
     try:
         return _ENCODER.encode(item)
-    except (UnicodeEncodeError, OverflowError):  # file names need not be valid text; numbers may be of any size
+    except (UnicodeEncodeError, OverflowError):  # file names may not be valid Unicode, and numbers may be of any size
         return ascii(item).encode()
 
 
 def qualified_name(function: Callable[..., Any]) -> str:
-    """What a function is known by: where it is defined, and what is bound to it."""
+    """Return the name of a function with its module, and the arguments of a partial."""
     if isinstance(function, functools.partial):
         bound = ", ".join([*map(repr, function.args), *(f"{k}={v!r}" for k, v in sorted(function.keywords.items()))])
         return f"{qualified_name(function.func)}({bound})"
@@ -47,7 +47,7 @@ def qualified_name(function: Callable[..., Any]) -> str:
 
 
 def digest_of(*parts: str) -> str:
-    """A short hash of some words."""
+    """Return a short hash of these strings."""
     return blake2b("\x00".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -57,11 +57,11 @@ def new_run_id() -> str:
 
 
 class PlanChanged(OperatorError):
-    """The items are not those that an interrupted run has committed."""
+    """The plan differs from that of the interrupted run."""
 
 
 class PlanDigest:
-    """The digest of all items so far; holds a resumed run to the plan it began with."""
+    """The digest of all items so far. Checks that a resumed run has the plan of the interrupted one."""
 
     def __init__(self, identify: Callable[[Any], bytes], *, end: int = 0, expected: bytes = b"") -> None:
         self._identify = identify
@@ -71,16 +71,16 @@ class PlanDigest:
         self._expected = expected
 
     def add(self, item: Any) -> None:
-        """The next item, in seq order. Where the journal knows a digest, this must give the same."""
+        """Add the next item, in seq order. Raises `PlanChanged` if the digest differs from that of the journal."""
         identity = self._identify(item)
         self._hash.update(b"%d:%b" % (len(identity), identity))
         self._count += 1
         if self._count == self._end and self._expected != self._hash.digest():
             raise PlanChanged(
-                f"the plan has changed: its first {self._end} items are not those that the journal has committed; "
-                "give the same items again, or begin anew with another journal"
+                f"the plan has changed: its first {self._end} items differ from those committed in the journal; "
+                "resume with the same items, or start over with another journal"
             )
 
     def value(self) -> bytes:
-        """The digest so far."""
+        """Return the digest so far."""
         return self._hash.digest()

@@ -1,10 +1,12 @@
-"""Read this first: the one place where the pure kernel meets the world.
+"""The event loop: the one place where the pure kernel meets engines, plans and commits.
 
-    poll the engine ─▶ kernel.step(now, event) ─▶ perform the commands ─▶ again
+    poll the engine ─▶ kernel.step(now, event) ─▶ perform the commands ─▶ repeat
 
-The runtime decides nothing. It owns what the kernel must not touch: the plan's iterator, the items themselves, the
-engine and the clock. `turn` is one round; `run` goes on until the kernel has ended the run. Commit runs are handed to
-`commit`, which calls `acknowledge` once they are safe: at once for a sink, one item at a time for an iterator.
+The runtime decides nothing. It owns what the kernel must not touch: the iterator of the plan, the items, the engine and
+the clock. `turn` is one round; `run` repeats it until the kernel has ended the run.
+
+A commit run goes to `commit`, which returns the end of what is committed. If it returns None, the commit continues
+elsewhere (on a commit thread, or with the consumer of an iterator), and the loop asks `poll_committed` in every round.
 """
 
 from collections import deque
@@ -32,32 +34,31 @@ from inorder.engines.base import SLACK_BYTES, Batch, Engine, Task
 from inorder.host.clock import Clock
 
 PLAN_SLICE_MS = 10
-"""A slow plan is not waited for longer than this once it has yielded something."""
+"""Once a slow plan has yielded an item, the loop waits no longer than this for further ones."""
 
 COMMIT_PATIENCE_S = 5.0
-"""The commit thread wakes the run when it is done; this is for looking around meanwhile."""
+"""The commit thread wakes the loop; this bounds the wait all the same."""
 
-Commit = Callable[["Runtime", CommitRun, Sequence[Any]], None]
+Commit = Callable[[CommitRun, Sequence[Any]], int | None]
+"""Commits a run, given its items. Returns the end of what is committed; None: `poll_committed` reports it later."""
 Observer = Callable[[int, Event, Sequence[Command] | None], None]
-"""Sees every step: the time, the event, and the commands, or None where the kernel raised."""
+"""Called after every step with the time, the event, and the commands, or None if the kernel raised."""
 
 
-class Memory(NamedTuple):
-    """What a run with a journal brings along."""
+class ResumeState(NamedTuple):
+    """What a run with a journal needs in order to resume, now and after the next interruption."""
 
     resume_point: ResumePoint = ResumePoint()
-    """Where the run before was interrupted."""
-    passed_by: Callable[[Any], None] | None = None
-    """Is shown every item that was committed then."""
+    """Where the previous run was interrupted."""
+    skip: Callable[[Any], None] | None = None
+    """Called with every item that the previous run has committed."""
     note: Callable[[WindowOpened | RetryScheduled], None] | None = None
-    """Is told what the journal must know of besides outcomes."""
-    commits_elsewhere: bool = False
-    """Runs are committed on another thread: while one is, the run may wait for that alone."""
+    """Called with every command, other than a commit run, that must be journaled."""
 
 
 class Runtime:
-    """One run: a plan of (description, item) pairs, an engine to work on them, and somebody to commit to. None in the
-    plan: what comes next is not asked for before everything so far is committed."""
+    """One run: a plan of (description, item) pairs, an engine that runs the items, and a commit step. None in the plan
+    is a barrier: the items after it are not read before everything before it is committed."""
 
     def __init__(
         self,
@@ -69,33 +70,35 @@ class Runtime:
         options: KernelOptions,
         total: int | None = None,
         observer: Observer | None = None,
-        memory: Memory | None = None,
+        resume: ResumeState | None = None,
+        poll_committed: Callable[[], int | None] | None = None,
     ) -> None:
         self._plan = iter(plan)
         self._engine = engine
         self._commit = commit
         self._clock = clock
         self._observer = observer
-        self._memory = memory = memory or Memory()
+        self._poll_committed = poll_committed
+        self._resume = resume = resume or ResumeState()
         self._items: dict[int, Any] = {}
         self._next_seq = 0
-        self._committed_end = memory.resume_point.end
-        self._pause_end = 0
-        """The plan is not asked for more before everything below is committed."""
-        self._unanswered: NeedItems | None = None
+        self._committed_end = resume.resume_point.end
+        self._barrier = 0
+        """The plan is not read before every seq below is committed."""
+        self._delayed_request: NeedItems | None = None
         self._slack_bytes = min(SLACK_BYTES, options.pressure.buffered_bytes_hard // 16)
-        self._inbox: deque[Event | BaseException] = deque([Tick()])
+        self._inbox: deque[Event] = deque([Tick()])
         self._perform: dict[type[Any], Callable[[Any], None]] = {
             NeedItems: self._need_items,
             Dispatch: self._dispatch,
             StopWorker: lambda command: self._engine.stop_worker(command.worker, command.reason),
             CommitRun: self._commit_run,
-            Stopping: self._ask_no_more,
+            Stopping: self._drop_request,
         }
-        if memory.note is not None:
-            self._perform[WindowOpened] = self._perform[RetryScheduled] = memory.note
+        if resume.note is not None:
+            self._perform[WindowOpened] = self._perform[RetryScheduled] = resume.note
         epoch_ms = clock.wall_ms() - clock.now_ms()
-        self.kernel = Kernel(options, total=total, epoch_ms=epoch_ms, resume_point=memory.resume_point)
+        self.kernel = Kernel(options, total=total, epoch_ms=epoch_ms, resume_point=resume.resume_point)
         try:
             self._engine.start()
         except BaseException:
@@ -104,11 +107,11 @@ class Runtime:
 
     @property
     def summary(self) -> Summary | None:
-        """How the run ended, once it has."""
+        """How the run ended; None while it is running."""
         return self.kernel.summary
 
     def run(self) -> Summary:
-        """Turn until the run has ended, then let the engine go."""
+        """Run to the end, then close the engine."""
         try:
             while self.kernel.summary is None:
                 self.turn()
@@ -117,39 +120,36 @@ class Runtime:
             self.close()
 
     def turn(self, *, wait: bool = True) -> None:
-        """One round: take what has happened, and do what follows. Waits for the first event unless told not to."""
+        """Handle all events that have happened. Waits for the first one, unless `wait` is false."""
+        self._take_commits()
         is_waiting = wait and not self._inbox
         self._inbox.extend(self._engine.poll(self._patience_s() if is_waiting else 0.0))
+        if is_waiting:
+            self._take_commits()
         if not self._inbox:
-            if is_waiting and self.kernel.wake_at_ms is None and not self._is_committed_elsewhere():
-                raise_violation(f"nothing can happen any more; the run waits for {self.kernel.snapshot().waiting_for}")
+            if is_waiting and self.kernel.wake_at_ms is None and not self._is_commit_pending():
+                raise_violation(f"no event is possible; the run waits for {self.kernel.snapshot().waiting_for}")
             self._inbox.append(Tick())
         while self._inbox:
             self._step(self._inbox.popleft())
 
-    def post(self, event: Event | BaseException) -> None:
-        """Tell the run of something, from any thread. An exception is raised by the turn that finds it."""
+    def post(self, event: Event) -> None:
+        """Add an event. May be called from any thread."""
         self._inbox.append(event)
         self._engine.wake()
 
-    def acknowledge(self, end: int) -> None:
-        """Everything below `end` is committed."""
-        self._inbox.append(Committed(end))
-
     def cancel(self, reason: str, grace_ms: int | None = None) -> None:
-        """Stop the run, from any thread; with no grace, now."""
+        """Stop the run. `grace_ms`: see `CancelRequested`. May be called from any thread."""
         self.post(CancelRequested(reason, grace_ms))
 
     def close(self) -> None:
-        """Let the engine go, whatever state the run is in."""
+        """Close the engine, whatever the state of the run."""
         self._items.clear()
         self._inbox.clear()
         self.kernel.release()
         self._engine.close()
 
-    def _step(self, event: Event | BaseException) -> None:
-        if isinstance(event, BaseException):
-            raise event
+    def _step(self, event: Event) -> None:
         now_ms = self._clock.now_ms()
         try:
             commands = self.kernel.step(now_ms, event)
@@ -165,22 +165,28 @@ class Runtime:
                 perform(command)
         if isinstance(event, Committed):
             self._committed_end = event.end
-            if self._unanswered is not None:
-                self._need_items(self._unanswered)
+            if self._delayed_request is not None:
+                self._need_items(self._delayed_request)
 
-    def _is_committed_elsewhere(self) -> bool:
-        """Whether another thread has a run in hand, and will say so."""
-        return self._memory.commits_elsewhere and self.kernel.is_committing
+    def _take_commits(self) -> None:
+        if self._poll_committed is not None:
+            end = self._poll_committed()
+            if end is not None:
+                self._inbox.append(Committed(end))
+
+    def _is_commit_pending(self) -> bool:
+        return self._poll_committed is not None and self.kernel.is_committing
 
     def _patience_s(self) -> float | None:
         wake_at_ms = self.kernel.wake_at_ms
         if wake_at_ms is None:
-            return COMMIT_PATIENCE_S if self._is_committed_elsewhere() else None
+            return COMMIT_PATIENCE_S if self._is_commit_pending() else None
         return max(0, wake_at_ms - self._clock.now_ms()) / 1000
 
     def _need_items(self, command: NeedItems) -> None:
-        self._unanswered = command if self._committed_end < self._pause_end else None
-        if self._unanswered is not None:
+        self._delayed_request = None
+        if self._committed_end < self._barrier:
+            self._delayed_request = command
             return
         began_ms = self._clock.now_ms()
         planned: list[PlanItem] = []
@@ -192,27 +198,26 @@ class Runtime:
                 ended = True
                 break
             if following is None:
-                self._pause_end = self._next_seq
-                if planned or self._committed_end < self._pause_end:
+                self._barrier = self._next_seq
+                if planned or self._committed_end < self._barrier:
                     break
-                continue  # everything before the barrier is committed already
+                continue
             description, item = following
             planned.append(description)
-            if self._next_seq >= self._memory.resume_point.end:
+            if self._next_seq >= self._resume.resume_point.end:
                 self._items[self._next_seq] = item
-            elif self._memory.passed_by is not None:
-                self._memory.passed_by(item)
+            elif self._resume.skip is not None:
+                self._resume.skip(item)
             self._next_seq += 1
             if self._clock.now_ms() - began_ms > PLAN_SLICE_MS:
                 break
         if planned or ended:
             self._inbox.append(Planned(planned, ended))
         else:
-            self._unanswered = command
+            self._delayed_request = command
 
-    def _ask_no_more(self, _: Stopping) -> None:
-        """Whatever the plan still has, nobody wants it."""
-        self._unanswered = None
+    def _drop_request(self, _: Stopping) -> None:
+        self._delayed_request = None
 
     def _dispatch(self, command: Dispatch) -> None:
         pairs = zip(command.seqs, command.attempts, strict=True)
@@ -222,4 +227,6 @@ class Runtime:
 
     def _commit_run(self, run: CommitRun) -> None:
         items = [self._items.pop(seq) for seq in range(run.start, run.end)]
-        self._commit(self, run, items)
+        end = self._commit(run, items)
+        if end is not None:
+            self._inbox.append(Committed(end))

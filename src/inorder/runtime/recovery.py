@@ -1,9 +1,9 @@
-"""Opening a journal: a new one, or one that an interrupted run has left.
+"""Opening a journal: a new one, or that of an interrupted run.
 
-    read ─▶ scan ─▶ replay ─▶ ask the sinks ─▶ roll them back ─▶ cut the journal ─▶ go on
+    read ─▶ scan ─▶ replay ─▶ ask the sinks ─▶ roll them back ─▶ truncate the journal ─▶ resume
 
-Every step can be interrupted and done again. Sinks are rolled back before the journal is cut: as long as the journal
-tells of runs that may have reached a sink, whoever comes next can undo them.
+Every step can be interrupted and repeated. Sinks are rolled back before the journal is truncated: while the journal
+contains commit runs that may have reached a sink, the next recovery can undo them.
 """
 
 import contextlib
@@ -14,186 +14,186 @@ from typing import NamedTuple
 from inorder.core.resume_point import ResumePoint
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import Filesystem, write_atomic
-from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal, encode
-from inorder.journal.replay import Candidate, Corrupt, Replay, replay
-from inorder.journal.scan import Claim, Scan, Verdict, scan
-from inorder.journal.writer import Writer
+from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal, encode_record
+from inorder.journal.replay import Candidate, CorruptRecord, Replay, replay
+from inorder.journal.scan import Claim, ScanResult, ScanVerdict, scan
+from inorder.journal.writer import JournalWriter
 from inorder.sinks.base import AppliedRun, Output, Position, Sink, find_origin
 
-DISTRUSTED = ".distrusted"
-"""Ending of the file that says so."""
+DISTRUST_SUFFIX = ".distrusted"
+"""Suffix of the file that marks a journal with a failed sync. It holds the number of bytes that were synced before."""
 
 
-class Opened(NamedTuple):
-    """A journal that is ready to go on."""
+class OpenedJournal(NamedTuple):
+    """A journal that is ready for a run."""
 
-    writer: Writer
+    writer: JournalWriter
     resume_point: ResumePoint
     digest: bytes
-    """Of the items below `restored.end`."""
+    """Digest of the items below `resume_point.end`."""
     is_resumed: bool
     is_finished: bool
-    """The run went to its end; there is nothing left to do."""
+    """The previous run is complete: there is nothing to resume."""
     warning: str
-    """What was lost, in words; empty: nothing."""
+    """Describes a torn tail that was cut. Empty: there was none."""
 
 
-def scan_journal(filesystem: Filesystem, path: str) -> Scan:
-    """The records of a journal, and what they are worth; OSError where it cannot be read."""
-    is_distrusted = filesystem.stat(f"{path}{DISTRUSTED}") is not None
+def scan_journal(filesystem: Filesystem, path: str) -> ScanResult:
+    """Read and scan a journal. Raises OSError if it cannot be read."""
+    is_distrusted = filesystem.stat(f"{path}{DISTRUST_SUFFIX}") is not None
     return scan(filesystem.read(path), _synced_bytes(filesystem, path) if is_distrusted else None)
 
 
-def read_journal(filesystem: Filesystem, path: str) -> tuple[Scan, Replay]:
-    """What a journal says. Raises IntegrityError where it cannot be trusted."""
+def read_journal(filesystem: Filesystem, path: str) -> tuple[ScanResult, Replay]:
+    """Read, scan and replay a journal. Raises IntegrityError if it is corrupt."""
     try:
-        found = scan_journal(filesystem, path)
+        scanned = scan_journal(filesystem, path)
     except OSError as error:
         raise InfrastructureError(f"the journal {path} cannot be read ({error.strerror or error})") from error
-    if found.verdict is Verdict.FOREIGN:
-        raise IntegrityError(f"{path} is not a journal of inorder, or its beginning is damaged: {found.message}")
-    if not found.is_usable:
+    if scanned.verdict is ScanVerdict.FOREIGN:
+        raise IntegrityError(f"{path} is not a journal of inorder, or its start is damaged: {scanned.message}")
+    if not scanned.is_usable:
         raise IntegrityError(
-            f"the journal {path} is unusable: {found.verdict.value} at byte {found.offset}: {found.message}; "
-            "restore it from a copy, or remove it to begin anew"
+            f"the journal {path} cannot be used: {scanned.verdict.value} at byte {scanned.offset}: {scanned.message}; "
+            "restore it from a backup, or remove it to start over"
         )
     try:
-        return found, replay(found.found)
-    except Corrupt as error:
+        return scanned, replay(scanned.records)
+    except CorruptRecord as error:
         raise IntegrityError(
-            f"the journal {path} is {error}; restore it from a copy, or remove it to begin anew"
+            f"the journal {path} is {error}; restore it from a backup, or remove it to start over"
         ) from error
 
 
-def create(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Sink]) -> Opened:
-    """Begin a new journal in the place of whatever was there, with every sink at its origin."""
+def create_journal(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Sink]) -> OpenedJournal:
+    """Create a journal, replacing an existing one, and roll every sink back to its origin."""
     origins = [find_origin(sink) for sink in sinks]
     marks = [(origin.end, origin.offset, origin.checksum) for origin in origins]
     first = Checkpoint(end=0, durable=0, marks=marks)
-    data = encode(header) + encode(first)
+    data = encode_record(header) + encode_record(first)
     try:
         write_atomic(filesystem, path, data)
         file = filesystem.open(path)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise _write_error(path, error) from error
     for sink, origin in zip(sinks, origins, strict=True):
         sink.roll_back(origin, ())
-    writer = Writer(file, path, replay(scan(data).found), len(data))
-    return Opened(writer, ResumePoint(), b"", is_resumed=False, is_finished=False, warning="")
+    writer = JournalWriter(file, path, replay(scan(data).records), len(data))
+    return OpenedJournal(writer, ResumePoint(), b"", is_resumed=False, is_finished=False, warning="")
 
 
-def resume(filesystem: Filesystem, path: str, header: Header | None, sinks: Sequence[Sink]) -> Opened:
-    """Go on from the newest place that the journal knows and every sink can show. Without a header of ours, whatever
-    plan and configuration it was of."""
-    found, state = read_journal(filesystem, path)
-    _require_same(path, header, state.header, [sink.name for sink in sinks])
-    is_distrusted = filesystem.stat(f"{path}{DISTRUSTED}") is not None
+def resume_journal(filesystem: Filesystem, path: str, header: Header | None, sinks: Sequence[Sink]) -> OpenedJournal:
+    """Resume from the newest commit that the journal records and every sink holds. Raises OperatorError if the journal
+    is of another plan or configuration than `header`; None accepts any."""
+    scanned, state = read_journal(filesystem, path)
+    _require_same_header(path, header, state.header, [sink.name for sink in sinks])
+    is_distrusted = filesystem.stat(f"{path}{DISTRUST_SUFFIX}") is not None
     if is_distrusted:
-        state = _as_synced(found, _synced_bytes(filesystem, path))
-    candidate = _choose(path, state, sinks)
+        state = _replay_synced(scanned, _synced_bytes(filesystem, path))
+    candidate = _choose_candidate(path, state, sinks)
     try:
-        _roll_back(found, candidate, sinks)
-        for sink in sinks:  # a dead process may have left what it did not sync, and what follows says that all is safe
+        _roll_back(scanned, candidate, sinks)
+        for sink in sinks:  # the next checkpoint says that all is durable; a killed process may not have synced it
             sink.sync()
-        kept = _kept(found, state, candidate)
-        writer = (_write_anew if is_distrusted else _cut)(filesystem, path, kept, candidate.offset)
+        kept = _replay_until(scanned, state, candidate)
+        writer = (_rewrite if is_distrusted else _truncate)(filesystem, path, kept, candidate.offset)
     except InfrastructureError:
-        if not is_distrusted:  # beyond the cut, whatever was there may come back under what was written over it
-            distrust(filesystem, path, min(_claimed(found), candidate.offset))
+        if not is_distrusted:  # after a failed sync the old bytes beyond the cut may reappear
+            mark_distrusted(filesystem, path, min(_claimed_bytes(scanned), candidate.offset))
         raise
     if is_distrusted:
-        _trust_again(filesystem, path)
+        _remove_mark(filesystem, path)
     warning = ""
-    if found.verdict is Verdict.TORN:
-        warning = f"the journal {path} has a torn tail at byte {found.offset}: {found.message}; cut there"
-    is_finished = state.is_end and candidate == state.newest
-    return Opened(writer, state.resume_point(candidate), candidate.digest, True, is_finished, warning)
+    if scanned.verdict is ScanVerdict.TORN:
+        warning = f"the journal {path} has a torn tail at byte {scanned.offset}: {scanned.message}; it was cut there"
+    is_finished = state.is_end and candidate == state.newest_candidate
+    return OpenedJournal(writer, state.resume_point_at(candidate), candidate.digest, True, is_finished, warning)
 
 
-def distrust(filesystem: Filesystem, path: str, durable: int) -> None:
-    """Leave word that this journal, or something with it, could not be synced, and how much of it was before. As well
-    as can be done on a disk that has just failed."""
+def mark_distrusted(filesystem: Filesystem, path: str, durable: int) -> None:
+    """Note on disk that a sync of this journal or of a sink failed, and how many bytes were synced before. Best effort:
+    the disk has just failed."""
     with contextlib.suppress(OSError):
-        write_atomic(filesystem, f"{path}{DISTRUSTED}", b"%d\n" % durable)
+        write_atomic(filesystem, f"{path}{DISTRUST_SUFFIX}", b"%d\n" % durable)
 
 
 def _synced_bytes(filesystem: Filesystem, path: str) -> int:
-    """What that word says; 0 where it cannot be read."""
+    """Read how many bytes were synced before a sync failed; 0 if that is unknown."""
     with contextlib.suppress(OSError, ValueError):
-        return int(filesystem.read(f"{path}{DISTRUSTED}"))
+        return int(filesystem.read(f"{path}{DISTRUST_SUFFIX}"))
     return 0
 
 
-def _write_anew(filesystem: Filesystem, path: str, kept: Replay, offset: int) -> Writer:
-    """Go on in a file of its own: of the one that is there, neither bytes nor name can be made safe any more, and
-    whoever comes next must find it as it is."""
+def _rewrite(filesystem: Filesystem, path: str, kept: Replay, offset: int) -> JournalWriter:
+    """Continue in a new file. After a failed sync the old one cannot be made durable any more, and until the new one is
+    in place it must stay as it is."""
     try:
-        writer = Writer(filesystem.open(path), path, kept, offset)
-        data = writer.compacted(forgets=True)
+        writer = JournalWriter(filesystem.open(path), path, kept, offset)
+        data = writer.build_compacted(drops_uncommitted=True)
         write_atomic(filesystem, path, data)
-        writer.go_on_in(filesystem.open(path), data)
+        writer.switch_file(filesystem.open(path), data)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise _write_error(path, error) from error
     return writer
 
 
-def _trust_again(filesystem: Filesystem, path: str) -> None:
+def _remove_mark(filesystem: Filesystem, path: str) -> None:
     try:
-        filesystem.unlink(f"{path}{DISTRUSTED}")
+        filesystem.unlink(f"{path}{DISTRUST_SUFFIX}")
         filesystem.sync_directory(os.path.dirname(path) or ".")
     except OSError as error:
-        raise InfrastructureError(f"{path}{DISTRUSTED} cannot be removed ({error.strerror or error})") from error
+        raise InfrastructureError(f"{path}{DISTRUST_SUFFIX} cannot be removed ({error.strerror or error})") from error
 
 
-def _as_synced(found: Scan, durable: int) -> Replay:
-    """The state at the latest place at which everything is known to have been synced. What came after may be nowhere
-    but in memory, however well it reads: a failed sync leaves it there, and later ones pass it over. The word counts
-    even where records claim more: a tail that was cut may have come back since."""
-    begun = found.found[min(1, len(found.found) - 1)].end  # the header and the first checkpoint are always safe
-    safe = max(durable or _claimed(found), begun)
-    kept = [one for one in found.found if one.end <= safe]
+def _replay_synced(scanned: ScanResult, durable: int) -> Replay:
+    """Replay up to the latest record at which everything is known to be synced. Later records may exist only in the
+    page cache: a failed sync leaves them there, and later syncs skip them. `durable` counts even if records claim more,
+    because a tail that was cut may have reappeared."""
+    start = scanned.records[min(1, len(scanned.records) - 1)].end  # header and first checkpoint are always durable
+    durable_end = max(durable or _claimed_bytes(scanned), start)
+    kept = [one for one in scanned.records if one.end <= durable_end]
     while not _is_synced(kept[-1].record):
         kept.pop()
     return replay(kept)
 
 
-def _claimed(found: Scan) -> int:
-    """How much of the journal was synced, as its own records say."""
-    return max((one.record.durable for one in found.found if isinstance(one.record, Claim)), default=0)
+def _claimed_bytes(scanned: ScanResult) -> int:
+    """How many bytes of the journal were synced according to its own records."""
+    return max((one.record.durable for one in scanned.records if isinstance(one.record, Claim)), default=0)
 
 
 def _is_synced(record: Record) -> bool:
     return isinstance(record, Header | Checkpoint) or (isinstance(record, Commit) and record.is_synced)
 
 
-def _kept(found: Scan, state: Replay, candidate: Candidate) -> Replay:
-    """What the journal says where the run goes on."""
-    kept = replay(record for record in found.found if record.end <= candidate.offset)
-    kept.granted = state.resume_point(candidate).retries_granted
-    kept.windows = list(state.windows)  # what was granted belongs to a window, also where that is told of after the cut
+def _replay_until(scanned: ScanResult, state: Replay, candidate: Candidate) -> Replay:
+    """Replay the records up to a candidate."""
+    kept = replay(record for record in scanned.records if record.end <= candidate.offset)
+    kept.granted = state.resume_point_at(candidate).retries_granted
+    kept.windows = list(state.windows)  # retries belong to a window, which may be recorded after the candidate
     return kept
 
 
-def _cut(filesystem: Filesystem, path: str, kept: Replay, offset: int) -> Writer:
-    """Cut the journal where the run goes on, and say everything anew."""
+def _truncate(filesystem: Filesystem, path: str, kept: Replay, offset: int) -> JournalWriter:
+    """Truncate the journal at the resume point and write a checkpoint."""
     try:
-        filesystem.sync_directory(os.path.dirname(path) or ".")  # who renamed the file into its place may not have
+        filesystem.sync_directory(os.path.dirname(path) or ".")  # the rename that created the file may not be synced
         file = filesystem.open(path)
         file.truncate(offset)
         file.sync()
     except OSError as error:
-        raise _unwritable(path, error) from error
-    writer = Writer(file, path, kept, offset)
-    writer.append(*writer.checkpoint(forgets=True))
+        raise _write_error(path, error) from error
+    writer = JournalWriter(file, path, kept, offset)
+    writer.append(*writer.build_checkpoint(drops_uncommitted=True))
     writer.sync()
     return writer
 
 
-def _unwritable(path: str, error: OSError) -> InfrastructureError:
+def _write_error(path: str, error: OSError) -> InfrastructureError:
     return InfrastructureError(f"the journal {path} cannot be written ({error.strerror or error})")
 
 
-def _require_same(path: str, ours: Header | None, theirs: Header | None, sinks: list[str]) -> None:
+def _require_same_header(path: str, ours: Header | None, theirs: Header | None, sinks: list[str]) -> None:
     if theirs is None:
         raise IntegrityError(f"the journal {path} has no header")
     ours = ours or theirs
@@ -204,37 +204,39 @@ def _require_same(path: str, ours: Header | None, theirs: Header | None, sinks: 
     ):
         if mine != other:
             raise OperatorError(
-                f"the {what} has changed since the journal {path} was begun; "
-                f"run again with the same {what}, or begin anew with another journal"
+                f"the {what} has changed since the journal {path} was created; "
+                f"run again with the same {what}, or start over with another journal"
             )
 
 
-def _choose(path: str, state: Replay, sinks: Sequence[Sink]) -> Candidate:
+def _choose_candidate(path: str, state: Replay, sinks: Sequence[Sink]) -> Candidate:
     for candidate in reversed(state.candidates):
-        since = _traces(terminal for terminal in state.terminals if terminal.start < candidate.end)
+        since = _list_applied_runs(terminal for terminal in state.terminals if terminal.start < candidate.end)
         if all(sink.holds(Position(*candidate.marks[sink.name]), since) for sink in sinks):
             return candidate
     names = ", ".join(sink.name for sink in sinks)
     raise IntegrityError(
-        f"what the journal {path} says was committed up to seq {state.candidates[0].end} is not there any more "
-        f"({names}); restore it from a copy, or remove the journal to begin anew"
+        f"the journal {path} records commits up to seq {state.candidates[0].end} that the sinks no longer hold "
+        f"({names}); restore them from a backup, or remove the journal to start over"
     )
 
 
-def _roll_back(found: Scan, candidate: Candidate, sinks: Sequence[Sink]) -> None:
-    terminals = (one.record for one in found.found if isinstance(one.record, Terminal))
-    undone = _traces(terminal.from_(candidate.end) for terminal in terminals if terminal.end > candidate.end)
+def _roll_back(scanned: ScanResult, candidate: Candidate, sinks: Sequence[Sink]) -> None:
+    terminals = (one.record for one in scanned.records if isinstance(one.record, Terminal))
+    undone = _list_applied_runs(
+        terminal.slice_from(candidate.end) for terminal in terminals if terminal.end > candidate.end
+    )
     for sink in sinks:
         sink.roll_back(Position(*candidate.marks[sink.name]), undone)
 
 
-def _traces(terminals: Iterable[Terminal]) -> list[AppliedRun]:
-    traces = []
+def _list_applied_runs(terminals: Iterable[Terminal]) -> list[AppliedRun]:
+    runs = []
     for terminal in terminals:
         outputs = {
-            terminal.start + place: [Output(*made) for made in detail.outputs]
-            for place, detail in terminal.details.items()
+            terminal.start + position: [Output(*mark) for mark in detail.outputs]
+            for position, detail in terminal.details.items()
             if detail.outputs
         }
-        traces.append(AppliedRun(terminal.start, terminal.end, outputs))
-    return traces
+        runs.append(AppliedRun(terminal.start, terminal.end, outputs))
+    return runs

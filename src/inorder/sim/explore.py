@@ -313,7 +313,7 @@ def _run(scope: Scope, chooser: Chooser) -> Finding | None:
         demand(len(log) < 500, "the run ends")
         referee.observe(now_ms, event, commands)
 
-    def commit(runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
+    def commit(run: CommitRun, items: Sequence[Any]) -> None:
         engine.committing(run.end)
 
     runtime = Runtime(

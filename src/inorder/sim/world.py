@@ -125,14 +125,14 @@ class World:
                 demand(self.engine.is_quiet(command.worker), f"worker {command.worker} beats and keeps its lease")
         self.referee.observe(now_ms, event, commands)
 
-    def _commit(self, runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
+    def _commit(self, run: CommitRun, items: Sequence[Any]) -> int | None:
         for envelope, item in zip(run.envelopes, items, strict=True):
             demand(item is self.scenario.items[envelope.seq], f"seq {envelope.seq} is still the same item")
         for end, delay_ms in self.engine.commit_schedule(run.start, run.end):
-            if delay_ms:
-                self.engine.post(delay_ms, Committed(end))
-            else:
-                runtime.acknowledge(end)
+            if not delay_ms:
+                return end
+            self.engine.post(delay_ms, Committed(end))
+        return None
 
     def _judge(self) -> None:
         """Compare what was committed with what had to be."""

@@ -46,16 +46,16 @@ def find_resume_seq(plan: StagePlan, options: StageOptions) -> int | None:
     found = None if state.header is None else (state.header.plan_hash, state.header.config_hash)
     if state.is_end or found != wanted or not _has_committed_prefix(plan, state):
         return None
-    return state.newest.end
+    return state.newest_candidate.end
 
 
 def _has_committed_prefix(plan: StagePlan, state: Replay) -> bool:
     """Whether the first items of the plan are those that the journal has as committed."""
     digest = PlanDigest(identify_item)
     items = (item for item in plan.items if isinstance(item, WorkItem))
-    for _ in range(state.newest.end):
+    for _ in range(state.newest_candidate.end):
         item = next(items, None)
         if item is None:
             return False
         digest.add(item)
-    return state.newest.end == 0 or digest.value() == state.newest.digest
+    return state.newest_candidate.end == 0 or digest.value() == state.newest_candidate.digest

@@ -27,9 +27,9 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
-from inorder.runtime.durable_run import Job, JournaledRun
+from inorder.runtime.durable_run import DurableJob, DurableRun
 from inorder.runtime.identity import PlanChanged, new_run_id
-from inorder.runtime.recovery import DISTRUSTED, Opened, read_journal
+from inorder.runtime.recovery import DISTRUST_SUFFIX, OpenedJournal, read_journal
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
@@ -179,7 +179,7 @@ class _StageRun:
         """Return the signal that stopped the run, if one did."""
         return self._signals[0] if self._signals and outcome.stop_kind == "cancelled" else None
 
-    def _run_or_start_over(self) -> tuple[Summary, Opened]:
+    def _run_or_start_over(self) -> tuple[Summary, OpenedJournal]:
         """Resume the interrupted run if there is one. Start over if its plan was another one."""
         job = self._make_job()
         opened = self._open_journal(job)
@@ -188,13 +188,13 @@ class _StageRun:
         except PlanChanged:
             require(iter(self._plan.items) is not self._plan.items, _ONE_SHOT)
         job = self._make_job()
-        opened = job.open(anew=True)
+        opened = job.open(start_over=True)
         return self._run(job, opened), opened
 
-    def _run(self, job: Job, opened: Opened) -> Summary:
+    def _run(self, job: DurableJob, opened: OpenedJournal) -> Summary:
         try:
             engine = create_stage_engine(self._options, self._make_work(), self._layout)
-            run = JournaledRun(
+            run = DurableRun(
                 job,
                 opened,
                 self._read_plan(opened),
@@ -221,15 +221,15 @@ class _StageRun:
             self._autoscaler.adjust()
         self._monitor.observe(now_ms, event, commands)
 
-    def _open_journal(self, job: Job) -> Opened:
+    def _open_journal(self, job: DurableJob) -> OpenedJournal:
         """Open the journal: resume an interrupted run of the same plan, otherwise start over. Before a journal of
         another plan is replaced, it is recovered, which removes the files that it was about to publish."""
         if self._filesystem.stat(job.path) is None:
             return job.open()
-        is_trusted = self._filesystem.stat(f"{job.path}{DISTRUSTED}") is None
+        is_trusted = self._filesystem.stat(f"{job.path}{DISTRUST_SUFFIX}") is None
         if is_trusted and read_journal(self._filesystem, job.path)[1].is_end:
-            return job.open(anew=True)
-        opened = job.open(as_found=True)
+            return job.open(start_over=True)
+        opened = job.open(accept_any_header=True)
         theirs = opened.writer.state.header
         is_same = theirs is not None and (theirs.plan_hash, theirs.config_hash) == (
             job.header.plan_hash,
@@ -240,9 +240,9 @@ class _StageRun:
         if is_same and self._options.resume and not self._options.force and not opened.is_finished:
             return opened
         opened.writer.close()
-        return job.open(anew=True)
+        return job.open(start_over=True)
 
-    def _make_job(self) -> Job:
+    def _make_job(self) -> DurableJob:
         layout, stage = self._layout, self._plan.stage_name
         outputs = OutputsSink(self._filesystem, layout.data, staging=layout.staging, name="outputs")
         manifest = ManifestSink(
@@ -260,7 +260,7 @@ class _StageRun:
             [outputs.name, manifest.name, *(sink.name for sink in self._sinks)],
             self._clock.wall_ms(),
         )
-        return Job(
+        return DurableJob(
             filesystem=self._filesystem,
             path=layout.journal,
             header=header,
@@ -269,7 +269,7 @@ class _StageRun:
             describe=self._describe,
             options=JournalOptions(fsync=self._options.fsync),
             commit_thread=True,
-            committed=self._on_committed,
+            on_commit=self._on_committed,
         )
 
     def _make_work(self) -> StageWork:
@@ -285,7 +285,7 @@ class _StageRun:
             resources=None if has_processes else self._resources,
         )
 
-    def _read_plan(self, opened: Opened) -> Iterator[tuple[PlanItem, StageTask] | None]:
+    def _read_plan(self, opened: OpenedJournal) -> Iterator[tuple[PlanItem, StageTask] | None]:
         """Yield the items of the plan, then the stale ones; None for a barrier. Items that an interrupted run has
         committed are not checked again."""
         resumed_end = opened.resume_point.end

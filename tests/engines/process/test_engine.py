@@ -108,9 +108,9 @@ def run_through(engine: ProcessEngine, items: list[Any], **options: Any) -> tupl
     """Run the items under the kernel; return the envelopes in order."""
     committed: list[Envelope] = []
 
-    def commit(runtime: Runtime, run: CommitRun, _: Any) -> None:
+    def commit(run: CommitRun, _: Any) -> int:
         committed.extend(run.envelopes)
-        runtime.acknowledge(run.end)
+        return run.end
 
     plan = ((PlanItem(), item) for item in items)
     runtime = Runtime(plan, engine, commit, SystemClock(), options=KernelOptions(**options))

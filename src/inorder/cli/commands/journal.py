@@ -15,9 +15,9 @@ from inorder.cli.output import format_table, print_json, print_out
 from inorder.cli.parameters import JsonOption
 from inorder.errors import OperatorError
 from inorder.host.filesystem import SystemFilesystem
-from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal
-from inorder.journal.replay import Corrupt, Replay, replay
-from inorder.journal.scan import Found, Scan, Verdict
+from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal, type_of
+from inorder.journal.replay import CorruptRecord, Replay, replay
+from inorder.journal.scan import ScannedRecord, ScanResult, ScanVerdict
 from inorder.runtime.recovery import scan_journal
 
 
@@ -48,7 +48,7 @@ def journal(
         raise typer.Exit(Exit.INTEGRITY)
 
 
-def _scan(path: Path) -> Scan:
+def _scan(path: Path) -> ScanResult:
     if path.is_dir():
         raise OperatorError(f"{path} is a directory; name the journal file in it")
     try:
@@ -57,17 +57,17 @@ def _scan(path: Path) -> Scan:
         raise OperatorError(f"no such file or directory: {path}") from None
 
 
-def _replay(found: Scan) -> tuple[Replay, Corrupt | None]:
+def _replay(found: ScanResult) -> tuple[Replay, CorruptRecord | None]:
     """Replay the records up to the first inconsistent one. Returns that one's error, too."""
     try:
-        return replay(found.found), None
-    except Corrupt as error:
-        return replay(record for record in found.found if record.end <= error.offset), error
+        return replay(found.records), None
+    except CorruptRecord as error:
+        return replay(record for record in found.records if record.end <= error.offset), error
 
 
-def describe(path: str, found: Scan, state: Replay, verdict: str, message: str, last: int) -> dict[str, Any]:
+def describe(path: str, found: ScanResult, state: Replay, verdict: str, message: str, last: int) -> dict[str, Any]:
     """The contents of a journal for `--json`."""
-    counts = state.counts_at(state.newest.end)._asdict() if state.candidates else {}
+    counts = state.count_outcomes(state.newest_candidate.end)._asdict() if state.candidates else {}
     header = state.header
     return {
         "path": path,
@@ -75,16 +75,16 @@ def describe(path: str, found: Scan, state: Replay, verdict: str, message: str, 
         "verdict_offset": found.offset,
         "message": message,
         "header": None if header is None else msgspec.to_builtins(_to_fields(header)),
-        "records": len(found.found),
+        "records": len(found.records),
         "bytes": found.offset,
-        "cursor": state.newest.end if state.candidates else 0,
+        "cursor": state.newest_candidate.end if state.candidates else 0,
         "terminal": state.terminal_end,
         **counts,
         "retries_under_way": {str(seq): count for seq, count in sorted(state.granted.items())},
-        "sinks": {name: list(mark) for name, mark in state.newest.marks.items()} if state.candidates else {},
+        "sinks": {name: list(mark) for name, mark in state.newest_candidate.marks.items()} if state.candidates else {},
         "open_windows": [[window.id, window.start, window.target_entries] for window in state.windows],
         "has_ended": state.is_end,
-        "last": [_summarize(one) for one in found.found[len(found.found) - min(last, len(found.found)) :]],
+        "last": [_summarize(one) for one in found.records[len(found.records) - min(last, len(found.records)) :]],
     }
 
 
@@ -92,9 +92,9 @@ def _to_fields(record: Record) -> dict[str, Any]:
     return {field: getattr(record, field) for field in record.__struct_fields__}
 
 
-def _summarize(found: Found) -> dict[str, Any]:
+def _summarize(found: ScannedRecord) -> dict[str, Any]:
     record = found.record
-    return {"offset": found.offset, "type": type(record).__name__.lower(), "says": _describe_record(record)}
+    return {"offset": found.offset, "type": type_of(record).name.lower(), "says": _describe_record(record)}
 
 
 def _describe_record(record: Record) -> str:
@@ -123,7 +123,7 @@ def _format(description: dict[str, Any]) -> list[str]:
     rows.append(("records", f"{description['records']} in {description['bytes']} bytes"))
     if description["records"]:
         rows += _format_progress(description)
-    torn = description["verdict"] == Verdict.TORN.value
+    torn = description["verdict"] == ScanVerdict.TORN.value
     where = f" at byte {description['verdict_offset']}: {description['message']}" if description["message"] else ""
     rows.append(("verdict", description["verdict"] + where + (" (the next run truncates it there)" if torn else "")))
     lines = format_table(rows)

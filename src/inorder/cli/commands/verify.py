@@ -15,7 +15,7 @@ from inorder.cli.output import encode_json, encode_text, info, pluralize, stream
 from inorder.cli.parameters import DataOption, JsonOption
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
-from inorder.journal.scan import Verdict
+from inorder.journal.scan import ScanVerdict
 from inorder.sinks.checksums import PrefixChecksums
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_output
 from inorder.stage.fingerprints import Fingerprint, checksum_file, decode_fingerprint
@@ -153,7 +153,7 @@ class StageCheck:
                 JOURNAL, path, f"the journal is {journal.trouble}; restore it, or remove it to start over"
             )
             return
-        if journal.scan.verdict is Verdict.TORN:
+        if journal.scan.verdict is ScanVerdict.TORN:
             where = f"{journal.scan.verdict.value} at byte {journal.scan.offset}"
             yield self._problem(TORN, path, f"the journal has a {where}; {_AGAIN} to truncate it")
         if journal.unfinished_at is not None:
@@ -163,7 +163,7 @@ class StageCheck:
 
     def _check_mark(self, journal: JournalState) -> Iterator[Problem]:
         """Compare the manifest with the position and checksum in the journal."""
-        mark = journal.replay.newest.marks.get("manifest") if journal.replay is not None else None
+        mark = journal.replay.newest_candidate.marks.get("manifest") if journal.replay is not None else None
         if mark is None or not os.path.exists(self._manifest):
             return
         path, (_, offset, checksum) = f"manifests/{self._stage}.jsonl", mark

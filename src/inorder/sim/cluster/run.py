@@ -136,7 +136,7 @@ class Cluster:
         if now_ms > self._patience_ms:
             raise Foul(f"the run ends; it waits for {self.runtime.kernel.snapshot().waiting_for}")
 
-    def _commit(self, runtime: Runtime, run: CommitRun, items: Sequence[Any]) -> None:
+    def _commit(self, run: CommitRun, items: Sequence[Any]) -> None:
         """The commit lane: busy for as long as it takes, then it says so."""
         for seq, job in enumerate(items, run.start):
             demand(job.number == seq, f"seq {seq} is still the same item")

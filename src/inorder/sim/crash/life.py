@@ -13,7 +13,7 @@ from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import Batch, Task
 from inorder.host.os_errors import translate_os_errors
 from inorder.journal.records import Header
-from inorder.runtime.durable_run import Job, JournaledRun
+from inorder.runtime.durable_run import DurableJob, DurableRun
 from inorder.sim.clock import VirtualClock
 from inorder.sim.disk.disk import Disk
 from inorder.sim.engine import SimEngine
@@ -138,18 +138,18 @@ class Life:
             self._engine.post(scenario.cancel_at_ms, CancelRequested("a signal", scenario.cancel_grace_ms))
         plan = [(PlanItem(item.item_id, batch_key=item.batch_key), item) for item in scenario.items]
         total = len(plan) if scenario.announces_total else None
-        run = JournaledRun(
+        run = DurableRun(
             job, opened, plan, self._engine, self._clock, scenario.options, total=total, observer=self._observe
         )
         self.summary = run.run()
         if self._story.journal.fsync != "off":
             self.promised = self.acknowledged
 
-    def _new_job(self) -> Job:
+    def _new_job(self) -> DurableJob:
         clear_staging(self._disk, STAGING)
         manifest = ManifestSink(self._disk, MANIFEST, row_of, head=HEAD)
         self._sinks = [Witness(manifest), Witness(OutputsSink(self._disk, ROOT, staging=STAGING))]
-        return Job(
+        return DurableJob(
             filesystem=self._disk,
             path=JOURNAL,
             header=Header("story", "", "as drawn", [sink.name for sink in self._sinks]),

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from inorder.errors import InfrastructureError, IntegrityError
-from inorder.journal.scan import Verdict
+from inorder.journal.scan import ScanVerdict
 from inorder.runtime.recovery import read_journal
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import PowerLoss, trouble
@@ -190,9 +190,12 @@ class Trial:
             found, journal = read_journal(disk, JOURNAL)
         except IntegrityError as error:
             raise Foul(f"the journal can be read in the end, but {error}") from error
-        demand(found.verdict is Verdict.CLEAN, f"the journal is clean, not {found.verdict.value}: {found.message}")
+        demand(found.verdict is ScanVerdict.CLEAN, f"the journal is clean, not {found.verdict.value}: {found.message}")
         demand(journal.is_end, "the journal says that the run went to its end")
-        demand(journal.newest.end == wanted.end, f"{wanted.end} are committed, not {journal.newest.end}")
+        demand(
+            journal.newest_candidate.end == wanted.end,
+            f"{wanted.end} are committed, not {journal.newest_candidate.end}",
+        )
         return life.resumed_at
 
     def _new(self) -> Left:

@@ -18,7 +18,7 @@ from inorder.core.commands import Summary
 from inorder.core.events import Envelope
 from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
 from inorder.core.transitions import State
-from inorder.journal.writer import POLICIES, JournalOptions, Policy
+from inorder.journal.writer import FSYNC_POLICIES, FsyncPolicy, JournalOptions
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
 from inorder.sim.oracle import foretell
@@ -83,7 +83,7 @@ def new_disk(*, syncs: bool = True) -> Disk:
     return disk.crash(lambda ways: 0)
 
 
-def draw_story(seed: int, fsync: Policy | None = None) -> Story:
+def draw_story(seed: int, fsync: FsyncPolicy | None = None) -> Story:
     """The story of this seed."""
     rng = Random(seed ^ 0xC4A54)
     items = tuple(_draw_item(rng, number) for number in range(rng.randrange(5, 12)))
@@ -99,7 +99,7 @@ def draw_story(seed: int, fsync: Policy | None = None) -> Story:
         cancel_at_ms=rng.randrange(0, 60) if rng.random() < 0.25 else None,
         cancel_grace_ms=rng.choice((None, 0, 5)),
     )
-    policy = rng.choice(POLICIES)
+    policy = rng.choice(FSYNC_POLICIES)
     journal = JournalOptions(
         fsync=fsync or policy,
         checkpoint_ms=rng.choice((1, 10, 30, 100_000)),

@@ -10,7 +10,7 @@ from inorder.core.events import Event
 from inorder.core.transitions import State
 from inorder.host.filesystem import SystemFilesystem
 from inorder.runtime.loop import Runtime
-from inorder.runtime.recovery import Opened
+from inorder.runtime.recovery import OpenedJournal
 from inorder.sinks.base import Entry
 from inorder.stage.contracts import StageOptions, StageOutcome, StagePlan
 from inorder.stage.data_layout import DataLayout
@@ -55,7 +55,7 @@ class RunMonitor:
         )
         self._otel = start_otel(plan.stage_name, options)
 
-    def start(self, runtime: Runtime, opened: Opened, count_workers: Callable[[], int]) -> None:
+    def start(self, runtime: Runtime, opened: OpenedJournal, count_workers: Callable[[], int]) -> None:
         """The run starts, or resumes. Called a second time if the plan turns out to have changed and the run starts
         over."""
         if self._ticker is not None:
@@ -117,7 +117,9 @@ class RunMonitor:
             if entry.outcome == _FAIL and entry.failure is not None:
                 self._errors.record(item_id, entry.failure.category.value, entry.failure.message)
 
-    def make_outcome(self, summary: Summary, opened: Opened, wall_ms: float, warnings: list[str]) -> StageOutcome:
+    def make_outcome(
+        self, summary: Summary, opened: OpenedJournal, wall_ms: float, warnings: list[str]
+    ) -> StageOutcome:
         """Return the outcome of the run."""
         done = summary.succeeded + summary.skipped + summary.failed
         cancelled = summary.cancelled or 0
