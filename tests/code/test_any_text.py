@@ -74,7 +74,7 @@ def test_bytes_that_are_no_utf8_are_read_and_noted() -> None:
     data = "def f():\n    return 'gr\xf6\xdfe'\n".encode("latin-1")
     parsed = parse("a.py", data)
     assert parsed.encoding == "cp1252"
-    assert "it is not UTF-8" in parsed.note
+    assert "not UTF-8" in parsed.note
     assert "größe" in parsed.chunks[0].text
     assert [symbol.name for symbol in parsed.symbols] == ["f"]
 
@@ -82,7 +82,7 @@ def test_bytes_that_are_no_utf8_are_read_and_noted() -> None:
 @pytest.mark.req("IDX-4")
 def test_nul_bytes_are_noted_and_the_rest_is_still_found() -> None:
     parsed = parse("a.py", b"def f():\n    return '\0'\n\ndef g(): pass\n")
-    assert parsed.note == "not a text: it has NUL bytes"
+    assert parsed.note == "not a text file: it contains NUL bytes"
     assert "g" in [symbol.name for symbol in parsed.symbols]
 
 

@@ -24,14 +24,14 @@ QUESTIONS = SAMPLE.parent / "questions.jsonl"
 BYTES_MAX = 1_500_000
 SHARE_MIN = 0.99
 REFUSED = {
-    "archive/photograph.docx": "not a DOCX file: the archive is damaged",
-    "archive/sealed-letters.pdf": "the PDF is encrypted, and its password is not known",
-    "archive/torn-report.pdf": "the PDF is damaged or cut short and cannot be opened",
+    "archive/photograph.docx": "not a DOCX file, or damaged",
+    "archive/sealed-letters.pdf": "the PDF is encrypted with a password",
+    "archive/torn-report.pdf": "the PDF is damaged or truncated",
 }
 WARNED = {
     "archive/logbook-1952.pdf": "page 2 has no text layer",
-    "notes/letter-windows-1252.txt": "read as Windows-1252",
-    "notes/tides-shift-jis.txt": "no encoding is stated",
+    "notes/letter-windows-1252.txt": "decoded as Windows-1252",
+    "notes/tides-shift-jis.txt": "no encoding declared",
 }
 COMPARED = [path for path in MADE if path.endswith((".pdf", ".html", ".docx")) and path not in REFUSED]
 

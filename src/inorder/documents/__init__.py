@@ -1,1 +1,1 @@
-"""Jobs on documents: to DocTags, to chunks, to vectors."""
+"""The stages of documents: files to DocTags, DocTags to chunks, chunks to vectors."""

@@ -1,7 +1,8 @@
-"""What every reader makes of a document: blocks in reading order, and nothing that a writer or chunker must guess.
+"""The document model: what every reader returns, and every writer takes.
 
-Plain values, quick to make: a reader makes thousands of them for a book. Text is Unicode as it should be read, without
-line breaks inside a paragraph, hyphenation undone. Nothing here knows about files, pages as pictures, or DocTags.
+A document is a list of blocks in reading order. Blocks are plain structs that are cheap to create: a book has
+thousands. Their text is normalised Unicode, without line breaks inside a paragraph and without hyphenation. The model
+knows nothing of files, of pages as images, or of DocTags.
 """
 
 from typing import Literal
@@ -9,14 +10,14 @@ from typing import Literal
 import msgspec
 
 Box = tuple[float, float, float, float]
-"""Left, top, right, bottom, in points from the top left corner of the page."""
+"""Left, top, right and bottom in points, from the top left corner of the page."""
 
 
 class Block(msgspec.Struct, kw_only=True, gc=False):
-    """One piece of a document."""
+    """Base of all blocks: where a block is on its page."""
 
     page: int | None = None
-    """From 1; None where there are no pages."""
+    """Counted from 1; None if the format has no pages."""
     box: Box | None = None
 
 
@@ -31,7 +32,7 @@ class Heading(Block, tag="heading"):
 
     text: str
     level: int
-    """From 1; the title of the document is not one."""
+    """Counted from 1. The title of the document is not a heading."""
 
 
 class Paragraph(Block, tag="paragraph"):
@@ -39,21 +40,21 @@ class Paragraph(Block, tag="paragraph"):
 
     text: str
     links: list[tuple[str, str]] = []
-    """Text and target, for those that are worth keeping."""
+    """Text and target of each link in the text."""
 
 
 class ListItem(Block, tag="list_item"):
-    """One item of a list. Consecutive ones belong together."""
+    """One item of a list. Consecutive items form a list."""
 
     text: str
     depth: int = 0
-    """0: of the outermost list."""
+    """0 in the outermost list."""
     ordered: bool = False
     marker: str = "-"
 
 
 class Code(Block, tag="code"):
-    """Text that is not to be touched: every space and line break counts."""
+    """Source code or other preformatted text: every space and line break counts."""
 
     text: str
     language: str = ""
@@ -67,12 +68,12 @@ class Cell(msgspec.Struct, gc=False):
     column: int
     rows: int = 1
     columns: int = 1
-    """How many rows and columns it spans."""
+    """How many rows and columns the cell spans."""
     is_header: bool = False
 
 
 class Table(Block, tag="table"):
-    """Cells on a grid; every place of the grid is covered by at most one."""
+    """Cells on a grid. At most one cell covers each position of the grid."""
 
     rows: int
     columns: int
@@ -81,19 +82,19 @@ class Table(Block, tag="table"):
 
 
 class Picture(Block, tag="picture"):
-    """A figure; only what is said about it."""
+    """A figure. Only its caption is kept."""
 
     caption: str = ""
 
 
 class Formula(Block, tag="formula"):
-    """A formula, as it was written down."""
+    """A formula, in the notation of the source."""
 
     text: str
 
 
 class Furniture(Block, tag="furniture"):
-    """What stands on many pages and belongs to none: headers, footers, page numbers. It is kept, and not chunked."""
+    """Page furniture: headers, footers, page numbers. It is written to the document, but not to chunks."""
 
     text: str
     kind: Literal["header", "footer"]
@@ -103,26 +104,26 @@ AnyBlock = Title | Heading | Paragraph | ListItem | Code | Table | Picture | For
 
 
 class Page(msgspec.Struct, gc=False):
-    """A page, where there are any."""
+    """One page of a document that has pages."""
 
     number: int
     width: float
     height: float
     has_text: bool = True
-    """Whether it has a text layer; one without is a picture of a page, and needs OCR."""
+    """Whether the page has a text layer. A scanned page has none, and needs OCR."""
     is_ocr: bool = False
-    """Whether its text was recognised in its picture."""
+    """Whether the text was recognised by OCR."""
 
 
 class Document(msgspec.Struct, kw_only=True):
-    """A document as read."""
+    """A document as a reader returns it."""
 
     name: str
-    """Without its ending."""
+    """The name of the file without its extension."""
     mimetype: str
     blocks: list[AnyBlock]
     pages: list[Page] = []
     reader: str
-    """Who read it, with version: part of the fingerprint, because the same file reads differently elsewhere."""
+    """The reader and its versions. They are part of the fingerprint: another version may read the file differently."""
     warnings: list[str] = []
-    """What a person should know: a page without text, a table that could not be made out, a guessed encoding."""
+    """What the user should know: a page without text, a table that was too large, a guessed encoding."""

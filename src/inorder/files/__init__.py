@@ -1,1 +1,1 @@
-"""Files as every job meets them: walked in a fixed order, decoded to text."""
+"""What documents and code both need of files: walking folders, decoding text, optional packages."""

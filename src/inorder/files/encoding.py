@@ -1,8 +1,8 @@
-"""Bytes to text, honestly: what the file says of itself, then UTF-8, and a guess only with a warning that names it.
+"""Decode bytes to text: by what the file declares, then as UTF-8, and by a guess only with a warning that names it.
 
-A byte order mark settles it. A declared encoding (of HTML) counts if the bytes bear it out. Bytes with NULs are UTF-16
-if they look like it, and otherwise no text at all. What is left is read as the encoding of another script where that
-makes sense of it, and else as Windows-1252; both can be wrong.
+A byte order mark decides. A declared encoding (as in HTML) counts if the bytes are valid in it. Bytes with NULs are
+UTF-16 if they look like it, and otherwise not text. Everything else is decoded with the most likely encoding of a
+non-Latin script if there is one, or as Windows-1252. Both guesses can be wrong.
 """
 
 import codecs
@@ -13,7 +13,7 @@ from inorder.errors import ReadError
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16: its mark begins with that of UTF-16
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -28,26 +28,15 @@ _CONTROLS_SHARE_MAX = 0.05
 _ASCII = bytes(range(0x80))
 _NON_ASCII_SHARE_MIN = 0.25
 _NON_ASCII_BYTES_MIN = 12
-"""Fewer say nothing."""
+"""Fewer bytes are not enough for a guess."""
 _GUESS_BYTES = 8192
-_OTHER_SCRIPTS = (
-    "cp932",
-    "euc_jp",
-    "gb18030",
-    "big5",
-    "euc_kr",
-    "cp1251",
-    "koi8_r",
-    "cp1253",
-    "cp1255",
-    "cp1256",
-)
+_OTHER_SCRIPTS = ("cp932", "euc_jp", "gb18030", "big5", "euc_kr", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256")
 _NUL_SHARE_MIN = 0.4
-"""Of ASCII text in UTF-16 nearly every second byte is NUL; of a file with a few stray NULs hardly any is."""
+"""ASCII text in UTF-16 has a NUL in nearly every second byte; a file with stray NULs has few."""
 
 
 class DecodedText(NamedTuple):
-    """Text, and what should be known about how it was read."""
+    """Decoded text, the encoding used, and a warning if the encoding was guessed or the text is damaged."""
 
     text: str
     encoding: str
@@ -55,7 +44,7 @@ class DecodedText(NamedTuple):
 
 
 def decode(data: bytes, declared: str = "") -> DecodedText:
-    """The text of these bytes; `ReadError` where they are none."""
+    """Decode bytes to text. Raises `ReadError` if they are not text."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return _decode_marked(data[len(mark) :], encoding)
@@ -76,11 +65,11 @@ def _decode_marked(data: bytes, encoding: str) -> DecodedText:
     text = _try_decode(data, encoding)
     if text is None:
         text = data.decode(encoding, "replace")
-        warning = f"it says it is {encoding}, and parts of it are not: those are replaced"
+        warning = f"the byte order mark says {encoding}, but parts are not valid {encoding} and were replaced"
     else:
         warning = ""
     if "\0" in text:
-        raise ReadError("not a text: it has NUL characters")
+        raise ReadError("not a text file: it contains NUL characters")
     return DecodedText(text, encoding, warning)
 
 
@@ -91,12 +80,12 @@ def _decode_utf16(data: bytes) -> DecodedText:
     if min(odd, even) == 0 and len(data) % 2 == 0 and _looks_like_utf16(sample):
         text = _try_decode(data, encoding)
         if text is not None and "\0" not in text and _is_readable(text[:_SAMPLE_BYTES]):
-            return DecodedText(text, encoding, f"no encoding is stated: read as {encoding}, by its NUL bytes")
-    raise ReadError("not a text: it has NUL bytes")
+            return DecodedText(text, encoding, f"no encoding declared; decoded as {encoding} because of its NUL bytes")
+    raise ReadError("not a text file: it contains NUL bytes")
 
 
 def _looks_like_utf16(sample: bytes) -> bool:
-    """Whether the NULs are the empty halves of characters: many, or beside bytes that are no UTF-8."""
+    """Whether the NULs are high bytes of UTF-16: there are many, or the other bytes are not valid UTF-8."""
     rest = sample.replace(b"\0", b"")
     return sample.count(0) >= _NUL_SHARE_MIN * len(sample) or _try_decode(rest, "utf-8") is None
 
@@ -109,21 +98,21 @@ def _is_readable(text: str) -> bool:
 def _decode_by_guess(data: bytes, declared: str) -> DecodedText:
     sample = data[:_SAMPLE_BYTES]
     if len(sample) - len(sample.translate(None, _CONTROLS)) > _CONTROLS_SHARE_MAX * len(sample):
-        raise ReadError("not a text: it is full of control characters")
-    said = f"it says it is {declared}, which it is not" if declared else "no encoding is stated, and it is not UTF-8"
+        raise ReadError("not a text file: it has too many control characters")
+    problem = f"not valid in its declared encoding {declared}" if declared else "no encoding declared, and not UTF-8"
     likely = _guess_encoding(sample)
     text = _try_decode(data, likely) if likely else None
     if text is not None:
-        return DecodedText(text, likely, f"{said}: read as {likely}, the most likely")
+        return DecodedText(text, likely, f"{problem}; decoded as {likely}, the most likely")
     text = _try_decode(data, "cp1252")
     if text is not None:
-        return DecodedText(text, "cp1252", f"{said}: read as Windows-1252")
-    return DecodedText(data.decode("latin-1"), "latin-1", f"{said}: read as Latin-1")
+        return DecodedText(text, "cp1252", f"{problem}; decoded as Windows-1252")
+    return DecodedText(data.decode("latin-1"), "latin-1", f"{problem}; decoded as Latin-1")
 
 
 def _guess_encoding(sample: bytes) -> str:
-    """The encoding of another script that makes the most sense of it; empty: none does, or it is Western. Western text
-    has few letters beyond ASCII, text in another script little else."""
+    """The most likely encoding of a non-Latin script; empty if none fits, or if the text is Western: then it has few
+    characters beyond ASCII, and text in another script has many."""
     if len(sample.translate(None, _ASCII)) < max(_NON_ASCII_BYTES_MIN, _NON_ASCII_SHARE_MIN * len(sample)):
         return ""
     from charset_normalizer import from_bytes
@@ -140,7 +129,7 @@ def _try_decode(data: bytes, encoding: str) -> str | None:
 
 
 def _find_codec(declared: str) -> str:
-    """Python's name of a declared encoding, or nothing where it is not one that files are written in."""
+    """Python's name of a declared encoding; empty if it is unknown or not an encoding of text files."""
     try:
         name = codecs.lookup(declared.strip()).name if declared else ""
     except (LookupError, ValueError):

@@ -95,7 +95,7 @@ def test_what_it_cannot_read_is_one_line(kind: str, data: bytes, reason: str) ->
     with pytest.raises(ReadError, match=reason) as caught:
         docling.convert(kind, data, "broken", "broken")
     message = str(caught.value)
-    assert message.startswith("docling cannot read it: ")
+    assert message.startswith("docling cannot read the file: ")
     assert "\n" not in message
     assert len(message) < 400
 

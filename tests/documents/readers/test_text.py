@@ -55,7 +55,7 @@ def test_a_guessed_encoding_is_a_warning() -> None:
 def test_a_text_without_text_says_so(data: bytes) -> None:
     document = text.read(data, "a")
     assert document.blocks == []
-    assert document.warnings == ["there is no text in it"]
+    assert document.warnings == ["the document has no text"]
 
 
 def test_nul_bytes_are_refused_as_the_fault_of_the_input() -> None:

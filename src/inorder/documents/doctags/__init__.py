@@ -1,1 +1,1 @@
-"""A document as others read it: the DoclingDocument JSON, which is exact, and DocTags, which are compact."""
+"""The stage `doctags`: documents as DoclingDocument JSON, which is exact, and as DocTags, which are compact."""

@@ -1,10 +1,10 @@
-"""Cells of a table in the two forms they are written in: which are headers of what, and the grid row by row."""
+"""Cells of a table: which of them are headers, and the grid as DocTags."""
 
 from inorder.documents.model import Cell, Table
 
 
 def count_header_rows(table: Table) -> int:
-    """How many rows at the top have nothing but headers: those head columns, any other header heads its row."""
+    """How many rows at the top consist of headers only. Those are column headers; all other headers are row headers."""
     first_plain = min((cell.row for cell in table.cells if not cell.is_header and cell.text.strip()), default=None)
     if first_plain is None:
         return max((cell.row + cell.rows for cell in table.cells), default=0)
@@ -12,12 +12,12 @@ def count_header_rows(table: Table) -> int:
 
 
 def is_column_header(cell: Cell, header_rows: int) -> bool:
-    """Whether a header heads columns: it does not reach below the rows of headers."""
+    """Whether a cell is a column header: a header that does not reach below the header rows."""
     return cell.is_header and cell.row + cell.rows <= header_rows
 
 
 def expand_grid(table: Table) -> list[list[Cell | None]]:
-    """The cell that covers each place; a later one wins, and nothing stands outside."""
+    """The cell that covers each position. Of overlapping cells the later wins; cells are clipped to the table."""
     places: list[list[Cell | None]] = [[None] * table.columns for _ in range(table.rows)]
     for cell in table.cells:
         for row in places[cell.row : cell.row + cell.rows]:
@@ -27,10 +27,10 @@ def expand_grid(table: Table) -> list[list[Cell | None]]:
 
 
 def grid_tags(table: Table) -> str:
-    """The table as DocTags write it, row after row.
+    """The table in the OTSL notation of DocTags, row by row.
 
-    A place that a cell spans says where to look for it: left, up, or across. What spans both ways says across even in
-    its first row and column, as the defining library does.
+    A position that a spanning cell covers refers to it: `lcel` to the left, `ucel` up, `xcel` both. A cell that spans
+    rows and columns has `xcel` even in its first row and column, as docling-core writes it.
     """
     if not table.cells:
         return ""

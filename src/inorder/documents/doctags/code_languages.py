@@ -1,4 +1,4 @@
-"""Names of programming languages as DocTags spell them. A language without a name there is `unknown`."""
+"""Names of programming languages in the spelling of DocTags. All other languages are `unknown`."""
 
 UNKNOWN = "unknown"
 
@@ -95,5 +95,5 @@ _SPELLINGS |= {alias: _SPELLINGS[name] for name, aliases in _ALIASES.items() for
 
 
 def language_name(language: str) -> str:
-    """`python`, `py` and `Python` are all `Python`."""
+    """The name of a language in DocTags: `python`, `py` and `Python` are all `Python`."""
     return _SPELLINGS.get(language.lower(), UNKNOWN)

@@ -1,8 +1,9 @@
-"""The DoclingDocument JSON of a document: exact, and the same bytes for the same document.
+"""Writes a document as DoclingDocument JSON: exact, and the same bytes for the same document.
 
-What the format has no place for is left out: warnings, the reader, and languages it has no name for. Links stand in
-`orig`, written into the text as `[text](target)`; `text` is without them. Headers and footers of pages are in the layer
-`furniture`. A table is written as its cells, not also as its grid.
+The format has no field for warnings, for the reader, and for unknown languages: they are left out. Links are in `orig`,
+written into the text as `[text](target)`; `text` is without them. Page headers and footers are in the layer
+`furniture`. A table is written as its cells; the grid follows from them. The JSON is written without docling-core; the
+tests prove that docling-core loads it unchanged.
 """
 
 import msgspec
@@ -35,7 +36,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def write_json(document: Document, *, filename: str = "", binary_hash: int = 0) -> bytes:
-    """The JSON. With `filename` it says which file was read; `binary_hash` is 64 bits of a hash of that file."""
+    """The JSON of a document. `filename` and `binary_hash` (64 bits of a hash of the file) become its `origin`."""
     try:
         return _ENCODER.encode(_record(document, filename, binary_hash))
     except UnicodeEncodeError:
@@ -60,7 +61,7 @@ def _record(document: Document, filename: str, binary_hash: int) -> schema.Recor
 
 
 class _Writer:
-    """Gives every block its number, its parent and its children."""
+    """Gives every block its reference, its parent and its children."""
 
     def __init__(self, document: Document) -> None:
         self.sizes = page_sizes(document)
@@ -70,7 +71,7 @@ class _Writer:
         self.tables: list[schema.TableItem] = []
 
     def add(self, unit: AnyBlock | ListNode) -> schema.Ref:
-        """Write what stands at the top of the document."""
+        """Add a block or list at the top level, and return its reference."""
         match unit:
             case Paragraph(text=text, links=links):
                 return self._text(unit, "text", text, insert_links(text, links) if links else text)
@@ -91,7 +92,7 @@ class _Writer:
             case Furniture(text=text, kind=kind):
                 return self._text(unit, f"page_{kind}", text, text, layer="furniture")
             case ListItem():
-                raise TypeError("list items are written in lists")
+                raise TypeError("a list item outside of a list")
 
     def _text(self, block: Block, label: str, text: str, orig: str, layer: str = "body") -> schema.Ref:
         ref = f"#/texts/{len(self.texts)}"
@@ -178,12 +179,12 @@ def _cell(cell: Cell, header_rows: int) -> schema.TableCell:
 
 
 def insert_links(text: str, links: list[tuple[str, str]]) -> str:
-    """The text with its links written into it, each where its own text comes next."""
+    """Write links into a text as `[text](target)`, each at the next occurrence of its own text."""
     parts: list[str] = []
     reached = 0
-    for said, target in links:
-        at = text.find(said, reached) if said else -1
+    for label, target in links:
+        at = text.find(label, reached) if label else -1
         if at >= 0:
-            parts += (text[reached:at], "[", said, "](", target, ")")
-            reached = at + len(said)
+            parts += (text[reached:at], "[", label, "](", target, ")")
+            reached = at + len(label)
     return "".join((*parts, text[reached:]))

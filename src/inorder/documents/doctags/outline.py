@@ -1,7 +1,7 @@
-"""The tree of a document: blocks in order, and consecutive list items gathered into nested lists.
+"""The outline of a document: its blocks in order, with consecutive list items grouped into nested lists.
 
-A list never crosses a page: DocTags are cut at page breaks, and a list that is cut is lost to those who read them.
-Items that skip a level hang from the nearest item above them.
+A list never crosses a page: DocTags are split at page breaks, and readers lose a list that is split. Items that skip a
+level become children of the nearest item above them.
 """
 
 from collections.abc import Iterator
@@ -11,23 +11,23 @@ import msgspec
 from inorder.documents.model import AnyBlock, ListItem
 
 DEPTH_MAX = 20
-"""Readers of the JSON walk it by recursion; deeper items are written at this depth."""
+"""Deeper items are written at this depth: readers of the JSON are recursive."""
 
 
 class ListEntry(msgspec.Struct, gc=False):
-    """An item of a list, and the lists under it."""
+    """A list item, and the lists nested in it."""
 
     item: ListItem
     lists: "list[ListNode]"
 
 
 class ListNode(msgspec.Struct, gc=False):
-    """Items of one list, all numbered or all not."""
+    """One list. Its items are all ordered or all unordered."""
 
     depth: int
     ordered: bool
     page: int | None
-    """Of the first item that has one."""
+    """The page of the first item that has one."""
     entries: list[ListEntry]
 
 
@@ -35,7 +35,7 @@ OutlineItem = AnyBlock | ListNode
 
 
 def group_lists(blocks: list[AnyBlock]) -> Iterator[OutlineItem]:
-    """The blocks, with every run of list items as one or more lists."""
+    """The blocks, with each run of list items replaced by one or more lists."""
     run: list[ListItem] = []
     for block in blocks:
         if type(block) is ListItem:
@@ -50,7 +50,7 @@ def group_lists(blocks: list[AnyBlock]) -> Iterator[OutlineItem]:
 
 
 def _lists(items: list[ListItem]) -> Iterator[ListNode]:
-    """The outermost lists of a run of items."""
+    """The outermost lists of a run of list items."""
     open_lists: list[ListNode] = []
     page: int | None = None
     for item in items:

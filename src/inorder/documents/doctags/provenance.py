@@ -1,7 +1,7 @@
-"""Where blocks stand on pages, in the form both writers need: inside the page, in order, in hundredths of a point.
+"""Positions of blocks on pages, for both writers: clamped to the page, ordered, rounded to hundredths of a point.
 
-A reader of the JSON clamps a box that leaves its page; it is done here first, so that reading changes nothing. A block
-that has a page and no box stands somewhere on that page: its box is the whole page.
+docling-core clamps a box that leaves its page when it reads the JSON. Doing it here means that reading changes nothing.
+A block with a page but without a box gets the whole page as its box.
 """
 
 import math
@@ -14,11 +14,11 @@ Place = tuple[int, float, float, float, float]
 
 DIGITS = 2
 GRID = 500
-"""DocTags name positions as steps of a grid over the page."""
+"""DocTags give positions as steps of a grid over the page."""
 
 
 def page_sizes(document: Document) -> dict[int, Dimensions]:
-    """The pages that have a size one can divide by."""
+    """The sizes of all pages whose width and height are finite and positive."""
     return {
         page.number: (round(float(page.width), DIGITS), round(float(page.height), DIGITS))
         for page in document.pages
@@ -27,7 +27,7 @@ def page_sizes(document: Document) -> dict[int, Dimensions]:
 
 
 def place_of(block: Block, sizes: dict[int, Dimensions]) -> Place | None:
-    """Where a block stands, or None where that is not known."""
+    """The position of a block; None if its page is unknown."""
     if block.page is None or (size := sizes.get(block.page)) is None:
         return None
     width, height = size
@@ -39,7 +39,7 @@ def place_of(block: Block, sizes: dict[int, Dimensions]) -> Place | None:
 
 
 def location_tags(place: Place | None, sizes: dict[int, Dimensions]) -> str:
-    """The place as DocTags say it; nothing where there is none."""
+    """The position as `<loc_N>` tags; empty if there is none."""
     if place is None:
         return ""
     page, left, top, right, bottom = place

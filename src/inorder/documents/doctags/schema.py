@@ -1,4 +1,4 @@
-"""The DoclingDocument JSON, version 1.10, as far as we write it. Names and order of the fields are its own."""
+"""The part of the DoclingDocument JSON schema, version 1.10, that we write. It gives the names and order of fields."""
 
 import msgspec
 
@@ -15,9 +15,9 @@ BODY = Ref("#/body")
 
 
 class BoundingBox(msgspec.Struct, gc=False):
-    """In points, from the top left corner."""
+    """A box in points, from the top left corner of the page."""
 
-    l: float  # noqa: E741  their name
+    l: float  # noqa: E741  the name in the schema
     t: float
     r: float
     b: float
@@ -25,7 +25,7 @@ class BoundingBox(msgspec.Struct, gc=False):
 
 
 class Provenance(msgspec.Struct, gc=False):
-    """Where an item stands."""
+    """The position of an item on a page."""
 
     page_no: int
     bbox: BoundingBox
@@ -33,7 +33,7 @@ class Provenance(msgspec.Struct, gc=False):
 
 
 class Group(msgspec.Struct, gc=False):
-    """A list, or one of the two roots."""
+    """A list, or one of the two roots (body and furniture)."""
 
     self_ref: str
     parent: Ref | msgspec.UnsetType = msgspec.UNSET
@@ -44,7 +44,7 @@ class Group(msgspec.Struct, gc=False):
 
 
 class TextItem(msgspec.Struct, gc=False):
-    """Text of any kind; `label` says which."""
+    """Text of any kind. `label` names the kind."""
 
     self_ref: str
     parent: Ref
@@ -57,20 +57,20 @@ class TextItem(msgspec.Struct, gc=False):
 
 
 class SectionHeaderItem(TextItem, gc=False):
-    """The title of a section."""
+    """A heading."""
 
     level: int
 
 
 class ListTextItem(TextItem, gc=False):
-    """An item of a list."""
+    """A list item."""
 
     enumerated: bool
     marker: str
 
 
 class CodeItem(TextItem, gc=False):
-    """Code, which may float like a picture."""
+    """Code. In the schema it is also a floating item, with captions."""
 
     code_language: str
     captions: list[Ref] = []
@@ -79,7 +79,7 @@ class CodeItem(TextItem, gc=False):
 
 
 class FloatingItem(msgspec.Struct, gc=False):
-    """A picture, or what tables share with pictures."""
+    """A picture, and the fields that tables share with pictures."""
 
     self_ref: str
     parent: Ref
@@ -110,7 +110,7 @@ class TableCell(msgspec.Struct, gc=False):
 
 
 class TableData(msgspec.Struct, gc=False):
-    """Cells and the size of their grid. The grid itself follows from them and is not written."""
+    """Cells and the size of their grid. The grid itself is not written: it follows from the cells."""
 
     table_cells: list[TableCell]
     num_rows: int
@@ -125,14 +125,14 @@ class TableItem(FloatingItem, kw_only=True, gc=False):
 
 
 class PageSize(msgspec.Struct, gc=False):
-    """Of a page, in points."""
+    """The size of a page in points."""
 
     width: float
     height: float
 
 
 class PageItem(msgspec.Struct, gc=False):
-    """One page."""
+    """A page."""
 
     size: PageSize
     page_no: int

@@ -1,9 +1,9 @@
-"""DocTags: one line of tags a block, exactly as the defining library exports the JSON beside them.
+"""Writes a document as DocTags: one line per block, exactly as docling-core exports the JSON beside them.
 
-They are for reading; the JSON is the record. Text stands in them as it is, because DocTags have no escapes: a `<` in it
-may be read back as the beginning of a tag, and one in a cell of a table can make the library fail to read its own
-export. A list within a list of the same kind ends both for those who read them back. Spaces around a text are dropped,
-those of code are kept. A picture that has neither place nor caption leaves no trace.
+DocTags are for reading; the JSON is the record. DocTags have no escapes, so text is written as it is: a `<` in it may
+be read back as the start of a tag, and in a table cell it can make docling-core fail on its own export. A list nested
+in a list of the same kind ends both when it is read back. White space around text is dropped, except in code. A picture
+with neither position nor caption is not written.
 """
 
 import re
@@ -31,14 +31,14 @@ from .provenance import page_sizes as sizes_of
 from .wellformed import replace_surrogates
 
 LEVEL_MAX = 6
-"""Deeper headings are not read back by anybody."""
+"""docling-core reads no deeper headings."""
 _RESERVED = re.compile(r"#_#_DOCLING_DOC_PAGE_BREAK_(\d+)_(\d+)_#_#")
 _RESERVED_BEGINS = "#_#_DOCLING_DOC_PAGE_BREAK_"
-"""The defining library's own mark of a page break, which it also finds in text."""
+"""docling-core's internal mark of a page break. It replaces the mark even in text, and so do we."""
 
 
 def write_doctags(document: Document) -> str:
-    """The document as DocTags, exactly as the defining library exports its JSON."""
+    """The DocTags of a document."""
     body = "\n".join(_lines(document))
     if _RESERVED_BEGINS in body:
         body = _RESERVED.sub("<page_break>", body)
@@ -78,11 +78,11 @@ def _block(block: AnyBlock, sizes: dict[int, Dimensions]) -> str:
         case Picture():
             return _wrap(at, block.caption, "picture")
         case ListItem():
-            raise TypeError("list items are written in lists")
+            raise TypeError("a list item outside of a list")
 
 
 def heading_level(heading: Heading) -> int:
-    """As far down as levels are read back."""
+    """The level of a heading, within the range that DocTags have."""
     return min(max(heading.level, 1), LEVEL_MAX)
 
 

@@ -1,4 +1,4 @@
-"""Text that can be written as UTF-8. Half a surrogate pair, from a file name or a damaged font, cannot."""
+"""Make text encodable as UTF-8. Lone surrogates, from file names or damaged fonts, are not."""
 
 import re
 from typing import Any
@@ -12,14 +12,14 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def replace_surrogates(text: str) -> str:
-    """The same text, with what cannot be encoded replaced."""
+    """The text with each surrogate replaced by U+FFFD."""
     if text.isascii():
         return text
     return _SURROGATE.sub(REPLACEMENT, text)
 
 
 def clean_document(document: Document) -> Document:
-    """A copy of the document in which every text can be encoded."""
+    """A copy of the document without surrogates in any text."""
     return msgspec.convert(_clean_value(msgspec.to_builtins(document)), Document)
 
 

@@ -1,1 +1,1 @@
-"""One reader for every kind of document. Each gives the same plain model (`documents/model.py`)."""
+"""Readers: one per kind of document. Each has `read(data, name)`, which returns a `documents.model.Document`."""

@@ -1,8 +1,8 @@
-"""Blocks out of running text: what the readers of HTML and Markdown have in common.
+"""Builds blocks from text and structure: shared by the readers of HTML and Markdown.
 
-A reader hands over text piece by piece and says where blocks begin and end; a `Flow` keeps the open lists and turns
-what has gathered into a paragraph, a list item or a heading. The first text of a list item is the item; further text
-of it that follows at once joins it, because a list with paragraphs in it is still one list.
+A reader appends text piece by piece and says where blocks begin and end. `BlockBuilder` keeps the open lists, and turns
+the text since the last block into a paragraph, a list item or a heading. The first text of a list item becomes the
+item; text that follows immediately is appended to it, because a list with paragraphs in it is still one list.
 """
 
 from inorder.documents.model import AnyBlock, Heading, ListItem, Paragraph, Picture, Title
@@ -10,11 +10,11 @@ from inorder.documents.model import AnyBlock, Heading, ListItem, Paragraph, Pict
 from .whitespace import collapse_whitespace
 
 ITEM_LENGTH_MAX = 10_000
-"""Characters of an item to which more is joined; after that, its text goes on in paragraphs."""
+"""Characters. When a list item is longer, further text of it becomes paragraphs."""
 
 
 class OpenList:
-    """A list that is being read."""
+    """A list whose end has not been reached."""
 
     __slots__ = ("depth", "is_ordered", "is_pending", "item", "marker", "next_number", "style")
 
@@ -29,21 +29,21 @@ class OpenList:
 
 
 class BlockBuilder:
-    """Text that gathers, and the blocks made of it so far."""
+    """The text since the last block, and all blocks before it."""
 
     def __init__(self) -> None:
         self.blocks: list[AnyBlock] = []
         self.parts: list[str] = []
-        """Text since the last block; pieces may be appended directly."""
+        """Text since the last block. Readers append to it directly."""
         self.links: list[tuple[str, str]] = []
         self.pictures: list[Picture] = []
-        """Those within the text at hand: they follow it."""
+        """Pictures within the current text. They are added after its block."""
         self.lists: list[OpenList] = []
         self.heading = 0
-        """The level of the heading that is open; 0: none is."""
+        """The level of the open heading; 0: no heading is open."""
 
     def flush(self) -> None:
-        """End the block at hand, if there is any."""
+        """End the current block, if there is one."""
         if self.parts:
             text = collapse_whitespace("".join(self.parts))
             self.parts.clear()
@@ -73,7 +73,7 @@ class BlockBuilder:
             self.blocks.append(Paragraph(text=text, links=self.links))
 
     def add(self, blocks: list[AnyBlock]) -> None:
-        """Blocks that are whole already."""
+        """Add finished blocks."""
         self.flush()
         self.blocks += blocks
 
@@ -87,7 +87,7 @@ class BlockBuilder:
             self.lists.pop()
 
     def open_item(self, marker: str) -> None:
-        """The next text is an item of the innermost list; without a list it is a list of its own."""
+        """Begin an item of the innermost list. Without an open list, its text becomes a paragraph."""
         self.flush()
         if self.lists:
             within = self.lists[-1]
@@ -109,10 +109,10 @@ class BlockBuilder:
 
 
 def mark_title(blocks: list[AnyBlock], stated: str) -> list[AnyBlock]:
-    """The blocks with the title of the document marked as such.
+    """The blocks with the title of the document as a `Title`.
 
-    A single heading of the first level is the title, and the others move up. Otherwise it is what the document states
-    beside its text, unless that is one of its headings.
+    A single heading of the first level is the title, and all other headings move up one level. Otherwise the title is
+    the one in the metadata (`stated`), unless a heading has the same text.
     """
     headings = [block for block in blocks if type(block) is Heading]
     first_level = [heading for heading in headings if heading.level == 1]

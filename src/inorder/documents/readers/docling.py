@@ -1,8 +1,8 @@
-"""Documents read by the converters of docling, which knows more kinds than our readers.
+"""Reads documents with the converters of docling, which knows more formats than our readers.
 
-Only converters that need no models are used. Without models docling makes loose lines of a PDF, in no order, so PDFs
-stay with our reader. So does plain text, which docling would take for Markdown. What comes out is docling's own
-document and its own export; nothing of it is changed but the name of the file.
+Only converters that need no models are used. Without models docling reads a PDF as loose lines without order, so our
+reader reads PDFs. It also reads plain text, which docling would take for Markdown. The results are docling's own
+document and its own DocTags; only the name of the file is changed.
 """
 
 import json
@@ -23,15 +23,15 @@ DOCLING_FORMATS = {
     "csv": "csv",
     "asciidoc": "asciidoc",
 }
-"""The kinds that it converts without models, and what it calls them; each is also an ending that it knows."""
-PDF_NOT_CONVERTED = "read by the native reader: docling needs models for PDF"
+"""Kinds that docling converts without models, and its names for them. Each name is also a file extension it knows."""
+PDF_NOT_CONVERTED = "read by the native reader, because docling needs models for PDF"
 REASON_CHARACTERS_MAX = 300
 _MORE_EXTENSIONS = {"pptx": "pptx", "xlsx": "xlsx", "csv": "csv", "adoc": "asciidoc", "asciidoc": "asciidoc"}
 _GENERIC_KINDS = ("binary", "unknown", "text")
 
 
 class ConvertedDocument(NamedTuple):
-    """A document as docling exports it."""
+    """A document as docling exports it, with counts for the manifest."""
 
     record: bytes
     doctags: bytes
@@ -43,12 +43,12 @@ class ConvertedDocument(NamedTuple):
 
 
 def kind_for_docling(name: str, kind: str) -> str:
-    """What a file is where docling reads it: it knows kinds that our readers do not."""
+    """The kind of a file if docling reads it. Docling knows kinds that our readers do not."""
     return _MORE_EXTENSIONS.get(name.rpartition(".")[2].lower(), kind) if kind in _GENERIC_KINDS else kind
 
 
 def convert(kind: str, data: bytes, name: str, filename: str) -> ConvertedDocument:
-    """The document in these bytes. `ReadError` says why there is none."""
+    """Convert a document. Raises `ReadError` with the reason if docling cannot read it."""
     stream = import_module("docling.datamodel.base_models").DocumentStream
     source = stream(name=f"{name}.{DOCLING_FORMATS[kind]}", stream=BytesIO(data))
     try:
@@ -61,8 +61,8 @@ def convert(kind: str, data: bytes, name: str, filename: str) -> ConvertedDocume
         doctags = document.export_to_doctags()
     except MemoryError:
         raise
-    except Exception as error:  # its converters raise whatever their libraries do
-        raise ReadError(f"docling cannot read it: {_reason(error)}") from None
+    except Exception as error:  # converters raise any exception of their libraries
+        raise ReadError(f"docling cannot read the file: {_root_cause(error)}") from None
     return ConvertedDocument(
         record=record.encode("utf-8", "replace"),
         doctags=doctags.encode("utf-8", "replace"),
@@ -76,21 +76,21 @@ def convert(kind: str, data: bytes, name: str, filename: str) -> ConvertedDocume
 
 @lru_cache(maxsize=1)
 def _converter() -> Any:
-    """One for the whole process."""
+    """The converter of this process: creating it is expensive."""
     formats = import_module("docling.datamodel.base_models").InputFormat
     options = import_module("docling.datamodel.backend_options")
     converters = import_module("docling.document_converter")
-    logging.getLogger("docling").setLevel(logging.CRITICAL)  # what it has to say comes with the result
-    # By default what stands before the first heading is taken for furniture, and would not be found.
-    whole_page = converters.HTMLFormatOption(backend_options=options.HTMLBackendOptions(infer_furniture=False))
+    logging.getLogger("docling").setLevel(logging.CRITICAL)  # errors are part of the result
+    # By default docling takes text before the first heading for furniture, and it would not be searchable.
+    html_options = converters.HTMLFormatOption(backend_options=options.HTMLBackendOptions(infer_furniture=False))
     return converters.DocumentConverter(
         allowed_formats=[formats(name) for name in DOCLING_FORMATS.values()],
-        format_options={formats.HTML: whole_page},
+        format_options={formats.HTML: html_options},
     )
 
 
-def _reason(error: BaseException) -> str:
-    """What went wrong in the first place: the last error only says that something did."""
+def _root_cause(error: BaseException) -> str:
+    """The message of the first error in the chain: the last one only says that the conversion failed."""
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     return _one_line(str(error)) or type(error).__name__

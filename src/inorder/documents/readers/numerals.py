@@ -1,4 +1,4 @@
-"""Numbers of list items as they are written: 3, c, C, iii, III."""
+"""Format numbers of list items: 3, c, C, iii, III."""
 
 _ROMAN = (
     (1000, "m"),
@@ -19,7 +19,7 @@ ROMAN_MAX = 3999
 
 
 def to_letters(number: int) -> str:
-    """a to z, then aa."""
+    """1 is a, 26 is z, 27 is aa."""
     written = ""
     while number > 0:
         number, place = divmod(number - 1, 26)
@@ -28,7 +28,7 @@ def to_letters(number: int) -> str:
 
 
 def to_roman(number: int) -> str:
-    """i, ii, iii, iv; digits where there is no such numeral."""
+    """1 is i, 4 is iv. Digits if there is no Roman numeral for the number."""
     if not 0 < number <= ROMAN_MAX:
         return str(number)
     written = ""
@@ -39,7 +39,7 @@ def to_roman(number: int) -> str:
 
 
 def format_number(number: int, style: str) -> str:
-    """In a style named as HTML does: 1, a, A, i, I."""
+    """Format a number in one of the styles of HTML: 1, a, A, i, I."""
     match style:
         case "a":
             return to_letters(number)

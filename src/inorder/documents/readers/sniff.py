@@ -1,17 +1,17 @@
-"""What a file is, from its name and its first bytes.
+"""Detects the kind of a file from its name and its first bytes.
 
-The bytes win where they are sure: a PDF is one whatever it is called. A name that promises a document keeps the promise
-even when the bytes do not, so that its reader can say what is wrong with it; nothing is passed over in silence.
+The bytes decide if they are unambiguous: a PDF is a PDF whatever its name. A file whose extension is that of a document
+is given to the reader even if the bytes do not match, so that the reader reports what is wrong with it.
 """
 
 import re
 from typing import Literal
 
 Kind = Literal["pdf", "html", "docx", "markdown", "text", "binary", "unknown", "empty"]
-"""`binary` is no text; `unknown` is text of a kind that is no document, such as source code."""
+"""`binary` is not text; `unknown` is text that is not a document, such as source code."""
 
 HEAD_BYTES = 4096
-"""As much as is looked at."""
+"""How many bytes of a file `sniff` needs at most."""
 
 EXTENSIONS: dict[str, Kind] = {
     "pdf": "pdf",

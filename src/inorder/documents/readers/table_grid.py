@@ -1,7 +1,8 @@
-"""Cells onto the grid of a table, as they come: row by row, each with the rows and columns it claims to span.
+"""Places cells on the grid of a table, row by row, each with the rows and columns that it claims to span.
 
-Spans are cut where they would cover another cell or leave the table. A table whose grid would be huge, as one cell that
-spans a thousand columns makes it, becomes paragraphs, one a row: no text is lost, and nothing is paid for empty places.
+Spans are clipped where they would cover another cell or leave the table. A table whose grid would be huge, such as one
+with a cell that spans thousands of columns, becomes paragraphs, one per row: no text is lost, and empty positions cost
+nothing.
 """
 
 from collections.abc import Iterator
@@ -10,13 +11,13 @@ from inorder.documents.model import AnyBlock, Cell, Paragraph, Table
 
 COLUMNS_MAX = 10_000
 POSITIONS_MAX = 1_000_000
-"""Of one table; those who read the JSON refuse more."""
+"""Grid positions per table. Readers of the JSON refuse larger tables."""
 POSITIONS_TOTAL_MAX = 4_000_000
-"""Of all tables of a document."""
+"""Grid positions of all tables of a document."""
 
 
 class TableBudget:
-    """How many places the tables of a document may still have, and what became of those that wanted more."""
+    """Grid positions that the tables of a document may still use, and warnings about tables that were too large."""
 
     def __init__(self) -> None:
         self.positions_left = POSITIONS_TOTAL_MAX
@@ -24,7 +25,7 @@ class TableBudget:
 
 
 class TableGrid:
-    """A table in the making."""
+    """A table that is being built."""
 
     def __init__(self) -> None:
         self._cells: list[Cell] = []
@@ -32,7 +33,7 @@ class TableGrid:
         self._column = 0
         self._columns = 0
         self._occupied_until: list[int] = []
-        """For every column, the first row that no cell above reaches into."""
+        """Per column, the first row that no cell above covers."""
         self._is_huge = False
 
     def new_row(self) -> None:
@@ -40,11 +41,11 @@ class TableGrid:
         self._column = 0
 
     def skip(self, columns: int) -> None:
-        """Leave places empty."""
+        """Leave positions of the row empty."""
         self._column += min(max(columns, 0), COLUMNS_MAX)
 
     def add(self, text: str, rows: int = 1, columns: int = 1, is_header: bool = False) -> None:
-        """The next cell of the row. `rows` of 0 reaches to the end of the table."""
+        """Add the next cell of the row. With `rows=0` it spans all rows to the end of the table."""
         if self._row < 0:
             self.new_row()
         row, column, occupied = self._row, self._column, self._occupied_until
@@ -72,12 +73,12 @@ class TableGrid:
         occupied[column:end] = [until] * (end - column)
 
     def finish(self, budget: TableBudget, caption: str = "") -> list[AnyBlock]:
-        """The table, or what is made of it; nothing if no cell has text."""
+        """The table; paragraphs if it is too large; nothing if no cell has text."""
         if not caption and not any(cell.text for cell in self._cells):
             return []
         rows, columns = self._row + 1, self._columns
         if self._is_huge or rows * columns > min(POSITIONS_MAX, budget.positions_left):
-            budget.warnings.append(f"a table of {rows:,} rows was too large and was read as paragraphs")
+            budget.warnings.append(f"a table with {rows:,} rows is too large and was read as paragraphs")
             return [Paragraph(text=text) for text in self._rows_as_text(caption)]
         budget.positions_left -= rows * columns
         for cell in self._cells:

@@ -1,4 +1,4 @@
-"""Plain text: paragraphs are what stands between blank lines, form feeds turn pages, and headings are not guessed."""
+"""Reads plain text: blank lines separate paragraphs, form feeds separate pages. Headings are not guessed."""
 
 import re
 
@@ -10,17 +10,17 @@ from .registry import reader_version
 from .whitespace import collapse_whitespace
 
 BYTES_MAX = 256 * 2**20
-"""Text takes up to four times its bytes in memory, and is held about three times."""
+"""A string needs up to four bytes per character, and about three copies exist at once."""
 PAGE_SIZE = (612.0, 792.0)
-"""Pages of a text have no size; a letter is as good as any."""
+"""Pages of plain text have no size; US Letter is used."""
 
 _BLANK_LINES = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*(?:\r\n?|\n)")
 
 
 def read(data: bytes, name: str) -> Document:
-    """The document in these bytes."""
+    """Read a plain text file."""
     if len(data) > BYTES_MAX:
-        raise ReadError(f"{len(data):,} bytes of text; the limit is {BYTES_MAX:,}")
+        raise ReadError(f"the file has {len(data):,} bytes; the limit for text is {BYTES_MAX:,}")
     decoded = decode(data)
     document = Document(
         name=name,
@@ -31,7 +31,7 @@ def read(data: bytes, name: str) -> Document:
     )
     _fill(document, decoded.text)
     if not document.blocks:
-        document.warnings.append("there is no text in it")
+        document.warnings.append("the document has no text")
     return document
 
 
@@ -46,6 +46,6 @@ def _fill(document: Document, text: str) -> None:
 
 
 def split_paragraphs(text: str, page: int | None = None) -> list[AnyBlock]:
-    """The paragraphs of a text."""
+    """Split a text at blank lines."""
     pieces = map(collapse_whitespace, _BLANK_LINES.split(text))
     return [Paragraph(text=piece, page=page) for piece in pieces if piece]

@@ -1,14 +1,14 @@
-"""Text as it should be read: composed characters, no ligatures, nothing invisible.
+"""Normalises the text of PDFs: composed characters, no ligatures, no invisible characters.
 
-Arabic letters that a PDF has in the shapes they take inside a word become the letters themselves; so do ligatures such
-as fi. Other compatibility characters (full-width letters, circled numbers) are what the author wrote and stay.
+Presentation forms of Arabic letters become the letters themselves, and ligatures such as fi their letters. Other
+compatibility characters (full-width letters, circled numbers) are content and stay.
 """
 
 import re
 import unicodedata
 
 NO_CHARACTER = "\ufffe"
-"""PDFium's mark for a hyphen at the end of a line, and for a glyph whose character is not known."""
+"""PDFium's mark for a hyphen at the end of a line, and for a glyph without a known character."""
 HYPHENS = "-\u2010\u00ad"
 
 _CJK_RANGES = "\u2e80-\u2fdf\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff60"
@@ -27,17 +27,17 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def is_readable(text: str) -> bool:
-    """Whether `clean` would change nothing in any piece of this text."""
+    """Whether `clean` would change nothing in any part of this text."""
     if text.isascii():
         return text.replace("\r\n", "").isprintable()
     return not _SPECIAL.search(text) and unicodedata.is_normalized("NFC", text)
 
 
 def clean(text: str) -> str:
-    """A piece of a line as it should be read."""
+    """Normalise a piece of a line."""
     if text.isascii() and text.isprintable():
         return text
-    if _HALF.search(text):  # characters beyond 16 bits, in two halves
+    if _HALF.search(text):  # surrogate pairs
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if not _SPECIAL.search(text):
         return unicodedata.normalize("NFC", text)
@@ -61,12 +61,12 @@ def _letters(shapes: re.Match[str]) -> str:
 
 
 def is_cjk(character: str) -> bool:
-    """Whether the character belongs to a script that is written without spaces."""
+    """Whether the character is Chinese, Japanese or Korean: scripts without spaces between words."""
     return bool(_CJK.match(character))
 
 
 def is_right_to_left(text: str) -> bool:
-    """Whether the first letters of the text that have a direction run to the left."""
+    """Whether at least half of the letters belong to scripts that are written from right to left."""
     return not text.isascii() and bool(_RIGHT_TO_LEFT.search(text)) and _mostly_right_to_left(text)
 
 

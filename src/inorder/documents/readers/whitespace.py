@@ -1,15 +1,15 @@
-"""Runs of space as single spaces. A text of a hundred megabytes is done in slices: its words all at once would need
-many times its memory."""
+"""Collapses white space. A very long text is processed in slices: a list of all its words would need many times its
+memory."""
 
 _SLICE = 1 << 20
 
 
 def collapse_whitespace(text: str) -> str:
-    """The words of a text with one space between them, soft hyphens gone."""
+    """The words of a text with one space between them, without soft hyphens."""
     if len(text) > _SLICE:
         return _collapse_slices(text)
     if text.isprintable() and "  " not in text and text[:1] != " " and text[-1:] != " ":
-        return text  # most text is so already
+        return text  # fast path: most text needs no change
     collapsed = " ".join(text.split())
     return collapsed if collapsed.isascii() else collapsed.replace("\xad", "")
 

@@ -255,7 +255,7 @@ class TestWholeFile:
         assert block_texts(read("", {"word/document.xml": xml})) == [("paragraph", "text")]
 
     def test_a_file_without_text_says_so(self) -> None:
-        assert read("<w:p/>").warnings == ["there is no text in it"]
+        assert read("<w:p/>").warnings == ["the document has no text"]
 
     def test_a_workbook_is_no_letter(self) -> None:
         with pytest.raises(ReadError, match="not a Word document"):

@@ -281,4 +281,4 @@ class TestBytes:
 
     @pytest.mark.parametrize("page", [b"", b"   ", b"<html></html>", b"<frameset><frame src=x></frameset>"])
     def test_a_page_without_text_says_so(self, page: bytes) -> None:
-        assert html.read(page, "a").warnings == ["there is no text in it"]
+        assert html.read(page, "a").warnings == ["the document has no text"]

@@ -170,7 +170,7 @@ def test_windows_and_old_line_ends() -> None:
 
 
 def test_a_text_without_text_says_so() -> None:
-    assert read("\n\n<!-- nothing -->\n").warnings == ["there is no text in it"]
+    assert read("\n\n<!-- nothing -->\n").warnings == ["the document has no text"]
 
 
 def test_what_is_too_long_is_read_as_plain_text_and_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:

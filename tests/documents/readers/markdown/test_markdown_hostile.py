@@ -38,7 +38,7 @@ def test_a_parser_that_breaks_down_leaves_plain_text_and_a_warning(monkeypatch: 
     breaks_with(monkeypatch, PanicException("index out of bounds"))
     document = read("one *two*\n\nthree")
     assert words(document) == ["one", "two", "three"]
-    assert document.warnings == ["the Markdown parser broke down: read as plain text"]
+    assert document.warnings == ["the Markdown parser crashed; read as plain text"]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ZeroDivisionError()])

@@ -217,7 +217,7 @@ def test_every_truncation_is_read_or_refused(tmp_path: Path) -> None:
     found = read_isolated(tmp_path, [whole[:length] for length in range(0, len(whole), 23)])
     for each in found:
         check(each)
-    assert found[len(found) // 2]["refused"] == "the PDF is damaged or cut short and cannot be opened"
+    assert found[len(found) // 2]["refused"] == "the PDF is damaged or truncated"
 
 
 def test_a_page_that_cannot_be_loaded_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_page_that_cannot_be_loaded_is_reported_and_the_others_are_read(tmp_pa
 
 def test_more_pages_than_any_document_has_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdfium, "PAGES_MAX", 2)
-    with pytest.raises(ReadError, match="the PDF claims 3 pages, which is more than 2"):
+    with pytest.raises(ReadError, match="the PDF claims to have 3 pages; the limit is 2"):
         pdf.read(draw_pdf(*[draw_lines("x")] * 3), "tale")
 
 

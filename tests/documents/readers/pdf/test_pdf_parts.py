@@ -107,9 +107,9 @@ def test_a_part_of_broken_pages_is_no_error_but_a_whole_of_them_is() -> None:
         }
     )
     part = pdf.read(data, "tale", first_page=2)
-    assert part.warnings == ["page 2 has an impossible size"]
+    assert part.warnings == ["page 2 has an invalid size"]
     assert pdf.merge([pdf.read(data, "tale", last_page=1), part]) == pdf.read(data, "tale")
-    with pytest.raises(ReadError, match="no page of the PDF can be read: page 2 has an impossible size"):
+    with pytest.raises(ReadError, match="no page of the PDF can be read: page 2 has an invalid size"):
         pdf.merge([part, part])
 
 

@@ -1,1 +1,1 @@
-"""Word documents (DOCX)."""
+"""Reads Word documents (DOCX)."""

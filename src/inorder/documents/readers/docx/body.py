@@ -1,7 +1,7 @@
-"""The text of a DOCX file: paragraphs and tables as they come.
+"""Handles the XML of a part with text: paragraphs and tables, in order.
 
-Text that was deleted under revision control, or is hidden, is not read. A text box stands in the middle of a paragraph;
-its paragraphs come before that one.
+Deleted text of tracked changes and hidden text are not read. A text box is in the middle of a paragraph; its own
+paragraphs come before that one.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Body(Handler):
     ) -> None:
         self.classifier = ParagraphClassifier(styles, numbering)
         self.is_word = False
-        """Whether there was a body in it at all."""
+        """Whether the part has a document body."""
         self._relations = relations
         self._budget = budget
         self._skip_depth = 0
@@ -113,7 +113,7 @@ class Body(Handler):
         if self._paragraphs:
             self._paragraphs[-1].list_level = parse_int(attributes.get("val", ""))
 
-    # What stands in them.
+    # Content of paragraphs.
 
     def _begin_run(self) -> None:
         self._in_run, self._is_hidden = True, False
@@ -168,7 +168,7 @@ class Body(Handler):
         self._images += 1
 
     def _end_drawing(self) -> None:
-        """A drawing may be a group of pictures; what is said is said of all of them."""
+        """A drawing may be a group of pictures. The first one gets the description."""
         if self._images and self._paragraphs:
             pictures = self._paragraphs[-1].pictures
             pictures.append(Picture(caption=self._description))
@@ -206,7 +206,7 @@ class Body(Handler):
         self.classifier.blocks += table.finish(self._budget, self.classifier.take_caption())
 
     def _outermost_table(self) -> OpenTable | None:
-        """The table at hand, unless it is within a cell of another."""
+        """The open table, unless the current position is in a nested table."""
         return self._table if self._table is not None and self._table.depth == 1 else None
 
     def _begin_row(self) -> None:
@@ -294,7 +294,7 @@ class Body(Handler):
 
 
 def _has_first_row_flag(flags: str) -> bool:
-    """Whether a mask of four hexadecimal digits has the bit for a row of headers."""
+    """Whether a mask of four hexadecimal digits has the bit for a header row."""
     try:
         return bool(int(flags[:8], 16) & _FIRST_ROW)
     except ValueError:

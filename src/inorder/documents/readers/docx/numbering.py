@@ -1,4 +1,4 @@
-"""Lists of a DOCX file: which paragraphs are numbered, how, and which number is next."""
+"""Lists of a DOCX file: the format of their numbers, and the next number of each."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _STYLES = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoma
 
 
 class _Level:
-    """How items of one depth are marked."""
+    """The format of the numbers at one depth of a list."""
 
     __slots__ = ("numerals", "start", "text")
 
@@ -25,16 +25,16 @@ class _Level:
 
 
 class Numbering(Handler):
-    """All lists of a file, and the numbers reached in each. They are looked up when the first item comes."""
+    """All lists of a file and their counters. The part is parsed when the first list item is read."""
 
     def __init__(self, parse: Callable[[Handler], object]) -> None:
         self._parse = parse
         self._is_parsed = False
         self._abstract_lists: dict[str, dict[int, _Level]] = {}
-        """By the id of what Word calls an abstract list: several lists may share one, and go on counting."""
+        """By id. Several lists may share what Word calls an abstract list, and its counters."""
         self._abstract_ids: dict[str, str] = {}
         self._start_overrides: dict[tuple[str, int], int] = {}
-        """Where a list that shares another's form begins anew."""
+        """First numbers of lists that share an abstract list, but have counters of their own."""
         self._counters: dict[str, list[int | None]] = {}
         self._levels: dict[int, _Level] | None = None
         self._level: _Level | None = None
@@ -69,7 +69,7 @@ class Numbering(Handler):
             self._level = None
 
     def next_marker(self, number_id: str, depth: int) -> tuple[bool, str]:
-        """Whether the next item of a list is numbered, and its marker."""
+        """Advance the counter of a list. Returns whether its items are numbered, and the marker of the next item."""
         if not self._is_parsed:
             self._is_parsed = True
             self._parse(self)

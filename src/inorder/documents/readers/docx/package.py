@@ -1,7 +1,7 @@
-"""The parts of a DOCX file, which is a ZIP archive of XML files: found, checked and handed over piece by piece.
+"""The parts of a DOCX file, which is a ZIP archive of XML files.
 
-Nothing is trusted: neither the sizes that the archive states nor the XML in it. A part is read only if it is needed, it
-never expands past a limit, and a document type declaration, which every attack with entities needs, ends the reading.
+Nothing in the file is trusted: neither the sizes in the archive nor the XML. Parts are read only if needed and unpacked
+up to a limit. A document type declaration, which every entity attack needs, is refused.
 """
 
 import lzma
@@ -18,12 +18,12 @@ from inorder.errors import ReadError
 
 ENTRIES_MAX = 20_000
 PART_BYTES_MAX = 256 * 2**20
-"""Unpacked. Parts are parsed as they are unpacked, so memory goes with the text and not with this."""
+"""Limit of the unpacked size. Parts are parsed while they are unpacked, so memory depends on the text only."""
 WHOLE_BYTES_MAX = 32 * 2**20
-"""Of a part that is held as a whole."""
+"""The same for parts that are held in memory as a whole."""
 RATIO_MAX = 400
 RATIO_BYTES_MIN = 8 * 2**20
-"""Long tables pack a hundredfold; a bomb packs a thousandfold. Small parts may do as they like."""
+"""Long tables are compressed by a factor of 100, zip bombs by 1000. Smaller parts are not checked."""
 _PIECE_BYTES = 1 << 16
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -36,7 +36,7 @@ _DAMAGE = (
     ValueError,
     LookupError,
 )
-"""What the unpacking of a damaged archive has been seen to raise, or may."""
+"""What unpacking a damaged archive may raise."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 Attributes = dict[str, str]
@@ -57,7 +57,7 @@ _PREFIXES = {
 
 
 class _ShortNames(dict[str, str]):
-    """Names with their namespace to short ones, `w:p`. A file that makes up names by the thousand does not fill it."""
+    """Maps qualified names to short ones such as `w:p`. Bounded: a file may invent thousands of names."""
 
     def __missing__(self, name: str) -> str:
         namespace, _, strip_namespaces = name.rpartition(" ")
@@ -72,12 +72,12 @@ SHORT_NAMES = _ShortNames()
 
 
 def strip_namespaces(attributes: Attributes) -> Attributes:
-    """Attributes by their names alone."""
+    """The attributes by their local names."""
     return {name.rpartition(" ")[2]: value for name, value in attributes.items()} if attributes else attributes
 
 
 class Handler:
-    """What is told about a part as it is parsed. Names are with their namespace: `NAMES` has the short ones."""
+    """Receives the content of a part while it is parsed. Names are qualified; `SHORT_NAMES` has the short ones."""
 
     def start(self, name: str, attributes: Attributes) -> None:
         """An element begins."""
@@ -94,17 +94,17 @@ class Package:
 
     def __init__(self, data: bytes) -> None:
         if data.startswith(_OLE):
-            raise ReadError("encrypted with a password, or a Word file from before 2007")
+            raise ReadError("the file is encrypted with a password, or is a Word file from before 2007 (.doc)")
         try:
             self._archive = zipfile.ZipFile(BytesIO(data))
         except _DAMAGE as error:
-            raise ReadError(f"not a DOCX file: the archive is damaged ({error})") from error
+            raise ReadError(f"not a DOCX file, or damaged: {error}") from error
         if len(self._archive.infolist()) > ENTRIES_MAX:
-            raise ReadError(f"an archive with more than {ENTRIES_MAX:,} entries")
+            raise ReadError(f"the archive has more than {ENTRIES_MAX:,} entries")
         self._names = {name.lower(): name for name in self._archive.namelist()}
 
     def parse(self, part: str, handler: Handler) -> bool:
-        """Parse a part; false if there is none of this name."""
+        """Parse a part. Returns false if there is no part of this name."""
         if not self.has(part):
             return False
         parser = _make_parser(handler, part)
@@ -117,7 +117,7 @@ class Package:
         return True
 
     def read(self, part: str) -> bytes:
-        """The whole of a part; nothing if there is none."""
+        """The content of a part; empty if there is no part of this name."""
         pieces, total = [], 0
         for piece in self._pieces(part):
             pieces.append(piece)
@@ -140,7 +140,7 @@ class Package:
         if info.file_size > PART_BYTES_MAX:
             raise ReadError(f"{name} unpacks to {info.file_size:,} bytes; the limit is {PART_BYTES_MAX:,}")
         if info.file_size > RATIO_BYTES_MIN and info.file_size > info.compress_size * RATIO_MAX:
-            raise ReadError(f"{name} unpacks to more than {RATIO_MAX} times its size, as a zip bomb does")
+            raise ReadError(f"{name} unpacks to more than {RATIO_MAX} times its size (a zip bomb?)")
         try:
             yield from self._unpack(info)
         except _DAMAGE as error:
@@ -156,7 +156,7 @@ class Package:
                 yield piece
 
     def relations(self, part: str) -> "dict[str, Relation]":
-        """What a part refers to, by id."""
+        """The relationships of a part, by id."""
         folder, name = posixpath.split(part)
         found = _Relations(folder)
         self.parse(posixpath.join(folder, "_rels", f"{name}.rels"), found)
@@ -164,13 +164,13 @@ class Package:
 
 
 class Relation:
-    """What one part refers to."""
+    """A reference of a part to another part or to a URL."""
 
     __slots__ = ("kind", "target")
 
     def __init__(self, kind: str, target: str) -> None:
         self.kind = kind
-        """The last word of its type: `header`, `hyperlink`."""
+        """The last component of its type: `header`, `hyperlink`."""
         self.target = target
 
 
@@ -201,6 +201,6 @@ def _make_parser(handler: Handler, part: str) -> expat.XMLParserType:
 
 def _doctype_handler(part: str) -> Callable[..., Any]:
     def refuse(*_: Any) -> None:
-        raise ReadError(f"{part} has a document type declaration, which no Word file needs: refused")
+        raise ReadError(f"{part} has a document type declaration, which is refused because Word files have none")
 
     return refuse

@@ -1,4 +1,4 @@
-"""Paragraphs of a DOCX file: each is judged when it ends, by its style, its place in a list, and what came before."""
+"""Turns paragraphs of a DOCX file into blocks, by their style, their list, and the block before."""
 
 from inorder.documents.model import AnyBlock, Code, Formula, Heading, ListItem, Paragraph, Picture, Title
 from inorder.documents.readers.whitespace import collapse_whitespace
@@ -11,7 +11,7 @@ _MATH_EMPTY = ("^()", "_()")
 
 
 class OpenParagraph:
-    """A paragraph that is being read."""
+    """A paragraph whose end has not been reached."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -24,24 +24,24 @@ class OpenParagraph:
         self.has_words = False
         self.has_math = False
         self.is_display = False
-        """Whether a formula in it stands on a line of its own."""
+        """Whether it has a formula on a line of its own."""
         self.link_begin = 0
         self.link_target = ""
 
 
 class ParagraphClassifier:
-    """Says what each paragraph is, and keeps the blocks."""
+    """Decides what each paragraph is, and keeps the blocks."""
 
     def __init__(self, styles: DocxStyleSheet, numbering: Numbering) -> None:
         self.blocks: list[AnyBlock] = []
         self._styles = styles
         self._numbering = numbering
         self._caption: Paragraph | None = None
-        """The last caption that no picture was waiting for."""
+        """The last caption that did not follow a picture."""
         self._code_lines: list[tuple[Code, list[str]]] = []
 
     def add(self, paragraph: OpenParagraph) -> None:
-        """A paragraph has ended."""
+        """Add the block of a finished paragraph, and its pictures."""
         raw = "".join(paragraph.parts)
         if paragraph.has_math:
             for empty in _MATH_EMPTY:
@@ -54,13 +54,13 @@ class ParagraphClassifier:
         self.blocks += paragraph.pictures
 
     def finish(self) -> list[AnyBlock]:
-        """All blocks: there are no more paragraphs."""
+        """All blocks, after the last paragraph."""
         for code, lines in self._code_lines:
             code.text = "\n".join(lines).rstrip()
         return self.blocks
 
     def take_caption(self) -> str:
-        """The caption that stands right before what comes now; it is no paragraph any more."""
+        """Remove and return the caption directly before the current position; empty if there is none."""
         if self._caption is None or self.blocks[-1] is not self._caption:
             return ""
         self.blocks.pop()
@@ -85,7 +85,7 @@ class ParagraphClassifier:
             self.blocks.append(Paragraph(text=text, links=paragraph.links))
 
     def _add_code(self, text: str) -> None:
-        """Lines of code are paragraphs of their own; those that follow each other are one piece."""
+        """Every line of code is a paragraph in DOCX. Consecutive lines become one block."""
         if self.blocks and self._code_lines and self.blocks[-1] is self._code_lines[-1][0]:
             self._code_lines[-1][1].append(text.rstrip())
         elif text.strip():
@@ -94,7 +94,7 @@ class ParagraphClassifier:
             self._code_lines.append((code, [text.rstrip()]))
 
     def _add_caption(self, text: str) -> None:
-        """Captions stand below pictures and above tables."""
+        """Captions are below pictures and above tables."""
         last = self.blocks[-1] if self.blocks else None
         if type(last) is Picture:
             last.caption = text

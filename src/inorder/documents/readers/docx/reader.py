@@ -1,6 +1,6 @@
-"""Word documents (DOCX): paragraphs, headings by style, lists with their numbers, tables, links and notes.
+"""Reads Word documents (DOCX): paragraphs, headings by style, lists with their numbers, tables, links and notes.
 
-There are no pages: where they break is known only to the program that lays them out.
+There are no pages: only a layout program knows where they break.
 """
 
 from typing import Literal
@@ -21,7 +21,7 @@ FURNITURE_PARTS_MAX = 50
 
 
 def read(data: bytes, name: str) -> Document:
-    """The document in these bytes."""
+    """Read a DOCX file."""
     reader = _DocxReader(Package(data))
     blocks = reader.read_body()
     blocks += reader.read_notes()
@@ -29,7 +29,7 @@ def read(data: bytes, name: str) -> Document:
     if stated and not _has_title(blocks, stated):
         blocks.insert(0, Title(text=stated))
     if not blocks:
-        reader.budget.warnings.append("there is no text in it")
+        reader.budget.warnings.append("the document has no text")
     blocks += reader.read_furniture()
     return Document(
         name=name,
@@ -41,12 +41,12 @@ def read(data: bytes, name: str) -> Document:
 
 
 def _has_title(blocks: list[AnyBlock], title: str) -> bool:
-    """Whether there is a title in the text, or a heading with the words of this one."""
+    """Whether the blocks have a title already, or a heading with this text."""
     return any(type(block) is Title or (type(block) is Heading and block.text == title) for block in blocks)
 
 
 class _DocxReader:
-    """A file as it is read, part by part."""
+    """Reads the parts of a file."""
 
     def __init__(self, package: Package) -> None:
         self.budget = TableBudget()
@@ -61,7 +61,7 @@ class _DocxReader:
     def read_body(self) -> list[AnyBlock]:
         body = self._read_part(self._main, self._relations)
         if not body.is_word:
-            raise ReadError("not a Word document: there is no text part in the archive")
+            raise ReadError("not a Word document: the archive has no main document part")
         return body.classifier.finish()
 
     def read_notes(self) -> list[AnyBlock]:
@@ -86,13 +86,13 @@ class _DocxReader:
         return list(found.values())
 
     def read_title(self) -> str:
-        """What the properties of the file state."""
+        """The title in the properties of the file."""
         properties = _Properties()
         self._package.parse(_find_target(self._root, "core-properties") or "docProps/core.xml", properties)
         return collapse_whitespace("".join(properties.title))
 
     def _read_part(self, name: str, relations: dict[str, Relation]) -> Body:
-        """A part with text; one that is not there has none."""
+        """Parse a part with text. A missing part has no text."""
         body = Body(self._styles, self._numbering, relations, self.budget)
         self._package.parse(name, body)
         return body

@@ -1,7 +1,7 @@
 """Styles of a DOCX file: which paragraphs are headings, titles, code or captions.
 
-A style is judged by its name, which is English for the built-in ones in whatever language Word runs, by its outline
-level, which is what makes a heading of a style with any name, and by the style it is based on.
+The role of a style follows from its name (built-in styles have English names in every language of Word), from its
+outline level, which makes any style a heading, and from the style that it is based on.
 """
 
 import re
@@ -29,18 +29,18 @@ _LIST_LEVEL = _attribute_pattern(b"ilvl")
 
 
 class DocxStyle(NamedTuple):
-    """What a style says about its paragraphs."""
+    """The properties of a style that matter here."""
 
     role: Role = ""
     level: int = 0
-    """Of a heading, from 1."""
+    """The level of a heading, from 1."""
     number_id: str = ""
-    """Of the list that paragraphs of this style belong to."""
+    """The list that paragraphs of this style belong to."""
     list_level: int = 0
 
 
 class _StyleElement:
-    """A style as it is written down."""
+    """The properties in the XML of one style."""
 
     __slots__ = ("based_on", "list_level", "name", "number_id", "outline")
 
@@ -56,8 +56,8 @@ class _StyleElement:
 class DocxStyleSheet:
     """All styles of a file.
 
-    There are hundreds and a document uses a few. They are looked up in the XML as it is written, not parsed: parsing
-    them all would take longer than the document.
+    There are hundreds, and a document uses a few. They are searched for in the XML text: parsing all of them would take
+    longer than parsing the document.
     """
 
     def __init__(self, xml: bytes) -> None:
@@ -68,7 +68,7 @@ class DocxStyleSheet:
         self._resolved: dict[str, DocxStyle] = {}
 
     def style(self, style_id: str) -> DocxStyle:
-        """What is known of a style, with what it inherits."""
+        """A style with the properties that it inherits."""
         found = self._resolved.get(style_id)
         if found is None:
             found = self._resolved[style_id] = self._resolve(style_id)
@@ -114,13 +114,13 @@ def _role(element: _StyleElement | None, style_id: str) -> tuple[Role, int]:
 
 
 def parse_outline_level(value: str) -> int:
-    """0 to 8 are levels of headings; all else is body text."""
+    """Parse an outline level. 0 to 8 are headings; everything else is body text."""
     level = parse_int(value, OUTLINE_LEVELS)
     return level if 0 <= level < OUTLINE_LEVELS else OUTLINE_LEVELS
 
 
 def parse_int(value: str, otherwise: int = 0) -> int:
-    """A number as attributes have it; nonsense is `otherwise`."""
+    """Parse the number in an attribute; `otherwise` if it is invalid."""
     digits = value.strip()
     is_number = digits.isascii() and digits.isdigit() and len(digits) < 10
     return int(digits) if is_number else otherwise

@@ -1,4 +1,4 @@
-"""Tables of a DOCX file. A table within a cell is text of that cell."""
+"""Tables of a DOCX file. A nested table becomes text of its cell."""
 
 from inorder.documents.model import AnyBlock
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
@@ -19,22 +19,22 @@ class _OpenCell:
 
 
 class OpenTable:
-    """A table that is being read."""
+    """A table whose end has not been reached."""
 
     def __init__(self) -> None:
         self._rows: list[list[_OpenCell]] = []
         self._skipped_columns: list[int] = []
         self._open_merges: dict[int, _OpenCell] = {}
-        """By column, the cells that go on into the next row."""
+        """By column, the cells that may continue in the next row."""
         self._column = 0
         self._has_head = False
         self._in_head = False
         self.cell: _OpenCell | None = None
         self.depth = 1
-        """Of tables within each other, this one counted."""
+        """Levels of nested tables, including this one."""
 
     def mark_first_row(self) -> None:
-        """The first row is a row of headers."""
+        """Make the first row a header row."""
         self._has_head = True
 
     def new_row(self) -> None:
@@ -48,7 +48,7 @@ class OpenTable:
         self._column = self._skipped_columns[-1]
 
     def mark_header(self) -> None:
-        """The row at hand is a row of headers."""
+        """Make the current row a header row."""
         self._in_head = True
 
     def open_cell(self) -> None:

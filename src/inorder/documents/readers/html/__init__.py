@@ -1,1 +1,1 @@
-"""HTML pages."""
+"""Reads HTML."""

@@ -1,10 +1,10 @@
-"""HTML that would cost a parser far more than its size, made harmless before it is parsed.
+"""Removes from HTML what would cost a parser far more than its size.
 
-The rules of HTML let a small page cost a great deal: a tag looks up through all open ones, so a hundred thousand nested
-tags take a minute; formatting that is never closed is opened again in every paragraph, so forty kilobytes become a
-gigabyte; and every attribute is compared with all the others of its tag. Pages that browsers show well have none of
-this. Tags past a depth no page needs are taken out, and so are formatting tags that multiply and attributes by the
-hundred: the text stays. What is still too much is refused.
+By the rules of HTML a small page can be very expensive. A tag is looked up through all open tags, so a hundred thousand
+nested tags take a minute. Formatting that is never closed is reopened in every paragraph, so forty kilobytes become a
+gigabyte. Every attribute is compared with all others of its tag. Pages that work in browsers have none of this. Tags
+that are nested too deep, formatting tags that would multiply, and hundreds of attributes on a tag are removed; the text
+stays. A page that is still too large is refused.
 """
 
 import re
@@ -13,48 +13,48 @@ from collections.abc import Iterator
 from inorder.errors import ReadError
 
 BYTES_MAX = 64 * 2**20
-"""The tree, its text and the blocks made of it take about ten times the size of a page in memory."""
+"""The tree, its text and the blocks need about ten times the size of the page in memory."""
 SMALL_BYTES = 16_384
 SMALL_TAGS = 1_000
-"""A page within both does no harm whatever is in it, and is not looked at."""
+"""A page below both limits is harmless and is not checked."""
 DEPTH_MAX = 500
-"""Browsers stop at 512."""
-RUNAWAY_FORMATTING_MIN = 1_000_000
-"""Formatting tags open at once, times all tags."""
+"""Levels of nesting. Browsers stop at 512."""
+FORMATTING_COST_MAX = 1_000_000
+"""Limit of the highest number of open formatting tags, times the number of all tags."""
 ATTRIBUTES_MAX = 500
-"""Of one tag."""
+"""Attributes per tag."""
 NODES_MAX = 3_000_000
-"""Tags and attributes of a page: about a hundred bytes of memory each."""
+"""Tags and attributes per page. Each needs about a hundred bytes of memory."""
 
 _VALUE = rb"""(?:"[^"]*+"|'[^']*+'|[^\s>]*+)"""
 _ATTRIBUTE = rb"(?:=[^\s/>=]*+|[^\s/>=]++)(?:\s*+=\s*+" + _VALUE + rb")?+"
 _TAG = re.compile(rb"<(?:(!--)|(/?)([a-zA-Z][^\s/>]*+)((?:[\s/]++|" + _ATTRIBUTE + rb")*+))")
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
 _RAW = frozenset(b"script style textarea title xmp iframe noembed noframes".split())
-"""Tags whose content is not HTML, except in pictures and formulas."""
+"""Tags whose content is not HTML, except within SVG and MathML."""
 _FOREIGN = frozenset((b"svg", b"math"))
 _FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
 _NEVER_NESTED = frozenset(
     b"area base br col embed hr img input link meta param source track wbr "
     b"p li dt dd td th tr tbody thead tfoot option optgroup colgroup caption rt rp rb a button html head body".split()
 )
-"""Tags that never have content, or that are closed by the next of their kind."""
+"""Tags that have no content, or that the next tag of their kind closes."""
 
 
 def sanitize(data: bytes) -> bytes:
-    """The same page, or one with the same text that can be parsed in reasonable time and memory."""
+    """The page, changed if necessary so that it can be parsed in reasonable time and memory. The text is the same."""
     if len(data) > BYTES_MAX:
-        raise ReadError(f"{len(data):,} bytes of HTML; the limit is {BYTES_MAX:,}")
+        raise ReadError(f"the file has {len(data):,} bytes; the limit for HTML is {BYTES_MAX:,}")
     if len(data) <= SMALL_BYTES and data.count(b"<") <= SMALL_TAGS:
         return data
     statistics = _TagStatistics(data)
     if statistics.nodes > NODES_MAX:
-        raise ReadError(f"more than {NODES_MAX:,} tags and attributes")
+        raise ReadError(f"the page has more than {NODES_MAX:,} tags and attributes")
     return data if statistics.is_harmless else b"".join(_prune(data, statistics.has_runaway_formatting))
 
 
 def _tags(data: bytes) -> Iterator[re.Match[bytes]]:
-    """Every tag, but for those in comments and scripts."""
+    """Every tag, except those in comments and scripts."""
     lowered = data.lower()
     position = foreign = 0
     while match := _TAG.search(data, position):
@@ -78,7 +78,7 @@ def _tags(data: bytes) -> Iterator[re.Match[bytes]]:
 
 
 class _TagStatistics:
-    """What one look over the tags shows."""
+    """Nesting, formatting and attributes of a page, from one pass over its tags."""
 
     def __init__(self, data: bytes) -> None:
         depth = depth_max = formatting = formatting_max = attributes_max = 0
@@ -100,14 +100,14 @@ class _TagStatistics:
             if nodes + tags > NODES_MAX:
                 break
         self.nodes = nodes + tags
-        self.has_runaway_formatting = formatting_max > 3 and formatting_max * tags > RUNAWAY_FORMATTING_MIN
+        self.has_runaway_formatting = formatting_max > 3 and formatting_max * tags > FORMATTING_COST_MAX
         self.is_harmless = (
             depth_max <= DEPTH_MAX and attributes_max <= ATTRIBUTES_MAX and not self.has_runaway_formatting
         )
 
 
 def _prune(data: bytes, drop_formatting: bool) -> Iterator[bytes]:
-    """The page without what does harm. A tag taken out leaves a space behind, so that no two words become one."""
+    """The page without what is harmful. A removed tag becomes a `br` or `wbr`, so that words stay separate."""
     reached = depth = 0
     for match in _tags(data):
         _, closing, tag, rest = match.groups()

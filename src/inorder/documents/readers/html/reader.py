@@ -1,7 +1,7 @@
-"""HTML: what a person reads on the page, in order, without its frame.
+"""Reads HTML: the content of the page in order, without navigation, banners and footers.
 
-Inline markup is flattened; blocks, lists, tables, code, links and pictures are kept. What a page consists of is never
-thrown away whole: if nothing is left without navigation and footers, they are its text.
+Inline markup is flattened; blocks, lists, tables, code, links and pictures are kept. If a page has nothing but
+navigation and footers, they are kept as its text.
 """
 
 import re
@@ -23,14 +23,14 @@ _META_BYTES = 4096
 
 
 def read(data: bytes, name: str) -> Document:
-    """The document in these bytes."""
+    """Read an HTML file."""
     declared = _META_CHARSET.search(data, 0, _META_BYTES)
     decoded = decode(data, declared.group(1).decode("ascii") if declared else "")
     page = decoded.text.encode("utf-8", "replace")
     warnings = [decoded.warning] if decoded.warning else []
     blocks, title = read_page(page, warnings)
     if not blocks:
-        warnings.append("there is no text in it")
+        warnings.append("the document has no text")
     return Document(
         name=name,
         mimetype="text/html",
@@ -41,7 +41,7 @@ def read(data: bytes, name: str) -> Document:
 
 
 def read_page(page: bytes, warnings: list[str], keep_all: bool = False) -> tuple[list[AnyBlock], str]:
-    """The blocks of a page or of a piece of one, in UTF-8, and the title it states."""
+    """The blocks of a page or fragment in UTF-8, and the text of its `title` element."""
     page = sanitize(page)
     parser = LexborHTMLParser(page)
     root = parser.body or parser.root
@@ -55,7 +55,7 @@ def read_page(page: bytes, warnings: list[str], keep_all: bool = False) -> tuple
         walker = HtmlWalker(budget, check_attributes, keep_all=True)
         walker.walk(root)
         if walker.builder.blocks:
-            warnings.append("there is nothing in it but navigation and the like, which was kept")
+            warnings.append("the page has only navigation, headers or footers, which were kept as its text")
     warnings += budget.warnings
     head = parser.head
     title = head.css_first("title") if head is not None else None

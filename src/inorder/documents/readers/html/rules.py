@@ -1,6 +1,7 @@
-"""What the tags of HTML mean to us: which are blocks, which have nothing to read, and which are not the page's content.
+"""The meaning of HTML tags: which are blocks, which are skipped, and which are not content of the page.
 
-Navigation, banners, footers and asides of a page are left out, and what is hidden; within an article they belong to it.
+Navigation, banners, footers, asides and hidden elements are excluded. Headers, footers and asides within an article
+belong to it.
 """
 
 import re
@@ -15,9 +16,9 @@ _SKIPPED_TAG_NAMES = (
     "frame frameset area param source track"
 )
 SKIPPED_TAGS = frozenset(_SKIPPED_TAG_NAMES.split())
-"""Nothing in them is text of the page."""
+"""Their content is not text of the page."""
 FURNITURE = frozenset(("header", "footer", "aside"))
-"""Of the page, unless they stand in its content."""
+"""Page furniture, unless within its content."""
 CONTENT = frozenset(("article", "main"))
 _BLOCK_TAGS = (
     "p div section article main body html blockquote address fieldset form details summary legend center figure "
@@ -25,7 +26,7 @@ _BLOCK_TAGS = (
     "option hr dl dt dd ul ol menu dir li"
 )
 BLOCKS = frozenset(_BLOCK_TAGS.split())
-"""What ends the paragraph before it and after it."""
+"""Tags that end the paragraph before and after them."""
 PREFORMATTED = frozenset(("pre", "listing", "xmp", "plaintext"))
 
 _FURNITURE_ROLES = frozenset(("banner", "contentinfo", "complementary"))
@@ -40,13 +41,13 @@ _COOKIES = re.compile(
 
 
 def may_have_exclusions(data: bytes) -> bool:
-    """Whether any attribute of the page could matter to `is_left_out`; most pages have none, and are read faster."""
+    """Whether any attribute of the page could matter to `is_excluded`. Most pages have none, and are read faster."""
     lowered = data.lower()
     return any(word in lowered for word in _EXCLUSION_WORDS)
 
 
 def is_excluded(attributes: Attributes, in_content: bool) -> bool:
-    """Whether an element is hidden, or says of itself that it is not content."""
+    """Whether an element is hidden, or marked as not being content."""
     if "hidden" in attributes and attributes["hidden"] != "until-found":
         return True
     if attributes.get("aria-hidden") == "true":
@@ -62,7 +63,7 @@ def is_excluded(attributes: Attributes, in_content: bool) -> bool:
 
 
 def is_content(tag: str, role: str | None) -> bool:
-    """Whether an element is the content of the page rather than a part of its frame."""
+    """Whether an element holds the main content of the page."""
     return tag in CONTENT or role in ("main", "article")
 
 
@@ -72,7 +73,7 @@ _LANGUAGE = re.compile(
 
 
 def language_of(*classes: str | None) -> str:
-    """The language that one of these class attributes names, if any does."""
+    """The programming language that one of these class attributes names; empty if none does."""
     for names in classes:
         if names and (match := _LANGUAGE.search(names)):
             return match.group(1)

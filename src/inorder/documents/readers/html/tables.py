@@ -1,4 +1,4 @@
-"""Tables of HTML: those with data become tables, those that only lay out a page are read as the page they are."""
+"""Tables of HTML. Tables with data become tables; the content of layout tables is read like the rest of the page."""
 
 from collections.abc import Iterator
 
@@ -11,14 +11,14 @@ from .text import inner_text
 
 ROWS_MAX = 65_534
 COLUMNS_MAX = 1_000
-"""What browsers allow a cell to span."""
+"""Limits of browsers for the span of a cell."""
 
 _SECTIONS = ("thead", "tbody", "tfoot")
 _CELLS = ("td", "th")
 
 
 def is_layout(table: LexborNode) -> bool:
-    """Whether a table holds no table: a page put into cells, or a frame around one thing."""
+    """Whether a table is used for layout: a page in cells, or a frame around one thing."""
     role = table.attributes.get("role")
     if role in ("presentation", "none"):
         return True
@@ -35,7 +35,7 @@ def is_layout(table: LexborNode) -> bool:
 
 
 def read_table(table: LexborNode, budget: TableBudget, check_attributes: bool) -> list[AnyBlock]:
-    """The table, with its caption and its headers."""
+    """The table, with its caption and its headers; paragraphs if it is too large."""
     grid = TableGrid()
     caption = ""
     for child in _elements(table, ("caption", *_SECTIONS)):
@@ -57,7 +57,7 @@ def read_table(table: LexborNode, budget: TableBudget, check_attributes: bool) -
 
 
 def _span(value: str | None, limit: int) -> int:
-    """How far a cell says it reaches; nonsense is 1."""
+    """The value of a span attribute; 1 if it is invalid."""
     digits = (value or "").strip()
     if not (digits.isascii() and digits.isdigit()):
         return 1

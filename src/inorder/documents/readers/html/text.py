@@ -1,4 +1,4 @@
-"""All the text below an element as one string: for cells, captions, code and formulas."""
+"""The text of an element as one string: for cells, captions, code and formulas."""
 
 from selectolax.lexbor import LexborNode
 
@@ -10,7 +10,7 @@ _APART = BLOCKS | LISTS | HEADINGS.keys() | {"br", "hr", "pre", "img"}
 
 
 def inner_text(top: LexborNode, check_attributes: bool) -> str:
-    """The words below an element, blocks and line breaks apart by a space."""
+    """The text of an element. Blocks and line breaks are separated by spaces."""
     first = top.child
     if first is not None and first.tag == "-text" and first.next is None:
         return collapse_whitespace(first.text_content or "")
@@ -18,13 +18,13 @@ def inner_text(top: LexborNode, check_attributes: bool) -> str:
 
 
 def inner_code(top: LexborNode, check_attributes: bool) -> str:
-    """The text below an element as it stands, without blank lines at its ends."""
+    """The text of an element with its white space, without blank lines at its ends."""
     text = "".join(_pieces(top, check_attributes, "\n", is_code=True)).replace("\r\n", "\n")
     return text.rstrip().lstrip("\n")
 
 
 def _pieces(top: LexborNode, check_attributes: bool, apart: str, is_code: bool = False) -> list[str]:
-    """The pieces of text, in order; elements may be nested as deep as they like."""
+    """The pieces of text in order. No recursion: elements may be nested to any depth."""
     pieces: list[str] = []
     open_elements: list[LexborNode] = []
     node = top.child

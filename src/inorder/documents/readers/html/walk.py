@@ -1,4 +1,4 @@
-"""One way through the tree of a page, element by element and without recursion."""
+"""Walks the tree of a page and builds its blocks, without recursion."""
 
 from collections.abc import Callable
 
@@ -18,13 +18,13 @@ _NO_TARGET = ("#", "javascript:", "data:", "vbscript:")
 
 Leave = Callable[[LexborNode], None] | None
 Descent = tuple[bool, Leave]
-"""Whether there is something to read in an element, and what to do at its end."""
+"""Whether to read the children of an element, and what to do at its end."""
 _SKIP: Descent = (False, None)
 _INLINE: Descent = (True, None)
 
 
 class _Figure:
-    """A figure that is being read."""
+    """A figure whose end has not been reached."""
 
     __slots__ = ("begin", "caption", "caption_at")
 
@@ -35,7 +35,7 @@ class _Figure:
 
 
 class HtmlWalker:
-    """A page as it is read: the text so far, and what is open."""
+    """The blocks built so far, and the open elements."""
 
     def __init__(self, budget: TableBudget, check_attributes: bool, keep_all: bool) -> None:
         self.builder = BlockBuilder()
@@ -44,11 +44,11 @@ class HtmlWalker:
         self._check_attributes = check_attributes
         self._keep_all = keep_all
         self._content_depth = 0
-        """How many elements around this one are content of the page."""
+        """How many open elements are main content of the page."""
         self._breaks = 0
         """Line breaks since the last text."""
         self._links: list[tuple[int, int]] = []
-        """Where the text of open links begins: the number of blocks then, and of pieces."""
+        """Where the text of each open link begins: the numbers of blocks and of text parts."""
         self._figures: list[_Figure] = []
 
     def walk(self, root: LexborNode) -> None:
@@ -82,7 +82,7 @@ class HtmlWalker:
                 node = node.next
 
     def _enter(self, node: LexborNode, tag: str) -> Descent:
-        """Begin an element: whether there is something to read in it, and what to do at its end."""
+        """Begin an element. Returns whether to read its children, and what to do at its end."""
         if tag in SKIPPED_TAGS:
             return _SKIP
         if self._is_excluded(node, tag):
@@ -92,7 +92,7 @@ class HtmlWalker:
         return handler(self, node, tag) if handler is not None else _INLINE
 
     def _is_excluded(self, node: LexborNode, tag: str) -> bool:
-        """Whether an element is hidden or a part of the frame around the content."""
+        """Whether an element is hidden or not content of the page."""
         attributes = node.attributes if self._check_attributes else None
         if attributes and is_excluded(attributes, self._content_depth > 0 or self._keep_all):
             return not self._keep_all or "hidden" in attributes
@@ -109,7 +109,7 @@ class HtmlWalker:
         if heading is not None and (text := inner_text(heading, self._check_attributes)):
             self.builder.add([Heading(text=text, level=1)])
 
-    # What begins and ends with each kind of element.
+    # Handlers of elements. `_begin_*` have an `_end_*`; `_read_*` process the element at once.
 
     def _begin_block(self, node: LexborNode, tag: str) -> Descent:
         self.builder.flush()
@@ -159,7 +159,7 @@ class HtmlWalker:
         self.builder.close_item()
 
     def _begin_term(self, node: LexborNode, tag: str) -> Descent:
-        """What is defined: a paragraph before its definitions, or an item of the list that it stands in."""
+        """The term of a definition: a paragraph before its definitions, or an item of the list that contains it."""
         if len(self.builder.lists) == 1:
             self.builder.close_item()
             return True, self._end_block
@@ -190,7 +190,7 @@ class HtmlWalker:
         return _SKIP
 
     def _read_break(self, node: LexborNode, tag: str) -> Descent:
-        """One line break is a space; two are the end of a paragraph."""
+        """One line break is a space; two end the paragraph."""
         self._breaks += 1
         if self._breaks > 1 and not self.builder.lists and not self.builder.heading:
             self.builder.flush()
@@ -240,7 +240,7 @@ class HtmlWalker:
         return _SKIP
 
     def _end_figure(self, node: LexborNode) -> None:
-        """The caption goes to the picture or table of the figure, and is a paragraph where there is none."""
+        """Give the caption to the picture or table of the figure; if there is none, it becomes a paragraph."""
         self.builder.flush()
         figure = self._figures.pop()
         if not figure.caption:

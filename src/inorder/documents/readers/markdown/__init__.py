@@ -1,1 +1,1 @@
-"""Markdown."""
+"""Reads Markdown."""

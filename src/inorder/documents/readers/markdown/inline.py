@@ -1,4 +1,4 @@
-"""What stands within a text: links, pictures, and tags of HTML."""
+"""Inline elements of Markdown: links, pictures, and HTML tags."""
 
 import re
 from typing import Any
@@ -13,15 +13,15 @@ _NO_TARGET = ("#", "javascript:", "data:", "vbscript:")
 
 
 class InlineReader:
-    """The links and pictures that are open, in a text that gathers in a flow."""
+    """The open links and pictures in the current text of a `BlockBuilder`."""
 
     def __init__(self, builder: BlockBuilder) -> None:
         self.is_in_table = False
         self._builder = builder
         self._links: list[tuple[int, str]] = []
-        """Where their text begins, and the target."""
+        """Where the text of each begins, and its target."""
         self._pictures: list[int] = []
-        """Where what is said about them begins."""
+        """Where the description of each begins."""
 
     def open_link(self, about: dict[str, Any]) -> None:
         target = about["dest_url"]
@@ -40,7 +40,7 @@ class InlineReader:
         self._pictures.append(len(self._builder.parts))
 
     def close_picture(self) -> None:
-        """A picture in a paragraph is a block of its own; elsewhere, what is said about it is part of the text."""
+        """A picture in a paragraph becomes a block; elsewhere its description becomes part of the text."""
         builder, begin = self._builder, self._pictures.pop()
         if self._pictures or self.is_in_table or builder.lists or builder.heading:
             builder.parts.append(" ")
@@ -49,7 +49,7 @@ class InlineReader:
             del builder.parts[begin:]
 
     def read_html_tag(self, tag: str) -> None:
-        """Only those that stand for something a person reads."""
+        """Line breaks and images are read; all other tags are ignored."""
         if _LINE_BREAK.match(tag):
             self._builder.parts.append(" ")
         elif match := _ALT.match(tag):

@@ -1,7 +1,6 @@
-"""The Markdown parser, and what it does not tell by itself.
+"""The Markdown parser (pyromark), and the delimiters of numbered lists, which its events do not have.
 
-It hands over a text as a series of events: something begins, some text, something ends. Each becomes a Python value
-only when it is asked for.
+The parser returns events lazily: the start of an element, text, the end of an element.
 """
 
 import re
@@ -17,24 +16,24 @@ _PARENTHESIS = re.compile(rb"[ \t]*\d+\)")
 
 
 class UnparsableError(Exception):
-    """Markdown that had better be read as plain text, and why."""
+    """The text must be read as plain text; the message says why."""
 
 
 def parse(text: str) -> Iterator[Any]:
-    """The events, one by one: a dictionary with one key, or a mere word where there is no more to say."""
+    """The events: a dictionary with one key, or a string if the event has no value."""
     return _parser.events(text)
 
 
 def is_parser_panic(error: BaseException) -> bool:
-    """Whether the parser itself is at fault. What it raises then is no `Exception`, and is known by its name only."""
+    """Whether the parser crashed. Its panic is not an `Exception`, and its class cannot be imported."""
     return type(error).__name__ == "PanicException"
 
 
 def list_delimiters(text: str) -> Iterator[str]:
-    """For every numbered list, in order, what stands after its numbers: a period or a bracket.
+    """For every numbered list, in order, the delimiter after its numbers: a period or a parenthesis.
 
-    Events do not say. Their places in the text do, but cost more than the events themselves: they are asked for only
-    if there is a line that may begin with a number and a bracket.
+    Events do not have it. It is found by their positions in the text, which cost more than the events themselves: they
+    are requested only if some line may begin with a number and a parenthesis.
     """
     return _list_delimiters(text) if _MAYBE_PARENTHESIS.search(f"\n{text}") else repeat(".")
 

@@ -1,6 +1,6 @@
-"""Markdown: CommonMark with tables and strike-through, HTML in it read as HTML, front matter looked at for a title.
+"""Reads Markdown: CommonMark with tables and strikethrough, embedded HTML, and the title in the front matter.
 
-What is too much of it, or too deep, or more than the parser bears, is read as plain text, with a warning.
+A text that is too large, too deeply nested, or that crashes the parser is read as plain text, with a warning.
 """
 
 import re
@@ -16,9 +16,9 @@ from .walk import MarkdownWalker
 
 BYTES_MAX = 16 * 2**20
 LINES_MAX = 200_000
-"""A line costs a microsecond, but some tens of them if it is a piece of HTML by itself."""
+"""A line takes a microsecond, but tens of microseconds if it is an HTML block by itself."""
 MARKUP_CHARACTERS_MAX = 4_000_000
-"""What may be markup takes up to 64 bytes of memory a character."""
+"""Characters that may be markup need up to 64 bytes of memory each."""
 
 _MARKUP_CHARACTERS = "!&)*+-.<>[\\]_`|~"
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[^\S\n]*\n(.*?\n)?\1[^\S\n]*(?:\n|\Z)", re.S)
@@ -26,7 +26,7 @@ _STATED_TITLE = re.compile(r"^title[^\S\n]*[:=](.+)$", re.M | re.I)
 
 
 def read(data: bytes, name: str) -> Document:
-    """The document in these bytes."""
+    """Read a Markdown file."""
     decoded = decode(data)
     text = decoded.text
     if "\r" in text:
@@ -40,10 +40,10 @@ def read(data: bytes, name: str) -> Document:
     )
     try:
         if _is_too_large(data, text):
-            raise UnparsableError(f"{len(data):,} bytes are too much Markdown")
+            raise UnparsableError(f"the file is too large for Markdown ({len(data):,} bytes)")
         _fill(document, text)
     except UnparsableError as error:
-        document.warnings.append(f"{error}: read as plain text")
+        document.warnings.append(f"{error}; read as plain text")
         document.blocks = split_paragraphs(text)
     return document
 
@@ -62,12 +62,12 @@ def _fill(document: Document, text: str) -> None:
     walker.walk()
     document.warnings += walker.warnings
     if not walker.builder.blocks:
-        document.warnings.append("there is no text in it")
+        document.warnings.append("the document has no text")
     document.blocks = mark_title(walker.builder.blocks, title)
 
 
 def _split_front_matter(text: str) -> tuple[str, str]:
-    """The title stated in the front matter, and the text after it."""
+    """The title in the front matter, and the text after the front matter."""
     match = _FRONT_MATTER.match(text) if text.startswith(("---", "+++")) else None
     if match is None:
         return "", text

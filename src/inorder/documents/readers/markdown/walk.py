@@ -1,7 +1,7 @@
-"""From the events of the Markdown parser to blocks.
+"""Builds blocks from the events of the Markdown parser.
 
-All text goes to the flow as it comes, also that of code, cells and HTML: what ends takes what has gathered since it
-began. Marks that leave no trace in a block, as emphasis does not, are passed over.
+All text goes to the `BlockBuilder`, also that of code, cells and HTML: the handler of the end of an element takes the
+text since its start. Inline markup that blocks do not have, such as emphasis, is ignored.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,11 +17,11 @@ from .inline import InlineReader
 from .parser import UnparsableError, is_parser_panic, list_delimiters, parse
 
 NESTING_MAX = 100
-"""Lists and quotes within each other: nobody writes more, and everyone who reads the result goes down as deep."""
+"""Levels of lists and quotes. Real documents have fewer, and readers of the result are recursive."""
 
 
 class MarkdownWalker:
-    """A Markdown text as it is read."""
+    """The blocks built so far, and the open elements."""
 
     def __init__(self, text: str) -> None:
         self.builder = BlockBuilder()
@@ -36,12 +36,12 @@ class MarkdownWalker:
         self._is_header = False
 
     def walk(self) -> None:
-        """Read all of it; `Unparsable` if that cannot be."""
+        """Read the whole text. Raises `UnparsableError` if it must be read as plain text."""
         try:
             self._handle_events(parse(self._text))
         except BaseException as error:
             if is_parser_panic(error):
-                raise UnparsableError("the Markdown parser broke down") from error
+                raise UnparsableError("the Markdown parser crashed") from error
             raise
         self.builder.flush()
         self.warnings += self._budget.warnings
@@ -98,14 +98,14 @@ class MarkdownWalker:
         }
 
     def _handle_plain_event(self, kind: str) -> None:
-        """A rule, or the end of a line within a text."""
+        """A thematic break, or a line break within a text."""
         if kind == "Rule":
             self.builder.flush()
         else:
             self.builder.parts.append(" ")
 
     def _take_text(self) -> str:
-        """The text that has gathered, out of the flow."""
+        """Take the text since the last block out of the builder."""
         text = "".join(self.builder.parts)
         self.builder.parts.clear()
         return text
@@ -130,7 +130,7 @@ class MarkdownWalker:
     def _descend(self) -> None:
         self._depth += 1
         if self._depth > NESTING_MAX:
-            raise UnparsableError("nested too deep for Markdown")
+            raise UnparsableError(f"lists and quotes are nested more than {NESTING_MAX} levels deep")
 
     def _begin_list(self, first: int | None) -> None:
         self._descend()
@@ -146,7 +146,7 @@ class MarkdownWalker:
         self.builder.close_list()
 
     def _begin_item(self, _: None) -> None:
-        """Items are counted from the first on: that is what a number in Markdown means, and many write 1 everywhere."""
+        """Items are counted from the first number on, as Markdown defines it: many authors write 1 for every item."""
         within = self.builder.lists[-1]
         self.builder.open_item(f"{within.next_number}{within.style}" if within.is_ordered else "-")
         within.next_number += 1

@@ -1,1 +1,1 @@
-"""Scanned pages: text recognised from pictures."""
+"""Recognises the text of scanned pages."""

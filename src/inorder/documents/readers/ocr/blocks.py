@@ -1,9 +1,8 @@
-"""From the lines that were found in a picture to paragraphs, in reading order.
+"""Builds blocks from the lines that OCR found, in reading order.
 
-The rules are those for text that was written, but for two things. The height of a line in a picture depends on its
-letters, so lines about as high as most are taken to have the same size, and no heading follows from it. And nobody
-knows in which order the page was drawn, which else tells columns from tables: two halves full of long lines are taken
-to have been drawn one after the other.
+The rules are those for PDF text, with two differences. The height of a recognised line depends on its letters, so lines
+of about the usual height get the same size, and there are no headings. And the draw order, which tells columns from
+tables in a PDF, is not known: two halves of a page full of long lines are taken for columns.
 """
 
 from collections.abc import Sequence
@@ -20,17 +19,17 @@ from inorder.documents.readers.pdf.paragraphs import ParagraphBuilder
 from inorder.documents.readers.pdf.segments import Segment
 
 SAME_SIZE = 1.35
-"""Heights that differ by less are of one size: those of lines with and without long letters do."""
+"""Heights within this ratio count as one size: ascenders and descenders make a line higher."""
 COLUMN_CHARACTERS_MIN = 20
-"""In a line of a column on average; cells of tables have fewer."""
+"""Average per line of a column. Cells of tables have fewer."""
 COLUMN_LINES_MIN = 4
 CROSSING_SHARE_MAX = 0.2
-"""Of lines that run over both columns: titles, footers, and what was found as one line though it is two."""
+"""Share of lines that cross both columns: titles, footers, and pairs of lines recognised as one."""
 _NO_HEADINGS = DocumentStats(body_size=1000.0, body_is_bold=True, body_is_mono=True)
 
 
 def build_blocks(lines: Sequence[Segment], page: int) -> list[AnyBlock]:
-    """The blocks of a page."""
+    """The blocks of the lines of a page."""
     usual = median(line.size for line in lines)
     evened = [_even_out_size(line, usual, order) for order, line in enumerate(_order_columns(lines, usual))]
     builder = ParagraphBuilder(_NO_HEADINGS, page, "\n".join(line.text for line in lines))
@@ -38,7 +37,7 @@ def build_blocks(lines: Sequence[Segment], page: int) -> list[AnyBlock]:
 
 
 def _order_columns(lines: Sequence[Segment], tolerance: float) -> list[Segment]:
-    """The lines, those of the right one of two columns behind those of the left, and then what stands below both."""
+    """Sort the lines of two columns: the left column, then the right one, then what is below both."""
     middle = (min(line.x0 for line in lines) + max(line.x1 for line in lines)) / 2
     left = [line for line in lines if line.x1 < middle + tolerance]
     right = [line for line in lines if line.x0 > middle - tolerance]

@@ -1,8 +1,7 @@
-"""Pages without a text layer: their text is read from a picture of the page, by RapidOCR with the models it brings.
+"""Recognises the text of pages without a text layer, by RapidOCR with the models in its package.
 
-Recognising costs seconds a page, and only pages that would have no text at all are given to it. The models always say
-something, also of a photograph or a pattern; what they are not sure of is dropped, and a page of which little is sure
-has no text.
+It takes seconds per page, so it is used only for pages without any text. The models always return something, even for a
+photograph or a pattern. Lines with low confidence are dropped, and a page with low confidence has no text.
 """
 
 from functools import lru_cache
@@ -17,24 +16,24 @@ from inorder.documents.readers.pdf.segments import Segment
 from .blocks import build_blocks
 
 CONFIDENCE_MIN = 0.8
-"""Of a page. Printed text has 0.95 and more, patterns that are no text 0.5 to 0.75."""
+"""Minimum for a page. Printed text has 0.95 and more; patterns without text have 0.5 to 0.75."""
 _LINE_CONFIDENCE_MIN = 0.6
 _DETECTED_SIDE_PIXELS_MAX = 1280
-"""Lines are found in a smaller picture, in a third of the time, and read in the large one."""
+"""Lines are detected in a smaller image, which takes a third of the time, and read in the large one."""
 _SIDE_PIXELS_MIN = 16
-"""A page that is thinner than a letter is not looked at."""
+"""A page that is narrower than a letter is not processed."""
 
 
 class OcrPage(NamedTuple):
-    """What stands on a page."""
+    """The recognised content of a page."""
 
     blocks: list[AnyBlock]
     confidence: float
-    """From 0 to 1, of all letters."""
+    """Average over all characters, from 0 to 1."""
 
 
 def recognise_page(page: PdfPage) -> OcrPage | None:
-    """The text in the picture of a page; None where there is none that can be relied on."""
+    """Render a page and recognise its text. None if there is no text with enough confidence."""
     pixels, scale = render_page(page)
     if min(pixels.shape[:2]) < _SIDE_PIXELS_MIN:
         return None
@@ -50,7 +49,7 @@ def recognise_page(page: PdfPage) -> OcrPage | None:
 
 @lru_cache(maxsize=1)
 def _engine() -> Any:
-    """One for the whole process, on one thread: pages are read in parallel by processes."""
+    """The OCR engine of this process. It uses one thread, because pages are processed in parallel by processes."""
     import_module("cv2").setNumThreads(1)
     return import_module("rapidocr").RapidOCR(
         params={
@@ -65,7 +64,7 @@ def _engine() -> Any:
 
 
 def _line(box: Any, text: str, scale: float) -> Segment:
-    """A line in points. Its corners go round from the top left; where it is askew, its middle tells its height."""
+    """A line in points. Corners are given clockwise from the top left; of a slanted line the mean heights are used."""
     corners = [(float(x) / scale, float(y) / scale) for x, y in box]
     (_, top_left), (_, top_right), (_, bottom_right), (_, bottom_left) = corners
     top, bottom = (top_left + top_right) / 2, (bottom_left + bottom_right) / 2

@@ -1,1 +1,1 @@
-"""PDF: pages to blocks in reading order."""
+"""Reads PDF: the blocks of each page in reading order, from the text and its layout."""

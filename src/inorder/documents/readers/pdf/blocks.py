@@ -1,8 +1,8 @@
-"""From a page to its blocks in reading order.
+"""Builds the blocks of a page in reading order.
 
-Furniture is taken from the edges, ruled tables out of the middle, and what is left is read region by region. Within a
-region, runs of aligned rows become tables, the rest paragraphs and their kin. A paragraph that plainly goes on in the
-next column is put together. Text that runs in another direction comes last and is kept by itself.
+Furniture is separated at the edges, then ruled tables; the rest is read region by region. Within a region, runs of
+aligned rows become tables, all other lines paragraphs, headings, list items or code. A paragraph that continues in the
+next column is joined. Rotated text comes last, in blocks of its own.
 """
 
 from collections import Counter, defaultdict
@@ -24,9 +24,9 @@ from .tables import insert_ruled_tables
 from .unruled_tables import build_table, find_row_runs
 
 DIRECTION_SAMPLE_CHARACTERS = 1000
-"""So many tell in which direction a page is read."""
+"""How much text is examined to find the writing direction of a page."""
 CAPTION_POINTS = 40.0
-"""How far a figure may be from its caption."""
+"""Maximum distance of a figure from its caption."""
 
 
 def build_blocks(page: PageText, stats: DocumentStats) -> list[AnyBlock]:
@@ -62,7 +62,7 @@ def _group_by_direction(page: PageText) -> dict[int, list[Segment]]:
 
 
 def _main_direction(inner: Sequence[Row], rotated: dict[int, list[Segment]]) -> int:
-    """The direction of most text of a page."""
+    """The direction of most of the text of a page."""
     if not rotated:
         return 0
     letters = Counter({0: sum(len(segment.text) for row in inner for segment in row)})
@@ -73,7 +73,7 @@ def _main_direction(inner: Sequence[Row], rotated: dict[int, list[Segment]]) -> 
 
 
 def _body_blocks(segments: list[Segment], rows: list[Row], page: PageText, stats: DocumentStats) -> list[AnyBlock]:
-    """The blocks of what is read first: everything but furniture and text that runs otherwise."""
+    """The blocks of the main text: everything except furniture and rotated text."""
     if page.graphics and page.graphics.down and not segments[0].direction:
         with_tables = insert_ruled_tables(segments, page.graphics, page.number)
         if len(with_tables) < len(segments):
@@ -106,7 +106,7 @@ def _lines(rows: Sequence[Row]) -> list[Segment]:
 
 
 def _tables(region: Region, page: int) -> list[tuple[int, int, Table]]:
-    """Tables and the rows they take the place of."""
+    """Tables, each with the range of rows that it replaces."""
     found = [(index, index + 1, row[0].table) for index, row in enumerate(region) if row[0].table is not None]
     tables: list[tuple[int, int, Table]] = [(start, end, table) for start, end, table in found if table is not None]
     for start, end in find_row_runs(region):
@@ -117,7 +117,7 @@ def _tables(region: Region, page: int) -> list[tuple[int, int, Table]]:
 
 
 def _join_split_paragraph(found: list[AnyBlock], blocks: list[AnyBlock], page_text: str) -> None:
-    """Put the first of the new blocks at the end of the last one where it is the rest of it."""
+    """If the first new block continues the last paragraph, append it to that paragraph."""
     if not found or not blocks:
         return
     last, first = found[-1], blocks[0]
@@ -127,7 +127,7 @@ def _join_split_paragraph(found: list[AnyBlock], blocks: list[AnyBlock], page_te
 
 
 def _attach_captions(blocks: list[AnyBlock], pictures: list[Box]) -> list[AnyBlock]:
-    """Captions where they belong: with a picture or a table beside them."""
+    """Give captions to the pictures and tables beside them."""
     found: list[AnyBlock] = []
     for index, block in enumerate(blocks):
         if not isinstance(block, Paragraph) or not CAPTION.match(block.text):
@@ -167,7 +167,7 @@ def _plain_paragraphs(rows: Sequence[Row], page: PageText) -> list[AnyBlock]:
 
 
 def _rotated_blocks(segments: list[Segment], direction: int, page: PageText) -> list[AnyBlock]:
-    """Text that runs otherwise than the rest."""
+    """The blocks of text in another direction than the main text."""
     if direction == ASKEW:
         return [Paragraph(text=segment.text, page=page.number, box=bounding_box([segment])) for segment in segments]
     blocks = ParagraphBuilder(
@@ -177,7 +177,7 @@ def _rotated_blocks(segments: list[Segment], direction: int, page: PageText) -> 
 
 
 def _rotate_back(blocks: list[AnyBlock], direction: int, page: PageText) -> list[AnyBlock]:
-    """Blocks from the frame of turned text, with boxes as they lie on the page."""
+    """Convert boxes from the frame of rotated text to the page."""
     for block in blocks:
         if block.box is None:
             continue

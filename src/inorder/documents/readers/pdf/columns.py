@@ -1,4 +1,4 @@
-"""What is usual in a column of lines, so that what is not can be seen: its edges, its steps, its marks."""
+"""Measures of a column of lines (edges, leading, markers), with which unusual lines are found."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ from .segments import MONO_WIDTH, Segment
 BULLETS = (
     "\u2022\u2023\u2043\u2219\u25a0\u25a1\u25aa\u25ab\u25b6\u25b8\u25ba\u25cb\u25cf\u25e6\u2713\u2714\u2756\u27a2\u00b7"
 )
-"""Marks that nothing but an item of a list begins with."""
+"""Characters that only list items begin with."""
 
 _MARKER = re.compile(
     rf"([{BULLETS}*\u2013\u2014-]|o)\s+(?=\S)"
@@ -23,7 +23,7 @@ _SPACES_MAX = 80
 
 
 class Column:
-    """Lines that are read from top to bottom."""
+    """The edges and the leading of lines that are read from top to bottom."""
 
     def __init__(self, lines: Sequence[Segment]) -> None:
         self.left = min([line.x0 for line in lines])
@@ -31,24 +31,24 @@ class Column:
         self.leading = usual_leading(lines)
 
     def is_full(self, line: Segment, after: Segment) -> bool:
-        """Whether the first word of the line after would not have fitted at the end of this one."""
+        """Whether the first word of the next line would not have fitted at the end of this one."""
         length = len(after.text)
         word = after.text.find(" ")
         width = (after.x1 - after.x0) * (word if word > 0 else length) / length
         return line.x1 + width > self.right - 0.55 * line.size
 
     def is_centred(self, line: Segment) -> bool:
-        """Whether a line stands in the middle, away from both edges."""
+        """Whether a line is centred, away from both edges."""
         left, right = line.x0 - self.left, self.right - line.x1
         return left > line.size < right and abs(left - right) < line.size
 
     def is_short(self, line: Segment) -> bool:
-        """Whether a line ends far from the edge."""
+        """Whether a line ends far from the right edge."""
         return line.x1 - self.left < 0.6 * (self.right - self.left)
 
 
 def usual_leading(lines: Sequence[Segment]) -> float:
-    """The usual step from one line to the next; 0 where there is none."""
+    """The most frequent distance of two lines; 0 if there is none."""
     steps = Counter(
         [
             int(2 * step + 0.5)
@@ -61,7 +61,7 @@ def usual_leading(lines: Sequence[Segment]) -> float:
 
 
 def find_marker(text: str) -> tuple[str, bool]:
-    """The mark with which an item of a list begins, and whether it is a number; no mark where it is none."""
+    """The marker of a list item, and whether it is a number; empty if the line is not a list item."""
     match = _MARKER.match(text)
     if match is None:
         return _NO_MARK
@@ -70,7 +70,7 @@ def find_marker(text: str) -> tuple[str, bool]:
 
 
 def bounding_box(lines: Sequence[Segment]) -> Box:
-    """The box around some lines."""
+    """The box around these lines."""
     first = lines[0]
     if len(lines) == 1:
         return first.x0, first.top, first.x1, first.bottom
@@ -83,7 +83,7 @@ def bounding_box(lines: Sequence[Segment]) -> Box:
 
 
 def format_code(lines: Sequence[Segment]) -> str:
-    """Lines of code, with the spaces and empty lines that their places tell."""
+    """The text of lines of code, with indents and empty lines restored from their positions."""
     width = MONO_WIDTH * lines[0].size
     left = min([line.x0 for line in lines])
     leading = usual_leading(lines) or 1.2 * lines[0].size

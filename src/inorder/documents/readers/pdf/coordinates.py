@@ -1,8 +1,8 @@
-"""Where pieces of text stand, from the coordinates of a page to those of a reader.
+"""Converts positions of text from the coordinates of a PDF page to those of a reader.
 
-A page counts upwards from its lower left corner, and may be turned before it is looked at; so may text on it. A reader
-counts downwards from the upper left corner of what is seen. Text that runs in another direction gets a frame of its
-own, turned so that it stands upright there.
+A PDF page counts upwards from its lower left corner, and may be rotated for display; so may text on it. A reader counts
+downwards from the upper left corner of the displayed page. Text in another direction gets a frame of its own, rotated
+so that the text is upright in it. Directions are counted in quarter turns.
 """
 
 from bisect import bisect_left
@@ -15,7 +15,7 @@ COORDINATE_MAX = 1_000_000.0
 
 
 class SpanBoxes:
-    """Where spans of text begin and end."""
+    """Where spans of text begin and end on a page."""
 
     def __init__(self, page: PdfPage, spans: list[Span]) -> None:
         self.page = page
@@ -25,7 +25,7 @@ class SpanBoxes:
         self._edges: dict[int, tuple[list[float], list[float]]] = {}
 
     def extents(self, quarter: int) -> tuple[list[float], list[float]]:
-        """Where each begins and ends in a direction."""
+        """Where each span begins and ends in a direction."""
         if quarter not in self._edges:
             low = list(map(min, self._first.low(quarter), self._last.low(quarter)))
             high = list(map(max, self._first.high(quarter), self._last.high(quarter)))
@@ -33,7 +33,7 @@ class SpanBoxes:
         return self._edges[quarter]
 
     def split(self, gaps: list[Span]) -> None:
-        """Cut spans at gaps: the last character before one and the first after it."""
+        """Split spans at gaps. A gap is the last character before it and the first after it."""
         starts, lasts = [start for start, _ in self.spans], [last for _, last in self.spans]
         begins, ends = sorted([begin for _, begin in gaps]), sorted([end for end, _ in gaps])
         page = self.page
@@ -45,7 +45,7 @@ class SpanBoxes:
 
 
 class ReadingFrame:
-    """The coordinates of a reader."""
+    """The coordinates of a reader, for the spans of a page."""
 
     def __init__(self, boxes: SpanBoxes) -> None:
         page = boxes.page
@@ -55,7 +55,7 @@ class ReadingFrame:
         self._edges = boxes.extents(self._rotation)
 
     def segments(self, texts: list[str], styles: list[PdfStyle]) -> list[Segment]:
-        """All pieces that have text as segments."""
+        """The segments of all spans that have text."""
         if self._is_plain() and all(map(_is_upright, styles)):
             return self._upright_segments(texts, styles)
         spans = self._boxes.spans
@@ -66,13 +66,13 @@ class ReadingFrame:
         ]
 
     def _is_plain(self) -> bool:
-        """Whether the page is not turned, and nothing stands at a place that cannot be reckoned with."""
+        """Whether the page is not rotated, and all positions are finite and of normal size."""
         low, high = self._edges
         total = sum(low) + sum(high)
         return not self._rotation and total == total and min(low) > -COORDINATE_MAX and max(high) < COORDINATE_MAX
 
     def _upright_segments(self, texts: list[str], styles: list[PdfStyle]) -> list[Segment]:
-        """The same, where all is upright: nearly always, so it is done without a call for each."""
+        """The same for a page without rotation: the usual case, so there is no call per segment."""
         left, top = self._left, self._top
         return [
             Segment(
@@ -95,7 +95,7 @@ class ReadingFrame:
         ]
 
     def _segment(self, text: str, index: int, style: PdfStyle, span: Span) -> Segment:
-        """The piece of that number as a segment."""
+        """The segment of one span."""
         quarter, direction, edge, base = self._orientation(style)
         low, high = self._boxes.extents(quarter)
         x0, x1, base = _clamp(low[index] - edge), _clamp(high[index] - edge), _clamp(base)
@@ -115,7 +115,7 @@ class ReadingFrame:
         )
 
     def _orientation(self, style: PdfStyle) -> tuple[int, int, float, float]:
-        """Quarter and direction of turned text, and where its frame begins and its baseline lies."""
+        """Quarter turns and direction of a text, the edge of its frame, and its baseline."""
         quarter = self._rotation if style.is_askew else style.quarter
         direction = ASKEW if style.is_askew else (quarter - self._rotation) % 4
         if quarter == 0:
@@ -132,5 +132,5 @@ def _is_upright(style: PdfStyle) -> bool:
 
 
 def _clamp(number: float) -> float:
-    """Any number that a broken page gives, as one that can be reckoned with."""
+    """A coordinate within bounds: damaged pages have huge ones, and NaN."""
     return max(-COORDINATE_MAX, min(COORDINATE_MAX, number)) if number == number else 0.0

@@ -1,7 +1,7 @@
-"""What must be known of a whole document to read any page of it: the size of its text, its headings, its furniture.
+"""Statistics of a whole document, needed to read any page of it: the size of its text, its headings, its furniture.
 
-It is learned from a sample of pages that depends on nothing but their number, so that parts of a document that are
-read apart come out as if it had been read at once. Up to a few dozen pages the sample is the document. Beyond, pages
+They are computed from a sample of pages that depends only on the number of pages, so that parts of a document that are
+read separately give the same result as the whole. Up to a few dozen pages the sample is all pages. Above that, pages
 are taken in pairs, because headers often differ on left and right pages.
 """
 
@@ -16,42 +16,42 @@ from .segments import PageText, Segment
 SAMPLE_PAGES_MAX = 32
 HEADING_RATIO = 1.15
 HEADING_POINTS = 0.9
-"""How much larger than the text a heading is at least: by this share, and by so much."""
+"""How much larger than the text a heading is at least: by this ratio, and by this many points."""
 HEADING_CHARACTERS_MAX = 200
 LEVELS_MAX = 6
 SIZE_STEP = 0.5
 
 
 class DocumentStats(msgspec.Struct, frozen=True):
-    """What holds for a whole document."""
+    """What holds for all pages of a document. Stored in DATA as JSON: fields are only added."""
 
     body_size: float = 10.0
     body_is_bold: bool = False
     body_is_mono: bool = False
     heading_sizes: tuple[float, ...] = ()
-    """From the largest."""
+    """In descending order."""
     title_size: float = 0.0
-    """0: there is no title."""
+    """0 if there is no title."""
     edges: FurnitureStats = FurnitureStats()
 
     def heading_level(self, size: float) -> int:
-        """The level of a heading of that size."""
+        """The level of a heading of this size."""
         larger = sum(other > size + SIZE_STEP for other in self.heading_sizes)
         return min(LEVELS_MAX, 1 + larger)
 
     @property
     def heading_size_min(self) -> float:
-        """From this size on text can only be a heading, or something else than running text."""
+        """The smallest size of text that is larger than running text, and may be a heading."""
         return heading_size_min(self.body_size)
 
     @property
     def bold_heading_level(self) -> int:
-        """The level of a heading that is only bold."""
+        """The level of a heading that is bold, but not larger than the text."""
         return min(LEVELS_MAX, 1 + len(self.heading_sizes))
 
 
 def sample_pages(count: int) -> list[int]:
-    """The numbers of the pages to learn from."""
+    """The numbers of the pages of the sample."""
     if count <= SAMPLE_PAGES_MAX:
         return list(range(1, count + 1))
     pairs = SAMPLE_PAGES_MAX // 2
@@ -60,7 +60,7 @@ def sample_pages(count: int) -> list[int]:
 
 
 def compute_stats(pages: Sequence[PageText]) -> DocumentStats:
-    """What these pages tell about their document."""
+    """The statistics of a document, from a sample of its pages."""
     exact: defaultdict[float, int] = defaultdict(int)
     bold = mono = 0
     for page in pages:
@@ -96,7 +96,7 @@ def _round_size(size: float) -> float:
 
 
 def heading_size_min(body_size: float) -> float:
-    """From this size on text can only be a heading, or something else than running text."""
+    """The smallest size of text that is larger than running text, and may be a heading."""
     return max(HEADING_RATIO * body_size, body_size + HEADING_POINTS)
 
 
@@ -105,7 +105,7 @@ def _may_be_heading(segment: Segment) -> bool:
 
 
 def _title_size(pages: Sequence[PageText], body_size: float) -> float:
-    """The largest size in the upper part of the first page, if it stands out."""
+    """The largest size in the upper part of the first page; 0 if it is not larger than the text."""
     first = next((page for page in pages if page.number == 1), None)
     if first is None:
         return 0.0
@@ -119,7 +119,7 @@ def _title_size(pages: Sequence[PageText], body_size: float) -> float:
 
 
 def _heading_sizes(pages: Iterable[PageText], body_size: float, title_size: float) -> list[float]:
-    """Sizes of headings, the title's only where something else is as large."""
+    """Sizes of headings. That of the title is included only if it occurs on other pages too."""
     seen: Counter[float] = Counter()
     least = heading_size_min(body_size)
     titles = 0

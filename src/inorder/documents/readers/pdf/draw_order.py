@@ -1,8 +1,8 @@
-"""Columns known by how they were drawn: from top to bottom, then up again and on beside the first.
+"""Finds columns by the order in which a page was drawn.
 
-Most programs draw a page in the order in which it is read. Where the drawing goes up by several lines and goes on
-beside what it has drawn, a column begins, however ragged its edges are and whatever tables stand in it. Only what is
-plain is believed: columns of several lines whose usual edges do not overlap.
+Most programs draw a page in reading order. Where drawing goes up by several lines and continues beside what was drawn
+before, a new column begins, even if its edges are ragged or it contains tables. Only clear cases count: columns of
+several lines whose usual edges do not overlap.
 """
 
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ from .lines import group_rows
 from .segments import Row, Segment
 
 UP_LINES = 3.0
-"""How far the drawing goes up to a new column, in lines."""
+"""How far drawing goes up to a new column, in lines."""
 LINES_MIN = 4
-"""Of a column; the last one ends where the text does."""
+"""Per column. The last column may be shorter."""
 COLUMNS_MAX = 8
 CHARACTERS_MIN = 8
-"""In a row, on average: fewer are the cells of a table that was drawn column by column."""
+"""Average per row. Cells of a table that was drawn column by column have fewer."""
 OVERLAP_POINTS = 2.0
 
 
 def find_drawn_columns(segments: Sequence[Segment], *, right_to_left: bool) -> list[list[Row]]:
-    """The columns in reading order, and what stands above and below them; none where they are not plain."""
+    """The columns in reading order, with what is above and below them; empty if there is no clear case."""
     runs = _split_runs(segments)
     if not 2 <= len(runs) <= 2 * COLUMNS_MAX:
         return []
@@ -48,7 +48,7 @@ def find_drawn_columns(segments: Sequence[Segment], *, right_to_left: bool) -> l
 
 
 def _split_runs(segments: Sequence[Segment]) -> list[list[Segment]]:
-    """What was drawn from top to bottom, apart where the drawing goes up."""
+    """Split the segments, in draw order, where drawing goes up."""
     runs: list[list[Segment]] = []
     lowest = 0.0
     for segment in sorted(segments, key=attrgetter("order")):
@@ -70,6 +70,6 @@ def _is_column(run: Sequence[Segment], rows: Sequence[Row], *, is_last: bool) ->
 
 
 def _are_disjoint(columns: Sequence[list[Row]]) -> bool:
-    """Whether lines usually end before those of the next column usually begin."""
+    """Whether the lines of each column usually end before those of the next column begin."""
     edges = [(median_low([row[0].x0 for row in rows]), median_low([row[-1].x1 for row in rows])) for rows in columns]
     return all(right <= left + OVERLAP_POINTS for (_, right), (left, _) in pairwise(edges))

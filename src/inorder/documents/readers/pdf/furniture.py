@@ -1,11 +1,11 @@
-"""Headers, footers and page numbers: what stands at the edge of many pages and belongs to none.
+"""Finds page furniture: headers, footers and page numbers at the edges of pages.
 
-A row at the edge is furniture if the same words, whatever the numbers in them, stand at the edge of several pages. A
-row that is nothing but a number must also count the pages, and one with a number that is set larger than the text
-counts chapters: it is a heading. Running heads that change with the chapter are known by
-their place: the outermost row stands at the same height on most pages, apart from the text, and is set no larger.
+A row at the edge is furniture if the same words, with any numbers, are at the edge of several pages. A row that is only
+a number must also count the pages. A row with a number that is larger than the text is a chapter heading. Running heads
+that change with the chapter are found by their position: the outermost row is at the same height on most pages, has a
+gap to the text, and is not larger than it.
 
-All of it is learned from a sample of pages (`EdgeFacts`), so that parts of a document that are read apart agree.
+`FurnitureStats` are computed from a sample of pages, so that parts of a document that are read separately agree.
 """
 
 import re
@@ -22,14 +22,14 @@ from .segments import Row
 Edge = Literal["header", "footer"]
 
 EDGE_SHARE = 0.14
-"""How far from the edge of a page furniture may stand, as a share of its height."""
+"""How far from the edge of a page furniture may be, as a share of the height of the page."""
 SLOT_SHARE = 0.09
-"""The same for what is known by its place alone."""
+"""The same for rows that are recognised by position only."""
 ROWS_MAX = 3
 SLOT_PAGES_MIN = 4
 SLOT_POINTS = 2.5
 GAP_SHARE = 0.5
-"""Between furniture and text, as a share of its size."""
+"""Gap between furniture and text, as a share of the size of the furniture."""
 CHARACTERS_MAX = 150
 SLOT_CHARACTERS_MAX = 80
 
@@ -46,28 +46,28 @@ class EdgeRow(msgspec.Struct, frozen=True):
     middle: float
     size: float
     gap: float
-    """Between it and the next row inwards."""
+    """Distance to the next row inwards."""
     page: int
 
 
 class FurnitureStats(msgspec.Struct, frozen=True):
-    """What furniture a document has."""
+    """The furniture of a document. Stored in DATA as JSON: fields are only added."""
 
     patterns: tuple[tuple[str, str], ...] = ()
-    """Edge, and words with every number as #; sorted."""
+    """Edge and words, with every number as #; sorted."""
     slots: tuple[tuple[str, float], ...] = ()
-    """Edge and height at which a running head stands."""
+    """Edge and height of running heads."""
     size_max: float = 0.0
 
 
 def pattern_of(text: str) -> str:
-    """The words of a row, whatever the numbers in it."""
+    """The words of a row in lower case, with every number as #."""
     text = " ".join(text.split()).lower()
     return "#" if _ROMAN.fullmatch(text) else _NUMBER.sub("#", text)
 
 
 def edge_rows(rows: Sequence[Row], height: float, page: int) -> list[EdgeRow]:
-    """The outermost rows, first of the header, then of the footer, each from the edge inwards."""
+    """The outermost rows: first those at the top, then those at the bottom, each from the edge inwards."""
     found: list[EdgeRow] = []
     directions: tuple[tuple[Edge, Sequence[Row]], ...] = (("header", rows), ("footer", rows[: -ROWS_MAX - 2 : -1]))
     for edge, inwards in directions:
@@ -91,7 +91,7 @@ def _gap(row: Row, other: Row) -> float:
 def compute_furniture_stats(
     pages: Sequence[Sequence[EdgeRow]], heights: Sequence[float], body_size: float
 ) -> FurnitureStats:
-    """The furniture of a document, from the edges of a sample of its pages."""
+    """The furniture of a document, from the edge rows of a sample of its pages."""
     count = len(pages)
     if count < 2:
         return FurnitureStats()
@@ -114,7 +114,7 @@ def _is_numbered_heading(row: EdgeRow, size_max: float) -> bool:
 
 
 def _counts_pages(rows: Iterable[EdgeRow]) -> bool:
-    """Whether the first numbers in these rows grow with the pages."""
+    """Whether the first numbers in these rows increase with the pages."""
     offsets = Counter(
         int(number.group()) - row.page
         for row in rows
@@ -160,7 +160,7 @@ def count_furniture_rows(rows: Sequence[Row], height: float, page: int, stats: F
 
 
 def _count(inwards: Sequence[EdgeRow], height: float, stats: FurnitureStats) -> int:
-    """How many rows at an edge are furniture. The last of them has some space before the text begins."""
+    """How many rows at one edge are furniture. There is a gap between the last of them and the text."""
     count = 0
     for index, row in enumerate(inwards):
         is_known = (row.edge, pattern_of(row.text)) in stats.patterns and not _is_numbered_heading(row, stats.size_max)

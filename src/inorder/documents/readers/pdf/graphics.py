@@ -1,7 +1,7 @@
-"""What is drawn on a page besides text: the rules of tables, and pictures. Asked for only where it may matter.
+"""Reads the graphics of a page: rules of tables, and pictures.
 
-A rule is a line, or a box so thin that it looks like one; the edges of larger boxes count as rules too, because tables
-are often made of boxes. Coordinates are those of the page as it is looked at.
+A rule is a line, or a box so thin that it looks like one. The edges of larger boxes count as rules too, because tables
+are often made of boxes. Coordinates are those of the displayed page.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ from .pdfium import PdfPage, bind_function
 from .segments import Graphics, Rule
 
 OBJECTS_MAX = 20_000
-"""A page that draws more is a map or a plot, and its lines are no tables."""
+"""A page with more objects is a map or a plot, and its lines do not form tables."""
 PATHS_MAX = 4_000
 POINTS_MAX = 400
 POINTS_OF_BOX = 5
@@ -41,7 +41,7 @@ _get_kind = bind_function("FPDFPathSegment_GetType", ctypes.c_int, _POINTER)
 
 
 def read_graphics(page: PdfPage) -> Graphics:
-    """Everything on the page that may be part of a table or a figure."""
+    """The rules and pictures of a page."""
     count = page.object_count()
     if not 0 < count <= OBJECTS_MAX:
         return Graphics()
@@ -68,7 +68,7 @@ def _select(objects: list[int], kinds: list[int], wanted: int) -> list[int]:
 
 
 def _add_rules(box: Box, across: set[Rule], down: set[Rule]) -> None:
-    """Add what looks like a rule: a thin box, or the edges of another."""
+    """Add the rules of a box: the box itself if it is thin, otherwise its edges."""
     left, top, right, bottom = box
     if bottom - top <= THIN_POINTS:
         if right - left >= RULE_POINTS_MIN:
@@ -84,7 +84,7 @@ def _add_rules(box: Box, across: set[Rule], down: set[Rule]) -> None:
 
 
 def merge_rules(rules: Iterable[Rule]) -> list[Rule]:
-    """The rules, with those that lie on one line and touch as one, sorted."""
+    """Merge rules on the same line that touch each other. Returns them sorted."""
     lanes: list[tuple[float, list[tuple[float, float]]]] = []
     for place, start, end in sorted(rules):
         if not lanes or place - lanes[-1][0] > SAME_LINE_POINTS:
@@ -106,7 +106,7 @@ def _merge_intervals(lane: list[tuple[float, float]]) -> Iterator[tuple[float, f
 
 
 class PageView:
-    """From the coordinates of a page to those of a reader, for boxes."""
+    """Converts boxes from the coordinates of a PDF page to those of a reader."""
 
     def __init__(self, page: PdfPage) -> None:
         self._left, self._bottom, self._right, self._top = page.bounds
@@ -116,7 +116,7 @@ class PageView:
         self._addresses = [start + 4 * index for index in range(6)]
 
     def boxes(self, drawn: list[int]) -> list[Box]:
-        """The boxes of drawn things."""
+        """The boxes of page objects."""
         if not drawn:
             return []
         size = 16 * len(drawn)
@@ -127,7 +127,7 @@ class PageView:
         return [self.box(*numbers) for numbers in struct.iter_unpack("4f", buffer)]
 
     def box(self, left: float, bottom: float, right: float, top: float) -> Box:
-        """A box as it is looked at."""
+        """A box on the displayed page."""
         if self._quarter == 0:
             return left - self._left, self._top - top, right - self._left, self._top - bottom
         if self._quarter == 1:
@@ -137,7 +137,7 @@ class PageView:
         return self._top - top, self._right - right, self._top - bottom, self._right - left
 
     def lines(self, drawn: int) -> Iterator[Box]:
-        """The lines of a path, up to the first that runs neither across nor down: what has such is no grid."""
+        """The lines of a path, up to the first that is neither horizontal nor vertical: such a path is not a grid."""
         count = _count_points(drawn)
         if not 1 < count <= POINTS_MAX or not _get_matrix(drawn, self._addresses[0]):
             return

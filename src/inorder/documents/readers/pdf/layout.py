@@ -1,13 +1,12 @@
-"""In which order a page is read: columns one after the other, and what spans them between.
+"""Finds the reading order of a page: columns one after the other, with lines that span them in between.
 
-A page whose lines all stand below one another needs no thought, nor does one that was plainly drawn column by column
-(pdf_drawn). Otherwise we look for gutters: places where several
-lines begin to the right of others that end before. Rows of a table have such places too. What tells them apart is the
-order in which the page was drawn: columns are drawn one after the other, tables row by row. Where two columns were
-drawn line by line they still look like running text: most lines are long and reach the gutter.
+Two cases are simple: all lines are below one another, or the page was clearly drawn column by column (`draw_order`).
+Otherwise we look for gutters: positions where several lines begin to the right of others that end before. Rows of a
+table have such positions too. The draw order tells them apart: columns are drawn one after the other, tables row by
+row. Columns that were drawn line by line still look like running text: most lines are long and reach the gutter.
 
-Lines that cross a gutter cut the columns into bands: everything above such a line is read before it. Where no gutter
-runs through a whole region, its parts between wide vertical gaps are tried one by one.
+Lines that cross a gutter divide the columns into bands: everything above such a line is read before it. If no gutter
+runs through a whole region, its parts between wide vertical gaps are tried separately.
 """
 
 from bisect import bisect_left, bisect_right
@@ -23,19 +22,19 @@ Region = list[Row]
 """Rows that are read from top to bottom."""
 
 SEGMENTS_MAX = 3000
-"""A page with more is a drawing or a wide table, and is read row by row."""
+"""A page with more segments is a drawing or a wide table, and is read row by row."""
 DEPTH_MAX = 3
 SHARED_ROWS_MIN = 2
-"""Rows in which columns stand side by side; with fewer there is nothing to be learned."""
+"""Rows with columns side by side. With fewer, columns cannot be found."""
 CANDIDATES_MAX = 12
 TOLERANCE = 2.0
-"""Points by which things that stand at the same place may differ."""
+"""Positions that differ by fewer points count as equal."""
 
 
 def split_regions(
     segments: list[Segment], rows: list[Row] | None = None, *, right_to_left: bool = False
 ) -> list[Region]:
-    """The segments of a page in reading order."""
+    """The regions of a page in reading order."""
     rows = group_rows(segments) if rows is None else rows
     if len(segments) > SEGMENTS_MAX:
         return [rows]
@@ -72,7 +71,7 @@ def _flatten(rows: list[Row]) -> list[Segment]:
 
 
 def _split_zones(rows: list[Row]) -> list[Region]:
-    """The rows, apart where nothing is written for more than a line."""
+    """Split the rows where there is a vertical gap of more than a line."""
     zones: list[Region] = [[rows[0]]]
     bottom = max(segment.bottom for segment in rows[0])
     for row in rows[1:]:
@@ -85,7 +84,7 @@ def _split_zones(rows: list[Row]) -> list[Region]:
 
 
 def find_gutters(segments: list[Segment], shared: list[Row]) -> list[float]:
-    """Where the right one of two neighbouring columns begins, from the left. Some rows are shared by both."""
+    """The positions where the right one of two neighbouring columns begins, from left to right."""
     starts = Counter([round(segment.x0 / TOLERANCE) for row in shared for segment in row[1:]])
     common = [(-count - starts[place + 1], place) for place, count in starts.items()]
     common = sorted([pair for pair in common if pair[0] < -1])[:CANDIDATES_MAX]
@@ -120,7 +119,7 @@ def _is_gutter(segments: list[Segment], place: float) -> bool:
 
 
 def _is_drawn_separately(left: list[Segment], right: list[Segment], place: float) -> bool:
-    """Whether one side was drawn before the other, not row by row."""
+    """Whether one side was drawn before the other, and not row by row."""
     if _is_short(left) or _is_short(right):
         return False
     drawn = sorted(left + right, key=attrgetter("order"))
@@ -130,12 +129,12 @@ def _is_drawn_separately(left: list[Segment], right: list[Segment], place: float
 
 
 def _is_short(side: list[Segment]) -> bool:
-    """Whether these are marks and numbers rather than text."""
+    """Whether these are markers and numbers rather than text."""
     return sum([len(segment.text) for segment in side]) < 4 * len(side)
 
 
 def _is_running_text(side: list[Segment]) -> bool:
-    """Whether most lines are long and reach from edge to edge."""
+    """Whether most lines are long and extend from edge to edge."""
     if len(side) < 4 or sum([len(segment.text) for segment in side]) < 20 * len(side):
         return False
     start, end = min(segment.x0 for segment in side), max(segment.x1 for segment in side)

@@ -1,9 +1,8 @@
-"""From segments to lines, and from lines to running text.
+"""Merges segments into lines, and lines into running text.
 
-Segments that stand at the same height are a row. Within one column a row is a line: its segments from left to right, or
-from right to left where the text runs so. Running text undoes what the end of a line did to it: a hyphen that is there
-only because a word did not fit goes, one that belongs to the word stays, and scripts that are written without spaces
-get none.
+Segments at the same height form a row. Within one column a row is a line: its segments from left to right, or from
+right to left in such scripts. Joining lines undoes line breaking: a hyphen that only divides a word is removed, one
+that belongs to the word stays, and no space is inserted between characters of scripts without spaces.
 """
 
 import re
@@ -16,7 +15,7 @@ from inorder.documents.readers.unicode import is_cjk, is_right_to_left
 from .segments import MONO_WIDTH, Row, Segment
 
 TOUCHING_SHARE = 0.12
-"""Nearer than this share of its size, what is set smaller belongs to the word before it, such as the 2 in a formula."""
+"""A smaller segment that is nearer than this share of its size belongs to the word before it: the 2 in H2O."""
 
 _LAST_WORD = re.compile(r"[^\W\d_]+$")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
@@ -29,7 +28,7 @@ by_left = attrgetter("x0")
 
 
 def group_rows(segments: Sequence[Segment]) -> list[Row]:
-    """The segments in rows from the top; in each row from the left."""
+    """Group segments into rows from top to bottom; each row is sorted from left to right."""
     rows: list[Row] = []
     row: Row = []
     top, bottom, height = 0.0, float("-inf"), 0.0
@@ -54,7 +53,7 @@ def group_rows(segments: Sequence[Segment]) -> list[Row]:
 
 
 def merge_row(row: Row) -> Segment:
-    """A row as one line."""
+    """Merge the segments of a row into one line."""
     if len(row) == 1:
         return row[0]
     if is_right_to_left("".join([segment.text for segment in row])):
@@ -77,7 +76,7 @@ def _separator(before: Segment, segment: Segment) -> str:
 
 
 def join_lines(lines: Sequence[str], page_text: str = "") -> str:
-    """Lines of one paragraph as one text. What stands elsewhere on the page tells which hyphens belong to a word."""
+    """Join the lines of one paragraph. Words elsewhere in `page_text` show which hyphens belong to a word."""
     whole = " ".join(lines)
     if whole.isascii() and "- " not in whole:
         return whole
@@ -88,7 +87,7 @@ def join_lines(lines: Sequence[str], page_text: str = "") -> str:
 
 
 def join_text(before: str, after: str, page_text: str = "") -> str:
-    """Two pieces of running text that follow each other."""
+    """Join two consecutive pieces of running text."""
     if not before or not after:
         return before or after
     last, first = before[-1], after[0]
@@ -103,7 +102,7 @@ def join_text(before: str, after: str, page_text: str = "") -> str:
 
 
 def _is_hard_hyphen(before: str, after: str, page_text: str) -> bool:
-    """Whether the hyphen at the end of a line would be there in the middle of one."""
+    """Whether the hyphen at the end of a line belongs to the word."""
     last = before[before.rfind(" ") + 1 : -1]
     left, right = _LAST_WORD.search(last), _FIRST_WORD.match(after)
     if left is None or right is None:
@@ -114,10 +113,10 @@ def _is_hard_hyphen(before: str, after: str, page_text: str) -> bool:
 
 
 def is_continued(before: str, after: str) -> bool:
-    """Whether a paragraph plainly goes on after the end of a column or page.
+    """Whether a paragraph clearly continues after the end of a column or page.
 
-    A single word in the middle is left alone: whether its hyphen stays would depend on what it was joined to first,
-    and pages that are read apart could not be put together as if they had been read at once.
+    A piece of a single word is not joined: whether its hyphen stays would depend on the piece it is joined to first,
+    and pages that are read separately would give another result than the whole document.
     """
     return " " in before and _is_open(before) and after[:1].islower() and (" " in after or not _is_open(after))
 

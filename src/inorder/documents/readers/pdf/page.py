@@ -1,7 +1,7 @@
-"""From an open page to all we need to know of it, so that it can be closed.
+"""Reads everything that is needed from an open page, so that it can be closed.
 
-Text is always read. What else is drawn is looked at only where it may matter: where short pieces of text stand side
-by side there may be a table, and where a line says "Figure" there may be one.
+Text is always read. Graphics are read only if they may matter: short pieces of text side by side may be a table, and a
+line that begins with "Figure" may belong to a picture.
 """
 
 import re
@@ -16,7 +16,7 @@ from .segments import Graphics, PageText, Row, Rule, Segment
 from .text import cut_segments, read_segments
 
 SIDE_POINTS_MAX = 200_000.0
-"""The format allows 14,400; PDFium needs memory and time that grow with the sides of a page."""
+"""The format allows 14,400. PDFium needs time and memory that grow with the size of a page."""
 CELLS_MIN = 4
 CELL_CHARACTERS_MAX = 30
 
@@ -27,11 +27,11 @@ CAPTION = re.compile(
 
 
 def read_page(page: PdfPage) -> PageText:
-    """Everything about a page."""
+    """Read the text of a page and, if they may matter, its graphics."""
     found = PageText(number=page.number, width=page.width, height=page.height)
     if not (0 < page.width <= SIDE_POINTS_MAX and 0 < page.height <= SIDE_POINTS_MAX):
         found.width = found.height = 0.0
-        found.problem = "has an impossible size"
+        found.problem = "has an invalid size"
         return found
     found.text = page.text()
     segments = read_segments(page, found.text)
@@ -51,7 +51,7 @@ def _set_segments(found: PageText, segments: list[Segment]) -> None:
 
 
 def _may_have_tables(page: PageText) -> bool:
-    """Whether several short pieces stand side by side."""
+    """Whether several short segments are side by side."""
     if len(page.rows) == len(page.segments):
         return False
     cells = [_short_cells(row) if len(row) > 1 else 0 for row in page.rows]
@@ -67,7 +67,7 @@ def _short_cells(row: Row) -> int:
 
 
 def _cut_at_rules(page: PdfPage, found: PageText, graphics: Graphics) -> None:
-    """Take text of several cells apart that was taken for one piece."""
+    """Split segments that contain the text of several table cells."""
     if page.rotation or len(graphics.down) < 3 or len(graphics.across) < 3:
         return
     crossing = list(_find_crossings(found.segments, graphics.down))
@@ -83,7 +83,7 @@ def _cut_at_rules(page: PdfPage, found: PageText, graphics: Graphics) -> None:
 
 
 def _find_crossings(segments: Iterable[Segment], down: list[Rule]) -> Iterator[tuple[Segment, list[float]]]:
-    """Segments over which upright rules run, and where."""
+    """Segments that vertical rules cross, and the positions of these rules."""
     places = [place for place, _, _ in down]
     for segment in segments:
         first, end = bisect_right(places, segment.x0 + 1), bisect_right(places, segment.x1 - 1)

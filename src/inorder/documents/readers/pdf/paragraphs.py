@@ -1,10 +1,10 @@
-"""From the lines of a column to paragraphs, headings, list items and code.
+"""Groups the lines of a column into paragraphs, headings, list items and code.
 
-Lines are gathered until something says that a new piece begins: another size or weight, a wider step down, a mark of
-a list, an indent, or a line that ended early though the next word would have fitted. What a gathered piece is follows
-from how it looks beside the text of the document.
+Lines are added to the current block until a new one begins: by another size or weight, a larger distance, a list
+marker, an indent, or a line that ended early although the next word would have fitted. The kind of a block follows from
+its style, compared with the usual text of the document.
 
-Where text runs from right to left, lines are mirrored while they are gathered, so that an indent is one.
+Lines in right-to-left scripts are mirrored first, so that the same rules for indents apply.
 """
 
 import re
@@ -22,14 +22,14 @@ from .segments import Segment
 BOLD_HEADING_CHARACTERS_MAX = 120
 HEADING_LINES_MAX = 4
 STEP_RATIO_MAX = 1.28
-"""How much wider than usual a step down to a line of the same paragraph may be."""
+"""How much larger than usual the distance of two lines of a paragraph may be."""
 
 _SECTION_NUMBER = re.compile(r"(?:\d+\.)*\d+\.?\s|[A-Z]\.\s|[IVX]+\.\s|(?:Chapter|Section|Part|Appendix)\s")
 _ENDS = tuple('.!?:;\u3002\uff01\uff1f\u061f\u06d4"\u201d)')
 
 
 class ParagraphBuilder:
-    """Makes blocks of the lines of a page, column by column."""
+    """Builds the blocks of a page, column by column."""
 
     def __init__(self, stats: DocumentStats, page: int, page_text: str, *, right_to_left: bool = False) -> None:
         self._stats = stats
@@ -44,7 +44,7 @@ class ParagraphBuilder:
         self._indents: list[float] = []
 
     def build(self, lines: Sequence[Segment]) -> list[AnyBlock]:
-        """These lines, which are read from top to bottom, as blocks."""
+        """The blocks of lines that are read from top to bottom."""
         if not lines:
             return []
         if self._right_to_left:
@@ -75,7 +75,7 @@ class ParagraphBuilder:
         return line.is_mono and not self._stats.body_is_mono and line.text.isascii()
 
     def _is_item(self, line: Segment, marker: str, column: Column) -> bool:
-        """Whether a line that begins with such a mark is an item, not a line of running text that happens to."""
+        """Whether a line with this marker is a list item, and not running text that happens to begin with it."""
         if self._is_code(line):
             return False
         if marker in BULLETS or not self._piece or self._marker:
@@ -86,7 +86,7 @@ class ParagraphBuilder:
         return not column.is_full(before, line)
 
     def _is_new_block(self, line: Segment, after: Segment | None, column: Column) -> bool:
-        """Whether a line begins something new, marks of lists apart."""
+        """Whether a line without list marker begins a new block."""
         before = self._piece[-1]
         size = line.size
         step = line.bottom - before.bottom
@@ -115,14 +115,14 @@ class ParagraphBuilder:
         return not is_large and self._ends_early(before, line, column)
 
     def _is_indented(self, line: Segment, before: Segment, after: Segment | None) -> bool:
-        """Whether a line is set in where a paragraph begins, or set out where a hanging one does."""
+        """Whether a line has the indent of a new paragraph, or the outdent of a new hanging one."""
         if line.x0 > before.x0:
             return len(self._piece) > 1 or (after is not None and after.x0 < line.x0 - 0.5 * line.size)
         return len(self._piece) > 1
 
     @staticmethod
     def _ends_early(before: Segment, line: Segment, column: Column) -> bool:
-        """Whether the line before ends a paragraph: it is short, and not for want of room."""
+        """Whether the line before ends a paragraph: it is short although the next word would have fitted."""
         if line.text[0].islower() or not (before.text.endswith(_ENDS) or column.is_short(before)):
             return False
         if column.is_full(before, line):
@@ -150,7 +150,7 @@ class ParagraphBuilder:
             self._blocks.append(Paragraph(text=text, page=page, box=box))
 
     def _heading_level(self, piece: Sequence[Segment], text: str) -> int:
-        """The level of a heading; 0 for what is none."""
+        """The level of a heading; 0 if the lines are not a heading."""
         stats, first = self._stats, piece[0]
         larger = first.size >= self._heading_size_min
         if not larger and (stats.body_is_bold or not first.is_bold):
@@ -192,7 +192,7 @@ class ParagraphBuilder:
 
 
 def _is_same_paragraph(before: Segment, line: Segment, step_max: float) -> bool:
-    """Whether a line goes on in the middle of a sentence, and looks and stands as the one before: most lines do."""
+    """Whether a line clearly continues the one before: in the middle of a sentence, with the same style and edge."""
     return (
         line.text[0].islower()
         and line.size == before.size

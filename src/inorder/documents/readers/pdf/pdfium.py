@@ -1,11 +1,10 @@
-"""PDFium as we call it: documents, pages and text pages that are always closed, and calls that cost little.
+"""Calls PDFium: documents, pages and text pages that are always closed, and fast calls.
 
-A page has thousands of characters, and a call into the library costs as much as the work it does. So the calls made
-per word go through prototypes that take plain addresses and keep the interpreter lock, and many of them are made at
-once by `map`, writing into one buffer. What is rare goes through the ordinary bindings.
+A page has thousands of characters, and a call into the library costs as much as the work it does. So calls per word go
+through prototypes that take plain addresses and keep the interpreter lock, and `map` makes many of them at once, which
+write into one buffer. Rare calls go through the ordinary bindings of pypdfium2.
 
-PDFium is not safe for threads. One lock is held as long as a document is open: documents are read in parallel by
-processes.
+PDFium is not thread-safe. One lock is held while a document is open: documents are read in parallel by processes.
 """
 
 import ctypes
@@ -24,10 +23,10 @@ import pypdfium2.raw as pdfium
 from inorder.errors import ReadError
 
 PAGES_MAX = 100_000
-"""More is not a document but a lie about one, and every page of it would be tried."""
+"""A file that claims more is damaged or hostile, and every page would be tried."""
 NAME_BYTES_MAX = 128
 HEADER_BYTES = 1024
-"""How far into a file its header may stand."""
+"""The header of a PDF is within this many bytes."""
 
 _LOCK = threading.Lock()
 _POINTER = ctypes.c_void_p
@@ -36,10 +35,10 @@ _NUMBER = ctypes.c_void_p
 
 
 def bind_function(name: str, result: Any, *arguments: Any) -> Any:
-    """The function of that name, taking addresses as plain numbers.
+    """The PDFium function of this name, with addresses as plain numbers.
 
-    Small whole numbers may be declared as addresses, too: they travel in the same registers, and ctypes takes four
-    times as long to make an `int` of a number as an address.
+    Small integers may be declared as addresses too: they are passed in the same registers, and ctypes needs four times
+    as long to convert a number to an `int` as to an address.
     """
     address = ctypes.cast(getattr(pdfium, name), _POINTER).value or 0
     return ctypes.PYFUNCTYPE(result, *arguments)(address)
@@ -58,7 +57,7 @@ _font_weight = bind_function("FPDFFont_GetWeight", _INT, _POINTER)
 
 
 class Handles:
-    """How many handles of the library are open. Whoever reads many pages must end where it began."""
+    """Counts open handles of PDFium, so that tests can find leaks."""
 
     def __init__(self) -> None:
         self.open = 0
@@ -69,7 +68,7 @@ HANDLES = Handles()
 
 @contextmanager
 def open_pdf(data: bytes) -> Iterator["PdfFile"]:
-    """The document in these bytes, or `ReadError` with a line that says why not."""
+    """Open a PDF. Raises `ReadError` with the reason if that is not possible."""
     with _LOCK:
         handle = pdfium.FPDF_LoadMemDocument64(ctypes.c_char_p(data), len(data), None)
         if not handle:
@@ -86,16 +85,16 @@ def _explain_open_error(data: bytes, code: int) -> str:
     if not data:
         return "the file is empty"
     if code == pdfium.FPDF_ERR_PASSWORD:
-        return "the PDF is encrypted, and its password is not known"
+        return "the PDF is encrypted with a password"
     if code == pdfium.FPDF_ERR_SECURITY:
-        return "the PDF is encrypted in a way that cannot be read"
+        return "the PDF is encrypted with an unsupported method"
     if b"%PDF-" not in data[:HEADER_BYTES]:
-        return "not a PDF: it has no PDF header"
-    return "the PDF is damaged or cut short and cannot be opened"
+        return "not a PDF: the file has no PDF header"
+    return "the PDF is damaged or truncated"
 
 
 class PdfFile:
-    """An open document."""
+    """An open PDF."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
@@ -103,11 +102,11 @@ class PdfFile:
         if self.page_count <= 0:
             raise ReadError("the PDF has no pages")
         if self.page_count > PAGES_MAX:
-            raise ReadError(f"the PDF claims {self.page_count} pages, which is more than {PAGES_MAX}")
+            raise ReadError(f"the PDF claims to have {self.page_count:,} pages; the limit is {PAGES_MAX:,}")
 
     @contextmanager
     def page(self, number: int) -> Iterator["PdfPage | None"]:
-        """A page, from 1, closed afterwards; None where it cannot be loaded."""
+        """Open a page (from 1) and close it afterwards. None if it cannot be loaded."""
         page = pdfium.FPDF_LoadPage(self._handle, number - 1)
         if not page:
             yield None
@@ -123,7 +122,7 @@ class PdfFile:
 
 
 class Boxes:
-    """Boxes of characters in the coordinates of the page, where y goes up."""
+    """Boxes of characters in the coordinates of the PDF page, where y goes up."""
 
     def __init__(self, numbers: "array[float]") -> None:
         self._numbers = numbers
@@ -145,7 +144,7 @@ class Boxes:
         return [-edge for edge in self.low(quarter - 2)]
 
     def insert(self, character_indices: Sequence[int], more: "Boxes") -> "Boxes":
-        """These boxes, with more of them at the given places, which are sorted."""
+        """These boxes with others inserted at the given positions, which are sorted."""
         numbers = array("f")
         done = 0
         for index, place in enumerate(character_indices):
@@ -155,37 +154,37 @@ class Boxes:
 
 
 class PdfPage:
-    """An open page: its size and the raw facts about its text."""
+    """An open page: its size, and raw data about its text."""
 
     def __init__(self, handle: Any, number: int) -> None:
         self.handle = handle
         self.number = number
         self.width: float = pdfium.FPDF_GetPageWidthF(handle)
         self.height: float = pdfium.FPDF_GetPageHeightF(handle)
-        """As it is looked at: turned by the rotation of the page."""
+        """Of the displayed page, after its rotation."""
         self._text: Any = None
         self._address: int | None = None
         self._indices_differ = False
 
     @cached_property
     def rotation(self) -> int:
-        """By how many quarters the page is turned clockwise before it is looked at."""
+        """The rotation for display, in quarter turns clockwise."""
         return int(pdfium.FPDFPage_GetRotation(self.handle)) % 4
 
     @cached_property
     def bounds(self) -> tuple[float, float, float, float]:
-        """Left, bottom, right and top of what is visible, in the page's own coordinates."""
+        """Left, bottom, right and top of the visible area, in the coordinates of the PDF page."""
         box = pdfium.FS_RECTF()
         if not pdfium.FPDF_GetPageBoundingBox(self.handle, box):
             return 0.0, 0.0, self.width, self.height
         return box.left, min(box.bottom, box.top), box.right, max(box.bottom, box.top)
 
     def object_count(self) -> int:
-        """How many things are drawn on the page."""
+        """The number of objects on the page."""
         return int(pdfium.FPDFPage_CountObjects(self.handle))
 
     def text(self) -> str:
-        """All text in the order of the page's content, one item for each character that can be asked about."""
+        """Load the text of the page, in the order of its content."""
         self._text = pdfium.FPDFText_LoadPage(self.handle)
         if not self._text:
             return ""
@@ -200,25 +199,25 @@ class PdfPage:
             return ""
         self._indices_differ = written != count
         text = buffer[:written].tobytes().decode("utf-16-le", "replace")
-        if len(text) != written:  # characters beyond 16 bits: halves stay apart until a piece of text is cut out
+        if len(text) != written:  # surrogate pairs: kept as two characters, so that indices stay valid
             text = "".join(map(chr, buffer[:written]))
         return text
 
     def close_text(self) -> None:
-        """Give the text page back."""
+        """Close the text page. Idempotent."""
         if self._text:
             pdfium.FPDFText_ClosePage(self._text)
             HANDLES.open -= 1
             self._text = None
 
     def character_indices(self, text_indices: Sequence[int]) -> Sequence[int]:
-        """The numbers under which PDFium knows the characters at these places of the text."""
+        """PDFium's indices of the characters at these indices of the text."""
         if not self._indices_differ:
             return text_indices
         return [max(0, _char_index(self._address, index)) for index in text_indices]
 
     def boxes(self, characters: Sequence[int]) -> "Boxes":
-        """Where each of these characters stands."""
+        """The boxes of these characters."""
         size = 16 * len(characters)
         buffer = array("f", bytes(size))
         start = buffer.buffer_info()[0]
@@ -226,15 +225,15 @@ class PdfPage:
         return Boxes(buffer)
 
     def fonts(self, characters: Sequence[int]) -> list[int | None]:
-        """The font of each of these characters; good while the page is open."""
+        """The font of each of these characters. Valid while the page is open."""
         return list(map(_font_of, map(_text_object, repeat(self._address), characters)))
 
     def font_sizes(self, characters: Sequence[int]) -> list[float]:
-        """As written in the page; matrices scale them."""
+        """The font sizes in the content of the page, before the matrix scales them."""
         return list(map(_font_size, repeat(self._address), characters))
 
     def matrices(self, characters: Sequence[int]) -> Iterator[tuple[float, ...]]:
-        """From the space of the text to that of the page, for each of these characters."""
+        """The matrix from text space to page space, for each of these characters."""
         size = 24 * len(characters)
         buffer = array("f", bytes(size))
         start = buffer.buffer_info()[0]
@@ -243,7 +242,7 @@ class PdfPage:
 
 
 def font_properties(font: int) -> tuple[str, int, int]:
-    """Name, flags and weight of a font; -1 where it does not say."""
+    """Name, flags and weight of a font; -1 for what is not given."""
     buffer = array("B", bytes(NAME_BYTES_MAX))
     length = _font_name(font, buffer.buffer_info()[0], NAME_BYTES_MAX)
     name = buffer[: length - 1].tobytes().decode("utf-8", "replace") if 0 < length <= NAME_BYTES_MAX else ""

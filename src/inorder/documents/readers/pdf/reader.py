@@ -1,12 +1,12 @@
-"""PDF: text with its layout, through PDFium and rules of our own.
+"""Reads PDF: text with its layout, with PDFium and layout heuristics of our own.
 
-    bytes ──▶ pages (pdf_page) ──▶ facts of the whole (pdf_facts) ──▶ blocks of each page (pdf_blocks) ──▶ document
+    bytes ──▶ pages (page) ──▶ statistics of the document (document_stats) ──▶ blocks of each page (blocks) ──▶ document
 
-A page is opened, everything is taken from it, and it is closed before the next. Sizes of headings, repeated headers
-and the like need the whole document: they are learned from a sample of its pages. A huge document can be read in parts
-by page range. `facts` is computed once and handed to every part, and `merge` puts the parts together.
+Each page is opened, read and closed before the next. Sizes of headings and repeated headers need the whole document:
+they are computed from a sample of its pages. A long document can be read in parts by page range: `collect_stats` is
+called once, its result is passed to `read` for every part, and `merge` joins the parts.
 
-A page without text is reported, never passed over. Only a document of which nothing can be read is an error.
+A page without text gives a warning. It is an error only if no page can be read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,14 +45,14 @@ def read(
     stats: DocumentStats | None = None,
     ocr: bool = False,
 ) -> Document:
-    """The document in these bytes, or the given pages of it. `ReadError` says why there is none.
+    """Read a PDF, or a range of its pages. Raises `ReadError` with the reason if it cannot be read.
 
-    With `ocr`, text is recognised in the pictures of pages that have no other.
+    With `ocr`, the text of pages without a text layer is recognised.
     """
     with open_pdf(data) as file:
         last = file.page_count if last_page is None else min(last_page, file.page_count)
         if not 1 <= first_page <= last:
-            raise ReadError(f"no pages {first_page} to {last} in a PDF of {file.page_count}")
+            raise ReadError(f"there are no pages {first_page} to {last} in a PDF of {file.page_count} pages")
         sampled: dict[int, PageText] = {}
         if stats is None:
             sampled = {number: _read_page(file, number) for number in sample_pages(file.page_count)}
@@ -70,19 +70,19 @@ def read(
 
 
 def collect_stats(data: bytes) -> DocumentStats:
-    """What must be known of the whole document to read any part of it."""
+    """The statistics of the whole document, which are needed to read a part of it."""
     with open_pdf(data) as file:
         return compute_stats([_read_page(file, number) for number in sample_pages(file.page_count)])
 
 
 def page_count(data: bytes) -> int:
-    """How many pages a document has, without reading any."""
+    """The number of pages."""
     with open_pdf(data) as file:
         return file.page_count
 
 
 def merge(parts: list[Document]) -> Document:
-    """Parts of one document, in the order of their pages, as if it had been read at once with the same facts."""
+    """Merge the parts of a document, in the order of their pages. The result is the same as reading it as a whole."""
     if not parts:
         raise ValueError("nothing to merge")
     whole = Document(name=parts[0].name, mimetype=MIMETYPE, blocks=[], reader=parts[0].reader)
@@ -94,7 +94,7 @@ def merge(parts: list[Document]) -> Document:
 
 
 def _check_readable(document: Document) -> Document:
-    """The document, if there is anything in it: a part may consist of broken pages, a whole may not."""
+    """Raise `ReadError` if no page could be read. A part may consist of damaged pages, a document may not."""
     if not any(page.width for page in document.pages):
         raise ReadError(f"no page of the PDF can be read: {document.warnings[0]}")
     return document
@@ -108,7 +108,7 @@ def _read_page(file: PdfFile, number: int) -> PageText:
 
 
 def _recognise(file: PdfFile, page: PageText) -> "OcrPage | None":
-    """What the picture of a page says; None where it has text of its own, or none at all."""
+    """The recognised text of a page; None if the page has a text layer, or if nothing was recognised."""
     from inorder.documents.readers.ocr.reader import recognise_page
 
     if page.problem or page.is_empty or page.segments:
@@ -137,7 +137,7 @@ def _warnings(page: PageText, recognised: "OcrPage | None") -> Iterator[str]:
 
 
 def _append_blocks(blocks: list[AnyBlock], more: Sequence[AnyBlock]) -> None:
-    """Add the blocks of the next page. A paragraph that goes on over the end of a page becomes one."""
+    """Add the blocks of the next page. A paragraph that continues on the next page is joined."""
     place = next((place for place in reversed(range(len(blocks))) if not isinstance(blocks[place], Furniture)), -1)
     first = next((block for block in more if not isinstance(block, Furniture)), None)
     if place >= 0 and isinstance(first, Paragraph):

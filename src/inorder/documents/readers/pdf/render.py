@@ -1,4 +1,4 @@
-"""A page of a PDF as a picture: large enough for small letters, and bounded whatever size the page claims."""
+"""Renders a page as an image: large enough for small letters, and bounded whatever the size of the page."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,16 +7,16 @@ import pypdfium2.raw as pdfium
 from .pdfium import HANDLES, PdfPage
 
 SCALE = 200 / 72
-"""Pixels a point: 200 to the inch, what letters of six points need."""
+"""Pixels per point: 200 dpi, which letters of six points need."""
 SIDE_PIXELS_MAX = 2000
-"""Of the longer side: what is larger would be made smaller before it is looked at."""
+"""Of the longer side. OCR would scale a larger image down."""
 
 Pixels = npt.NDArray[np.uint8]
-"""Rows from the top; blue, green and red of each pixel."""
+"""Rows from the top; each pixel is blue, green and red."""
 
 
 def render_page(page: PdfPage) -> tuple[Pixels, float]:
-    """The page on white, as it is looked at, and how many pixels a point has."""
+    """The displayed page on a white background, and its scale in pixels per point."""
     scale = min(SCALE, SIDE_PIXELS_MAX / max(page.width, page.height))
     width, height = max(1, round(page.width * scale)), max(1, round(page.height * scale))
     pixels = np.full((height, width, 3), 255, np.uint8)

@@ -1,21 +1,21 @@
-"""A page of a PDF as we found it, before anything is made of it."""
+"""The content of a PDF page before its layout is analysed: segments of text, and graphics."""
 
 import msgspec
 
 from inorder.documents.model import Box, Table
 
 ASKEW = -1
-"""The direction of text that runs neither along nor across the page."""
+"""The direction of text that is neither horizontal nor vertical."""
 
 MONO_WIDTH = 0.6
-"""Width of a letter whose font gives all letters the same, as a share of its size."""
+"""Width of a character in a monospaced font, as a share of its size."""
 
 Span = tuple[int, int]
-"""First and last character of a piece of the page's text."""
+"""Indices of the first and last character of a piece of the text of a page."""
 
 
 class Segment(msgspec.Struct, gc=False):
-    """A piece of a line that is certainly read together. Its box is upright in the direction of its text."""
+    """A piece of a line without wide gaps. Its box is upright in the direction of its text."""
 
     text: str
     x0: float
@@ -26,24 +26,24 @@ class Segment(msgspec.Struct, gc=False):
     is_bold: bool = False
     is_mono: bool = False
     direction: int = 0
-    """Quarters by which it is turned against the page, counter-clockwise; or ASKEW."""
+    """Rotation against the page in quarter turns counter-clockwise; or ASKEW."""
     order: int = 0
-    """Its place in the order in which the page was drawn."""
+    """Position in the draw order of the page."""
     span: Span = (0, 0)
     table: Table | None = None
-    """Not text at all, but a table that takes its place in the reading order."""
+    """If set, the segment is not text, but holds the place of this table in the reading order."""
 
 
 Row = list[Segment]
-"""Segments that stand at the same height."""
+"""Segments at the same height."""
 
 
 Rule = tuple[float, float, float]
-"""A straight line, across or down a page: its height, or its distance from the left edge; its start; its end."""
+"""A horizontal or vertical line: its distance from the top or left edge of the page, its start, and its end."""
 
 
 class Graphics(msgspec.Struct):
-    """What is drawn besides text."""
+    """Rules (horizontal and vertical lines) and pictures of a page."""
 
     across: list[Rule] = []
     down: list[Rule] = []
@@ -51,19 +51,19 @@ class Graphics(msgspec.Struct):
 
 
 class PageText(msgspec.Struct, kw_only=True):
-    """What is on a page."""
+    """Text and graphics of a page."""
 
     number: int
     width: float
     height: float
     text: str = ""
-    """As PDFium gives it."""
+    """As PDFium returns it."""
     segments: list[Segment] = []
-    """In the order in which they were drawn."""
+    """In draw order."""
     rows: list[Row] = []
-    """Those that are upright, from the top."""
+    """Upright segments in rows, from top to bottom."""
     graphics: Graphics | None = None
     is_empty: bool = False
-    """Nothing at all is drawn on it."""
+    """Whether there is nothing on the page."""
     problem: str = ""
     """Why it could not be read."""

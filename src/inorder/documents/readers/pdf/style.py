@@ -1,7 +1,7 @@
-"""How text on a page looks: its size, whether it is bold, whether all its letters are equally wide, how it is turned.
+"""The style of text on a page: its size, whether it is bold or monospaced, and its rotation.
 
-Sizes are what a reader sees: the font size times the scale of the text. PDF says little that can be trusted about
-weight; the name of a font says most.
+Sizes are those of the displayed page: the font size times the scale of the text. The weight in a PDF is unreliable; the
+name of the font says more.
 """
 
 import math
@@ -25,22 +25,22 @@ _BOLD_WEIGHT = 700
 
 
 class PdfStyle(msgspec.Struct, frozen=True, gc=False):
-    """How a piece of text looks."""
+    """The style and the position of a piece of text."""
 
     size: float
     is_bold: bool
     is_mono: bool
     quarter: int
-    """Quarters by which it is turned counter-clockwise."""
+    """Rotation in quarter turns counter-clockwise."""
     is_askew: bool
-    """It runs neither along nor across the page."""
+    """Whether it is neither horizontal nor vertical."""
     x: float
     y: float
-    """Where its baseline begins, in the page's own coordinates."""
+    """Where its baseline begins, in the coordinates of the PDF page."""
 
 
 class StyleReader:
-    """The styles of a page's text."""
+    """Reads the styles of characters of a page."""
 
     def __init__(self, page: PdfPage) -> None:
         self.page = page
@@ -87,7 +87,7 @@ def _clamp_size(size: float) -> float:
 
 @lru_cache(FONT_CACHE_SIZE)
 def font_traits(name: str, flags: int, weight: int) -> tuple[bool, bool]:
-    """Whether a font is bold, and whether all its letters are equally wide."""
+    """Whether a font is bold, and whether it is monospaced."""
     flags = max(0, flags)
     bold = bool(_BOLD_NAME.search(name)) or weight >= _BOLD_WEIGHT or bool(flags & _FORCE_BOLD)
     mono = bool(_MONO_NAME.search(name)) or bool(flags & _FIXED_PITCH)

@@ -1,8 +1,8 @@
-"""Tables that are drawn with rules: a grid of lines, and text in its cells.
+"""Finds tables that are drawn with rules: a grid of lines with text in its cells.
 
-Rules that touch form a grid. Its columns and rows lie between the places where rules stand; two neighbouring places of
-the grid are one cell where no rule runs between them. We believe in a table only if it has at least two rows and two
-columns, most cells are rectangles, and several hold text. Otherwise its text stays text.
+Rules that touch form a grid. Its columns and rows are between the positions of rules. Two neighbouring positions of the
+grid are one cell if no rule is between them. A grid is a table only if it has at least two rows and two columns, all
+cells are rectangles, and several have text. Otherwise its text stays text.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,18 +16,18 @@ from .lines import group_rows, join_lines, merge_row
 from .segments import Graphics, Rule, Segment
 
 RULES_MAX = 300
-"""A page with more is a drawing."""
+"""A page with more rules is a drawing."""
 CELLS_MAX = 4_000
 CELLS_MIN = 4
 TEXTS_MIN = 3
-"""Fewer cells with text are a box around something."""
+"""A grid with fewer cells with text is a box around something."""
 
 PlacedSegment = tuple[int, Segment]
-"""A segment with the number of its place in a grid."""
+"""A segment with the number of its position in a grid."""
 
 
 def insert_ruled_tables(segments: list[Segment], graphics: Graphics, page: int) -> list[Segment]:
-    """The segments of a page, with each of its tables in place of those that are in it."""
+    """Replace the segments in each ruled table by one segment that holds the table."""
     tables: list[Segment] = []
     for across, down in _find_grids(graphics):
         grid = RuledGrid(across, down)
@@ -43,7 +43,7 @@ def insert_ruled_tables(segments: list[Segment], graphics: Graphics, page: int) 
 
 
 def _find_grids(graphics: Graphics) -> Iterable[tuple[list[Rule], list[Rule]]]:
-    """The rules in groups that touch one another."""
+    """Groups of rules that touch each other."""
     across, down = graphics.across, graphics.down
     if not (2 <= len(across) <= RULES_MAX and 2 <= len(down) <= RULES_MAX):
         return
@@ -65,7 +65,7 @@ def _find_grids(graphics: Graphics) -> Iterable[tuple[list[Rule], list[Rule]]]:
 
 
 class _DisjointSets:
-    """Which of many things belong together."""
+    """Union-find over the numbers below `count`."""
 
     def __init__(self, count: int) -> None:
         self._parent = list(range(count))
@@ -85,7 +85,7 @@ class _DisjointSets:
 
 
 def _group_by_position(rules: Iterable[Rule], places: list[float]) -> list[list[Rule]]:
-    """The rules at each place."""
+    """The rules at each position."""
     found: list[list[Rule]] = [[] for _ in places]
     for rule in rules:
         found[bisect_right(places, rule[0]) - 1].append(rule)
@@ -97,7 +97,7 @@ def _covers(rules: Iterable[Rule], place: float) -> bool:
 
 
 def _merge_positions(edges: Iterable[float]) -> list[float]:
-    """Places that are near one another as one."""
+    """The positions in order, with near ones merged."""
     places: list[float] = []
     for edge in sorted(edges):
         if not places or edge - places[-1] > NEAR_POINTS:
@@ -106,7 +106,7 @@ def _merge_positions(edges: Iterable[float]) -> list[float]:
 
 
 class RuledGrid:
-    """Columns and rows between rules."""
+    """The grid between rules."""
 
     def __init__(self, across: Sequence[Rule], down: Sequence[Rule]) -> None:
         self.xs = _merge_positions([place for place, _, _ in down])
@@ -118,11 +118,11 @@ class RuledGrid:
 
     @property
     def is_plausible(self) -> bool:
-        """Large enough to be a table, and not so large that it is a drawing."""
+        """Whether it is large enough for a table, and not as large as a drawing."""
         return self.columns >= 2 and self.rows >= 2 and self.columns * self.rows <= CELLS_MAX
 
     def partition(self, segments: Iterable[Segment]) -> tuple[list[PlacedSegment], list[Segment]]:
-        """Segments inside the grid with the place of the grid where their middle lies, and the others."""
+        """Segments whose centre is inside the grid, with its position there; and all other segments."""
         inside: list[PlacedSegment] = []
         outside: list[Segment] = []
         left, top, right, bottom = self.box
@@ -136,7 +136,7 @@ class RuledGrid:
         return inside, outside
 
     def table(self, inside: list[PlacedSegment], page: int) -> Table | None:
-        """The table, if what lies inside the grid makes one."""
+        """The table of the segments inside the grid; None if they do not form a table."""
         if len(inside) < TEXTS_MIN or sum(self._crosses(segment) for _, segment in inside) > 0.1 * len(inside):
             return None
         groups = self._merge_cells()
@@ -157,7 +157,7 @@ class RuledGrid:
         return Table(rows=self.rows, columns=self.columns, cells=found, page=page, box=self.box)
 
     def _crosses(self, segment: Segment) -> bool:
-        """Whether a segment runs over an upright rule."""
+        """Whether a segment crosses a vertical rule."""
         start = bisect_right(self.xs, segment.x0 + NEAR_POINTS)
         end = bisect_right(self.xs, segment.x1 - NEAR_POINTS)
         if start >= end:
@@ -166,7 +166,7 @@ class RuledGrid:
         return any(_covers(self._upright[place], middle) for place in range(start, end))
 
     def _merge_cells(self) -> _DisjointSets:
-        """Which places of the grid are one cell."""
+        """Merge positions of the grid that have no rule between them."""
         groups = _DisjointSets(self.rows * self.columns)
         for row in range(self.rows):
             y = (self.ys[row] + self.ys[row + 1]) / 2
@@ -181,7 +181,7 @@ class RuledGrid:
 
 
 def _cell(area: list[tuple[int, int]], segments: list[Segment]) -> Cell | None:
-    """A cell; None if its area is no rectangle."""
+    """A cell; None if its area is not a rectangle."""
     top, left = area[0]
     bottom, right = area[-1]
     if len(area) != (bottom - top + 1) * (right - left + 1):
@@ -190,14 +190,14 @@ def _cell(area: list[tuple[int, int]], segments: list[Segment]) -> Cell | None:
 
 
 def cell_text(segments: list[Segment]) -> str:
-    """The text in a cell."""
+    """The text of a cell."""
     if len(segments) < 2:
         return segments[0].text if segments else ""
     return join_lines([merge_row(row).text for row in group_rows(segments)])
 
 
 def _mark_header(cells: list[Cell], texts: dict[int, list[Segment]], areas: dict[int, list[tuple[int, int]]]) -> None:
-    """The first row is a header if it alone is bold."""
+    """Make the first row a header if it is bold and not all others are."""
     first = [segment for root, area in areas.items() if area[0][0] == 0 for segment in texts.get(root, [])]
     others = [segment for root, area in areas.items() if area[0][0] > 0 for segment in texts.get(root, [])]
     if first and all(segment.is_bold for segment in first) and not all(segment.is_bold for segment in others):

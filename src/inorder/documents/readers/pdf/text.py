@@ -1,12 +1,12 @@
-"""From a page of a PDF to segments: pieces of lines that are certainly read together, with place, size and style.
+"""Reads the segments of a page: pieces of lines without wide gaps, with position, size and style.
 
-PDFium gives the text of a page in the order in which it was drawn, with line breaks and lost spaces put in. A call
-into it costs as much as what it does, so we ask where the first and the last character of a line stand and how one in
-the middle looks, not about each.
+PDFium returns the text of a page in draw order, with line breaks and missing spaces inserted. A call costs as much as
+the work it does, so per line we ask for the boxes of the first and last character and for the style of one in the
+middle, not for every character.
 
-A line of PDFium's may hold two columns or several cells. To see the gaps between them one must know where words begin.
-That is asked for lines that are wide for the number of their letters, for some others, and for the neighbours of every
-line with a gap: gaps that matter stand below one another, and on a page of plain text there are none.
+A line of PDFium may contain two columns or several cells. To find the gaps between them, the positions of words are
+needed. They are requested for lines that are wide for their number of characters, for a sample of the others, and for
+the neighbours of every line with a gap: gaps that matter are below one another, and plain text has none.
 """
 
 import re
@@ -24,21 +24,21 @@ from .segments import MONO_WIDTH, Segment, Span
 from .style import PdfStyle, StyleReader
 
 GAP_SHARE = 0.8
-"""A gap wider than this share of the height of a character separates segments."""
+"""A gap that is wider than this share of the height of a character separates segments."""
 LETTER_WIDTH = 0.5
-"""Of most letters at most, as a share of their size."""
+"""Maximum width of most letters, as a share of their size."""
 SAMPLE_STEP = 16
 MARKER_LENGTH_MAX = 3
-"""A gap after fewer letters sets off the mark of a list item, and tells nothing about other lines."""
+"""A gap after at most this many characters follows a list marker, and says nothing about other lines."""
 SPARSE_RATIO = 1.15
-"""A line whose letters take this much more room than those of others may have gaps."""
+"""A line whose characters are wider than usual by this ratio may have gaps."""
 
 _LINE = re.compile(rf"[^\s{NO_CHARACTER}](?:[^\r\n{NO_CHARACTER}]*[^\s{NO_CHARACTER}])?{NO_CHARACTER}?")
 _SPACE = re.compile(" ")
 
 
 def read_segments(page: PdfPage, text: str) -> list[Segment]:
-    """All segments of a page, in the order in which they were drawn."""
+    """All segments of a page in draw order."""
     spans = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(text))]
     if not spans:
         return []
@@ -53,7 +53,7 @@ def read_segments(page: PdfPage, text: str) -> list[Segment]:
 
 
 def cut_segments(page: PdfPage, text: str, crossing: list[tuple[Segment, list[float]]]) -> list[Segment]:
-    """Segments over which upright rules run, each given with the places of its rules, cut where they do."""
+    """Split segments where vertical rules cross them. Each is given with the positions of its rules."""
     spaces = [
         (match.start(), walls)
         for segment, walls in crossing
@@ -74,7 +74,7 @@ def cut_segments(page: PdfPage, text: str, crossing: list[tuple[Segment, list[fl
 
 
 def _read_styles(style_reader: StyleReader, text: str, spans: list[Span]) -> list[PdfStyle]:
-    """How the middle of each span looks."""
+    """The style of the character in the middle of each span."""
     middles = [(start + last) // 2 for start, last in spans]
     return style_reader.read(
         style_reader.page.character_indices([middle + (text[middle] == " ") for middle in middles])
@@ -82,7 +82,7 @@ def _read_styles(style_reader: StyleReader, text: str, spans: list[Span]) -> lis
 
 
 def _split_spans(boxes: SpanBoxes, styles: list[PdfStyle], gaps: list[Span]) -> list[PdfStyle]:
-    """Cut spans at gaps, and tell how they look then: all parts of one look alike."""
+    """Split spans at gaps. Returns the styles of all spans; parts of a span have its style."""
     style_of = {start: style for (start, _), style in zip(boxes.spans, styles, strict=True)}
     boxes.split(gaps)
     style = styles[0]
@@ -90,9 +90,9 @@ def _split_spans(boxes: SpanBoxes, styles: list[PdfStyle], gaps: list[Span]) -> 
 
 
 def _find_all_gaps(page: PdfPage, text: str, lines: list[Span], wave: list[int], letter: float) -> list[Span]:
-    """The gaps of some lines, and of the neighbours of those that have any, and of theirs.
+    """The gaps of the lines in `wave`, of the neighbours of those that have gaps, and so on.
 
-    `letter` is the width of a letter: where all words stand apart, they do not tell.
+    `letter` is the usual width of a letter, for pages on which all words are far apart.
     """
     seen = set(wave)
     found: list[Span] = []
@@ -107,7 +107,7 @@ def _find_all_gaps(page: PdfPage, text: str, lines: list[Span], wave: list[int],
 
 
 def _find_sparse_lines(styles: list[PdfStyle], boxes: SpanBoxes) -> list[int]:
-    """Lines that are wide for the number and size of their letters, and some of the others."""
+    """Lines that are wide for the number and size of their characters, and a sample of the others."""
     low, high = boxes.extents(boxes.page.rotation)
     lengths = [last - start + 1 for start, last in boxes.spans]
     rates = list(map(truediv, map(sub, high, low), map(mul, lengths, [style.size for style in styles])))
@@ -118,7 +118,7 @@ def _find_sparse_lines(styles: list[PdfStyle], boxes: SpanBoxes) -> list[int]:
 
 
 def _find_gaps(page: PdfPage, text: str, lines: list[Span], letter: float) -> list[Span]:
-    """Where these lines have a wide gap, or go on at another height."""
+    """The positions where these lines have a wide gap, or continue at another height."""
     spaces = _find_wide_spaces(page, text, lines, letter)
     if not spaces:
         return []
@@ -143,7 +143,7 @@ def _find_gaps(page: PdfPage, text: str, lines: list[Span], letter: float) -> li
 
 
 def _find_wide_spaces(page: PdfPage, text: str, lines: list[Span], letter: float) -> list[int]:
-    """Spaces of these lines after which the next word begins later than letters of usual width explain."""
+    """Spaces after which the next word begins later than characters of usual width explain."""
     starts = list(chain.from_iterable(_word_starts(text[start : last + 1], start) for start, last in lines))
     low = page.boxes(page.character_indices(starts)).low(page.rotation)
     steps = list(map(sub, low[1:], low))
@@ -164,7 +164,7 @@ def _word_starts(line: str, start: int) -> list[int]:
 
 
 def _make_segments(style_reader: StyleReader, text: str, styles: list[PdfStyle], boxes: SpanBoxes) -> list[Segment]:
-    """Spans of the text of a page as segments."""
+    """The segments of spans of the text of a page."""
     spans = boxes.spans
     _clear_partial_bold(style_reader, styles, spans)
     is_clean = is_readable(text)
@@ -173,7 +173,7 @@ def _make_segments(style_reader: StyleReader, text: str, styles: list[PdfStyle],
 
 
 def _clear_partial_bold(style_reader: StyleReader, styles: list[PdfStyle], spans: list[Span]) -> None:
-    """A piece is bold if its beginning and its end are, too."""
+    """Clear the bold flag of spans whose first or last character is not bold."""
     bold = [index for index, style in enumerate(styles) if style.is_bold]
     if bold:
         at_start = style_reader.are_bold(style_reader.page.character_indices([spans[index][0] for index in bold]))

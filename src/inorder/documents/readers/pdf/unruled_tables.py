@@ -1,8 +1,8 @@
-"""Tables without rules: rows of short pieces that stand exactly below one another.
+"""Finds tables without rules: rows of short segments that are aligned in columns.
 
-Most things that look so are not tables: lines of running text with wide gaps, entries of a table of contents, marks
-and text of a list. So we ask for several rows in a run, the same columns in nearly all of them, and a clear gap between
-columns through the whole run. What does not pass stays text.
+Most things that look like this are not tables: running text with wide gaps, tables of contents, list markers and their
+text. So a table needs several consecutive rows, the same columns in nearly all of them, and a clear gap between columns
+through all rows. Everything else stays text.
 """
 
 import re
@@ -14,9 +14,9 @@ from .segments import Row, Segment
 
 ROWS_MIN = 3
 ROWS_MIN_OF_TWO = 4
-"""Of a table with two columns only, which many other things look like."""
+"""Rows of a table with only two columns, which many other things look like."""
 CHARACTERS_MAX = 40
-"""In a cell, on average: longer ones are columns of text."""
+"""Average per cell. Columns of text have more."""
 FILLED_SHARE = 0.7
 
 _MARK = re.compile(r"[^\w\s]{1,2}|o|\(?(?:\d{1,3}|\w)[.)]|\[\d{1,3}\]")
@@ -24,7 +24,7 @@ _LEADER = re.compile(r"[.\u2026_]{4,}|(?:\. ){3,}")
 
 
 def find_row_runs(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
-    """Where tables may stand: first row and the one after the last."""
+    """Ranges of rows that may be tables: the first row, and the row after the last."""
     if max(map(len, rows), default=0) < 2:
         return
     start = 0
@@ -37,7 +37,7 @@ def find_row_runs(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
 
 
 def _follows(rows: Sequence[Row], start: int, index: int) -> bool:
-    """Whether a row is near enough to the one before it."""
+    """Whether a row is close enough to the one before."""
     if index == start:
         return True
     before, row = rows[index - 1][0], rows[index][0]
@@ -45,7 +45,7 @@ def _follows(rows: Sequence[Row], start: int, index: int) -> bool:
 
 
 def build_table(rows: Sequence[Row], page: int) -> Table | None:
-    """These rows as a table, if they are one."""
+    """The table of these rows; None if they are not a table."""
     columns = _columns(rows)
     count = len(columns)
     if count < 2 or len(rows) < (ROWS_MIN_OF_TWO if count == 2 else ROWS_MIN):
@@ -64,7 +64,7 @@ def build_table(rows: Sequence[Row], page: int) -> Table | None:
 
 
 def _columns(rows: Sequence[Row]) -> list[tuple[float, float]]:
-    """What lies under one another, from left to right."""
+    """The extents of the columns, from left to right."""
     columns: list[tuple[float, float]] = []
     for segment in sorted((segment for row in rows for segment in row), key=lambda segment: segment.x0):
         if columns and segment.x0 < columns[-1][1] + 0.5 * segment.size:
