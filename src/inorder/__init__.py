@@ -34,11 +34,11 @@ if TYPE_CHECKING:
         StageError,
         StageErrorSummary,
         StageHooks,
-        StageOptions,
         StageOutcome,
         StagePlan,
         WorkItem,
     )
+    from inorder.stage.options import StageOptions
     from inorder.stage.run import run_stage
 
 importlib.import_module("inorder.index")  # reserves its files in DATA, in this process and in workers
@@ -90,7 +90,7 @@ _MODULE_OF = {
     "StageError": "inorder.stage.contracts",
     "StageErrorSummary": "inorder.stage.contracts",
     "StageHooks": "inorder.stage.contracts",
-    "StageOptions": "inorder.stage.contracts",
+    "StageOptions": "inorder.stage.options",
     "StageOutcome": "inorder.stage.contracts",
     "StagePlan": "inorder.stage.contracts",
     "WorkItem": "inorder.stage.contracts",

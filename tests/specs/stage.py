@@ -5,10 +5,12 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from inorder import WorkItem
 from inorder.stage import contracts, freshness
+from inorder.stage import options as stage_options
 from inorder.stage.data_layout import RESERVED_FOLDERS, DataLayout, resolve_output
 from inorder.stage.manifest.rows import BASE_FIELDS, VOLATILE_FIELDS
 from inorder.stage.monitor.attempt_log import ATTEMPT_STATUSES
@@ -21,8 +23,8 @@ from tests.specs.pages import code, table
 from tests.stage.jobs import Place
 
 
-def _fields(class_name: str, *, defaults: bool = True) -> str:
-    fields = list(fields_of(contracts, class_name))
+def _fields(class_name: str, *, module: ModuleType = contracts, defaults: bool = True) -> str:
+    fields = list(fields_of(module, class_name))
     if not defaults:
         return table(("field", "meaning"), [(code(field.name), field.meaning) for field in fields])
     rows = [(code(field.name), code(field.default) if field.default else "required", field.meaning) for field in fields]
@@ -34,7 +36,7 @@ def item() -> str:
 
 
 def options() -> str:
-    return _fields("StageOptions")
+    return _fields("StageOptions", module=stage_options)
 
 
 def outcome() -> str:

@@ -84,7 +84,7 @@ def test_importing_the_contracts_imports_nothing_heavy(statement: str) -> None:
     loaded = modules_loaded_by(statement)
     assert "inorder.stage.contracts" in loaded
     assert loaded & HEAVY == set()
-    light = {"inorder.stage.contracts", "inorder.stage.data_layout"}
+    light = {"inorder.stage.contracts", "inorder.stage.data_layout", "inorder.stage.options"}
     assert {name for name in loaded if name.startswith("inorder.stage.")} == light
 
 

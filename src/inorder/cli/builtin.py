@@ -14,7 +14,8 @@ from inorder.cli.settings import Settings, SettingsReader, StageSettings
 from inorder.cli.stage_loader import StageJob, load_job
 from inorder.cli.stage_runner import check_options, report_outcome, run_job
 from inorder.files.listing import share_listings
-from inorder.stage.contracts import Configurable, Stage, StageOptions, StageOutcome
+from inorder.stage.contracts import Configurable, Stage, StageOutcome
+from inorder.stage.options import StageOptions
 
 ENTRIES = {
     "doctags": "inorder.documents.doctags.stage:stage",

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 from inorder.cli.stage_loader import StageJob
 from inorder.errors import OperatorError
-from inorder.stage.contracts import Barrier, StageOptions, WorkItem
+from inorder.stage.contracts import Barrier, WorkItem
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.fingerprints import Fingerprint, combine_sha256, hash_file
 from inorder.stage.freshness import check_planned
 from inorder.stage.hash_cache import HashCache
+from inorder.stage.options import StageOptions
 from inorder.stage.plan_identity import find_resume_seq
 
 PROCESS, SKIP, MISSING = "process", "skip", "missing"

@@ -21,7 +21,8 @@ from inorder.cli.option_types import InvalidValue
 from inorder.cli.options import ALL, OWN, PREFIX, PROFILE, RENAMED, SHARED, OptionSpec, to_flag, to_variable
 from inorder.cli.output import info
 from inorder.errors import OperatorError
-from inorder.stage.contracts import Stage, StageOptions
+from inorder.stage.contracts import Stage
+from inorder.stage.options import StageOptions
 
 FILE = "inorder.toml"
 _TABLES = ("default", "profile", "stage")

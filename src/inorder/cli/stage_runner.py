@@ -12,7 +12,8 @@ from inorder.cli.output import info, pluralize, to_one_line
 from inorder.cli.settings import Settings
 from inorder.cli.stage_loader import StageJob
 from inorder.errors import require
-from inorder.stage.contracts import Stage, StageOptions, StageOutcome, StagePlan
+from inorder.stage.contracts import Stage, StageOutcome, StagePlan
+from inorder.stage.options import StageOptions
 from inorder.stage.run import run_stage
 
 _ERRORS_SHOWN = 3

@@ -17,8 +17,9 @@ from inorder.core.windows.plan import IdSet
 from inorder.documents.layout import OutputFile, list_chunk_files, vectors_path
 from inorder.files.listing import list_folder
 from inorder.runtime.identity import digest_of
-from inorder.stage.contracts import Stage, StageOptions, StagePlan, WorkItem
+from inorder.stage.contracts import Stage, StagePlan, WorkItem
 from inorder.stage.freshness import UNCHANGED
+from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots
 
 from .connection import open_index

@@ -4,7 +4,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .contracts import StageOptions, WorkItem
+from inorder.stage.options import StageOptions
+
+from .contracts import WorkItem
 from .data_layout import resolve_output
 from .fingerprints import list_published
 

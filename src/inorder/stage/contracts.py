@@ -8,15 +8,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-from warnings import warn
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from inorder.engines.attempt import Skip
-from inorder.engines.base import WORKERS_MAX
-from inorder.engines.ray.options import RayOptions
 from inorder.errors import Category, InorderError, OperatorError, require
+
+from .options import StageOptions
 
 if TYPE_CHECKING:
     from .context import StageContext
@@ -29,28 +28,10 @@ __all__ = [
     "StageError",
     "StageErrorSummary",
     "StageHooks",
-    "StageOptions",
     "StageOutcome",
     "StagePlan",
     "WorkItem",
 ]
-
-ENGINES = ("local", "ray")
-POLICIES = ("io", "cpu", "gpu")
-SCHEDULES = ("fifo", "sjf")
-FSYNCS = ("always", "batch", "interval", "off")
-PROGRESSES = ("auto", "bar", "lines", "none")
-_WHOLE = (
-    ("workers", 1, WORKERS_MAX),
-    ("retries", 0, 1000),
-    ("error_budget", 0, 2**62),
-    ("max_queue", 1, 2**20),
-    ("buffered_bytes_max", 1, 2**62),
-    ("memory_bytes_max", 1, 2**62),
-)
-_OPTIONAL = ("workers", "error_budget", "memory_bytes_max")
-_SECONDS = ("timeout_s", "retry_backoff_s", "cancel_grace_s", "diagnostics_interval_s")
-_SECONDS_MAX = 10**9
 
 
 class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,118 +120,6 @@ class StagePlan(msgspec.Struct, frozen=True):
             "the name of a stage must have 1 to 100 characters out of letters, digits, '.', '_' and '-', "
             f"got {self.stage_name!r}",
         )
-
-
-_RENAMED = {"per_item_timeout_s": "timeout_s"}
-"""Options of `StageOptions` that had another name."""
-
-
-class _AcceptsOldNames(msgspec.StructMeta):
-    """Maps old names of options to the present ones, with a warning."""
-
-    if not TYPE_CHECKING:  # type checkers shall see the fields of the struct
-
-        def __call__(self, *args: Any, **options: Any) -> Any:
-            for old, new in _RENAMED.items():
-                if old in options:
-                    warn(f"the option {old} is deprecated; use {new}", DeprecationWarning, stacklevel=2)
-                    options[new] = options.pop(old)
-            return super().__call__(*args, **options)
-
-
-class StageOptions(msgspec.Struct, metaclass=_AcceptsOldNames, frozen=True, kw_only=True):
-    """How a stage is run. Results do not depend on any of these options, except for time limits.
-
-    >>> options = StageOptions(data="out", policy="cpu", workers=4, timeout_s=60, retries=2)
-    >>> options.timeout_s
-    60
-
-    Raises:
-        OperatorError: A value is out of range. The message names the option.
-    """
-
-    data: str | Path = ".inorder"
-    """The folder DATA, which receives outputs, manifests, journals and telemetry."""
-    engine: Literal["local", "ray"] = "local"
-    """Where workers run: on this machine or on a Ray cluster."""
-    ray: RayOptions = RayOptions()
-    """Which cluster, and how it is used."""
-    policy: Literal["io", "cpu", "gpu"] = "io"
-    """`io` and `gpu` run threads, `cpu` runs spawned processes. On a cluster every worker is a process."""
-    workers: int | None = None
-    """Number of workers. None: one per CPU for `cpu` and `gpu`, two per CPU for `io`; on a cluster as many as fit."""
-    schedule: Literal["fifo", "sjf"] = "fifo"
-    """Which item starts first: the next of the plan, or the one with the lowest `cost_hint`."""
-    timeout_s: float = 0.0
-    """An item that takes longer fails; 0: no limit."""
-    retries: int = 0
-    """Further attempts after a failure that may be transient."""
-    retry_backoff_s: float = 0.1
-    """Wait before the first retry; doubles with each further one."""
-    error_budget: int | None = None
-    """Number of failures that is tolerated; 0: stop at the first; None: no limit."""
-    max_queue: int = 1024
-    """Items read from the plan ahead of the workers."""
-    diagnostics_interval_s: float = 5.0
-    """Interval between progress lines, and between snapshots in the telemetry."""
-    fingerprinting: bool = True
-    """Skip an item only if its outputs were made from the same inputs and configuration."""
-    resume: bool = True
-    """Resume an interrupted run, and skip items that are up to date."""
-    force: bool = False
-    """Process every item again."""
-    fsync: Literal["always", "batch", "interval", "off"] = "batch"
-    """When the journal waits for the disk."""
-    buffered_bytes_max: int = 256 * 2**20
-    """Upper bound on results that wait to be committed, including what running items are expected to return."""
-    memory_bytes_max: int | None = None
-    """Address space of a worker process; None: no limit."""
-    cancel_grace_s: float = 5.0
-    """How long running items may continue after a cancel."""
-    adaptive: bool = False
-    """Adapt the number of workers between 1 and `workers` to the measured throughput."""
-    attempts_log: bool = False
-    """Log the start and end of every attempt to `DATA/attempts`."""
-    telemetry: bool = True
-    """Write events and metrics to `DATA/telemetry`."""
-    progress: Literal["auto", "bar", "lines", "none"] = "auto"
-    """`auto`: a bar on a terminal, lines elsewhere."""
-    verbose: bool = False
-    """Show the slowest items and the most frequent error categories."""
-    i_know_what_im_doing: bool = False
-    """Allow a stage made for `gpu` to run with `cpu`."""
-
-    @property
-    def per_item_timeout_s(self) -> float:
-        """Deprecated name of `timeout_s`."""
-        warn("StageOptions.per_item_timeout_s is deprecated; use timeout_s", DeprecationWarning, stacklevel=2)
-        return self.timeout_s
-
-    def __post_init__(self) -> None:
-        for name, words in (
-            ("engine", ENGINES),
-            ("policy", POLICIES),
-            ("schedule", SCHEDULES),
-            ("fsync", FSYNCS),
-            ("progress", PROGRESSES),
-        ):
-            value = getattr(self, name)
-            require(value in words, f"{name} must be one of {', '.join(words)}, got {value!r}")
-        for name, low, high in _WHOLE:
-            value = getattr(self, name)
-            if value is not None or name not in _OPTIONAL:
-                require(type(value) is int, f"{name} must be an integer, got {value!r}")
-                require(low <= value <= high, f"{name} must be between {low} and {high}, got {value}")
-        for name in _SECONDS:
-            value = getattr(self, name)
-            require(type(value) in (int, float), f"{name} must be a number of seconds, got {value!r}")
-            require(0 <= value <= _SECONDS_MAX, f"{name} must be between 0 and {_SECONDS_MAX}, got {value}")
-        require(isinstance(self.ray, RayOptions), f"ray must be a RayOptions, got {type(self.ray).__name__}")
-        require(
-            not (self.adaptive and self.engine == "ray" and self.workers is None),
-            "adaptive needs workers=N on a cluster: without it, the number of workers follows the cluster",
-        )
-        require(self.diagnostics_interval_s > 0, "diagnostics_interval_s must be greater than 0")
 
 
 class StageHooks(msgspec.Struct, frozen=True, kw_only=True):

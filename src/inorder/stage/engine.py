@@ -14,8 +14,8 @@ from inorder.core.options import (
 from inorder.engines.attempt import run_attempt
 from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task
 from inorder.engines.factory import EngineSpec, create_resizable_engine
+from inorder.stage.options import StageOptions
 
-from .contracts import StageOptions
 from .data_layout import DataLayout
 from .worker import StageWork
 

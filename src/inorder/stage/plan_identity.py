@@ -11,8 +11,9 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.replay import Replay
 from inorder.runtime.identity import PlanDigest, digest_of
 from inorder.runtime.recovery import read_journal
+from inorder.stage.options import StageOptions
 
-from .contracts import StageOptions, StagePlan, WorkItem
+from .contracts import StagePlan, WorkItem
 from .data_layout import DataLayout
 from .manifest.rows import SCHEMA_VERSION
 

@@ -33,10 +33,11 @@ from inorder.runtime.recovery import DISTRUST_SUFFIX, OpenedJournal, read_journa
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
+from inorder.stage.options import StageOptions
 
 from .autoscale import StageAutoscaler
 from .context import StageContext
-from .contracts import Barrier, StageHooks, StageOptions, StageOutcome, StagePlan, WorkItem
+from .contracts import Barrier, StageHooks, StageOutcome, StagePlan, WorkItem
 from .data_layout import DataLayout
 from .engine import create_stage_engine, engine_spec, kernel_options
 from .file_stat import FileStat

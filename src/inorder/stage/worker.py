@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inorder.engines.attempt import Skip, escape_surrogates
+from inorder.stage.options import StageOptions
 
 from .context import StageContext
-from .contracts import StageError, StageOptions, WorkItem
+from .contracts import StageError, WorkItem
 from .data_layout import resolve_output
 from .file_stat import FileStat
 from .fingerprints import (

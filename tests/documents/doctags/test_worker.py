@@ -7,7 +7,8 @@ import pytest
 from inorder.documents.doctags.storage import PageRange
 from inorder.documents.doctags.worker import work
 from inorder.stage.context import StageContext
-from inorder.stage.contracts import StageError, StageOptions, WorkItem
+from inorder.stage.contracts import StageError, WorkItem
+from inorder.stage.options import StageOptions
 
 
 @pytest.mark.parametrize(

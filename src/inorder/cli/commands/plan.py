@@ -17,8 +17,8 @@ from inorder.cli.parameters import DataOption, JsonOption, StageOption
 from inorder.cli.settings import SettingsReader
 from inorder.cli.stage_loader import StageJob, load_job, load_recorded_jobs
 from inorder.files.listing import share_listings
-from inorder.stage.contracts import StageOptions
 from inorder.stage.manifest.rows import to_printable
+from inorder.stage.options import StageOptions
 
 
 def plan(

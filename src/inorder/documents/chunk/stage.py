@@ -11,7 +11,8 @@ import msgspec
 from inorder.documents.layout import CHUNK_SUFFIXES, CHUNKS, RECORD_SUFFIX, list_outputs
 from inorder.errors import OperatorError, require
 from inorder.runtime.identity import digest_of
-from inorder.stage.contracts import Configurable, Stage, StageOptions, StagePlan, WorkItem
+from inorder.stage.contracts import Configurable, Stage, StagePlan, WorkItem
+from inorder.stage.options import StageOptions
 
 from .chunks import SCHEMA_VERSION
 from .tokens import load_counter

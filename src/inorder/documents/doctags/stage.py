@@ -28,7 +28,8 @@ from inorder.documents.readers.registry import (
 )
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
 from inorder.runtime.identity import digest_of
-from inorder.stage.contracts import Barrier, Configurable, Stage, StageOptions, StagePlan, WorkItem
+from inorder.stage.contracts import Barrier, Configurable, Stage, StagePlan, WorkItem
+from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots
 
 from .storage import (

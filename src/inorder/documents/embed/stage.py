@@ -15,17 +15,10 @@ import msgspec
 from inorder.documents.layout import VECTORS, list_chunk_files, list_outputs, vectors_path
 from inorder.errors import require
 from inorder.runtime.identity import digest_of
-from inorder.stage.contracts import (
-    Barrier,
-    Configurable,
-    Stage,
-    StageHooks,
-    StageOptions,
-    StagePlan,
-    WorkItem,
-)
+from inorder.stage.contracts import Barrier, Configurable, Stage, StageHooks, StagePlan, WorkItem
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 from inorder.stage.fingerprints import decode_fingerprint
+from inorder.stage.options import StageOptions
 
 from .lexical import VERSION as LEXICAL_VERSION
 from .providers.registry import identity, policy

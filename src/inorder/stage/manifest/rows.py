@@ -14,7 +14,7 @@ import msgspec
 
 from inorder.core.transitions import State
 from inorder.sinks.base import Entry
-from inorder.stage.contracts import StageOptions
+from inorder.stage.options import StageOptions
 from inorder.stage.worker import StageResult, StageTask
 from inorder.version import __version__
 

@@ -12,9 +12,10 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.runtime.loop import Runtime
 from inorder.runtime.recovery import OpenedJournal
 from inorder.sinks.base import Entry
-from inorder.stage.contracts import StageOptions, StageOutcome, StagePlan
+from inorder.stage.contracts import StageOutcome, StagePlan
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.manifest.rows import to_printable
+from inorder.stage.options import StageOptions
 
 from .attempt_log import AttemptLog
 from .histograms import ErrorTally, Histogram, SlowestItems

@@ -13,8 +13,8 @@ from typing import Any
 
 from inorder.core.transitions import State
 from inorder.sinks.base import Entry
-from inorder.stage.contracts import StageOptions
 from inorder.stage.manifest.rows import STATUSES, to_printable
+from inorder.stage.options import StageOptions
 
 from .metrics import METRICS
 
