@@ -95,7 +95,7 @@ def supervisors_of(machines: list[Machine]) -> dict[int, list[int]]:
     found = {}
     for machine in machines:
         for process in _children(machine.raylet):
-            if "Post" in _title(process):
+            if "BootstrapActor" in _title(process):
                 found[process.pid] = [child.pid for child in _children(process.pid) if "spawn_main" in _title(child)]
     return found
 

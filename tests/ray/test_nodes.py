@@ -92,7 +92,7 @@ def test_an_actor_killed_through_ray_is_replaced(machines: Machines, tmp_path: P
 
     def kill() -> None:
         wait_for_workers(tmp_path, 2)
-        ray.kill(next(iter(engine._stations)).actor)
+        ray.kill(next(iter(engine._actors)).actor)
         wait_for_workers(tmp_path, 3)
         let_go(tmp_path)
 
