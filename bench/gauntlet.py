@@ -123,12 +123,12 @@ def return_large() -> bytes:
 
 
 def close_stdout() -> None:
-    """In this row every item prints, so whoever runs in the same worker next will notice."""
+    """In this row every item prints, so the next item in the same worker notices a closed stream."""
     sys.stdout.close()
 
 
 def orphan() -> None:
-    """A process that nobody waits for."""
+    """Start a process and do not wait for it."""
     process = subprocess.Popen(["sleep", str(FOREVER_S)], stdin=subprocess.DEVNULL)
     _note("orphans", str(process.pid))
 

@@ -6,7 +6,7 @@ Every figure of every tool is taken in a fresh program, tool after tool in each 
 printed, then the best. Absolute times are noise on a machine that others use too: read the ratios, which come from the
 same minutes, and where others were busy the ratio of the best.
 
-* `noop`: microseconds an item, for items that do nothing; 5x means that a tool needs five times what inorder needs
+* `noop`: microseconds per item, for items that do nothing; 5x means that a tool needs five times what inorder needs
 * `millisecond`: items that compute for 1 ms, against a static split of the list over two processes
 * `pareto`: items whose lengths are very uneven, against the bound that no schedule beats
 * `straggler`: how far the parent's memory peak rises over its start, while 2000 results of 200 kB wait behind a first
@@ -55,7 +55,7 @@ class Span(NamedTuple):
 
 
 def noop(_: int) -> float:
-    """Nothing; when."""
+    """Do nothing; return the time."""
     return time.monotonic()
 
 
@@ -87,7 +87,7 @@ def weigh(number: int) -> bytes:
 
 
 def measure_noop(tool: str, count: int) -> dict[str, float]:
-    """Microseconds an item."""
+    """Microseconds per item."""
     found = list(TOOLS[tool].results(noop, range(count)))
     ended_s = time.monotonic()
     _check(len(found) == count, f"{tool} delivered {len(found)} of {count}")
@@ -255,7 +255,7 @@ def ratios(found: dict[str, dict[str, Any]], unit: str, against: str) -> dict[st
 
 USUAL = [name for name in FIGURES if name != "waiting"]
 LABELS = {
-    "noop": ("no-op items, µs an item", "inorder"),
+    "noop": ("no-op items, µs per item", "inorder"),
     "millisecond": ("items of 1 ms, wall s", SPLIT),
     "pareto": ("Pareto lengths, wall over the ideal bound", None),
     "straggler": ("results behind a straggler, MB over the start", None),
@@ -265,7 +265,7 @@ LABELS = {
 
 
 def table(found: dict[str, dict[str, dict[str, Any]]], tools: list[str], against: str | None = None) -> str:
-    """Markdown, a column a tool; ratios over each figure's usual rival, or over one for all."""
+    """Markdown, one column per tool; ratios over each figure's usual rival, or over one for all."""
     lines = ["| | " + " | ".join(tools) + " |", "|---" * (len(tools) + 1) + "|"]
     for name, row in found.items():
         title, usual = LABELS[name]

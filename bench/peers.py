@@ -117,7 +117,7 @@ def executor_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
 
 
 def executor_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
-    """A future an item, because `map` ends at the first failure."""
+    """One future per item, because `map` ends at the first failure."""
     from concurrent.futures import ProcessPoolExecutor
 
     executor = ProcessPoolExecutor(WORKERS, initializer=limit_memory, initargs=(limits.memory_bytes,))
@@ -185,7 +185,7 @@ def mpire_results(function: Function, items: Iterable[Any]) -> Iterator[Any]:
 
 
 def mpire_outcomes(function: Function, items: Sequence[Any], limits: Limits) -> Iterator[Outcome]:
-    """A result object an item, because `imap` ends at the first failure."""
+    """One result object per item, because `imap` ends at the first failure."""
     from mpire import WorkerPool
 
     prepare = functools.partial(limit_memory, limits.memory_bytes)
@@ -235,7 +235,7 @@ def connect_to_ray() -> Any:
 
 
 def ray_task_results(function: Function, items: Iterable[Any], batch: int = 1) -> Iterator[Any]:
-    """A task an item, or a batch of them, with some thousands under way, as the documentation advises; taken in the
+    """A task per item, or a batch of them, with some thousands under way, as the documentation advises; taken in the
     order of the items."""
     ray = connect_to_ray()
     task = ray.remote(_each_of)
