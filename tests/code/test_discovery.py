@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inorder.code.discovery import SourceFile, discover
+from inorder.code.discovery import CodeFile, discover
 from inorder.stage.sources import Roots
 
 pytestmark = pytest.mark.req("IDX-1")
@@ -19,7 +19,7 @@ def write(root: Path, files: dict[str, str | bytes]) -> Path:
     return root
 
 
-def found(root: Path) -> dict[str, SourceFile]:
+def found(root: Path) -> dict[str, CodeFile]:
     return {each.item_id.partition("/")[2]: each for each in discover(Roots([root]))}
 
 

@@ -61,7 +61,7 @@ def _assign_doc(stack: list[Definition], doc: Span, source: Source) -> None:
 def _set_names_and_lines(definition: Definition, parent: Definition | None, source: Source) -> None:
     name = definition.name
     if not name.isidentifier():
-        *outer, name = name.lstrip(":" if definition.kind == "field" else "").split("::")  # Ruby says `:name`
+        *outer, name = name.lstrip(":" if definition.kind == "field" else "").split("::")  # a Ruby symbol, `:name`
         parts = [*(_clean_name(part.partition("<")[0]) for part in outer), _clean_name(name)]
         definition.name, name = parts[-1], ".".join(parts)
     if definition.owner:

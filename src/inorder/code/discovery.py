@@ -30,7 +30,7 @@ _CACHES = frozenset(("__pycache__",))
 _VIRTUAL_ENVIRONMENT_FILE = "pyvenv.cfg"
 
 
-class SourceFile(NamedTuple):
+class CodeFile(NamedTuple):
     """A file of a repository, or a folder that is skipped as a whole."""
 
     item_id: str
@@ -41,7 +41,7 @@ class SourceFile(NamedTuple):
     language: str | None = None
 
 
-def discover(roots: Roots) -> Iterator[SourceFile]:
+def discover(roots: Roots) -> Iterator[CodeFile]:
     """List every file below these roots."""
     for name, path in roots.paths.items():
         if os.path.isdir(path):
@@ -50,10 +50,10 @@ def discover(roots: Roots) -> Iterator[SourceFile]:
             yield _inspect(path, name)
 
 
-def _walk(root: str, prefix: str) -> Iterator[SourceFile]:
+def _walk(root: str, prefix: str) -> Iterator[CodeFile]:
     for path, below, skip in walk(root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_third_party_reason):
         name = f"{prefix}/{below}".rstrip("/")
-        yield SourceFile(quote_id(name), path, 0, skip) if skip else _inspect(path, name)
+        yield CodeFile(quote_id(name), path, 0, skip) if skip else _inspect(path, name)
 
 
 def _third_party_reason(folder: str, entries: Entries) -> str:
@@ -63,18 +63,18 @@ def _third_party_reason(folder: str, entries: Entries) -> str:
     return "third-party code" if is_third_party else ""
 
 
-def _inspect(path: str, item_id: str) -> SourceFile:
+def _inspect(path: str, item_id: str) -> CodeFile:
     name = quote_id(item_id)
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
-            return SourceFile(name, path, 0, "a symbolic link")
+            return CodeFile(name, path, 0, "a symbolic link")
         if not stat.S_ISREG(status.st_mode):
-            return SourceFile(name, path, 0, "not a regular file")
+            return CodeFile(name, path, 0, "not a regular file")
         with open(path, "rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError as error:
-        return SourceFile(name, path, 0, f"cannot be read: {error.strerror or error}")
+        return CodeFile(name, path, 0, f"cannot be read: {error.strerror or error}")
     language = language_of(path, head)
     skip = f"larger than {SIZE_MAX:,} bytes" if status.st_size > SIZE_MAX else reason_to_skip(path, head)
-    return SourceFile(name, path, status.st_size, skip, language)
+    return CodeFile(name, path, status.st_size, skip, language)

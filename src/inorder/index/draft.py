@@ -151,6 +151,7 @@ def publish(data: str) -> None:
         filesystem.sync_directory(data)
     except OSError as error:
         raise InfrastructureError(f"cannot write {published_path(data)} ({error.strerror or error})") from error
+    open_index.cache_clear()  # open connections still read the old database
     remove_draft(data)
     remove_old_matrices(data, matrix)
 

@@ -36,7 +36,7 @@ _BYTES_PER_COST = 20_000
 def plan(sources: list[Path], data: Path) -> StagePlan:
     """Plan every document that has chunks, and every file below the sources."""
     items = IndexItems(Roots(sources), os.path.abspath(data))
-    return StagePlan(NAME, items, judge=items.judge, expected_items=items.expected_count())
+    return StagePlan(NAME, items, judge=items.check_freshness, expected_items=items.expected_count())
 
 
 class IndexItems:
@@ -75,8 +75,8 @@ class IndexItems:
         documents = sum(1 for _ in list_chunk_files(self._data))
         return max(documents, sum(map(_count_files, self._roots.paths.values())))
 
-    def judge(self, item: WorkItem, sha256_of: Callable[[str], str]) -> str:
-        """Whether the published database has the item in its present state."""
+    def check_freshness(self, item: WorkItem, sha256_of: Callable[[str], str]) -> str:
+        """The reason to skip an item that the published database has in its present state; empty if it does not."""
         if item.meta["task"] == REMOVE or item.meta.get("skip"):
             return ""
         database = self._database()
@@ -96,7 +96,7 @@ class IndexItems:
         return WorkItem(
             item_id=chunks.doc_id,
             inputs={"chunks": chunks.path} | ({"dense": dense} if os.path.exists(dense) else {}),
-            cfg_hash=digest_of(NAME, str(SCHEMA_VERSION), "document"),
+            cfg_hash=digest_of(NAME, str(SCHEMA_VERSION), DOCUMENT),
             cost_hint=1.0 + chunks.size / _BYTES_PER_COST,
             meta={"task": DOCUMENT},
             batch_key=DOCUMENT,
