@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from functools import cache
 
 import pytest
 
@@ -92,3 +93,26 @@ def test_make_targets_exist(page: str) -> None:
 
 def read_makefile() -> str:
     return (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+_FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
+NOT_OUR_FLAGS = {"--head", "--port", "--address"}
+"""Options of `ray start`."""
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page != "CHANGELOG.md"])
+def test_options_of_commands_exist(page: str) -> None:
+    named = set(_FLAG.findall(read(page))) - NOT_OUR_FLAGS
+    assert named - options_of_inorder() - options_of_the_simulator() == set()
+
+
+def options_of_inorder() -> set[str]:
+    return set(_FLAG.findall(read("docs/reference/command-line.md"))) | {"--help"}
+
+
+@cache
+def options_of_the_simulator() -> set[str]:
+    sources = (ROOT / "src/inorder/sim").rglob("*.py")
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    fields = re.findall(r"^    (\w+): (?:int|float|str|bool)", texts, re.MULTILINE)
+    return set(re.findall(r"\"(--[a-z-]+)\"", texts)) | {f"--{name.replace('_', '-')}" for name in fields}
