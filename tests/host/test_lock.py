@@ -26,7 +26,10 @@ def test_another_process_has_it_until_it_dies(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(BusyError, match=rf"^it is in use by process {holder.pid} on .+ since \d{{4}}-.+$"):
+        with pytest.raises(
+            BusyError,
+            match=rf"^it is in use by process {holder.pid} on .+ since \d{{4}}-.+; wait until it ends, or stop it$",
+        ):
             Lock(path, "it")
         holder.send_signal(signal.SIGKILL)
     Lock(path, "it").release()
@@ -48,7 +51,7 @@ def test_a_holder_that_has_not_said_its_number_is_another_process(tmp_path: Path
     path = tmp_path / "it.lock"
     lock = Lock(str(path), "it")
     path.write_text("")
-    with pytest.raises(BusyError, match=r"^it is in use by another process$"):
+    with pytest.raises(BusyError, match=r"^it is in use by another process; wait until it ends, or stop it$"):
         Lock(str(path), "it")
     lock.release()
 

@@ -23,10 +23,10 @@ def test_a_path_that_is_not_plainly_beneath_its_folder_is_refused_with_the_reaso
     [
         ("", "empty"),
         ("/a", "absolute"),
-        ("a\0b", "zero character"),
-        ("a/../b", "leads out"),
-        ("a/./b", "plainest form"),
-        ("\ud800", "not Unicode"),
+        ("a\0b", "null character"),
+        ("a/../b", "leaves its directory"),
+        ("a/./b", "normal form"),
+        ("\ud800", "not valid Unicode"),
     ],
 )
 def test_the_reason_is_the_one_that_helps(path: str, reason: str) -> None:

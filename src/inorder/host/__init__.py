@@ -1,1 +1,1 @@
-"""The messy world, behind small protocols."""
+"""The operating system: clock, filesystem, locks and paths."""

@@ -1,4 +1,4 @@
-"""Time, as a number of milliseconds that only the runtime asks for."""
+"""Clocks, in milliseconds."""
 
 import time
 from typing import Protocol
@@ -8,24 +8,24 @@ class Clock(Protocol):
     """A source of time."""
 
     def now_ms(self) -> int:
-        """Milliseconds since some moment; should never go back, and nothing breaks if it does."""
+        """Return milliseconds since a fixed moment. Should be monotonic; a step back is tolerated."""
         ...
 
     def wall_ms(self) -> int:
-        """Milliseconds since 1970, for people."""
+        """Return milliseconds since 1970, for messages and records."""
         ...
 
 
 class SystemClock:
-    """The machine's monotonic clock, from the moment this object was made."""
+    """The monotonic clock of the machine, starting at 0."""
 
     def __init__(self) -> None:
         self._origin_s = time.monotonic()
 
     def now_ms(self) -> int:
-        """Milliseconds since this clock was made."""
+        """Return milliseconds since this object was created."""
         return int((time.monotonic() - self._origin_s) * 1000)
 
     def wall_ms(self) -> int:
-        """Milliseconds since 1970."""
+        """Return milliseconds since 1970."""
         return int(time.time() * 1000)

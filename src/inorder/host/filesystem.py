@@ -1,17 +1,17 @@
-"""Every durable act, behind two small protocols.
+"""Durable files, behind two small protocols.
 
-Nothing that must survive a crash is written except through a `Filesystem` and its `File`s. So the crashable filesystem
-of the simulator sees every act, can forget what was not synced, and can fail any of them.
+Everything that must survive a crash is written through a `Filesystem` and its `AppendFile`s. So the crashable
+filesystem of the simulator sees every operation, can drop what was not synced, and can make any operation fail.
 
-What survives what:
+Durability:
 
-* `append` and `truncate` survive the death of the process; only `sync` makes them survive the loss of power.
-* A new, renamed or removed *name* survives the loss of power only after `sync_directory` of its folder, however often
-  the file itself was synced. Of a rename between two folders it is the one it went to.
-* `rename` is atomic: whoever looks sees the old file or the new one, whole.
+* `append` and `truncate` survive the death of the process. They survive a power loss only after `sync`.
+* A new, renamed or removed *name* survives a power loss only after `sync_directory` of its directory, even if the file
+  itself was synced. For a rename between two directories, this is the target directory.
+* `rename` is atomic: a reader sees either the old or the new file, complete.
 
-Trouble is an `OSError`, as the operating system gives it. After a failed `sync` nobody knows what is on the disk, and a
-second one that succeeds proves nothing: stop, and let recovery decide.
+Errors are `OSError`s of the operating system. After a failed `sync` the content of the disk is unknown, and a later
+`sync` that succeeds proves nothing: stop, and let recovery decide.
 """
 
 import contextlib
@@ -21,89 +21,89 @@ import shutil
 import stat
 from typing import NamedTuple, Protocol
 
-CLOSED = 2**31 - 1
-"""No file ever has so high a number: whoever uses it gets EBADF."""
+CLOSED_DESCRIPTOR = 2**31 - 1
+"""A descriptor that no file has. Using it fails with EBADF."""
 
 
 class PathInfo(NamedTuple):
-    """What a folder says of a name."""
+    """Size and kind of a path."""
 
     size: int
-    """Bytes in the file; 0 for a folder."""
+    """Bytes in the file; 0 for a directory."""
     is_directory: bool
 
 
 class AppendFile(Protocol):
-    """An open file that is read anywhere and written at its end."""
+    """An open file that is read at any offset and written only at its end."""
 
     @property
     def size(self) -> int:
-        """Bytes in it, as far as anybody who reads it now can see."""
+        """Bytes in the file, synced or not."""
         ...
 
     def read(self, offset: int, size: int) -> bytes:
-        """Up to `size` bytes from there; fewer only at the end."""
+        """Read `size` bytes from `offset`; fewer only at the end of the file."""
         ...
 
     def append(self, data: bytes) -> None:
-        """Put all of it at the end, or raise; a part of it may be there then."""
+        """Append all of `data`. If this raises, a part of it may have been written."""
         ...
 
     def truncate(self, size: int) -> None:
-        """Cut it there. It is never made longer."""
+        """Truncate the file. No effect if it is not longer than `size`."""
         ...
 
     def sync(self) -> None:
-        """Return once everything written to it is safe from a loss of power."""
+        """Make everything written to the file durable."""
         ...
 
     def close(self) -> None:
-        """Let it go. Twice is once."""
+        """Close the file. Idempotent."""
         ...
 
 
 class Filesystem(Protocol):
-    """Names and files. Paths are strings with `/`."""
+    """Directories and files. Paths are strings with `/`."""
 
     def open(self, path: str) -> AppendFile:
-        """The file of this name, made empty where there is none."""
+        """Open a file, and create it empty if it does not exist."""
         ...
 
     def read(self, path: str) -> bytes:
-        """All of a file. Raises FileNotFoundError where there is none."""
+        """Read a whole file. Raises FileNotFoundError if it does not exist."""
         ...
 
     def stat(self, path: str) -> PathInfo | None:
-        """What is known of a name; None: there is no such name."""
+        """Return size and kind of a path; None if it does not exist."""
         ...
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name, in the place of the file that had it. Folders keep their names."""
+        """Rename a file and replace an existing file of that name. Directories are not renamed."""
         ...
 
     def unlink(self, path: str) -> None:
-        """Remove a name. Raises FileNotFoundError where there is none."""
+        """Remove a file. Raises FileNotFoundError if it does not exist."""
         ...
 
     def make_directory(self, path: str) -> None:
-        """Make a folder, and those above it; one that exists is left alone."""
+        """Create a directory and its parents. No effect if it exists."""
         ...
 
     def list(self, path: str) -> list[str]:
-        """The names in a folder, sorted."""
+        """Return the names in a directory, sorted."""
         ...
 
     def sync_directory(self, path: str) -> None:
-        """Return once every change of names in this folder is safe from a loss of power."""
+        """Make every new, renamed and removed name in this directory durable."""
         ...
 
     def sync_all(self, path: str) -> None:
-        """Return once everything, bytes and names, on the disk that this folder lies on is safe from a loss of power:
-        for many files at once, where one by one would take a second a thousand."""
+        """Make everything on the disk of this directory durable. For many files this is much faster than one by one,
+        which takes about a second per thousand."""
         ...
 
     def free_bytes(self, path: str) -> int:
-        """Room left where this folder lies."""
+        """Return the free bytes on the disk of this directory."""
         ...
 
 
@@ -115,11 +115,11 @@ class SystemFile:
 
     @property
     def size(self) -> int:
-        """Bytes in it."""
+        """Bytes in the file."""
         return os.fstat(self._descriptor).st_size
 
     def read(self, offset: int, size: int) -> bytes:
-        """Up to `size` bytes from there."""
+        """Read `size` bytes from `offset`; fewer only at the end of the file."""
         parts = []
         while size > 0 and (part := os.pread(self._descriptor, size, offset)):
             parts.append(part)
@@ -128,41 +128,41 @@ class SystemFile:
         return b"".join(parts)
 
     def append(self, data: bytes) -> None:
-        """Put all of it at the end."""
+        """Append all of `data`."""
         written = os.write(self._descriptor, data)
-        while written < len(data):  # a short write, which files seldom do
+        while written < len(data):  # a short write, rare for regular files
             written += os.write(self._descriptor, memoryview(data)[written:])
 
     def truncate(self, size: int) -> None:
-        """Cut it there."""
+        """Truncate the file. No effect if it is not longer than `size`."""
         if size < self.size:
             os.ftruncate(self._descriptor, size)
 
     def sync(self) -> None:
-        """Wait for the disk."""
+        """Make everything written to the file durable."""
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Let it go. The number is forgotten, for it may soon be that of another file."""
-        descriptor, self._descriptor = self._descriptor, CLOSED
-        if descriptor != CLOSED:
+        """Close the file. Idempotent: the descriptor is forgotten, because another file may soon have it."""
+        descriptor, self._descriptor = self._descriptor, CLOSED_DESCRIPTOR
+        if descriptor != CLOSED_DESCRIPTOR:
             os.close(descriptor)
 
 
 class SystemFilesystem:
-    """The operating system's own."""
+    """The filesystem of the operating system."""
 
     def open(self, path: str) -> SystemFile:
-        """The file of this name, made empty where there is none."""
+        """Open a file, and create it empty if it does not exist."""
         return SystemFile(path)
 
     def read(self, path: str) -> bytes:
-        """All of a file."""
+        """Read a whole file."""
         with open(path, "rb") as file:
             return file.read()
 
     def stat(self, path: str) -> PathInfo | None:
-        """What is known of a name."""
+        """Return size and kind of a path; None if it does not exist."""
         try:
             found = os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -171,23 +171,23 @@ class SystemFilesystem:
         return PathInfo(0 if is_directory else found.st_size, is_directory)
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name."""
+        """Rename a file and replace an existing file of that name."""
         os.replace(old, new)
 
     def unlink(self, path: str) -> None:
-        """Remove a name."""
+        """Remove a file."""
         os.unlink(path)
 
     def make_directory(self, path: str) -> None:
-        """Make a folder, and those above it."""
+        """Create a directory and its parents."""
         os.makedirs(path, exist_ok=True)
 
     def list(self, path: str) -> list[str]:
-        """The names in a folder, sorted."""
+        """Return the names in a directory, sorted."""
         return sorted(os.listdir(path))
 
     def sync_directory(self, path: str) -> None:
-        """Wait for the disk."""
+        """Make every new, renamed and removed name in this directory durable."""
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -195,7 +195,7 @@ class SystemFilesystem:
             os.close(descriptor)
 
     def sync_all(self, path: str) -> None:
-        """Wait for the disk."""
+        """Make everything on the disk of this directory durable."""
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             _sync_disk_of(descriptor)
@@ -203,12 +203,12 @@ class SystemFilesystem:
             os.close(descriptor)
 
     def free_bytes(self, path: str) -> int:
-        """Room left where this folder lies."""
+        """Return the free bytes on the disk of this directory."""
         return shutil.disk_usage(path).free
 
 
 def _sync_disk_of(descriptor: int) -> None:
-    """The disk that an open folder lies on, or all of them where the system knows no way to sync one."""
+    """Sync the disk of an open directory, or all disks if the system cannot sync a single one."""
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "syncfs"):
         os.sync()
@@ -218,15 +218,16 @@ def _sync_disk_of(descriptor: int) -> None:
 
 
 def write_atomic(filesystem: Filesystem, path: str, data: bytes) -> None:
-    """Put a whole file in the place of another, so that every reader, and every crash, finds the old or the new."""
-    beside = f"{path}.new"
+    """Create or replace a file atomically and durably: a reader, or a crash, finds either the old or the new
+    content."""
+    temporary = f"{path}.new"
     with contextlib.suppress(FileNotFoundError):
-        filesystem.unlink(beside)
-    file = filesystem.open(beside)
+        filesystem.unlink(temporary)
+    file = filesystem.open(temporary)
     try:
         file.append(data)
         file.sync()
     finally:
         file.close()
-    filesystem.rename(beside, path)
+    filesystem.rename(temporary, path)
     filesystem.sync_directory(os.path.dirname(path) or ".")

@@ -1,4 +1,4 @@
-"""Trouble with the operating system, in one line that says what was being done."""
+"""Errors of the operating system as `InfrastructureError`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from inorder.errors import InfrastructureError
 
 @contextmanager
 def translate_os_errors(doing: str) -> Iterator[None]:
-    """Turn an `OSError` into the error of whoever runs the machine."""
+    """Raise an `OSError` of the body as `InfrastructureError`, with `doing` as the start of the message."""
     try:
         yield
     except OSError as error:

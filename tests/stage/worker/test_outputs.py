@@ -42,14 +42,14 @@ def test_one_forgotten_output_of_two_publishes_neither(place: Place) -> None:
 RESERVED = "cannot be published in DATA: this path is reserved"
 INDEX_FILES = ["index.sqlite", "index.sqlite-wal", "index.draft.sqlite", "index.vectors.0f.f32"]
 OUTSIDE = [
-    ("../elsewhere.txt", "it leads out of its folder"),
-    ("loud/../../elsewhere.txt", "it leads out of its folder"),
+    ("../elsewhere.txt", "it leaves its directory"),
+    ("loud/../../elsewhere.txt", "it leaves its directory"),
     ("/elsewhere.txt", "lies outside of DATA"),
     ("", "it is empty"),
-    ("./a.txt", "it is not in its plainest form"),
-    ("loud//a.txt", "it is not in its plainest form"),
-    ("loud/a\0.txt", "it has a zero character in it"),
-    ("loud/\udcff.txt", "it is not Unicode"),
+    ("./a.txt", "it is not in normal form"),
+    ("loud//a.txt", "it is not in normal form"),
+    ("loud/a\0.txt", "it contains a null character"),
+    ("loud/\udcff.txt", "it is not valid Unicode"),
     (f"loud/{'x' * 248}", "has a name of more than 247 bytes"),
     *((f"{folder}/a.txt", RESERVED) for folder in RESERVED_FOLDERS),
     *((name, RESERVED) for name in INDEX_FILES),
