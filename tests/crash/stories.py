@@ -9,7 +9,7 @@ from inorder.journal.writer import FSYNC_POLICIES, FsyncPolicy
 from inorder.sim.crash.runs import Trial
 from inorder.sim.crash.story import draw_story
 from inorder.sim.disk.disk import Disk
-from inorder.sim.referee import Foul
+from inorder.sim.referee import PromiseBroken
 
 SEEDS = range(1, 8)
 BY_POLICY = pytest.mark.parametrize("policy", FSYNC_POLICIES)
@@ -21,5 +21,5 @@ def trial_of(seed: int, policy: FsyncPolicy, disk: Disk | None = None) -> Iterat
     trial = Trial(draw_story(seed, policy), disk)
     try:
         yield trial
-    except Foul as foul:
-        pytest.fail(f"draw_story({seed}, {policy!r}): {foul}")
+    except PromiseBroken as broken_promise:
+        pytest.fail(f"draw_story({seed}, {policy!r}): {broken_promise}")

@@ -18,8 +18,8 @@ from inorder.sim.crash.story import JOURNAL, MANIFEST, ROOT, draw_story, new_dis
 from inorder.sim.disk.contents import Contents
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.file import DiskFile
-from inorder.sim.disk.names import Names
-from inorder.sim.referee import Foul
+from inorder.sim.disk.names import DirectoryTree
+from inorder.sim.referee import PromiseBroken
 from inorder.sinks.base import AppliedRun, Position, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
@@ -34,11 +34,11 @@ def found_out(policy: FsyncPolicy, *, syncs: bool = True, kind: str = "power") -
         trial = Trial(draw_story(seed, policy), new_disk(syncs=syncs))
         try:
             if kind == "power":
-                trial.every_loss_of_power(16)
+                trial.try_every_power_loss(16)
             else:
-                trial.every_death()
-        except Foul as foul:
-            return str(foul)
+                trial.try_every_death()
+        except PromiseBroken as broken_promise:
+            return str(broken_promise)
     raise AssertionError("nobody noticed")
 
 
@@ -52,7 +52,7 @@ def test_a_disk_that_only_says_it_syncs_is_found_out(policy: FsyncPolicy) -> Non
 
 @BY_POLICY
 def test_names_that_are_never_synced_are_found_out(policy: FsyncPolicy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Names, "sync", lambda self, folder: None)
+    monkeypatch.setattr(DirectoryTree, "sync", lambda self, folder: None)
     assert found_out(policy)
 
 
@@ -107,7 +107,7 @@ def test_commits_that_are_not_synced_are_found_out_where_that_was_promised(monke
             write_commit(self, *said)
 
     monkeypatch.setattr(CommitJournal, "write_commit", lazily)
-    assert "items were safe, but it went on from seq" in found_out("always")
+    assert "items were durable, but the run resumed at seq" in found_out("always")
 
 
 # ---- things done in the wrong order, or not at all

@@ -10,7 +10,7 @@ from inorder.errors import InfrastructureError
 from inorder.journal.writer import FsyncPolicy
 from inorder.runtime.recovery import DISTRUST_SUFFIX
 from inorder.sim.crash.life import Life
-from inorder.sim.crash.runs import Left, Trial
+from inorder.sim.crash.runs import Handover, Trial
 from inorder.sim.crash.story import JOURNAL, new_disk
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults
@@ -30,7 +30,7 @@ def stops_clearly(trial: Trial, disk: Disk, code: int, *, is_first: bool = True)
     assert ERRORS[code] in said
     assert "\n" not in said
     life.check_books()
-    trial.look(disk)
+    trial.check_what_readers_see(disk)
     return life
 
 
@@ -40,7 +40,7 @@ def heals(trial: Trial, disk: Disk, life: Life) -> None:
     disk.kill()
     disk.faults = DiskFaults()
     is_distrusted = disk.stat(f"{JOURNAL}{DISTRUST_SUFFIX}") is not None
-    trial.heal(Left(disk, kept=life.promised if is_distrusted else life.acknowledged))
+    trial.recover(Handover(disk, kept=life.promised if is_distrusted else life.acknowledged))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_an_operation_that_fails_stops_the_run_and_a_rerun_completes_it(policy: 
     """Every write, sync, rename, removal and new name of it, one after the other; a failed write leaves a piece."""
     for seed in SEEDS:
         with trial_of(seed, policy) as trial:
-            for number in range(trial.undisturbed()):
+            for number in range(trial.run_undisturbed()):
                 disk = new_disk()
                 disk.faults = DiskFaults(fail_at={number: code}, short_writes={number: number % 50})
                 heals(trial, disk, stops_clearly(trial, disk, code))
@@ -123,7 +123,7 @@ def test_a_failed_sync_and_then_a_restart_of_the_machine_lose_nothing_that_was_s
                 disk.faults = DiskFaults(fail_at={number: EIO})
                 life = stops_clearly(trial, disk, EIO)
                 for found in disk.states(4, number):
-                    trial.heal(Left(disk).after_power_loss(life, found))
+                    trial.recover(Handover(disk).after_power_loss(life, found))
 
 
 @pytest.mark.xfail(reason="a folder whose name could not be synced stays in limbo, whatever is published in it later")
@@ -138,7 +138,7 @@ def test_a_failed_sync_and_then_a_rerun_on_the_same_machine_can_be_trusted_when_
                 disk.faults = DiskFaults(fail_at={number: EIO})
                 heals(trial, disk, stops_clearly(trial, disk, EIO))
                 for found in disk.states(12, number):
-                    trial.heal(Left(found, has_lost_power=True))
+                    trial.recover(Handover(found, has_lost_power=True))
 
 
 def syncs_of(trial: Trial) -> list[int]:
@@ -152,7 +152,7 @@ def syncs_of(trial: Trial) -> list[int]:
 
 def half_way(trial: Trial) -> Disk:
     """A disk that a process has left in the middle of the run."""
-    operations = trial.undisturbed()
+    operations = trial.run_undisturbed()
     disk = new_disk()
     disk.faults = DiskFaults(fail_at={operations * 2 // 3: EIO})
     with pytest.raises(InfrastructureError):

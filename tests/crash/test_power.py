@@ -7,8 +7,8 @@ import pytest
 from inorder.journal.writer import FSYNC_POLICIES, FsyncPolicy
 from inorder.runtime.recovery import read_journal
 from inorder.sim.crash.life import Life
-from inorder.sim.crash.runs import Left, Trial
-from inorder.sim.crash.story import JOURNAL, MANIFEST, draw_story, foretold, new_disk
+from inorder.sim.crash.runs import Handover, Trial
+from inorder.sim.crash.story import JOURNAL, MANIFEST, draw_story, new_disk, predict_files
 from tests.crash.stories import BY_POLICY, SEEDS, trial_of
 
 STATES = 16
@@ -23,8 +23,8 @@ def test_power_lost_at_any_moment_leaves_a_run_that_goes_on_to_the_same_bytes(po
     losses = 0
     for seed in SEEDS:
         with trial_of(seed, policy) as trial:
-            trial.every_loss_of_power(STATES, again=AGAIN)
-            assert trial.healed > trial.losses // 4, "mostly the same disk was found again and again"
+            trial.try_every_power_loss(STATES, again=AGAIN)
+            assert trial.recovered > trial.losses // 4, "mostly the same disk was found again and again"
             losses += trial.losses
     assert losses >= LOSSES_MIN
 
@@ -34,7 +34,7 @@ def test_one_misfortune_after_the_other_changes_nothing(policy: FsyncPolicy) -> 
     for seed in range(100, 112):
         with trial_of(seed, policy) as trial:
             for number in range(10):
-                trial.misfortunes(number)
+                trial.try_random_crashes(number)
             assert min(trial.losses, trial.deaths + trial.failures) > 0
 
 
@@ -54,8 +54,8 @@ def test_a_cancelled_run_that_has_returned_loses_nothing_with_the_power(policy: 
         assert not read_journal(disk, JOURNAL)[1].is_end
         with trial_of(seed, policy) as trial:
             for found in disk.states(6, seed):
-                left = Left(found, kept=life.acknowledged, has_lost_power=True)
-                assert trial.heal(left) == life.acknowledged
+                left = Handover(found, kept=life.acknowledged, has_lost_power=True)
+                assert trial.recover(left) == life.acknowledged
     assert cancelled >= 5
 
 
@@ -64,7 +64,7 @@ def test_a_run_that_begins_anew_over_the_rows_of_another_leaves_none_of_them() -
     file = disk.open(MANIFEST)
     file.append(b'{"row":"of another run"}\n' * 40)
     with trial_of(4, "batch", disk) as trial:
-        trial.every_loss_of_power(STATES)
+        trial.try_every_power_loss(STATES)
 
 
 def test_what_should_happen_in_these_stories_sometimes_does() -> None:
@@ -77,7 +77,7 @@ def test_what_should_happen_in_these_stories_sometimes_does() -> None:
             life = Life(story, disk)
             life.live(may_cancel=True)
             assert life.summary is not None
-            wanted = foretold(story)
+            wanted = predict_files(story)
             seen[f"{policy}: compacted"] += log.count(f"rename {JOURNAL}") > 1
             seen[f"{policy}: a checkpoint on the way"] += life.checkpoints > 1
             seen[f"{policy}: stopped: {life.summary.stop_kind}"] += 1
@@ -100,6 +100,6 @@ def test_the_same_disk_is_healed_in_the_same_way() -> None:
         ends = []
         for _ in range(2):
             disk = new_disk()
-            Trial(story).heal(Left(disk))
+            Trial(story).recover(Handover(disk))
             ends.append((disk.fingerprint(), disk.operations))
         assert ends[0] == ends[1]

@@ -16,10 +16,10 @@ from inorder.core.transitions import State
 from inorder.errors import OperatorError
 from inorder.sim.__main__ import main
 from inorder.sim.cluster.books import ClusterBooks
-from inorder.sim.cluster.command import picture
+from inorder.sim.cluster.command import draw_report
 from inorder.sim.cluster.options import ClusterOptions
 from inorder.sim.cluster.run import ClusterReport, Sample, run_cluster
-from inorder.sim.referee import Foul
+from inorder.sim.referee import PromiseBroken
 
 CALM: dict[str, Any] = {
     "workers": 40,
@@ -42,7 +42,7 @@ SMALL = ["cluster", "--workers=8", "--nodes=4", "--items=200", "--item-ms=20", "
 
 def simulate(**changes: Any) -> ClusterReport:
     report = run_cluster(ClusterOptions(**CALM | changes))
-    assert report.foul is None
+    assert report.broken_promise is None
     return report
 
 
@@ -115,9 +115,9 @@ def test_the_byte_budget_holds_however_small() -> None:
 def test_a_pressure_that_does_not_hold_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pressure, "observe", lambda self, now_ms, values: False)
     options = ClusterOptions(**CALM | {"result_kb": 64.0, "buffered_mb": 1, "items": 1000, "straggler_share": 0.01})
-    foul = run_cluster(options).foul
-    assert foul is not None
-    assert foul.startswith("the byte budget is held")
+    broken_promise = run_cluster(options).broken_promise
+    assert broken_promise is not None
+    assert broken_promise.startswith("the byte budget is held")
 
 
 # ---- what it shows
@@ -168,25 +168,25 @@ def answer(seq: int, size: int = 10, attempt: int = 1) -> Envelope:
     return Envelope(seq, attempt, int(State.TERMINAL_SUCCESS), ("result", seq, attempt), size)
 
 
-def test_books_cry_foul_at_a_seq_that_is_committed_twice_or_skipped() -> None:
+def test_books_report_a_seq_that_is_committed_twice_or_skipped() -> None:
     books = ClusterBooks(1000)
     for seq in range(3):
         books.observe(0, Committed(0), [dispatch(seq, seq)])
         books.observe(0, Finished(seq, [answer(seq)]), [])
     books.observe(0, Committed(0), [CommitRun(0, [answer(0)])])
     books.observe(0, Committed(1), [])
-    with pytest.raises(Foul, match="starts at the cursor 1"):
+    with pytest.raises(PromiseBroken, match="starts at the cursor 1"):
         books.observe(0, Committed(1), [CommitRun(0, [answer(0)])])
-    with pytest.raises(Foul, match="seq 1 comes next, not 2"):
+    with pytest.raises(PromiseBroken, match="seq 1 comes next, not 2"):
         books.observe(0, Committed(1), [CommitRun(1, [answer(2)])])
 
 
-def test_books_cry_foul_at_the_result_of_another_attempt() -> None:
+def test_books_report_the_result_of_another_attempt() -> None:
     books = ClusterBooks(1000)
     books.observe(0, Committed(0), [dispatch(0, 0)])
     books.observe(0, Finished(0, [answer(0, attempt=2), answer(0)]), [])
     assert books.refused == 1
-    with pytest.raises(Foul, match="commits the result that was accepted"):
+    with pytest.raises(PromiseBroken, match="commits the result that was accepted"):
         books.observe(0, Committed(0), [CommitRun(0, [answer(0, attempt=2)])])
 
 
@@ -195,7 +195,7 @@ def test_books_let_only_the_cursor_and_large_results_go_beyond_the_budget() -> N
     books.observe(0, Committed(0), [dispatch(0, 0, share=150), dispatch(1, 1, share=60)])
     books.observe(0, Finished(1, [answer(1, size=90)]), [])
     assert (books.used_bytes, books.excess_bytes) == (240, 180)
-    with pytest.raises(Foul, match="the byte budget is held"):
+    with pytest.raises(PromiseBroken, match="the byte budget is held"):
         books.observe(0, Committed(0), [dispatch(2, 2, share=41)])
 
 
@@ -203,7 +203,7 @@ def test_books_let_only_the_cursor_and_large_results_go_beyond_the_budget() -> N
 
 
 def test_the_picture_is_one_svg_with_a_panel_for_each_measure() -> None:
-    svg = picture(simulate(**STORMY))
+    svg = draw_report(simulate(**STORMY))
     root = ElementTree.fromstring(svg)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     panels = root.findall("{*}g[@class='panel']")
@@ -213,7 +213,7 @@ def test_the_picture_is_one_svg_with_a_panel_for_each_measure() -> None:
         "Workers alive",
         "Commit lag",
         "Buffered results",
-        "Committed items a second",
+        "Committed items per second",
     ]
     for panel in panels:
         assert panel.find("{*}polyline") is not None
@@ -238,7 +238,7 @@ def test_the_command_tells_everything_as_json(capsys: pytest.CaptureFixture[str]
     assert main([*SMALL, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["committed"] == 200
-    assert told["foul"] is None
+    assert told["broken_promise"] is None
     assert told["options"]["workers"] == 8
     assert {"at_ms", "utilisation", "commit_lag", "buffered_bytes", "workers"} <= told["samples"][0].keys()
 
@@ -246,13 +246,13 @@ def test_the_command_tells_everything_as_json(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--workers", "3"], "option workers must be at least one a node, 4, got 3"),
+        (["--workers", "3"], "option workers must be at least one per node, 4, got 3"),
         (["--items", "0"], "option items must be at least 1, got 0"),
         (["--item-ms", "0"], "option item-ms must be above 0, got 0.0"),
         (["--slow-nodes", "5"], "option slow-nodes must be at most 4, got 5"),
         (["--slow-factor", "0.5"], "option slow-factor must be at least 1, got 0.5"),
         (["--straggler-share", "2"], "option straggler-share must be between 0 and 1, got 2.0"),
-        (["--node-losses", "5"], "and there are only 4 nodes"),
+        (["--node-losses", "5"], "must add up to at most 4 nodes, got 5"),
         (["--lease-ms", "10"], "option lease-ms must be at least 100, got 10"),
         (["--window", "2000000"], "option windows.entries_max must be between"),
         (["--out", "missing/cluster.svg"], "missing/cluster.svg cannot be written: No such file or directory"),

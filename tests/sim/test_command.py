@@ -24,7 +24,7 @@ def test_a_failing_seed_prints_the_command_that_replays_it_and_a_transcript(
 
 def test_a_good_seed_ends_with_its_summary(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "12"]) == 0
-    assert "> the end: Summary(" in capsys.readouterr().out
+    assert "> end of the run: Summary(" in capsys.readouterr().out
 
 
 def test_a_soak_says_what_was_done(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inorder.sim.explore import Chooser, Finding, Option, Scope, explore
+from inorder.sim.explore import Chooser, Finding, PossibleEvent, Scope, explore
 
 
 def _explored(scope: Scope) -> int:
@@ -18,7 +18,7 @@ def _explored(scope: Scope) -> int:
 
 
 def _told(finding: Finding) -> str:
-    return "\n".join([finding.foul, *finding.choices, *finding.transcript])
+    return "\n".join([finding.broken_promise, *finding.choices, *finding.transcript])
 
 
 @pytest.mark.timeout(600)
@@ -49,8 +49,8 @@ def test_the_chooser_makes_every_choice_once() -> None:
     prefix: list[int] | None = []
     while prefix is not None:
         chooser = Chooser(prefix)
-        first = chooser.choose([Option(name, False, list) for name in "ab"])
-        second = chooser.choose([Option(name, False, list) for name in ("xyz" if first.name == "a" else "u")])
+        first = chooser.choose([PossibleEvent(name, False, list) for name in "ab"])
+        second = chooser.choose([PossibleEvent(name, False, list) for name in ("xyz" if first.name == "a" else "u")])
         made.append(first.name + second.name)
         prefix = chooser.next_prefix()
     assert made == ["ax", "ay", "az", "bu"]

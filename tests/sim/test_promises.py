@@ -20,7 +20,7 @@ def _summaries(scenario: Scenario) -> list[Summary | None]:
         for shift in (0, 1000)
     ]
     reports = [run_scenario(each) for each in changed]
-    assert [report.foul for report in reports] == [None] * len(reports)
+    assert [report.broken_promise for report in reports] == [None] * len(reports)
     return [report.summary for report in reports]
 
 
@@ -31,7 +31,7 @@ def _budgeted(seed: int) -> Scenario:
     return msgspec.structs.replace(
         drawn,
         options=options,
-        faults=Faults(delay=50, shuffle=50, hoard=30, die=10, weather=10, retire=10, slow_commit=50, zombie=50),
+        faults=Faults(delay=50, shuffle=50, hoard=30, die=10, machine_loss=10, retire=10, slow_commit=50, zombie=50),
         timeout_ms=60,
         cancel_at_ms=None,
         clock_jumps=(),
@@ -55,7 +55,7 @@ def test_a_budget_smaller_than_one_item_slows_the_run_but_ends_it_in_order(worke
     items = tuple(SimItem(item_id=f"item-{n}", result_bytes=1000, duration_ms=n % 7) for n in range(40))
     options = KernelOptions(pressure=tiny, windows=WindowOptions(entries=8, entries_min=1))
     report = run_scenario(Scenario(seed=1, items=items, options=options, workers=workers))
-    assert report.foul is None
+    assert report.broken_promise is None
     assert report.committed == [State.TERMINAL_SUCCESS] * 40
     assert report.statistics.cursor_admissions >= 39
 
@@ -64,8 +64,10 @@ def test_a_budget_smaller_than_one_item_slows_the_run_but_ends_it_in_order(worke
 def test_lost_workers_do_not_spend_the_retries_of_items() -> None:
     items = tuple(SimItem(item_id=f"item-{n}") for n in range(50))
     options = KernelOptions(infrastructure_budget=10**6)
-    report = run_scenario(Scenario(seed=3, items=items, options=options, faults=Faults(weather=50, die=30), workers=4))
-    assert report.foul is None
+    report = run_scenario(
+        Scenario(seed=3, items=items, options=options, faults=Faults(machine_loss=50, die=30), workers=4)
+    )
+    assert report.broken_promise is None
     assert report.statistics.lost_workers > 20
     assert report.summary is not None
     assert (report.summary.succeeded, report.summary.retries) == (50, 0)
@@ -75,8 +77,8 @@ def test_lost_workers_do_not_spend_the_retries_of_items() -> None:
 def test_when_the_machine_never_gets_better_the_run_stops_and_can_be_resumed() -> None:
     items = tuple(SimItem(item_id=f"item-{n}") for n in range(50))
     options = KernelOptions(infrastructure_budget=5)
-    report = run_scenario(Scenario(seed=3, items=items, options=options, faults=Faults(weather=100), workers=2))
-    assert report.foul is None
+    report = run_scenario(Scenario(seed=3, items=items, options=options, faults=Faults(machine_loss=100), workers=2))
+    assert report.broken_promise is None
     assert report.summary is not None
     assert report.summary.stop_kind == "infrastructure"
     assert report.summary.failed == 0
@@ -85,5 +87,5 @@ def test_when_the_machine_never_gets_better_the_run_stops_and_can_be_resumed() -
 def test_one_hostile_item_costs_only_itself() -> None:
     items = tuple(SimItem(item_id=f"item-{n}", fate=Fate.HOSTILE if n == 17 else Fate.OK) for n in range(60))
     report = run_scenario(Scenario(seed=5, items=items, options=KernelOptions(), workers=3, batch_limit=8))
-    assert report.foul is None
+    assert report.broken_promise is None
     assert [seq for seq, outcome in enumerate(report.committed) if outcome != State.TERMINAL_SUCCESS] == [17]

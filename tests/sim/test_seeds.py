@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from inorder.sim.coverage import ALL, marks_of
+from inorder.sim.coverage import ALL, find_marks
 from inorder.sim.world import run_seed
 
 SEEDS = 5_000
@@ -16,16 +16,16 @@ CHUNK = 500
 def test_every_seed_keeps_every_promise(first: int) -> None:
     for seed in range(first, first + CHUNK):
         report = run_seed(seed)
-        assert report.foul is None, f"{report.foul}; replay with: python -m inorder.sim run {seed}"
+        assert report.broken_promise is None, f"{report.broken_promise}; replay with: python -m inorder.sim run {seed}"
 
 
 def test_everything_that_should_happen_sometimes_does() -> None:
     hit: Counter[str] = Counter()
     for seed in range(SEEDS // 2):
-        hit.update(marks_of(run_seed(seed)))
+        hit.update(find_marks(run_seed(seed)))
     assert [mark for mark in ALL if not hit[mark]] == []
 
 
 def test_no_mark_is_hit_that_is_not_on_the_list() -> None:
-    hit = set().union(*(marks_of(run_seed(seed)) for seed in range(300)))
+    hit = set().union(*(find_marks(run_seed(seed)) for seed in range(300)))
     assert hit <= set(ALL)

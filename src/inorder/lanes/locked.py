@@ -16,7 +16,7 @@ from .state import LaneState
 from .statistics import Durations, LaneStatistics
 from .ticket import AnyTicket, AsyncTask
 from .waiters import Admission, Waiter
-from .workers import LaneWorkers, call_all
+from .workers import WorkerThreads, call_all
 
 _LOST_POLL_S = 0.1
 """How often a closing lane checks whether the event loop of a coroutine task was closed."""
@@ -33,7 +33,7 @@ class LockedLane:
         self.state = LaneState(config)
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._workers = LaneWorkers(self, self.state, self._lock, self._changed, clock)
+        self._workers = WorkerThreads(self, self.state, self._lock, self._changed, clock)
         if config.is_dynamic:
             self._autoscaler = Autoscaler(self.name, self.state, self._changed, clock, self._finish_change)
             self._workers.on_load_change = self._on_load_change

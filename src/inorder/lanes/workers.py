@@ -39,7 +39,7 @@ class LaneThread:
         self.ticket: AnyTicket | None = None
 
 
-class LaneWorkers:
+class WorkerThreads:
     """The worker threads. The lane's lock must be held for every method and field; only `_run_thread` takes it."""
 
     def __init__(

@@ -1,17 +1,16 @@
-"""Tries to break it.
+"""The simulator: runs the real kernel and runtime with simulated faults, and checks every promise.
 
-A seeded world with a virtual clock, a simulated engine that misbehaves by plan, a referee that keeps its own books and
-believes nothing the kernel says, and an oracle that knows from the plan alone how every item must end. The runtime in
-between is the real one.
+A seed determines a `world`: a virtual clock, a simulated engine with planned faults, a `referee` that checks every step
+with its own books, and an `oracle` that derives the outcome of every item from the plan alone.
 
     python -m inorder.sim run 42           one seed, with its transcript
     python -m inorder.sim soak --seconds 60
     python -m inorder.sim explore          every interleaving of a small scope
-    python -m inorder.sim crash 42         one seed of a whole run that is crashed again and again
-    python -m inorder.sim cluster          a thousand workers, nodes that vanish, a slow network; with a picture
+    python -m inorder.sim crash 42         one seed of a complete run that is crashed repeatedly
+    python -m inorder.sim cluster          a thousand workers, lost nodes, a slow network; with a chart
 
-Beside it stands a disk that forgets what was not synced (`disk`), a walk through every loss of power (`power`), and
-whole runs that are crashed on such a disk (`crashes`).
+`disk` simulates a disk that loses what was not synced. `crash` loses power at every moment of a program, and crashes
+complete runs on such a disk. `cluster` simulates a large cluster.
 
-It ships with the package: engines, sinks and stages of your own can be tried on the same world.
+The tools for tests of your own code are in `inorder.testing`.
 """

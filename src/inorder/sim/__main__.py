@@ -7,26 +7,26 @@ from collections import Counter
 from collections.abc import Iterable
 
 from .cluster.command import add_arguments, simulate
-from .coverage import ALL, marks_of
+from .coverage import ALL, find_marks
 from .crash.runs import CrashReport, crash_seed
 from .explore import Scope, explore
-from .world import Report, run_seed
+from .world import WorldReport, run_seed
 
 _PROGRESS_S = 5.0
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit status: 0 every promise was kept, 6 one was broken; 1 a cluster lost too much, 2 a bad option."""
+    """Return the exit status: 0 promises kept, 1 a cluster lost too much, 2 a bad option, 6 a broken promise."""
     parser = argparse.ArgumentParser(prog="python -m inorder.sim", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run one seed and print its transcript")
     run.add_argument("seed", type=int)
-    hunt = commands.add_parser("hunt", help="run a range of seeds, stop at the first that breaks a promise")
+    hunt = commands.add_parser("hunt", help="run a range of seeds, and stop at the first broken promise")
     hunt.add_argument("--first", type=int, default=0)
     hunt.add_argument("--count", type=int, default=1000)
-    crash = commands.add_parser("crash", help="crash the journaled run of one seed, and see whether it heals")
+    crash = commands.add_parser("crash", help="crash the journaled run of one seed, and check its recovery")
     crash.add_argument("seed", type=int)
-    soak = commands.add_parser("soak", help="run and crash fresh seeds for a time, then say what was done")
+    soak = commands.add_parser("soak", help="run and crash new seeds for some time, then print a report")
     soak.add_argument("--seconds", type=float, default=60.0)
     soak.add_argument("--first", type=int, default=1_000_000)
     scope = commands.add_parser("explore", help="run every interleaving of a small scope")
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     scope.add_argument("--faults", type=int, default=1)
     scope.add_argument("--batch-limit", type=int, default=2)
     scope.add_argument("--error-budget", type=int, default=None)
-    add_arguments(commands.add_parser("cluster", help="run a large cluster on virtual time, and draw it"))
+    add_arguments(commands.add_parser("cluster", help="simulate a large cluster on a virtual clock, and draw it"))
     options = parser.parse_args(arguments)
     if options.command == "run":
         return _run(options.seed)
@@ -63,14 +63,14 @@ def _run(seed: int) -> int:
     print("\n".join(report.transcript()))
     print(f"seed {seed}: {report.steps} steps, {report.summary}")
     if report.is_fatal:
-        print("the engine answered twice and was caught, as it must be")
+        print("the engine answered twice, and the kernel aborted as it must")
     return _verdict(report)
 
 
-def _verdict(report: Report) -> int:
-    if report.foul is None:
+def _verdict(report: WorldReport) -> int:
+    if report.broken_promise is None:
         return 0
-    print(f"seed {report.scenario.seed} broke a promise: {report.foul}")
+    print(f"seed {report.scenario.seed} broke a promise: {report.broken_promise}")
     print(f"replay it with: python -m inorder.sim run {report.scenario.seed}")
     return 6
 
@@ -93,23 +93,21 @@ def _crash(seed: int) -> int:
     for number, item in enumerate(scenario.items):
         print(f"{number:>4}  {item.fate} after {item.failures} failures, {item.duration_ms} ms, {item.result_bytes} B")
     print(f"{scenario.workers} workers, {report.story.journal}")
-    print(
-        f"crash seed {seed}: {report.losses} losses of power, {report.deaths} deaths, {report.failures} disk failures"
-    )
+    print(f"crash seed {seed}: {report.losses} power losses, {report.deaths} deaths, {report.failures} disk failures")
     return _crash_verdict(report)
 
 
 def _crash_verdict(report: CrashReport) -> int:
-    if report.foul is None:
+    if report.broken_promise is None:
         return 0
     seed = report.story.seed
-    print(f"crash seed {seed} broke a promise: {report.foul}")
+    print(f"crash seed {seed} broke a promise: {report.broken_promise}")
     print(f"replay it with: python -m inorder.sim crash {seed}")
     return 6
 
 
 class _Soak:
-    """What was done so far. Half of the time goes to worlds of workers, half to crashes of whole runs."""
+    """The counts of a soak. Half of the time goes to simulations of workers, half to crashes of complete runs."""
 
     def __init__(self, first: int) -> None:
         self.first = self.seed = self.crash_at = first
@@ -119,7 +117,7 @@ class _Soak:
         self._spent_s = {"worlds": 0.0, "crashes": 0.0}
 
     def turn(self) -> int:
-        """One more seed, of the kind that had less time."""
+        """Run one more seed, of the kind that had less time."""
         began_s = time.monotonic()
         kind = min(self._spent_s, key=lambda kind: self._spent_s[kind])
         status = self._world() if kind == "worlds" else self._story()
@@ -131,7 +129,7 @@ class _Soak:
         self.seed += 1
         self.steps += report.steps
         self.faults.update(report.faults)
-        self.marks.update(marks_of(report))
+        self.marks.update(find_marks(report))
         return _verdict(report)
 
     def _story(self) -> int:
@@ -144,20 +142,20 @@ class _Soak:
 
     @property
     def is_enough(self) -> bool:
-        """Whether there was something of each."""
+        """Whether at least one seed of each kind was run."""
         return self.seed > self.first and self.crash_at > self.first
 
     def progress(self) -> str:
-        """One line."""
+        """The counts as one line."""
         worlds, stories = self.seed - self.first, self.crash_at - self.first
         return (
             f"{worlds} schedules, {self.steps} events, {sum(self.faults.values())} faults; "
-            f"{stories} stories, {self.losses} losses of power"
+            f"{stories} stories, {self.losses} power losses"
         )
 
     def report(self) -> list[str]:
-        """All of it."""
-        lost = sum(self.faults[name] for name in ("die", "weather", "hostile", "retire"))
+        """The full report, as lines."""
+        lost = sum(self.faults[name] for name in ("die", "machine_loss", "hostile", "retire"))
         faults = ", ".join(f"{count} {name}" for name, count in self.faults.most_common())
         hit = [mark for mark in ALL if self.marks[mark]]
         return [
@@ -166,7 +164,7 @@ class _Soak:
             f"crashes        {lost} workers lost",
             f"faults         {sum(self.faults.values())}: {faults}",
             f"stories        {self.crash_at - self.first} (crash seeds {self.first} to {self.crash_at - 1})",
-            f"healed         {self.losses} losses of power, {self.deaths} deaths, {self.failures} disk failures",
+            f"recovered      {self.losses} power losses, {self.deaths} deaths, {self.failures} disk failures",
             f"marks hit      {len(hit)} of {len(ALL)}",
             *(f"  {self.marks[mark]:>9}  {mark}" for mark in ALL),
         ]
@@ -193,7 +191,7 @@ def _explore(scope: Scope) -> int:
         if finding is not None:
             print("\n".join(finding.transcript))
             print("\n".join(f"  {choice}" for choice in finding.choices))
-            print(f"interleaving {count} broke a promise: {finding.foul}")
+            print(f"interleaving {count} broke a promise: {finding.broken_promise}")
             return 6
     print(f"{count} interleavings of {scope} kept every promise")
     return 0

@@ -11,7 +11,7 @@ from inorder.core.windows.window import choose_target
 from .scenario import Scenario
 
 
-class Held(msgspec.Struct):
+class BookedLease(msgspec.Struct):
     """What one worker holds."""
 
     attempts: dict[int, int]
@@ -31,7 +31,7 @@ class BookedWindow(msgspec.Struct):
 
 
 class Books:
-    """Who holds what, what is computed, what was handed over and acknowledged."""
+    """Which worker holds what, and what is computed, handed to the commit lane and acknowledged."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -41,14 +41,14 @@ class Books:
         self.idle: set[int] = set()
         self.workers: set[int] = set()
         self.gone: set[int] = set()
-        self.leases: dict[int, Held] = {}
+        self.leases: dict[int, BookedLease] = {}
         self.attempts: dict[int, int] = {}
         self.holders: dict[int, int] = {}
-        """Who the current attempt of a seq belongs to; absent once it is fenced."""
+        """The worker of the current attempt of a seq; absent once it is fenced."""
         self.final: dict[int, Envelope | None] = {}
-        """Computed and not yet handed over; None: condemned by the kernel."""
+        """Computed and not yet handed to the commit lane; None: failed by the kernel."""
         self.undecided: dict[int, Envelope] = {}
-        """Failed in a way that may be retried; the kernel has not said."""
+        """Failed in a retryable way; the kernel has not decided yet."""
         self.waiting: dict[int, int] = {}
         """Due time of retries."""
         self.retries: dict[int, int] = {}
@@ -66,17 +66,17 @@ class Books:
         self.pressure_moves: set[str] = set()
         self.has_oversize_window = False
         self.sizing: list[str] = []
-        """Decisions of adaptive sizing, in words."""
+        """Decisions of adaptive sizing, as text."""
 
     def open_window(self, opened: WindowOpened) -> None:
-        """A window takes items."""
+        """Record a window that was opened."""
         self.windows.append(BookedWindow(opened.id, opened.start, opened.target_entries))
         self.windows_seen += 1
         if opened.sizing is not None:
             self.sizing.append(choose_target(self.scenario.options.windows, opened.sizing)[1])
 
     def seal_window(self, sealed: WindowSealed) -> BookedWindow:
-        """A window's bounds are known."""
+        """Record the end of the last window."""
         window = self.windows[-1]
         window.end = sealed.record.end
         self.has_oversize_window |= sealed.record.oversize
@@ -91,9 +91,9 @@ class Books:
         return None
 
     def lease(self, command: Dispatch) -> None:
-        """A worker begins to hold items."""
+        """Record what a worker holds."""
         pairs = dict(zip(command.seqs, command.attempts, strict=True))
-        self.leases[command.worker] = Held(pairs, command.share_bytes, command.isolated)
+        self.leases[command.worker] = BookedLease(pairs, command.share_bytes, command.isolated)
         self.idle.discard(command.worker)
         for seq, attempt in pairs.items():
             self.attempts[seq] = attempt
@@ -101,7 +101,7 @@ class Books:
             self.waiting.pop(seq, None)
 
     def is_leased(self, seq: int) -> bool:
-        """Whether somebody holds this seq now."""
+        """Whether a worker holds this seq."""
         return any(seq in held.attempts for held in self.leases.values())
 
     def is_ready(self, seq: int) -> bool:
@@ -112,8 +112,7 @@ class Books:
 
     @property
     def frontier(self) -> int:
-        """First seq that is not computed. A failure that nothing is left to retry with, and no lower seq can still
-        take from, is computed."""
+        """The first seq that is not computed. A retryable failure counts as computed when no retry is left."""
         seq = self.handed
         while seq in self.final or (seq in self.undecided and self._is_out_of_retries(seq)):
             seq += 1

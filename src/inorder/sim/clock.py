@@ -1,25 +1,34 @@
-"""A clock that moves when told to, and jumps when told to."""
+"""A clock that moves only when told to."""
 
 
 class VirtualClock:
-    """Implements `host.clock.Clock`. `true_ms` is the time of the world; what `now_ms` shows may be off from it."""
+    """A clock for tests; implements `host.clock.Clock`. It starts at 0 ms and stands still.
+
+    `true_ms` is the simulated time. `now_ms` differs from it after a `jump`, as a system clock that was adjusted.
+
+    >>> from inorder.testing import VirtualClock
+    >>> clock = VirtualClock()
+    >>> clock.advance_to(1500)
+    >>> clock.now_ms()
+    1500
+    """
 
     def __init__(self) -> None:
         self.true_ms = 0
         self._offset_ms = 0
 
     def now_ms(self) -> int:
-        """The time as the run sees it."""
+        """The time as the program sees it."""
         return self.true_ms + self._offset_ms
 
     def wall_ms(self) -> int:
-        """The run's idea of the wall clock: 2000-01-01 plus the time shown."""
+        """The wall clock as the program sees it: 2000-01-01 plus `now_ms`."""
         return 946_684_800_000 + self.now_ms()
 
     def advance_to(self, true_ms: int) -> None:
-        """Let time pass up to here."""
+        """Advance to this simulated time. Never goes back."""
         self.true_ms = max(self.true_ms, true_ms)
 
     def jump(self, by_ms: int) -> None:
-        """Show another time from now on, without any having passed."""
+        """Shift what the program sees by so many milliseconds, without time passing."""
         self._offset_ms += by_ms

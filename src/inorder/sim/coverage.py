@@ -1,8 +1,8 @@
-"""Things that must happen sometimes.
+"""Coverage of the simulator: what must happen in some simulation.
 
-A simulator that never meets a fault proves nothing about it. Every world leaves marks: faults that struck, branches
-that the kernel took, ways in which runs ended. Over enough seeds each mark of `ALL` must be hit, or the worlds have
-become too tame; a test sees to that.
+A simulator in which a fault never happens proves nothing about it. Every simulation hits marks: faults that happened,
+branches that the kernel took, ways in which runs ended. Over enough seeds every mark of `ALL` must be hit; a test
+checks that.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from inorder.core.state import Counters, StopKind
 
 from .scenario import Fate, Faults
-from .world import Report
+from .world import WorldReport
 
 _DECISIONS = (
     "shrink: buffered bytes above the soft mark",
@@ -43,8 +43,8 @@ ALL: tuple[str, ...] = (
 )
 
 
-def marks_of(report: Report) -> set[str]:
-    """What this world has shown."""
+def find_marks(report: WorldReport) -> set[str]:
+    """The marks that this simulation hit."""
     counters = report.statistics
     marks = {f"kernel: {name}" for name in Counters.__struct_fields__ if getattr(counters, name)}
     marks.update(f"fault: {name}" for name in report.faults)
@@ -64,9 +64,9 @@ def marks_of(report: Report) -> set[str]:
     return marks
 
 
-def missing(reports: Iterable[Report]) -> list[str]:
-    """Marks that none of these worlds has hit."""
+def find_missing(reports: Iterable[WorldReport]) -> list[str]:
+    """The marks that none of these simulations hit."""
     hit: Counter[str] = Counter()
     for report in reports:
-        hit.update(marks_of(report))
+        hit.update(find_marks(report))
     return [mark for mark in ALL if not hit[mark]]

@@ -1,8 +1,8 @@
-"""An engine made of appointments: every delivery, death and delay is an entry in one agenda.
+"""A simulated engine: every delivery, death and delay is an action in one event queue.
 
-It implements `engines.base.Engine`, so the real runtime drives it. Waiting is what makes time pass: `poll` moves the
-virtual clock to the next appointment that produces an event. Envelopes carry `("result", seq, attempt)` as payload,
-so a result of a fenced attempt can be told from a good one wherever it turns up.
+It implements `engines.base.Engine`, so the real runtime drives it. Waiting makes time pass: `poll` moves the virtual
+clock to the next action that produces an event. Envelopes carry `("result", seq, attempt)` as payload, so the result of
+a fenced attempt can be distinguished from a good one wherever it appears.
 """
 
 from collections import Counter, deque
@@ -25,8 +25,8 @@ from inorder.core.transitions import State
 from inorder.engines.base import Batch, Task
 from inorder.errors import Category, Failure
 
-from .agenda import Agenda
 from .clock import VirtualClock
+from .event_queue import EventQueue
 from .scenario import Fate, Scenario, SimItem
 
 _FATE_OUTCOMES = {
@@ -38,8 +38,8 @@ _FLAKY = Failure(category=Category.IO, message="flaky", retryable=True)
 _BROKEN = Failure(category=Category.INPUT, message="broken", retryable=True)
 
 
-class _Worker:
-    """One simulated worker and what it holds."""
+class _SimWorker:
+    """One simulated worker and its tasks."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -51,7 +51,7 @@ class _Worker:
         self.isolated = False
         self.envelopes: list[Envelope] = []
         self.delivered_ms = 0
-        """When the latest delivery made so far arrives; what must come after it waits for that."""
+        """When the latest delivery arrives. Events that must come after it wait until then."""
 
     @property
     def is_working(self) -> bool:
@@ -62,42 +62,42 @@ class SimEngine:
     """The workers of one scenario."""
 
     def __init__(self, scenario: Scenario, clock: VirtualClock, work: Callable[[Task], None] | None = None) -> None:
-        """`work` is done at the end of every attempt that comes to one, before anybody is told of it."""
+        """`work` is called at the end of every attempt that completes, before its result is delivered."""
         self._scenario = scenario
         self._work = work
         self._faults = scenario.faults
         self._clock = clock
         self._rng = Random(scenario.seed ^ 0x5EED)
-        self._agenda = Agenda(clock)
-        self._at = self._agenda.at
-        self._workers: dict[int, _Worker] = {}
+        self._event_queue = EventQueue(clock)
+        self._schedule = self._event_queue.schedule
+        self._workers: dict[int, _SimWorker] = {}
         self._next_number = 0
-        self._beats = False
+        self._is_beating = False
         self.failures: Counter[int] = Counter()
-        """Own failures of each seq that the kernel has answered with a retry; kept by the world."""
-        self.occurred: Counter[str] = Counter()
-        """Faults that really happened."""
+        """Failures of each seq that the kernel has answered with a retry; updated by the world."""
+        self.fault_counts: Counter[str] = Counter()
+        """How often each fault happened."""
 
     def start(self) -> None:
-        """Everybody pulls."""
+        """Start the workers, which pull."""
         for _ in range(self._scenario.workers):
             self._add_worker()
 
     def post(self, delay_ms: int, event: Event) -> None:
-        """Deliver an event of the world later."""
-        self._at(delay_ms, lambda: [event])
+        """Deliver an event later."""
+        self._schedule(delay_ms, lambda: [event])
 
     def act(self, delay_ms: int, action: Callable[[], None]) -> None:
-        """Do something to the world later."""
+        """Run an action later."""
 
-        def appointment() -> list[Event]:
+        def scheduled() -> list[Event]:
             action()
             return []
 
-        self._at(delay_ms, appointment)
+        self._schedule(delay_ms, scheduled)
 
     def commit_schedule(self, start: int, end: int) -> list[tuple[int, int]]:
-        """When the commit lane acknowledges a run: (up to where, after how long), cumulative and perhaps repeated."""
+        """When the commit lane acknowledges a run: (end, delay_ms), cumulative and possibly repeated."""
         if not self._chance("slow_commit"):
             return [(end, 0)]
         middle = self._rng.randrange(start, end + 1)
@@ -105,43 +105,45 @@ class SimEngine:
         return [(middle, delay_ms), (middle, delay_ms + 1), (end, delay_ms + self._rng.randrange(1, 60))]
 
     def dispatch(self, batch: Batch) -> None:
-        """The worker begins with the first task."""
+        """Start the first task on its worker."""
         worker = self._workers[batch.worker]
         worker.queue.extend(batch.tasks)
         worker.isolated = batch.isolated
         if len(batch.tasks) > 1 and self._chance("give_back"):
-            self._at(self._rng.randrange(20), lambda: self._give_back(worker))
+            self._schedule(self._rng.randrange(20), lambda: self._give_back(worker))
         self._begin_next(worker)
-        if not self._beats:
-            self._beats = True
-            self._at(self._beat_ms, self._beat)
+        if not self._is_beating:
+            self._is_beating = True
+            self._schedule(self._beat_ms, self._beat)
 
     def stop_worker(self, worker: int, reason: str) -> None:
-        """The worker is gone, or goes on as a zombie whose deliveries nobody wants."""
+        """Stop the worker, or let it continue as a zombie whose deliveries are refused."""
         stopped = self._workers[worker]
         if stopped.is_alive and not stopped.is_stopped:
             stopped.is_stopped = True
             if self._chance("zombie"):
-                self._at(1, lambda: [Pulled(worker, self._scenario.batch_limit)])
+                self._schedule(1, lambda: [Pulled(worker, self._scenario.batch_limit)])
             else:
                 stopped.is_alive = False
             self._add_worker()
-            self._at(max(3, stopped.delivered_ms - self._clock.true_ms), lambda: [WorkerLost(worker, Loss.RETIRED)])
+            self._schedule(
+                max(3, stopped.delivered_ms - self._clock.true_ms), lambda: [WorkerLost(worker, Loss.RETIRED)]
+            )
 
     def poll(self, timeout_s: float | None) -> list[Event]:
         """Let time pass until something happens."""
-        return self._agenda.poll(timeout_s)
+        return self._event_queue.poll(timeout_s)
 
     def is_quiet(self, worker: int) -> bool:
-        """Whether this worker gives no sign of life."""
+        """Whether this worker sends no heartbeats."""
         return self._workers[worker].is_silent or not self._workers[worker].is_alive
 
     def wake(self) -> None:
-        """Nobody ever waits here."""
+        """Do nothing: `poll` never blocks."""
 
     def close(self) -> None:
-        """Nothing more happens."""
-        self._agenda.clear()
+        """Drop everything that is scheduled."""
+        self._event_queue.clear()
 
     @property
     def _beat_ms(self) -> int:
@@ -150,26 +152,26 @@ class SimEngine:
     def _chance(self, fault: str) -> bool:
         percent: int = getattr(self._faults, fault)
         if percent and self._rng.randrange(100) < percent:
-            self.occurred[fault] += 1
+            self.fault_counts[fault] += 1
             return True
         return False
 
     def _add_worker(self) -> None:
-        worker = _Worker(self._next_number)
+        worker = _SimWorker(self._next_number)
         self._next_number += 1
         self._workers[worker.number] = worker
-        self._at(self._rng.randrange(3), lambda: [Pulled(worker.number, self._scenario.batch_limit)])
+        self._schedule(self._rng.randrange(3), lambda: [Pulled(worker.number, self._scenario.batch_limit)])
 
     def _beat(self) -> list[Event]:
         busy = [worker for worker in self._workers.values() if worker.is_working]
-        self._beats = bool(busy)
+        self._is_beating = bool(busy)
         if busy:
-            self._at(self._beat_ms, self._beat)
+            self._schedule(self._beat_ms, self._beat)
         beating = [worker.number for worker in busy if not worker.is_silent]
         return [Beat(beating)] if beating else []
 
-    def _begin_next(self, worker: _Worker) -> None:
-        """Start the next task of the queue, with whatever is in store for it."""
+    def _begin_next(self, worker: _SimWorker) -> None:
+        """Start the next task of the queue, and schedule how it ends."""
         if not worker.queue:
             self._finish_batch(worker)
             return
@@ -177,45 +179,45 @@ class SimEngine:
         worker.current = task
         item: SimItem = task.item
         flaky = self.failures[task.seq] < item.failures
-        if not worker.isolated and self._strike(worker, item.duration_ms):
+        if not worker.isolated and self._inject_fault(worker, item.duration_ms):
             return
         if flaky or item.fate in _FATE_OUTCOMES:
-            self._at(item.duration_ms, lambda: self._complete(worker, task, flaky=flaky))
+            self._schedule(item.duration_ms, lambda: self._complete(worker, task, flaky=flaky))
         elif item.fate is Fate.HOSTILE:
-            self.occurred["hostile"] += 1
-            self._at(item.duration_ms, lambda: self._die(worker, Loss.DIED))
+            self.fault_counts["hostile"] += 1
+            self._schedule(item.duration_ms, lambda: self._die(worker, Loss.DIED))
         else:
             self._hang(worker, task)
 
-    def _hang(self, worker: _Worker, task: Task) -> None:
-        self.occurred["hang"] += 1
+    def _hang(self, worker: _SimWorker, task: Task) -> None:
+        self.fault_counts["hang"] += 1
         limit_ms = self._scenario.timeout_ms
         if limit_ms is None:
             worker.is_silent = True
             return
         overran = Overran(worker.number, task.seq, task.attempt, limit_ms)
-        self._at(limit_ms, lambda: [overran])
+        self._schedule(limit_ms, lambda: [overran])
         late_ms = self._rng.randrange(1, limit_ms)
-        self._at(limit_ms + late_ms, lambda: self._complete(worker, task, flaky=False))
+        self._schedule(limit_ms + late_ms, lambda: self._complete(worker, task, flaky=False))
 
-    def _strike(self, worker: _Worker, duration_ms: int) -> bool:
-        """Something happens to the worker that has nothing to do with its item. Never to one that runs a suspect: a
-        second unlucky death would make the item guilty, as it should."""
+    def _inject_fault(self, worker: _SimWorker, duration_ms: int) -> bool:
+        """Inject a fault that its item did not cause. Returns whether one was injected. Not called for an isolated
+        suspect: a second death of its worker would rightly fail the item."""
         moment_ms = self._rng.randrange(duration_ms + 1)
-        for fault, cause in (("die", Loss.DIED), ("weather", Loss.INFRASTRUCTURE), ("retire", Loss.RETIRED)):
+        for fault, cause in (("die", Loss.DIED), ("machine_loss", Loss.INFRASTRUCTURE), ("retire", Loss.RETIRED)):
             if self._chance(fault):
-                self._at(moment_ms, partial(self._die, worker, cause))
+                self._schedule(moment_ms, partial(self._die, worker, cause))
                 return True
         if self._chance("silent"):
             worker.is_silent = True
             task = worker.current
             if task is not None:
                 lease_ms = self._scenario.options.lease_ms
-                self._at(lease_ms * 3, lambda: self._complete(worker, task, flaky=False))
+                self._schedule(lease_ms * 3, lambda: self._complete(worker, task, flaky=False))
             return True
         return False
 
-    def _complete(self, worker: _Worker, task: Task, *, flaky: bool) -> list[Event]:
+    def _complete(self, worker: _SimWorker, task: Task, *, flaky: bool) -> list[Event]:
         if not worker.is_alive:
             return []
         if self._work is not None:
@@ -238,8 +240,8 @@ class SimEngine:
         self._begin_next(worker)
         return []
 
-    def _deliver(self, worker: _Worker) -> None:
-        """Send what the worker has done; it arrives a little later, perhaps twice, perhaps shuffled."""
+    def _deliver(self, worker: _SimWorker) -> None:
+        """Send the worker's results. They may arrive late, twice, or in another order."""
         envelopes, worker.envelopes = worker.envelopes, []
         if not envelopes:
             return
@@ -247,21 +249,21 @@ class SimEngine:
             self._rng.shuffle(envelopes)
         delay_ms = self._rng.randrange(80) if self._chance("delay") else 0
         finished = Finished(worker.number, envelopes)
-        self._at(delay_ms, lambda: [finished])
+        self._schedule(delay_ms, lambda: [finished])
         worker.delivered_ms = max(worker.delivered_ms, self._clock.true_ms + delay_ms)
         if self._chance("duplicate"):
-            self._at(delay_ms + self._rng.randrange(100), lambda: [finished])
+            self._schedule(delay_ms + self._rng.randrange(100), lambda: [finished])
 
-    def _finish_batch(self, worker: _Worker) -> None:
+    def _finish_batch(self, worker: _SimWorker) -> None:
         self._deliver(worker)
         if not worker.is_stopped:
             pulled = Pulled(worker.number, self._scenario.batch_limit)
             self._after_deliveries(worker, lambda: [pulled])
 
-    def _after_deliveries(self, worker: _Worker, appointment: Callable[[], list[Event]]) -> None:
-        self._at(max(0, worker.delivered_ms - self._clock.true_ms), appointment)
+    def _after_deliveries(self, worker: _SimWorker, scheduled: Callable[[], list[Event]]) -> None:
+        self._schedule(max(0, worker.delivered_ms - self._clock.true_ms), scheduled)
 
-    def _die(self, worker: _Worker, cause: Loss) -> list[Event]:
+    def _die(self, worker: _SimWorker, cause: Loss) -> list[Event]:
         if not worker.is_alive:
             return []
         worker.is_alive = False
@@ -275,7 +277,7 @@ class SimEngine:
         self._add_worker()
         return []
 
-    def _give_back(self, worker: _Worker) -> list[Event]:
+    def _give_back(self, worker: _SimWorker) -> list[Event]:
         if not worker.is_alive or worker.is_stopped or not worker.queue:
             return []
         seqs = [task.seq for task in worker.queue]

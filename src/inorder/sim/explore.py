@@ -1,11 +1,11 @@
 """Every interleaving of a small scope.
 
-Instead of drawing what happens next, this engine asks: all things that could happen now are listed, one is chosen, and
-the run goes on to its end. Then the same run is repeated with the last choice changed, until every choice has been
-made at every point. Nothing is sampled: within the scope, what is not found is not there.
+This engine lists everything that could happen next, chooses one event, and continues to the end of the run. Then the
+run is repeated with the last choice changed, until every choice has been made at every point. Nothing is sampled: the
+search is exhaustive within the scope.
 
-A fault is something that need not happen: a failure, a death, a silence, an overrun, a late or doubled answer, a
-cancel, a slow commit lane. A run has at most as many as the scope allows.
+A fault is an event that need not happen: a failure, a death, missing heartbeats, an overrun, a late or repeated answer,
+a cancellation, a slow commit lane. A run has at most as many faults as the scope allows.
 """
 
 from collections import deque
@@ -36,9 +36,9 @@ from inorder.errors import Category, Failure, InvariantViolation
 from inorder.runtime.loop import Runtime
 
 from .clock import VirtualClock
-from .referee import Foul, Referee, demand
+from .referee import PromiseBroken, Referee, expect
 from .scenario import Scenario, SimItem
-from .transcript import Step, lines_of
+from .transcript import Step, format_log
 
 LEASE_MS = 40
 TIME_STEPS_MAX = 12
@@ -46,7 +46,7 @@ _FLAKY = Failure(category=Category.IO, message="flaky", retryable=True)
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """How small the world is."""
+    """The size of the simulation."""
 
     items: int = 4
     workers: int = 2
@@ -55,40 +55,40 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     error_budget: int | None = None
 
 
-class Option(NamedTuple):
-    """Something that could happen now."""
+class PossibleEvent(NamedTuple):
+    """An event that could happen next."""
 
     name: str
     is_fault: bool
-    happen: Callable[[], list[Event]]
+    apply: Callable[[], list[Event]]
 
 
 class Chooser:
-    """Follows a prefix of choices, then always takes the first; remembers how many there were."""
+    """Follows a prefix of choices, then always takes the first option. Records each choice and how many there were."""
 
     def __init__(self, prefix: Sequence[int]) -> None:
         self._prefix = prefix
-        self.taken: list[tuple[int, int]] = []
+        self.choices: list[tuple[int, int]] = []
         self.names: list[str] = []
 
-    def choose(self, options: Sequence[Option]) -> Option:
-        """The next choice."""
-        position = len(self.taken)
+    def choose(self, options: Sequence[PossibleEvent]) -> PossibleEvent:
+        """Choose one."""
+        position = len(self.choices)
         index = self._prefix[position] if position < len(self._prefix) else 0
-        self.taken.append((index, len(options)))
+        self.choices.append((index, len(options)))
         self.names.append(options[index].name)
         return options[index]
 
     def next_prefix(self) -> list[int] | None:
-        """The choices of the next run, None when all have been made."""
-        for position in range(len(self.taken) - 1, -1, -1):
-            index, count = self.taken[position]
+        """The choices of the next run; None when all have been made."""
+        for position in range(len(self.choices) - 1, -1, -1):
+            index, count = self.choices[position]
             if index + 1 < count:
-                return [choice for choice, _ in self.taken[:position]] + [index + 1]
+                return [choice for choice, _ in self.choices[:position]] + [index + 1]
         return None
 
 
-class _Worker:
+class _ExploredWorker:
     def __init__(self, number: int) -> None:
         self.number = number
         self.tasks: deque[Task] = deque()
@@ -96,14 +96,14 @@ class _Worker:
         self.isolated = False
 
 
-class ExploredEngine:
-    """Implements `engines.base.Engine` by choosing among all that could happen."""
+class ExploringEngine:
+    """Implements `engines.base.Engine` by choosing among all possible events."""
 
     def __init__(self, scope: Scope, chooser: Chooser, clock: VirtualClock) -> None:
         self._scope = scope
         self._chooser = chooser
         self._clock = clock
-        self._workers: dict[int, _Worker] = {}
+        self._workers: dict[int, _ExploredWorker] = {}
         self._next_number = 0
         self._faults_left = scope.faults
         self._time_steps = 0
@@ -113,36 +113,36 @@ class ExploredEngine:
         self._unacknowledged: int | None = None
         self._is_cancelled = False
         self.must_fail: set[int] = set()
-        """Seqs that something happened to which no attempt can mend."""
+        """Seqs with a fault that no retry can undo."""
         self._failures: dict[int, int] = {}
 
     def start(self) -> None:
-        """Everybody pulls."""
+        """Start the workers, which pull."""
         for _ in range(self._scope.workers):
             self._add_worker()
 
     def dispatch(self, batch: Batch) -> None:
-        """The worker holds these now."""
+        """Give the tasks to the worker."""
         worker = self._workers[batch.worker]
         worker.tasks.extend(batch.tasks)
         worker.isolated = batch.isolated
 
     def stop_worker(self, worker: int, reason: str) -> None:
-        """The worker is replaced; what it held may still be answered for by a zombie."""
-        self._bury(self._workers.pop(worker))
+        """Replace the worker. Its tasks may still be answered by a zombie."""
+        self._replace_worker(self._workers.pop(worker))
         self._due.append(WorkerLost(worker, Loss.RETIRED))
 
     def wake(self) -> None:
-        """Nobody ever waits here."""
+        """Do nothing: `poll` never blocks."""
 
-    def committing(self, end: int) -> None:
-        """A run was handed to the commit lane, which answers at once unless it is slow."""
-        prompt = Option("the commit lane is prompt", False, lambda: [Committed(end)])
-        slow = Option("the commit lane is slow", True, lambda: self._delay(end))
+    def begin_commit(self, end: int) -> None:
+        """Hand a run to the commit lane, which acknowledges at once unless it is slow."""
+        prompt = PossibleEvent("the commit lane is prompt", False, lambda: [Committed(end)])
+        slow = PossibleEvent("the commit lane is slow", True, lambda: self._delay(end))
         self._due.extend(self._take([prompt, slow] if self._faults_left else [prompt]))
 
     def poll(self, timeout_s: float | None) -> list[Event]:
-        """Choose."""
+        """Choose what happens next."""
         if self._due:
             events, self._due = self._due, []
             return events
@@ -152,74 +152,76 @@ class ExploredEngine:
         return self._take(options)
 
     def close(self) -> None:
-        """Nothing to let go."""
+        """Do nothing: there is nothing to close."""
 
-    def _take(self, options: list[Option]) -> list[Event]:
+    def _take(self, options: list[PossibleEvent]) -> list[Event]:
         option = self._chooser.choose(options)
         self._faults_left -= option.is_fault
-        return option.happen()
+        return option.apply()
 
     def _delay(self, end: int) -> list[Event]:
         self._unacknowledged = end
         return []
 
-    def _options(self, timeout_s: float | None) -> Iterator[Option]:
+    def _options(self, timeout_s: float | None) -> Iterator[PossibleEvent]:
         if self._unacknowledged is not None:
-            yield Option("the commit lane acknowledges", False, self._acknowledge)
+            yield PossibleEvent("the commit lane acknowledges", False, self._acknowledge)
         busy = [worker for worker in self._workers.values() if worker.tasks]
         for worker in busy:
             if not worker.is_silent:
-                yield Option(f"worker {worker.number} finishes", False, self._bind(self._finish, worker))
+                yield PossibleEvent(f"worker {worker.number} finishes", False, self._bind(self._finish, worker))
         is_stuck = self._unacknowledged is None and all(worker.is_silent for worker in busy)
         is_timed = timeout_s is not None and timeout_s * 1000 < LEASE_MS // 4
         is_watched = self._time_steps < TIME_STEPS_MAX and (is_timed or any(worker.is_silent for worker in busy))
         if timeout_s is not None and (is_stuck or is_watched):
-            yield Option("time passes", False, lambda: self._pass_time(timeout_s))
+            yield PossibleEvent("time passes", False, lambda: self._pass_time(timeout_s))
         if self._faults_left:
             yield from self._fault_options(busy)
 
-    def _fault_options(self, busy: list[_Worker]) -> Iterator[Option]:
+    def _fault_options(self, busy: list[_ExploredWorker]) -> Iterator[PossibleEvent]:
         for worker in busy:
             number = worker.number
             if not worker.is_silent:
-                yield Option(f"worker {number} fails", True, self._bind(self._fail, worker))
-                yield Option(f"worker {number} goes silent", True, self._bind(self._silence, worker))
-                yield Option(f"worker {number} overruns", True, self._bind(self._overrun, worker))
-            yield Option(f"worker {number} dies", True, self._bind(self._lose, worker, Loss.DIED))
-            yield Option(f"worker {number} is washed away", True, self._bind(self._lose, worker, Loss.INFRASTRUCTURE))
+                yield PossibleEvent(f"worker {number} fails", True, self._bind(self._fail, worker))
+                yield PossibleEvent(f"worker {number} goes silent", True, self._bind(self._silence, worker))
+                yield PossibleEvent(f"worker {number} overruns", True, self._bind(self._overrun, worker))
+            yield PossibleEvent(f"worker {number} dies", True, self._bind(self._lose, worker, Loss.DIED))
+            yield PossibleEvent(
+                f"worker {number} is lost with its machine", True, self._bind(self._lose, worker, Loss.INFRASTRUCTURE)
+            )
             if len(worker.tasks) > 1:
-                yield Option(f"worker {number} gives back", True, self._bind(self._give_back, worker))
+                yield PossibleEvent(f"worker {number} gives back", True, self._bind(self._give_back, worker))
         if self._zombies:
-            yield Option("a zombie answers", True, self._answer_late)
+            yield PossibleEvent("a zombie answers", True, self._answer_late)
         if self._latest is not None:
-            yield Option("an answer comes twice", True, self._answer_twice)
+            yield PossibleEvent("an answer comes twice", True, self._answer_twice)
         if not self._is_cancelled:
-            yield Option("the user cancels, in peace", True, self._bind(self._cancel, LEASE_MS))
-            yield Option("the user cancels, now", True, self._bind(self._cancel, 0))
+            yield PossibleEvent("the user cancels, with grace", True, self._bind(self._cancel, LEASE_MS))
+            yield PossibleEvent("the user cancels, now", True, self._bind(self._cancel, 0))
 
     @staticmethod
     def _bind(function: Callable[..., list[Event]], *arguments: Any) -> Callable[[], list[Event]]:
         return lambda: function(*arguments)
 
     def _add_worker(self) -> None:
-        self._workers[self._next_number] = _Worker(self._next_number)
+        self._workers[self._next_number] = _ExploredWorker(self._next_number)
         self._due.append(Pulled(self._next_number, self._scope.batch_limit))
         self._next_number += 1
 
-    def _bury(self, worker: _Worker) -> None:
+    def _replace_worker(self, worker: _ExploredWorker) -> None:
         self._zombies.extend((worker.number, task) for task in worker.tasks)
         self._add_worker()
 
-    def _answer(self, worker: _Worker, envelope: Envelope) -> list[Event]:
+    def _answer(self, worker: _ExploredWorker, envelope: Envelope) -> list[Event]:
         self._latest = Finished(worker.number, [envelope])
         if worker.tasks:
             return [self._latest]
         return [self._latest, Pulled(worker.number, self._scope.batch_limit)]
 
-    def _finish(self, worker: _Worker) -> list[Event]:
+    def _finish(self, worker: _ExploredWorker) -> list[Event]:
         return self._answer(worker, _success(worker.tasks.popleft()))
 
-    def _fail(self, worker: _Worker) -> list[Event]:
+    def _fail(self, worker: _ExploredWorker) -> list[Event]:
         task = worker.tasks.popleft()
         self._failures[task.seq] = self._failures.get(task.seq, 0) + 1
         if self._failures[task.seq] > 1:
@@ -227,24 +229,24 @@ class ExploredEngine:
         failed = Envelope(task.seq, task.attempt, State.TERMINAL_FAIL, None, 0, _FLAKY)
         return self._answer(worker, failed)
 
-    def _silence(self, worker: _Worker) -> list[Event]:
+    def _silence(self, worker: _ExploredWorker) -> list[Event]:
         worker.is_silent = True
         return [Beat([])]
 
-    def _overrun(self, worker: _Worker) -> list[Event]:
+    def _overrun(self, worker: _ExploredWorker) -> list[Event]:
         task = worker.tasks[0]
         self.must_fail.add(task.seq)
         return [Overran(worker.number, task.seq, task.attempt, 1)]
 
-    def _lose(self, worker: _Worker, cause: Loss) -> list[Event]:
+    def _lose(self, worker: _ExploredWorker, cause: Loss) -> list[Event]:
         del self._workers[worker.number]
         seq = worker.tasks[0].seq
         if worker.isolated and cause is Loss.DIED:
             self.must_fail.add(seq)
-        self._bury(worker)
+        self._replace_worker(worker)
         return [WorkerLost(worker.number, cause, seq)]
 
-    def _give_back(self, worker: _Worker) -> list[Event]:
+    def _give_back(self, worker: _ExploredWorker) -> list[Event]:
         seqs = [task.seq for task in worker.tasks][1:]
         worker.tasks = deque([worker.tasks[0]])
         return [Returned(worker.number, seqs)]
@@ -276,15 +278,15 @@ def _success(task: Task) -> Envelope:
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """A choice of events that breaks a promise."""
+    """An interleaving that breaks a promise."""
 
-    foul: str
+    broken_promise: str
     choices: list[str]
     transcript: list[str]
 
 
 def explore(scope: Scope) -> Iterator[Finding | None]:
-    """Run every interleaving; yields None for each that kept all promises."""
+    """Run every interleaving. Yields None for each that kept all promises."""
     prefix: list[int] | None = []
     while prefix is not None:
         chooser = Chooser(prefix)
@@ -305,16 +307,16 @@ def _scenario(scope: Scope) -> Scenario:
 
 def _run(scope: Scope, chooser: Chooser) -> Finding | None:
     scenario, clock = _scenario(scope), VirtualClock()
-    engine, referee = ExploredEngine(scope, chooser, clock), Referee(scenario)
+    engine, referee = ExploringEngine(scope, chooser, clock), Referee(scenario)
     log: list[Step] = []
 
     def observe(now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
         log.append((now_ms, event, commands))
-        demand(len(log) < 500, "the run ends")
+        expect(len(log) < 500, "the run ends")
         referee.observe(now_ms, event, commands)
 
     def commit(run: CommitRun, items: Sequence[Any]) -> None:
-        engine.committing(run.end)
+        engine.begin_commit(run.end)
 
     runtime = Runtime(
         ((PlanItem(item.item_id), item) for item in scenario.items),
@@ -330,10 +332,10 @@ def _run(scope: Scope, chooser: Chooser) -> Finding | None:
         outcomes = referee.books.outcomes
         failed = {seq for seq, outcome in enumerate(outcomes) if outcome == State.TERMINAL_FAIL}
         expected = {seq for seq in engine.must_fail if seq < len(outcomes)}
-        demand(failed == expected, f"seqs {sorted(expected)} fail, not {sorted(failed)}")
-        demand(summary.was_cancelled or len(outcomes) == scope.items, "every item is committed")
-    except (Foul, InvariantViolation) as error:
+        expect(failed == expected, f"seqs {sorted(expected)} fail, not {sorted(failed)}")
+        expect(summary.was_cancelled or len(outcomes) == scope.items, "every item is committed")
+    except (PromiseBroken, InvariantViolation) as error:
         if isinstance(error, InvariantViolation) and referee.is_second_answer():
             return None
-        return Finding(foul=str(error), choices=chooser.names, transcript=lines_of(log))
+        return Finding(broken_promise=str(error), choices=chooser.names, transcript=format_log(log))
     return None

@@ -1,6 +1,6 @@
-"""How every item must end, worked out from the scenario alone: one worker, one item at a time, no clock.
+"""The expected outcome of every item, derived from the scenario alone: one worker, one item at a time, no clock.
 
-An item that hangs without a time limit never ends: whatever is committed lies before it.
+An item that hangs without a time limit never ends: only items before it are committed.
 """
 
 import msgspec
@@ -18,27 +18,27 @@ _ENDINGS = {
 }
 
 
-class Ending(msgspec.Struct, frozen=True):
-    """How one item ends, and what it cost."""
+class ExpectedOutcome(msgspec.Struct, frozen=True):
+    """The expected outcome of one item."""
 
     outcome: State
     retries: int
 
 
-class Prophecy(msgspec.Struct, frozen=True, kw_only=True):
-    """The endings of the items up to the one where the error budget runs out, if it does."""
+class Expected(msgspec.Struct, frozen=True, kw_only=True):
+    """The expected outcomes, up to the item that exceeds the error budget, if there is one."""
 
-    endings: tuple[Ending, ...]
+    outcomes: tuple[ExpectedOutcome, ...]
     stops_early: bool
 
     def count(self, outcome: State) -> int:
-        """Items that end like this."""
-        return sum(ending.outcome is outcome for ending in self.endings)
+        """The number of items with this outcome."""
+        return sum(ending.outcome is outcome for ending in self.outcomes)
 
 
-def foretell(scenario: Scenario) -> Prophecy:
-    """Go through the plan in order."""
-    endings: list[Ending] = []
+def predict(scenario: Scenario) -> Expected:
+    """Derive the outcomes from the plan, in order."""
+    outcomes: list[ExpectedOutcome] = []
     failed = 0
     budget = scenario.options.error_budget
     for window in _windows(scenario):
@@ -46,25 +46,25 @@ def foretell(scenario: Scenario) -> Prophecy:
         for item in window:
             ending = _ending(item, scenario.options.retry.retries_max, left)
             if item.fate is Fate.HANG and scenario.timeout_ms is None and ending.retries == item.failures:
-                return Prophecy(endings=tuple(endings), stops_early=False)
+                return Expected(outcomes=tuple(outcomes), stops_early=False)
             if left is not None:
                 left -= ending.retries
-            endings.append(ending)
+            outcomes.append(ending)
             failed += ending.outcome is State.TERMINAL_FAIL
             if budget is not None and failed > budget:
-                return Prophecy(endings=tuple(endings), stops_early=True)
-    return Prophecy(endings=tuple(endings), stops_early=False)
+                return Expected(outcomes=tuple(outcomes), stops_early=True)
+    return Expected(outcomes=tuple(outcomes), stops_early=False)
 
 
-def _ending(item: SimItem, retries_max: int, left: int | None) -> Ending:
+def _ending(item: SimItem, retries_max: int, left: int | None) -> ExpectedOutcome:
     allowed = retries_max if left is None else min(retries_max, left)
     if item.failures > allowed:
-        return Ending(State.TERMINAL_FAIL, allowed)
-    return Ending(_ENDINGS[item.fate], item.failures)
+        return ExpectedOutcome(State.TERMINAL_FAIL, allowed)
+    return ExpectedOutcome(_ENDINGS[item.fate], item.failures)
 
 
 def _windows(scenario: Scenario) -> list[list[SimItem]]:
-    """The plan cut by the caps. It matters only where retries are bounded per window; those are not adaptive."""
+    """The plan divided into windows. This matters only where retries are bounded per window; those are not adaptive."""
     limits = scenario.options.windows
     windows: list[list[SimItem]] = []
     cost, size = 0.0, 0

@@ -1,7 +1,7 @@
-"""Watches every step of a run and believes nothing the kernel says.
+"""Checks every step of a run against the requirements, without relying on the kernel's own state.
 
 Each rule is a promise of the requirements, checked against the referee's own books. The first broken one ends the run
-with `Foul`, which says what was promised and what was seen.
+with `PromiseBroken`, which says what was promised and what was observed.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,18 +46,18 @@ _FAIL = State.TERMINAL_FAIL
 _SPINS_MAX = 5
 
 
-class Foul(Exception):
+class PromiseBroken(Exception):
     """A promise was broken."""
 
 
-def demand(condition: bool, promise: str) -> None:
-    """Cry foul unless the promise was kept."""
+def expect(condition: bool, promise: str) -> None:
+    """Raise `PromiseBroken` unless the promise was kept."""
     if not condition:
-        raise Foul(promise)
+        raise PromiseBroken(promise)
 
 
 class Referee:
-    """One run's referee. Call `observe` after every step."""
+    """The referee of one run. Call `observe` after every step."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.books = Books(scenario)
@@ -68,51 +68,51 @@ class Referee:
         self._refusals_due = 0
         self._reclaimed: set[int] = set()
         self._overran: int | None = None
-        self._on_event: dict[type[Any], Callable[[Any], None]] = {
-            Planned: self._planned,
-            Pulled: self._pulled,
-            Finished: self._finished,
-            Overran: self._overran_seen,
-            WorkerLost: self._worker_lost,
-            Committed: self._committed,
-            MemorySampled: self._memory_sampled,
+        self._event_handlers: dict[type[Any], Callable[[Any], None]] = {
+            Planned: self._on_planned,
+            Pulled: self._on_pulled,
+            Finished: self._on_finished,
+            Overran: self._on_overran,
+            WorkerLost: self._on_worker_lost,
+            Committed: self._on_committed,
+            MemorySampled: self._on_memory_sampled,
         }
-        self._on_command: dict[type[Any], Callable[[Any], None]] = {
-            NeedItems: self._need_items,
-            Dispatch: self._dispatch,
-            StopWorker: self._stop_worker,
-            RetryScheduled: self._retry_scheduled,
-            Reclaimed: self._reclaim,
-            ResultRefused: self._refused,
-            WindowOpened: self._window_opened,
-            WindowSealed: self._window_sealed,
-            WindowClosed: self._window_closed,
-            CommitRun: self._commit_run,
-            PressureChanged: self._pressure_changed,
-            Stopping: self._stopping,
-            Ended: self._ended,
+        self._command_handlers: dict[type[Any], Callable[[Any], None]] = {
+            NeedItems: self._on_need_items,
+            Dispatch: self._on_dispatch,
+            StopWorker: self._on_stop_worker,
+            RetryScheduled: self._on_retry_scheduled,
+            Reclaimed: self._on_reclaimed,
+            ResultRefused: self._on_result_refused,
+            WindowOpened: self._on_window_opened,
+            WindowSealed: self._on_window_sealed,
+            WindowClosed: self._on_window_closed,
+            CommitRun: self._on_commit_run,
+            PressureChanged: self._on_pressure_changed,
+            Stopping: self._on_stopping,
+            Ended: self._on_ended,
         }
 
     def observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
-        """One step of the kernel. `commands` is None where it raised; the world then asks `is_second_answer`."""
+        """Check one step of the kernel. `commands` is None if it raised; the world then calls `is_second_answer`."""
         books = self.books
         self.last_event = event
         if commands is None:
             return
-        demand(not self.is_second_answer(), "a second answer from the current holder is fatal")
-        self._watch_spinning(now_ms, event, commands)
+        expect(not self.is_second_answer(), "a second answer from the current holder is fatal")
+        self._check_spinning(now_ms, event, commands)
         books.now_ms = max(books.now_ms, now_ms)
         self._refusals_due, self._overran = 0, None
         self._reclaimed = {command.seq for command in commands if isinstance(command, Reclaimed)}
-        on_event = self._on_event.get(type(event))
-        if on_event is not None:
-            on_event(event)
+        handler = self._event_handlers.get(type(event))
+        if handler is not None:
+            handler(event)
         for command in commands:
-            self._on_command[type(command)](command)
-        self._close_step()
+            self._command_handlers[type(command)](command)
+        self._check_step()
 
     def is_second_answer(self) -> bool:
-        """Whether the latest event really holds a second answer from a current holder, which must be fatal."""
+        """Whether the latest event has a second answer from a current holder, on which the kernel must abort."""
         event, books = self.last_event, self.books
         if not isinstance(event, Finished):
             return False
@@ -127,19 +127,19 @@ class Referee:
                 return True
         return False
 
-    # ---- events
+    # ---- Events
 
-    def _planned(self, event: Planned) -> None:
+    def _on_planned(self, event: Planned) -> None:
         if not self.books.stopping:
             self.books.planned += len(event.items)
             self.books.plan_ended = event.ended
 
-    def _pulled(self, event: Pulled) -> None:
+    def _on_pulled(self, event: Pulled) -> None:
         if event.worker not in self.books.gone:
             self.books.idle.add(event.worker)
             self.books.workers.add(event.worker)
 
-    def _finished(self, event: Finished) -> None:
+    def _on_finished(self, event: Finished) -> None:
         held = self.books.leases.get(event.worker)
         for envelope in event.envelopes:
             if held is not None and held.attempts.get(envelope.seq) == envelope.attempt:
@@ -161,46 +161,46 @@ class Referee:
             books.final[envelope.seq] = envelope
             books.max_seen = max(books.max_seen, envelope.seq)
 
-    def _overran_seen(self, event: Overran) -> None:
+    def _on_overran(self, event: Overran) -> None:
         held = self.books.leases.get(event.worker)
         if held is not None and held.attempts.get(event.seq) == event.attempt:
             self._overran = event.seq
 
-    def _worker_lost(self, event: WorkerLost) -> None:
+    def _on_worker_lost(self, event: WorkerLost) -> None:
         self._take_lease(event.worker)
 
-    def _committed(self, event: Committed) -> None:
+    def _on_committed(self, event: Committed) -> None:
         books = self.books
         while books.acknowledged < event.end:
             books.outstanding.popleft()
             books.acknowledged += 1
 
-    def _memory_sampled(self, event: MemorySampled) -> None:
+    def _on_memory_sampled(self, event: MemorySampled) -> None:
         self.books.memory_bytes = event.bytes
 
-    # ---- commands
+    # ---- Commands
 
-    def _need_items(self, command: NeedItems) -> None:
+    def _on_need_items(self, command: NeedItems) -> None:
         books, limits = self.books, self._options.windows
-        demand(not books.stopping and not books.plan_ended, "the plan is not asked after its end or a stop")
+        expect(not books.stopping and not books.plan_ended, "the plan is not asked after its end or a stop")
         is_full = len(books.windows) == 2 and books.windows[-1].end is not None
-        demand(not is_full and command.count <= limits.plan_ahead, "the plan is consumed no faster than windows open")
+        expect(not is_full and command.count <= limits.plan_ahead, "the plan is consumed no faster than windows open")
 
-    def _dispatch(self, command: Dispatch) -> None:
+    def _on_dispatch(self, command: Dispatch) -> None:
         books = self.books
-        demand(not books.stopping, "nothing is dispatched after a stop")
-        demand(command.worker in books.idle, f"worker {command.worker} is idle when it is given work")
-        demand(0 < len(command.seqs) <= self.books.scenario.batch_limit, "a worker gets no more than it asked for")
+        expect(not books.stopping, "nothing is dispatched after a stop")
+        expect(command.worker in books.idle, f"worker {command.worker} is idle when it is given work")
+        expect(0 < len(command.seqs) <= self.books.scenario.batch_limit, "a worker gets no more than it asked for")
         for seq, attempt in zip(command.seqs, command.attempts, strict=True):
-            demand(0 <= seq < books.planned, f"seq {seq} was planned")
-            demand(seq >= books.handed and books.is_ready(seq), f"seq {seq} may be dispatched now")
-            demand(books.window_of(seq) is not None, f"seq {seq} lies in an active window")
-            demand(attempt == books.attempts.get(seq, 0) + 1, f"attempt {attempt} of seq {seq} is the next one")
+            expect(0 <= seq < books.planned, f"seq {seq} was planned")
+            expect(seq >= books.handed and books.is_ready(seq), f"seq {seq} may be dispatched now")
+            expect(books.window_of(seq) is not None, f"seq {seq} lies in an active window")
+            expect(attempt == books.attempts.get(seq, 0) + 1, f"attempt {attempt} of seq {seq} is the next one")
         items = [books.scenario.items[seq] for seq in command.seqs]
-        demand(len({item.batch_key for item in items}) == 1, "a batch has one key")
+        expect(len({item.batch_key for item in items}) == 1, "a batch has one key")
         is_suspected = any(seq in books.suspects for seq in command.seqs)
-        demand(command.isolated == is_suspected, "suspects, and only they, run isolated")
-        demand(not command.isolated or len(command.seqs) == 1, "a suspect runs alone")
+        expect(command.isolated == is_suspected, "suspects, and only they, run isolated")
+        expect(not command.isolated or len(command.seqs) == 1, "a suspect runs alone")
         self._check_pressure(command)
         self._check_window_order(command)
         books.lease(command)
@@ -209,22 +209,22 @@ class Referee:
         books, limits = self.books, self._options.pressure
         if command.seqs == [books.acknowledged]:
             return
-        demand(books.pressure != "hard", "under hard pressure only the item the cursor waits for is dispatched")
+        expect(books.pressure != "hard", "under hard pressure only the item the cursor waits for is dispatched")
         share = command.share_bytes * len(command.seqs)
-        demand(books.used_bytes() + share <= limits.buffered_bytes_hard, "the byte budget is held")
+        expect(books.used_bytes() + share <= limits.buffered_bytes_hard, "the byte budget is held")
         window = books.window_of(command.seqs[0])
         if window is books.windows[0]:
-            demand(books.used_bytes(window) + share <= limits.window_bytes_hard, "the budget of the window is held")
+            expect(books.used_bytes(window) + share <= limits.window_bytes_hard, "the budget of the window is held")
         else:
             ahead = books.used_bytes(window) + command.share_bytes
-            demand(ahead <= limits.window_bytes_soft, "a second window above its soft mark is not served")
-        demand(books.commit_lag <= limits.commit_lag_hard, "the commit lag is held")
-        demand(books.memory_bytes <= limits.memory_bytes_hard, "the memory mark is held")
+            expect(ahead <= limits.window_bytes_soft, "a second window above its soft mark is not served")
+        expect(books.commit_lag <= limits.commit_lag_hard, "the commit lag is held")
+        expect(books.memory_bytes <= limits.memory_bytes_hard, "the memory mark is held")
         is_soft = books.commit_lag > limits.commit_lag_soft or books.memory_bytes > limits.memory_bytes_soft
-        demand(not is_soft or books.pressure == "soft", "above a soft mark dispatch is slowed")
-        demand(books.pressure == "normal" or len(command.seqs) == 1, "under soft pressure items go out one by one")
+        expect(not is_soft or books.pressure == "soft", "above a soft mark dispatch is slowed")
+        expect(books.pressure == "normal" or len(command.seqs) == 1, "under soft pressure items go out one by one")
         is_crowded = len(books.leases) * 2 >= len(books.workers)
-        demand(books.pressure == "normal" or not is_crowded, "under soft pressure at most half of the workers are busy")
+        expect(books.pressure == "normal" or not is_crowded, "under soft pressure at most half of the workers are busy")
 
     def _check_window_order(self, command: Dispatch) -> None:
         books = self.books
@@ -232,89 +232,89 @@ class Referee:
         if books.window_of(command.seqs[0]) is first or first.end is None:
             return
         left = [seq for seq in range(max(first.start, books.handed), first.end + 1) if books.is_ready(seq)]
-        demand(not left, f"the oldest window is served first, but {left} waited")
+        expect(not left, f"the oldest window is served first, but {left} waited")
 
-    def _stop_worker(self, command: StopWorker) -> None:
+    def _on_stop_worker(self, command: StopWorker) -> None:
         self._take_lease(command.worker)
 
-    def _retry_scheduled(self, command: RetryScheduled) -> None:
+    def _on_retry_scheduled(self, command: RetryScheduled) -> None:
         books, policy = self.books, self._options.retry
         seq = command.seq
         failed = books.undecided.pop(seq, None)
-        demand(failed is not None and failed.attempt == command.attempt, f"seq {seq} has just failed")
+        expect(failed is not None and failed.attempt == command.attempt, f"seq {seq} has just failed")
         books.retries[seq] = books.retries.get(seq, 0) + 1
-        demand(books.retries[seq] <= policy.retries_max, f"seq {seq} keeps to its retries")
+        expect(books.retries[seq] <= policy.retries_max, f"seq {seq} keeps to its retries")
         window = books.window_of(seq)
         if window is not None and policy.window_retries_max is not None:
             window.retries += 1
-            demand(window.retries <= policy.window_retries_max, f"window {window.id} keeps to its retries")
+            expect(window.retries <= policy.window_retries_max, f"window {window.id} keeps to its retries")
         wait_ms = command.due_ms - books.now_ms
         longest_ms = min(policy.backoff_ms << (books.retries[seq] - 1), policy.backoff_ms_max)
-        demand(longest_ms // 2 <= wait_ms <= longest_ms, f"the wait of {wait_ms} ms is exponential with jitter")
+        expect(longest_ms // 2 <= wait_ms <= longest_ms, f"the wait of {wait_ms} ms is exponential with jitter")
         books.waiting[seq] = command.due_ms
         del books.holders[seq]
 
-    def _reclaim(self, command: Reclaimed) -> None:
+    def _on_reclaimed(self, command: Reclaimed) -> None:
         books = self.books
         seq = command.seq
         held = books.leases.get(command.worker)
         if held is not None:
-            demand(held.attempts.pop(seq, None) == command.attempt, f"seq {seq} is taken from its holder")
+            expect(held.attempts.pop(seq, None) == command.attempt, f"seq {seq} is taken from its holder")
             if not held.attempts:
                 del books.leases[command.worker]
         del books.holders[seq]
         if command.suspected:
             event = self.last_event
             has_died = isinstance(event, WorkerLost) and event.cause is Loss.DIED
-            demand(has_died, f"seq {seq} is suspected only when its worker died")
+            expect(has_died, f"seq {seq} is suspected only when its worker died")
             books.suspects.add(seq)
 
-    def _refused(self, command: ResultRefused) -> None:
+    def _on_result_refused(self, command: ResultRefused) -> None:
         self._refusals_due -= 1
 
-    def _window_opened(self, command: WindowOpened) -> None:
+    def _on_window_opened(self, command: WindowOpened) -> None:
         books = self.books
-        demand(command.id == books.windows_seen, "window ids are dense")
-        demand(len(books.windows) < 2, "at most two windows are active")
+        expect(command.id == books.windows_seen, "window ids are dense")
+        expect(len(books.windows) < 2, "at most two windows are active")
         last = books.windows[-1].end if books.windows else command.start - 1
-        demand(last is not None and command.start == last + 1, "windows are contiguous")
+        expect(last is not None and command.start == last + 1, "windows are contiguous")
         books.open_window(command)
 
-    def _window_sealed(self, command: WindowSealed) -> None:
+    def _on_window_sealed(self, command: WindowSealed) -> None:
         limits, record = self._options.windows, command.record
         window = self.books.seal_window(command)
-        demand(record.id == window.id and record.start == window.start, "the last window is the one sealed")
-        demand(record.entries == record.end - record.start + 1, "a window is contiguous")
-        demand(0 < record.entries <= min(window.target_entries, limits.span_max), "the caps on entries are held")
+        expect(record.id == window.id and record.start == window.start, "the last window is the one sealed")
+        expect(record.entries == record.end - record.start + 1, "a window is contiguous")
+        expect(0 < record.entries <= min(window.target_entries, limits.span_max), "the caps on entries are held")
         fits = record.predicted_cost <= limits.cost_max and record.predicted_bytes <= limits.bytes_max
-        demand(fits or (record.oversize and record.entries == 1), "the caps on cost and bytes are held")
+        expect(fits or (record.oversize and record.entries == 1), "the caps on cost and bytes are held")
 
-    def _window_closed(self, command: WindowClosed) -> None:
+    def _on_window_closed(self, command: WindowClosed) -> None:
         books = self.books
         window = books.windows.pop(0)
-        demand(command.id == window.id and command.end == window.end, "the oldest window closes first")
-        demand(books.acknowledged > command.end, "a window closes when the cursor has passed it")
+        expect(command.id == window.id and command.end == window.end, "the oldest window closes first")
+        expect(books.acknowledged > command.end, "a window closes when the cursor has passed it")
 
-    def _commit_run(self, command: CommitRun) -> None:
+    def _on_commit_run(self, command: CommitRun) -> None:
         books = self.books
-        demand(not books.outstanding, "one run at a time is with the commit lane")
-        demand(len(command.envelopes) > 0, "no run is empty")
-        demand(command.start == books.handed, f"the run starts at the cursor {books.handed}")
+        expect(not books.outstanding, "one run at a time is with the commit lane")
+        expect(len(command.envelopes) > 0, "no run is empty")
+        expect(command.start == books.handed, f"the run starts at the cursor {books.handed}")
         window = books.windows[0]
         for envelope in command.envelopes:
             seq = books.handed
-            demand(envelope.seq == seq, f"seq {seq} comes next")
-            demand(window.end is None or seq <= window.end, f"seq {seq} lies in the first window")
+            expect(envelope.seq == seq, f"seq {seq} comes next")
+            expect(window.end is None or seq <= window.end, f"seq {seq} lies in the first window")
             accepted = books.undecided.pop(seq) if seq in books.undecided else books.final.pop(seq, envelope)
-            demand(accepted is None or accepted is envelope, f"seq {seq} commits the result that was accepted")
-            demand(accepted is not None or envelope.outcome == _FAIL, f"condemned seq {seq} failed")
-            demand(envelope.attempt == books.attempts.get(seq), f"seq {seq} commits its current attempt")
+            expect(accepted is None or accepted is envelope, f"seq {seq} commits the result that was accepted")
+            expect(accepted is not None or envelope.outcome == _FAIL, f"condemned seq {seq} failed")
+            expect(envelope.attempt == books.attempts.get(seq), f"seq {seq} commits its current attempt")
             books.outstanding.append(envelope.payload_bytes)
             books.outcomes.append(envelope.outcome)
             books.max_seen = max(books.max_seen, seq)
             books.handed += 1
 
-    def _pressure_changed(self, command: PressureChanged) -> None:
+    def _on_pressure_changed(self, command: PressureChanged) -> None:
         books, limits = self.books, self._options.pressure
         was, books.pressure = books.pressure, command.state
         books.pressure_moves.add(f"{was} to {command.state}")
@@ -330,29 +330,29 @@ class Referee:
         }
         for name, value in signals.items():
             mark = getattr(limits, f"{name}_{level}") * limits.release_ratio_percent
-            demand(not is_release or value * 100 <= mark, f"{name} is at its release level when dispatch resumes")
+            expect(not is_release or value * 100 <= mark, f"{name} is at its release level when dispatch resumes")
 
-    def _stopping(self, command: Stopping) -> None:
+    def _on_stopping(self, command: Stopping) -> None:
         self.books.stopping = True
 
-    def _ended(self, command: Ended) -> None:
+    def _on_ended(self, command: Ended) -> None:
         books, summary = self.books, command.summary
         self.summary = summary
-        demand(not books.leases, f"no lease survives the end, but {sorted(books.leases)} hold one")
-        demand(not books.outstanding, "the run ends after the last acknowledgement")
+        expect(not books.leases, f"no lease survives the end, but {sorted(books.leases)} hold one")
+        expect(not books.outstanding, "the run ends after the last acknowledgement")
         counts = [books.outcomes.count(state) for state in (3, 4, 5)]
-        demand([summary.succeeded, summary.skipped, summary.failed] == counts, "the summary counts what was committed")
+        expect([summary.succeeded, summary.skipped, summary.failed] == counts, "the summary counts what was committed")
         if summary.total is None or summary.cancelled is None:
             is_unknown = summary.was_cancelled and not books.scenario.announces_total
-            demand(
+            expect(
                 is_unknown and summary.total is summary.cancelled, "only an unannounced, unfinished plan has no size"
             )
             return
-        demand(summary.total == len(books.scenario.items), "the summary names the size of the plan")
-        demand(summary.cancelled == summary.total - sum(counts), "whatever was not committed is cancelled")
-        demand(books.stopping or summary.cancelled == 0, "nothing is cancelled without a stop")
+        expect(summary.total == len(books.scenario.items), "the summary names the size of the plan")
+        expect(summary.cancelled == summary.total - sum(counts), "whatever was not committed is cancelled")
+        expect(books.stopping or summary.cancelled == 0, "nothing is cancelled without a stop")
 
-    # ---- steps
+    # ---- Steps
 
     def _take_lease(self, worker: int) -> None:
         books = self.books
@@ -366,19 +366,19 @@ class Referee:
             del books.holders[seq]
             if seq == self._overran or not books.stopping:
                 is_heard = held is not None and held.isolated
-                demand(is_heard or seq == self._overran, f"seq {seq} is not condemned on a first suspicion")
+                expect(is_heard or seq == self._overran, f"seq {seq} is not condemned on a first suspicion")
                 books.final[seq] = None
 
-    def _close_step(self) -> None:
+    def _check_step(self) -> None:
         books = self.books
-        demand(self._refusals_due == 0, "every stale result is refused, and no other")
+        expect(self._refusals_due == 0, "every stale result is refused, and no other")
         window = books.windows[0] if books.windows else None
         if window is not None and not books.outstanding and not books.stopping and self.summary is None:
             may_commit = window.end is None or books.handed <= window.end
             is_waiting = may_commit and books.handed in books.final
-            demand(not is_waiting, f"the commit lane is idle while seq {books.handed} is computed")
+            expect(not is_waiting, f"the commit lane is idle while seq {books.handed} is computed")
 
-    def _watch_spinning(self, now_ms: int, event: Event, commands: Sequence[Command]) -> None:
+    def _check_spinning(self, now_ms: int, event: Event, commands: Sequence[Command]) -> None:
         is_idle = now_ms <= self.books.now_ms and not commands
         self._spins = self._spins + 1 if is_idle and type(event).__name__ == "Tick" else 0
-        demand(self._spins <= _SPINS_MAX, "the loop sleeps when there is nothing to do")
+        expect(self._spins <= _SPINS_MAX, "the loop sleeps when there is nothing to do")

@@ -1,7 +1,7 @@
-"""What one seed means: the items, the options and the faults of a world.
+"""What a seed means: the items, the options and the faults of a simulation.
 
-Each seed switches on its own few kinds of fault and leaves the others off. A world in which everything goes wrong at
-once never gets far enough to go wrong in an interesting way.
+Each seed switches on a few kinds of fault. With all faults at once, a run would never get far enough to reach the
+interesting states.
 """
 
 from enum import StrEnum
@@ -13,25 +13,25 @@ from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, W
 
 
 class Fate(StrEnum):
-    """How an item ends once its own retryable failures are over."""
+    """How an item ends after its retryable failures."""
 
     OK = "ok"
     SKIP = "skip"
     FAIL = "fail"
-    """Fails in a way that no retry mends."""
+    """Fails, and a retry cannot succeed."""
     HOSTILE = "hostile"
-    """Kills every worker that touches it."""
+    """Kills every worker that runs it."""
     HANG = "hang"
-    """Never returns. With a time limit it fails; without one it silences its worker, which is nobody's fault."""
+    """Never returns. With a time limit it fails; without one its worker stops sending heartbeats."""
 
 
 class SimItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One item and its nature."""
+    """One item and how it behaves."""
 
     item_id: str
     fate: Fate = Fate.OK
     failures: int = 0
-    """Retryable failures before its fate shows."""
+    """Retryable failures before it ends with its fate."""
     duration_ms: int = 10
     result_bytes: int = 100
     size_hint: int = 0
@@ -40,36 +40,36 @@ class SimItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Faults(msgspec.Struct, frozen=True, kw_only=True):
-    """What else goes wrong, in percent of the occasions for it."""
+    """Probability of each fault, in percent."""
 
     delay: int = 0
-    """A delivery takes longer than the work did."""
+    """A delivery arrives late."""
     shuffle: int = 0
-    """The envelopes of one delivery come in another order."""
+    """The envelopes of one delivery arrive in another order."""
     hoard: int = 0
     """A worker keeps its envelopes until its batch is done."""
     duplicate: int = 0
-    """A delivery is made twice."""
+    """A delivery arrives twice."""
     zombie: int = 0
-    """A stopped worker goes on and delivers all the same."""
+    """A stopped worker continues and delivers its results."""
     silent: int = 0
-    """A worker stops beating while it works on an item, and delivers after its lease has run out."""
+    """A worker stops sending heartbeats during an item, and delivers after its lease has expired."""
     die: int = 0
-    """A worker dies of something other than its item, which looks like its item."""
-    weather: int = 0
-    """A worker is lost with the machine under it."""
+    """A worker dies during an item that did not cause it. The kernel cannot tell the difference."""
+    machine_loss: int = 0
+    """A worker is lost with its machine."""
     retire: int = 0
     """A worker is recycled in the middle of a batch."""
     give_back: int = 0
-    """A worker gives back what it has not started."""
+    """A worker returns the tasks that it has not started."""
     unknown: int = 0
-    """Nobody can tell what a lost worker was on."""
+    """It is unknown which item a lost worker was running."""
     slow_commit: int = 0
-    """The commit lane takes its time, and acknowledges in pieces."""
+    """The commit lane is slow, and acknowledges in parts."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole world, before anything has happened."""
+    """Everything that determines a simulation."""
 
     seed: int
     items: tuple[SimItem, ...]
@@ -82,13 +82,13 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     cancel_at_ms: int | None = None
     cancel_grace_ms: int | None = None
     clock_jumps: tuple[tuple[int, int], ...] = ()
-    """(at true time, by)."""
+    """(true time in ms, jump in ms)."""
     memory_samples: tuple[tuple[int, int], ...] = ()
-    """(at true time, bytes)."""
+    """(true time in ms, bytes)."""
 
 
 def draw(seed: int) -> Scenario:
-    """The world of this seed."""
+    """The scenario of a seed."""
     rng = Random(seed)
     timeout_ms = rng.choice((None, None, 60))
     items = _draw_items(rng)
@@ -211,7 +211,7 @@ _FAULT_CHANCES = {
     "zombie": (50, 100),
     "silent": (5,),
     "die": (5, 20),
-    "weather": (5, 20),
+    "machine_loss": (5, 20),
     "retire": (10,),
     "give_back": (20,),
     "unknown": (50, 100),

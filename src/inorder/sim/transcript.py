@@ -1,4 +1,4 @@
-"""A run as text that a person can follow."""
+"""A run as readable text."""
 
 from collections.abc import Sequence
 
@@ -19,40 +19,40 @@ from inorder.core.transitions import State
 Step = tuple[int, Event, Sequence[Command] | None]
 
 
-def lines_of(log: Sequence[Step]) -> list[str]:
-    """The log, one line an event and one line a command."""
-    return [line for step in log for line in _lines(step)]
+def format_log(log: Sequence[Step]) -> list[str]:
+    """The log, one line per event and per command."""
+    return [line for step in log for line in _format_step(step)]
 
 
-def _lines(step: Step) -> list[str]:
+def _format_step(step: Step) -> list[str]:
     now_ms, event, commands = step
-    first = f"{now_ms:>9} ms  {event_text(event)}"
+    first = f"{now_ms:>9} ms  {format_event(event)}"
     if commands is None:
         return [first, " " * 14 + "! the kernel aborted"]
-    return [first, *(" " * 14 + "> " + command_text(command) for command in commands)]
+    return [first, *(" " * 14 + "> " + format_command(command) for command in commands)]
 
 
-def event_text(event: Event) -> str:
-    """One event in a few words."""
+def format_event(event: Event) -> str:
+    """One event as text."""
     if isinstance(event, Planned):
         ids = ", ".join(item.item_id for item in event.items)
-        return f"planned {len(event.items)}: {ids}" + (" and that is all" if event.ended else "")
+        return f"planned {len(event.items)}: {ids}" + (" (end of the plan)" if event.ended else "")
     if isinstance(event, Finished):
-        return f"worker {event.worker} finished " + ", ".join(map(_envelope_text, event.envelopes))
+        return f"worker {event.worker} finished " + ", ".join(map(_format_envelope, event.envelopes))
     if isinstance(event, WorkerLost):
         running = "" if event.running_seq is None else f" on seq {event.running_seq}"
         return f"worker {event.worker} {event.cause.value}{running}"
-    return _plain(event)
+    return _format_fields(event)
 
 
-def command_text(command: Command) -> str:
-    """One command in a few words."""
+def format_command(command: Command) -> str:
+    """One command as text."""
     if isinstance(command, Dispatch):
         attempts = ", ".join(f"{seq}#{attempt}" for seq, attempt in zip(command.seqs, command.attempts, strict=True))
         alone = " alone" if command.isolated else ""
-        return f"dispatch {attempts} to worker {command.worker}{alone}, {command.share_bytes} B set aside for each"
+        return f"dispatch {attempts} to worker {command.worker}{alone}, {command.share_bytes} B reserved per item"
     if isinstance(command, CommitRun):
-        return f"commit {command.start} to {command.end - 1}: " + ", ".join(map(_envelope_text, command.envelopes))
+        return f"commit {command.start} to {command.end - 1}: " + ", ".join(map(_format_envelope, command.envelopes))
     if isinstance(command, WindowSealed):
         record = command.record
         oversize = ", oversize" if record.oversize else ""
@@ -67,15 +67,15 @@ def command_text(command: Command) -> str:
     if isinstance(command, StopWorker):
         return f"stop worker {command.worker}: {command.reason}"
     if isinstance(command, Ended):
-        return f"the end: {command.summary}"
-    return _plain(command)
+        return f"end of the run: {command.summary}"
+    return _format_fields(command)
 
 
-def _envelope_text(envelope: Envelope) -> str:
+def _format_envelope(envelope: Envelope) -> str:
     outcome = State(envelope.outcome).name.removeprefix("TERMINAL_").lower()
     return f"{envelope.seq}#{envelope.attempt} {outcome} {envelope.payload_bytes} B"
 
 
-def _plain(value: Event | Command) -> str:
+def _format_fields(value: Event | Command) -> str:
     fields = " ".join(f"{name}={getattr(value, name)!r}" for name in value.__struct_fields__)
     return f"{type(value).__name__} {fields}".rstrip()

@@ -1,4 +1,4 @@
-"""One seed, from beginning to end: the real runtime on simulated workers, with a referee and an oracle."""
+"""One simulation from beginning to end: the real runtime on simulated workers, with a referee and an oracle."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,23 +16,23 @@ from inorder.runtime.loop import Runtime
 
 from .clock import VirtualClock
 from .engine import SimEngine
-from .oracle import Prophecy, foretell
-from .referee import Foul, Referee, demand
+from .oracle import Expected, predict
+from .referee import PromiseBroken, Referee, expect
 from .scenario import Scenario, draw
-from .transcript import Step, lines_of
+from .transcript import Step, format_log
 
 STEPS_MAX = 10_000
-"""A run that takes more steps than this is not going to end."""
+"""A run that takes more steps than this does not end."""
 
 
-class Report(msgspec.Struct, kw_only=True):
-    """What became of one world."""
+class WorldReport(msgspec.Struct, kw_only=True):
+    """The result of one simulation."""
 
     scenario: Scenario
     summary: Summary | None
-    foul: str | None
+    broken_promise: str | None
     is_fatal: bool
-    """An engine that answered twice was caught, as it must be."""
+    """Whether the kernel aborted because an engine answered twice, as it must."""
     steps: int
     statistics: Counters
     faults: dict[str, int]
@@ -45,11 +45,11 @@ class Report(msgspec.Struct, kw_only=True):
 
     def transcript(self) -> list[str]:
         """The run as text."""
-        return lines_of(self.log)
+        return format_log(self.log)
 
 
 class World:
-    """Everything around the runtime."""
+    """The runtime with a simulated clock, engine and commit lane."""
 
     def __init__(self, scenario: Scenario, *, keep_log: bool) -> None:
         self.scenario = scenario
@@ -60,7 +60,7 @@ class World:
         self.steps = 0
         self._keep_log = keep_log
         self.runtime = Runtime(
-            ((_described(item), item) for item in scenario.items),
+            ((_to_plan_item(item), item) for item in scenario.items),
             self.engine,
             self._commit,
             self.clock,
@@ -68,30 +68,30 @@ class World:
             total=len(scenario.items) if scenario.announces_total else None,
             observer=self._observe,
         )
-        self._appoint()
+        self._schedule_events()
 
-    def run(self) -> Report:
-        """Let it happen."""
-        foul, is_fatal = None, False
+    def run(self) -> WorldReport:
+        """Run the simulation to its end."""
+        broken_promise, is_fatal = None, False
         try:
             self.runtime.run()
-            self._judge()
-        except Foul as error:
-            foul = str(error)
+            self._check_result()
+        except PromiseBroken as error:
+            broken_promise = str(error)
         except InvariantViolation as error:
             is_fatal = "second terminal event" in error.message and self.referee.is_second_answer()
-            foul = None if is_fatal else f"the kernel aborted: {error}"
+            broken_promise = None if is_fatal else f"the kernel aborted: {error}"
         except Exception as error:
-            foul = f"the kernel broke: {type(error).__name__}: {error}"
+            broken_promise = f"the kernel broke: {type(error).__name__}: {error}"
         kernel, books = self.runtime.kernel, self.referee.books
-        return Report(
+        return WorldReport(
             scenario=self.scenario,
             summary=kernel.summary,
-            foul=foul,
+            broken_promise=broken_promise,
             is_fatal=is_fatal,
             steps=self.steps,
             statistics=kernel.statistics(),
-            faults=dict(self.engine.occurred),
+            faults=dict(self.engine.fault_counts),
             committed=books.outcomes,
             sizing=books.sizing,
             pressure_moves=books.pressure_moves,
@@ -100,7 +100,7 @@ class World:
             log=self.log,
         )
 
-    def _appoint(self) -> None:
+    def _schedule_events(self) -> None:
         scenario, engine = self.scenario, self.engine
         if scenario.cancel_at_ms is not None:
             engine.post(scenario.cancel_at_ms, CancelRequested("the user pressed ^C", scenario.cancel_grace_ms))
@@ -110,76 +110,78 @@ class World:
             engine.post(at_ms, MemorySampled(size))
 
     def _jump(self, by_ms: int) -> None:
-        self.engine.occurred["clock jump"] += 1
+        self.engine.fault_counts["clock jump"] += 1
         self.clock.jump(by_ms)
 
     def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
         self.steps += 1
         if self._keep_log:
             self.log.append((now_ms, event, commands))
-        demand(self.steps <= STEPS_MAX, f"the run ends; it waits for {self.runtime.kernel.snapshot().waiting_for}")
+        expect(self.steps <= STEPS_MAX, f"the run ends; it waits for {self.runtime.kernel.snapshot().waiting_for}")
         for command in commands or ():
             if isinstance(command, RetryScheduled):
                 self.engine.failures[command.seq] += 1
             elif isinstance(command, StopWorker) and command.reason.startswith(f"worker {command.worker} silent"):
-                demand(self.engine.is_quiet(command.worker), f"worker {command.worker} beats and keeps its lease")
+                expect(self.engine.is_quiet(command.worker), f"worker {command.worker} beats and keeps its lease")
         self.referee.observe(now_ms, event, commands)
 
     def _commit(self, run: CommitRun, items: Sequence[Any]) -> int | None:
         for envelope, item in zip(run.envelopes, items, strict=True):
-            demand(item is self.scenario.items[envelope.seq], f"seq {envelope.seq} is still the same item")
+            expect(item is self.scenario.items[envelope.seq], f"seq {envelope.seq} is still the same item")
         for end, delay_ms in self.engine.commit_schedule(run.start, run.end):
             if not delay_ms:
                 return end
             self.engine.post(delay_ms, Committed(end))
         return None
 
-    def _judge(self) -> None:
-        """Compare what was committed with what had to be."""
-        prophecy = foretell(self.scenario)
+    def _check_result(self) -> None:
+        """Compare what was committed with what was expected."""
+        expected = predict(self.scenario)
         summary, outcomes = self.runtime.summary, self.referee.books.outcomes
-        demand(summary is not None, "the run ends with a summary")
-        foretold = [int(ending.outcome) for ending in prophecy.endings]
-        demand(outcomes == foretold[: len(outcomes)], f"outcomes are {foretold}, got {outcomes}")
+        expect(summary is not None, "the run ends with a summary")
+        outcomes_expected = [int(ending.outcome) for ending in expected.outcomes]
+        expect(outcomes == outcomes_expected[: len(outcomes)], f"outcomes are {outcomes_expected}, got {outcomes}")
         if summary is None or summary.stop_kind in ("cancelled", "infrastructure"):
             return
-        demand(len(outcomes) == len(foretold), f"{len(foretold)} seqs are committed, got {len(outcomes)}")
-        expected = foretold_summary(self.scenario, prophecy)
-        demand(summary == expected, f"the summary is {expected}, not {summary}")
+        expect(
+            len(outcomes) == len(outcomes_expected), f"{len(outcomes_expected)} seqs are committed, got {len(outcomes)}"
+        )
+        wanted = predict_summary(self.scenario, expected)
+        expect(summary == wanted, f"the summary is {wanted}, not {summary}")
 
 
-def foretold_summary(scenario: Scenario, prophecy: Prophecy) -> Summary:
-    """The summary that a run to its end, or to the end of its error budget, must give."""
-    done = len(prophecy.endings)
-    is_known = scenario.announces_total or not prophecy.stops_early
+def predict_summary(scenario: Scenario, expected: Expected) -> Summary:
+    """The expected summary of a run to its end, or until its error budget is exceeded."""
+    done = len(expected.outcomes)
+    is_known = scenario.announces_total or not expected.stops_early
     total = len(scenario.items) if is_known else None
     return Summary(
         total=total,
-        succeeded=prophecy.count(State.TERMINAL_SUCCESS),
-        skipped=prophecy.count(State.TERMINAL_SKIP),
-        failed=prophecy.count(State.TERMINAL_FAIL),
+        succeeded=expected.count(State.TERMINAL_SUCCESS),
+        skipped=expected.count(State.TERMINAL_SKIP),
+        failed=expected.count(State.TERMINAL_FAIL),
         cancelled=None if total is None else total - done,
-        retries=sum(ending.retries for ending in prophecy.endings),
-        was_cancelled=prophecy.stops_early,
-        stop_kind="error budget" if prophecy.stops_early else None,
+        retries=sum(ending.retries for ending in expected.outcomes),
+        was_cancelled=expected.stops_early,
+        stop_kind="error budget" if expected.stops_early else None,
         cancel_reason=(
             f"error budget of {scenario.options.error_budget} exceeded at seq {done - 1}"
-            if prophecy.stops_early
+            if expected.stops_early
             else None
         ),
-        stopped_at=done if prophecy.stops_early else None,
+        stopped_at=done if expected.stops_early else None,
     )
 
 
-def run_scenario(scenario: Scenario, *, keep_log: bool = False) -> Report:
-    """Run a world of your own making."""
+def run_scenario(scenario: Scenario, *, keep_log: bool = False) -> WorldReport:
+    """Run the simulation of a scenario."""
     return World(scenario, keep_log=keep_log).run()
 
 
-def run_seed(seed: int, *, keep_log: bool = False) -> Report:
-    """Run the world of this seed."""
+def run_seed(seed: int, *, keep_log: bool = False) -> WorldReport:
+    """Run the simulation of a seed."""
     return run_scenario(draw(seed), keep_log=keep_log)
 
 
-def _described(item: Any) -> PlanItem:
+def _to_plan_item(item: Any) -> PlanItem:
     return PlanItem(item.item_id, item.cost, item.size_hint, item.batch_key)

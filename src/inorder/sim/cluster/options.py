@@ -1,6 +1,6 @@
-"""A simulated cluster in numbers: nodes, network, items, misfortunes, the commit lane.
+"""The options of a simulated cluster: nodes, network, items, faults, the commit lane.
 
-Everything that is drawn is drawn from the seed, item by item in plan order, so that the same options give the same run.
+All random values are drawn from the seed, item by item in plan order, so the same options give the same run.
 """
 
 from collections.abc import Iterator
@@ -15,17 +15,17 @@ from inorder.core.windows.plan import PlanItem
 from inorder.errors import require
 
 
-class Job(NamedTuple):
-    """One item and what it takes."""
+class ClusterItem(NamedTuple):
+    """One item and its cost."""
 
     number: int
     duration_ms: int
-    """On a node of usual speed."""
+    """On a node of normal speed."""
     result_bytes: int
 
 
 class ClusterOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """One simulation. Shares are of one, times in milliseconds."""
+    """One simulation. Shares are between 0 and 1."""
 
     workers: int = 1000
     nodes: int = 100
@@ -42,40 +42,40 @@ class ClusterOptions(msgspec.Struct, frozen=True, kw_only=True):
     straggler_factor: float = 50.0
     slow_nodes: int = 3
     slow_factor: float = 5.0
-    """How much slower those are."""
+    """How many times slower those are."""
     node_losses: int = 5
-    """Nodes that vanish with all their workers."""
+    """Nodes that are lost with all their workers."""
     rack_nodes: int = 0
-    """Further nodes that vanish, half-way and all at one moment."""
+    """Further nodes that are lost, all at the same moment in the middle of the run."""
     silent_nodes: int = 1
-    """Nodes that the network parts from the driver; they go on and answer too late."""
+    """Nodes that the network cuts off; they continue and answer too late."""
     detect_ms: int = 3000
-    """Until the driver is told that a node is gone."""
+    """Time until the driver detects a lost node."""
     startup_ms: int = 20_000
-    """Until the node that takes its place has joined."""
+    """Time until a replacement node has joined."""
     latency_ms: float = 5.0
-    """One way."""
+    """Network latency, one way."""
     jitter_ms: float = 5.0
-    """Added to it, from nothing to this."""
+    """Random addition to the latency, at most."""
     bandwidth_mb_s: float = 1000.0
-    """Of the driver's link, which all results share."""
+    """Bandwidth of the driver's link, which all results share."""
     batch_ms: int = 200
-    """Work that a worker asks for at once."""
+    """Work per batch."""
     window: int = 0
-    """Seqs of a window; 0: as many as `entries_for` says."""
+    """Seqs per window; 0: as `entries_for` computes."""
     plan_ahead: int = 0
-    """Items read from the plan before workers need them; 0: a window of them. Of a short queue each worker's fair
-    share is one item, however many it asks for."""
+    """Items read from the plan in advance; 0: one window. With a short queue each worker gets one item per batch,
+    however many it asks for."""
     buffered_mb: int = 1024
-    """The byte budget."""
+    """Byte budget of results that are not committed."""
     lease_ms: int = 10_000
     infrastructure_budget: int = 32
     commit_us: float = 120.0
-    """The commit lane's time for an item; two files and a row, as `bench/capacity.py` measures them."""
+    """Time of the commit lane per item: two files and a row, as `bench/capacity.py` measures them."""
     commit_run_ms: float = 5.0
-    """Its time for a run: above all, waiting for the disk."""
+    """Time of the commit lane per run, mostly waiting for the disk."""
     sample_ms: int = 0
-    """Between two samples; 0: about two hundred of them."""
+    """Time between two samples; 0: about 200 samples in total."""
 
     def __post_init__(self) -> None:
         for name in ("workers", "nodes", "items", "batch_ms", "buffered_mb", "detect_ms"):
@@ -99,33 +99,33 @@ class ClusterOptions(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("straggler_factor", "slow_factor"):
             _require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
         _require(0 <= self.straggler_share <= 1, "straggler_share", "between 0 and 1", self.straggler_share)
-        _require(self.workers >= self.nodes, "workers", f"at least one a node, {self.nodes}", self.workers)
+        _require(self.workers >= self.nodes, "workers", f"at least one per node, {self.nodes}", self.workers)
         _require(self.slow_nodes <= self.nodes, "slow_nodes", f"at most {self.nodes}", self.slow_nodes)
         require(
-            self.unlucky_nodes <= self.nodes,
-            f"options node-losses, rack-nodes and silent-nodes are {self.unlucky_nodes} together,"
-            f" and there are only {self.nodes} nodes",
+            self.faulty_nodes <= self.nodes,
+            f"options node-losses, rack-nodes and silent-nodes must add up to at most {self.nodes} nodes,"
+            f" got {self.faulty_nodes}",
         )
         _require(self.lease_ms >= 100, "lease_ms", "at least 100", self.lease_ms)
         self.kernel()
 
     @property
     def entries(self) -> int:
-        """Seqs of a window."""
+        """Seqs per window."""
         return self.window or entries_for(self.workers)
 
     @property
-    def unlucky_nodes(self) -> int:
-        """Nodes that something happens to."""
+    def faulty_nodes(self) -> int:
+        """Nodes that have a fault."""
         return self.node_losses + self.rack_nodes + self.silent_nodes
 
     @property
     def expected_ms(self) -> int:
-        """How long it would take if nothing went wrong and nobody waited."""
+        """The duration of the run without faults and idle time."""
         return max(1, round(self.items * self.item_ms / self.workers))
 
     def kernel(self) -> KernelOptions:
-        """The limits of the kernel."""
+        """The options of the kernel."""
         hard = self.buffered_mb * 2**20
         soft = hard * 3 // 4
         return KernelOptions(
@@ -148,11 +148,11 @@ def _require(condition: bool, name: str, wanted: str, got: object) -> None:
     require(condition, f"option {name.replace('_', '-')} must be {wanted}, got {got}")
 
 
-_DESCRIBED = PlanItem()
+_PLAN_ITEM = PlanItem()
 
 
-def plan_of(options: ClusterOptions) -> Iterator[tuple[PlanItem, Job]]:
-    """The items, in order."""
+def make_plan(options: ClusterOptions) -> Iterator[tuple[PlanItem, ClusterItem]]:
+    """The items of the plan, in order."""
     rng = Random(options.seed)
     spread = options.item_sigma
     typical_ms = log(options.item_ms) - spread * spread / 2
@@ -161,4 +161,4 @@ def plan_of(options: ClusterOptions) -> Iterator[tuple[PlanItem, Job]]:
         if rng.random() < options.straggler_share:
             duration_ms = options.item_ms * options.straggler_factor
         result_bytes = rng.expovariate(1.0) * options.result_kb * 1024
-        yield _DESCRIBED, Job(number, max(1, round(duration_ms)), round(result_bytes))
+        yield _PLAN_ITEM, ClusterItem(number, max(1, round(duration_ms)), round(result_bytes))

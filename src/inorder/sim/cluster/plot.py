@@ -1,4 +1,4 @@
-"""A picture of measurements over time: one self-contained SVG, panels above each other with one time axis."""
+"""A chart of measurements over time: one self-contained SVG, with panels above each other on one time axis."""
 
 from collections.abc import Callable, Sequence
 from math import floor, log10
@@ -21,13 +21,13 @@ class Panel(NamedTuple):
     values: Sequence[float]
     colour: str
     ceiling: float | None = None
-    """The top of the axis; None: whatever the values need."""
+    """The top of the axis; None: the maximum of the values."""
     label: Callable[[float], str] = "{:,.0f}".format
-    """A value of the axis in words."""
+    """Formats a value of the axis."""
 
 
 class Mark(NamedTuple):
-    """Something that happened, drawn through every panel."""
+    """An event, drawn as a line through every panel."""
 
     at_s: float
     kind: str
@@ -35,7 +35,7 @@ class Mark(NamedTuple):
 
 
 def draw(title: str, subtitle: str, times_s: Sequence[float], panels: Sequence[Panel], marks: Sequence[Mark]) -> str:
-    """The picture."""
+    """Draw the chart as SVG text."""
     height = _TOP + len(panels) * (_PANEL + _GAP) - _GAP + _BOTTOM
     end_s = max([*times_s, *(mark.at_s for mark in marks), 1e-3])
     parts = [
@@ -57,7 +57,7 @@ def draw(title: str, subtitle: str, times_s: Sequence[float], panels: Sequence[P
 def _panel(
     panel: Panel, top: float, times_s: Sequence[float], end_s: float, marks: Sequence[Mark], *, has_times: bool
 ) -> list[str]:
-    """One panel: axes, marks, the curve above them."""
+    """One panel: axes, marks, and the curve above them."""
     bottom, right = top + _PANEL, _WIDTH - _RIGHT
     ticks = _ticks(panel.ceiling or max([*panel.values, 1e-9]), 4)
     ceiling = panel.ceiling or ticks[-1]
@@ -88,7 +88,7 @@ def _panel(
 
 
 def _legend(marks: Sequence[Mark]) -> list[str]:
-    """What the lines mean, from the right."""
+    """The legend of the marks, from the right."""
     parts = []
     x = float(_WIDTH - _RIGHT)
     for kind, colour in reversed({mark.kind: mark.colour for mark in marks}.items()):

@@ -1,4 +1,4 @@
-"""One simulated cluster from beginning to end: the real runtime and kernel, a commit lane of finite speed, samples."""
+"""One simulation of a cluster: the real runtime and kernel, a commit lane of finite speed, and samples over time."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,49 +11,49 @@ from inorder.core.state import Counters
 from inorder.errors import InvariantViolation
 from inorder.runtime.loop import Runtime
 from inorder.sim.clock import VirtualClock
-from inorder.sim.referee import Foul, demand
+from inorder.sim.referee import PromiseBroken, expect
 
 from .books import ClusterBooks
 from .engine import ClusterEngine
-from .options import ClusterOptions, plan_of
+from .options import ClusterOptions, make_plan
 
 SAMPLES = 200
-"""About so many over the expected time of a run."""
-PATIENCE = 100
-"""A run that takes longer than this many times the expected time, and an hour, is not going to end."""
+"""Number of samples over the expected duration of a run, about."""
+DURATION_FACTOR_MAX = 100
+"""A run that takes longer than this many times the expected duration, plus an hour, does not end."""
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """A cluster at one moment; rates and shares are of the time since the sample before."""
+    """A cluster at one moment. Rates and shares cover the time since the previous sample."""
 
     at_ms: int
     utilisation: float
-    """Share of the workers wanted that were computing."""
+    """Share of the configured workers that were computing."""
     commit_lag: int
-    """Seqs begun and not committed."""
+    """Seqs started and not committed."""
     buffered_bytes: int
-    """Results not committed, and what is set aside for running items."""
+    """Bytes of results that are not committed, and those reserved for running items."""
     workers: int
-    """Alive, and within reach."""
+    """Workers that are alive and can be reached."""
     committed_per_s: float
 
 
 class ClusterReport(msgspec.Struct, kw_only=True):
-    """What became of it."""
+    """The result of a simulation."""
 
     options: ClusterOptions
-    foul: str | None
-    """The promise that was broken."""
+    broken_promise: str | None
+    """The promise that was broken, if any."""
     stop: str | None
-    """Why the run ended before its plan."""
+    """Why the run ended before the end of its plan."""
     committed: int
     duration_ms: int
     utilisation: float
     """Over the whole run."""
     fed_ms: int
-    """When the last item of the plan was given out; after that there is not work for everybody."""
+    """When the last item of the plan was dispatched; after that there is not enough work for all workers."""
     fed_utilisation: float
-    """Until then."""
+    """Over the time until `fed_ms`."""
     items_per_s: float
     commit_lag_max: int
     used_bytes_max: int
@@ -66,7 +66,7 @@ class ClusterReport(msgspec.Struct, kw_only=True):
 
 
 class Cluster:
-    """Everything around the runtime."""
+    """The runtime with a simulated clock, cluster and commit lane."""
 
     def __init__(self, options: ClusterOptions) -> None:
         self.options = options
@@ -76,13 +76,13 @@ class Cluster:
         self.books = ClusterBooks(kernel.pressure.buffered_bytes_hard)
         self.samples: list[Sample] = []
         self._sample_ms = options.sample_ms or max(1, options.expected_ms // SAMPLES)
-        self._patience_ms = 3_600_000 + PATIENCE * options.expected_ms
-        self._sampled = (0, 0, 0)
+        self._duration_ms_max = 3_600_000 + DURATION_FACTOR_MAX * options.expected_ms
+        self._latest_sample = (0, 0, 0)
         """Time, busy time and commits at the latest sample."""
         self._fed = (0, 0)
-        """Time and busy time while there was something to give out."""
+        """Time and busy time until the last item was dispatched."""
         self.runtime = Runtime(
-            plan_of(options),
+            make_plan(options),
             self.engine,
             self._commit,
             self.clock,
@@ -90,28 +90,28 @@ class Cluster:
             total=options.items,
             observer=self._observe,
         )
-        self.engine.agenda.at(self._sample_ms, self._sample)
+        self.engine.event_queue.schedule(self._sample_ms, self._sample)
 
     def run(self) -> ClusterReport:
-        """Let it happen."""
-        foul = None
+        """Run the simulation to its end."""
+        broken_promise = None
         try:
             summary = self.runtime.run()
-            self._judge(summary)
-        except Foul as error:
-            foul = str(error)
+            self._check_result(summary)
+        except PromiseBroken as error:
+            broken_promise = str(error)
         except InvariantViolation as error:
-            foul = f"the kernel aborted: {error}"
+            broken_promise = f"the kernel aborted: {error}"
         self._take_sample()
-        return self._report(foul)
+        return self._report(broken_promise)
 
-    def _report(self, foul: str | None) -> ClusterReport:
+    def _report(self, broken_promise: str | None) -> ClusterReport:
         options, engine, books = self.options, self.engine, self.books
         duration_ms = max(1, self.clock.true_ms)
         summary = self.runtime.summary
         return ClusterReport(
             options=options,
-            foul=foul,
+            broken_promise=broken_promise,
             stop=None if summary is None else summary.cancel_reason,
             committed=books.acknowledged,
             duration_ms=duration_ms,
@@ -123,7 +123,7 @@ class Cluster:
             used_bytes_max=books.used_bytes_max,
             budget_bytes=options.buffered_mb * 2**20,
             refused=books.refused,
-            faults=dict(engine.occurred),
+            faults=dict(engine.fault_counts),
             moments=engine.moments,
             statistics=self.runtime.kernel.statistics(),
             samples=self.samples,
@@ -133,42 +133,42 @@ class Cluster:
         self.books.observe(now_ms, event, commands)
         if self.books.begun < self.options.items:
             self._fed = (now_ms, self.engine.busy_ms)
-        if now_ms > self._patience_ms:
-            raise Foul(f"the run ends; it waits for {self.runtime.kernel.snapshot().waiting_for}")
+        if now_ms > self._duration_ms_max:
+            raise PromiseBroken(f"the run ends; it waits for {self.runtime.kernel.snapshot().waiting_for}")
 
     def _commit(self, run: CommitRun, items: Sequence[Any]) -> None:
-        """The commit lane: busy for as long as it takes, then it says so."""
+        """Simulate the commit lane, which acknowledges after its own time."""
         for seq, job in enumerate(items, run.start):
-            demand(job.number == seq, f"seq {seq} is still the same item")
+            expect(job.number == seq, f"seq {seq} is still the same item")
         options = self.options
         took_ms = options.commit_run_ms + len(items) * options.commit_us / 1000
-        self.engine.agenda.at(max(1, round(took_ms)), lambda: [Committed(run.end)])
+        self.engine.event_queue.schedule(max(1, round(took_ms)), lambda: [Committed(run.end)])
 
-    def _judge(self, summary: Summary) -> None:
+    def _check_result(self, summary: Summary) -> None:
         books = self.books
-        demand(books.handed == books.acknowledged, "the run ends after the last acknowledgement")
-        demand(summary.succeeded == books.acknowledged, "the summary counts what was committed")
+        expect(books.handed == books.acknowledged, "the run ends after the last acknowledgement")
+        expect(summary.succeeded == books.acknowledged, "the summary counts what was committed")
         if summary.stop_kind is None:
-            demand(books.acknowledged == self.options.items, f"{self.options.items} seqs are committed")
-            demand(books.used_bytes == 0, f"nothing is left over, but {books.used_bytes} bytes are")
+            expect(books.acknowledged == self.options.items, f"{self.options.items} seqs are committed")
+            expect(books.used_bytes == 0, f"no bytes stay buffered, but {books.used_bytes} do")
 
     def _sample(self) -> list[Event]:
-        """Look, and come back, as long as something else is going to happen."""
+        """Take a sample, and schedule the next one while anything else is scheduled."""
         self._take_sample()
-        if self.engine.agenda:
-            self.engine.agenda.at(self._sample_ms, self._sample)
+        if self.engine.event_queue:
+            self.engine.event_queue.schedule(self._sample_ms, self._sample)
         return []
 
     def _take_sample(self) -> None:
-        began_ms, busy_ms, committed = self._sampled
+        began_ms, busy_ms, committed = self._latest_sample
         now_ms, books = self.clock.true_ms, self.books
-        self._sampled = (now_ms, self.engine.busy_ms, books.acknowledged)
+        self._latest_sample = (now_ms, self.engine.busy_ms, books.acknowledged)
         elapsed_ms = max(self._sample_ms, now_ms - began_ms)
         snapshot = self.runtime.kernel.snapshot()
         self.samples.append(
             Sample(
                 at_ms=now_ms,
-                utilisation=(self._sampled[1] - busy_ms) / (elapsed_ms * self.options.workers),
+                utilisation=(self._latest_sample[1] - busy_ms) / (elapsed_ms * self.options.workers),
                 commit_lag=snapshot.in_flight_count + snapshot.terminal_count - snapshot.committed_count,
                 buffered_bytes=books.used_bytes,
                 workers=self.engine.alive,

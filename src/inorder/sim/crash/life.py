@@ -1,7 +1,7 @@
-"""One process in the story of a run: it begins or goes on, until the run ends or something ends the process.
+"""One process of a run that is crashed: it starts the run or resumes it, until the run ends or the process is ended.
 
-It keeps books that outlive it: which items its workers were given, which seqs its sinks took, and how much of the run
-it has promised to keep whatever happens.
+It records what must survive it: which items its workers got, which seqs its sinks applied, and how much of the run is
+promised to be kept.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,58 +17,58 @@ from inorder.runtime.durable_run import DurableJob, DurableRun
 from inorder.sim.clock import VirtualClock
 from inorder.sim.disk.disk import Disk
 from inorder.sim.engine import SimEngine
-from inorder.sim.referee import demand
+from inorder.sim.referee import expect
 from inorder.sim.scenario import Fate, SimItem
 from inorder.sinks.base import AppliedRun, Entry, Position, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink, clear_staging
 
-from .story import HEAD, JOURNAL, MANIFEST, ROOT, STAGING, Story, described, files_of, row_of, staging_of
+from .story import HEAD, JOURNAL, MANIFEST, ROOT, STAGING, Story, describe_entry, make_files, make_row, staging_folder
 
 STEPS_MAX = 3_000
-"""A run that takes more steps than this is not going to end."""
+"""A run that takes more steps than this does not end."""
 
 
-class Witness:
-    """A sink under watch."""
+class RecordingSink:
+    """Wraps a sink, and records what it was given and when it was synced."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self.name = sink.name
         self.applied: list[int] = []
-        """Every seq it was given, in that order."""
+        """Every seq it was given, in order."""
         self.synced_end = -1
-        """Where it stood at the latest sync."""
+        """The end of its position at the latest sync."""
 
     def apply(self, entries: Sequence[Entry]) -> Position:
-        """Take a run."""
+        """Apply a run."""
         self.applied.extend(entry.seq for entry in entries)
         return self._sink.apply(entries)
 
     def position(self) -> Position:
-        """Where it stands."""
+        """The position of the sink."""
         return self._sink.position()
 
     def sync(self) -> None:
-        """Make everything safe."""
+        """Make everything durable."""
         self._sink.sync()
         self.synced_end = self._sink.position().end
 
     def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
-        """Whether it was there."""
+        """Whether the sink holds this position."""
         return self._sink.holds(position, since)
 
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
-        """Go back."""
+        """Roll the sink back."""
         self._sink.roll_back(position, undone)
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the sink."""
         self._sink.close()
 
 
 class _Engine(SimEngine):
-    """Simulated workers that write files into staging. Keeps a list of what they were given."""
+    """Simulated workers that write files into staging. Records which seqs they were given."""
 
     def __init__(self, story: Story, disk: Disk, clock: VirtualClock, given: list[int]) -> None:
         super().__init__(story.scenario, clock, self._stage)
@@ -76,18 +76,18 @@ class _Engine(SimEngine):
         self._given = given
 
     def dispatch(self, batch: Batch) -> None:
-        """The worker begins."""
+        """Start a batch on its worker."""
         self._given.extend(task.seq for task in batch.tasks)
         super().dispatch(batch)
 
     def _stage(self, task: Task) -> None:
-        """Write the files of an attempt. A disk that fails is the machine's trouble and not the item's."""
+        """Write the files of an attempt. A failure of the disk is an infrastructure error, not the item's."""
         item: SimItem = task.item
         if item.fate is not Fate.OK:
             return
         with translate_os_errors(f"the files of item {task.seq} cannot be staged"):
-            for path, data in files_of(task.seq, item).items():
-                place = f"{staging_of(task.seq, task.attempt)}/{path}"
+            for path, data in make_files(task.seq, item).items():
+                place = f"{staging_folder(task.seq, task.attempt)}/{path}"
                 self._disk.make_directory(place.rpartition("/")[0])
                 file = self._disk.open(place)
                 file.truncate(0)
@@ -96,37 +96,39 @@ class _Engine(SimEngine):
 
 
 class Life:
-    """One process. It can be ended by its disk, at any durable operation."""
+    """One process. Its disk can end it at any durable operation."""
 
     def __init__(self, story: Story, disk: Disk) -> None:
         self.summary: Summary | None = None
-        """How the run ended, if it did in this life."""
+        """How the run ended, if this process ended it."""
         self.resume_point: ResumePoint | None = None
-        """What it went on from, once it had found out."""
+        """Where it resumed, once recovery has found out."""
         self.acknowledged = 0
         """Every seq below it survives the death of the process."""
         self.promised = 0
-        """Every seq below it survives a loss of power too: it was acknowledged when all sinks were synced, or where the
-        policy promises that of every commit."""
+        """Every seq below it survives a power loss too: it was acknowledged when all sinks were synced, or the policy
+        promises it for every commit."""
         self.checkpoints = 0
-        """How often it found all sinks synced when a commit was acknowledged."""
+        """How often all sinks were synced when a commit was acknowledged."""
         self.given: list[int] = []
-        """The seqs that workers were given, in that order."""
+        """The seqs that workers were given, in order."""
         self._story = story
         self._disk = disk
         self._steps = 0
         self._clock = VirtualClock()
         self._engine = _Engine(story, disk, self._clock, self.given)
-        self._sinks: list[Witness] = []
+        self._sinks: list[RecordingSink] = []
 
     @property
     def resumed_at(self) -> int:
-        """The seq it went on from; 0 also where it did not get so far."""
+        """The seq at which it resumed; 0 if it did not get so far."""
         return self.resume_point.end if self.resume_point is not None else 0
 
     def live(self, *, may_cancel: bool = False, on_opened: Callable[[int], None] | None = None) -> None:
-        """Begin the run or go on with it, to its end; or until it is cancelled, if the scenario says so and it may be.
-        `on_opened` is told the seq it goes on from, when all that may be rolled back has been."""
+        """Start or resume the run, until its end, or until it is cancelled if the scenario says so and it may be.
+
+        `on_opened` is called with the seq at which it resumes, after everything was rolled back.
+        """
         scenario, job = self._story.scenario, self._new_job()
         opened = job.open()
         self.resume_point = opened.resume_point
@@ -147,29 +149,29 @@ class Life:
 
     def _new_job(self) -> DurableJob:
         clear_staging(self._disk, STAGING)
-        manifest = ManifestSink(self._disk, MANIFEST, row_of, head=HEAD)
-        self._sinks = [Witness(manifest), Witness(OutputsSink(self._disk, ROOT, staging=STAGING))]
+        manifest = ManifestSink(self._disk, MANIFEST, make_row, head=HEAD)
+        self._sinks = [RecordingSink(manifest), RecordingSink(OutputsSink(self._disk, ROOT, staging=STAGING))]
         return DurableJob(
             filesystem=self._disk,
             path=JOURNAL,
             header=Header("story", "", "as drawn", [sink.name for sink in self._sinks]),
             sinks=self._sinks,
-            describe=described,
+            describe=describe_entry,
             options=self._story.journal,
         )
 
     def check_books(self) -> None:
-        """No sink may be given a seq that was committed before, or two out of order, and no worker may be given one."""
+        """Check that sinks got the seqs in order from the resume point on, and workers got none before it."""
         start = self.resumed_at
         for sink in self._sinks:
             inorder = list(range(start, start + len(sink.applied)))
-            demand(sink.applied == inorder, f"sink {sink.name} goes on from seq {start} in order, got {sink.applied}")
+            expect(sink.applied == inorder, f"sink {sink.name} continues from seq {start} in order, got {sink.applied}")
         repeated = [seq for seq in self.given if seq < start]
-        demand(not repeated, f"what is committed up to seq {start} is not done again, got {repeated}")
+        expect(not repeated, f"seqs committed below {start} are not processed again, got {repeated}")
 
     def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
         self._steps += 1
-        demand(self._steps <= STEPS_MAX, "the run ends")
+        expect(self._steps <= STEPS_MAX, "the run ends")
         if isinstance(event, Committed):
             self.acknowledged = event.end
             if all(sink.synced_end == event.end for sink in self._sinks):

@@ -1,13 +1,13 @@
-"""Crashes whole runs, and sees to it that nothing is lost, repeated, or different afterwards.
+"""Crashes complete runs, and checks that nothing is lost, repeated or different afterwards.
 
-A `Trial` tells one story again and again. The process dies, or the power goes, before some durable operation, or the
-disk fails it. Of all that the disk may hold after a loss of power one state is found. The next process goes on from
-there, and may be ended too. In the end everything must be as the story foretells, byte for byte:
+A `Trial` runs one story again and again. Before some durable operation the process dies, the power is lost, or the disk
+fails. After a power loss, one of the possible states of the disk is used. The next process resumes from there, and may
+be ended too. At the end everything must be as expected, byte for byte:
 
     for seed in range(10):
-        Trial(draw_story(seed)).every_loss_of_power(states=20)
+        Trial(draw_story(seed)).try_every_power_loss(states=20)
 
-Whatever breaks a promise raises `Foul`, which tells what led to it.
+A broken promise raises `PromiseBroken`, which says what led to it.
 """
 
 from collections.abc import Iterator
@@ -23,146 +23,152 @@ from inorder.errors import InfrastructureError, IntegrityError
 from inorder.journal.scan import ScanVerdict
 from inorder.runtime.recovery import read_journal
 from inorder.sim.disk.disk import Disk
-from inorder.sim.disk.operations import PowerLoss, trouble
-from inorder.sim.referee import Foul, demand
+from inorder.sim.disk.operations import PowerLoss, os_error
+from inorder.sim.referee import PromiseBroken, expect
 
 from .life import Life
-from .story import JOURNAL, MANIFEST, ROOT, Story, draw_story, foretold, new_disk
+from .story import JOURNAL, MANIFEST, ROOT, Story, draw_story, new_disk, predict_files
 
 CHAINS = 12
-"""Series of misfortunes that one seed goes through."""
-LIVES_MAX = 4
-"""How often a run is interrupted by `misfortunes` at most."""
+"""Series of crashes per seed."""
+CRASHES_MAX = 4
+"""Crashes in one series, at most."""
 STATES_MAX = 8
-"""Of so many states after a loss of power `misfortunes` finds one."""
-AGAIN = 5
-"""States that are tried after a second loss of power."""
-EARLY = 12
-"""Operations within which a process is still recovering from what the one before it left."""
+"""States after a power loss of which `try_random_crashes` uses one."""
+SECOND_STATES_MAX = 5
+"""States that are tried after a second power loss."""
+RECOVERY_OPERATIONS = 12
+"""Operations within which a process is still recovering."""
 
-
-_HAPPENED = {"power": "the power went", "death": "the process died", "failure": "the disk failed"}
+_CAUSES = {"power": "the power was lost", "death": "the process died", "failure": "the disk failed"}
 
 
 class CrashReport(msgspec.Struct, kw_only=True):
-    """What became of one seed."""
+    """The result of one seed."""
 
     story: Story
-    foul: str | None
+    broken_promise: str | None
     losses: int
     deaths: int
     failures: int
 
 
 def crash_seed(seed: int) -> CrashReport:
-    """The story of this seed, under a dozen series of misfortunes."""
+    """Run the story of a seed through several series of crashes."""
     trial = Trial(draw_story(seed))
-    foul = None
+    broken_promise = None
     try:
         for number in range(CHAINS):
-            trial.misfortunes(number)
-    except Foul as error:
-        foul = str(error)
-    return CrashReport(story=trial.story, foul=foul, losses=trial.losses, deaths=trial.deaths, failures=trial.failures)
+            trial.try_random_crashes(number)
+    except PromiseBroken as error:
+        broken_promise = str(error)
+    return CrashReport(
+        story=trial.story,
+        broken_promise=broken_promise,
+        losses=trial.losses,
+        deaths=trial.deaths,
+        failures=trial.failures,
+    )
 
 
-class Left(NamedTuple):
-    """What the processes so far leave to the next one."""
+class Handover(NamedTuple):
+    """What one process leaves to the next."""
 
     disk: Disk
     kept: int = 0
-    """Every seq below it must be committed still."""
+    """Every seq below it must still be committed."""
     safe: int = 0
-    """Every seq below it must be committed still, should the power go now."""
+    """Every seq below it must still be committed after a power loss."""
     has_lost_power: bool = False
 
-    def after_death(self, life: Life) -> "Left":
-        """The process has died, and all that it wrote is there."""
+    def after_death(self, life: Life) -> "Handover":
+        """The process died, and everything that it wrote is kept."""
         self.disk.kill()
         return self._replace(kept=max(self.kept, life.acknowledged), safe=max(self.safe, life.promised))
 
-    def after_failure(self) -> "Left":
-        """The disk has failed the process, which has ended. What was committed may be done again: less is believed of
-        such a disk."""
+    def after_failure(self) -> "Handover":
+        """The disk failed and the process ended. Committed items may be processed again, because such a disk is not
+        trusted."""
         self.disk.kill()
-        return Left(self.disk, has_lost_power=self.has_lost_power)
+        return Handover(self.disk, has_lost_power=self.has_lost_power)
 
-    def after_power_loss(self, life: Life, found: Disk) -> "Left":
-        """The power went, and this disk was found."""
+    def after_power_loss(self, life: Life, found: Disk) -> "Handover":
+        """The power was lost, and left this disk."""
         safe = max(self.safe, life.promised)
-        return Left(found, safe, safe, has_lost_power=True)
+        return Handover(found, safe, safe, has_lost_power=True)
 
 
 class Trial:
-    """One story, and everything that can happen to it."""
+    """One story, and every crash that can happen to it."""
 
     def __init__(self, story: Story, disk: Disk | None = None) -> None:
-        """`disk`: a copy of it is what the story begins on, if that is not to be an empty one."""
+        """The story starts on a copy of `disk`, or on an empty one."""
         self.story = story
-        self.wanted = foretold(story)
+        self.expected = predict_files(story)
         self.losses = 0
-        """Disks found after a loss of power."""
-        self.healed = 0
-        """How many of them were different ones: a disk that was seen before is not healed again, for that would end in
-        the same way."""
+        """States of the disk after a power loss."""
+        self.recovered = 0
+        """How many of them were different. The same state is recovered only once, because the result is the same."""
         self.deaths = 0
-        """Processes that died on a machine that lived on."""
+        """Processes that died without a power loss."""
         self.failures = 0
         """Processes that ended because the disk failed."""
         self._known: dict[bytes, int] = {}
-        """By the fingerprint of a disk that was found: the seq that the run went on from."""
+        """By the fingerprint of a disk: the seq at which the run resumed."""
         self._disk = disk or new_disk()
         self._operations = 0
 
-    # ---- what can happen
+    # ---- Crashes
 
-    def undisturbed(self) -> int:
-        """Nothing happens. How many durable operations it takes to the end, or until the run is cancelled."""
+    def run_undisturbed(self) -> int:
+        """Run without a crash. Returns the number of durable operations until the end, or until it is cancelled."""
         if not self._operations:
-            left = self._new()
-            with _told("nothing happened"):
-                life, _ = self._live(left, None, is_first=True)
+            left = self._new_handover()
+            with _add_context("without a crash"):
+                life, _ = self._run_process(left, None, is_first=True)
                 self._operations = left.disk.operations - self._disk.operations
-                self.heal(left.after_death(life))
+                self.recover(left.after_death(life))
         return self._operations
 
-    def every_loss_of_power(self, states: int, *, again: float = 0.0, seed: int = 0) -> None:
-        """Before every operation, and after the last; up to so many states of each. In a share `again` of them the
-        process that heals the disk loses power too, at some operation of its own."""
-        rng = Random(f"{self.story.seed}/{seed}")
-        for at in range(self.undisturbed() + 1):
-            left = self._new()
-            life, when = self._live(left, at, is_first=True)
-            for number, found in enumerate(left.disk.states(states, rng.getrandbits(32))):
-                with _told(f"{when} the power went and state {number} was found"):
-                    self._find(left.after_power_loss(life, found), rng if rng.random() < again else None)
+    def try_every_power_loss(self, states: int, *, again: float = 0.0, seed: int = 0) -> None:
+        """Lose power before every operation and after the last, with up to `states` states of each.
 
-    def every_death(self, *, again: float = 0.0, seed: int = 0) -> None:
-        """The process dies before every operation, and after the last, while the machine lives on. In a share `again`
-        of them the next process loses power."""
+        In a share `again` of them, the process that recovers loses power too.
+        """
         rng = Random(f"{self.story.seed}/{seed}")
-        for at in range(self.undisturbed() + 1):
-            left = self._new()
-            life, when = self._live(left, at, is_first=True)
-            with _told(f"{when} the process died"):
+        for at in range(self.run_undisturbed() + 1):
+            left = self._new_handover()
+            life, when = self._run_process(left, at, is_first=True)
+            for number, found in enumerate(left.disk.states(states, rng.getrandbits(32))):
+                with _add_context(f"{when} the power was lost, state {number}"):
+                    self._recover_found(left.after_power_loss(life, found), rng if rng.random() < again else None)
+
+    def try_every_death(self, *, again: float = 0.0, seed: int = 0) -> None:
+        """Kill the process before every operation and after the last. In a share `again` of them, the next process
+        loses power."""
+        rng = Random(f"{self.story.seed}/{seed}")
+        for at in range(self.run_undisturbed() + 1):
+            left = self._new_handover()
+            life, when = self._run_process(left, at, is_first=True)
+            with _add_context(f"{when} the process died"):
                 left = left.after_death(life)
                 self.deaths += 1
-                self.look(left.disk)
-                twin, before = left._replace(disk=left.disk.copy()), left.disk.operations
-                self.heal(left)
+                self.check_what_readers_see(left.disk)
+                copy, before = left._replace(disk=left.disk.copy()), left.disk.operations
+                self.recover(left)
                 if rng.random() < again:
-                    self._interrupt(twin, left.disk.operations - before, rng)
+                    self._interrupt(copy, left.disk.operations - before, rng)
 
-    def misfortunes(self, seed: int) -> None:
-        """One thing happens after the other, until at last nothing does."""
+    def try_random_crashes(self, seed: int) -> None:
+        """Run through a random series of crashes, then to the end."""
         rng = Random(f"{self.story.seed}/{seed}/misfortunes")
-        left, told = self._new(), ["at first"]
-        for number in range(rng.randrange(1, LIVES_MAX + 1)):
-            at = rng.randrange(EARLY if number and rng.random() < 0.5 else self.undisturbed() + 1)
+        left, causes = self._new_handover(), ["at first"]
+        for number in range(rng.randrange(1, CRASHES_MAX + 1)):
+            at = rng.randrange(RECOVERY_OPERATIONS if number and rng.random() < 0.5 else self.run_undisturbed() + 1)
             kind = rng.choices(("power", "death", "failure"), (60, 25, 15))[0]
-            with _told(", ".join(told)):
-                life, when = self._live(left, at, is_first=number == 0, fails=kind == "failure")
-            told.append(f"{when} {_HAPPENED[kind]}")
+            with _add_context(", ".join(causes)):
+                life, when = self._run_process(left, at, is_first=number == 0, fails=kind == "failure")
+            causes.append(f"{when} {_CAUSES[kind]}")
             if kind == "power":
                 chosen = rng.randrange(STATES_MAX)
                 *_, found = islice(left.disk.states(STATES_MAX, rng.getrandbits(32)), chosen + 1)
@@ -174,36 +180,41 @@ class Trial:
             else:
                 left = left.after_failure()
                 self.failures += 1
-        with _told(", ".join(told)):
-            self.heal(left)
+        with _add_context(", ".join(causes)):
+            self.recover(left)
 
-    # ---- one process after the other
+    # ---- Processes
 
-    def heal(self, left: Left) -> int:
-        """Go on to the end, and compare everything with what was foretold. The seq it went on from."""
-        life, _ = self._live(left, None)
-        wanted, disk = self.wanted, left.disk
-        demand(life.summary == wanted.summary, f"the summary is {wanted.summary}, not {life.summary}")
-        self._compare(disk, wanted.end)
-        self._compare_files(disk, wanted.end)
+    def recover(self, left: Handover) -> int:
+        """Resume to the end, and compare everything with what is expected. Returns the seq at which it resumed."""
+        life, _ = self._run_process(left, None)
+        expected, disk = self.expected, left.disk
+        expect(life.summary == expected.summary, f"the summary is {expected.summary}, not {life.summary}")
+        self._compare_manifest(disk, expected.end)
+        self._compare_files(disk, expected.end)
         try:
             found, journal = read_journal(disk, JOURNAL)
         except IntegrityError as error:
-            raise Foul(f"the journal can be read in the end, but {error}") from error
-        demand(found.verdict is ScanVerdict.CLEAN, f"the journal is clean, not {found.verdict.value}: {found.message}")
-        demand(journal.is_end, "the journal says that the run went to its end")
-        demand(
-            journal.newest_candidate.end == wanted.end,
-            f"{wanted.end} are committed, not {journal.newest_candidate.end}",
+            raise PromiseBroken(f"the journal can be read at the end, but {error}") from error
+        expect(found.verdict is ScanVerdict.CLEAN, f"the journal is clean, not {found.verdict.value}: {found.message}")
+        expect(journal.is_end, "the journal says that the run went to its end")
+        expect(
+            journal.newest_candidate.end == expected.end,
+            f"{expected.end} are committed, not {journal.newest_candidate.end}",
         )
         return life.resumed_at
 
-    def _new(self) -> Left:
-        return Left(self._disk.copy())
+    def _new_handover(self) -> Handover:
+        return Handover(self._disk.copy())
 
-    def _live(self, left: Left, at: int | None, *, is_first: bool = False, fails: bool = False) -> tuple[Life, str]:
-        """Live until just before an operation, or to the end; when that was. Only the first process is cancelled.
-        `fails`: the first sync of a file from then on fails, and the process must end by itself."""
+    def _run_process(
+        self, left: Handover, at: int | None, *, is_first: bool = False, fails: bool = False
+    ) -> tuple[Life, str]:
+        """Run a process until just before an operation, or to the end. Returns it and a text that says when it ended.
+
+        Only the first process is cancelled. With `fails`, the first sync of a file from then on fails, and the process
+        must end by itself.
+        """
         disk, when = left.disk, "at the end"
         first = disk.operations
 
@@ -212,7 +223,7 @@ class Trial:
             if at is None or number - first < at or when != "at the end" or (fails and name != "sync"):
                 return
             when = f"before operation {number - first} ({name} {path})"
-            raise trouble(EIO, path) if fails else PowerLoss
+            raise os_error(EIO, path) if fails else PowerLoss
 
         life = Life(self.story, disk)
         disk.on_operation = listen
@@ -220,74 +231,74 @@ class Trial:
             life.live(may_cancel=is_first, on_opened=lambda end: self._check_opened(left, end))
         except PowerLoss:
             pass
-        except Foul:
+        except PromiseBroken:
             raise
         except Exception as error:
             if not fails or not isinstance(error, InfrastructureError):
-                raise Foul(f"the run cannot go on: {type(error).__name__}: {error}") from error
+                raise PromiseBroken(f"the run cannot resume: {type(error).__name__}: {error}") from error
         finally:
             disk.on_operation = None
         life.check_books()
         return life, when
 
-    def _find(self, left: Left, again: Random | None) -> None:
-        """A disk after a loss of power, to be healed."""
+    def _recover_found(self, left: Handover, again: Random | None) -> None:
+        """Recover a disk after a power loss."""
         self.losses += 1
         fingerprint = left.disk.fingerprint()
         if fingerprint in self._known:
-            _demand_kept(left.kept, self._known[fingerprint])
+            _expect_kept(left.kept, self._known[fingerprint])
             return
-        self.healed += 1
-        twin = left._replace(disk=left.disk.copy())
-        self._known[fingerprint] = self.heal(left)
+        self.recovered += 1
+        copy = left._replace(disk=left.disk.copy())
+        self._known[fingerprint] = self.recover(left)
         if again is not None:
-            self._interrupt(twin, left.disk.operations, again)
+            self._interrupt(copy, left.disk.operations, again)
 
-    def _interrupt(self, left: Left, operations: int, rng: Random) -> None:
-        """Go on, but not to the end; lose power, and go on for good."""
-        at = rng.randrange(operations if rng.random() < 0.5 else min(operations, EARLY))
-        life, when = self._live(left, at)
-        for number, found in enumerate(left.disk.states(AGAIN, rng.getrandbits(32))):
-            with _told(f"{when} of the next process the power went and state {number} was found"):
-                self._find(left.after_power_loss(life, found), None)
+    def _interrupt(self, left: Handover, operations: int, rng: Random) -> None:
+        """Resume, lose power before the end, and resume again."""
+        at = rng.randrange(operations if rng.random() < 0.5 else min(operations, RECOVERY_OPERATIONS))
+        life, when = self._run_process(left, at)
+        for number, found in enumerate(left.disk.states(SECOND_STATES_MAX, rng.getrandbits(32))):
+            with _add_context(f"{when} of the next process the power was lost, state {number}"):
+                self._recover_found(left.after_power_loss(life, found), None)
 
-    # ---- what must be so
+    # ---- Checks
 
-    def look(self, disk: Disk) -> None:
-        """What a reader may see at any moment while the machine lives: nothing that is wrong or incomplete."""
+    def check_what_readers_see(self, disk: Disk) -> None:
+        """Check that a reader sees nothing that is wrong or incomplete."""
         manifest = disk.read(MANIFEST) if disk.stat(MANIFEST) else b""
-        is_right = self.wanted.manifest(self.wanted.end).startswith(manifest)
-        demand(is_right, f"the manifest grows by the right rows, not to {manifest!r}")
-        self._compare_files(disk, self.wanted.end, may_lack=True)
+        is_right = self.expected.manifest(self.expected.end).startswith(manifest)
+        expect(is_right, f"the manifest grows by the right rows, not to {manifest!r}")
+        self._compare_files(disk, self.expected.end, may_lack=True)
 
-    def _check_opened(self, left: Left, end: int) -> None:
-        """All that was to be kept is there, and nothing that was not committed. One exception: where outcomes are not
-        safe before a sink changes, nobody knows after a loss of power which files had been published."""
-        _demand_kept(left.kept, end)
-        self._compare(left.disk, end)
+    def _check_opened(self, left: Handover, end: int) -> None:
+        """Check that everything to be kept is there, and nothing that was not committed. One exception: where outcomes
+        are not durable before a sink changes, it is unknown after a power loss which files were published."""
+        _expect_kept(left.kept, end)
+        self._compare_manifest(left.disk, end)
         if not left.has_lost_power or self.story.journal.fsync in ("always", "batch"):
             self._compare_files(left.disk, end)
 
-    def _compare(self, disk: Disk, end: int) -> None:
-        wanted, manifest = self.wanted.manifest(end), disk.read(MANIFEST)
-        demand(manifest == wanted, f"the manifest at seq {end} is {wanted!r}, not {manifest!r}")
+    def _compare_manifest(self, disk: Disk, end: int) -> None:
+        expected, manifest = self.expected.manifest(end), disk.read(MANIFEST)
+        expect(manifest == expected, f"the manifest at seq {end} is {expected!r}, not {manifest!r}")
 
     def _compare_files(self, disk: Disk, end: int, *, may_lack: bool = False) -> None:
-        wanted = self.wanted.published(end)
+        expected = self.expected.files_at(end)
         files = disk.tree(ROOT) if disk.stat(ROOT) else {}
-        wrong = [path for path in files | wanted if files.get(path) != wanted.get(path)]
+        wrong = [path for path in files | expected if files.get(path) != expected.get(path)]
         wrong = [path for path in wrong if path in files or not may_lack]
-        demand(not wrong, f"the files at seq {end} are those foretold, but not {', '.join(sorted(wrong))}")
+        expect(not wrong, f"the files at seq {end} are as expected, except {', '.join(sorted(wrong))}")
 
 
-def _demand_kept(kept: int, resumed_at: int) -> None:
-    demand(resumed_at >= kept, f"{kept} items were safe, but it went on from seq {resumed_at}")
+def _expect_kept(kept: int, resumed_at: int) -> None:
+    expect(resumed_at >= kept, f"{kept} items were durable, but the run resumed at seq {resumed_at}")
 
 
 @contextmanager
-def _told(when: str) -> Iterator[None]:
-    """Say when a promise was broken."""
+def _add_context(when: str) -> Iterator[None]:
+    """Add to a broken promise what led to it."""
     try:
         yield
-    except Foul as foul:
-        raise Foul(f"{when}: {foul}") from foul
+    except PromiseBroken as broken_promise:
+        raise PromiseBroken(f"{when}: {broken_promise}") from broken_promise

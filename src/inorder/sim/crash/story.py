@@ -1,11 +1,11 @@
-"""A whole run on a disk, small enough to be crashed at every one of its durable operations.
+"""A complete run on a disk, small enough to be crashed at every one of its durable operations.
 
-A story is a scenario of the simulator (items that fail, are skipped, are tried again, kill their workers) with a
-journal, a manifest, and published files, all on one `Disk`. Workers write the files of their items into staging through
-the same disk, so the power can go while they do.
+A story is a scenario of the simulator (items that fail, are skipped, are retried, kill their workers) with a journal, a
+manifest, and published files, all on one `Disk`. Workers write the files of their items into staging through the same
+disk, so the power can be lost while they do.
 
-What must be found in the end follows from the story alone: the oracle knows how every item ends, and from that come the
-bytes of the manifest and of every file. No run has to be believed, not even an undisturbed one.
+The expected result follows from the story alone: the oracle knows the outcome of every item, and from that the bytes of
+the manifest and of every file follow. No run is needed as a reference.
 """
 
 import zlib
@@ -21,9 +21,9 @@ from inorder.core.transitions import State
 from inorder.journal.writer import FSYNC_POLICIES, FsyncPolicy, JournalOptions
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
-from inorder.sim.oracle import foretell
+from inorder.sim.oracle import predict
 from inorder.sim.scenario import Fate, Faults, Scenario, SimItem
-from inorder.sim.world import foretold_summary
+from inorder.sim.world import predict_summary
 from inorder.sinks.base import Entry, Output
 
 JOURNAL = "journal/run.journal"
@@ -31,52 +31,52 @@ MANIFEST = "rows/manifest.jsonl"
 ROOT = "files/out"
 STAGING = "files/out.staging"
 FOLDERS = ("journal", "rows", "files")
-"""One for each, or the sync of one folder would do for names that nobody else has synced."""
+"""One per part, so that the sync of one folder cannot hide a missing sync of another."""
 
 HEAD = ({"row": "__config__", "made_by": "the simulator"},)
 MEDIUM = Medium(sector_bytes=64)
-"""Sectors so small that records and rows tear."""
+"""Sectors small enough that records and rows are torn."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
-    """What is done, and how it is kept."""
+    """The scenario of a run, and the options of its journal."""
 
     scenario: Scenario
     journal: JournalOptions
 
     @property
     def seed(self) -> int:
-        """What it was drawn from."""
+        """The seed that it was drawn from."""
         return self.scenario.seed
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What must be there in the end, and on the way."""
+class ExpectedFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """The expected content of the disk, at the end and at every seq before."""
 
     rows: tuple[bytes, ...]
-    """The manifest, line by line, without its head."""
+    """The lines of the manifest, without its head."""
     files: tuple[dict[str, bytes], ...]
-    """Of each item, by path from the root."""
+    """The files of each item, by path from the root."""
     summary: Summary
 
     @property
     def end(self) -> int:
-        """How many items are committed in the end."""
+        """How many items are committed at the end."""
         return len(self.rows)
 
     def manifest(self, end: int) -> bytes:
-        """The manifest when so many are committed; the head goes out with the first of them."""
+        """The manifest when `end` items are committed. The head is written with the first of them."""
         return _HEAD_ROWS + b"".join(self.rows[:end]) if end else b""
 
-    def published(self, end: int) -> dict[str, bytes]:
-        """The files when so many are committed."""
+    def files_at(self, end: int) -> dict[str, bytes]:
+        """The files when `end` items are committed."""
         return {path: data for files in self.files[:end] for path, data in files.items()}
 
 
 def new_disk(*, syncs: bool = True) -> Disk:
-    """A disk with empty folders for the run, which are safe."""
+    """A disk with durable, empty folders for the run."""
     disk = Disk(medium=MEDIUM, syncs=syncs)
     for folder in FOLDERS:
         disk.make_directory(folder)
@@ -84,7 +84,7 @@ def new_disk(*, syncs: bool = True) -> Disk:
 
 
 def draw_story(seed: int, fsync: FsyncPolicy | None = None) -> Story:
-    """The story of this seed."""
+    """The story of a seed."""
     rng = Random(seed ^ 0xC4A54)
     items = tuple(_draw_item(rng, number) for number in range(rng.randrange(5, 12)))
     scenario = Scenario(
@@ -143,12 +143,12 @@ def _draw_options(rng: Random) -> KernelOptions:
 
 def _draw_faults(rng: Random) -> Faults:
     chosen = {name: 30 for name in ("delay", "shuffle", "hoard", "give_back", "zombie") if rng.random() < 0.3}
-    chosen |= {name: 10 for name in ("die", "weather", "retire", "silent") if rng.random() < 0.15}
+    chosen |= {name: 10 for name in ("die", "machine_loss", "retire", "silent") if rng.random() < 0.15}
     return Faults(**chosen)
 
 
-def files_of(seq: int, item: SimItem) -> dict[str, bytes]:
-    """The files that an item makes, by path from the root."""
+def make_files(seq: int, item: SimItem) -> dict[str, bytes]:
+    """The files that an item produces, by path from the root."""
     text = f"{item.item_id} ".encode()
     files = {f"group-{seq % 2}/{item.item_id}": (text * item.result_bytes)[: item.result_bytes]}
     if seq % 3 == 0:
@@ -156,26 +156,26 @@ def files_of(seq: int, item: SimItem) -> dict[str, bytes]:
     return files
 
 
-def outputs_of(seq: int, item: SimItem) -> list[Output]:
-    """What is said of these files."""
-    return [Output(path, len(data), zlib.crc32(data)) for path, data in files_of(seq, item).items()]
+def make_outputs(seq: int, item: SimItem) -> list[Output]:
+    """The outputs that describe these files."""
+    return [Output(path, len(data), zlib.crc32(data)) for path, data in make_files(seq, item).items()]
 
 
-def staging_of(seq: int, attempt: int) -> str:
-    """Where an attempt leaves them."""
+def staging_folder(seq: int, attempt: int) -> str:
+    """The staging folder of an attempt."""
     return f"{STAGING}/{seq}-{attempt}"
 
 
-def described(envelope: Envelope, item: SimItem, attempts: int) -> Entry:
-    """An item at its end, with its files."""
+def describe_entry(envelope: Envelope, item: SimItem, attempts: int) -> Entry:
+    """The entry of a finished item, with its files."""
     if envelope.outcome != State.TERMINAL_SUCCESS:
         return Entry(envelope.seq, envelope.outcome, attempts, item, failure=envelope.failure)
-    outputs, staging = outputs_of(envelope.seq, item), staging_of(envelope.seq, envelope.attempt)
+    outputs, staging = make_outputs(envelope.seq, item), staging_folder(envelope.seq, envelope.attempt)
     return Entry(envelope.seq, envelope.outcome, attempts, item, outputs=outputs, staging=staging)
 
 
-def row_of(entry: Entry) -> dict[str, Any]:
-    """A line of the manifest."""
+def make_row(entry: Entry) -> dict[str, Any]:
+    """One row of the manifest."""
     return {
         "seq": entry.seq,
         "id": entry.item.item_id,
@@ -185,22 +185,22 @@ def row_of(entry: Entry) -> dict[str, Any]:
     }
 
 
-def foretold(story: Story) -> Wanted:
-    """What the story must leave behind, worked out without running anything."""
+def predict_files(story: Story) -> ExpectedFiles:
+    """The expected result of a story, derived without running it."""
     scenario = story.scenario
-    prophecy = foretell(scenario)
+    expected = predict(scenario)
     rows: list[bytes] = []
     files: list[dict[str, bytes]] = []
-    for seq, (item, ending) in enumerate(zip(scenario.items, prophecy.endings, strict=False)):
+    for seq, (item, ending) in enumerate(zip(scenario.items, expected.outcomes, strict=False)):
         is_success = ending.outcome is State.TERMINAL_SUCCESS
-        outputs = outputs_of(seq, item) if is_success else []
-        rows.append(_line(row_of(Entry(seq, ending.outcome, ending.retries + 1, item, outputs=outputs))))
-        files.append(files_of(seq, item) if is_success else {})
-    return Wanted(rows=tuple(rows), files=tuple(files), summary=foretold_summary(scenario, prophecy))
+        outputs = make_outputs(seq, item) if is_success else []
+        rows.append(_encode_row(make_row(Entry(seq, ending.outcome, ending.retries + 1, item, outputs=outputs))))
+        files.append(make_files(seq, item) if is_success else {})
+    return ExpectedFiles(rows=tuple(rows), files=tuple(files), summary=predict_summary(scenario, expected))
 
 
-def _line(row: dict[str, Any]) -> bytes:
+def _encode_row(row: dict[str, Any]) -> bytes:
     return b"{%s}\n" % b",".join(_encode(name) + b":" + _encode(value) for name, value in row.items())
 
 
-_HEAD_ROWS = b"".join(map(_line, HEAD))
+_HEAD_ROWS = b"".join(map(_encode_row, HEAD))

@@ -1,8 +1,8 @@
-"""How the states after a loss of power are walked through: every one where they are few, a sample where they are many.
+"""How the states after a power loss are enumerated: all of them where they are few, a sample where they are many.
 
-Whoever builds a state asks a `Draw` at each point where it could go more than one way. The first way is always that
-all is well, the second that the thing is lost; so a draw that answers 0 throughout gives the state in which everything
-was kept, and one that answers 1 throughout the state in which nothing was.
+The code that builds a state calls a `Draw` at each point with more than one possibility. The first possibility is
+always that the change was kept, the second that it was lost. So a draw that always returns 0 gives the state in which
+everything was kept, and one that always returns 1 the state in which nothing was.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,51 +12,51 @@ from typing import TypeVar
 T = TypeVar("T")
 
 Draw = Callable[[int], int]
-"""Asked with n, which is at least 2, it answers with one of 0 to n - 1."""
+"""Called with n, which is at least 2, it returns one of 0 to n - 1."""
 
 TRIES_PER_STATE = 4
-"""A sample may hit what it has already hit; past so many tries it is content with fewer."""
+"""A sample may draw the same state again; after this many tries per state it ends with fewer."""
 
 ORDERLY_PER_QUESTION = 8
-"""There are only so many ways to lose things in order; past them the rest of a sample is left to chance."""
+"""There are few ways to lose changes in order; after this many per question the rest of a sample is random."""
 
 
-def every(build: Callable[[Draw], T]) -> Iterator[T]:
-    """Build once for every series of answers: the last answer changes first, like the last wheel of a counter."""
-    wheels: list[list[int]] = []
+def enumerate_all(build: Callable[[Draw], T]) -> Iterator[T]:
+    """Build once for every sequence of answers. The last answer changes first, like the last digit of a counter."""
+    digits: list[list[int]] = []
     while True:
-        yield build(_Replay(wheels))
-        while wheels and wheels[-1][0] + 1 == wheels[-1][1]:
-            wheels.pop()
-        if not wheels:
+        yield build(_Replay(digits))
+        while digits and digits[-1][0] + 1 == digits[-1][1]:
+            digits.pop()
+        if not digits:
             return
-        wheels[-1][0] += 1
+        digits[-1][0] += 1
 
 
 class _Replay:
-    """Answers as the wheels say, and adds wheels at 0 for questions that are new."""
+    """Answers with the digits, and adds a digit 0 for each new question."""
 
-    def __init__(self, wheels: list[list[int]]) -> None:
-        self._wheels = wheels
-        self._asked = 0
+    def __init__(self, digits: list[list[int]]) -> None:
+        self._digits = digits
+        self._position = 0
 
     def __call__(self, ways: int) -> int:
-        if self._asked == len(self._wheels):
-            self._wheels.append([0, ways])
-        answer = self._wheels[self._asked][0]
-        self._asked += 1
+        if self._position == len(self._digits):
+            self._digits.append([0, ways])
+        answer = self._digits[self._position][0]
+        self._position += 1
         return answer
 
 
-def sampled(build: Callable[[Draw], T], limit: int, seed: int) -> Iterator[T]:
-    """Build at most `limit` times, each time with other answers: all well first, then all lost, then by chance."""
+def sample_some(build: Callable[[Draw], T], limit: int, seed: int) -> Iterator[T]:
+    """Build at most `limit` times, each time with other answers: all kept first, then all lost, then random ones."""
     chance = Random(seed)
     seen: set[tuple[int, ...]] = set()
     questions = 0
     for attempt in range(limit * TRIES_PER_STATE):
         if len(seen) == limit:
             return
-        draw = _Mood(chance, attempt, questions)
+        draw = _RandomDraw(chance, attempt, questions)
         built = build(draw)
         questions = max(questions, len(draw.answers))
         if tuple(draw.answers) not in seen:
@@ -64,12 +64,12 @@ def sampled(build: Callable[[Draw], T], limit: int, seed: int) -> Iterator[T]:
             yield built
 
 
-class _Mood:
-    """A way to draw.
+class _RandomDraw:
+    """Random answers.
 
-    Chance alone would leave almost everything in pieces almost always, and the interesting states are those in which
-    almost everything is well. So the moods change: little is lost, much is lost, anything goes. And at first, every
-    second time, all is well up to some point, anything goes there, and nothing is kept after it, as by an orderly disk.
+    Uniform answers would damage almost everything almost always, but the interesting states are those with little
+    damage. So the probability of damage varies. And at first, every second time, everything is kept up to some point,
+    the answer there is random, and nothing is kept after it, as on a disk that writes in order.
     """
 
     def __init__(self, chance: Random, attempt: int, questions: int) -> None:

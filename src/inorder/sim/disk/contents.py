@@ -1,11 +1,11 @@
-"""The bytes of one file, three times: as readers see them, as they are safe, and what was changed in between.
+"""The bytes of one file: as readers see them, as they are durable, and the changes in between.
 
-A change is *pending* until a sync, and *safe* after it. When the sync fails it is in *limbo*: the operating system has
-marked it as written although it may not be, so that no later sync tries it again. It is safe never, and lost perhaps.
+A change is *pending* until a sync, and *durable* after it. When the sync fails it is *uncertain*: the operating system
+has marked it as written although it may not be, so no later sync writes it again. It never becomes durable, and may be
+lost.
 
-At a loss of power every change that is not safe goes its own way, without regard to the others: later ones may be
-there where earlier ones are not. A write that is not there leaves what was there before it: nothing at the end, zeros
-where something lies beyond.
+At a power loss every change that is not durable is kept or lost independently: a later one may be kept where an earlier
+one is lost. A lost write leaves what was there before: nothing at the end of the file, zeros before a later write.
 """
 
 from dataclasses import dataclass
@@ -18,35 +18,41 @@ from .choices import Draw
 
 
 class Medium(msgspec.Struct, frozen=True, kw_only=True):
-    """What can become of a write that was under way when the power went, besides that it is there or is not."""
+    """How a write that was not synced can be damaged by a power loss, besides being kept or lost.
+
+    Raises `ValueError` if `sector_bytes` is below 1.
+
+    >>> from inorder.testing import Disk, Medium
+    >>> disk = Disk(medium=Medium(flips=False))
+    """
 
     sector_bytes: int = 512
-    """A write may end at any multiple of this many bytes of the file. With 1, anywhere."""
+    """A torn write ends at a multiple of this many bytes of the file. With 1, anywhere."""
     tears: bool = True
-    """Only a part of it is there, from its beginning."""
+    """Whether only the beginning of it may be kept."""
     zeroes: bool = True
-    """Its place is there and holds zeros."""
+    """Whether its bytes may be zeros."""
     flips: bool = True
-    """One bit of it is wrong. Off, for formats that have no checksums and could not know."""
+    """Whether one bit may be wrong. Off for formats without checksums, which cannot detect it."""
 
     def __post_init__(self) -> None:
         if self.sector_bytes < 1:
             raise ValueError("sector_bytes must be at least 1")
 
 
-class _Standing(Enum):
+class _SyncState(Enum):
     PENDING = "pending"
-    LIMBO = "limbo"
-    SAFE = "safe"
+    UNCERTAIN = "uncertain"
+    DURABLE = "durable"
 
 
 @dataclass(slots=True)
-class _Change:
-    """A write of `data` at `offset`, or a cut at `offset` where there is no data."""
+class _ByteChange:
+    """A write of `data` at `offset`, or without data a truncation at `offset`."""
 
     offset: int
     data: bytes | None
-    standing: _Standing = _Standing.PENDING
+    sync_state: _SyncState = _SyncState.PENDING
 
 
 class _End(Enum):
@@ -60,68 +66,68 @@ class _End(Enum):
 
 
 class Contents:
-    """One file, whatever its name."""
+    """One file, whatever its name is."""
 
     def __init__(self, data: bytes | bytearray = b"") -> None:
-        self.seen = bytearray(data)
+        self.visible = bytearray(data)
         """What a reader sees."""
-        self._safe = bytearray(data)
-        self._changes: list[_Change] = []
+        self._durable = bytearray(data)
+        self._changes: list[_ByteChange] = []
 
     def append(self, data: bytes) -> None:
-        """Put it at the end."""
+        """Append bytes. They are pending."""
         if data:
-            self._changes.append(_Change(len(self.seen), data))
-            self.seen += data
+            self._changes.append(_ByteChange(len(self.visible), data))
+            self.visible += data
 
     def truncate(self, size: int) -> None:
-        """Cut it there."""
-        self._changes.append(_Change(size, None))
-        del self.seen[size:]
+        """Remove the bytes from `size` on. The change is pending."""
+        self._changes.append(_ByteChange(size, None))
+        del self.visible[size:]
 
     def sync(self) -> None:
-        """Make safe what is pending."""
-        self._settle(_Standing.SAFE)
-        # What comes after a change in limbo waits behind it, or the order of the two would be lost.
-        settled = list(takewhile(lambda change: change.standing is _Standing.SAFE, self._changes))
-        del self._changes[: len(settled)]
-        for change in settled:
-            _apply(self._safe, change)
+        """Make pending changes durable."""
+        self._set_pending(_SyncState.DURABLE)
+        # A change after an uncertain one waits for it, or the order of the two would be lost.
+        synced = list(takewhile(lambda change: change.sync_state is _SyncState.DURABLE, self._changes))
+        del self._changes[: len(synced)]
+        for change in synced:
+            _apply(self._durable, change)
 
-    def fail_to_sync(self) -> None:
-        """Put what is pending into limbo."""
-        self._settle(_Standing.LIMBO)
+    def mark_sync_failed(self) -> None:
+        """Make pending changes uncertain."""
+        self._set_pending(_SyncState.UNCERTAIN)
 
-    def _settle(self, standing: _Standing) -> None:
+    def _set_pending(self, sync_state: _SyncState) -> None:
         for change in self._changes:
-            if change.standing is _Standing.PENDING:
-                change.standing = standing
+            if change.sync_state is _SyncState.PENDING:
+                change.sync_state = sync_state
 
     def count_ends(self, medium: Medium) -> int:
-        """In how many ways it can be found after a loss of power."""
+        """The number of states that a power loss can leave."""
         count = 1
         for change in self._changes:
-            count *= sum(ways for _, ways in _ends(change, medium))
+            count *= sum(ways for _, ways in _possible_ends(change, medium))
         return count
 
     def after_power_loss(self, draw: Draw, medium: Medium) -> "Contents":
-        """What is found of it."""
-        image = bytearray(self._safe)
+        """The file after a power loss."""
+        image = bytearray(self._durable)
         for change in self._changes:
-            if found := _drawn(change, draw, medium):
+            if found := _draw_change(change, draw, medium):
                 _apply(image, found)
         return Contents(image)
 
     def copy(self) -> "Contents":
-        """The same, with everything that is pending or in limbo."""
-        twin = Contents()
-        twin.seen = bytearray(self.seen)
-        twin._safe = bytearray(self._safe)
-        twin._changes = [_Change(change.offset, change.data, change.standing) for change in self._changes]
-        return twin
+        """A copy with all pending and uncertain changes."""
+        copy = Contents()
+        copy.visible = bytearray(self.visible)
+        copy._durable = bytearray(self._durable)
+        copy._changes = [_ByteChange(change.offset, change.data, change.sync_state) for change in self._changes]
+        return copy
 
 
-def _apply(image: bytearray, change: _Change) -> None:
+def _apply(image: bytearray, change: _ByteChange) -> None:
     if change.data is None:
         del image[change.offset :]
         return
@@ -130,22 +136,22 @@ def _apply(image: bytearray, change: _Change) -> None:
     image[change.offset : change.offset + len(change.data)] = change.data
 
 
-def _drawn(change: _Change, draw: Draw, medium: Medium) -> _Change | None:
-    """The change as it is found; None where it is lost."""
-    ends = _ends(change, medium)
+def _draw_change(change: _ByteChange, draw: Draw, medium: Medium) -> _ByteChange | None:
+    """The change after a power loss; None if it is lost."""
+    ends = _possible_ends(change, medium)
     end, ways = ends[draw(len(ends))] if len(ends) > 1 else ends[0]
     if end is _End.KEPT:
         return change
     if end is _End.LOST or change.data is None:
         return None
     way = draw(ways) if ways > 1 else 0
-    return _Change(change.offset, _damaged(change.data, change.offset, end, way, medium))
+    return _ByteChange(change.offset, _damage(change.data, change.offset, end, way, medium))
 
 
-def _ends(change: _Change, medium: Medium) -> list[tuple[_End, int]]:
-    """How it can end, and in how many ways so. Kept comes first and lost second: see `choices`."""
+def _possible_ends(change: _ByteChange, medium: Medium) -> list[tuple[_End, int]]:
+    """How the change can end, and in how many ways each. Kept comes first and lost second: see `choices`."""
     ends = [(_End.KEPT, 1)]
-    if change.standing is _Standing.SAFE:
+    if change.sync_state is _SyncState.DURABLE:
         return ends
     ends.append((_End.LOST, 1))
     if change.data is None:
@@ -161,7 +167,7 @@ def _ends(change: _Change, medium: Medium) -> list[tuple[_End, int]]:
     return ends
 
 
-def _damaged(data: bytes, offset: int, end: _End, way: int, medium: Medium) -> bytes:
+def _damage(data: bytes, offset: int, end: _End, way: int, medium: Medium) -> bytes:
     if end is _End.ZEROED:
         return bytes(len(data))
     if end is _End.TORN:

@@ -1,17 +1,16 @@
-"""A disk in memory that forgets what was not synced.
+"""A disk in memory that can lose what was not synced.
 
-A test that kills a process cannot see a missing sync: the operating system lives on and writes everything in the end.
-This disk can be asked what would be found had the power gone instead, and there is seldom one answer: every write,
-every cut and every change of a name since the last sync may or may not have made it, each for itself. `states` walks
-through the answers.
+A test that kills a process cannot detect a missing sync: the operating system still writes everything in the end. This
+disk can show what a power loss would leave instead. Usually there are many possible states: every write, truncation and
+change of a name since the last sync is kept or lost independently. `states` enumerates them.
 
     disk = Disk()
     write_atomic(disk, "settings", b"new")
     for found in disk.states():
         ...
 
-`contents` has the rules for bytes, `names` those for names, `power` the walk through every moment of a longer story.
-A disk is for one thread: with more, the numbers of its operations would mean nothing.
+`contents` has the rules for bytes and `names` those for names. `crash.power_loss` loses power at every moment of a
+program. A disk is for one thread, because its operations are numbered.
 """
 
 import os
@@ -22,24 +21,35 @@ from weakref import WeakSet
 
 from inorder.host.filesystem import PathInfo
 
-from .choices import Draw, every, sampled
+from .choices import Draw, enumerate_all, sample_some
 from .contents import Contents, Medium
 from .file import DiskFile
-from .names import Folder, Layout, Names, files, with_files
-from .operations import DiskFaults, OnOperation, Operations, trouble
+from .names import DirectoryTree, Folder, Layout, iter_files, replace_files
+from .operations import DiskFaults, OnOperation, Operations, os_error
 
 FREE_BYTES = 2**40
-"""Room on a disk that has no capacity of its own."""
+"""Free bytes of a disk without a capacity."""
 
 STATES_MIN = 2
-"""Everything kept, and nothing: with fewer a test would pass without having looked."""
+"""Everything kept, and nothing kept: with fewer states a test would prove nothing."""
 
 DEFAULT_FAULTS = DiskFaults()
 DEFAULT_MEDIUM = Medium()
 
 
 class Disk:
-    """Implements `host.filesystem.Filesystem`. Paths start at its root, with or without a `/`."""
+    """A filesystem in memory that can lose unsynced data; implements `host.filesystem.Filesystem`.
+
+    `on_operation` is called before every durable operation. `faults` lets operations fail. `medium` says how unsynced
+    writes can be damaged. With `syncs=False` the disk reports syncs that it does not do, so that a test of durability
+    must fail on it. Paths start at its root, with or without a `/`.
+
+    >>> from inorder.testing import Disk
+    >>> disk = Disk()
+    >>> disk.open("file").append(b"not synced")
+    >>> disk.crash(lambda ways: 1).stat("file") is None
+    True
+    """
 
     def __init__(
         self,
@@ -49,111 +59,110 @@ class Disk:
         medium: Medium = DEFAULT_MEDIUM,
         syncs: bool = True,
     ) -> None:
-        """`syncs=False` makes a disk that says it has synced and has not: on it, a test of durability must fail."""
         self._operations = Operations(faults, on_operation)
         self._medium = medium
         self._syncs = syncs
-        self._all_names = Names()
+        self._tree = DirectoryTree()
         self._handles: WeakSet[DiskFile] = WeakSet()
 
-    # ---- what every filesystem does
+    # ---- The filesystem protocol
 
     def open(self, path: str) -> DiskFile:
-        """The file of this name, made empty where there is none."""
+        """Open a file, which is created if it does not exist."""
         try:
-            contents = self._names.file(path)
+            contents = self._powered_tree.file(path)
         except FileNotFoundError:
-            place = self._names.place(path)
+            locate = self._powered_tree.locate(path)
             contents = Contents()
             self._operations.begin("create", path)
-            self._names.change({place: contents})
-        file = DiskFile(path, contents, self._operations, self._room, syncs=self._syncs)
+            self._powered_tree.change({locate: contents})
+        file = DiskFile(path, contents, self._operations, self._free_bytes, syncs=self._syncs)
         self._handles.add(file)
         return file
 
     def read(self, path: str) -> bytes:
-        """All of a file."""
-        contents = self._names.file(path)
+        """All bytes of a file."""
+        contents = self._powered_tree.file(path)
         self._operations.begin_read(path)
-        return bytes(contents.seen)
+        return bytes(contents.visible)
 
     def stat(self, path: str) -> PathInfo | None:
-        """What is known of a name."""
+        """Size and kind of a path, or None."""
         try:
-            node = self._names.find(path)
+            node = self._powered_tree.find(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return PathInfo(0, True) if isinstance(node, Folder) else PathInfo(len(node.seen), False)
+        return PathInfo(0, True) if isinstance(node, Folder) else PathInfo(len(node.visible), False)
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name. Folders keep theirs."""
-        source, target = self._names.place(old), self._names.place(new)
-        contents = self._names.file(old)
-        if isinstance(target[0].seen.get(target[1]), Folder):
-            raise trouble(ENOTEMPTY if self._names.is_below(old, new) else EISDIR, new)
+        """Rename a file. Folders cannot be renamed."""
+        source, target = self._powered_tree.locate(old), self._powered_tree.locate(new)
+        contents = self._powered_tree.file(old)
+        if isinstance(target[0].visible.get(target[1]), Folder):
+            raise os_error(ENOTEMPTY if self._powered_tree.is_below(old, new) else EISDIR, new)
         if source != target:
             self._operations.begin("rename", new)
-            self._names.change({source: None, target: contents})
+            self._powered_tree.change({source: None, target: contents})
 
     def unlink(self, path: str) -> None:
-        """Remove a name."""
-        self._names.file(path)
+        """Remove a file."""
+        self._powered_tree.file(path)
         self._operations.begin("unlink", path)
-        self._names.change({self._names.place(path): None})
+        self._powered_tree.change({self._powered_tree.locate(path): None})
 
     def make_directory(self, path: str) -> None:
-        """Make a folder, and those above it; each is an operation of its own."""
-        for missing in self._names.missing_folders(path):
-            place = self._names.place(missing)
-            self._operations.begin("make_directory", missing)
-            self._names.change({place: Folder()})
+        """Create a folder and its parents. Each one is an operation."""
+        for find_missing in self._powered_tree.missing_folders(path):
+            locate = self._powered_tree.locate(find_missing)
+            self._operations.begin("make_directory", find_missing)
+            self._powered_tree.change({locate: Folder()})
 
     def list(self, path: str) -> list[str]:
         """The names in a folder, sorted."""
-        folder = self._names.folder(path)
+        folder = self._powered_tree.folder(path)
         self._operations.begin_read(path)
-        return sorted(folder.seen)
+        return sorted(folder.visible)
 
     def sync_directory(self, path: str) -> None:
-        """Make safe what names changed since the last time. What had changed when one failed is never made safe."""
-        folder = self._names.folder(path)
+        """Make the names in a folder durable. What was pending at a failed sync never becomes durable."""
+        folder = self._powered_tree.folder(path)
         try:
             self._operations.begin("sync_directory", path)
         except OSError:
-            self._names.fail_to_sync(folder)
+            self._powered_tree.mark_sync_failed(folder)
             raise
         if self._syncs:
-            self._names.sync(folder)
+            self._powered_tree.sync(folder)
 
     def sync_all(self, path: str) -> None:
-        """Make everything safe. What was pending when one failed is never made safe."""
-        self._names.folder(path)
-        everything = self._names.everything()
+        """Make everything durable. What was pending at a failed sync never becomes durable."""
+        self._powered_tree.folder(path)
+        all_nodes = self._powered_tree.all_nodes()
         try:
             self._operations.begin("sync_all", path)
         except OSError:
-            for node in everything:
-                self._names.fail_to_sync(node) if isinstance(node, Folder) else node.fail_to_sync()
+            for node in all_nodes:
+                self._powered_tree.mark_sync_failed(node) if isinstance(node, Folder) else node.mark_sync_failed()
             raise
         if self._syncs:
-            for node in everything:
-                self._names.sync(node) if isinstance(node, Folder) else node.sync()
+            for node in all_nodes:
+                self._powered_tree.sync(node) if isinstance(node, Folder) else node.sync()
 
     def free_bytes(self, path: str) -> int:
-        """Room left."""
-        self._names.find(path)
-        return self._room()
+        """Free bytes on the disk."""
+        self._powered_tree.find(path)
+        return self._free_bytes()
 
-    # ---- what only this one does
+    # ---- Simulation
 
     @property
     def operations(self) -> int:
-        """How many durable operations were begun; the next one has this number."""
+        """How many durable operations were begun. The next one has this number."""
         return self._operations.count
 
     @property
     def on_operation(self) -> OnOperation | None:
-        """Who is told of every durable operation before it happens."""
+        """Called before every durable operation."""
         return self._operations.on_operation
 
     @on_operation.setter
@@ -162,7 +171,7 @@ class Disk:
 
     @property
     def faults(self) -> DiskFaults:
-        """What goes wrong from now on."""
+        """The planned failures. They can be changed at any time."""
         return self._operations.faults
 
     @faults.setter
@@ -170,30 +179,33 @@ class Disk:
         self._operations.faults = faults
 
     def crash(self, draw: Draw) -> "Disk":
-        """The disk as it is found after a loss of power now. `draw` decides what is lost: see `choices`.
+        """The disk after a power loss now, with everything on it durable. `draw` decides what is lost: see `choices`.
 
-        What is found is safe. This disk goes on as if nothing had happened.
+        This disk is not changed.
         """
-        layout = self._all_names.after_power_loss(draw)
-        found = self._blank()
-        found._all_names = Names(with_files(layout, lambda each: each.after_power_loss(draw, self._medium)))
+        layout = self._tree.after_power_loss(draw)
+        found = self._new_disk()
+        found._tree = DirectoryTree(replace_files(layout, lambda each: each.after_power_loss(draw, self._medium)))
         return found
 
     def states(self, limit: int = 1000, seed: int = 0) -> Iterator["Disk"]:
-        """What can be found after a loss of power now: all of it where it is at most `limit` states, else a sample of
-        so many, with the state in which everything was kept and the one in which nothing was."""
+        """The possible disks after a power loss now: all of them, or a sample of `limit` if there are more.
+
+        A sample includes the disk with everything kept and the one with nothing kept. Raises `ValueError` if `limit`
+        is below 2.
+        """
         if limit < STATES_MIN:
             raise ValueError(f"limit must be at least {STATES_MIN}")
         if self.count_states(limit) <= limit:
-            return every(self.crash)
-        return sampled(self.crash, limit, seed)
+            return enumerate_all(self.crash)
+        return sample_some(self.crash, limit, seed)
 
     def count_states(self, limit: int) -> int:
-        """How many ways a loss of power can end now; any number above `limit` means that they are more than that."""
+        """The number of possible states after a power loss now. A result above `limit` only means more than `limit`."""
         count = 0
-        for layout in every(self._all_names.after_power_loss):
+        for layout in enumerate_all(self._tree.after_power_loss):
             ways = 1
-            for _, contents in files(layout):
+            for _, contents in iter_files(layout):
                 ways *= contents.count_ends(self._medium)
             count += ways
             if count > limit:
@@ -201,55 +213,55 @@ class Disk:
         return count
 
     def kill(self) -> None:
-        """The process dies and the machine lives on: all that was written is there, and no open file is of use."""
+        """Simulate the death of the process: everything written stays, and all open files are closed."""
         for file in list(self._handles):
             file.close()
         self._operations.has_power = True
 
     def tree(self, path: str = "/") -> dict[str, bytes]:
-        """Every file in this folder and below, by its path from there, with the bytes that a reader sees."""
-        return {name: bytes(contents.seen) for name, contents in files(self._all_names.layout(path))}
+        """The bytes of every file in this folder and below, by relative path."""
+        return {name: bytes(contents.visible) for name, contents in iter_files(self._tree.layout(path))}
 
     def fingerprint(self) -> bytes:
-        """The same for two disks that no reader can tell apart."""
+        """A hash of everything that a reader can see."""
         digest = blake2b(digest_size=16)
-        for said in _said(self._all_names.layout()):
-            digest.update(said)
+        for part in _iter_parts(self._tree.layout()):
+            digest.update(part)
         return digest.digest()
 
     def copy(self) -> "Disk":
-        """Another disk in the same state, with the same faults to come. Nothing is open on it, and it tells nobody."""
-        twin = self._blank()
-        twin.faults = self.faults
-        twin._operations.count = self._operations.count
-        twin._operations.reads = self._operations.reads
-        twin._all_names = self._all_names.copy()
-        return twin
+        """A copy in the same state, with the same planned faults, no open files and no listener."""
+        copy = self._new_disk()
+        copy.faults = self.faults
+        copy._operations.count = self._operations.count
+        copy._operations.reads = self._operations.reads
+        copy._tree = self._tree.copy()
+        return copy
 
-    def _blank(self) -> "Disk":
-        """The same device with nothing on it. Its size stays; the faults by number were of another life."""
+    def _new_disk(self) -> "Disk":
+        """An empty disk with the same properties. Planned faults are dropped, because its operations count from 0."""
         faults = DiskFaults(capacity_bytes=self.faults.capacity_bytes)
         return Disk(faults=faults, medium=self._medium, syncs=self._syncs)
 
     @property
-    def _names(self) -> Names:
-        self._operations.demand_power()
-        return self._all_names
+    def _powered_tree(self) -> DirectoryTree:
+        self._operations.require_power()
+        return self._tree
 
-    def _room(self) -> int:
+    def _free_bytes(self) -> int:
         capacity = self.faults.capacity_bytes
         if capacity is None:
             return FREE_BYTES
-        return max(0, capacity - sum(len(contents.seen) for _, contents in files(self._all_names.layout())))
+        return max(0, capacity - sum(len(contents.visible) for _, contents in iter_files(self._tree.layout())))
 
 
-def _said(layout: Layout) -> Iterator[bytes | bytearray]:
-    """All that there is to a layout."""
+def _iter_parts(layout: Layout) -> Iterator[bytes | bytearray]:
+    """A unique byte representation of a layout, in parts."""
     for name, node in sorted(layout.items()):
         if isinstance(node, Contents):
-            yield b"%s/%d:" % (os.fsencode(name), len(node.seen))
-            yield node.seen
+            yield b"%s/%d:" % (os.fsencode(name), len(node.visible))
+            yield node.visible
         else:
             yield b"%s/(" % os.fsencode(name)
-            yield from _said(node)
+            yield from _iter_parts(node)
             yield b")"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from errno import EBADF, EINVAL, ENOSPC
 
 from .contents import Contents
-from .operations import Operations, trouble
+from .operations import Operations, os_error
 
 
 class DiskFile:
@@ -21,22 +21,22 @@ class DiskFile:
 
     @property
     def size(self) -> int:
-        """Bytes in it."""
-        return len(self._opened().seen)
+        """Number of bytes."""
+        return len(self._require_open().visible)
 
     def read(self, offset: int, size: int) -> bytes:
-        """Up to `size` bytes from there."""
-        contents = self._opened()
+        """Read up to `size` bytes from `offset`."""
+        contents = self._require_open()
         if size <= 0:
             return b""
         if offset < 0:
-            raise trouble(EINVAL, self._path)
+            raise os_error(EINVAL, self._path)
         self._operations.begin_read(self._path)
-        return bytes(contents.seen[offset : offset + size])
+        return bytes(contents.visible[offset : offset + size])
 
     def append(self, data: bytes) -> None:
-        """Put all of it at the end."""
-        contents = self._opened()
+        """Append all bytes."""
+        contents = self._require_open()
         if not data:
             return
         number = self._operations.count
@@ -45,37 +45,37 @@ class DiskFile:
         except OSError:
             contents.append(bytes(data[: self._operations.faults.short_writes.get(number, 0)]))
             raise
-        room = self._free_bytes()
-        contents.append(bytes(data[:room]))
-        if len(data) > room:
-            raise trouble(ENOSPC, self._path)
+        free_bytes = self._free_bytes()
+        contents.append(bytes(data[:free_bytes]))
+        if len(data) > free_bytes:
+            raise os_error(ENOSPC, self._path)
 
     def truncate(self, size: int) -> None:
-        """Cut it there."""
-        contents = self._opened()
+        """Remove the bytes from `size` on."""
+        contents = self._require_open()
         if size < 0:
-            raise trouble(EINVAL, self._path)
-        if size < len(contents.seen):
+            raise os_error(EINVAL, self._path)
+        if size < len(contents.visible):
             self._operations.begin("truncate", self._path)
             contents.truncate(size)
 
     def sync(self) -> None:
-        """Make safe what was written since the last time. What was there when one failed is never made safe."""
-        contents = self._opened()
+        """Make everything written so far durable. What was pending at a failed sync never becomes durable."""
+        contents = self._require_open()
         try:
             self._operations.begin("sync", self._path)
         except OSError:
-            contents.fail_to_sync()
+            contents.mark_sync_failed()
             raise
         if self._syncs:
             contents.sync()
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the file. Idempotent."""
         self._contents = None
 
-    def _opened(self) -> Contents:
-        self._operations.demand_power()
+    def _require_open(self) -> Contents:
+        self._operations.require_power()
         if self._contents is None:
-            raise trouble(EBADF, self._path)
+            raise os_error(EBADF, self._path)
         return self._contents

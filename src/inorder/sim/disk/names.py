@@ -1,14 +1,14 @@
-"""The names of a disk: as readers see them, as they are safe, and what was changed in between.
+"""The names of a disk: as readers see them, as they are durable, and the changes in between.
 
-What a folder holds is apart from what files hold. A change of names is pending until the folder it happened in is
-synced; of a rename between two folders, the one it went to. Until then a loss of power keeps or loses it as a whole,
-and without regard to the bytes of the file. If that sync fails it is in limbo, as bytes are.
+Names are independent of the bytes of files. A change of names is pending until its folder is synced; for a rename
+between two folders, the target folder. Until then a power loss keeps or loses it as a whole. If that sync fails the
+change is uncertain, as with bytes.
 
-Changes of different names know nothing of each other. Of one and the same name a later change builds upon the earlier
-ones: a file cannot be renamed that was never made. So what builds upon a lost change is lost, and what a safe change
-builds upon is safe.
+Changes of different names are independent. A later change of the same name depends on the earlier ones: a file that was
+never created cannot be renamed. So a change that depends on a lost one is lost, and one that a durable change depends
+on is durable.
 
-A folder whose own name is lost is gone with everything in it, however often that was synced.
+A folder whose own name is lost is lost with everything in it, also what was synced.
 """
 
 import os
@@ -21,84 +21,84 @@ from typing import Union
 
 from .choices import Draw
 from .contents import Contents
-from .operations import trouble
+from .operations import os_error
 
 NAME_BYTES_MAX = 255
 
 
 @dataclass(eq=False, slots=True)
 class Folder:
-    """Names, and what they stand for."""
+    """The entries of a folder by name."""
 
-    seen: dict[str, "Node"] = field(default_factory=dict)
+    visible: dict[str, "Node"] = field(default_factory=dict)
     """What a reader sees."""
-    safe: dict[str, "Node"] = field(default_factory=dict)
+    durable: dict[str, "Node"] = field(default_factory=dict)
 
 
 Node = Folder | Contents
 Layout = dict[str, Union["Layout", Contents]]
-"""A folder and all below it."""
-Place = tuple[Folder, str]
+"""A folder and everything below it."""
+Location = tuple[Folder, str]
 
 
 @dataclass(slots=True)
-class _Change:
-    """What some names stand for from now on; None: nothing. The last is that of the folder to be synced."""
+class _NameChange:
+    """New nodes of some names; None removes a name. The last location is in the folder that must be synced."""
 
-    places: dict[Place, Node | None]
-    is_in_limbo: bool = False
+    locations: dict[Location, Node | None]
+    is_uncertain: bool = False
 
     def is_of(self, folder: Folder) -> bool:
-        return next(reversed(self.places))[0] is folder
+        return next(reversed(self.locations))[0] is folder
 
     def folders(self) -> list[Folder]:
-        return [folder for folder, _ in self.places]
+        return [folder for folder, _ in self.locations]
 
 
-class Names:
-    """Every folder of a disk, from its root."""
+class DirectoryTree:
+    """All folders of a disk, from the root."""
 
     def __init__(self, layout: Layout | None = None) -> None:
-        self.root = _planted(layout or {})
-        self._changes: list[_Change] = []
+        self.root = _build_folder(layout or {})
+        self._changes: list[_NameChange] = []
 
     def find(self, path: str) -> Node:
-        """What has this name. Raises OSError where nothing has."""
+        """The folder or file at this path. Raises OSError if there is none."""
         node: Node = self.root
         for part in _parts(path):
             node = _child(node, part, path)
         return node
 
     def folder(self, path: str) -> Folder:
-        """The folder of this name."""
+        """The folder at this path."""
         node = self.find(path)
         if not isinstance(node, Folder):
-            raise trouble(ENOTDIR, path)
+            raise os_error(ENOTDIR, path)
         return node
 
     def file(self, path: str) -> Contents:
-        """The file of this name."""
+        """The file at this path."""
         node = self.find(path)
         if isinstance(node, Folder):
-            raise trouble(EISDIR, path)
+            raise os_error(EISDIR, path)
         return node
 
-    def place(self, path: str) -> Place:
-        """The folder that a name is in, or would be, and its last part."""
+    def locate(self, path: str) -> Location:
+        """The parent folder of a path, which need not exist itself, and its last part."""
         *above, last = _parts(path) or ("",)
         if not last:
-            raise trouble(EISDIR, path)
+            raise os_error(EISDIR, path)
         folder = self.folder("/" + "/".join(above))
         _check_length(last, path)
         return folder, last
 
     def is_below(self, path: str, folder: str) -> bool:
-        """Whether a path leads through this folder."""
+        """Whether a path is in this folder or below it."""
         above = _parts(folder)
         return _parts(path)[: len(above)] == above
 
     def missing_folders(self, path: str) -> list[str]:
-        """The folders that are to be made until there is one of this name, the topmost first."""
+        """The folders to create so that this path exists, the topmost first."""
         parts = _parts(path)
         paths = ["/" + "/".join(parts[: count + 1]) for count in range(len(parts))]
         for number, each in enumerate(paths):
@@ -107,75 +107,77 @@ class Names:
             except FileNotFoundError:
                 return paths[number:]
             except NotADirectoryError:
-                raise trouble(EEXIST if each == paths[-1] else ENOTDIR, path) from None
+                raise os_error(EEXIST if each == paths[-1] else ENOTDIR, path) from None
         return []
 
-    def everything(self) -> list[Node]:
-        """Every folder and file that a reader sees; the folders first, from the root."""
+    def all_nodes(self) -> list[Node]:
+        """Every visible folder and file; the folders first, from the root."""
         found: list[Node] = [self.root]
         for node in found:
             if isinstance(node, Folder):
-                found.extend(node.seen.values())
+                found.extend(node.visible.values())
         return sorted(found, key=lambda node: not isinstance(node, Folder))
 
-    def change(self, places: dict[Place, Node | None]) -> None:
-        """Let names stand for something else, all in one act."""
-        self._changes.append(_Change(places))
-        for (folder, name), node in places.items():
-            _set(folder.seen, name, node)
+    def change(self, locations: dict[Location, Node | None]) -> None:
+        """Change names, all in one step."""
+        self._changes.append(_NameChange(locations))
+        for (folder, name), node in locations.items():
+            _set_name(folder.visible, name, node)
 
     def sync(self, folder: Folder) -> None:
-        """Make safe what is pending in this folder, and what that builds upon."""
-        safe, rest = [], []
-        names: set[Place] = set()
+        """Make the pending changes of this folder durable, and those they depend on."""
+        durable, rest = [], []
+        names: set[Location] = set()
         for change in reversed(self._changes):
-            if (change.is_of(folder) and not change.is_in_limbo) or not names.isdisjoint(change.places):
-                names.update(change.places)
-                safe.append(change)
+            if (change.is_of(folder) and not change.is_uncertain) or not names.isdisjoint(change.locations):
+                names.update(change.locations)
+                durable.append(change)
             else:
                 rest.append(change)
         self._changes = rest[::-1]
-        for change in reversed(safe):
-            for (each, name), node in change.places.items():
-                _set(each.safe, name, node)
+        for change in reversed(durable):
+            for (each, name), node in change.locations.items():
+                _set_name(each.durable, name, node)
 
-    def fail_to_sync(self, folder: Folder) -> None:
-        """Put what is pending in this folder into limbo."""
+    def mark_sync_failed(self, folder: Folder) -> None:
+        """Make the pending changes of this folder uncertain."""
         for change in self._changes:
             if change.is_of(folder):
-                change.is_in_limbo = True
+                change.is_uncertain = True
 
     def layout(self, path: str = "/") -> Layout:
-        """What a reader sees of this folder and all below it."""
-        return _grown(self.folder(path), lambda folder: folder.seen)
+        """The visible content of this folder and everything below it."""
+        return _build_layout(self.folder(path), lambda folder: folder.visible)
 
     def after_power_loss(self, draw: Draw) -> Layout:
-        """What is found of the names; the files are as they were."""
+        """The names after a power loss. The files are unchanged."""
         found: dict[Folder, dict[str, Node]] = {}
-        lost: set[Place | Folder] = set()
+        lost: set[Location | Folder] = set()
         for change in self._changes:
-            is_groundless = not lost.isdisjoint(change.places) or not lost.isdisjoint(change.folders())
-            if is_groundless or draw(2):
-                lost.update(change.places)
-                lost.update(node for node in change.places.values() if isinstance(node, Folder))
+            has_lost_base = not lost.isdisjoint(change.locations) or not lost.isdisjoint(change.folders())
+            if has_lost_base or draw(2):
+                lost.update(change.locations)
+                lost.update(node for node in change.locations.values() if isinstance(node, Folder))
                 continue
-            for (folder, name), node in change.places.items():
-                _set(found.setdefault(folder, dict(folder.safe)), name, node)
-        return _grown(self.root, lambda folder: found.get(folder, folder.safe))
+            for (folder, name), node in change.locations.items():
+                _set_name(found.setdefault(folder, dict(folder.durable)), name, node)
+        return _build_layout(self.root, lambda folder: found.get(folder, folder.durable))
 
-    def copy(self) -> "Names":
-        """The same, with everything that is pending or in limbo."""
-        twins = _Twins()
-        copied = Names()
-        copied.root = twins.folder(self.root)
+    def copy(self) -> "DirectoryTree":
+        """A copy with all pending and uncertain changes."""
+        copier = _Copier()
+        copied = DirectoryTree()
+        copied.root = copier.folder(self.root)
         for change in self._changes:
-            places = {(twins.folder(folder), name): twins.node(node) for (folder, name), node in change.places.items()}
-            copied._changes.append(_Change(places, change.is_in_limbo))
+            locations = {
+                (copier.folder(folder), name): copier.node(node) for (folder, name), node in change.locations.items()
+            }
+            copied._changes.append(_NameChange(locations, change.is_uncertain))
         return copied
 
 
-class _Twins:
-    """Copies nodes, each once, whether it is met under its old name, its new one, or none."""
+class _Copier:
+    """Copies each node once, whether it is reached by its old name, its new one, or none."""
 
     def __init__(self) -> None:
         self._folders: dict[Folder, Folder] = {}
@@ -188,9 +190,9 @@ class _Twins:
 
     def folder(self, folder: Folder) -> Folder:
         if folder not in self._folders:
-            twin = self._folders[folder] = Folder()
-            twin.seen = self._names(folder.seen)
-            twin.safe = self._names(folder.safe)
+            copy = self._folders[folder] = Folder()
+            copy.visible = self._names(folder.visible)
+            copy.durable = self._names(folder.durable)
         return self._folders[folder]
 
     def file(self, file: Contents) -> Contents:
@@ -204,20 +206,20 @@ class _Twins:
         }
 
 
-def files(layout: Layout, above: str = "") -> Iterator[tuple[str, Contents]]:
+def iter_files(layout: Layout, above: str = "") -> Iterator[tuple[str, Contents]]:
     """Every file of a layout with its path, sorted within each folder."""
     for name in sorted(layout):
         node = layout[name]
         if isinstance(node, Contents):
             yield above + name, node
         else:
-            yield from files(node, f"{above}{name}/")
+            yield from iter_files(node, f"{above}{name}/")
 
 
-def with_files(layout: Layout, become: Callable[[Contents], Contents]) -> Layout:
-    """The same folders with other files in them, in the same order as `files`."""
+def replace_files(layout: Layout, replace: Callable[[Contents], Contents]) -> Layout:
+    """The same folders with other files, in the order of `iter_files`."""
     return {
-        name: become(node) if isinstance(node, Contents) else with_files(node, become)
+        name: replace(node) if isinstance(node, Contents) else replace_files(node, replace)
         for name, node in sorted(layout.items())
     }
 
@@ -227,39 +229,40 @@ def _parts(path: str) -> tuple[str, ...]:
     if "\0" in path:
         raise ValueError("embedded null byte")
     if not path:
-        raise trouble(ENOENT, path)
+        raise os_error(ENOENT, path)
     return tuple(part for part in normpath("/" + path).split("/") if part)
 
 
 def _child(node: Node, name: str, path: str) -> Node:
     if not isinstance(node, Folder):
-        raise trouble(ENOTDIR, path)
-    if name not in node.seen:
+        raise os_error(ENOTDIR, path)
+    if name not in node.visible:
         _check_length(name, path)
-        raise trouble(ENOENT, path)
-    return node.seen[name]
+        raise os_error(ENOENT, path)
+    return node.visible[name]
 
 
 def _check_length(name: str, path: str) -> None:
     if len(os.fsencode(name)) > NAME_BYTES_MAX:
-        raise trouble(ENAMETOOLONG, path)
+        raise os_error(ENAMETOOLONG, path)
 
 
-def _set(names: dict[str, Node], name: str, node: Node | None) -> None:
+def _set_name(names: dict[str, Node], name: str, node: Node | None) -> None:
     if node is None:
         names.pop(name, None)
     else:
         names[name] = node
 
 
-def _planted(layout: Layout) -> Folder:
+def _build_folder(layout: Layout) -> Folder:
     nodes: dict[str, Node] = {
-        name: node if isinstance(node, Contents) else _planted(node) for name, node in layout.items()
+        name: node if isinstance(node, Contents) else _build_folder(node) for name, node in layout.items()
     }
     return Folder(nodes, dict(nodes))
 
 
-def _grown(folder: Folder, names_of: Callable[[Folder], dict[str, Node]]) -> Layout:
+def _build_layout(folder: Folder, names_of: Callable[[Folder], dict[str, Node]]) -> Layout:
     return {
-        name: node if isinstance(node, Contents) else _grown(node, names_of) for name, node in names_of(folder).items()
+        name: node if isinstance(node, Contents) else _build_layout(node, names_of)
+        for name, node in names_of(folder).items()
     }

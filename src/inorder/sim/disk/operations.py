@@ -1,4 +1,4 @@
-"""The durable operations of a disk: they are counted, told before they happen, and fail by plan."""
+"""The durable operations of a disk: they are counted, announced to a listener, and fail as planned."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -6,16 +6,30 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 OnOperation = Callable[[int, str, str], None]
-"""Called with the number, the name and the path of an operation that is about to happen; of a rename, the new path.
-What it raises is raised in the place of the operation."""
+"""Called before an operation with its number, name and path; for a rename, the new path. An exception that it raises
+replaces the operation."""
 
 
 class PowerLoss(BaseException):
-    """The machine is gone, and whoever ran on it. Not an Exception, so that nobody on it can catch it by mistake."""
+    """Simulates a power loss when `Disk.on_operation` raises it. Until `Disk.kill`, the disk then raises it too.
+
+    It is not an `Exception`, so that the program under test does not catch it by mistake.
+
+    >>> from inorder.testing import PowerLoss
+    >>> issubclass(PowerLoss, Exception)
+    False
+    """
 
 
 class DiskFaults(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes wrong with a disk while the power is on."""
+    """Planned failures of a disk.
+
+    >>> import errno
+    >>> from inorder.testing import Disk, DiskFaults
+    >>> Disk(faults=DiskFaults(fail_at={0: errno.EIO})).make_directory("folder")
+    Traceback (most recent call last):
+    OSError: [Errno 5] Input/output error: '/folder'
+    """
 
     fail_at: Mapping[int, int] = {}
     """By the number of a durable operation: the errno with which it fails."""
@@ -24,16 +38,16 @@ class DiskFaults(msgspec.Struct, frozen=True, kw_only=True):
     fail_reads_at: Mapping[int, int] = {}
     """By the number of a read, counted on their own from 0: the errno with which it fails."""
     capacity_bytes: int | None = None
-    """Room for the bytes of all files that have a name. An append past it writes what fits, and fails with ENOSPC."""
+    """Limit on the bytes of all files. An append beyond it writes what fits and fails with ENOSPC."""
 
 
-def trouble(code: int, path: str) -> OSError:
-    """The error as the operating system gives it."""
+def os_error(code: int, path: str) -> OSError:
+    """The exception that the operating system raises for this errno."""
     return OSError(code, os.strerror(code), path)
 
 
 class Operations:
-    """Counts them, and stands in their way."""
+    """Counts the operations of a disk and lets them fail."""
 
     def __init__(self, faults: DiskFaults, on_operation: OnOperation | None) -> None:
         self.faults = faults
@@ -43,7 +57,7 @@ class Operations:
         self.has_power = True
 
     def begin(self, name: str, path: str) -> None:
-        """Before every durable operation, once it is clear that it can be done."""
+        """Called before every durable operation that is possible."""
         number = self.count
         self.count += 1
         if self.on_operation is not None:
@@ -52,18 +66,18 @@ class Operations:
             except PowerLoss:
                 self.has_power = False
                 raise
-        self._fail_by_plan(self.faults.fail_at, number, path)
+        self._fail_if_planned(self.faults.fail_at, number, path)
 
     def begin_read(self, path: str) -> None:
-        """Before every read of a file or a folder."""
+        """Called before every read of a file or a folder."""
         self.reads += 1
-        self._fail_by_plan(self.faults.fail_reads_at, self.reads - 1, path)
+        self._fail_if_planned(self.faults.fail_reads_at, self.reads - 1, path)
 
-    def demand_power(self) -> None:
-        """Without power nothing is done any more: not even by what cleans up while the exception passes."""
+    def require_power(self) -> None:
+        """Raise `PowerLoss` after a power loss, so that cleanup code cannot change the disk either."""
         if not self.has_power:
             raise PowerLoss
 
-    def _fail_by_plan(self, plan: Mapping[int, int], number: int, path: str) -> None:
+    def _fail_if_planned(self, plan: Mapping[int, int], number: int, path: str) -> None:
         if number in plan:
-            raise trouble(plan[number], path)
+            raise os_error(plan[number], path)

@@ -1,4 +1,4 @@
-"""What is going to happen: appointments in one heap of (true time, order). Waiting is what makes time pass."""
+"""The pending events of a simulation, in one heap of (time, order). Waiting for an event makes time pass."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -7,32 +7,32 @@ from inorder.core.events import Event
 
 from .clock import VirtualClock
 
-Appointment = Callable[[], list[Event]]
+Action = Callable[[], list[Event]]
 
 
-class Agenda:
-    """The appointments of a world. Those of one moment are kept in the order they were made."""
+class EventQueue:
+    """Scheduled actions. Those of the same time run in the order in which they were scheduled."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
-        self._heap: list[tuple[int, int, Appointment]] = []
+        self._heap: list[tuple[int, int, Action]] = []
         self._order = 0
 
     def __len__(self) -> int:
         return len(self._heap)
 
-    def at(self, delay_ms: int, appointment: Appointment) -> None:
-        """Make an appointment; the events it returns are what the run is told."""
+    def schedule(self, delay_ms: int, action: Action) -> None:
+        """Run an action later. The events it returns are delivered to the runtime."""
         self._order += 1
-        heappush(self._heap, (self._clock.true_ms + delay_ms, self._order, appointment))
+        heappush(self._heap, (self._clock.true_ms + delay_ms, self._order, action))
 
     def poll(self, timeout_s: float | None) -> list[Event]:
-        """Let time pass until something happens."""
+        """Let time pass until an action returns events, or until the timeout."""
         until_ms = None if timeout_s is None else self._clock.true_ms + round(timeout_s * 1000)
         while self._heap and (until_ms is None or self._heap[0][0] <= until_ms):
-            at_ms, _, appointment = heappop(self._heap)
+            at_ms, _, action = heappop(self._heap)
             self._clock.advance_to(at_ms)
-            events = appointment()
+            events = action()
             if events:
                 return events
         if until_ms is not None:
@@ -40,5 +40,5 @@ class Agenda:
         return []
 
     def clear(self) -> None:
-        """Nothing more happens."""
+        """Drop all scheduled actions."""
         self._heap.clear()
