@@ -1,4 +1,4 @@
-"""Documents to be measured with: the same ones every time."""
+"""Generates documents for benchmarks: the same ones every time."""
 
 import random
 from pathlib import Path
@@ -23,24 +23,24 @@ lamp keeper lighthouse rota signal fog horn invoice harbour tide boat crew storm
 paint ladder stair tower rock island ferry supply radio chart wind weather evening morning the a of and to in is that
 for it was on are with as his they be at one have this from or had by
 """.split()  # noqa: SIM905
-PAGES_A_FILE = 25
+PAGES_PER_FILE = 25
 
 
 class Corpus(NamedTuple):
-    """How much was made."""
+    """The number of PDF pages, and of HTML and of Markdown files."""
 
     pages: int
     files: int
 
 
 def make_corpus(folder: Path, pages: int, files: int) -> Corpus:
-    """PDFs with at least so many pages in all, and so many files of HTML and of Markdown."""
+    """Write PDFs with this many pages in total, and this many HTML and Markdown files each."""
     rng = random.Random(7)
     for name in ("pdf", "html", "markdown"):
         (folder / name).mkdir()
     made = 0
     while made < pages:
-        made += _pdf(folder / "pdf" / f"{made:04}.pdf", rng, min(PAGES_A_FILE, pages - made))
+        made += _pdf(folder / "pdf" / f"{made:04}.pdf", rng, min(PAGES_PER_FILE, pages - made))
     for number in range(files):
         sections = [(_sentence(rng, 4), [_prose(rng) for _ in range(rng.randint(1, 4))]) for _ in range(6)]
         (folder / "html" / f"{number:04}.html").write_text(_html(sections, rng), encoding="utf-8")
@@ -61,7 +61,7 @@ def _cells(rng: random.Random) -> list[list[str]]:
 
 
 def _pdf(path: Path, rng: random.Random, pages: int) -> int:
-    """Prose with headings and tables, every other page in two columns; how many pages it has."""
+    """Write prose with headings and tables, every other page in two columns. Returns the number of pages."""
     width, height = A4
     one = Frame(60, 60, width - 120, height - 120, id="one")
     half = (width - 140) / 2

@@ -1,17 +1,17 @@
-"""How fast documents are read, cut and embedded, beside other tools, on the same files in one run.
+"""How fast documents are read, chunked and embedded, compared with other tools on the same files.
 
     python bench/documents.py [--quick] [--only inorder raw] [--json]
 
-The files are made here, with fixed content: PDFs of prose with headings, two columns and tables, and pages of HTML and
-Markdown. Each tool reads them in a program of its own, one process, after one file to warm up; what counts is the time
-on the wall and of the processor for all files. The tools take turns, round after round, and the best round counts.
+The files are generated with fixed content: PDFs of prose with headings, two columns and tables, and pages of HTML and
+Markdown. Each tool reads them in one process of its own, after one file to warm up. Wall time and CPU time for all
+files are measured. The tools take turns, and the best round counts.
 
-* `raw`: PDFium's text and nothing else, what is there to be had
+* `raw`: PDFium's text and nothing else, as an upper bound
 * `inorder`: the reader and both outputs, in memory
 * `inorder doctags`: the command with one worker: discovery, hashing, publishing and journal included
 * `kreuzberg`, `unstructured` (fast), `docling-parse`, `markitdown`: as their documentation shows
 
-Then: megabytes of text a second that `chunk` cuts, chunks a second that `hash` embeds, and the peak memory of `inorder
+Then: megabytes of text per second of `chunk`, chunks per second of the `hash` provider, and the peak memory of `inorder
 run` on the files and on ten times as many.
 """
 
@@ -98,7 +98,7 @@ READ: dict[str, Callable[[str], None]] = {
 
 
 def read_all(tool: str, folder: str) -> None:
-    """In the program of one tool: read everything, and print the seconds."""
+    """In the process of one tool: read all files, and print the seconds."""
     paths = sorted(str(path) for path in Path(folder).rglob("*") if path.is_file())
     READ[tool](paths[0])
     began_s, began_cpu_s = time.perf_counter(), time.process_time()
@@ -108,7 +108,7 @@ def read_all(tool: str, folder: str) -> None:
 
 
 def seconds_of(tool: str, folder: Path) -> list[float] | str:
-    """Wall and processor seconds for all files of a folder; or why there are none."""
+    """Wall and CPU seconds for all files of a folder; or the reason why they could not be measured."""
     if tool == "inorder doctags":
         return _command_seconds(folder)
     arguments = [sys.executable, __file__, "--read", tool, str(folder)]
@@ -134,16 +134,16 @@ def _command_seconds(folder: Path) -> list[float]:
 
 
 def compare(tools: tuple[str, ...], folder: Path, units: int, rounds: int) -> dict[str, Any]:
-    """Units a second of each tool, best round; tools take turns."""
+    """Units per second of each tool in its best round. The tools take turns."""
     found: dict[str, list[list[float]]] = {}
-    trouble: dict[str, str] = {}
+    problems: dict[str, str] = {}
     for _ in range(rounds):
         for tool in tools:
-            if tool in trouble:
+            if tool in problems:
                 continue
             seconds = seconds_of(tool, folder)
             if isinstance(seconds, str):
-                trouble[tool] = seconds
+                problems[tool] = seconds
             else:
                 found.setdefault(tool, []).append(seconds)
     rates: dict[str, Any] = {
@@ -153,11 +153,11 @@ def compare(tools: tuple[str, ...], folder: Path, units: int, rounds: int) -> di
         }
         for tool, times in found.items()
     }
-    return rates | {tool: {"trouble": why} for tool, why in trouble.items()}
+    return rates | {tool: {"problem": why} for tool, why in problems.items()}
 
 
 def measure_chunks(folder: Path) -> dict[str, float]:
-    """Megabytes of text that are cut, and chunks that are embedded, a second of the processor."""
+    """Megabytes of text chunked, and chunks embedded, per CPU second."""
     from inorder.documents.chunk.chunks import build_chunks
     from inorder.documents.chunk.pieces import read_pieces
     from inorder.documents.chunk.tokens import count_words
@@ -186,7 +186,7 @@ def measure_chunks(folder: Path) -> dict[str, float]:
 
 
 def peak_mb(sources: list[Path]) -> float:
-    """Of `inorder run`: the most that the program and any of its workers ever held."""
+    """The peak memory of `inorder run`: the maximum of its processes."""
     with tempfile.TemporaryDirectory() as data:
         command = [sys.executable, "-m", "inorder", "run", *map(str, sources), "--data", data, "--quiet"]
         process = subprocess.Popen([*command, "--workers", "2"], stderr=subprocess.DEVNULL)
@@ -197,7 +197,7 @@ def peak_mb(sources: list[Path]) -> float:
 
 
 def measure_memory(folder: Path, scratch: Path) -> dict[str, float]:
-    """For the files, and for ten times as many."""
+    """Peak memory for the files, and for ten times as many."""
     copies = []
     for number in range(10):
         copies.append(scratch / f"copy-{number}")
@@ -206,7 +206,7 @@ def measure_memory(folder: Path, scratch: Path) -> dict[str, float]:
 
 
 def measure(*, quick: bool, only: list[str] | None) -> dict[str, Any]:
-    """Everything."""
+    """Run all measurements."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         corpus = make_corpus(folder, pages=40 if quick else 250, files=60 if quick else 500)
@@ -225,24 +225,24 @@ def measure(*, quick: bool, only: list[str] | None) -> dict[str, Any]:
     return found
 
 
-def in_words(found: dict[str, Any]) -> list[str]:
-    """For people."""
+def format_report(found: dict[str, Any]) -> list[str]:
+    """The results as Markdown."""
     lines = []
     for kind, unit in (("pdf", "pages"), ("html", "files"), ("markdown", "files")):
         rates = found[kind]
         base = rates.get("raw", {}).get("per_s") or max((each.get("per_s", 0) for each in rates.values()), default=1)
-        lines += [f"| {kind} | {unit}/s | {unit} a processor second | of the first |", "|---|---|---|---|"]
+        lines += [f"| {kind} | {unit}/s | {unit} per CPU second | of the first |", "|---|---|---|---|"]
         for tool, each in rates.items():
-            if "trouble" in each:
-                lines.append(f"| {tool} | {each['trouble']} | | |")
+            if "problem" in each:
+                lines.append(f"| {tool} | {each['problem']} | | |")
             else:
                 ratio = each["per_s"] / base
                 lines.append(f"| {tool} | {each['per_s']:,.0f} | {each['per_cpu_s']:,.0f} | {ratio:.2f} |")
         lines.append("")
     rates = found["rates"]
-    lines.append(f"chunk: {rates['chunk_mb_per_s']:.1f} MB of text a processor second")
+    lines.append(f"chunk: {rates['chunk_mb_per_s']:.1f} MB of text per CPU second")
     lines.append(
-        f"embed, hash: {rates['hash_chunks_per_s']:,.0f} chunks of {rates['tokens_a_chunk']:.0f} tokens a processor "
+        f"embed, hash: {rates['hash_chunks_per_s']:,.0f} chunks of {rates['tokens_a_chunk']:.0f} tokens per CPU "
         "second (target: at least 5,000)"
     )
     if "memory" in found:
@@ -256,7 +256,7 @@ def in_words(found: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Measure, and show."""
+    """Measure, and print the results."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="few files, one round")
     parser.add_argument("--only", nargs="+", help="these tools")
@@ -267,7 +267,7 @@ def main() -> None:
         read_all(*given.read)
         return
     found = measure(quick=given.quick, only=given.only)
-    print(json.dumps(found) if given.json else "\n".join(in_words(found)))
+    print(json.dumps(found) if given.json else "\n".join(format_report(found)))
 
 
 if __name__ == "__main__":

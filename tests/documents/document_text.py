@@ -7,10 +7,10 @@ from inorder.documents.model import AnyBlock, Document, Picture, Table
 
 def block_texts(document: Document) -> list[tuple[str, str]]:
     """Every block as its kind and its text."""
-    return [(type(block).__name__.lower(), text_of(block)) for block in document.blocks]
+    return [(type(block).__name__.lower(), block_text(block)) for block in document.blocks]
 
 
-def text_of(block: AnyBlock) -> str:
+def block_text(block: AnyBlock) -> str:
     match block:
         case Table():
             rows: dict[int, list[str]] = {}
@@ -29,5 +29,5 @@ def words(document: Document) -> list[str]:
     for block in document.blocks:
         if isinstance(block, Table):
             found += re.findall(r"\w+", block.caption)
-        found += re.findall(r"\w+", text_of(block))
+        found += re.findall(r"\w+", block_text(block))
     return found

@@ -85,7 +85,7 @@ MARKDOWN = {
 }
 
 
-def written_in(forms: dict[str, str], chosen: list[Tree], writer: Writer) -> str:
+def write_in(forms: dict[str, str], chosen: list[Tree], writer: Writer) -> str:
     """The constructs one after the other and within each other, words numbered in the order they are written in."""
     return "".join(_construct(forms, kind, inner, writer) for kind, inner in chosen)
 
@@ -93,7 +93,7 @@ def written_in(forms: dict[str, str], chosen: list[Tree], writer: Writer) -> str
 def _construct(forms: dict[str, str], kind: str, inner: list[Tree], writer: Writer) -> str:
     pieces = re.split(r"(\{w\}|\{inner\})", forms[kind])
     return "".join(
-        writer.words() if piece == "{w}" else written_in(forms, inner, writer) if piece == "{inner}" else piece
+        writer.words() if piece == "{w}" else write_in(forms, inner, writer) if piece == "{inner}" else piece
         for piece in pieces
     )
 
@@ -102,7 +102,7 @@ def _construct(forms: dict[str, str], kind: str, inner: list[Tree], writer: Writ
 @given(trees(sorted(HTML)))
 def test_every_word_of_a_page_is_there_once_and_in_order(chosen: list[Tree]) -> None:
     writer = Writer()
-    page = written_in(HTML, chosen, writer)
+    page = write_in(HTML, chosen, writer)
     assert_complete(words(html.read(page.encode(), "page")), writer.given)
 
 
@@ -110,7 +110,7 @@ def test_every_word_of_a_page_is_there_once_and_in_order(chosen: list[Tree]) -> 
 @given(trees(sorted(HTML | FIGURE)))
 def test_every_word_of_a_page_with_figures_is_there_once(chosen: list[Tree]) -> None:
     writer = Writer()
-    page = written_in(HTML | FIGURE, chosen, writer)
+    page = write_in(HTML | FIGURE, chosen, writer)
     found = [word for word in words(html.read(page.encode(), "page")) if word.startswith("word")]
     assert sorted(found) == sorted(writer.given)
 
@@ -119,7 +119,7 @@ def test_every_word_of_a_page_with_figures_is_there_once(chosen: list[Tree]) -> 
 @given(trees(sorted(MARKDOWN), depth=2))
 def test_every_word_of_a_markdown_text_is_there_once_and_in_order(chosen: list[Tree]) -> None:
     writer = Writer()
-    written = written_in(MARKDOWN, chosen, writer)
+    written = write_in(MARKDOWN, chosen, writer)
     assert_complete(words(markdown.read(written.encode(), "notes")), writer.given)
 
 

@@ -34,7 +34,7 @@ def names(*documents: str) -> list[str]:
     return [f"docs/{document}" for document in documents]
 
 
-def embedded(documents: Iterable[str]) -> dict[str, str]:
+def embed_outcomes(documents: Iterable[str]) -> dict[str, str]:
     """What `embed` does for these."""
     return {f"{family}/{name}": "success" for name in documents for family in ("dense", "lexical")}
 
@@ -46,7 +46,7 @@ def test_a_folder_becomes_documents_chunks_and_vectors(workspace: Workspace) -> 
     documents = names("guide.md", "page.html", "notes/one.txt")
     assert workspace.done("doctags") == dict.fromkeys(documents, "success")
     assert workspace.done("chunk") == dict.fromkeys(documents, "success")
-    assert workspace.done("embed") == {**embedded(documents), "__corpus__": "success"}
+    assert workspace.done("embed") == {**embed_outcomes(documents), "__corpus__": "success"}
     [guide, *_] = workspace.rows("doctags")
     assert {"pages", "blocks", "tables", "figures", "engine", "bytes_in", "bytes_out"} <= set(guide)
 
@@ -68,7 +68,7 @@ def test_a_changed_document_redoes_itself_and_the_statistics_and_nothing_else(wo
     [changed] = names("notes/one.txt")
     assert workspace.done("doctags") == {changed: "success"}
     assert workspace.done("chunk") == {changed: "success"}
-    assert workspace.done("embed") == {**embedded([changed]), "__corpus__": "success"}
+    assert workspace.done("embed") == {**embed_outcomes([changed]), "__corpus__": "success"}
 
 
 @pytest.mark.req("DOC-4")
@@ -86,7 +86,7 @@ def test_another_chunk_size_redoes_chunks_and_vectors_but_reads_no_document(work
     documents = names("guide.md", "page.html", "notes/one.txt")
     assert workspace.done("doctags") == {}
     assert workspace.done("chunk") == dict.fromkeys(documents, "success")
-    assert set(workspace.done("embed")) == {*embedded(documents), "__corpus__"}
+    assert set(workspace.done("embed")) == {*embed_outcomes(documents), "__corpus__"}
 
 
 @pytest.mark.req("DOC-4")
@@ -178,12 +178,12 @@ def test_the_outputs_do_not_depend_on_how_they_were_made(
     again.run(PYTHONHASHSEED="7")
     assert again.outputs() == workspace.outputs()
     for stage in STAGES:
-        assert [steady(row, workspace) for row in workspace.rows(stage)] == [
-            steady(row, again) for row in again.rows(stage)
+        assert [stable_fields(row, workspace) for row in workspace.rows(stage)] == [
+            stable_fields(row, again) for row in again.rows(stage)
         ]
 
 
-def steady(row: dict[str, Any], workspace: Workspace) -> str:
+def stable_fields(row: dict[str, Any], workspace: Workspace) -> str:
     kept = {name: value for name, value in row.items() if name not in VOLATILE_FIELDS}
     return json.dumps(kept).replace(str(workspace.data), "DATA")
 

@@ -18,7 +18,7 @@ from inorder.files.walk import walk
 from inorder.stage.sources import IGNORE_FILE, Roots, quote_id
 
 
-class SourceFile(NamedTuple):
+class DocumentFile(NamedTuple):
     """A file below the sources, and the id of its item."""
 
     item_id: str
@@ -28,7 +28,7 @@ class SourceFile(NamedTuple):
     """Why it cannot be read; empty if no reason is known."""
 
 
-def discover(roots: Roots) -> Iterator[SourceFile]:
+def discover(roots: Roots) -> Iterator[DocumentFile]:
     """Every file below these roots that may be a document."""
     for name, path in roots.paths.items():
         if os.path.isdir(path):
@@ -37,25 +37,25 @@ def discover(roots: Roots) -> Iterator[SourceFile]:
             yield _inspect_file(path, name, os.path.dirname(path))
 
 
-def _discover_folder(root: str, prefix: str) -> Iterator[SourceFile]:
+def _discover_folder(root: str, prefix: str) -> Iterator[DocumentFile]:
     for path, relative, problem in walk(root, (IGNORE_FILE,)):
         name = f"{prefix}/{relative}".rstrip("/")
-        yield SourceFile(quote_id(name), path, 0, problem) if problem else _inspect_file(path, name, root)
+        yield DocumentFile(quote_id(name), path, 0, problem) if problem else _inspect_file(path, name, root)
 
 
-def _inspect_file(path: str, item_id: str, root: str) -> SourceFile:
+def _inspect_file(path: str, item_id: str, root: str) -> DocumentFile:
     name = quote_id(item_id)
     try:
         if os.path.islink(path) and not _is_below(os.path.realpath(path), os.path.realpath(root)):
-            return SourceFile(name, path, 0, "a symbolic link to a file outside of the source folder")
+            return DocumentFile(name, path, 0, "a symbolic link to a file outside of the source folder")
         info = os.stat(path)
     except OSError as error:
-        return SourceFile(name, path, 0, f"the file cannot be read: {error.strerror or error}")
+        return DocumentFile(name, path, 0, f"the file cannot be read: {error.strerror or error}")
     if not stat.S_ISREG(info.st_mode):
-        return SourceFile(name, path, 0, "not a regular file")
+        return DocumentFile(name, path, 0, "not a regular file")
     if not os.access(path, os.R_OK):
-        return SourceFile(name, path, info.st_size, "the file cannot be read: Permission denied")
-    return SourceFile(name, path, info.st_size)
+        return DocumentFile(name, path, info.st_size, "the file cannot be read: Permission denied")
+    return DocumentFile(name, path, info.st_size)
 
 
 def _is_below(path: str, folder: str) -> bool:

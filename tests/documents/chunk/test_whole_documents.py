@@ -15,7 +15,7 @@ from inorder.documents.readers.html import reader as html
 from inorder.documents.readers.markdown import reader as markdown
 from tests.documents.chunk.laws import checked
 from tests.documents.docx_files import make_docx, paragraph
-from tests.documents.test_completeness import HTML, MARKDOWN, Tree, Writer, assert_complete, trees, written_in
+from tests.documents.test_completeness import HTML, MARKDOWN, Tree, Writer, assert_complete, trees, write_in
 
 pytestmark = pytest.mark.req("DOC-2")
 
@@ -30,7 +30,7 @@ def words_in_chunks(document: Document, tokens_max: int = 20) -> list[str]:
 @given(trees(sorted(HTML)))
 def test_every_word_of_a_page_is_in_one_chunk(chosen: list[Tree]) -> None:
     writer = Writer()
-    page = written_in(HTML, chosen, writer)
+    page = write_in(HTML, chosen, writer)
     assert_complete(words_in_chunks(html.read(page.encode(), "page")), writer.given)
 
 
@@ -38,7 +38,7 @@ def test_every_word_of_a_page_is_in_one_chunk(chosen: list[Tree]) -> None:
 @given(trees(sorted(MARKDOWN), depth=2))
 def test_every_word_of_a_markdown_text_is_in_one_chunk(chosen: list[Tree]) -> None:
     writer = Writer()
-    written = written_in(MARKDOWN, chosen, writer)
+    written = write_in(MARKDOWN, chosen, writer)
     assert_complete(words_in_chunks(markdown.read(written.encode(), "notes")), writer.given)
 
 

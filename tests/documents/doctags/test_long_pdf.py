@@ -1,4 +1,4 @@
-"""A long PDF is read by all workers at once, and comes out as if it had been read by one."""
+"""A long PDF is read in parts by all workers, with the same result as reading it as a whole."""
 
 import io
 import os
@@ -49,7 +49,7 @@ def test_read_in_parts_it_is_the_same_document(workspace: Workspace) -> None:
     workspace.run("doctags", "docs", "--split-pages", "0", "--force")
     whole = {path: data for path, data in workspace.outputs().items() if path.startswith("doctags/")}
     assert in_parts == whole
-    assert not [path for path in workspace.outputs() if path.startswith("pages/")], "parts that nobody needs stayed"
+    assert not [path for path in workspace.outputs() if path.startswith("pages/")], "unused parts stayed"
 
 
 def test_parts_are_done_once_and_go_with_their_document(workspace: Workspace) -> None:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.req("DOC-1")
 HTML = f"<html><body><p>{PROSE}</p><h1>Rota</h1><table><tr><td>Monday</td><td>Ebba</td></tr></table></body></html>"
 
 
-def needs_docling() -> None:
+def skip_without_docling() -> None:
     for module in ("docling", "bs4", "marko", "pptx", "openpyxl"):
         pytest.importorskip(module, reason="the extra docling is not installed")
 
@@ -31,22 +31,22 @@ def word_document() -> bytes:
     document = docx.Document()
     document.add_heading("Minutes", 1)
     document.add_paragraph(PROSE)
-    return saved(document.save)
+    return save_bytes(document.save)
 
 
 def slides() -> bytes:
     presentation = pytest.importorskip("pptx").Presentation()
     presentation.slides.add_slide(presentation.slide_layouts[0]).shapes.title.text = PROSE
-    return saved(presentation.save)
+    return save_bytes(presentation.save)
 
 
 def workbook() -> bytes:
     book = pytest.importorskip("openpyxl").Workbook()
     book.active.append(["Keeper", PROSE])
-    return saved(book.save)
+    return save_bytes(book.save)
 
 
-def saved(save: Callable[[io.BytesIO], None]) -> bytes:
+def save_bytes(save: Callable[[io.BytesIO], None]) -> bytes:
     written = io.BytesIO()
     save(written)
     return written.getvalue()
@@ -65,7 +65,7 @@ MADE: dict[str, Callable[[], bytes]] = {
 
 @pytest.mark.parametrize("kind", MADE)
 def test_every_kind_is_exported_as_docling_does_it(kind: str) -> None:
-    needs_docling()
+    skip_without_docling()
     found = docling.convert(kind, MADE[kind](), "guide", "guide.odd")
     document = DoclingDocument.model_validate_json(found.record)
     assert document.export_to_doctags() == found.doctags.decode()
@@ -80,7 +80,7 @@ def test_all_kinds_it_is_given_are_tried_here() -> None:
 
 
 def test_what_stands_before_the_first_heading_is_part_of_the_page() -> None:
-    needs_docling()
+    skip_without_docling()
     record = json.loads(docling.convert("html", HTML.encode(), "rota", "rota.html").record)
     [first] = [text for text in record["texts"] if text["text"].startswith("The keeper")]
     assert first["content_layer"] == "body"
@@ -91,7 +91,7 @@ def test_what_stands_before_the_first_heading_is_part_of_the_page() -> None:
     [("docx", b"PK\x03\x04 torn", "not a zip file"), ("docx", b"\x89PNG\r\n\x1a\n", "not allowed")],
 )
 def test_what_it_cannot_read_is_one_line(kind: str, data: bytes, reason: str) -> None:
-    needs_docling()
+    skip_without_docling()
     with pytest.raises(ReadError, match=reason) as caught:
         docling.convert(kind, data, "broken", "broken")
     message = str(caught.value)
@@ -112,7 +112,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def test_docling_reads_what_it_can_and_what_only_it_can_read_goes_with_it(workspace: Workspace) -> None:
-    needs_docling()
+    skip_without_docling()
     outcome = workspace.run("run", "docs", "--reader", "docling", expected=3)
     assert outcome["stages"][0]["failed"] == 1
     rows = {row["doc_id"].removeprefix("docs/"): row for row in workspace.rows("doctags")}
@@ -139,7 +139,7 @@ def configurations(workspace: Workspace, settings: DoctagsSettings) -> dict[str,
 def test_only_what_docling_reads_depends_on_it_and_on_its_version(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needs_docling()
+    skip_without_docling()
     found = [configurations(workspace, DoctagsSettings()), configurations(workspace, DoctagsSettings(reader="docling"))]
     with monkeypatch.context() as patched:
         patched.setattr(registry, "version", lambda package: "another")

@@ -51,7 +51,7 @@ def marks(canvas: Canvas) -> None:
                 canvas.rect(40 + 3 * place, 120 - 25 * line + place * 5 % 3 * 3, 3, 3, fill=1)
 
 
-def typed(canvas: Canvas) -> None:
+def draw_typed_page(canvas: Canvas) -> None:
     """Text, and a coloured stamp with which the file is large enough to be read in parts."""
     canvas.drawString(40, 100, "This page was typed and needs no help.")
     stamp = Image.frombytes("RGB", (320, 320), Random(0).randbytes(3 * 320 * 320))
@@ -70,11 +70,11 @@ def pdf_of(*pages: Draw) -> bytes:
 
 @pytest.fixture(scope="module")
 def log() -> Document:
-    needs_ocr()
-    return pdf.read(pdf_of(typed, scan), "log", ocr=True)
+    skip_without_ocr()
+    return pdf.read(pdf_of(draw_typed_page, scan), "log", ocr=True)
 
 
-def needs_ocr() -> None:
+def skip_without_ocr() -> None:
     pytest.importorskip("rapidocr", reason="the extra ocr is not installed")
     pytest.importorskip("onnxruntime", reason="the extra ocr is not installed")
 
@@ -99,7 +99,7 @@ def test_the_page_and_its_warning_say_that_it_was_read_by_ocr(log: Document) -> 
 
 
 def test_read_in_parts_a_scanned_page_is_the_same(log: Document) -> None:
-    data = pdf_of(typed, scan)
+    data = pdf_of(draw_typed_page, scan)
     stats = pdf.collect_stats(data)
     parts = [pdf.read(data, "log", first_page=page, last_page=page, stats=stats, ocr=True) for page in (1, 2)]
     assert pdf.merge(parts) == log
@@ -107,7 +107,7 @@ def test_read_in_parts_a_scanned_page_is_the_same(log: Document) -> None:
 
 
 def test_a_page_of_marks_that_are_no_text_is_still_a_page_without_text() -> None:
-    needs_ocr()
+    skip_without_ocr()
     document = pdf.read(pdf_of(marks), "marks", ocr=True)
     assert document.warnings == ["page 1 has no text layer (a scanned page?)"]
     assert not document.pages[0].is_ocr
@@ -115,9 +115,9 @@ def test_a_page_of_marks_that_are_no_text_is_still_a_page_without_text() -> None
 
 
 def test_pages_with_text_and_empty_pages_are_not_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
-    needs_ocr()
+    skip_without_ocr()
     monkeypatch.setattr(ocr, "_engine", lambda: pytest.fail("a page was recognised"))
-    document = pdf.read(pdf_of(typed, lambda canvas: None), "typed", ocr=True)
+    document = pdf.read(pdf_of(draw_typed_page, lambda canvas: None), "typed", ocr=True)
     assert document.warnings == ["page 2 is empty"]
 
 
@@ -180,9 +180,9 @@ def test_cells_of_a_table_are_read_row_by_row() -> None:
 
 
 def test_through_the_stage_long_pdfs_are_read_too_and_pages_are_counted(tmp_path: Path) -> None:
-    needs_ocr()
+    skip_without_ocr()
     workspace = Workspace(tmp_path)
-    (workspace.docs / "log.pdf").write_bytes(pdf_of(typed, scan))
+    (workspace.docs / "log.pdf").write_bytes(pdf_of(draw_typed_page, scan))
     workspace.run("doctags", "docs", "--ocr", "--split-pages", "1")
     assert len(workspace.done("doctags")) == 4, "a survey, two parts and the document"
     [row] = [row for row in workspace.rows("doctags") if row["doc_id"] == "docs/log.pdf"]
@@ -201,7 +201,7 @@ def configurations(folder: Path, settings: DoctagsSettings) -> dict[str, str]:
 
 
 def test_only_pdfs_depend_on_ocr_and_on_its_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "log.pdf").write_bytes(pdf_of(typed))
+    (tmp_path / "log.pdf").write_bytes(pdf_of(draw_typed_page))
     (tmp_path / "notes.md").write_text("# Notes\n", encoding="utf-8")
     monkeypatch.setattr(optional_deps, "find_spec", lambda module: module)
     found = [configurations(tmp_path, DoctagsSettings())]

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from inorder.documents.discovery import SourceFile, discover
+from inorder.documents.discovery import DocumentFile, discover
 from inorder.documents.readers.docling import DOCLING_FORMATS, PDF_NOT_CONVERTED, kind_for_docling
 from inorder.documents.readers.registry import (
     READERS,
@@ -116,7 +116,7 @@ class _DocumentItems:
         self._roots = Roots(sources)
         self._data = data
 
-    def list_files(self) -> Iterator[SourceFile]:
+    def list_files(self) -> Iterator[DocumentFile]:
         """Every file below the sources, except those in DATA, which may lie below them."""
         return (file for file in discover(self._roots) if not file.path.startswith(f"{self._data}/"))
 
@@ -163,7 +163,7 @@ class _DocumentItems:
         return [PageRange(first, min(first + size - 1, survey.pages)) for first in range(1, survey.pages + 1, size)]
 
 
-def _make_item(file: SourceFile, settings: DoctagsSettings) -> WorkItem:
+def _make_item(file: DocumentFile, settings: DoctagsSettings) -> WorkItem:
     """The item of one file. It has outputs even if the file is not a document now: an earlier version may have been."""
     problem, kind = file.problem, ""
     if not problem:

@@ -1,4 +1,4 @@
-"""Word files made to hurt, or just broken: refused with a line that says why, before they cost anything."""
+"""Hostile and damaged Word files: refused with the reason, before they cost time or memory."""
 
 import contextlib
 import io
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.req("DOC-1")
 CODE_STYLE = part("styles", '<w:style w:styleId="SourceCode"><w:name w:val="Source Code"/></w:style>')
 
 
-def refused(data: bytes, why: str) -> None:
+def assert_refused(data: bytes, why: str) -> None:
     began = time.process_time()
     with pytest.raises(ReadError, match=why) as caught:
         docx.read(data, "letter")
@@ -29,29 +29,29 @@ def refused(data: bytes, why: str) -> None:
     assert time.process_time() - began < 5
 
 
-def with_body(xml: bytes) -> bytes:
+def docx_with_body(xml: bytes) -> bytes:
     return archive({"word/document.xml": xml})
 
 
 def test_a_zip_bomb_is_refused_by_what_it_claims() -> None:
     size = docx_package.PART_BYTES_MAX + 1
-    refused(with_body(b"<a>" + b" " * size), "unpacks to 268,435,")
+    assert_refused(docx_with_body(b"<a>" + b" " * size), "unpacks to 268,435,")
 
 
 def test_a_smaller_bomb_is_refused_by_how_far_it_expands() -> None:
-    refused(with_body(b"<a>" + b" " * (64 * 2**20)), "zip bomb")
+    assert_refused(docx_with_body(b"<a>" + b" " * (64 * 2**20)), "zip bomb")
 
 
 def test_a_bomb_that_lies_about_its_size_does_not_unpack_past_it() -> None:
-    honest = with_body(b"<a>" + b" " * (64 * 2**20))
+    honest = docx_with_body(b"<a>" + b" " * (64 * 2**20))
     lying = honest.replace(struct.pack("<I", 64 * 2**20 + 3), struct.pack("<I", 1000))
-    refused(lying, "cannot be unpacked|damaged")
+    assert_refused(lying, "cannot be unpacked|damaged")
 
 
 def test_a_real_size_past_the_limit_is_refused_as_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     data = make_docx(paragraph("x" * 5000))
     monkeypatch.setattr(docx_package, "PART_BYTES_MAX", 1000)
-    refused(data, "unpacks to")
+    assert_refused(data, "unpacks to")
 
 
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
@@ -69,27 +69,29 @@ LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_entities_are_refused_before_they_are_declared(declaration: str, encoding: str) -> None:
     body = part("document", f"<w:body>{paragraph('&l9;&x;')}</w:body>")
-    refused(with_body(f"{declaration}{body}".encode(encoding)), "document type declaration")
+    assert_refused(docx_with_body(f"{declaration}{body}".encode(encoding)), "document type declaration")
 
 
 def test_entities_in_any_other_part_are_refused_too() -> None:
-    refused(make_docx(paragraph("x"), {"docProps/core.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x/>'}), "document type")
+    assert_refused(
+        make_docx(paragraph("x"), {"docProps/core.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x/>'}), "document type"
+    )
 
 
 def test_an_encrypted_file_says_so() -> None:
-    refused(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500), "encrypted")
+    assert_refused(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500), "encrypted")
     data = bytearray(make_docx(paragraph("x")))
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         at = data.find(signature)
         while at >= 0:
             data[at + offset] |= 1
             at = data.find(signature, at + 4)
-    refused(bytes(data), "encrypted")
+    assert_refused(bytes(data), "encrypted")
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"no archive at all", b"PK\x05\x06" + bytes(18)])
 def test_what_is_no_archive_is_refused(data: bytes) -> None:
-    refused(data, "not a DOCX file|not a Word document")
+    assert_refused(data, "not a DOCX file|not a Word document")
 
 
 def test_every_truncation_is_refused() -> None:
@@ -112,19 +114,19 @@ def test_any_damage_is_read_or_refused() -> None:
 
 def test_an_archive_with_too_many_entries_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docx_package, "ENTRIES_MAX", 3)
-    refused(make_docx(paragraph("x"), {"a": "", "b": ""}), "entries")
+    assert_refused(make_docx(paragraph("x"), {"a": "", "b": ""}), "entries")
 
 
 def test_broken_xml_is_refused_with_its_place() -> None:
-    refused(with_body(b"<a><b></a>"), r"word/document.xml is damaged: mismatched tag: line 1")
+    assert_refused(docx_with_body(b"<a><b></a>"), r"word/document.xml is damaged: mismatched tag: line 1")
 
 
-def test_a_method_of_packing_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_compression_method_is_refused() -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archived:
         archived.writestr("word/document.xml", "<a/>")
     data = packed.getvalue().replace(b"\x08\x00", b"\x63\x00")
-    refused(data, "cannot be unpacked|damaged")
+    assert_refused(data, "cannot be unpacked|damaged")
 
 
 def test_elements_nested_a_hundred_thousand_deep_are_read() -> None:
@@ -152,7 +154,7 @@ def test_a_part_that_points_out_of_the_archive_is_not_there() -> None:
             b'<Relationship Id="r" Type="x/officeDocument" Target="../../../etc/passwd"/></Relationships>'
         }
     )
-    refused(data, "not a Word document")
+    assert_refused(data, "not a Word document")
 
 
 def test_lines_of_code_by_the_hundred_thousand_are_one_piece() -> None:
@@ -176,4 +178,4 @@ def test_styles_that_never_end_are_passed_over_in_time() -> None:
 
 def test_styles_past_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docx_package, "WHOLE_BYTES_MAX", 10)
-    refused(make_docx(paragraph("x"), {"word/styles.xml": CODE_STYLE}), "styles.xml unpacks")
+    assert_refused(make_docx(paragraph("x"), {"word/styles.xml": CODE_STYLE}), "styles.xml unpacks")

@@ -1,4 +1,4 @@
-"""Markdown that nobody wrote to be read: it costs little, loses no word, and a parser that breaks down is no secret."""
+"""Hostile Markdown: reading it is cheap and loses no word, and a crash of the parser is reported."""
 
 import time
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def read(text: str) -> Document:
     return markdown.read(text.encode(), "notes")
 
 
-def breaks_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+def make_parser_raise(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """The parser gets as far as the first word."""
 
     def parse(text: str) -> Iterator[Any]:
@@ -35,7 +35,7 @@ def breaks_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
 
 
 def test_a_parser_that_breaks_down_leaves_plain_text_and_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    breaks_with(monkeypatch, PanicException("index out of bounds"))
+    make_parser_raise(monkeypatch, PanicException("index out of bounds"))
     document = read("one *two*\n\nthree")
     assert words(document) == ["one", "two", "three"]
     assert document.warnings == ["the Markdown parser crashed; read as plain text"]
@@ -45,7 +45,7 @@ def test_a_parser_that_breaks_down_leaves_plain_text_and_a_warning(monkeypatch: 
 def test_what_is_not_the_fault_of_the_parser_is_not_hidden(
     monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    breaks_with(monkeypatch, error)
+    make_parser_raise(monkeypatch, error)
     with pytest.raises(type(error)):
         read("one")
 

@@ -23,7 +23,7 @@ PAGE = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resource
 FONT = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
 
 
-def said(found: dict[str, Any]) -> str:
+def text_of_outcome(found: dict[str, Any]) -> str:
     return " ".join(block.get("text", "") for block in found["blocks"])
 
 
@@ -35,22 +35,22 @@ def check(found: dict[str, Any]) -> None:
     assert found["seconds"] < SECONDS_MAX
 
 
-def with_pages(tree: bytes, **more: bytes) -> bytes:
+def pdf_with_pages(tree: bytes, **more: bytes) -> bytes:
     """A PDF whose tree of pages is this."""
     objects = {1: CATALOG, 2: tree, 3: PAGE, 4: stream(HELLO), 5: FONT}
     return raw_pdf(objects | {int(name[1:]): content for name, content in more.items()})
 
 
-def looped(data: bytes) -> bytes:
+def looped_pdf(data: bytes) -> bytes:
     """The PDF, with a table of places that names itself as the one before it."""
     return data.replace(b"/Root 1 0 R", b"/Root 1 0 R/Prev %d" % data.index(b"xref\n"))
 
 
-def sized(box: bytes) -> bytes:
-    return with_pages(b"<</Type/Pages/Kids[3 0 R]/Count 1>>", o3=PAGE.replace(b"[0 0 600 800]", box))
+def sized_pdf(box: bytes) -> bytes:
+    return pdf_with_pages(b"<</Type/Pages/Kids[3 0 R]/Count 1>>", o3=PAGE.replace(b"[0 0 600 800]", box))
 
 
-def packed(content: bytes, levels: int = 1) -> bytes:
+def compress(content: bytes, levels: int = 1) -> bytes:
     """A stream, compressed as often as that."""
     for _ in range(levels):
         content = zlib.compress(content, 1)
@@ -64,12 +64,12 @@ def test_the_ordinary_one_that_the_others_are_made_of_is_read() -> None:
 NESTED = b"<</Type/Pages/Kids[%d 0 R]/Count 1/Parent %d 0 R>>"
 DEEP_TREE = {f"o{number}": NESTED % (number + 1, number - 1) for number in range(10, 3010)}
 UNREADABLE = {
-    "no pages": with_pages(b"<</Type/Pages/Kids[]/Count 0>>"),
-    "a tree of pages that is its own branch": with_pages(b"<</Type/Pages/Kids[2 0 R]/Count 1>>"),
-    "two branches that are each other's": with_pages(
+    "no pages": pdf_with_pages(b"<</Type/Pages/Kids[]/Count 0>>"),
+    "a tree of pages that is its own branch": pdf_with_pages(b"<</Type/Pages/Kids[2 0 R]/Count 1>>"),
+    "two branches that are each other's": pdf_with_pages(
         b"<</Type/Pages/Kids[6 0 R]/Count 1>>", o6=b"<</Type/Pages/Kids[2 0 R]/Count 1/Parent 2 0 R>>"
     ),
-    "a negative count": with_pages(b"<</Type/Pages/Kids[]/Count -5>>"),
+    "a negative count": pdf_with_pages(b"<</Type/Pages/Kids[]/Count -5>>"),
     "no catalog": raw_pdf({2: b"<</Type/Pages/Kids[3 0 R]/Count 1>>", 3: PAGE}),
     "a root that is not there": one_page(HELLO).replace(b"/Root 1 0 R", b"/Root 9 0 R"),
     "only a header": b"%PDF-1.7\n",
@@ -78,27 +78,27 @@ UNREADABLE = {
     "nothing": b"",
     "something else": b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
     "only a trailer": b"%PDF-1.7\ntrailer\n<</Root 1 0 R/Size 2>>\nstartxref\n9\n%%EOF",
-    "a page of impossible size": sized(b"[0 0 9000000 1]"),
+    "a page of impossible size": sized_pdf(b"[0 0 9000000 1]"),
 }
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_what_cannot_be_read_is_refused_with_one_line(name: str, became: dict[str, dict[str, Any]]) -> None:
-    check(became[name])
-    assert became[name]["refused"]
+def test_what_cannot_be_read_is_refused_with_one_line(name: str, outcomes: dict[str, dict[str, Any]]) -> None:
+    check(outcomes[name])
+    assert outcomes[name]["refused"]
 
 
 LIES = {
-    "a table of places that goes before itself": looped(one_page(HELLO)),
-    "a count of billions": with_pages(b"<</Type/Pages/Kids[3 0 R]/Count 2000000000>>"),
-    "a tree of pages three thousand deep": with_pages(b"<</Type/Pages/Kids[10 0 R]/Count 1>>", **DEEP_TREE),
-    "arrays nested a hundred thousand deep": with_pages(
+    "a table of places that goes before itself": looped_pdf(one_page(HELLO)),
+    "a count of billions": pdf_with_pages(b"<</Type/Pages/Kids[3 0 R]/Count 2000000000>>"),
+    "a tree of pages three thousand deep": pdf_with_pages(b"<</Type/Pages/Kids[10 0 R]/Count 1>>", **DEEP_TREE),
+    "arrays nested a hundred thousand deep": pdf_with_pages(
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>", o6=b"[" * 100_000 + b"]" * 100_000
     ),
     "brackets in the content nested a hundred thousand deep": one_page(b"[" * 100_000 + HELLO),
     "states saved a hundred thousand times": one_page(b"q " * 100_000 + HELLO),
-    "content that unpacks to a quarter of a gigabyte": one_page(b"", more={4: packed(b" " * 2**28)}),
-    "content packed three times over": one_page(b"", more={4: packed(bytes(2**26), 3)}),
+    "content that unpacks to a quarter of a gigabyte": one_page(b"", more={4: compress(b" " * 2**28)}),
+    "content packed three times over": one_page(b"", more={4: compress(bytes(2**26), 3)}),
     "a form that draws itself": one_page(
         b"/X Do " + HELLO, more={3: PAGE.replace(b"/Font", b"/XObject<</X 6 0 R>>/Font"), 6: stream(
             b"/X Do", b"/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X 6 0 R>>>>"
@@ -109,11 +109,11 @@ LIES = {
             b"x", b"/Type/XObject/Subtype/Image/Width 1000000/Height 1000000/BitsPerComponent 8/ColorSpace/DeviceRGB"
         )},
     ),
-    "a box that is inside out": sized(b"[600 800 0 0]"),
-    "a box that is no box": sized(b"[0 0 (wide) /high]"),
-    "a box with nothing in it": sized(b"[0 0 0 0]"),
-    "a box of a number too large to be one": sized(b"[0 0 99999999999999999999 1]"),
-    "a box far below zero": sized(b"[-1e9 -1e9 -1e8 -1e8]"),
+    "a box that is inside out": sized_pdf(b"[600 800 0 0]"),
+    "a box that is no box": sized_pdf(b"[0 0 (wide) /high]"),
+    "a box with nothing in it": sized_pdf(b"[0 0 0 0]"),
+    "a box of a number too large to be one": sized_pdf(b"[0 0 99999999999999999999 1]"),
+    "a box far below zero": sized_pdf(b"[-1e9 -1e9 -1e8 -1e8]"),
     "a font that is not there": one_page(HELLO, font=b"null"),
     "a font that is itself": one_page(HELLO, font=b"5 0 R"),
     "a font of no kind": one_page(HELLO, font=b"<</Type/Font/Subtype/Nonsense/BaseFont 17>>"),
@@ -148,16 +148,16 @@ READ_IN_SPITE_OF_IT = {
 
 
 @pytest.fixture(scope="module")
-def became(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What became of each of these, by name."""
     files = UNREADABLE | LIES
     return dict(zip(files, read_isolated(tmp_path_factory.mktemp("pdf"), list(files.values())), strict=True))
 
 
 @pytest.mark.parametrize("name", LIES)
-def test_what_lies_or_swells_is_read_or_refused_in_time(name: str, became: dict[str, dict[str, Any]]) -> None:
-    check(became[name])
-    assert "The lamp is lit." in said(became[name]) or name not in READ_IN_SPITE_OF_IT
+def test_what_lies_or_swells_is_read_or_refused_in_time(name: str, outcomes: dict[str, dict[str, Any]]) -> None:
+    check(outcomes[name])
+    assert "The lamp is lit." in text_of_outcome(outcomes[name]) or name not in READ_IN_SPITE_OF_IT
 
 
 def object_stream(inner: bytes) -> bytes:
@@ -188,7 +188,7 @@ def test_objects_in_streams_are_read_and_bombs_of_them_are_survived(tmp_path: Pa
     honest, itself, many = read_isolated(
         tmp_path, [object_stream(b"null"), object_stream(b"6 0 R"), object_stream(b"[" * 50_000 + b"]" * 50_000)]
     )
-    assert said(honest) == "The lamp is lit."
+    assert text_of_outcome(honest) == "The lamp is lit."
     check(itself)
     check(many)
 
@@ -221,8 +221,8 @@ def test_every_truncation_is_read_or_refused(tmp_path: Path) -> None:
 
 
 def test_a_page_that_cannot_be_loaded_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
-    [found] = read_isolated(tmp_path, [with_pages(b"<</Type/Pages/Kids[3 0 R 9 0 R]/Count 2>>")])
-    assert said(found) == "The lamp is lit."
+    [found] = read_isolated(tmp_path, [pdf_with_pages(b"<</Type/Pages/Kids[3 0 R 9 0 R]/Count 2>>")])
+    assert text_of_outcome(found) == "The lamp is lit."
     assert found["warnings"] == ["page 2 cannot be loaded"]
 
 

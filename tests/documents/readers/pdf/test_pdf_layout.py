@@ -22,17 +22,17 @@ def column(number: int, count: int = 12) -> list[str]:
     return [f"Column {number} line {line} goes from edge to edge." for line in range(count)]
 
 
-def in_order(data: bytes) -> list[str]:
+def read_words(data: bytes) -> list[str]:
     return words(pdf.read(data, "tale"))
 
 
-def expected(*columns: list[str]) -> list[str]:
+def expected_words(*columns: list[str]) -> list[str]:
     return [word.strip(".") for texts in columns for text in texts for word in text.split()]
 
 
 def test_two_columns_are_read_one_after_the_other() -> None:
     page = draw_together(draw_lines(*column(1)), draw_lines(*column(2), x=320))
-    assert in_order(draw_pdf(page)) == expected(column(1), column(2))
+    assert read_words(draw_pdf(page)) == expected_words(column(1), column(2))
 
 
 def test_columns_drawn_line_by_line_across_the_page_are_read_one_after_the_other() -> None:
@@ -41,13 +41,13 @@ def test_columns_drawn_line_by_line_across_the_page_are_read_one_after_the_other
         draw_together(draw_lines(left, top=100 + 12 * row), draw_lines(right, x=320, top=100 + 12 * row))
         for row, (left, right) in enumerate(pairs)
     ]
-    assert in_order(draw_pdf(draw_together(*rows))) == expected(column(1), column(2))
+    assert read_words(draw_pdf(draw_together(*rows))) == expected_words(column(1), column(2))
 
 
 def test_three_columns_are_read_one_after_the_other() -> None:
     texts = [[f"Column {number} line {line} here." for line in range(9)] for number in (1, 2, 3)]
     page = draw_together(*(draw_lines(*text, x=60 + 170 * index) for index, text in enumerate(texts)))
-    assert in_order(draw_pdf(page)) == expected(*texts)
+    assert read_words(draw_pdf(page)) == expected_words(*texts)
 
 
 def test_what_spans_the_columns_is_read_between_them() -> None:
@@ -61,7 +61,9 @@ def test_what_spans_the_columns_is_read_between_them() -> None:
         draw_lines(*column(3, 5), top=210),
         draw_lines(*column(4, 5), x=320, top=210),
     )
-    assert in_order(draw_pdf(page)) == expected(wide, column(1, 5), column(2, 5), middle, column(3, 5), column(4, 5))
+    assert read_words(draw_pdf(page)) == expected_words(
+        wide, column(1, 5), column(2, 5), middle, column(3, 5), column(4, 5)
+    )
 
 
 def test_a_paragraph_goes_on_in_the_next_column() -> None:

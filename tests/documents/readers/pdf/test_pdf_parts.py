@@ -36,7 +36,7 @@ def handbook() -> bytes:
     return typeset_pdf(parts, columns=2, on_page=edges)
 
 
-def in_parts(data: bytes, ends: list[int]) -> Document:
+def read_in_parts(data: bytes, ends: list[int]) -> Document:
     stats = pdf.collect_stats(data)
     starts = [1, *(end + 1 for end in ends[:-1])]
     parts = [
@@ -56,7 +56,7 @@ def test_parts_are_put_together_as_if_read_at_once(book: bytes) -> None:
     assert count > document_stats.SAMPLE_PAGES_MAX
     whole = pdf.read(book, "tale")
     for ends in ([1, count], [count - 1, count], [count // 3, count // 2, count], list(range(1, count + 1)), [count]):
-        assert in_parts(book, ends) == whole
+        assert read_in_parts(book, ends) == whole
 
 
 def test_parts_are_put_together_where_a_paragraph_runs_over_several_pages() -> None:
@@ -66,7 +66,7 @@ def test_parts_are_put_together_where_a_paragraph_runs_over_several_pages() -> N
     assert len(whole.blocks) < len(texts)
     for first in range(1, 5):
         for second in range(first, 5):
-            assert in_parts(data, sorted({first, second, 5})) == whole
+            assert read_in_parts(data, sorted({first, second, 5})) == whole
 
 
 WORDS = st.sampled_from(
@@ -76,7 +76,7 @@ WORDS = st.sampled_from(
 
 @given(st.lists(WORDS, min_size=3, max_size=5), st.data())
 def test_what_is_joined_does_not_depend_on_what_is_joined_first(texts: list[str], data: st.DataObject) -> None:
-    def put_together(pieces: list[list[str]]) -> list[str]:
+    def join_pieces(pieces: list[list[str]]) -> list[str]:
         whole: list[str] = []
         for piece in pieces:
             if whole and is_continued(whole[-1], piece[0]):
@@ -86,8 +86,8 @@ def test_what_is_joined_does_not_depend_on_what_is_joined_first(texts: list[str]
         return whole
 
     split = data.draw(st.integers(1, len(texts) - 1))
-    parts = [put_together([[text] for text in part]) for part in (texts[:split], texts[split:])]
-    assert put_together(parts) == put_together([[text] for text in texts])
+    parts = [join_pieces([[text] for text in part]) for part in (texts[:split], texts[split:])]
+    assert join_pieces(parts) == join_pieces([[text] for text in texts])
 
 
 def test_facts_and_parts_survive_a_trip_through_bytes(book: bytes) -> None:

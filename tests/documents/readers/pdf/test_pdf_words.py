@@ -22,7 +22,7 @@ LOOKS = ({}, {"alignment": 4}, {"alignment": 4, "firstLineIndent": 12}, {"alignm
 RULES = TableStyle([("GRID", (0, 0), (-1, -1), 0.5, colors.black)])
 
 
-class Maker:
+class StoryMaker:
     """Makes stories of numbered words by chance."""
 
     def __init__(self, seed: int) -> None:
@@ -54,7 +54,7 @@ class Maker:
         widths = [420 / self.columns / len(rows[0])] * len(rows[0])
         return Grid(rows, colWidths=widths, style=RULES if kind == "ruled" else None)
 
-    def made(self) -> bytes:
+    def make_pdf(self) -> bytes:
         flowables = [self.flowable() for _ in range(self._chance.randint(3, 20))]
         return typeset_pdf(flowables, self.columns, self._edges if self.has_edges else None)
 
@@ -66,8 +66,8 @@ class Maker:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_every_word_is_there_once_and_nearly_all_are_in_order(seed: int) -> None:
-    maker = Maker(seed)
-    document = pdf.read(maker.made(), "tale")
+    maker = StoryMaker(seed)
+    document = pdf.read(maker.make_pdf(), "tale")
     document.blocks = [block for block in document.blocks if not isinstance(block, Furniture)]
     found = [word for word in words(document) if re.match(r"w\d", word)]
     assert sorted(found) == sorted(maker.given)
