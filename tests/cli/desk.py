@@ -72,9 +72,12 @@ class Desk:
     def run(self, *arguments: str, **environment: str) -> Ended:
         """Run a command to its end: in this process if it only reads."""
         if is_read_only(arguments):
-            return Ended(*run_in_process(arguments, self.folder, clean_environment() | environment))
+            return self.run_in_process(*arguments, **environment)
         program = self.start(*arguments, **environment)
         return self.end_of(program)
+
+    def run_in_process(self, *arguments: str, **environment: str) -> Ended:
+        return Ended(*run_in_process(arguments, self.folder, clean_environment() | environment))
 
     def stage(self, stage: str, *arguments: str) -> Ended:
         """Run a stage of the module on all sources."""

@@ -99,14 +99,36 @@ def test_every_command_explains_itself_and_each_of_its_options() -> None:
     assert list(group.commands) == COMMANDS
     for command in (*group.commands.values(), *group.commands["config"].commands.values()):
         assert command.help
-        assert [one.name for one in command.params if not one.help] == [], f"{command.name} does not explain these"
+        assert [one.name for one in command.params if not one.help and not one.hidden] == [], (
+            f"{command.name} does not explain these"
+        )
 
 
-def test_a_command_that_does_not_exist_is_a_mistake_of_usage(desk: Desk) -> None:
-    ended = desk.run("stgae")
+@pytest.mark.req("CLI-3")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("stgae", "no such command 'stgae'; did you mean 'stage'? See `inorder --help`"),
+        ("xyz", "no such command 'xyz'; see `inorder --help`"),
+        ("--vresion", "no such option: --vresion (Possible options: --version); see `inorder --help`"),
+        ("plan --dtaa x", "no such option: --dtaa (Possible options: --data, --stage); see `inorder plan --help`"),
+        ("config shwo", "no such command 'shwo'; did you mean 'show'? See `inorder config --help`"),
+        ("explain", "missing argument 'PATH'; see `inorder explain --help`"),
+        (
+            "search x -k 0",
+            "invalid value for '-k' / '--count': 0 is not in the range 1<=x<=1000; see `inorder search --help`",
+        ),
+        (
+            "journal x --last y",
+            "invalid value for '--last': 'y' is not a valid integer range; see `inorder journal --help`",
+        ),
+        ("inspect --data", "option '--data' requires an argument; see `inorder --help`"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_one_line_that_says_where_to_look(desk: Desk, line: str, said: str) -> None:
+    ended = desk.run_in_process(*line.split())
     assert (ended.code, ended.out) == (2, "")
-    assert "No such command 'stgae'" in ended.err
-    assert desk.run("stage", "--wrokers", "2", "jobs:count").code == 2
+    assert ended.err == f"inorder: {said}\n"
 
 
 def test_the_package_itself_can_be_run_with_workers_too(desk: Desk) -> None:

@@ -120,7 +120,7 @@ def test_what_a_stage_adds_to_its_rows_is_not_taken_for_ours(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("piece", [1, 7, 64, 1000, 2**16])
 def test_the_latest_run_is_found_from_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
-    monkeypatch.setattr(manifests, "_PIECE_BYTES", piece)
+    monkeypatch.setattr(manifests, "_BLOCK_BYTES", piece)
     first, second = CONFIG | {"run_id": "one"}, CONFIG | {"run_id": "two"}
     told = [first, row("a", "success"), second, row("b", "success", reason="x" * 100), row("__config__", "failure")]
     path = written(tmp_path, *told)

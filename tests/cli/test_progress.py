@@ -90,6 +90,6 @@ def test_verbose_adds_the_slowest_items_and_the_kinds_of_errors(desk: Desk) -> N
     assert "slowest" not in desk.stage("count", "--force").err
 
 
-def test_a_plan_of_unknown_length_is_counted_without_a_total(desk: Desk) -> None:
+def test_a_plan_of_unknown_length_has_its_total_at_the_end(desk: Desk) -> None:
     desk.sources("one", "two")
-    assert "[lazy] 2/? | succ 2" in desk.stage("lazy").err
+    assert "[lazy] 2/2 | succ 2" in desk.stage("lazy").err

@@ -130,9 +130,9 @@ def test_a_table_that_is_not_one_of_numbers_is_refused(here: Path, value: str) -
     ("given", "said"),
     [
         ({"ray_address": "ray://head:10001"}, "address must be HOST:PORT or auto, got 'ray://head:10001'"),
-        ({"ray_cpus": "0"}, "a worker must need something"),
-        ({"ray_gpus": "1.5"}, "gpus of a worker must be whole above 1"),
-        ({"ray_resources": "GPU=1"}, "a resource cannot be called 'GPU'"),
+        ({"ray_cpus": "0"}, "a worker must need at least one resource"),
+        ({"ray_gpus": "1.5"}, "gpus per worker must be whole or at most 1"),
+        ({"ray_resources": "GPU=1"}, "invalid resource name 'GPU'"),
         ({"engine": "ray", "adaptive": True}, "adaptive needs workers=N on a cluster"),
     ],
 )

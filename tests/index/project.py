@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.support.in_process import is_read_only, run_in_process
+
 
 class Project:
     """A folder with sources in `src`, and DATA beside it."""
@@ -24,11 +26,16 @@ class Project:
         return path
 
     def call(self, *arguments: str, cwd: Path | None = None, **environment: str) -> "subprocess.CompletedProcess[str]":
-        """Run `inorder` with these arguments."""
+        """Run `inorder` with these arguments: in this process if the command only reads."""
+        arguments = (*arguments, "--data", str(self.data))
+        variables = {**os.environ, **environment}
+        if is_read_only(arguments):
+            code, out, err = run_in_process(arguments, cwd or self.folder, variables)
+            return subprocess.CompletedProcess(arguments, code, out, err)
         return subprocess.run(
-            [sys.executable, "-m", "inorder", *arguments, "--data", str(self.data)],
+            [sys.executable, "-m", "inorder", *arguments],
             cwd=cwd or self.folder,
-            env={**os.environ, **environment},
+            env=variables,
             capture_output=True,
             text=True,
             timeout=100,

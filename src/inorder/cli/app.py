@@ -13,6 +13,7 @@ Every worker process imports this module, because the program starts here. Typer
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from types import FrameType
 
@@ -59,9 +60,9 @@ def main() -> None:
 def run_command(arguments: Sequence[str]) -> int:
     """Run one command line in this process. Returns the exit code."""
     try:
-        from inorder.cli.command_group import app
+        from inorder.cli.command_group import invoke
 
-        app(args=list(arguments), prog_name="inorder")
+        return invoke(list(arguments))
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else Exit.DONE
     except (OperatorError, InfrastructureError, IntegrityError, Interrupted) as error:
@@ -76,7 +77,6 @@ def run_command(arguments: Sequence[str]) -> int:
             return _report(error, Exit.FAILED, "", _TRACE)
         what = f"`inorder {_command_in(arguments)}`"
         return _report(error, Exit.USAGE, f"{what} needs the extra `{extra}`: pip install 'inorder[{extra}]'")
-    return Exit.DONE
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -89,8 +89,6 @@ def _command_in(arguments: Sequence[str]) -> str:
 
 def _report(error: BaseException, code: int, message: str, hint: str = "") -> int:
     if os.environ.get(DEBUG):
-        import traceback
-
         traceback.print_exception(error)
     print_error(message or f"{type(error).__name__}: {error}")
     if hint:

@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from inorder.cli.app import COMMANDS, DEBUG
 from inorder.cli.options import SECTIONS, Section
+from inorder.errors import OperatorError
 from inorder.version import __version__
 
 _SETTINGS: dict[str, Any] = {
@@ -17,6 +18,10 @@ _SETTINGS: dict[str, Any] = {
     "rich_markup_mode": None,
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
+
+
+_UsageError: Any = typer.BadParameter.__base__
+"""The exception for a mistake on the command line. Typer does not export it."""
 
 
 class SectionedCommand(TyperCommand):
@@ -115,6 +120,22 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def invoke(arguments: list[str]) -> int:
+    """Run a command line. Returns the exit code. A mistake on the command line is an `OperatorError`."""
+    try:
+        code = app(args=arguments, prog_name="inorder", standalone_mode=False)
+    except _UsageError as error:
+        message = error.format_message()
+        if "\n" in message:  # the help, for a group without a command
+            error.show()
+            return int(error.exit_code)
+        message = f"{message[0].lower()}{message[1:]}".rstrip(".").replace(". Did you", "; did you")
+        see = " See" if message.endswith("?") else "; see"
+        command = "inorder" if error.ctx is None else error.ctx.command_path
+        raise OperatorError(f"{message}{see} `{command} --help`") from error
+    return code or 0
 
 
 def _print_version(is_wanted: bool) -> None:

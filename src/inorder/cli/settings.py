@@ -76,7 +76,7 @@ class Settings(NamedTuple):
 
 
 class StageSettings(NamedTuple):
-    """The options that somebody set for one stage, before the defaults of the stage are known."""
+    """The options that are set for one stage, before the defaults of the stage are known."""
 
     values: _Layer
     file: str | None

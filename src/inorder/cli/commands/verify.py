@@ -15,6 +15,8 @@ from inorder.cli.output import encode_json, encode_text, info, pluralize, stream
 from inorder.cli.parameters import DataOption, JsonOption
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
+from inorder.index.connection import open_index
+from inorder.index.verify import find_problems
 from inorder.journal.scan import ScanVerdict
 from inorder.sinks.checksums import PrefixChecksums
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_output
@@ -261,10 +263,6 @@ def check_index(root: str) -> Iterator[Problem]:
     path = f"{os.path.abspath(root)}/index.sqlite"
     if not os.path.exists(path):
         return
-    # here, because it needs the extra `ingest`, which the other checks do not
-    from inorder.index.connection import open_index
-    from inorder.index.verify import find_problems
-
     try:
         for message in find_problems(open_index(path)):
             yield Problem(ALTERED, "index", "index.sqlite", message)
