@@ -198,7 +198,7 @@ def run_whole(engine: InstantEngine, count: int, shape: Shape, folder: Path) -> 
     options = StageOptions(data=folder / "data", policy="io", progress="none")
     with (
         mock.patch("inorder.stage.run.create_stage_engine", return_value=engine),
-        mock.patch("inorder.stage.run.kernel_options", return_value=shape.options()),
+        mock.patch("inorder.stage.run.make_kernel_options", return_value=shape.options()),
     ):
         outcome = run_stage(plan, print, options)
     if outcome.succeeded != count:

@@ -1,10 +1,10 @@
-"""A stage in a scheduler of yours: `run_stage` is all that a task has to call.
+"""A stage as a task of a scheduler: the task calls `run_stage`.
 
     python examples/orchestrated.py DATA SRC...
 
-The body of `shout_everything` can stand in a task of Prefect, Airflow or cron as it is. Time limits, retries, budgets
-and resume are the stage's own and the same as those of the command `inorder stage examples.shout:stage`; a task that
-was killed is simply started again. Give the scheduler no retries of its own for single items.
+The body of `shout_everything` works as a task of Prefect, Airflow or cron. Time limits, retries, error budget and
+resume are handled by the stage, as with the command `inorder stage examples.shout:stage`. If a task was killed, start
+it again: it resumes. The scheduler needs no retries for single items.
 """
 
 import sys
@@ -17,17 +17,17 @@ from examples.shout import stage
 
 
 def shout_everything(sources: list[Path], data: Path) -> inorder.StageOutcome:
-    """One task: everything that is new or has changed."""
+    """Run the task: process every text that is new or has changed."""
     options = inorder.StageOptions(data=data, retries=2, timeout_s=60, error_budget=100)
     origin = {"entry": "examples.shout:stage", "sources": [str(source) for source in sources]}
     outcome = inorder.run_stage(stage.plan(sources, data), stage.worker, options, stage.hooks, origin=origin)
     if outcome.was_cancelled:
-        raise RuntimeError(f"{outcome.stage} stopped: {outcome.cancel_reason}; start it again to go on")
+        raise RuntimeError(f"{outcome.stage} stopped: {outcome.cancel_reason}; start it again to resume")
     return outcome
 
 
 def main() -> int:
-    """Run the task and say how it went."""
+    """Run the task and print its outcome."""
     data, *sources = (Path(argument).absolute() for argument in sys.argv[1:])
     outcome = shout_everything(sources, data)
     print(f"{outcome.succeeded} done, {outcome.skipped} skipped, {outcome.failed} failed")

@@ -1,29 +1,29 @@
-"""A stage in one page: every text, in capitals.
+"""A complete stage on one page: writes every text file in capitals.
 
     inorder stage examples.shout:stage SRC... --data DATA
 
-Run it again and nothing is done; change a text and that one is; kill it and the same command goes on.
+Run it again, and every item is skipped. Change a text, and only that item is done. Kill it, and the same command
+resumes.
 """
 
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import inorder
 
 ENDING = "!"
 CONFIG = hashlib.sha256(f"shout 1 {ENDING}".encode()).hexdigest()[:16]
-"""Of all that the result depends on besides the text. Change it, and everything is made again."""
+"""Hash of everything that a result depends on besides the text. If it changes, every item is done again."""
 
 
 def plan(sources: list[Path], data: Path) -> inorder.StagePlan:
-    """Which items there are, in the same order every time."""
+    """Plan the items, in the same order every time."""
     return inorder.StagePlan("shout", list(items(sources)))
 
 
 def items(sources: list[Path]) -> Iterator[inorder.WorkItem]:
-    """One for every text file."""
+    """Yield one item per text file."""
     for source in sources:
         for path in sorted(source.rglob("*.txt")):
             name = path.relative_to(source.parent).as_posix()
@@ -36,8 +36,8 @@ def items(sources: list[Path]) -> Iterator[inorder.WorkItem]:
             )
 
 
-def worker(item: inorder.WorkItem, ctx: Any) -> dict[str, int]:
-    """How one is done. What is returned stands in the manifest."""
+def worker(item: inorder.WorkItem, ctx: inorder.StageContext) -> dict[str, int]:
+    """Process one item. The returned values become fields of its row in the manifest."""
     text = Path(item.inputs["text"]).read_text(encoding="utf-8").strip()
     if not text:
         raise inorder.StageError("there is nothing to shout", category="input")

@@ -10,7 +10,7 @@ import pytest
 
 import inorder
 from inorder.stage import file_transfer
-from inorder.stage.engine import kernel_options
+from inorder.stage.engine import make_kernel_options
 from tests.ray.machines import Machines
 from tests.ray.meanwhile import Meanwhile
 from tests.ray.stages import gathering, placed
@@ -138,7 +138,7 @@ def test_a_batch_that_waits_for_a_local_process_is_not_taken_for_lost(
     monkeypatch.setattr("inorder.engines.ray.engine.BEAT_S", 0.2)
     monkeypatch.setattr("inorder.engines.ray.channel.BEAT_S", 0.2)
     monkeypatch.setattr("inorder.engines.ray.channel.count_cpus", lambda: 1)
-    monkeypatch.setattr("inorder.stage.run.kernel_options", short_leases)
+    monkeypatch.setattr("inorder.stage.run.make_kernel_options", short_leases)
     items = [place.item(f"item-{number:02}", meta={"seconds": 1.5}) for number in range(4)]
     options = on_ray(machines, files="send", send_bytes_max=0)
     outcome = place.run(items, placed, workers=4, **options)
@@ -147,7 +147,7 @@ def test_a_batch_that_waits_for_a_local_process_is_not_taken_for_lost(
 
 
 def short_leases(options: inorder.StageOptions) -> Any:
-    return msgspec.structs.replace(kernel_options(options), lease_ms=1000, infrastructure_budget=0)
+    return msgspec.structs.replace(make_kernel_options(options), lease_ms=1000, infrastructure_budget=0)
 
 
 def test_a_node_that_sees_another_file_than_the_driver_fails_the_item_with_what_to_do(

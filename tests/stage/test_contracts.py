@@ -8,7 +8,7 @@ import pytest
 
 import inorder
 from inorder.stage import contracts
-from inorder.stage.engine import kernel_options
+from inorder.stage.engine import make_kernel_options
 from tests.tidy.test_import import HEAVY, modules_loaded_by
 
 FIELDS = {
@@ -180,7 +180,7 @@ def test_contracts_can_be_written_as_json() -> None:
 
 def test_on_a_cluster_windows_and_what_is_read_ahead_grow_with_the_workers() -> None:
     def windows(**options: Any) -> tuple[int, int]:
-        found = kernel_options(inorder.StageOptions(**options)).windows
+        found = make_kernel_options(inorder.StageOptions(**options)).windows
         return found.entries, found.plan_ahead
 
     assert windows(workers=100) == (1024, 1024)

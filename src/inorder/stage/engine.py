@@ -1,4 +1,4 @@
-"""What a stage runs on: its options as an engine, and as the limits of the kernel."""
+"""Makes the engine of a stage, and the options of its kernel, from the options of the stage."""
 
 from functools import partial
 
@@ -20,8 +20,8 @@ from .data_layout import DataLayout
 from .worker import StageWork
 
 
-def engine_spec(options: StageOptions) -> EngineSpec:
-    """The engine that a stage with these options needs."""
+def make_engine_spec(options: StageOptions) -> EngineSpec:
+    """Make the spec of the engine that a stage with these options needs."""
     return EngineSpec(
         engine=options.engine,
         policy=options.policy,
@@ -33,8 +33,8 @@ def engine_spec(options: StageOptions) -> EngineSpec:
 
 
 def create_stage_engine(options: StageOptions, work: StageWork, layout: DataLayout) -> ResizableEngine:
-    """Build the engine of a stage."""
-    spec = engine_spec(options)
+    """Create the engine of a stage. On a cluster, it also transfers the files of items."""
+    spec = make_engine_spec(options)
     if options.engine == "local":
         return create_resizable_engine(work, spec, pack=partial(_pack_tasks, work))
     from .file_transfer import RemoteWork, StageFileTransfer
@@ -47,20 +47,20 @@ def create_stage_engine(options: StageOptions, work: StageWork, layout: DataLayo
 
 
 def _pack_tasks(work: StageWork, tasks: list[Task]) -> tuple[list[PackedTask], list[Envelope]]:
-    """Skip items here instead of sending them: a run in which nothing has changed then starts no process."""
+    """Pack tasks for worker processes. Items to skip are answered here: an unchanged run starts no process."""
     from inorder.engines.process.worker_process import pack_tasks
 
     packed, refused = pack_tasks([task for task in tasks if not task.item.skip])
     return packed, refused + [run_attempt(work, task) for task in tasks if task.item.skip]
 
 
-def kernel_options(options: StageOptions) -> KernelOptions:
-    """The limits of the kernel."""
+def make_kernel_options(options: StageOptions) -> KernelOptions:
+    """Make the options of the kernel."""
     hard = options.buffered_bytes_max
     soft = max(1, hard * 3 // 4)
     entries, ahead = 1024, options.max_queue
     if options.engine == "ray":
-        workers = options.workers or WORKERS_MAX  # they may follow the cluster so far
+        workers = options.workers or WORKERS_MAX  # the number follows the size of the cluster
         entries, ahead = entries_for(workers), max(ahead, PLAN_AHEAD_PER_WORKER * workers)
     return KernelOptions(
         windows=WindowOptions(entries=entries, entries_max=max(8192, entries), plan_ahead=ahead),

@@ -8,9 +8,8 @@ is the reason to do the item again; `inorder explain` shows it.
 import os
 import stat
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .contracts import StagePlan, WorkItem
 from .data_layout import resolve_output
 from .file_stat import FileStat
 from .fingerprints import (
@@ -22,6 +21,9 @@ from .fingerprints import (
     locate_fingerprint,
 )
 from .hash_cache import HashCache
+
+if TYPE_CHECKING:
+    from .contracts import StagePlan, WorkItem
 
 # These reasons are part of the manifest format: rows of earlier runs are recognized by them.
 OUTPUTS_EXIST = "its outputs are there"
@@ -46,7 +48,7 @@ class Freshness(NamedTuple):
 
 
 def check_planned(
-    item: WorkItem, plan: StagePlan, data: str, *, fingerprinting: bool, cache: HashCache | None
+    item: "WorkItem", plan: "StagePlan", data: str, *, fingerprinting: bool, cache: HashCache | None
 ) -> Freshness:
     """Check an item of a plan: by its outputs or, if it has none, with the function of the plan."""
     if plan.judge is None or item.outputs:
@@ -55,7 +57,7 @@ def check_planned(
     return Freshness(bool(reason), reason or "it has changed, or was never done")
 
 
-def check(item: WorkItem, data: str, *, fingerprinting: bool = True, cache: HashCache | None = None) -> Freshness:
+def check(item: "WorkItem", data: str, *, fingerprinting: bool = True, cache: HashCache | None = None) -> Freshness:
     """Check the outputs of an item, its fingerprint and its inputs."""
     if not item.outputs:
         return Freshness(False, "it declares no outputs")
@@ -96,7 +98,7 @@ def _read_fingerprint(path: str) -> Fingerprint | None:
 
 
 def _explain_stale(
-    item: WorkItem, data: str, outputs: dict[str, str], found: Fingerprint, cache: HashCache | None
+    item: "WorkItem", data: str, outputs: dict[str, str], found: Fingerprint, cache: HashCache | None
 ) -> str:
     """Return what has changed since the fingerprint was made; empty: nothing."""
     if found.cfg_hash != item.cfg_hash:

@@ -39,7 +39,7 @@ from .autoscale import StageAutoscaler
 from .context import StageContext
 from .contracts import Barrier, StageHooks, StageOutcome, StagePlan, WorkItem
 from .data_layout import DataLayout
-from .engine import create_stage_engine, engine_spec, kernel_options
+from .engine import create_stage_engine, make_engine_spec, make_kernel_options
 from .file_stat import FileStat
 from .fingerprints import list_published
 from .freshness import REMOVED_FROM_PLAN, check_planned
@@ -201,14 +201,14 @@ class _StageRun:
                 self._read_plan(opened),
                 engine,
                 self._clock,
-                kernel_options(self._options),
+                make_kernel_options(self._options),
                 total=self._plan.total_items,
                 observer=self._observe,
             )
         except BaseException:
             opened.writer.close()
             raise
-        worker_count = engine_spec(self._options).worker_count
+        worker_count = make_engine_spec(self._options).worker_count
         self._autoscaler = StageAutoscaler(engine, worker_count) if self._options.adaptive else None
         scaled = self._autoscaler
         self._monitor.start(run.runtime, opened, lambda: worker_count if scaled is None else scaled.workers)
@@ -275,7 +275,7 @@ class _StageRun:
 
     def _make_work(self) -> StageWork:
         options, hooks = self._options, self._hooks
-        has_processes = engine_spec(options).has_processes
+        has_processes = make_engine_spec(options).has_processes
         return StageWork(
             self._worker,
             self._plan.stage_name,
