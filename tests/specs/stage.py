@@ -1,4 +1,4 @@
-"""Tables of the pages on the stage runner and on what can be seen of it."""
+"""Tables of the pages on the stage runner and on observability."""
 
 import inspect
 import os
@@ -49,25 +49,25 @@ def row() -> str:
     return table(("field", "meaning", "volatile"), rows)
 
 
-def places() -> str:
+def data_layout() -> str:
     found = DataLayout("/DATA", "STAGE")
     meanings = {
-        found.manifest: "one row an item and run",
-        found.journal: "what an interrupted run goes on from",
-        found.lock: "held while a run goes on; says whose it is",
+        found.manifest: "one row per item and run",
+        found.journal: "where an interrupted run resumes",
+        found.lock: "held during a run; names its process",
         found.cache: "hashes of files; may be deleted",
-        found.staging: "outputs that are not committed yet; gone after a run",
-        found.telemetry_path("RUN"): "events and numbers of one run",
-        found.attempts_path("RUN"): "the begin and the end of every attempt of one run, with `attempts_log`",
+        found.staging: "outputs that are not committed yet; empty after a run",
+        found.telemetry_path("RUN"): "events and metrics of one run",
+        found.attempts_path("RUN"): "start and end of every attempt of one run, with `attempts_log`",
     }
     assert {path.split("/")[2] for path in meanings} == set(RESERVED_FOLDERS)
-    return table(("path", "what it is"), [(code(path[1:]), meaning) for path, meaning in meanings.items()])
+    return table(("path", "content"), [(code(path[1:]), meaning) for path, meaning in meanings.items()])
 
 
 # Whether an item is done
 
 
-def judgements() -> str:
+def freshness_reasons() -> str:
     def other_config(place: Place) -> WorkItem:
         return place.item("a", cfg_hash="2")
 
@@ -94,11 +94,11 @@ def judgements() -> str:
             place.run([place.item("a")])
             changed = change(place)
             asked = changed if isinstance(changed, WorkItem) else place.item_as_it_is("a")
-            rows.append((label, *(_judged(place, asked, fingerprinting) for fingerprinting in (True, False))))
+            rows.append((label, *(_check(place, asked, fingerprinting) for fingerprinting in (True, False))))
     return table(("changed since it was made", "with fingerprints", "without"), rows)
 
 
-def _judged(place: Place, asked: WorkItem, fingerprinting: bool) -> str:
+def _check(place: Place, asked: WorkItem, fingerprinting: bool) -> str:
     found = freshness.check(asked, os.fspath(place.data), fingerprinting=fingerprinting)
     return f"{'skipped' if found.is_satisfied else 'done'}: {found.reason}"
 
@@ -144,7 +144,7 @@ def instruments() -> str:
     return table(("instrument", "kind", "meaning"), [(code(name), *said) for name, said in INSTRUMENTS.items()])
 
 
-def attempt_ends() -> str:
+def attempt_statuses() -> str:
     return table(("status", "meaning"), [(code(name), meaning) for name, meaning in ATTEMPT_STATUSES.items()])
 
 

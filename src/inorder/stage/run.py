@@ -10,7 +10,7 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from errno import EDQUOT, ENOSPC
 from functools import partial
 from typing import Any
@@ -20,8 +20,7 @@ import msgspec
 from inorder.core.commands import Command, Summary
 from inorder.core.events import Envelope, Event, Finished
 from inorder.core.transitions import State
-from inorder.core.windows.plan import IdSet, PlanItem
-from inorder.errors import InfrastructureError, OperatorError, require
+from inorder.errors import InfrastructureError, require
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
@@ -33,22 +32,21 @@ from inorder.runtime.recovery import DISTRUST_SUFFIX, OpenedJournal, read_journa
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
-from inorder.stage.options import StageOptions
 
 from .autoscale import StageAutoscaler
 from .context import StageContext
-from .contracts import Barrier, StageHooks, StageOutcome, StagePlan, WorkItem
+from .contracts import StageHooks, StageOutcome, StagePlan
 from .data_layout import DataLayout
 from .engine import create_stage_engine, make_engine_spec, make_kernel_options
 from .file_stat import FileStat
 from .fingerprints import list_published
-from .freshness import REMOVED_FROM_PLAN, check_planned
 from .hash_cache import HashCache
-from .manifest.rows import get_result, make_config_row, make_row, to_printable
+from .manifest.rows import get_result, make_config_row, make_row
 from .monitor.monitor import RunMonitor
+from .options import StageOptions
 from .plan_identity import hash_config, hash_plan, identify_item
+from .plan_reader import fill_total, read_plan
 from .signals import cancel_on_signals
-from .stale_items import find_run_start, find_stale_items
 from .worker import StageResult, StageTask, StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
@@ -102,7 +100,7 @@ def run_stage(
     options = options or StageOptions()
     require(isinstance(plan, StagePlan), f"run_stage needs a StagePlan, got {type(plan).__name__}")
     require(callable(worker), f"run_stage needs a worker that can be called, got {type(worker).__name__}")
-    plan = _with_total(plan)
+    plan = fill_total(plan)
     options = msgspec.structs.replace(options, data=os.path.abspath(options.data))
     layout = DataLayout(os.fspath(options.data), plan.stage_name)
     try:
@@ -198,7 +196,7 @@ class _StageRun:
             run = DurableRun(
                 job,
                 opened,
-                self._read_plan(opened),
+                read_plan(self._plan, self._options, self._layout, self._cache, opened.resume_point.end),
                 engine,
                 self._clock,
                 make_kernel_options(self._options),
@@ -286,45 +284,6 @@ class _StageRun:
             resources=None if has_processes else self._resources,
         )
 
-    def _read_plan(self, opened: OpenedJournal) -> Iterator[tuple[PlanItem, StageTask] | None]:
-        """Yield the items of the plan, then the stale ones; None for a barrier. Items that an interrupted run has
-        committed are not checked again."""
-        resumed_end = opened.resume_point.end
-        run_start = find_run_start(self._layout.manifest, is_resumed=resumed_end > 0)
-        planned = IdSet()
-        retires = self._plan.retires
-        seq = 0
-        for item in self._plan.items:
-            if isinstance(item, Barrier):
-                yield None
-                continue
-            if not isinstance(item, WorkItem):
-                raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")
-            if retires is not None:
-                planned.add(to_printable(item.item_id))
-            task = StageTask(item) if seq < resumed_end else self._make_task(item)
-            yield PlanItem(item_id=item.item_id, cost=item.cost_hint, batch_key=item.batch_key), task
-            seq += 1
-        if retires is not None:
-            for item in find_stale_items(self._layout.manifest, run_start, planned, retires):
-                removals = tuple(list_published(self._layout.data, item.outputs))
-                yield PlanItem(item_id=item.item_id), StageTask(item, REMOVED_FROM_PLAN, removals=removals)
-                seq += 1
-        if seq < resumed_end:
-            raise PlanChanged(f"the plan ends after {seq} items, and {resumed_end} are committed")
-
-    def _make_task(self, item: WorkItem) -> StageTask:
-        """Check whether an item is up to date."""
-        options = self._options
-        if options.force or not options.resume:
-            return StageTask(item)
-        data, fingerprinting = self._layout.data, options.fingerprinting
-        found = check_planned(item, self._plan, data, fingerprinting=fingerprinting, cache=self._cache)
-        if not found.is_satisfied:
-            return StageTask(item)
-        digest = found.fingerprint.input_sha256 if found.fingerprint is not None else ""
-        return StageTask(item, found.reason, found.extras, digest)
-
     def _on_committed(self, entries: Sequence[Entry]) -> None:
         """Called on the commit thread after entries are committed."""
         for entry in entries:
@@ -382,13 +341,3 @@ def _require_disk_space(event: Event) -> None:
             raise InfrastructureError(
                 f"a worker found the disk full ({error}); free some space and run the same command again: it resumes"
             )
-
-
-def _with_total(plan: StagePlan) -> StagePlan:
-    """Fill in the number of items of a list or tuple. With `retires` it is only expected: stale items come on top."""
-    total = plan.total_items
-    if total is None and isinstance(plan.items, list | tuple):
-        total = sum(not isinstance(item, Barrier) for item in plan.items)
-    if plan.retires is None:
-        return msgspec.structs.replace(plan, total_items=total)
-    return msgspec.structs.replace(plan, total_items=None, expected_items=plan.expected_items or total)

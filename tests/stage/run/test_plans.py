@@ -51,7 +51,7 @@ def test_what_a_generator_had_not_yielded_is_not_counted_as_cancelled(place: Pla
 @pytest.mark.parametrize(
     ("total", "complaint"),
     [
-        (2, "the plan announced 2 items but yields more: plan item 2 ('item-0002') is too many"),
+        (2, "the plan announced 2 items but has more: plan item 2 ('item-0002')"),
         (4, "the plan announced 4 items but ended after 3"),
     ],
 )
@@ -63,7 +63,7 @@ def test_a_plan_of_another_length_than_announced_is_refused(place: Place, total:
 
 
 def test_an_id_that_comes_twice_is_refused_by_name(place: Place) -> None:
-    with pytest.raises(inorder.OperatorError, match=r"plan item 2 .'a'. repeats an earlier id; ids are unique"):
+    with pytest.raises(inorder.OperatorError, match=r"plan item 2 .'a'. repeats an earlier id; ids must be unique"):
         place.run([place.item("a"), place.item("b"), place.item("a")])
 
 
