@@ -1,6 +1,6 @@
-"""What every filesystem must do while the power stays on, whatever it is made of.
+"""What every filesystem must do without a power loss.
 
-A further one joins by one line in `KINDS`. Errors are compared by their errno, for that is what callers act upon.
+Another one joins by one line in `KINDS`. Errors are compared by errno, because callers act on it.
 """
 
 import errno

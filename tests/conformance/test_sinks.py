@@ -1,7 +1,7 @@
-"""What every sink must do, tried on all of ours and on the one in the documentation.
+"""The conformance rules, checked on every sink of the package and on the one in the documentation.
 
-The rules are in `inorder.sinks.testing`, for whoever writes another. A further sink joins by one line in `HARNESSES`.
-The last tests try the rules themselves: sinks with a typical mistake each, which a rule must find.
+The rules are in `inorder.sinks.testing`, for authors of other sinks. Another sink joins by one line in `HARNESSES`.
+The last tests check the rules themselves: each sink has a typical mistake, which a rule must detect.
 """
 
 import re

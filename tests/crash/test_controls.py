@@ -1,4 +1,4 @@
-"""The trials see what they are for: each of these mistakes, made on purpose, is found out."""
+"""The crash tests can fail: each of these deliberate mistakes is detected."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The process dies, at every durable operation of a whole run, while the machine lives on."""
+"""The process dies at every durable operation of a complete run, without a power loss."""
 
 import pytest
 

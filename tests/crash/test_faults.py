@@ -1,4 +1,4 @@
-"""The disk fails while the power is on: the run stops with one clear line, harms nothing, and can be run again."""
+"""The disk fails without a power loss: the run stops with a one-line error, and a rerun completes it."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The power goes, at every durable operation of a whole run, and whatever may be found then is healed."""
+"""The power is lost at every durable operation of a complete run, and every state is recovered."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Crash seeds on the command line, and beside the others in a soak."""
+"""Crash seeds on the command line, and as part of a soak."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the items of the killed program do. Light: every worker process imports it, and little else."""
+"""What the items of the killed program do. Imports little, because every worker process imports it."""
 
 import os
 import time

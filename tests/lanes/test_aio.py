@@ -1,4 +1,4 @@
-"""The asyncio front: submissions that await, and tasks that are coroutines. Exact books whatever is cancelled when."""
+"""The asyncio interface: awaited submissions, and tasks that are coroutines. Counts stay exact under cancellation."""
 
 import asyncio
 import contextvars

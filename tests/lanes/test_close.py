@@ -1,4 +1,4 @@
-"""The end of a lane: from any thread, as often as one likes, and no accepted task is lost."""
+"""Closing a lane: from any thread, repeatedly, and no accepted task is lost."""
 
 import gc
 import threading

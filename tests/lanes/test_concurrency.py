@@ -1,4 +1,4 @@
-"""How many tasks run at once: a fixed number, or one that really goes up and down."""
+"""How many tasks run at once: a fixed number, or one that scales up and down."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The configuration of a lane: frozen, and refused with the name of the option when it makes no sense."""
+"""The configuration of a lane: frozen, and errors name the option."""
 
 import math
 from typing import Any

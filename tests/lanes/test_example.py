@@ -1,4 +1,4 @@
-"""The example does what it says, in a process of its own."""
+"""The example runs as documented, in its own process."""
 
 import re
 import subprocess

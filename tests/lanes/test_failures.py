@@ -1,4 +1,4 @@
-"""Tasks that raise: counted, told to whoever asks, and the lane goes on."""
+"""Tasks that raise: counted and reported to their callers, and the lane continues."""
 
 import gc
 import weakref

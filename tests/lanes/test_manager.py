@@ -1,4 +1,4 @@
-"""Lanes by name: registration that refuses nonsense, sums that never shrink, and use by many threads at once."""
+"""Lanes by name: validated registration, totals that never decrease, and use by many threads at once."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""A full lane: four strategies, one outcome for every submission, and redirects that cannot go in circles."""
+"""A full lane: four strategies, one outcome per submission, and redirects without cycles."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Token bucket admission: nothing gets past it, and nothing is spent on what did not get in."""
+"""Rate limits: nothing is admitted without a token, and no token is spent on a refused submission."""
 
 import threading
 

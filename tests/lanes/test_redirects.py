@@ -1,4 +1,4 @@
-"""Redirects between lanes: no circle, no target that is not there, and a refusal changes nothing."""
+"""Redirects between lanes: no cycle, no missing target, and a refusal changes nothing."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The limit between two bounds: when it moves, and when it does not."""
+"""The concurrency limit between two bounds: when it changes, and when it does not."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Many threads do everything at once, at random: the books of every lane always add up."""
+"""Many threads use lanes at random: the counts of every lane always add up."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""What a caller holds: waiting for the end, being told of it, and a look that gives nothing away."""
+"""The ticket: waiting for the end, callbacks, and a repr without arguments."""
 
 import threading
 import warnings

@@ -1,4 +1,4 @@
-"""A submission that waits can be called off, by a token, an event or a deadline: it is rejected, never accepted."""
+"""A waiting submission can be cancelled by a token, an event or a deadline: it is rejected, never accepted."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""A simulated cluster: the real kernel among nodes that vanish, fall silent and lag."""
+"""A simulated cluster: the real kernel with nodes that are lost, cut off or slow."""
 
 import json
 from collections.abc import Sequence

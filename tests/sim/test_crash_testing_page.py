@@ -1,4 +1,4 @@
-"""The page on crash testing says what is so: its example runs, and fails when it should."""
+"""The example of the crash testing guide passes, and fails when a sync or a check is missing."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The same seed is the same story, word for word."""
+"""The same seed gives the same transcript."""
 
 import os
 import subprocess

@@ -1,11 +1,11 @@
-"""What a loss of power leaves of the bytes on a disk, and how the possibilities are walked through."""
+"""What a power loss leaves of the bytes on a disk, and how the states are enumerated."""
 
 import pytest
 
 from inorder.sim.disk.choices import Draw
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import STATES_MIN, Disk
-from tests.sim.found import disk_with, trees
+from tests.sim.disks import disk_with, trees
 
 
 def contents(disk: Disk, name: str = "file") -> set[bytes | None]:

@@ -1,4 +1,4 @@
-"""Disks that fail while the power is on."""
+"""Disks that fail without a power loss."""
 
 import errno
 
@@ -7,7 +7,7 @@ import pytest
 from inorder.sim.disk.choices import Draw
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults
-from tests.sim.found import PLAIN, disk_with, trees
+from tests.sim.disks import PLAIN, disk_with, trees
 
 LOST: Draw = lambda ways: 1  # noqa: E731 - a draw is a function, and this one has no more to it
 

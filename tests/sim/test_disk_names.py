@@ -1,7 +1,7 @@
-"""What a loss of power leaves of the names on a disk, and of the files behind them."""
+"""What a power loss leaves of the names on a disk, and of their files."""
 
 from inorder.sim.disk.disk import Disk
-from tests.sim.found import PLAIN, disk_with, trees
+from tests.sim.disks import PLAIN, disk_with, trees
 
 
 def test_a_synced_file_whose_name_was_not_synced_may_be_gone() -> None:

@@ -1,4 +1,4 @@
-"""Processes that die, and power that goes: at a chosen operation, and at every one."""
+"""Killed processes and power losses: at a chosen operation, and at every one."""
 
 import errno
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from inorder.sim.crash.power_loss import PowerLossState, power_losses
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults, PowerLoss
-from tests.sim.found import disk_with, trees
+from tests.sim.disks import disk_with, trees
 
 
 def test_a_killed_process_leaves_all_that_it_wrote_and_no_open_file() -> None:

@@ -1,4 +1,4 @@
-"""What holds of a disk whatever is done to it: it is like a real one, and what was synced is always found."""
+"""Properties of every disk: it behaves like a real one, and what was synced is always kept."""
 
 import tempfile
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Promises shown on worlds made for them."""
+"""Promises of the kernel, shown on scenarios made for them."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Thousands of worlds, each with its own misfortunes."""
+"""Thousands of simulations, each with its own faults."""
 
 from collections import Counter
 

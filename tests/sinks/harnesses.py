@@ -1,4 +1,4 @@
-"""A place for each kind of sink, for the conformance suite and for the tests of what is particular to one."""
+"""A harness per sink, for the conformance rules and for the tests of each sink."""
 
 import sqlite3
 import zlib

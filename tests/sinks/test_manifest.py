@@ -1,4 +1,4 @@
-"""What is particular to manifests: their bytes, their readers, and what they refuse."""
+"""Manifests: their bytes, their readers, and what they refuse."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is particular to published files: where they come from, where they may go, and what is synced."""
+"""Published files: where they come from, where they may go, and what is synced."""
 
 import zlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is particular to databases: transactions, staying ahead, emptying, syncing, and what SQLite says."""
+"""SQLite sinks: transactions, staying ahead, clearing, syncing, and errors of SQLite."""
 
 import os
 import signal

@@ -90,11 +90,11 @@ class SimEngine:
     def act(self, delay_ms: int, action: Callable[[], None]) -> None:
         """Run an action later."""
 
-        def scheduled() -> list[Event]:
+        def run_action() -> list[Event]:
             action()
             return []
 
-        self._schedule(delay_ms, scheduled)
+        self._schedule(delay_ms, run_action)
 
     def commit_schedule(self, start: int, end: int) -> list[tuple[int, int]]:
         """When the commit lane acknowledges a run: (end, delay_ms), cumulative and possibly repeated."""
@@ -260,8 +260,8 @@ class SimEngine:
             pulled = Pulled(worker.number, self._scenario.batch_limit)
             self._after_deliveries(worker, lambda: [pulled])
 
-    def _after_deliveries(self, worker: _SimWorker, scheduled: Callable[[], list[Event]]) -> None:
-        self._schedule(max(0, worker.delivered_ms - self._clock.true_ms), scheduled)
+    def _after_deliveries(self, worker: _SimWorker, action: Callable[[], list[Event]]) -> None:
+        self._schedule(max(0, worker.delivered_ms - self._clock.true_ms), action)
 
     def _die(self, worker: _SimWorker, cause: Loss) -> list[Event]:
         if not worker.is_alive:

@@ -28,13 +28,13 @@ _SUCCESS = int(State.TERMINAL_SUCCESS)
 _SLOW_MS = round(SLOW_S * 1000)
 
 
-class ClusterNode:
+class SimulatedNode:
     """The real state of a machine."""
 
     def __init__(self, number: int, slowness: float) -> None:
         self.number = number
         self.slowness = slowness
-        self.workers: list[ClusterWorker] = []
+        self.workers: list[SimulatedWorker] = []
         self.is_lost = False
         self.is_silent = False
         """The network has cut it off."""
@@ -44,10 +44,10 @@ class ClusterNode:
         """Actions to run when it can be reached again."""
 
 
-class ClusterWorker:
+class SimulatedWorker:
     """One process on a node."""
 
-    def __init__(self, number: int, node: ClusterNode, batch_s: float) -> None:
+    def __init__(self, number: int, node: SimulatedNode, batch_s: float) -> None:
         self.number = number
         self.node = node
         self.sizer = BatchSizer(batch_s)
@@ -71,8 +71,8 @@ class ClusterEngine:
         self._clock = clock
         self.event_queue = EventQueue(clock)
         self._rng = Random(options.seed ^ 0xC105)
-        self._nodes: list[ClusterNode] = []
-        self._workers: dict[int, ClusterWorker] = {}
+        self._nodes: list[SimulatedNode] = []
+        self._workers: dict[int, SimulatedWorker] = {}
         """The workers that the driver knows."""
         self._idle: set[int] = set()
         """Workers that wait for work."""
@@ -164,11 +164,11 @@ class ClusterEngine:
     # ---- Network
 
     def _later(self, delay_ms: float, action: Callable[[], None]) -> None:
-        def scheduled() -> list[Event]:
+        def run_action() -> list[Event]:
             action()
             return []
 
-        self.event_queue.schedule(round(delay_ms), scheduled)
+        self.event_queue.schedule(round(delay_ms), run_action)
 
     def _answer(self, delay_ms: float, *events: Event) -> None:
         if events:
@@ -177,7 +177,7 @@ class ClusterEngine:
     def _delay_ms(self) -> float:
         return self._options.latency_ms + self._rng.random() * self._options.jitter_ms
 
-    def _reach(self, node: ClusterNode, action: Callable[[], None]) -> None:
+    def _reach(self, node: SimulatedNode, action: Callable[[], None]) -> None:
         """Run an action on a node when the message arrives; on a node that is cut off, when it is back."""
 
         def arrive() -> None:
@@ -188,7 +188,7 @@ class ClusterEngine:
 
         self._later(self._delay_ms(), arrive)
 
-    def _send(self, worker: ClusterWorker, size: int, events: list[Event]) -> None:
+    def _send(self, worker: SimulatedWorker, size: int, events: list[Event]) -> None:
         """Send a message from a worker to the driver."""
         node = worker.node
         if node.is_silent:
@@ -199,7 +199,7 @@ class ClusterEngine:
         worker.arrival_ms = self._link_free_ms = begins_ms + size / (self._options.bandwidth_mb_s * 1e3)
         self.event_queue.schedule(round(worker.arrival_ms) - now_ms, lambda: self._receive_message(worker, events))
 
-    def _receive_message(self, worker: ClusterWorker, events: list[Event]) -> list[Event]:
+    def _receive_message(self, worker: SimulatedWorker, events: list[Event]) -> list[Event]:
         """The events that a message delivers. From an abandoned worker only results, which the kernel refuses."""
         if worker.number not in self._workers:
             return [event for event in events if isinstance(event, Finished)]
@@ -216,13 +216,13 @@ class ClusterEngine:
 
     # ---- On a worker
 
-    def _receive(self, worker: ClusterWorker, tasks: list[Task]) -> None:
+    def _receive(self, worker: SimulatedWorker, tasks: list[Task]) -> None:
         worker.queue.extend(tasks)
         worker.batch_count = len(tasks)
         worker.batch_began_ms = self._clock.true_ms
         self._begin_next(worker)
 
-    def _begin_next(self, worker: ClusterWorker) -> None:
+    def _begin_next(self, worker: SimulatedWorker) -> None:
         if not worker.queue:
             self._end_batch(worker)
             return
@@ -235,7 +235,7 @@ class ClusterEngine:
             self._later(_SLOW_MS, lambda: self._hand_over(worker))
         self._later(duration_ms, lambda: self._complete(worker, task))
 
-    def _complete(self, worker: ClusterWorker, task: Task) -> None:
+    def _complete(self, worker: SimulatedWorker, task: Task) -> None:
         if worker.node.is_lost:
             return
         self._count(-(not worker.node.is_silent))
@@ -245,7 +245,7 @@ class ClusterEngine:
         worker.current = None
         self._begin_next(worker)
 
-    def _end_batch(self, worker: ClusterWorker) -> None:
+    def _end_batch(self, worker: SimulatedWorker) -> None:
         """Send the results and pull, in one message."""
         elapsed_ms = self._clock.true_ms - worker.batch_began_ms
         if worker.batch_count:
@@ -255,14 +255,14 @@ class ClusterEngine:
         events.append(Pulled(worker.number, worker.sizer.limit))
         self._send(worker, sum(envelope.payload_bytes for envelope in envelopes), events)
 
-    def _hand_over(self, worker: ClusterWorker) -> None:
+    def _hand_over(self, worker: SimulatedWorker) -> None:
         """Send finished results that wait behind a slow item."""
         if worker.done and not worker.node.is_lost:
             envelopes, worker.done = worker.done, []
             size = sum(envelope.payload_bytes for envelope in envelopes)
             self._send(worker, size, [Finished(worker.number, envelopes)])
 
-    def _give_back(self, worker: ClusterWorker, *, half: bool) -> None:
+    def _give_back(self, worker: SimulatedWorker, *, half: bool) -> None:
         """Return the tasks that are not started, or the later half of them."""
         kept = len(worker.queue) // 2 if half else 0
         returned = [worker.queue.pop().seq for _ in range(len(worker.queue) - kept)]
@@ -301,16 +301,16 @@ class ClusterEngine:
     # ---- Nodes
 
     def _add_node(self, slowness: float, share: int) -> None:
-        node = ClusterNode(len(self._nodes), slowness)
+        node = SimulatedNode(len(self._nodes), slowness)
         self._nodes.append(node)
         for _ in range(share):
-            worker = ClusterWorker(self._next_number, node, self._options.batch_ms / 1000)
+            worker = SimulatedWorker(self._next_number, node, self._options.batch_ms / 1000)
             self._next_number += 1
             node.workers.append(worker)
             self._workers[worker.number] = worker
             self._send(worker, 0, [Pulled(worker.number)])
 
-    def _abandon_node(self, node: ClusterNode) -> None:
+    def _abandon_node(self, node: SimulatedNode) -> None:
         """Remove a node from the driver, and start a replacement."""
         node.is_abandoned = True
         for worker in node.workers:
@@ -323,10 +323,10 @@ class ClusterEngine:
         self.moments.append((self._clock.true_ms, "joined"))
         self._add_node(1.0, share)
 
-    def _count_computing(self, node: ClusterNode) -> int:
+    def _count_computing(self, node: SimulatedNode) -> int:
         return sum(worker.current is not None for worker in node.workers)
 
-    def _lose(self, node: ClusterNode) -> None:
+    def _lose(self, node: SimulatedNode) -> None:
         """Lose a node. The driver detects it later: its first worker counts as the loss, the others as retired."""
         self.fault_counts["lost node"] += 1
         self.moments.append((self._clock.true_ms, "lost"))
@@ -334,7 +334,7 @@ class ClusterEngine:
         node.is_lost = True
         self.event_queue.schedule(self._options.detect_ms, lambda: self._detect_loss(node))
 
-    def _detect_loss(self, node: ClusterNode) -> list[Event]:
+    def _detect_loss(self, node: SimulatedNode) -> list[Event]:
         self._abandon_node(node)
         reason = f"node {node.number} is lost"
         causes = [Loss.INFRASTRUCTURE] + [Loss.RETIRED] * (len(node.workers) - 1)
@@ -342,7 +342,7 @@ class ClusterEngine:
             WorkerLost(worker.number, cause, reason=reason) for worker, cause in zip(node.workers, causes, strict=True)
         ]
 
-    def _silence(self, node: ClusterNode) -> None:
+    def _silence(self, node: SimulatedNode) -> None:
         """Cut a node off from the network, for twice the length of a lease."""
         self.fault_counts["silent node"] += 1
         self.moments.append((self._clock.true_ms, "silent"))
@@ -350,7 +350,7 @@ class ClusterEngine:
         node.is_silent = True
         self._later(2 * self._options.lease_ms, partial(self._reconnect, node))
 
-    def _reconnect(self, node: ClusterNode) -> None:
+    def _reconnect(self, node: SimulatedNode) -> None:
         """Reconnect a node, and deliver its held messages. A node that was abandoned then ends."""
         node.is_silent = False
         self._count(self._count_computing(node))

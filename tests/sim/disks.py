@@ -1,14 +1,14 @@
-"""Disks to lose the power of, and all that can be found on them then."""
+"""Disks for tests of power losses, and the states that these can leave."""
 
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
 
 PLAIN = Medium(tears=False, zeroes=False, flips=False)
-"""Writes are there or are not."""
+"""Writes are kept or lost, never damaged."""
 
 
 def disk_with(name: str, data: bytes, medium: Medium = PLAIN) -> Disk:
-    """A disk on which this file is safe."""
+    """A disk with this file, which is durable."""
     disk = Disk(medium=medium)
     file = disk.open(name)
     file.append(data)
