@@ -164,14 +164,14 @@ MUTANTS: tuple[Mutant, ...] = (
         "core/windows/window.py",
         'return max(options.entries_min, target // 2), "shrink: a quarter of the window was retried"',
         'return target // 2, "shrink: a quarter of the window was retried"',
-        "tests/core/test_windows.py",
+        "tests/core/windows/test_window.py",
     ),
     Mutant(
         "a repeated id is not noticed",
         "core/windows/plan.py",
         "if found == hash_:\n                return False\n",
         "if found == hash_:\n                return True\n",
-        "tests/core/test_plan.py",
+        "tests/core/windows/test_plan.py",
     ),
     # ---- dispatch
     Mutant(
@@ -194,7 +194,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "ready_queue.py",
         '"sjf": _ShortestFirst}',
         '"sjf": _Fifo}',
-        "tests/core/test_ready.py",
+        "tests/core/test_ready_queue.py",
     ),
     Mutant(
         "a worker gets more than it asked for",
@@ -313,7 +313,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "cursor.py",
         "state.infrastructure_spent = 0\n",
         "pass\n",
-        "tests/core/test_losses.py",
+        "tests/core/test_lost_workers.py",
     ),
     Mutant(
         "the infrastructure budget is never used up",

@@ -10,7 +10,7 @@ from inorder.core.windows.planner import SKIP_AHEAD_MAX
 from inorder.core.windows.window import SizingSnapshot
 from inorder.errors import OperatorError
 from tests.core.driver import Driver, options
-from tests.core.resuming import done_up_to, resumed, summary_of, windows
+from tests.core.resume.resumed import done_up_to, resumed, summary_of, windows
 
 SIZING = SizingSnapshot(
     target_entries=4, commit_lag=0, used_bytes=0, bytes_soft=1, retries=2, entries=4, starved_steps=0

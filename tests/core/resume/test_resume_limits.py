@@ -6,7 +6,7 @@ from inorder.core.commands import Ended, RetryScheduled, Stopping, Summary
 from inorder.core.ledger import Ledger
 from inorder.core.resume_point import ResumePoint
 from tests.core.driver import Driver, options
-from tests.core.resuming import done_up_to, resumed, summary_of, windows
+from tests.core.resume.resumed import done_up_to, resumed, summary_of, windows
 
 # ---- retries
 
