@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from collections import Counter
 from functools import cache
 
 import pytest
@@ -26,8 +27,11 @@ def code_spans(page: str) -> list[str]:
 
 
 def anchors(page: str) -> set[str]:
+    """As GitHub makes them: a heading that occurs again gets a number."""
     headings = re.findall(r"^#+ (.*)$", _FENCE.sub("", read(page)), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    found = [re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings]
+    numbered = {f"{name}-{number}" for name, count in Counter(found).items() for number in range(1, count)}
+    return numbered | set(found)
 
 
 def is_instrument(name: str) -> bool:
