@@ -248,7 +248,7 @@ def test_the_classes_in_which_chunks_are_shown_are_those_in_which_they_are_count
         (("run", "docs", "--dense", "gpt"), "unknown provider 'gpt'"),
         (("run", "docs", "--dense", "none", "--no-lexical"), "at least one of dense, sparse and lexical"),
         (("embed", "--dense", "onnx:/nowhere"), "/nowhere"),
-        (("run",), "Missing argument 'SRC...'"),
+        (("run",), "missing argument 'SRC...'"),
     ],
 )
 def test_wrong_usage_is_one_line_before_anything_is_done(
