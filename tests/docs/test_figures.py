@@ -7,6 +7,8 @@ import pytest
 
 from bench.chart import RESULTS, verdict
 from tests.docs.pages import read
+from tests.mutants.catalogue import MUTANTS
+from tests.mutants.journal import JOURNAL_MUTANTS
 
 RECORDED: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
 PAGE = "docs/explanation/performance.md"
@@ -41,3 +43,8 @@ def test_verdicts_of_the_gauntlet() -> None:
     assert verdict("199 + named") == verdict("199 + named, child gone") == verdict("200") == "complete"
     assert verdict("199 + named, then hangs") == verdict("200, child left") == "flawed"
     assert verdict("83 to 86, the rest errors") == verdict("77, then broken") == "lost"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/explanation/guarantees.md"])
+def test_the_number_of_mutants_is_current(page: str) -> None:
+    assert f"each of {len(MUTANTS) + len(JOURNAL_MUTANTS)} hand-written mutants is caught" in read(page)
