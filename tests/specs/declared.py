@@ -168,7 +168,7 @@ def categories() -> str:
 
 def _verdict(category: Category, retryable: bool) -> str:
     failure = Failure(category=category, message="", retryable=retryable)
-    return "tried again within the bounds" if failure.may_succeed_later else "fails at once"
+    return "retried within the limits" if failure.may_succeed_later else "fails at once"
 
 
 def backoff() -> str:

@@ -114,12 +114,12 @@ def verdicts() -> str:
         ("a bit of the first checkpoint flipped", _flipped(found[1].end - 5)),
         ("cut after the header", header),
         ("empty", b""),
-        ("another file altogether", b"a letter to somebody\n"),
+        ("a different file", b"a text file\n"),
         ("a record of another format version", data + encode_frame(RecordType.WINDOW, b"", 2)),
         ("a record of a type that is not known", data + encode_frame(9, b"")),
-        ("a whole record that makes no sense", data + encode_frame(RecordType.COMMIT, b"")),
+        ("a complete record with an invalid body", data + encode_frame(RecordType.COMMIT, b"")),
         ("a second, different outcome for a seq", data + encode_record(_other_outcome())),
-        ("outcomes that leave a hole", data + encode_record(Terminal(99, bytes([FAIL])))),
+        ("outcomes that leave a gap", data + encode_record(Terminal(99, bytes([FAIL])))),
     ]
     return table(("what has happened", "verdict", "the next run"), [(label, *_judged(data)) for label, data in cases])
 
@@ -132,7 +132,10 @@ def _judged(data: bytes) -> tuple[str, str]:
         replay(found.records)
     except CorruptRecord:
         return ScanVerdict.CORRUPT.value, "refuses it"
-    return found.verdict.value, "goes on" if found.verdict is ScanVerdict.CLEAN else "cuts it there, warns, and goes on"
+    return (
+        found.verdict.value,
+        "resumes" if found.verdict is ScanVerdict.CLEAN else "truncates it there, warns, and resumes",
+    )
 
 
 # Who is told what

@@ -122,7 +122,7 @@ def _fate(commands: list[Command], seq: int) -> str:
     for command in commands:
         match command:
             case Reclaimed(seq=reclaimed, suspected=suspected) if reclaimed == seq:
-                return "goes back, suspected" if suspected else "goes back"
+                return "is requeued as a suspect" if suspected else "is requeued"
             case CommitRun(envelopes=envelopes):
                 for envelope in envelopes:
                     if envelope.seq == seq and envelope.failure is not None:
@@ -175,7 +175,7 @@ def stop_effects() -> str:
         ("`Planned`", Planned([PlanItem()]), Planned([PlanItem()])),
         ("`Pulled`", Pulled(3), Pulled(3)),
         ("`Finished`, success at the cursor", Finished(1, [done(1)]), Finished(1, [done(2)])),
-        ("`Finished`, success beyond a hole", Finished(2, [done(3)]), Finished(2, [done(3)])),
+        ("`Finished`, success beyond a gap", Finished(2, [done(3)]), Finished(2, [done(3)])),
         (
             "`Finished`, final failure at the cursor",
             Finished(1, [failed(1, HOPELESS)]),
