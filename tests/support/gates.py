@@ -164,8 +164,16 @@ def wait_for_end(threads: Iterable[threading.Thread]) -> bool:
 
 @contextmanager
 def no_thread_leaks() -> Iterator[None]:
-    """Every thread that was started inside has ended after it."""
+    """Every thread that was started inside has ended after it.
+
+    The garbage collector looks only at what was made inside: everything that other tests have loaded would take it a
+    second.
+    """
     before = alive()
-    yield
-    gc.collect()
+    gc.freeze()
+    try:
+        yield
+        gc.collect()
+    finally:
+        gc.unfreeze()
     assert wait_for_end(alive() - before), "a test left threads behind"

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 PACKAGE = "inorder"
@@ -53,6 +54,7 @@ class Module:
         return ".".join([*kept, node.module] if node.module else kept)
 
 
+@cache
 def read_modules(root: Path) -> list[Module]:
     """Parse every module under `root`, which is the folder of the package `inorder` or a stand-in for it."""
     return [_read(path, root) for path in sorted(root.rglob("*.py"))]

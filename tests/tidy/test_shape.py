@@ -1,6 +1,7 @@
 """Limits on the shape of the source: what is past them wants a redesign, not a longer file."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,12 +9,48 @@ import pytest
 
 from tests.tidy.sources import PACKAGE_ROOT, Module, read_modules, write_package
 
-FILE_LINES_MAX = 600
+FILE_LINES_MAX = 400
+FOLDER_FILES_MAX = 20
 FUNCTION_LINES_MAX = 70
 
 
 def shape_violations(root: Path) -> list[str]:
-    return [violation for module in read_modules(root) for violation in _violations_in(module)]
+    modules = read_modules(root)
+    return [
+        *(violation for module in modules for violation in _violations_in(module)),
+        *_crowded_folders(modules),
+        *_pairs(modules),
+        *_repeated_classes(modules),
+    ]
+
+
+def _crowded_folders(modules: list[Module]) -> Iterator[str]:
+    for folder, count in Counter(module.path.parent for module in modules).items():
+        if count > FOLDER_FILES_MAX:
+            yield f"{folder.name}: {count} files in one folder"
+
+
+def _pairs(modules: list[Module]) -> Iterator[str]:
+    """Two files with one purpose: `explain.py` and `explaining.py`, `plan.py` and `plans.py`."""
+    paths = {module.path for module in modules}
+    for path in sorted(paths):
+        for ending in ("s", "ing", "ed", "er"):
+            if (
+                path.with_stem(path.stem + ending) in paths
+                or path.with_stem(path.stem.removesuffix("e") + ending) in paths
+            ):
+                yield f"{path.name}: a pair with a file named {path.stem}-{ending}"
+
+
+def _repeated_classes(modules: list[Module]) -> Iterator[str]:
+    places: dict[str, list[str]] = {}
+    for module in modules:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(module.name)
+    for name, found in places.items():
+        if len(found) > 1:
+            yield f"class {name} occurs in {' and '.join(found)}"
 
 
 def _violations_in(module: Module) -> Iterator[str]:
@@ -50,9 +87,26 @@ def test_the_package_is_in_shape() -> None:
 
 
 @pytest.mark.parametrize(
+    ("sources", "complaint"),
+    [
+        ({f"host/m{number}.py": '"""Doc."""' for number in range(21)}, "host: 21 files in one folder"),
+        ({"cli/explain.py": '"""Doc."""', "cli/explaining.py": '"""Doc."""'}, "explain.py: a pair"),
+        ({"cli/retry.py": '"""Doc."""', "cli/retrys.py": '"""Doc."""'}, "retry.py: a pair"),
+        (
+            {"core/a.py": '"""Doc."""\nclass Job: ...', "lanes/b.py": '"""Doc."""\nclass Job: ...'},
+            "class Job occurs in inorder.core.a and inorder.lanes.b",
+        ),
+    ],
+)
+def test_a_house_out_of_order_is_found(tmp_path: Path, sources: dict[str, str], complaint: str) -> None:
+    [violation] = shape_violations(write_package(tmp_path, sources))
+    assert complaint in violation
+
+
+@pytest.mark.parametrize(
     ("relative", "source", "complaint"),
     [
-        ("core/kernel.py", '"""Doc."""\n' + "x = 1\n" * FILE_LINES_MAX, "601 lines in one file"),
+        ("core/kernel.py", '"""Doc."""\n' + "x = 1\n" * FILE_LINES_MAX, "401 lines in one file"),
         ("core/kernel.py", function_of(FUNCTION_LINES_MAX + 1), "71 lines in long"),
         (
             "core/kernel.py",
