@@ -18,7 +18,7 @@ RAY_RUN := $(RAY_VENV)/bin/python
 DEMO := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-extras test-ray check docs bench bench-peers bench-documents bench-gpu bench-ray \
+.PHONY: help demo test test-fast test-extras test-ray check docs bench bench-peers bench-documents bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak clean
 
@@ -34,6 +34,9 @@ demo: $(STAMP) ## index the bundled sample and search it; three of its files are
 test: $(STAMP) ## run all tests; fails on an unproven landed requirement or an uncovered line of the core
 	$(RUN) -m pytest -n 4 tests/core --cov=src/inorder/core --cov-branch --cov-report=term-missing --cov-fail-under=100
 	$(RUN) -m pytest -n 4 --dist worksteal --requirements=enforce
+
+test-fast: $(STAMP) ## run the tests for the inner loop: no crashes, no clusters, no processes
+	$(RUN) -m pytest -n 2 --dist worksteal --fast --requirements=off -q
 
 test-extras: $(STAMP) ## install and test the optional readers: OCR, docling
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[ocr,docling]'

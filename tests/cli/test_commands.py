@@ -22,6 +22,7 @@ COMMANDS = [*OURS, "stage", *LOOKING]
 RUNNING = ["run", "doctags", "chunk", "embed", "index", "stage", "retry", "config show"]
 
 
+@pytest.mark.process
 def test_without_arguments_there_is_help(desk: Desk) -> None:
     ended = desk.run()
     assert "Usage: inorder [OPTIONS] COMMAND [ARGS]..." in ended.out + ended.err
@@ -131,6 +132,7 @@ def test_a_mistake_on_the_command_line_is_one_line_that_says_where_to_look(desk:
     assert ended.err == f"inorder: {said}\n"
 
 
+@pytest.mark.process
 def test_the_package_itself_can_be_run_with_workers_too(desk: Desk) -> None:
     desk.sources("one", "two")
     ended = subprocess.run(
@@ -155,6 +157,7 @@ def completed(desk: Desk, words: str) -> list[str]:
     return desk.run(**environment).out.split()
 
 
+@pytest.mark.process
 def test_a_shell_completes_commands_options_and_choices(desk: Desk) -> None:
     assert completed(desk, "inorder ver") == ["verify"]
     assert completed(desk, "inorder stage --retry") == ["--retry-backoff-s"]
@@ -164,6 +167,7 @@ def test_a_shell_completes_commands_options_and_choices(desk: Desk) -> None:
     assert "_INORDER_COMPLETE=complete_bash" in shown.out
 
 
+@pytest.mark.process
 def test_help_imports_no_command_and_nothing_heavy() -> None:
     loaded = modules_loaded_by("from inorder.cli.app import run_command; run_command(['--help'])")
     assert "inorder.cli.command_group" in loaded
@@ -171,6 +175,7 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
     assert loaded & (HEAVY - {"typer"}) == set()
 
 
+@pytest.mark.process
 def test_a_worker_process_does_not_import_the_commands() -> None:
     """Where a program begins is imported once more in every process that it starts."""
     loaded = modules_loaded_by("from inorder.cli.app import main")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.desk import Desk
 
-pytestmark = pytest.mark.req("CLI-5")
+pytestmark = [pytest.mark.req("CLI-5"), pytest.mark.process]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from inorder.cli.app import COMMANDS
 from inorder.cli.extras import EXTRAS, extra_of
 from tests.cli.desk import GUARD_S, clean_environment
 
-pytestmark = pytest.mark.req("CLI-8")
+pytestmark = [pytest.mark.req("CLI-8"), pytest.mark.process]
 
 WITHOUT_EXTRAS = """
 import contextlib, io, json, sys

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.desk import Desk
 
-pytestmark = pytest.mark.req("CLI-4")
+pytestmark = [pytest.mark.req("CLI-4"), pytest.mark.process]
 
 
 @pytest.fixture

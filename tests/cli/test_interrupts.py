@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.desk import Desk, Ended
 
-pytestmark = [pytest.mark.req("CAN-2"), pytest.mark.req("CLI-3")]
+pytestmark = [pytest.mark.req("CAN-2"), pytest.mark.req("CLI-3"), pytest.mark.process]
 
 TEXTS = ["one", "one two", "hold", "one two three", "five"]
 

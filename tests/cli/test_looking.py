@@ -23,6 +23,7 @@ def done(desk: Desk) -> Desk:
     return desk
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("command", LOOKING)
 def test_where_there_is_no_data_it_is_said_in_one_line(desk: Desk, command: str) -> None:
     ended = desk.run(*command.split())
@@ -30,6 +31,7 @@ def test_where_there_is_no_data_it_is_said_in_one_line(desk: Desk, command: str)
     assert ended == (2, "", line)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("command", LOOKING)
 def test_a_folder_that_is_no_data_is_named(desk: Desk, command: str) -> None:
     ended = desk.run(*command.split(), "--data", "sources")
@@ -37,11 +39,13 @@ def test_a_folder_that_is_no_data_is_named(desk: Desk, command: str) -> None:
     assert ended.err.startswith("inorder: sources is not a DATA directory: it has no manifests")
 
 
+@pytest.mark.process
 def test_a_stage_that_is_not_there_is_named_with_those_that_are(done: Desk) -> None:
     ended = done.run("inspect", "--stage", "cuont")
     assert ended == (2, "", "inorder: no stage 'cuont' in .inorder; stages: count\n")
 
 
+@pytest.mark.process
 def test_inspect_counts_items_by_how_they_stand_after_all_runs(done: Desk) -> None:
     found = done.run("inspect", "--json").json
     [stage] = found["stages"]
@@ -55,6 +59,7 @@ def test_inspect_counts_items_by_how_they_stand_after_all_runs(done: Desk) -> No
     assert found["sizes"]["counts"]["bytes"] == size
 
 
+@pytest.mark.process
 def test_inspect_says_it_in_words(done: Desk) -> None:
     lines = done.run("inspect").out.splitlines()
     assert lines[0] == "DATA .inorder"
@@ -64,6 +69,7 @@ def test_inspect_says_it_in_words(done: Desk) -> None:
     assert any(line.split()[:1] == ["counts"] and line.endswith("6 files") for line in lines)
 
 
+@pytest.mark.process
 def test_inspect_warns_of_what_wants_attention(desk: Desk) -> None:
     desk.sources("one", "warn careful", "die")
     desk.start("stage", "jobs:count", "sources", "--workers", "1", "--fsync", "always")
@@ -79,6 +85,7 @@ def test_inspect_warns_of_what_wants_attention(desk: Desk) -> None:
     assert "the journal is missing" in desk.run("inspect").out
 
 
+@pytest.mark.process
 def test_manifest_shows_rows_filtered_by_status_and_run(done: Desk) -> None:
     everything = done.run("manifest", "--json").json["rows"]
     assert everything == done.lines()
@@ -93,6 +100,7 @@ def test_manifest_shows_rows_filtered_by_status_and_run(done: Desk) -> None:
     ]
 
 
+@pytest.mark.process
 def test_manifest_in_words_is_a_line_a_row(done: Desk) -> None:
     lines = done.run("manifest", "--last-run").out.splitlines()
     assert lines[0].startswith("count  run ")
@@ -100,11 +108,13 @@ def test_manifest_in_words_is_a_line_a_row(done: Desk) -> None:
     assert lines[2].endswith("1.txt  input: told to fail with input")
 
 
+@pytest.mark.process
 def test_a_status_that_does_not_exist_is_refused(done: Desk) -> None:
     ended = done.run("manifest", "--status", "failed")
     assert ended == (2, "", "inorder: --status must be one of success, skip, failure, config; got 'failed'\n")
 
 
+@pytest.mark.process
 def test_a_reader_that_leaves_early_is_no_trouble(done: Desk) -> None:
     manifest = done.data / "manifests" / "count.jsonl"
     manifest.write_bytes(manifest.read_bytes() * 500)
@@ -120,6 +130,7 @@ def test_a_reader_that_leaves_early_is_no_trouble(done: Desk) -> None:
     assert program.wait() == 1
 
 
+@pytest.mark.process
 def test_a_journal_is_read_by_its_path(done: Desk) -> None:
     ended = done.run("journal", ".inorder/journal/count.journal", "--json")
     assert (ended.code, ended.json["has_ended"], ended.json["failed"]) == (0, True, 1)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.desk import COMMAND, GUARD_S, Desk, clean_environment
 
-pytestmark = pytest.mark.req("RUN-9")
+pytestmark = [pytest.mark.req("RUN-9"), pytest.mark.process]
 
 LINE = re.compile(
     r"\[count\] \d+/\d+ \| succ \d+ \| skip \d+ \| fail \d+ \| \d+\.\d it/s \| ETA [-\d]{2}:[-\d]{2}:[-\d]{2}"

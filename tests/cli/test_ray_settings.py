@@ -143,6 +143,7 @@ def test_values_that_cannot_be_together_are_refused_before_anything_is_done(give
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.process
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="for where Ray is not installed")
 @pytest.mark.req("CLI-3")
 def test_where_ray_is_missing_one_line_says_how_to_get_it_and_nothing_is_lost(desk: Desk) -> None:
@@ -153,6 +154,7 @@ def test_where_ray_is_missing_one_line_says_how_to_get_it_and_nothing_is_lost(de
     assert [row["status"] for row in desk.rows()] == ["success", "success"]
 
 
+@pytest.mark.process
 def test_the_row_of_a_run_says_which_engine_it_was_and_how_a_cluster_was_to_be_used(desk: Desk) -> None:
     desk.sources("one")
     assert desk.stage("count", "--ray-cpus", "2", "--ray-resources", "disk=1").code == 0

@@ -199,6 +199,7 @@ def test_config_show_says_where_each_value_comes_from(desk: Desk) -> None:
     assert (as_json["file"], as_json["profile"]) == ("inorder.toml", "fast")
 
 
+@pytest.mark.process
 def test_a_run_follows_the_same_places(desk: Desk) -> None:
     desk.sources("one", "flaky 2")
     desk.write("inorder.toml", "[default]\ndata = 'out'\n[stage.count]\nretries = 1\nretry_backoff_s = 0.01\n")
@@ -212,6 +213,7 @@ def test_a_run_follows_the_same_places(desk: Desk) -> None:
     assert (desk.folder / "third" / "counts" / "1.txt").exists()
 
 
+@pytest.mark.process
 def test_config_show_knows_the_stages_in_data_by_name(desk: Desk) -> None:
     desk.sources("one")
     desk.stage("device")
@@ -221,6 +223,7 @@ def test_config_show_knows_the_stages_in_data_by_name(desk: Desk) -> None:
     assert (ended.code, ended.err) == (2, "inorder: no stage 'cuont' in .inorder; stages: count\n")
 
 
+@pytest.mark.process
 def test_a_mistake_in_a_setting_is_one_line_and_exit_code_two(desk: Desk) -> None:
     desk.sources("one")
     ended = desk.stage("count", "--workers", "many")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.desk import Desk
 
-pytestmark = pytest.mark.req("CLI-3")
+pytestmark = [pytest.mark.req("CLI-3"), pytest.mark.process]
 
 
 def test_a_stage_in_the_current_folder_is_run_and_its_outputs_are_there(desk: Desk) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.cli.desk import Desk
 
-pytestmark = pytest.mark.req("CLI-3")
+pytestmark = [pytest.mark.req("CLI-3"), pytest.mark.process]
 
 
 @pytest.mark.parametrize(

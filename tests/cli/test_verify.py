@@ -65,6 +65,7 @@ def rewrite(path: Path, old: bytes, new: bytes) -> None:
     path.write_bytes(data.replace(old, new, 1))
 
 
+@pytest.mark.process
 def test_a_dataset_as_it_was_written_is_whole(done: Desk) -> None:
     assert problems(done) == []
     ended = done.run("verify")
@@ -152,6 +153,7 @@ def test_a_manifest_that_is_gone_is_missed_and_so_are_the_names_in_it(done: Desk
     assert problems(done) == [("missing", "manifests/count.jsonl"), *(("orphaned", name) for name in names)]
 
 
+@pytest.mark.process
 def test_a_run_that_has_not_ended_is_told_of_with_what_it_left(desk: Desk) -> None:
     desk.sources("one", "two", "die", "four")
     desk.start("stage", "jobs:count", "sources", "--workers", "1")
@@ -164,6 +166,7 @@ def test_a_run_that_has_not_ended_is_told_of_with_what_it_left(desk: Desk) -> No
     assert problems(desk) == []
 
 
+@pytest.mark.process
 def test_each_problem_is_a_line_with_what_to_do(done: Desk) -> None:
     done.output("0.txt").write_text("7\n")
     staged(done)
@@ -178,6 +181,7 @@ def test_each_problem_is_a_line_with_what_to_do(done: Desk) -> None:
     assert problems(done) == []
 
 
+@pytest.mark.process
 def test_what_was_made_without_fingerprints_is_only_looked_for(desk: Desk) -> None:
     desk.sources("one", "two")
     desk.stage("count", "--no-fingerprinting")
@@ -187,6 +191,7 @@ def test_what_was_made_without_fingerprints_is_only_looked_for(desk: Desk) -> No
     assert problems(desk) == [("missing", "counts/0.txt")]
 
 
+@pytest.mark.process
 def test_outputs_are_held_to_the_run_that_made_them_and_not_to_one_that_skipped_them(desk: Desk) -> None:
     desk.sources("one", "two")
     desk.stage("count")
@@ -198,6 +203,7 @@ def test_outputs_are_held_to_the_run_that_made_them_and_not_to_one_that_skipped_
     assert problems(desk) == []
 
 
+@pytest.mark.process
 def test_the_old_outputs_of_an_item_that_has_failed_since_are_no_orphans(desk: Desk) -> None:
     desk.sources("one", "two")
     desk.stage("count")
@@ -207,6 +213,7 @@ def test_the_old_outputs_of_an_item_that_has_failed_since_are_no_orphans(desk: D
     assert problems(desk) == []
 
 
+@pytest.mark.process
 def test_stages_share_data_and_each_is_checked(desk: Desk) -> None:
     desk.sources("one")
     desk.stage("count")

@@ -28,6 +28,7 @@ def damaged(draw: st.DrawFn) -> tuple[str, bytes]:
     return name, data[:start] + middle + data[end:]
 
 
+@pytest.mark.slow
 @pytest.mark.req("IDX-1")
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged())

@@ -47,6 +47,7 @@ def test_line_endings_change_no_name_and_no_line(language: str) -> None:
     ]
 
 
+@pytest.mark.process
 def test_answers_do_not_depend_on_the_hash_seed() -> None:
     program = "from tests.code.goldens import *; print(*map(describe_golden, LANGUAGES))"
     outputs = {

@@ -36,6 +36,7 @@ def test_a_smaller_minified_file_is_not_parsed_either() -> None:
     assert (parsed.note, parsed.symbols) == ("cut into lines: minified", ())
 
 
+@pytest.mark.slow
 @pytest.mark.req("IDX-1")
 @pytest.mark.parametrize(("name", "line", "symbol_count"), [("a.txt", b"word\n", 0), ("a.py", b"x = 1\n", 200_000)])
 def test_200_000_lines_take_bounded_time(name: str, line: bytes, symbol_count: int) -> None:
@@ -53,6 +54,7 @@ DEEP: list[tuple[str, str, Callable[[int], bytes]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.req("IDX-4")
 @pytest.mark.parametrize(
     ("name", "nested"), [(name, nested) for _, name, nested in DEEP], ids=[each[0] for each in DEEP]

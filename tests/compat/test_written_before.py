@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 HERE = Path(__file__).parent
 ARCHIVE = HERE / "data-0.1.0.tar.gz"
 PROGRAM = HERE / "program.py"

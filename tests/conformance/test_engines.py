@@ -229,6 +229,7 @@ def test_every_worker_announces_itself_by_pulling(kind: Kind, drive: Drive) -> N
     assert len(kernel.seen) == kind.workers
 
 
+@pytest.mark.process
 @pytest.mark.req("CMP-2")
 @kinds()
 def test_every_item_is_answered_once_with_its_own_seq_and_attempt(kind: Kind, drive: Drive) -> None:
@@ -257,6 +258,7 @@ def test_a_worker_pulls_only_when_it_holds_nothing(kind: Kind, drive: Drive, gat
     assert sorted([envelope.seq for envelope in kernel.answers] + kernel.returned) == [0, 1, 2]
 
 
+@pytest.mark.process
 @kinds(lambda kind: kind.calls_functions)
 def test_a_result_stays_with_its_item(kind: Kind, drive: Drive) -> None:
     kernel = drive(kind)
@@ -268,6 +270,7 @@ def test_a_result_stays_with_its_item(kind: Kind, drive: Drive) -> None:
     }
 
 
+@pytest.mark.process
 @pytest.mark.req("RTY-1")
 @kinds(lambda kind: kind.calls_functions)
 def test_an_exception_becomes_a_failure_that_says_whose_fault_it_is(kind: Kind, drive: Drive) -> None:
@@ -282,6 +285,7 @@ def test_an_exception_becomes_a_failure_that_says_whose_fault_it_is(kind: Kind, 
     assert isinstance(envelope.payload, FileNotFoundError)
 
 
+@pytest.mark.process
 @kinds()
 def test_after_a_failure_the_rest_of_the_batch_is_answered(kind: Kind, drive: Drive) -> None:
     kernel = drive(kind)
@@ -299,6 +303,7 @@ def leave(item: str) -> str:
     return item
 
 
+@pytest.mark.process
 @kinds(lambda kind: kind.calls_functions)
 def test_a_function_that_wants_to_exit_only_fails_its_item(kind: Kind, drive: Drive) -> None:
     kernel = drive(kind, leave)
@@ -309,6 +314,7 @@ def test_a_function_that_wants_to_exit_only_fails_its_item(kind: Kind, drive: Dr
     assert isinstance(kernel.answers[1].payload, SystemExit)
 
 
+@pytest.mark.process
 @kinds()
 def test_a_stopped_worker_is_reported_retired_and_another_pulls_under_a_new_id(kind: Kind, drive: Drive) -> None:
     kernel = drive(kind)

@@ -53,6 +53,7 @@ def _rule(rule: Rule) -> Any:
     return pytest.param(rule, id=rule.__name__, marks=[pytest.mark.req(each) for each in PROVES.get(rule, ())])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", HARNESSES)
 @pytest.mark.parametrize("rule", [_rule(rule) for rule in RULES])
 def test_a_sink_keeps_the_rule(kind: str, rule: Rule, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -161,6 +162,7 @@ class Buffered(ManifestHarness):
         return sink
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("make", "rule"),
     [

@@ -211,6 +211,7 @@ def test_the_same_events_at_the_same_times_give_the_same_commands(
     assert again.statistics() == driver.kernel.statistics()
 
 
+@pytest.mark.process
 @pytest.mark.req("DEC-6")
 def test_a_run_does_not_depend_on_the_hash_seed_of_the_interpreter() -> None:
     program = (

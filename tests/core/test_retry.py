@@ -79,6 +79,7 @@ def test_waits_spread_over_the_whole_of_their_range() -> None:
     assert waits == set(range(50, 101))
 
 
+@pytest.mark.process
 @pytest.mark.req("RTY-2", "DEC-6")
 def test_waits_do_not_depend_on_the_hash_seed_of_the_interpreter() -> None:
     program = (

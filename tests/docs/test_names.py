@@ -51,6 +51,7 @@ def leads_somewhere(page: str, target: str) -> bool:
     return path.exists() and (not anchor or anchor in anchors(str(path.relative_to(ROOT))))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("page", [page for page in pages() if page != "CHANGELOG.md"])
 def test_paths_in_code_spans_exist(page: str) -> None:
     assert [span for span in code_spans(page) if not exists(span)] == []

@@ -12,6 +12,8 @@ import pytest
 
 from tests.docs.pages import ROOT, read
 
+pytestmark = pytest.mark.process
+
 
 def block(language: str) -> str:
     [found] = re.findall(rf"^```{language}\n(.*?)^```$", read("README.md"), re.DOTALL | re.MULTILINE)

@@ -98,6 +98,7 @@ def _construct(forms: dict[str, str], kind: str, inner: list[Tree], writer: Writ
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(trees(sorted(HTML)))
 def test_every_word_of_a_page_is_there_once_and_in_order(chosen: list[Tree]) -> None:
@@ -115,6 +116,7 @@ def test_every_word_of_a_page_with_figures_is_there_once(chosen: list[Tree]) -> 
     assert sorted(found) == sorted(writer.given)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(trees(sorted(MARKDOWN), depth=2))
 def test_every_word_of_a_markdown_text_is_there_once_and_in_order(chosen: list[Tree]) -> None:

@@ -10,6 +10,8 @@ import pytest
 from inorder.stage.sources import quote_id
 from tests.documents.workspace import PROSE, Workspace
 
+pytestmark = pytest.mark.process
+
 GOOD = {"a-good.md": "# A\n\n" + PROSE * 9, "m/good.txt": PROSE * 9, "z-good.html": f"<p>{PROSE * 9}</p>"}
 
 

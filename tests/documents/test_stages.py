@@ -18,6 +18,8 @@ from inorder.documents.parquet import read_footer
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
 from tests.documents.workspace import PROSE, Workspace
 
+pytestmark = pytest.mark.process
+
 STAGES = ("doctags", "chunk", "embed")
 
 

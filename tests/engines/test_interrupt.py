@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.misbehaviour import GUARD_S, Endings, is_running, wait_until
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 
 Start = Callable[[str], subprocess.Popen[str]]

@@ -20,6 +20,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.process
 def test_another_process_has_it_until_it_dies(tmp_path: Path) -> None:
     path = str(tmp_path / "it.lock")
     command = [sys.executable, "-c", HOLD, path]

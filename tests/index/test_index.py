@@ -20,6 +20,8 @@ from inorder.index.stage import plan, sinks, stage
 from inorder.index.verify import find_problems
 from tests.index.project import Project
 
+pytestmark = pytest.mark.process
+
 FILES = {
     "core/lamp.py": "import math\n\n\nclass Lamp:\n    def light(self):\n        return trim(1)\n\n\ndef trim(n): 1\n",
     "core/horn.js": "export function blast(seconds) {\n  return wait(seconds);\n}\n",

@@ -10,6 +10,8 @@ import pytest
 from inorder.index.locations import locate
 from tests.index.project import Project
 
+pytestmark = pytest.mark.process
+
 CODE = "def trim_wick(length):\n    return light_lamp(length)\n"
 TEXT = "# Trim the wick\n\nTrim the wick before you light the lamp, and never by more than a finger.\n"
 

@@ -32,6 +32,7 @@ def said(result: Any) -> Any:
     return json.loads(result.content[0].text)
 
 
+@pytest.mark.process
 @pytest.mark.req("IDX-5")
 def test_an_assistant_can_search_look_up_a_symbol_and_read_a_chunk(tmp_path: Path) -> None:
     built(tmp_path, [success(0, "src/a.py", "def lamp(): wick()"), success(1, "src/b.py", "def other(): pass")])

@@ -12,6 +12,8 @@ import pytest
 from tests.index.project import Project
 from tests.index.test_draft import built, success
 
+pytestmark = pytest.mark.process
+
 REPOSITORY = Path(__file__).parents[2]
 SAMPLE = REPOSITORY / "examples" / "sample"
 QUESTIONS = [json.loads(line) for line in (REPOSITORY / "examples" / "questions.jsonl").read_text().splitlines()]

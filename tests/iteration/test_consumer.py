@@ -145,6 +145,7 @@ def test_results_do_not_pile_up_beyond_the_budget_before_a_slow_consumer(monkeyp
     assert 1 <= most <= budget // size + 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("taken", "kept"),
     [

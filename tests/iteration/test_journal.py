@@ -220,6 +220,7 @@ def run_until(tmp_path: Path, count: int, policy: str, fsync: str, die_at: int) 
     return subprocess.run(arguments, env=environment, cwd=ROOT, timeout=60, check=False).returncode
 
 
+@pytest.mark.process
 @pytest.mark.req("JRN-7")
 @pytest.mark.parametrize(("policy", "fsync"), [("cpu", "batch"), ("io", "off"), ("inline", "always")])
 def test_after_sigkill_only_the_result_that_was_not_come_back_from_is_delivered_again(

@@ -116,6 +116,7 @@ def test_the_journals_have_something_of_everything(kind: str) -> None:
     assert (first.end > 0) == (kind == "a compacted one")
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-5")
 @EVERY_KIND
 def test_every_flipped_bit_is_found(kind: str) -> None:
@@ -225,6 +226,7 @@ def doubled(records: list[bytes]) -> Iterator[list[bytes]]:
             yield records + records[start:end]
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-4", "JRN-5")
 @EVERY_KIND
 @pytest.mark.parametrize("change", [swapped, doubled])
@@ -278,6 +280,7 @@ def resumed_from(kind: str, size: int) -> dict[str, bytes]:
     return results_on(disk)
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-3", "JRN-5")
 @EVERY_KIND
 def test_a_run_that_resumes_from_any_true_beginning_ends_as_if_nothing_had_happened(kind: str) -> None:

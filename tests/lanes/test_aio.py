@@ -655,6 +655,7 @@ def test_a_loop_closed_before_the_coroutine_began_is_noticed(make_lane: MakeLane
     assert ticket.state is TaskState.CANCELLED
 
 
+@pytest.mark.process
 def test_importing_lanes_does_not_import_asyncio() -> None:
     heavy = "{'asyncio', 'concurrent.futures', 'multiprocessing', 'logging'}"
     program = f"import sys; import inorder.lanes; print(sorted({heavy} & set(sys.modules)))"

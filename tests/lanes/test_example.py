@@ -10,6 +10,7 @@ import pytest
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rate_limited_client.py"
 
 
+@pytest.mark.process
 @pytest.mark.req("LAN-2", "LAN-5")
 def test_the_rate_limited_client_is_never_refused_and_the_unlimited_one_is() -> None:
     finished = subprocess.run([sys.executable, str(EXAMPLE)], capture_output=True, text=True, timeout=100, check=False)

@@ -27,6 +27,7 @@ def _told_with(hash_seed: str, place: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.process
 def test_the_same_seed_gives_the_same_transcript_under_any_hash_seed(tmp_path: Path) -> None:
     told = {_told_with(hash_seed, tmp_path) for hash_seed in ("0", "1", "4242")}
     assert len(told) == 1

@@ -21,6 +21,7 @@ def _told(finding: Finding) -> str:
     return "\n".join([finding.broken_promise, *finding.choices, *finding.transcript])
 
 
+@pytest.mark.process
 @pytest.mark.timeout(600)
 @pytest.mark.req("LED-4", "LED-6", "COM-2", "CAN-1", "RTY-2")
 def test_four_items_two_workers_two_faults(tmp_path: Path) -> None:
@@ -35,6 +36,7 @@ def test_batches_of_two_with_one_fault() -> None:
     assert _explored(Scope(items=4, workers=2, faults=1, batch_limit=2)) > 500
 
 
+@pytest.mark.slow
 @pytest.mark.req("CAN-3")
 def test_an_error_budget_of_none_at_all() -> None:
     assert _explored(Scope(items=3, workers=2, faults=2, batch_limit=2, error_budget=0)) > 1_000

@@ -38,6 +38,7 @@ def _budgeted(seed: int) -> Scenario:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.req("CAN-3")
 def test_an_error_budget_gives_the_same_summary_for_any_number_of_workers_and_any_timing() -> None:
     stopped = 0

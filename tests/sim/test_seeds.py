@@ -11,6 +11,7 @@ SEEDS = 5_000
 CHUNK = 500
 
 
+@pytest.mark.slow
 @pytest.mark.req("CMP-1", "CMP-2", "COM-1", "COM-2", "INV-3", "LED-4", "LED-6", "LED-7", "RTY-2", "WIN-4", "WIN-5")
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_every_seed_keeps_every_promise(first: int) -> None:
@@ -19,6 +20,7 @@ def test_every_seed_keeps_every_promise(first: int) -> None:
         assert report.broken_promise is None, f"{report.broken_promise}; replay with: python -m inorder.sim run {seed}"
 
 
+@pytest.mark.slow
 def test_everything_that_should_happen_sometimes_does() -> None:
     hit: Counter[str] = Counter()
     for seed in range(SEEDS // 2):

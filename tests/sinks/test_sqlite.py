@@ -165,6 +165,7 @@ class Untraced(SqliteHarness):
         return sink_at(self.path)
 
 
+@pytest.mark.process
 @pytest.mark.req("JRN-2")
 def test_killed_at_any_statement_it_is_whole_and_goes_on_where_it_was(tmp_path: Path) -> None:
     def fresh(name: str) -> Untraced:

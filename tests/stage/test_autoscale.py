@@ -91,6 +91,7 @@ def test_decisions_are_taken_once_a_second_from_what_came_since(monkeypatch: pyt
     assert engine.sizes == [4, 5, 3]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 @pytest.mark.req("RUN-11")
 def test_a_run_whose_workers_come_and_go_gives_what_a_fixed_one_does(

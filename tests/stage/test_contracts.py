@@ -75,6 +75,7 @@ def test_cancelled_is_a_count_with_a_reason_and_a_flag_beside_it() -> None:
     assert types["cancel_reason"] == str | None
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "statement",
     ["import inorder.stage.contracts", "from inorder import StagePlan, WorkItem, StageOptions, StageHooks, StageError"],
@@ -88,6 +89,7 @@ def test_importing_the_contracts_imports_nothing_heavy(statement: str) -> None:
     assert {name for name in loaded if name.startswith("inorder.stage.")} == light
 
 
+@pytest.mark.process
 def test_a_worker_process_does_not_load_the_runner() -> None:
     loaded = modules_loaded_by("import inorder.stage.worker")
     assert loaded & {"sqlite3", "rich", "inorder.stage.run", "inorder.stage.monitor.monitor"} == set()

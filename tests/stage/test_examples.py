@@ -65,6 +65,7 @@ def test_the_page_is_no_longer_than_a_page() -> None:
     assert len(PAGE.read_text(encoding="utf-8").splitlines()) < 75
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 @pytest.mark.req("RUN-2")
 def test_the_example_runs(tmp_path: Path, policy: Any) -> None:
@@ -103,6 +104,7 @@ def published(data: Path) -> dict[str, bytes]:
     return {path: content for path, content in tree(data).items() if path.startswith("loud/")}
 
 
+@pytest.mark.process
 @pytest.mark.req("RUN-13")
 def test_an_orchestrator_gets_what_the_command_gives(tmp_path: Path) -> None:
     """Outcome, manifest, outputs and the exit code; for a first run, and for a second one that has little to do."""
@@ -141,6 +143,7 @@ def portable(data: Path) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.process
 @pytest.mark.req("RUN-13")
 def test_what_an_orchestrator_has_run_the_commands_know(tmp_path: Path) -> None:
     sources, data = write_texts(tmp_path), tmp_path / "data"

@@ -457,6 +457,7 @@ with _folder() as place:
 """
 
 
+@pytest.mark.process
 def test_a_folder_is_cleared_away_when_its_worker_is_killed_and_not_before(node: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", AT_WORK, str(node)], stdout=subprocess.PIPE, text=True) as worker:
         try:

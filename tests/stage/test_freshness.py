@@ -120,6 +120,7 @@ def test_a_source_that_is_gone_is_tried_and_fails_though_its_output_is_there(pla
     assert place.loud("a") == "TEXT OF A\n"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 @pytest.mark.req("RUN-4")
 def test_force_does_everything_again(place: Place, policy: str) -> None:
@@ -188,6 +189,7 @@ def test_a_failed_item_is_tried_again_on_the_next_run_and_a_skipped_one_too(plac
     assert place.called() == ["b", "c"]
 
 
+@pytest.mark.process
 def test_a_fingerprint_says_nothing_that_differs_from_run_to_run(place: Place, tmp_path_factory: Any) -> None:
     other = Place(tmp_path_factory.mktemp("other"))
     place.run(place.items(3))
@@ -214,6 +216,7 @@ def test_an_unreadable_output_is_a_reason_and_not_the_end(place: Place, monkeypa
     assert isinstance(place.run([place.item("a")]), inorder.StageOutcome)
 
 
+@pytest.mark.process
 @pytest.mark.req("RUN-4")
 def test_where_everything_is_done_no_process_is_started(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:

@@ -28,6 +28,7 @@ def signalling(number: int, at: str = "item-0002") -> inorder.StageHooks:
     return inorder.StageHooks(after_item=after_item)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 @pytest.mark.req("CAN-1", "CAN-2", "RUN-8")

@@ -113,6 +113,7 @@ def test_nothing_outside_of_data_can_be_removed(place: Place) -> None:
     assert (place.sources / "a").exists()
 
 
+@pytest.mark.process
 @pytest.mark.req("DOC-4", "JRN-7")
 @pytest.mark.parametrize("death", ["removed:1", "removed:4", "removed:9", "committed:6", "committed:9"])
 def test_killed_while_outputs_are_removed_the_next_run_ends_the_same(tmp_path: Path, death: str) -> None:

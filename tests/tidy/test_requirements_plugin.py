@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 REPOSITORY = Path(__file__).parents[2]
 LISTED = """
 LED-1 = { status = "landed", title = "first" }

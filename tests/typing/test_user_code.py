@@ -19,6 +19,7 @@ def check_types(file: Path, cache: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=file.parent, capture_output=True, text=True, timeout=110, check=False)
 
 
+@pytest.mark.process
 def test_user_code_passes_strict_type_checking_and_a_wrong_use_does_not(tmp_path: Path, cache: Path) -> None:
     checked = check_types(USER_CODE, cache)
     assert checked.returncode == 0, checked.stdout

@@ -120,6 +120,7 @@ def test_blank_lines_are_no_chunks() -> None:
     assert texts(pieces_from(("code", " \n\t\n"), ("heading", "So"), "it is"), 4) == ["So\n\nit is"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -45,6 +45,7 @@ def count_with_gaps(text: str) -> int:
     return len(text) + 3 * text.count("\n") + 2 * text.count(" ")
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(documents, sizes, st.sampled_from([count_words, count_with_gaps, len]))
 def test_every_character_is_in_one_chunk_and_none_is_too_large(

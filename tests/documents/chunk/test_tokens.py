@@ -55,11 +55,13 @@ def test_words_and_marks_are_tokens(text: str, tokens: int) -> None:
     assert count_words(text) == tokens
 
 
+@pytest.mark.slow
 @given(st.text() | st.text(alphabet="ab_ .\n\u00e9\u0301\u706f\u0e01\u200d\ud800\U0001f600\U0001d4d0"))
 def test_words_are_counted_as_they_are_found(text: str) -> None:
     assert count_words(text) == len(TOKEN.findall(text))
 
 
+@pytest.mark.slow
 def test_every_character_is_counted_as_it_is_found() -> None:
     everything = "".join(map(chr, range(0x110000)))
     assert count_words(everything) == len(TOKEN.findall(everything))

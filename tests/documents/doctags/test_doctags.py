@@ -271,6 +271,7 @@ class TestExactness:
         assert (reference.name, reference.texts[0].text) == ("na\ufffdme", "a\ufffdb")
         assert b"\xef\xbf\xbd" in write_json(written, filename="\udcff.txt")
 
+    @pytest.mark.process
     def test_the_same_document_gives_the_same_bytes_under_any_hash_seed(self) -> None:
         program = (
             "from tests.documents.doctags.test_doctags import EVERY_KIND, document, write_json, write_doctags\n"
@@ -291,6 +292,7 @@ class TestExactness:
         }
         assert len(digests) == 1
 
+    @pytest.mark.process
     def test_the_defining_library_is_not_needed_to_write(self) -> None:
         program = (
             "import sys; from inorder.documents.doctags import storage; "
@@ -377,6 +379,7 @@ def blocks() -> st.SearchStrategy[Any]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(blocks(), max_size=12), st.integers(0, 3), TEXTS)
 def test_any_document_is_agreed_on(chosen: list[AnyBlock], pages: int, name: str) -> None:

@@ -12,6 +12,8 @@ from reportlab.pdfgen.canvas import Canvas
 
 from tests.documents.workspace import PROSE, Workspace
 
+pytestmark = pytest.mark.process
+
 PAGES = 47
 
 

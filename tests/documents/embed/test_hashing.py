@@ -21,6 +21,7 @@ PROGRAM = (
 )
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("seed", ["0", "4711"])
 def test_another_process_gives_the_same_bytes(seed: str) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": seed}

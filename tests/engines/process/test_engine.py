@@ -39,7 +39,7 @@ from tests.support.misbehaviour import (
     word_at,
 )
 
-pytestmark = pytest.mark.usefixtures("no_leaks")
+pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.process]
 
 SOON_S = 2.0
 """How long to wait for an event that does not come if there is a bug."""

@@ -29,7 +29,7 @@ from tests.support.misbehaviour import (
     word_at,
 )
 
-pytestmark = pytest.mark.usefixtures("no_leaks")
+pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.process]
 
 COUNT = 30
 GUILTY = 11

@@ -20,6 +20,8 @@ from inorder.version import __version__
 from tests.support.gates import no_thread_leaks
 from tests.support.misbehaviour import GUARD_S, serve
 
+pytestmark = pytest.mark.process
+
 PLACE = f"node {platform.node()} (Python {platform.python_version()})"
 OPTIONS = pickle.dumps(SupervisorOptions())
 HAS_US_AND_RAY = f"""

@@ -29,7 +29,7 @@ from tests.support.misbehaviour import (
     word_at,
 )
 
-pytestmark = pytest.mark.usefixtures("no_leaks")
+pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.process]
 
 PATIENT_S = 1000.0
 """Before results are reported, if nothing urgent comes."""

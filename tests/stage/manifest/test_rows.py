@@ -42,6 +42,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return place
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("schedule", ["fifo", "sjf"])
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("policy", ["io", "cpu"])
@@ -145,6 +146,7 @@ def test_two_places_differ_in_nothing_but_what_is_called_volatile(place: Place, 
     assert {"duration_s", "run_id"} <= differing
 
 
+@pytest.mark.slow
 @pytest.mark.req("RUN-7")
 def test_readers_never_see_a_torn_line(place: Place) -> None:
     """A thousand of them, while rows are added: whatever ends with a newline is a whole row, in its place."""

@@ -40,6 +40,7 @@ def paired(lines: list[dict[str, Any]]) -> dict[Attempt, str]:
     return ended
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 @pytest.mark.req("RUN-12")
 def test_every_attempt_begins_once_and_ends_once(place: Place, policy: str) -> None:
@@ -60,6 +61,7 @@ def test_every_attempt_begins_once_and_ends_once(place: Place, policy: str) -> N
     assert {seq for seq, _ in ended} == set(range(35))
 
 
+@pytest.mark.process
 @pytest.mark.req("RUN-12")
 def test_attempts_of_workers_that_died_end_too(place: Place) -> None:
     items = [*place.items(5), place.item("killer", "kill"), place.item("z")]

@@ -131,6 +131,7 @@ def test_nothing_of_it_is_touched_unless_a_variable_asks_for_it(
     assert collected.spans.get_finished_spans() == ()
 
 
+@pytest.mark.process
 def test_a_run_without_it_does_not_import_it() -> None:
     loaded = modules_loaded_by("import inorder.stage.run")
     assert not [name for name in loaded if name.startswith("opentelemetry")]

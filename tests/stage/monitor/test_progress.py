@@ -210,6 +210,7 @@ print("done")
 """
 
 
+@pytest.mark.process
 @pytest.mark.req("RUN-9")
 def test_on_a_terminal_a_bar_moves_and_stays_at_its_end(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()

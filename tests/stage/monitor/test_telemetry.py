@@ -81,6 +81,7 @@ def test_snapshots_come_while_a_run_goes_on(place: Place, monkeypatch: pytest.Mo
     assert events_of(place.telemetry(outcome)).count("snapshot") >= 2
 
 
+@pytest.mark.process
 @pytest.mark.req("RUN-10")
 def test_events_of_the_kernel_are_told_as_they_are(place: Place) -> None:
     items = [place.item("a", "flaky"), place.item("b", "hang"), place.item("c", "kill"), place.item("d", "fail")]

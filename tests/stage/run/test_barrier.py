@@ -10,6 +10,7 @@ from tests.stage.jobs import Place
 from tests.stage.lives import Lives, portable
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 def test_a_plan_can_go_by_what_its_own_stage_has_made(place: Place, policy: str) -> None:
     seen: list[list[str]] = []
@@ -73,6 +74,7 @@ def test_thousands_of_empty_groups_between_barriers_are_passed_over(place: Place
         assert (outcome.succeeded, outcome.skipped) == counts
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("death", ["committed:1", "committed:3", "committed:4", "published:9"])
 def test_killed_on_either_side_of_it_the_next_run_goes_on(tmp_path: Path, death: str) -> None:
     plan = ["a", "b", "c", "|", "d", "e", "|", "f"]

@@ -92,6 +92,7 @@ def test_hooks_that_always_raise_do_not_fill_the_memory(place: Place) -> None:
     assert outcome.warnings[-1] == "further warnings were dropped"
 
 
+@pytest.mark.process
 @pytest.mark.req("RUN-6")
 def test_every_worker_process_is_set_up_once_before_its_first_item(place: Place) -> None:
     hooks = inorder.StageHooks(worker_setup=setting_up, before_item=before)
@@ -105,6 +106,7 @@ def test_every_worker_process_is_set_up_once_before_its_first_item(place: Place)
         assert (row["opened_here"], row["prepared"]) == (True, name)
 
 
+@pytest.mark.process
 @pytest.mark.req("RUN-6")
 def test_a_process_that_takes_the_place_of_a_dead_one_is_set_up_too(place: Place) -> None:
     place.data.mkdir()
@@ -114,6 +116,7 @@ def test_a_process_that_takes_the_place_of_a_dead_one_is_set_up_too(place: Place
     assert len((place.data / "setups").read_text().split()) == 3
 
 
+@pytest.mark.process
 @pytest.mark.req("RUN-6")
 def test_a_setup_that_raises_is_a_warning_at_every_item(place: Place) -> None:
     outcome = place.run(place.items(2), hooks=inorder.StageHooks(worker_setup=failing_setup), policy="cpu")

@@ -7,6 +7,8 @@ import pytest
 from tests.stage.jobs import Place
 from tests.stage.lives import Lives, portable
 
+pytestmark = pytest.mark.process
+
 ITEMS = 2000
 
 

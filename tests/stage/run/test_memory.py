@@ -54,6 +54,7 @@ def held_by(monitor: RunMonitor) -> int:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("worker", "count"),
     [

@@ -10,6 +10,7 @@ from tests.stage.jobs import Place
 from tests.stage.workers import nothing
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 @pytest.mark.req("RUN-8")
 def test_the_times_of_an_outcome_are_those_of_the_rows(place: Place, policy: str) -> None:

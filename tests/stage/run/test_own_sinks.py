@@ -49,6 +49,7 @@ def texts(place: Place) -> dict[str, str]:
     return found
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 def test_what_workers_deliver_reaches_the_sink(place: Place, policy: str) -> None:
     outcome = run(place, ["a", "bad", "b"], policy=policy)

@@ -106,6 +106,7 @@ def test_a_refused_run_can_be_run_again(place: Place) -> None:
     assert place.run([place.item("a")]).succeeded + place.run([place.item("a")]).skipped == 2
 
 
+@pytest.mark.process
 def test_a_worker_that_cannot_travel_is_refused_with_what_to_do(place: Place) -> None:
     with pytest.raises(inorder.OperatorError, match=r"cannot be sent to a process .*top level of a module"):
         place.run([place.item("a")], lambda item: None, policy="cpu")

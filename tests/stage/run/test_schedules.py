@@ -50,6 +50,7 @@ def test_the_cheapest_first_waits_less_in_the_median_and_the_rows_are_the_same(p
     assert steady(first[1:]) == steady(second[1:])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 def test_items_of_one_kind_go_to_a_worker_together_and_stay_in_their_places(place: Place, policy: str) -> None:
     items = [place.item(f"item-{n:03}", batch_key="abc"[n % 3]) for n in range(90)]

@@ -10,6 +10,7 @@ import inorder
 from tests.stage.jobs import Place
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 def test_a_source_that_is_not_there_fails_its_item_alone(place: Place, policy: str) -> None:
     gone = place.item("gone")
@@ -36,6 +37,7 @@ def test_a_source_that_may_not_be_read_fails_its_item_alone(place: Place) -> Non
     assert place.row("secret")["error"]["category"] == "input"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 @pytest.mark.req("RUN-4")
 def test_a_source_that_changes_while_it_is_read_is_read_again(place: Place, policy: str) -> None:
@@ -66,6 +68,7 @@ def test_a_source_that_vanishes_while_it_is_read_fails_its_item(place: Place) ->
     assert place.published() == {}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 def test_a_file_name_that_is_no_text_goes_all_the_way(place: Place, policy: str) -> None:
     name = os.fsdecode(b"caf\xe9")

@@ -9,6 +9,7 @@ from tests.stage.jobs import Place
 POLICIES = pytest.mark.parametrize("policy", ["io", "cpu", "gpu"])
 
 
+@pytest.mark.process
 @POLICIES
 @pytest.mark.req("RUN-2", "RUN-3", "RUN-7")
 def test_a_success_a_skip_and_a_failure_have_the_same_base_fields(place: Place, policy: str) -> None:
@@ -38,6 +39,7 @@ def test_a_reason_that_is_no_text_is_written_as_text(place: Place) -> None:
     assert place.row("a")["reason"] == "404"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("do", "category", "message", "retryable"),
     [
@@ -73,6 +75,7 @@ def test_what_can_never_succeed_is_not_tried_again(place: Place, category: str, 
     assert place.called() == ["a"] * attempts
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 @pytest.mark.req("RTY-2")
 def test_an_item_that_fails_and_then_works_is_a_success_with_its_attempts(place: Place, policy: str) -> None:
@@ -91,6 +94,7 @@ def test_retries_that_are_used_up_leave_the_last_failure(place: Place) -> None:
     assert (row["status"], row["attempts"], row["error"]["category"]) == ("failure", 3, "provider")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 @pytest.mark.req("CAN-3")
@@ -145,6 +149,7 @@ def test_an_output_that_was_not_declared_is_named_with_those_that_were(place: Pl
     assert "declares no output 'quiet'; declared outputs: loud" in outcome.errors[0].message
 
 
+@pytest.mark.process
 @pytest.mark.req("LED-7", "RTY-1")
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 def test_a_full_disk_stops_the_run_and_fails_nobody(place: Place, policy: str) -> None:

@@ -10,6 +10,7 @@ from inorder.stage.data_layout import RESERVED_FOLDERS
 from tests.stage.jobs import Place
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("do", "message"),
     [
@@ -71,6 +72,7 @@ def test_an_output_with_no_place_in_data_fails_its_item_alone(place: Place, path
     assert place.staged() == []
 
 
+@pytest.mark.process
 def test_a_worker_process_knows_the_reserved_files_too(place: Place) -> None:
     place.run([place.item("a", outputs={"loud": "index.sqlite"})], policy="cpu", workers=1)
     assert RESERVED in place.row("a")["error"]["message"]

@@ -143,6 +143,7 @@ def test_a_thread_that_writes_after_the_run_has_ended_leaves_nothing(place: Plac
     assert place.published() == {}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 @pytest.mark.req("RUN-5", "CAN-3")
 def test_results_that_were_computed_past_a_stop_leave_nothing(place: Place, policy: str) -> None:

@@ -6,6 +6,8 @@ from tests.stage.jobs import Place
 from tests.stage.workers import obey
 from tests.support.gates import no_thread_leaks
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.req("RTY-4")
 def test_a_process_that_hangs_is_killed_and_its_item_fails(place: Place) -> None:

@@ -33,6 +33,7 @@ def docx_with_body(xml: bytes) -> bytes:
     return archive({"word/document.xml": xml})
 
 
+@pytest.mark.slow
 def test_a_zip_bomb_is_refused_by_what_it_claims() -> None:
     size = docx_package.PART_BYTES_MAX + 1
     assert_refused(docx_with_body(b"<a>" + b" " * size), "unpacks to 268,435,")
@@ -157,6 +158,7 @@ def test_a_part_that_points_out_of_the_archive_is_not_there() -> None:
     assert_refused(data, "not a Word document")
 
 
+@pytest.mark.slow
 def test_lines_of_code_by_the_hundred_thousand_are_one_piece() -> None:
     began = time.process_time()
     document = docx.read(

@@ -108,6 +108,7 @@ def test_a_line_of_a_hundred_megabytes_is_refused_at_once() -> None:
         html.read(b"x" * 100_000_000, "page")
 
 
+@pytest.mark.process
 def test_a_long_line_takes_a_few_times_its_size() -> None:
     megabytes = 40
     program = (

@@ -66,6 +66,7 @@ def test_as_deep_as_is_allowed_is_agreed_on_by_the_defining_library() -> None:
     assert_docling_agrees(document)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["[", "]", "`", "``` ", "*", "[a](", "<!--", "~~a", "|a"])
 def test_megabytes_of_signs_are_read_in_time(piece: str) -> None:
     began = time.process_time()

@@ -82,6 +82,7 @@ UNREADABLE = {
 }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_what_cannot_be_read_is_refused_with_one_line(name: str, outcomes: dict[str, dict[str, Any]]) -> None:
     check(outcomes[name])
@@ -184,6 +185,7 @@ def object_stream(inner: bytes) -> bytes:
     return data + b"startxref\n%d\n%%%%EOF\n" % places[7]
 
 
+@pytest.mark.process
 def test_objects_in_streams_are_read_and_bombs_of_them_are_survived(tmp_path: Path) -> None:
     honest, itself, many = read_isolated(
         tmp_path, [object_stream(b"null"), object_stream(b"6 0 R"), object_stream(b"[" * 50_000 + b"]" * 50_000)]
@@ -193,6 +195,7 @@ def test_objects_in_streams_are_read_and_bombs_of_them_are_survived(tmp_path: Pa
     check(many)
 
 
+@pytest.mark.process
 def test_any_damage_is_read_or_refused(tmp_path: Path) -> None:
     chance = random.Random(23)
     whole = typeset_pdf([heading("The lamps"), body("The lamp is lit an hour before sunset. " * 20), body("The end.")])
@@ -212,6 +215,7 @@ def test_any_damage_is_read_or_refused(tmp_path: Path) -> None:
     assert 50 < sum(bool(each["blocks"]) for each in found) < 300
 
 
+@pytest.mark.process
 def test_every_truncation_is_read_or_refused(tmp_path: Path) -> None:
     whole = typeset_pdf([heading("The lamps"), body("The lamp is lit an hour before sunset. " * 20)])
     found = read_isolated(tmp_path, [whole[:length] for length in range(0, len(whole), 23)])
@@ -220,6 +224,7 @@ def test_every_truncation_is_read_or_refused(tmp_path: Path) -> None:
     assert found[len(found) // 2]["refused"] == "the PDF is damaged or truncated"
 
 
+@pytest.mark.process
 def test_a_page_that_cannot_be_loaded_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
     [found] = read_isolated(tmp_path, [pdf_with_pages(b"<</Type/Pages/Kids[3 0 R 9 0 R]/Count 2>>")])
     assert text_of_outcome(found) == "The lamp is lit."

@@ -51,6 +51,7 @@ def book() -> bytes:
     return handbook()
 
 
+@pytest.mark.slow
 def test_parts_are_put_together_as_if_read_at_once(book: bytes) -> None:
     count = pdf.page_count(book)
     assert count > document_stats.SAMPLE_PAGES_MAX
@@ -113,5 +114,6 @@ def test_a_part_of_broken_pages_is_no_error_but_a_whole_of_them_is() -> None:
         pdf.merge([part, part])
 
 
+@pytest.mark.slow
 def test_a_document_is_read_the_same_twice(book: bytes) -> None:
     assert msgspec.json.encode(pdf.read(book, "tale")) == msgspec.json.encode(pdf.read(book, "tale"))
