@@ -323,7 +323,8 @@ class Imap(Iterator[R_co], Generic[R_co]):
         self._position = envelope.seq + 1
         self._item = item
         if envelope.outcome != _FAIL:
-            return cast("R_co", envelope.payload)
+            result: R_co = envelope.payload
+            return result
         error = _item_error(envelope, item)
         if self._errors == "raise":
             raise error

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer
 
-from inorder.cli import app, command_group
+from inorder.cli import command_group, commands
 from inorder.cli.builtin import ENTRIES
 from inorder.cli.options import ALL, OWN, SECTIONS, SHARED
 from tests.cli.desk import GUARD_S, Desk, clean_environment
@@ -91,8 +91,8 @@ def test_options_stand_in_titled_groups(desk: Desk, command: str) -> None:
 
 
 def test_the_line_of_a_command_is_short_and_begins_its_help() -> None:
-    assert list(app.COMMANDS) == COMMANDS
-    assert [text for text in app.COMMANDS.values() if len(text) >= 50 or text.endswith(".")] == []
+    assert list(commands.COMMANDS) == COMMANDS
+    assert [text for text in commands.COMMANDS.values() if len(text) >= 50 or text.endswith(".")] == []
 
 
 def test_every_command_explains_itself_and_each_of_its_options() -> None:

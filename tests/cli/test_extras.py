@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from inorder.cli.app import COMMANDS
+from inorder.cli.commands import COMMANDS
 from inorder.cli.extras import EXTRAS, extra_of
 from tests.cli.desk import GUARD_S, clean_environment
 

@@ -12,21 +12,19 @@ from inorder.sim.crash.story import JOURNAL, MANIFEST, draw_story, new_disk, pre
 from tests.crash.stories import BY_POLICY, SEEDS, trial_of
 
 STATES = 16
-LOSSES_MIN = 5_000
-"""For each policy: 20,000 in all."""
+LOSSES_MIN = {1: 800, 2: 800, 3: 900, 4: 600, 5: 900, 6: 500, 7: 550}
+"""For each story, by seed: 5,000 for each policy, 20,000 in all."""
 AGAIN = 0.05
 
 
 @pytest.mark.req("COM-2", "JRN-3", "JRN-7")
+@pytest.mark.parametrize("seed", SEEDS)
 @BY_POLICY
-def test_power_lost_at_any_moment_leaves_a_run_that_goes_on_to_the_same_bytes(policy: FsyncPolicy) -> None:
-    losses = 0
-    for seed in SEEDS:
-        with trial_of(seed, policy) as trial:
-            trial.try_every_power_loss(STATES, again=AGAIN)
-            assert trial.recovered > trial.losses // 4, "mostly the same disk was found again and again"
-            losses += trial.losses
-    assert losses >= LOSSES_MIN
+def test_power_lost_at_any_moment_leaves_a_run_that_goes_on_to_the_same_bytes(policy: FsyncPolicy, seed: int) -> None:
+    with trial_of(seed, policy) as trial:
+        trial.try_every_power_loss(STATES, again=AGAIN)
+        assert trial.recovered > trial.losses // 4, "mostly the same disk was found again and again"
+        assert trial.losses >= LOSSES_MIN[seed]
 
 
 @BY_POLICY

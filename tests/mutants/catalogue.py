@@ -155,7 +155,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the plan is asked although no window can take more",
-        "core/windows/planner.py",
+        "core/windows/placement.py",
         "if len(windows) == ACTIVE_WINDOWS_MAX and windows[-1].is_sealed:\n            return\n",
         "pass\n",
     ),

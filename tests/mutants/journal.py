@@ -94,14 +94,14 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a resumed window has another size",
-        "core/windows/planner.py",
+        "core/windows/placement.py",
         "if known.start == start:",
         "if False:",
         "tests/core/resume/test_resume_point.py",
     ),
     Mutant(
         "retries are granted again after a crash",
-        "core/windows/planner.py",
+        "core/windows/placement.py",
         "window.retries.restore(state.resume_point.retries_granted_from(start))\n",
         "pass\n",
         "tests/core/resume/test_resume_limits.py",

@@ -1,8 +1,8 @@
 """The command: its name, its subcommands, and how errors and signals end it.
 
-`COMMANDS` lists the subcommands. The lazy group in `command_group.py` imports the module of a subcommand when it is run
-or when its own help is asked for. So `inorder --help` is quick, and the modules of commands import what they need at
-their top.
+`commands/__init__.py` lists the subcommands. The lazy group in `command_group.py` imports the module of a subcommand
+when it is run or when its own help is asked for. So `inorder --help` is quick, and the modules of commands import what
+they need at their top.
 
 A command raises. The exception says whose fault it was, and carries the exit code. Here it becomes one line on stderr
 that says what happened and what to do. `--debug` adds the traceback.
@@ -17,34 +17,13 @@ import traceback
 from collections.abc import Sequence
 from types import FrameType
 
+from inorder.cli.commands import COMMANDS
 from inorder.cli.exit_codes import Exit, Interrupted
 from inorder.cli.extras import extra_of
+from inorder.cli.output import DEBUG
 from inorder.cli.output import error as print_error
 from inorder.errors import InfrastructureError, IntegrityError, InvariantViolation, OperatorError
 
-COMMANDS = {
-    "run": "Process documents and code, all stages",
-    "doctags": "Convert documents to DocTags",
-    "chunk": "Split documents into chunks",
-    "embed": "Compute vectors for chunks",
-    "index": "Build the search index",
-    "search": "Search documents and code",
-    "symbols": "List the definitions in a source file",
-    "graph": "Show callers and callees of a function",
-    "mcp": "Serve the index to coding assistants",
-    "stage": "Run a stage of your own",
-    "plan": "Show what a run would do, and why",
-    "failures": "List failed items and their errors",
-    "retry": "Run failed items again",
-    "explain": "Explain what a run would do with one file",
-    "verify": "Check DATA for missing or damaged files",
-    "inspect": "Summarize the contents of DATA",
-    "manifest": "Print rows of the manifests",
-    "journal": "Print what a journal holds",
-    "config": "Show settings and where they come from",
-}
-"""Every command with its one-line help. `NAME` is the function, or Typer app, `NAME` in `inorder.cli.commands.NAME`."""
-DEBUG = "INORDER_DEBUG"
 _BUG = "this is a bug in inorder; please report it with the line above"
 _TRACE = "run it again with `inorder --debug ...` to see the traceback"
 

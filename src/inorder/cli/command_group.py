@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from inorder.cli.app import COMMANDS, DEBUG
+from inorder.cli.commands import COMMANDS
 from inorder.cli.options import SECTIONS, Section
+from inorder.cli.output import DEBUG
 from inorder.errors import OperatorError
 from inorder.version import __version__
 

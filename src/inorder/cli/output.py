@@ -13,6 +13,8 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+DEBUG = "INORDER_DEBUG"
+"""The variable that makes a command print tracebacks."""
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _claimed: list[BinaryIO] = []
 

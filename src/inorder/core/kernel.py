@@ -45,7 +45,7 @@ from .results import Results
 from .resume_point import ResumePoint
 from .state import Counters, KernelState, StopKind
 from .stopping import Shutdown
-from .windows.planner import Planner
+from .windows.placement import Planner
 
 
 class Kernel:

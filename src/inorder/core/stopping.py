@@ -14,7 +14,7 @@ from .invariants import check
 from .ledger import FAIL
 from .state import KernelState, StopKind
 from .transitions import State
-from .windows.planner import Planner
+from .windows.placement import Planner
 
 
 class Shutdown:

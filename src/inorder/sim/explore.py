@@ -79,9 +79,10 @@ class Chooser:
         self.names.append(options[index].name)
         return options[index]
 
-    def next_prefix(self) -> list[int] | None:
-        """The choices of the next run; None when all have been made."""
-        for position in range(len(self.choices) - 1, -1, -1):
+    def next_prefix(self, depth: int | None = None) -> list[int] | None:
+        """The choices of the next run, which differs in one of the first `depth` choices, or in any; None when all have
+        been made."""
+        for position in reversed(range(len(self.choices[:depth]))):
             index, count = self.choices[position]
             if index + 1 < count:
                 return [choice for choice, _ in self.choices[:position]] + [index + 1]
@@ -285,13 +286,25 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     transcript: list[str]
 
 
-def explore(scope: Scope) -> Iterator[Finding | None]:
-    """Run every interleaving. Yields None for each that kept all promises."""
-    prefix: list[int] | None = []
-    while prefix is not None:
+def explore(scope: Scope, start: Sequence[int] = ()) -> Iterator[Finding | None]:
+    """Run every interleaving that starts with these choices. Yields None for each that kept all promises."""
+    prefix: list[int] | None = list(start)
+    while prefix is not None and prefix[: len(start)] == list(start):
         chooser = Chooser(prefix)
         yield _run(scope, chooser)
         prefix = chooser.next_prefix()
+
+
+def list_starts(scope: Scope, length: int) -> list[list[int]]:
+    """The first choices of all interleavings: what `explore` takes to run them in parts."""
+    starts: list[list[int]] = []
+    prefix: list[int] | None = []
+    while prefix is not None:
+        chooser = Chooser(prefix)
+        _run(scope, chooser)
+        starts.append([index for index, _ in chooser.choices[:length]])
+        prefix = chooser.next_prefix(length)
+    return starts
 
 
 def _scenario(scope: Scope) -> Scenario:

@@ -5,8 +5,8 @@ import pytest
 from inorder.core.commands import Ended, NeedItems, PressureChanged, Summary, WindowOpened, WindowSealed
 from inorder.core.kernel import Kernel
 from inorder.core.resume_point import ResumePoint, ResumeWindow
+from inorder.core.windows.placement import SKIP_AHEAD_MAX
 from inorder.core.windows.plan import PlanItem
-from inorder.core.windows.planner import SKIP_AHEAD_MAX
 from inorder.core.windows.window import SizingSnapshot
 from inorder.errors import OperatorError
 from tests.core.driver import Driver, options
