@@ -84,7 +84,7 @@ def test_items_are_counted_once_however_many_rows_they_have(tmp_path: Path, monk
     found = ItemStatuses.read(written(tmp_path, *told, CONFIG, row("1", "success", warnings=["careful"])))
     assert found.count_by_status() == {"success": 5, "skip": 0, "failure": 5}
     assert found.count_by_category() == {"io": 5}
-    assert found.count_warned() == 1
+    assert found.count_items_with_warnings() == 1
     assert [one.doc_id for one in found.failures()] == ["2", "4", "5", "7", "8"]
     assert [one.doc_id for one in found.successes()] == ["0", "3", "6", "9", "1"]
     assert found.get("10") is None

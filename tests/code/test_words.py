@@ -2,7 +2,7 @@
 
 import pytest
 
-from inorder.code.words import identifiers
+from inorder.code.words import extract_identifiers
 
 pytestmark = pytest.mark.req("IDX-1")
 
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.req("IDX-1")
     ],
 )
 def test_a_name_is_kept_and_split(text: str, words: str) -> None:
-    assert identifiers(text) == words
+    assert extract_identifiers(text) == words
 
 
 def test_words_come_once_in_the_order_they_appear() -> None:
-    assert identifiers("getUser(user, getName)") == "getuser get user getname name"
+    assert extract_identifiers("getUser(user, getName)") == "getuser get user getname name"
 
 
 def test_what_is_too_long_for_a_name_is_left_out() -> None:
-    assert identifiers("key = 'QUJD" + "RUZH" * 20 + "'") == "key"
+    assert extract_identifiers("key = 'QUJD" + "RUZH" * 20 + "'") == "key"

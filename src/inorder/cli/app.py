@@ -54,7 +54,7 @@ def run_command(arguments: Sequence[str]) -> int:
         extra = extra_of(error) if isinstance(error, ModuleNotFoundError) else None
         if extra is None:
             return _report(error, Exit.FAILED, "", _TRACE)
-        what = f"`inorder {_command_in(arguments)}`"
+        what = f"`inorder {_find_command(arguments)}`"
         return _report(error, Exit.USAGE, f"{what} needs the extra `{extra}`: pip install 'inorder[{extra}]'")
 
 
@@ -62,7 +62,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise Interrupted(number)
 
 
-def _command_in(arguments: Sequence[str]) -> str:
+def _find_command(arguments: Sequence[str]) -> str:
     return next((argument for argument in arguments if argument in COMMANDS), "")
 
 

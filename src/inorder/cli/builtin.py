@@ -34,7 +34,7 @@ def load_builtin(stage: str, sources: Sequence[Path], reader: SettingsReader) ->
     found = reader.for_stage(stage)
     own = found.own_fields(stage) if stage in OWN else {}
     job = load_job(ENTRIES[stage], sources if stage in _SOURCED else [], own)
-    return job, found.over(job.stage.options)
+    return job, found.with_defaults(job.stage.options)
 
 
 def run_builtin(stages: Sequence[str], sources: Sequence[Path], given: Given) -> tuple[list[StageOutcome], int]:
@@ -78,7 +78,7 @@ def describe_defaults(stages: Sequence[str]) -> dict[str, str]:
 
 def describe_stage_defaults() -> dict[str, str]:
     """The same for a stage that is not known yet: it may set other defaults."""
-    values = StageSettings({}, None, None).over(StageOptions()).values
+    values = StageSettings({}, None, None).with_defaults(StageOptions()).values
     return {
         name: option.format_default(values[name].value) + ("" if name == "data" else ", unless the stage sets another")
         for name, option in SHARED.items()
@@ -91,7 +91,7 @@ def default_values(stage: str) -> dict[str, Any]:
     loaded: Stage | Configurable = getattr(importlib.import_module(module), name)
     settings = None if isinstance(loaded, Stage) else loaded.settings()
     made = loaded if isinstance(loaded, Stage) else loaded.make(settings)
-    values = StageSettings({}, None, None).over(made.options).values
+    values = StageSettings({}, None, None).with_defaults(made.options).values
     own = {name: getattr(settings, option.field) for name, option in OWN.get(stage, {}).items()}
     return {name: found.value for name, found in values.items()} | own
 

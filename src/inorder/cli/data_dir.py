@@ -91,7 +91,7 @@ class JournalState(NamedTuple):
     scan: ScanResult
     replay: Replay | None
     """None: the journal is damaged."""
-    trouble: str
+    damage: str
     """The damage; empty: there is none."""
 
     @property

@@ -103,7 +103,7 @@ class ItemStatuses:
         query = "SELECT category, COUNT(*) FROM items WHERE status = 'failure' GROUP BY category ORDER BY 2 DESC, 1"
         return dict(self._query(query))
 
-    def count_warned(self) -> int:
+    def count_items_with_warnings(self) -> int:
         """Number of items whose latest row has warnings."""
         [(count,)] = self._query("SELECT COUNT(*) FROM items WHERE warnings > 0")
         return int(count)

@@ -88,7 +88,7 @@ def to_flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _by_name(*options: OptionSpec) -> dict[str, OptionSpec]:
+def _index_by_name(*options: OptionSpec) -> dict[str, OptionSpec]:
     return {option.name: option for option in options}
 
 
@@ -100,7 +100,7 @@ _OUTPUT, _EXECUTION, _FAILURES, _RAY, _DISPLAY = (
     Section.DISPLAY,
 )
 
-SHARED = _by_name(
+SHARED = _index_by_name(
     OptionSpec(_OUTPUT, "data", "data", TextType(), "Directory for all results (DATA).", "DIR"),
     OptionSpec(
         _OUTPUT,
@@ -300,7 +300,7 @@ SHARED = _by_name(
 """Options of every run, by name."""
 
 OWN = {
-    "doctags": _by_name(
+    "doctags": _index_by_name(
         OptionSpec(
             Section.DOCTAGS,
             "split_pages",
@@ -321,11 +321,11 @@ OWN = {
             "ocr",
             "ocr",
             FlagType(),
-            "Recognise the text of scanned PDF pages.",
+            "Recognize the text of scanned PDF pages.",
             flags=("--ocr/--no-ocr",),
         ),
     ),
-    "chunk": _by_name(
+    "chunk": _index_by_name(
         OptionSpec(Section.CHUNK, "tokens_max", "tokens_max", IntegerType(1, 10**6), "Most tokens per chunk.", "N"),
         OptionSpec(
             Section.CHUNK,
@@ -346,7 +346,7 @@ OWN = {
         ),
         OptionSpec(Section.CHUNK, "format", "format", ChoiceType("parquet", "jsonl"), "File format of chunks."),
     ),
-    "embed": _by_name(
+    "embed": _index_by_name(
         OptionSpec(
             Section.EMBED,
             "dense",

@@ -90,9 +90,9 @@ class StageSettings(NamedTuple):
         """The same, by field of the stage's settings."""
         return {OWN[stage][name].field: found.value for name, found in self.own_values(stage).items()}
 
-    def over(self, base: StageOptions) -> Settings:
+    def with_defaults(self, base: StageOptions) -> Settings:
         """Complete them with the options of the stage."""
-        values = {name: self.values.get(name) or _base_value(option, base) for name, option in SHARED.items()}
+        values = {name: self.values.get(name) or _get_base_value(option, base) for name, option in SHARED.items()}
         return Settings(values, base, self.file, self.profile)
 
 
@@ -100,8 +100,8 @@ class SettingsReader:
     """Reads the command line, the environment and the settings file, once."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        on_line = _translate_old_names({name: value for name, value in given.items() if name != PROFILE}, to_flag)
-        self._on_line = _parse(on_line, lambda option: option.flag, lambda option: "command line")
+        command_line = _translate_old_names({name: value for name, value in given.items() if name != PROFILE}, to_flag)
+        self._command_line = _parse(command_line, lambda option: option.flag, lambda option: "command line")
         self._environment = _parse(
             _read_environment(), lambda option: option.variable, lambda option: f"environment {option.variable}"
         )
@@ -115,16 +115,16 @@ class SettingsReader:
         values: _Layer = {}
         for table in ("default", f"stage.{name}", f"profile.{self._profile}"):
             values |= self._tables.get(table, {})
-        return StageSettings(values | self._environment | self._on_line, self._file, self._profile)
+        return StageSettings(values | self._environment | self._command_line, self._file, self._profile)
 
 
 def resolve(given: Mapping[str, Any], stage: Stage | None = None) -> Settings:
     """Read all places, for one stage or for none."""
     found = SettingsReader(given).for_stage(None if stage is None else stage.name)
-    return found.over(StageOptions() if stage is None else stage.options)
+    return found.with_defaults(StageOptions() if stage is None else stage.options)
 
 
-def _base_value(option: OptionSpec, base: StageOptions) -> Value:
+def _get_base_value(option: OptionSpec, base: StageOptions) -> Value:
     plain = StageOptions()
     if option.name == "data":
         return Value(plain.data, "default")

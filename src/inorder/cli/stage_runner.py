@@ -53,12 +53,12 @@ def report_outcome(outcome: StageOutcome, settings: Settings) -> Exit:
     if not settings.is_quiet:
         info(*_summarize(outcome, settings))
     elif code != Exit.DONE:
-        print_error(_headline(outcome))
+        print_error(_format_headline(outcome))
     return code
 
 
 def _summarize(outcome: StageOutcome, settings: Settings) -> list[str]:
-    lines = [_headline(outcome)]
+    lines = [_format_headline(outcome)]
     lines += [
         f"  failed: {error.item_id} ({error.category}): {to_one_line(error.message)}"
         + (f" [and {error.count - 1} more like it]" if error.count > 1 else "")
@@ -66,10 +66,10 @@ def _summarize(outcome: StageOutcome, settings: Settings) -> list[str]:
     ]
     lines += [f"  warning: {to_one_line(warning)}" for warning in outcome.warnings]
     lines.append(f"  manifest: {settings.data}/manifests/{outcome.stage}.jsonl")
-    return lines + [f"  next: {step}" for step in _next_steps(outcome, settings)]
+    return lines + [f"  next: {step}" for step in _list_next_steps(outcome, settings)]
 
 
-def _headline(outcome: StageOutcome) -> str:
+def _format_headline(outcome: StageOutcome) -> str:
     done = outcome.succeeded + outcome.skipped + outcome.failed
     counts = f"{outcome.succeeded} succeeded, {outcome.skipped} skipped, {outcome.failed} failed"
     if outcome.stop_kind is None:
@@ -78,7 +78,7 @@ def _headline(outcome: StageOutcome) -> str:
     return f"{outcome.stage}: {why} after {pluralize(done, 'item')} ({counts}): {outcome.cancel_reason}"
 
 
-def _next_steps(outcome: StageOutcome, settings: Settings) -> Sequence[str]:
+def _list_next_steps(outcome: StageOutcome, settings: Settings) -> Sequence[str]:
     data = settings.values["data"]
     where = f" --data {shlex.quote(settings.data)}" if data.origin == "command line" else ""
     steps = []

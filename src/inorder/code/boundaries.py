@@ -25,7 +25,7 @@ Boundaries = tuple[list[int], list[int]]
 """Line numbers in ascending order, and the depth of each."""
 
 
-def boundaries_of_tree(root: "Node", source: Source, lines_max: int) -> Boundaries:
+def find_tree_boundaries(root: "Node", source: Source, lines_max: int) -> Boundaries:
     """The first lines of the parts of every node that is too long for one chunk."""
     depths: dict[int, int] = {}
     stack = [(root, 0)]
@@ -45,7 +45,7 @@ def boundaries_of_tree(root: "Node", source: Source, lines_max: int) -> Boundari
     return lines, [depths[line] for line in lines]
 
 
-def boundaries_of_lines(source: Source) -> Boundaries:
+def find_line_boundaries(source: Source) -> Boundaries:
     """The lines after empty lines. The indentation is the depth."""
     lines, depths = [], []
     for match in _AFTER_EMPTY_LINE.finditer(source.data):
@@ -60,7 +60,7 @@ def split_range(
     """Split these lines into ranges within the limits of lines and bytes."""
     lines, depths = boundaries
     while first <= last:
-        end = _last_line_within_limits(first, last, lines_max, source)
+        end = _find_last_line(first, last, lines_max, source)
         if end < last:
             nearest = first + max(1, (end - first + 1) // _FILLED_SHARE_MIN)
             low, high = bisect_left(lines, nearest), bisect_right(lines, end + 1)
@@ -71,7 +71,7 @@ def split_range(
         first = end + 1
 
 
-def _last_line_within_limits(first: int, last: int, lines_max: int, source: Source) -> int:
+def _find_last_line(first: int, last: int, lines_max: int, source: Source) -> int:
     """The last line that may be in one chunk with `first`."""
     by_bytes = bisect_right(source.starts, source.starts[first - 1] + BYTES_MAX) - 1
     return max(first, min(last, first + lines_max - 1, by_bytes))

@@ -112,8 +112,8 @@ def _build_definition(role: str, nodes: "dict[str, list[Node]]", source: Source)
         kind,
         prefix == "definition",
         (node.start_byte, node.end_byte),
-        _text(nodes["name"][0], source),
-        _text(owner[0], source) if owner else "",
+        _get_text(nodes["name"][0], source),
+        _get_text(owner[0], source) if owner else "",
         -1 if body is None else body.start_byte,
     )
 
@@ -129,8 +129,8 @@ def _add_import(
         module = source.text(modules[0].start_byte, modules[-1].end_byte)
         imports[key] = " ".join(module.split()).strip(_QUOTES), {}
     for name in nodes.get("imported", ()):
-        imports[key][1][_text(name, source)] = None
+        imports[key][1][_get_text(name, source)] = None
 
 
-def _text(node: "Node", source: Source) -> str:
+def _get_text(node: "Node", source: Source) -> str:
     return source.text(node.start_byte, node.end_byte)

@@ -55,7 +55,7 @@ def _assign_doc(stack: list[Definition], doc: Span, source: Source) -> None:
     while stack and stack[-1].end <= doc[0]:
         stack.pop()
     if stack:
-        stack[-1].doc = _string_text(source.text(*doc))
+        stack[-1].doc = _extract_string_text(source.text(*doc))
 
 
 def _set_names_and_lines(definition: Definition, parent: Definition | None, source: Source) -> None:
@@ -110,15 +110,15 @@ class _LeadingLines:
             at -= 1
         definition.leading_line = line
         if comments:
-            definition.doc = _comment_text("\n".join(reversed(comments)))
+            definition.doc = _extract_comment_text("\n".join(reversed(comments)))
 
 
-def _comment_text(comment: str) -> str:
+def _extract_comment_text(comment: str) -> str:
     """The text of a comment, without its markers."""
     return _COMMENT_MARK.sub("", _COMMENT_END.sub("", comment.replace("\r", "")))[:DOC_CHARACTERS_MAX].strip()
 
 
-def _string_text(string: str) -> str:
+def _extract_string_text(string: str) -> str:
     """The text of a documentation string, without quotes and indentation."""
     match = _DOC_QUOTES.match(string)
     text = match.group(2) if match else string
@@ -127,10 +127,10 @@ def _string_text(string: str) -> str:
 
 def build_signatures(captures: Captures, source: Source) -> list[str]:
     """The signature of each definition: all that precedes its body, in one line, without comments."""
-    return [_signature(definition, captures.comments, source) for definition in captures.definitions]
+    return [_build_signature(definition, captures.comments, source) for definition in captures.definitions]
 
 
-def _signature(definition: Definition, comments: Sequence[Span], source: Source) -> str:
+def _build_signature(definition: Definition, comments: Sequence[Span], source: Source) -> str:
     start, end = definition.start, definition.body
     if end <= start:
         is_short = definition.last_line - definition.line < _SIGNATURE_LINES_MAX

@@ -51,12 +51,12 @@ def discover(roots: Roots) -> Iterator[CodeFile]:
 
 
 def _walk(root: str, prefix: str) -> Iterator[CodeFile]:
-    for path, below, skip in walk(root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_third_party_reason):
+    for path, below, skip in walk(root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_find_third_party_reason):
         name = f"{prefix}/{below}".rstrip("/")
         yield CodeFile(quote_id(name), path, 0, skip) if skip else _inspect(path, name)
 
 
-def _third_party_reason(folder: str, entries: Entries) -> str:
+def _find_third_party_reason(folder: str, entries: Entries) -> str:
     is_third_party = os.path.basename(folder) in _THIRD_PARTY_FOLDERS or any(
         entry.name == _VIRTUAL_ENVIRONMENT_FILE for entry in entries
     )

@@ -1,4 +1,4 @@
-"""Recognise binary and generated files by their names and first bytes.
+"""Recognize binary and generated files by their names and first bytes.
 
 Generated files often have a comment near the top that says so. Only comments count, so that a code generator, which
 contains such a line in a string, is not taken for its output.
@@ -54,11 +54,11 @@ def is_binary(head: bytes) -> bool:
     if head.startswith(_UNICODE_MARKS):
         return False
     if b"\0" in head:
-        return not _looks_like_utf16(head)
+        return not _is_likely_utf16(head)
     return len(head) - len(head.translate(None, _CONTROLS)) > _CONTROLS_SHARE_MAX * len(head)
 
 
-def _looks_like_utf16(head: bytes) -> bool:
+def _is_likely_utf16(head: bytes) -> bool:
     """Whether NUL bytes are frequent, and only at even or only at odd positions."""
     odd, even = head[1::2].count(0), head[0::2].count(0)
     return min(odd, even) == 0 and max(odd, even) >= 0.4 * len(head)

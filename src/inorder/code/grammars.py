@@ -30,13 +30,13 @@ class _GrammarSource(NamedTuple):
     entry: str = "language"
 
 
-def _default_source(name: str, folder: str = "") -> _GrammarSource:
+def _make_source(name: str, folder: str = "") -> _GrammarSource:
     return _GrammarSource(f"tree-sitter-{name}", (f"{folder}{name}",))
 
 
 _SOURCES = {
-    **{name: _default_source(name) for name in ("python", "java", "go", "rust", "c", "ruby", "bash", "scala")},
-    **{name: _default_source(name, "data/") for name in ("html", "css", "json", "yaml", "toml", "sql", "markdown")},
+    **{name: _make_source(name) for name in ("python", "java", "go", "rust", "c", "ruby", "bash", "scala")},
+    **{name: _make_source(name, "data/") for name in ("html", "css", "json", "yaml", "toml", "sql", "markdown")},
     "javascript": _GrammarSource("tree-sitter-javascript", ("javascript", "ecmascript")),
     "cpp": _GrammarSource("tree-sitter-cpp", ("cpp", "c")),
     "csharp": _GrammarSource("tree-sitter-c-sharp", ("csharp",)),
@@ -57,7 +57,7 @@ class Grammar(NamedTuple):
     roles: dict[int, str]
     """The main capture of each pattern of the query, by the number of the pattern. Filled on first use."""
 
-    def matches(self, root: "Node") -> "list[tuple[int, dict[str, list[Node]]]]":
+    def find_matches(self, root: "Node") -> "list[tuple[int, dict[str, list[Node]]]]":
         """All matches of the query in a tree, down to a depth of `DEPTH_MAX`."""
         cursor = self.new_cursor(self.query)
         cursor.set_max_start_depth(DEPTH_MAX)
@@ -89,7 +89,7 @@ def grammar_version(language: str) -> str:
     if source is None:
         return f"lines/{READING_VERSION}"
     queries = hashlib.sha256(_read_queries(language)).hexdigest()[:12]
-    packages = " ".join(f"{name}/{_installed_version(name)}" for name in ("tree-sitter", source.package))
+    packages = " ".join(f"{name}/{_get_version(name)}" for name in ("tree-sitter", source.package))
     return f"{packages} {language}.scm/{queries} reading/{READING_VERSION}"
 
 
@@ -98,7 +98,7 @@ def _read_queries(language: str) -> bytes:
     return b"\n".join((folder / f"{name}.scm").read_bytes() for name in _SOURCES[language].queries)
 
 
-def _installed_version(package: str) -> str:
+def _get_version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:

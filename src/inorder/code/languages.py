@@ -147,10 +147,10 @@ def language_of(path: str, head: bytes) -> str | None:
         return _NAMES[stem]
     if language == "c" and extension == "h" and _CPP_HEADER.search(head):
         return "cpp"
-    return language or _language_of_shebang(head)
+    return language or _parse_shebang(head)
 
 
-def _language_of_shebang(head: bytes) -> str | None:
+def _parse_shebang(head: bytes) -> str | None:
     match = _SHEBANG.match(head.removeprefix(b"\xef\xbb\xbf"))
     if match is None:
         return None

@@ -19,7 +19,7 @@ from .languages import language_of
 from .model import CallSite, CodeChunk, Import, ParsedFile
 from .pieces import SMALL_LINES, CodePiece, PieceGroup, group_lines
 from .source import Source
-from .words import identifiers
+from .words import extract_identifiers
 
 PARSED_BYTES_MAX = 2_000_000
 """A larger file is data. Parsing it takes a second or more and finds little."""
@@ -35,7 +35,7 @@ def parse(path: str, data: bytes) -> ParsedFile:
     """Parse a file. Of its path, only the file name matters."""
     source = Source(data)
     language = language_of(path, source.data[:_HEAD_BYTES]) or ""
-    loaded = _reason_not_to_parse(source, language) or load_grammar(language)
+    loaded = _find_reason_not_to_parse(source, language) or load_grammar(language)
     if isinstance(loaded, str):
         return _split_lines(source, language, loaded)
     return _parse_tree(source, language, loaded)
@@ -47,7 +47,7 @@ def parse_lines(path: str, data: bytes, note: str) -> ParsedFile:
     return _split_lines(source, language_of(path, source.data[:_HEAD_BYTES]) or "", note)
 
 
-def _reason_not_to_parse(source: Source, language: str) -> str:
+def _find_reason_not_to_parse(source: Source, language: str) -> str:
     size = len(source.data)
     if size > PARSED_BYTES_MAX:
         return f"cut into lines: larger than {PARSED_BYTES_MAX:,} bytes"
@@ -66,7 +66,7 @@ def _split_lines(source: Source, language: str, note: str) -> ParsedFile:
 
 def _parse_tree(source: Source, language: str, loaded: Grammar) -> ParsedFile:
     root = loaded.parser.parse(source.data).root_node
-    found = collect_captures(loaded.matches(root), loaded, source)
+    found = collect_captures(loaded.find_matches(root), loaded, source)
     nest(found, source)
     signatures = build_signatures(found, source)
     signature_of = dict(zip(found.definitions, signatures, strict=True))
@@ -115,7 +115,7 @@ def _build_chunk(group: PieceGroup, source: Source, signature_of: dict[Definitio
     first, last = group[0].first, group[-1].last
     start, end = max(source.starts[first - 1], source.text_start), source.starts[last]
     text = source.text(start, end)
-    return CodeChunk(*_describe(group, signature_of), first, last, start, end, text, identifiers(text))
+    return CodeChunk(*_describe(group, signature_of), first, last, start, end, text, extract_identifiers(text))
 
 
 def _describe(group: PieceGroup, signature_of: dict[Definition, str]) -> tuple[str, str, str, str, str]:

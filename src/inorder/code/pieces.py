@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .boundaries import BYTES_MAX, Boundaries, boundaries_of_lines, boundaries_of_tree, split_range
+from .boundaries import BYTES_MAX, Boundaries, find_line_boundaries, find_tree_boundaries, split_range
 from .captures import Definition
 from .source import Source
 
@@ -107,7 +107,7 @@ def _split_long(pieces: Iterable[CodePiece], source: Source, root: "Node | None"
             continue
         if boundaries is None:
             boundaries = (
-                boundaries_of_lines(source) if root is None else boundaries_of_tree(root, source, LOOSE_LINES_MAX)
+                find_line_boundaries(source) if root is None else find_tree_boundaries(root, source, LOOSE_LINES_MAX)
             )
         for first, last in split_range(piece.first, piece.last, lines_max, source, boundaries):
             yield CodePiece(first, last, piece.owner, piece.owner)
@@ -120,7 +120,7 @@ def _join_small(pieces: Iterable[CodePiece], source: Source) -> list[PieceGroup]
     for piece in pieces:
         is_small = piece.line_count < SMALL_LINES
         if groups and (
-            _only_closes(groups[-1], piece, source)
+            _is_closing(groups[-1], piece, source)
             or (is_small and are_small and _can_append(groups[-1], piece, source))
         ):
             groups[-1].append(piece)
@@ -131,10 +131,10 @@ def _join_small(pieces: Iterable[CodePiece], source: Source) -> list[PieceGroup]
 
 
 def _can_append(group: PieceGroup, piece: CodePiece, source: Source) -> bool:
-    return group[0].parent is piece.parent and _fits(group[0].first, piece.last, LOOSE_LINES_MAX, source)
+    return group[0].parent is piece.parent and _is_within_limits(group[0].first, piece.last, LOOSE_LINES_MAX, source)
 
 
-def _only_closes(group: PieceGroup, piece: CodePiece, source: Source) -> bool:
+def _is_closing(group: PieceGroup, piece: CodePiece, source: Source) -> bool:
     """Whether the piece is blank, or contains only brackets."""
     line_count = piece.last - group[0].first + 1
     start, end = source.starts[piece.first - 1], source.starts[piece.last]
@@ -158,7 +158,7 @@ def _can_join(one: PieceGroup, other: PieceGroup, source: Source) -> bool:
     return (
         (_is_small(one) or _is_small(other))
         and one[0].parent is other[0].parent
-        and _fits(one[0].first, other[-1].last, LINES_MAX, source)
+        and _is_within_limits(one[0].first, other[-1].last, LINES_MAX, source)
     )
 
 
@@ -170,5 +170,5 @@ def _is_smaller(one: PieceGroup | None, other: PieceGroup) -> bool:
     return one is not None and one[-1].last - one[0].first < other[-1].last - other[0].first
 
 
-def _fits(first: int, last: int, lines_max: int, source: Source) -> bool:
+def _is_within_limits(first: int, last: int, lines_max: int, source: Source) -> bool:
     return last - first < lines_max and source.bytes_of(first, last) <= BYTES_MAX

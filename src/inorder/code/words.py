@@ -12,7 +12,7 @@ _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _ASCII_BETWEEN_NAMES = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
 
 
-def identifiers(text: str) -> str:
+def extract_identifiers(text: str) -> str:
     """Every name in a text, each followed by its parts, in lower case. Each word occurs once; spaces separate them."""
     # For ASCII, which nearly all code is, this is three times as fast as a regular expression.
     found = text.translate(_ASCII_BETWEEN_NAMES).split() if text.isascii() else _NAME.findall(text)

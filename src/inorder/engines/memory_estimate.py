@@ -52,7 +52,7 @@ class _Estimator:
             return self._estimate_all(value, depth)
         fields = dict(getattr(value, "__dict__", None) or {})
         for kind in type(value).__mro__:
-            for name in _slots(kind):
+            for name in _list_slots(kind):
                 if hasattr(value, name):
                     fields[name] = getattr(value, name)
         return self._estimate_all(fields.values(), depth)
@@ -68,6 +68,6 @@ class _Estimator:
         return total * len(values) // visited if visited else 0
 
 
-def _slots(kind: type) -> tuple[str, ...]:
+def _list_slots(kind: type) -> tuple[str, ...]:
     slots = kind.__dict__.get("__slots__", ())
     return (slots,) if isinstance(slots, str) else tuple(slots)

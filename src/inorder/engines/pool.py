@@ -170,7 +170,7 @@ class PoolEngine:
     def _wait(self, timeout_s: float | None) -> list[Event]:
         arrived: list[Event | Exception] = []
         with suppress(Empty):
-            arrived.append(self._outbox.get(timeout=self._wait_s(timeout_s)))
+            arrived.append(self._outbox.get(timeout=self._compute_wait_s(timeout_s)))
         now_s = monotonic()
         overruns = self._check_running(now_s)
         while not self._outbox.empty():
@@ -198,7 +198,7 @@ class PoolEngine:
             self._add_worker()
         return event
 
-    def _wait_s(self, timeout_s: float | None) -> float:
+    def _compute_wait_s(self, timeout_s: float | None) -> float:
         wait_s = BEAT_S if timeout_s is None else min(timeout_s, BEAT_S)
         if self._busy:
             wait_s = min(wait_s, SLOW_S)

@@ -77,14 +77,14 @@ def _decode_utf16(data: bytes) -> DecodedText:
     sample = data[:_SAMPLE_BYTES]
     odd, even = sample[1::2].count(0), sample[0::2].count(0)
     encoding = "utf-16-le" if odd >= even else "utf-16-be"
-    if min(odd, even) == 0 and len(data) % 2 == 0 and _looks_like_utf16(sample):
+    if min(odd, even) == 0 and len(data) % 2 == 0 and _is_likely_utf16(sample):
         text = _try_decode(data, encoding)
         if text is not None and "\0" not in text and _is_readable(text[:_SAMPLE_BYTES]):
             return DecodedText(text, encoding, f"no encoding declared; decoded as {encoding} because of its NUL bytes")
     raise ReadError("not a text file: it contains NUL bytes")
 
 
-def _looks_like_utf16(sample: bytes) -> bool:
+def _is_likely_utf16(sample: bytes) -> bool:
     """Whether the NULs are high bytes of UTF-16: there are many, or the other bytes are not valid UTF-8."""
     rest = sample.replace(b"\0", b"")
     return sample.count(0) >= _NUL_SHARE_MIN * len(sample) or _try_decode(rest, "utf-8") is None

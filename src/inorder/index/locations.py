@@ -31,7 +31,7 @@ _META = "source_roots"
 def find_roots(connection: sqlite3.Connection, data: str) -> RootsByKind:
     """The roots that the index stores, or those of the manifests if it stores none."""
     stored = read_meta(connection, _META)
-    return msgspec.json.decode(stored, type=RootsByKind) if stored else _manifest_roots(data)
+    return msgspec.json.decode(stored, type=RootsByKind) if stored else _read_manifest_roots(data)
 
 
 def store_roots(connection: sqlite3.Connection, data: str) -> None:
@@ -46,16 +46,16 @@ def are_roots_current(connection: sqlite3.Connection, data: str) -> bool:
 
 def _merge_roots(connection: sqlite3.Connection, data: str) -> str:
     stored = find_roots(connection, data)
-    merged = {kind: stored.get(kind, {}) | roots for kind, roots in _manifest_roots(data).items()}
+    merged = {kind: stored.get(kind, {}) | roots for kind, roots in _read_manifest_roots(data).items()}
     return msgspec.json.encode(merged, order="deterministic").decode()
 
 
-def _manifest_roots(data: str) -> RootsByKind:
-    indexed = _stage_roots(data, "index")
-    return {CODE: indexed, DOCUMENT: indexed | _stage_roots(data, "doctags")}
+def _read_manifest_roots(data: str) -> RootsByKind:
+    indexed = _read_stage_roots(data, "index")
+    return {CODE: indexed, DOCUMENT: indexed | _read_stage_roots(data, "doctags")}
 
 
-def _stage_roots(data: str, stage: str) -> dict[str, str]:
+def _read_stage_roots(data: str, stage: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for config in read_configs(DataLayout(data, stage).manifest):  # the latest run comes first and wins
         paths = Roots(config.origin.get("sources", ())).paths

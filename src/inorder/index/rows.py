@@ -84,7 +84,7 @@ def decode_rows(data: bytes) -> FileRows:
     return _DECODER.decode(data)
 
 
-def digest_of_rows(rows: FileRows) -> str:
+def hash_rows(rows: FileRows) -> str:
     """A digest of the file and of everything that it owns. The path on disk is not part of it."""
     fields: list[Any] = [rows.item_id, rows.kind, rows.language, rows.lines, rows.note, rows.sha256, rows.cfg_hash]
     fields += [rows.chunks, rows.symbols, rows.imports, rows.calls]

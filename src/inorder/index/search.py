@@ -127,7 +127,7 @@ class Searcher:
                 "ORDER BY score, item_id, number",
                 [query.match_expression],
             )
-        return [_hit(row) for row in found]
+        return [_make_hit(row) for row in found]
 
     def _search_dense(self, query: Query, filters: Filters, lexical: Sequence[Hit]) -> list[Hit]:
         provider = self._open_provider()
@@ -143,7 +143,7 @@ class Searcher:
                 [row, *values],
             ).fetchone()
             if found is not None:
-                near.append((score, _hit(found)))
+                near.append((score, _make_hit(found)))
             if len(near) == LIST_MAX:
                 break
         if self._is_without_model:
@@ -159,7 +159,7 @@ class Searcher:
             self._provider = open_dense(self._matrix.provider)
         return self._provider
 
-    def suggestions(self, query: Query) -> list[str]:
+    def suggest_words(self, query: Query) -> list[str]:
         """Words of the index that are similar to those of the query."""
         from difflib import get_close_matches
 
@@ -169,11 +169,11 @@ class Searcher:
                 "SELECT DISTINCT name FROM symbols WHERE name LIKE ? AND length(name) BETWEEN ? AND ? LIMIT 5000",
                 (f"{term[:1]}%", len(term) - 2, len(term) + 2),
             )
-            words = {str(name).lower() for (name,) in known} | self._similar_words(term)
+            words = {str(name).lower() for (name,) in known} | self._find_similar_words(term)
             found += get_close_matches(term, sorted(words), n=2, cutoff=0.75)
         return list(dict.fromkeys(found))
 
-    def _similar_words(self, term: str) -> set[str]:
+    def _find_similar_words(self, term: str) -> set[str]:
         """Words of the texts with the first letter of the term and about its length."""
         self._connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab (main, lookup, row)")
         rows = self._connection.execute(
@@ -183,7 +183,7 @@ class Searcher:
         return {str(stem) for (stem,) in rows}
 
 
-def _hit(row: Sequence[Any]) -> Hit:
+def _make_hit(row: Sequence[Any]) -> Hit:
     chunk_id, number, kind, name, context, start, end, text, item_id, file_kind, path, language = row
     return Hit(
         chunk_id=chunk_id,

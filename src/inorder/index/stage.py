@@ -36,7 +36,7 @@ _BYTES_PER_COST = 20_000
 def plan(sources: list[Path], data: Path) -> StagePlan:
     """Plan every document that has chunks, and every file below the sources."""
     items = IndexItems(Roots(sources), os.path.abspath(data))
-    return StagePlan(NAME, items, judge=items.check_freshness, expected_items=items.expected_count())
+    return StagePlan(NAME, items, judge=items.check_freshness, expected_items=items.estimate_count())
 
 
 class IndexItems:
@@ -50,7 +50,7 @@ class IndexItems:
         planned = IdSet()
         for chunks in list_chunk_files(self._data):
             planned.add(chunks.doc_id)
-            yield self._document_item(chunks)
+            yield self._make_document_item(chunks)
         for found in discover(self._roots):
             if found.path.startswith(f"{self._data}/") or found.item_id in planned:
                 continue
@@ -64,11 +64,11 @@ class IndexItems:
                 meta={"task": CODE, "language": language, "skip": found.skip, "path": found.path},
                 batch_key=language,
             )
-        yield from self._removed_items(planned)
+        yield from self._find_removed_items(planned)
 
-    def expected_count(self) -> int:
+    def estimate_count(self) -> int:
         """An estimate: the files of the published database, or else all files that are not hidden."""
-        database = self._database()
+        database = self._open_database()
         if database is not None:
             [count] = database.execute("SELECT COUNT(*) FROM files").fetchone()
             return int(count)
@@ -79,7 +79,7 @@ class IndexItems:
         """The reason to skip an item that the published database has in its present state; empty if it does not."""
         if item.meta["task"] == REMOVE or item.meta.get("skip"):
             return ""
-        database = self._database()
+        database = self._open_database()
         if database is None:
             return ""
         row = database.execute("SELECT sha256, cfg_hash FROM files WHERE item_id = ?", (item.item_id,)).fetchone()
@@ -91,7 +91,7 @@ class IndexItems:
             return ""
         return UNCHANGED if row[0] == digest_of(*hashes) else ""
 
-    def _document_item(self, chunks: OutputFile) -> WorkItem:
+    def _make_document_item(self, chunks: OutputFile) -> WorkItem:
         dense = f"{self._data}/{vectors_path('dense', chunks.doc_id)}"
         return WorkItem(
             item_id=chunks.doc_id,
@@ -102,16 +102,16 @@ class IndexItems:
             batch_key=DOCUMENT,
         )
 
-    def _removed_items(self, planned: IdSet) -> Iterator[WorkItem]:
+    def _find_removed_items(self, planned: IdSet) -> Iterator[WorkItem]:
         """Files of the published database that belong to these sources, or to documents, and were not planned."""
-        database = self._database()
+        database = self._open_database()
         if database is None:
             return
         for item_id, kind in database.execute("SELECT item_id, kind FROM files ORDER BY item_id"):
             if item_id not in planned and (kind == DOCUMENT or self._roots.has(item_id)):
                 yield WorkItem(item_id=item_id, meta={"task": REMOVE}, batch_key=REMOVE)
 
-    def _database(self) -> sqlite3.Connection | None:
+    def _open_database(self) -> sqlite3.Connection | None:
         path = published_path(self._data)
         return open_index(path) if os.path.exists(path) else None
 

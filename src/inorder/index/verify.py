@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 
-from .rows import CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, digest_of_rows
+from .rows import CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, hash_rows
 from .schema import read_meta
 from .writer import content_hash
 
@@ -21,7 +21,7 @@ def find_problems(connection: sqlite3.Connection) -> Iterator[str]:
             yield f"the full-text index does not match the chunks: {error}"
     for (item_id,) in connection.execute("SELECT item_id FROM files ORDER BY item_id").fetchall():
         rows, digest = read_rows(connection, item_id)
-        if digest_of_rows(rows) != digest:
+        if hash_rows(rows) != digest:
             yield f"{item_id}: its rows do not match its digest"
     found, recorded = content_hash(connection), read_meta(connection, "content_hash")
     if found != recorded:

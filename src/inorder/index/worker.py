@@ -27,7 +27,7 @@ def work(item: WorkItem, context: StageContext) -> Any:
         return {"removed": True}
     if item.meta.get("skip"):
         return Skip(item.meta["skip"])
-    rows = _document_rows(item) if task == DOCUMENT else _code_rows(item, context)
+    rows = _make_document_rows(item) if task == DOCUMENT else _make_code_rows(item, context)
     context.deliver(encode_rows(rows))
     return {
         "kind": rows.kind,
@@ -39,7 +39,7 @@ def work(item: WorkItem, context: StageContext) -> Any:
     }
 
 
-def _document_rows(item: WorkItem) -> FileRows:
+def _make_document_rows(item: WorkItem) -> FileRows:
     paths = [os.fspath(path) for path in item.inputs.values()]
     try:
         chunks = read_chunks(paths[0])
@@ -59,7 +59,7 @@ def _document_rows(item: WorkItem) -> FileRows:
                 chunk_id=chunk.chunk_id,
                 kind="section",
                 name="",
-                context=" > ".join([*chunk.section_path, _path_words(item.item_id)]),
+                context=" > ".join([*chunk.section_path, _split_path(item.item_id)]),
                 start=chunk.start,
                 end=chunk.end,
                 words=" ".join(str(page) for page in chunk.pages),
@@ -70,7 +70,7 @@ def _document_rows(item: WorkItem) -> FileRows:
     )
 
 
-def _code_rows(item: WorkItem, context: StageContext) -> FileRows:
+def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
     path = item.meta["path"]
     data = Path(item.inputs["source"]).read_bytes()
     parsed = _parse(path, data, f"{context.data}/.staging/{context.stage}/parsing-{digest_of(item.item_id)}")
@@ -87,13 +87,13 @@ def _code_rows(item: WorkItem, context: StageContext) -> FileRows:
         cfg_hash=item.cfg_hash,
         chunks=[
             ChunkRow(
-                chunk_id=_chunk_id(item.item_id, chunk.start_line, chunk.text),
+                chunk_id=_derive_chunk_id(item.item_id, chunk.start_line, chunk.text),
                 kind=chunk.kind,
                 name=chunk.qualified_name or chunk.name,
-                context=_path_words(item.item_id),
+                context=_split_path(item.item_id),
                 start=chunk.start_line,
                 end=chunk.end_line,
-                words=_hidden_words(chunk.identifiers, chunk.text),
+                words=_select_hidden_words(chunk.identifiers, chunk.text),
                 text=chunk.text,
             )
             for chunk in parsed.chunks
@@ -124,11 +124,11 @@ def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _chunk_id(item_id: str, line: int, text: str) -> str:
+def _derive_chunk_id(item_id: str, line: int, text: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{item_id}\0{line}\0{text}"))
 
 
-def _hidden_words(identifiers: str, text: str) -> str:
+def _select_hidden_words(identifiers: str, text: str) -> str:
     """The parts of names that full-text search would not find in the text itself, because they are not whole words."""
     if not identifiers:
         return ""
@@ -136,6 +136,6 @@ def _hidden_words(identifiers: str, text: str) -> str:
     return " ".join(word for word in identifiers.split() if "_" not in word and word not in plain)
 
 
-def _path_words(path: str) -> str:
+def _split_path(path: str) -> str:
     """The words of a path, so that a search for its name finds the file."""
     return " ".join(_WORD.findall(path))

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 from hashlib import sha256
 
-from .rows import ChunkRow, FileRows, digest_of_rows
+from .rows import ChunkRow, FileRows, hash_rows
 
 _INSERT_LOOKUP = "INSERT INTO lookup (rowid, name, context, words, text) VALUES (?, ?, ?, ?, ?)"
 _DELETE_LOOKUP = """
@@ -29,12 +29,14 @@ def replace_file(connection: sqlite3.Connection, rows: FileRows) -> None:
             rows.note,
             rows.sha256,
             rows.cfg_hash,
-            digest_of_rows(rows),
+            hash_rows(rows),
         ),
     )
     file = cursor.lastrowid or 0
     [first] = connection.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM chunks").fetchone()
-    _insert(connection, "chunks", 11, (_chunk_values(first + n, file, n, each) for n, each in enumerate(rows.chunks)))
+    _insert(
+        connection, "chunks", 11, (_make_chunk_values(first + n, file, n, each) for n, each in enumerate(rows.chunks))
+    )
     texts = ((first + n, each.name, each.context, each.words, each.text) for n, each in enumerate(rows.chunks))
     connection.executemany(_INSERT_LOOKUP, texts)
     _insert(
@@ -52,7 +54,7 @@ def replace_file(connection: sqlite3.Connection, rows: FileRows) -> None:
     _insert(connection, "calls", 6, calls)
 
 
-def _chunk_values(id_: int, file: int, number: int, chunk: ChunkRow) -> tuple[object, ...]:
+def _make_chunk_values(id_: int, file: int, number: int, chunk: ChunkRow) -> tuple[object, ...]:
     head = (id_, chunk.chunk_id, file, number, chunk.kind, chunk.name, chunk.context)
     return *head, chunk.start, chunk.end, chunk.words, chunk.text
 

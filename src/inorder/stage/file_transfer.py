@@ -26,7 +26,7 @@ from .file_stat import FileStat
 from .fingerprints import resolve_outputs
 from .worker import StageResult, StageTask, StageWork
 
-_MARK = "mark"
+_MARKER = "mark"
 _FOLDER_PREFIX = "inorder-item-"
 _ABANDONED_S = 60.0
 """A folder is locked right after it is created: one that is older and not locked is abandoned."""
@@ -67,7 +67,7 @@ class StageFileTransfer:
         self._send_bytes_max = send_bytes_max
         self._fingerprinting = fingerprinting
         self.marker_secret = os.urandom(16).hex()
-        self.marker_path = f"{staging}/{_MARK}-{self.marker_secret[:8]}"
+        self.marker_path = f"{staging}/{_MARKER}-{self.marker_secret[:8]}"
 
     def prepare(self) -> None:
         """Write the mark file. A node that reads the secret in it sees DATA."""
@@ -168,7 +168,7 @@ class RemoteWork:
             self._has_cleaned_up = True
             remove_abandoned_folders()
         with _create_item_folder() as folder:
-            return self._work_in(folder, sent)
+            return self._run_in_folder(folder, sent)
 
     def _require_same_inputs(self, sent: SentItem) -> None:
         """Require that the node sees the inputs as the driver does."""
@@ -186,7 +186,7 @@ class RemoteWork:
                     item_id=sent.task.item.item_id,
                 )
 
-    def _work_in(self, folder: str, sent: SentItem) -> Any:
+    def _run_in_folder(self, folder: str, sent: SentItem) -> Any:
         for file in sent.files or ():
             path = f"{folder}/{file.path}"
             os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -32,7 +32,7 @@ _RENAMED = {"per_item_timeout_s": "timeout_s"}
 """Options of `StageOptions` that had another name."""
 
 
-class _AcceptsOldNames(msgspec.StructMeta):
+class _OldNamesMeta(msgspec.StructMeta):
     """Maps old names of options to the present ones, with a warning."""
 
     if not TYPE_CHECKING:  # type checkers shall see the fields of the struct
@@ -45,7 +45,7 @@ class _AcceptsOldNames(msgspec.StructMeta):
             return super().__call__(*args, **options)
 
 
-class StageOptions(msgspec.Struct, metaclass=_AcceptsOldNames, frozen=True, kw_only=True):
+class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only=True):
     """How a stage is run. Results do not depend on any of these options, except for time limits.
 
     >>> options = StageOptions(data="out", policy="cpu", workers=4, timeout_s=60, retries=2)

@@ -86,7 +86,7 @@ class StageWork:
         self._resources = resources
         self._setup_error = ""
         """What `worker_setup` raised."""
-        self._takes_context = _takes_context(worker)
+        self._has_context_parameter = _has_context_parameter(worker)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_resources": None}
@@ -128,7 +128,7 @@ class StageWork:
         before = {name: FileStat.read(os.fspath(path)) for name, path in item.inputs.items()}
         hashes = self._hash_inputs(item)
         self._call_before_item(item, context)
-        value = self._worker(item, context) if self._takes_context else self._worker(item)
+        value = self._worker(item, context) if self._has_context_parameter else self._worker(item)
         self._require_unchanged(item, before)
         inputs = [(os.fspath(item.inputs[name]), before[name], digest) for name, digest in hashes.items()]
         digest = combine_sha256(hashes)
@@ -148,7 +148,7 @@ class StageWork:
         try:
             resolve_outputs(os.fspath(context.data), item.outputs, fingerprinting=self._options.fingerprinting)
         except ValueError as error:
-            raise self._error(item, str(error), "config") from None
+            raise self._make_error(item, str(error), "config") from None
 
     def _set_up(self) -> dict[str, Any]:
         """Return the resources that the items of this worker share; set up before the first item."""
@@ -180,7 +180,7 @@ class StageWork:
         """Require that no input has changed since the item started."""
         for name, path in item.inputs.items():
             if FileStat.read(os.fspath(path)).signature != before[name].signature:
-                raise self._error(item, f"the input {path} changed while it was read", "io", retryable=True)
+                raise self._make_error(item, f"the input {path} changed while it was read", "io", retryable=True)
 
     def _encode_extras(self, item: WorkItem, value: Any) -> dict[str, Any]:
         if value is None:
@@ -189,9 +189,9 @@ class StageWork:
             extras = msgspec.to_builtins(value, str_keys=True, order="deterministic")
             msgspec.json.encode(extras)
         except Exception as error:
-            raise self._error(item, f"the return value of the worker cannot be encoded as JSON: {error}") from None
+            raise self._make_error(item, f"the return value of the worker cannot be encoded as JSON: {error}") from None
         if not isinstance(extras, dict):
-            raise self._error(item, f"a worker must return a dict of extras or None, got {type(value).__name__}")
+            raise self._make_error(item, f"a worker must return a dict of extras or None, got {type(value).__name__}")
         return extras
 
     def _collect_outputs(
@@ -205,9 +205,9 @@ class StageWork:
             try:
                 size, checksum = checksum_file(context.stage_file(path))
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-                raise self._error(item, f"the worker did not write its output {name!r}") from None
+                raise self._make_error(item, f"the worker did not write its output {name!r}") from None
             if size == 0:
-                raise self._error(item, f"the worker left its output {name!r} empty")
+                raise self._make_error(item, f"the worker left its output {name!r} empty")
             records[name] = OutputRecord(path, size, checksum)
         outputs = [(record.path, record.size, record.crc32) for record in records.values()]
         if records and self._options.fingerprinting:
@@ -234,7 +234,9 @@ class StageWork:
             file.write(fingerprint.encode())
         return (path, *checksum_file(staged))
 
-    def _error(self, item: WorkItem, message: str, category: str = "runtime", *, retryable: bool = False) -> StageError:
+    def _make_error(
+        self, item: WorkItem, message: str, category: str = "runtime", *, retryable: bool = False
+    ) -> StageError:
         return StageError(message, category=category, retryable=retryable, stage=self._stage, item_id=item.item_id)
 
 
@@ -245,7 +247,7 @@ def _discard(context: StageContext) -> None:
             os.unlink(path)
 
 
-def _takes_context(worker: Callable[..., Any]) -> bool:
+def _has_context_parameter(worker: Callable[..., Any]) -> bool:
     """Whether a worker function takes two arguments. One without a signature is given both."""
     with contextlib.suppress(TypeError, ValueError):
         kinds = [parameter.kind for parameter in inspect.signature(worker).parameters.values()]

@@ -29,10 +29,10 @@ class Letters:
         self.events: list[str] = []
         self.closed = 0
 
-    def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
-        if "untokenisable" in texts:
-            raise ValueError("cannot tokenise")
-        self.events.append("tokenise")
+    def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
+        if "untokenizable" in texts:
+            raise ValueError("cannot tokenize")
+        self.events.append("tokenize")
         return [[ord(letter) for letter in text] for text in texts]
 
     def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
@@ -133,13 +133,13 @@ def until_waiting(batcher: Batcher, count: int) -> None:
         waiting.wait(0.001)
 
 
-def test_one_caller_with_many_texts_is_computed_while_the_rest_is_tokenised(make: MakeBatcher) -> None:
+def test_one_caller_with_many_texts_is_computed_while_the_rest_is_tokenized(make: MakeBatcher) -> None:
     begun = threading.Event()
 
     class Patient(Letters):
-        def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
-            assert texts[0] == "first" or begun.wait(20), "the model did not begin before all was tokenised"
-            return super().tokenise(texts)
+        def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
+            assert texts[0] == "first" or begun.wait(20), "the model did not begin before all was tokenized"
+            return super().tokenize(texts)
 
         def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
             begun.set()
@@ -152,7 +152,7 @@ def test_one_caller_with_many_texts_is_computed_while_the_rest_is_tokenised(make
 def test_a_batch_is_begun_before_the_one_ahead_of_it_is_fetched(make: MakeBatcher) -> None:
     model = Letters(batch_tokens_max=5)
     make(model).embed(texts_of(5, 5, 5))
-    assert model.events == ["tokenise", "begin", "begin", "rows", "begin", "rows", "rows"]
+    assert model.events == ["tokenize", "begin", "begin", "rows", "begin", "rows", "rows"]
 
 
 @pytest.mark.parametrize("bad", ["!", "?"])
@@ -171,10 +171,10 @@ def test_an_error_reaches_only_the_caller_who_caused_it(make: MakeBatcher, gate:
     assert batcher.embed(["again"]).tolist() == true_rows(["again"])
 
 
-def test_a_text_that_cannot_be_tokenised_fails_its_own_caller(make: MakeBatcher) -> None:
+def test_a_text_that_cannot_be_tokenized_fails_its_own_caller(make: MakeBatcher) -> None:
     batcher = make(Letters())
-    with pytest.raises(ValueError, match="cannot tokenise"):
-        batcher.embed(["untokenisable"])
+    with pytest.raises(ValueError, match="cannot tokenize"):
+        batcher.embed(["untokenizable"])
     assert batcher.embed(["fine"]).tolist() == true_rows(["fine"])
 
 

@@ -67,7 +67,7 @@ def test_texts_are_cut_where_the_folder_says_so(tmp_path: Path) -> None:
 
 
 def test_a_quantised_model_is_refused_with_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match=r"quantised \(DequantizeLinear, DynamicQuantizeLinear\).*fp32"):
+    with pytest.raises(OperatorError, match=r"quantized \(DequantizeLinear, DynamicQuantizeLinear\).*fp32"):
         open_dense(f"onnx:{onnx_folder(tmp_path, operator='DynamicQuantizeLinear')}")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inorder.documents.embed.providers.fingerprint import folder_digest
+from inorder.documents.embed.providers.fingerprint import hash_folder
 from inorder.documents.embed.providers.registry import identity, open_dense, open_sparse, policy
 from inorder.documents.embed.providers.server_limits import ServerLimits
 from inorder.errors import OperatorError
@@ -137,24 +137,24 @@ def test_a_local_model_is_known_by_its_files_and_not_by_its_place(kind: str, fol
 
 
 def test_a_changed_renamed_or_added_file_is_another_model(folder: Path) -> None:
-    seen = {folder_digest(folder)}
+    seen = {hash_folder(folder)}
     weights = folder / "weights" / "model.bin"
     weights.write_bytes(b"1235")
-    seen.add(folder_digest(folder))
+    seen.add(hash_folder(folder))
     weights.rename(folder / "weights" / "other.bin")
-    seen.add(folder_digest(folder))
+    seen.add(hash_folder(folder))
     (folder / "more.json").write_text("")
-    seen.add(folder_digest(folder))
+    seen.add(hash_folder(folder))
     assert len(seen) == 4
     (folder / ".cache").write_text("not a part of the model")
-    assert folder_digest(folder) in seen
+    assert hash_folder(folder) in seen
 
 
 def test_a_folder_with_too_many_files_is_not_read_through(tmp_path: Path) -> None:
     for number in range(1001):
         (tmp_path / str(number)).touch()
     with pytest.raises(OperatorError, match="is not a model folder"):
-        folder_digest(tmp_path)
+        hash_folder(tmp_path)
 
 
 def test_a_model_of_the_hub_is_known_by_its_name() -> None:

@@ -116,7 +116,7 @@ def test_a_page_of_marks_that_are_no_text_is_still_a_page_without_text() -> None
 
 def test_pages_with_text_and_empty_pages_are_not_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
     skip_without_ocr()
-    monkeypatch.setattr(ocr, "_engine", lambda: pytest.fail("a page was recognised"))
+    monkeypatch.setattr(ocr, "_load_engine", lambda: pytest.fail("a page was recognised"))
     document = pdf.read(pdf_of(draw_typed_page, lambda canvas: None), "typed", ocr=True)
     assert document.warnings == ["page 2 is empty"]
 

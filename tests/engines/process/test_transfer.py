@@ -14,7 +14,7 @@ from inorder.engines.process.shared_status import SharedStatus, StatusSnapshot
 from inorder.engines.process.transfer import (
     SHARED_BYTES_MIN,
     PackedValue,
-    buffer_sizes,
+    measure_buffers,
     pack,
     receive_buffers,
     send_buffers,
@@ -37,7 +37,7 @@ class Wire:
             send_buffers(self._near, packed.buffers, os.getpid())
 
     def receive(self, packed: PackedValue) -> Any:
-        buffers = receive_buffers(self._far, buffer_sizes(packed.buffers)) if packed.buffers else []
+        buffers = receive_buffers(self._far, measure_buffers(packed.buffers)) if packed.buffers else []
         return unpack(PackedValue(packed.data, buffers))
 
     def carry(self, value: Any) -> Any:

@@ -60,15 +60,17 @@ def _list_warnings(data: DataDirectory, stage: str, statuses: ItemStatuses, hold
     found = [holder] if holder else []
     if journal is None:
         found.append("the journal is missing")
-    elif journal.trouble:
-        found.append(f"the journal is {journal.trouble}")
+    elif journal.damage:
+        found.append(f"the journal is {journal.damage}")
     elif journal.unfinished_at is not None and not holder:
         after = pluralize(journal.unfinished_at, "item")
         found.append(f"the latest run was interrupted after {after}: run the same command again to resume")
     if statuses.count_by_status()["failure"]:
         found.append(f"{pluralize(statuses.count_by_status()['failure'], 'item')} failed: see `inorder failures`")
-    if statuses.count_warned():
-        found.append(f"{pluralize(statuses.count_warned(), 'item')} have warnings: see `inorder manifest --jsonl`")
+    if statuses.count_items_with_warnings():
+        found.append(
+            f"{pluralize(statuses.count_items_with_warnings(), 'item')} have warnings: see `inorder manifest --jsonl`"
+        )
     if statuses.damaged:
         found.append(f"{pluralize(statuses.damaged, 'line')} of the manifest cannot be read: see `inorder verify`")
     return found

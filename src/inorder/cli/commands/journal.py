@@ -35,15 +35,15 @@ def journal(
     Exit codes: 0 intact, or with a torn tail that the next run truncates; 6 corrupt, or not a journal.
     """
     found = _scan(path)
-    state, trouble = _replay(found)
-    verdict = "corrupt" if trouble is not None else found.verdict.value
-    message = str(trouble) if trouble is not None else found.message
+    state, damage = _replay(found)
+    verdict = "corrupt" if damage is not None else found.verdict.value
+    message = str(damage) if damage is not None else found.message
     description = describe(os.fspath(path), found, state, verdict, message, last)
     if as_json:
         print_json(description)
     else:
         print_out(*_format(description))
-    if trouble is not None or not found.is_usable:
+    if damage is not None or not found.is_usable:
         print_error(f"{path}: {verdict} at byte {description['verdict_offset']}: {message}")
         raise typer.Exit(Exit.INTEGRITY)
 

@@ -76,7 +76,7 @@ def _load_jobs(
         directory = open_data(data)
         jobs = load_recorded_jobs(directory, directory.select_stages(stage))
     for job in jobs:
-        yield job, reader.for_stage(job.stage.name).over(job.stage.options).to_options()
+        yield job, reader.for_stage(job.stage.name).with_defaults(job.stage.options).to_options()
 
 
 def _encode(stage: str, found: Forecast) -> bytes:

@@ -181,7 +181,7 @@ def answer_question(question: str, mode: str, count: int, filters: Filters, data
             return SearchAnswer(query, "names", [], look_up(connection, query, count), [])
         searcher = Searcher(connection, folder)
         hits = searcher.search(query, mode, count, filters)
-        suggestions = searcher.suggestions(query) if not any("lexical" in hit.ranks for hit in hits) else []
+        suggestions = searcher.suggest_words(query) if not any("lexical" in hit.ranks for hit in hits) else []
         return SearchAnswer(query, mode, hits, [], suggestions)
 
 

@@ -102,7 +102,7 @@ class StageCheck:
         yield from self._check_journal()
         yield from self._check_outputs()
 
-    def _problem(self, kind: str, path: str, message: str) -> Problem:
+    def _make_problem(self, kind: str, path: str, message: str) -> Problem:
         return Problem(kind, self._stage, path, message)
 
     # ---- the manifest
@@ -110,21 +110,21 @@ class StageCheck:
     def _check_manifest(self) -> Iterator[Problem]:
         path = f"manifests/{self._stage}.jsonl"
         if not os.path.exists(self._manifest):
-            yield self._problem(MISSING, path, "the manifest is missing, but the stage has a journal")
+            yield self._make_problem(MISSING, path, "the manifest is missing, but the stage has a journal")
             return
         expected: int | None = -1
         """The seq of the next row; -1: a config row must come first; None: unknown."""
         end = 0
         for number, line in enumerate(read_lines(self._manifest), 1):
             end = line.offset + len(line.raw) + 1
-            trouble = _check_row(line, expected, self._stage)
-            if trouble:
-                yield self._problem(ALTERED, path, f"line {number}, at byte {line.offset}, {trouble}")
+            fault = _check_row(line, expected, self._stage)
+            if fault:
+                yield self._make_problem(ALTERED, path, f"line {number}, at byte {line.offset}, {fault}")
             expected = None if line.row is None else 0 if line.row.is_config else line.row.seq + 1
             if line.row is not None:
                 self._add(line, line.row)
         if (size := os.path.getsize(self._manifest)) > end:
-            yield self._problem(
+            yield self._make_problem(
                 TORN,
                 path,
                 f"the last line, at byte {end}, is incomplete ({size - end} bytes); {_AGAIN} to truncate it",
@@ -133,9 +133,9 @@ class StageCheck:
     def _add(self, line: ManifestLine, row: ManifestRow) -> None:
         self._statuses.add(line, row)
         if row.status in STATUSES:
-            self._add_names(path for path in map(self._relative, row.output_paths) if path)
+            self._add_names(path for path in map(self._to_relative, row.output_paths) if path)
 
-    def _relative(self, path: str) -> str:
+    def _to_relative(self, path: str) -> str:
         """The path of an output within DATA; empty: it is outside."""
         try:
             return resolve_output(os.path.abspath(self._data.root), path)
@@ -148,19 +148,21 @@ class StageCheck:
         path = f"journal/{self._stage}.journal"
         journal = self._data.read_journal(self._stage)
         if journal is None:
-            yield self._problem(MISSING, path, f"the journal is missing; {_AGAIN} to create a new one")
+            yield self._make_problem(MISSING, path, f"the journal is missing; {_AGAIN} to create a new one")
             return
-        if journal.trouble:
-            yield self._problem(
-                JOURNAL, path, f"the journal is {journal.trouble}; restore it, or remove it to start over"
+        if journal.damage:
+            yield self._make_problem(
+                JOURNAL, path, f"the journal is {journal.damage}; restore it, or remove it to start over"
             )
             return
         if journal.scan.verdict is ScanVerdict.TORN:
             where = f"{journal.scan.verdict.value} at byte {journal.scan.offset}"
-            yield self._problem(TORN, path, f"the journal has a {where}; {_AGAIN} to truncate it")
+            yield self._make_problem(TORN, path, f"the journal has a {where}; {_AGAIN} to truncate it")
         if journal.unfinished_at is not None:
             after = pluralize(journal.unfinished_at, "item")
-            yield self._problem(UNFINISHED, path, f"the latest run was interrupted after {after}; {_AGAIN} to resume")
+            yield self._make_problem(
+                UNFINISHED, path, f"the latest run was interrupted after {after}; {_AGAIN} to resume"
+            )
         yield from self._check_mark(journal)
 
     def _check_mark(self, journal: JournalState) -> Iterator[Problem]:
@@ -172,13 +174,15 @@ class StageCheck:
         file = SystemFilesystem().open(self._manifest)
         try:
             if file.size < offset:
-                yield self._problem(ALTERED, path, f"the manifest has {file.size} bytes, but {offset} were written")
+                yield self._make_problem(
+                    ALTERED, path, f"the manifest has {file.size} bytes, but {offset} were written"
+                )
             elif PrefixChecksums(file).checksum(offset) != checksum:
-                yield self._problem(
+                yield self._make_problem(
                     ALTERED, path, f"the first {offset} bytes of the manifest differ from what was written"
                 )
             elif file.size > offset and journal.unfinished_at is None:
-                yield self._problem(
+                yield self._make_problem(
                     ALTERED, path, f"the manifest has {file.size - offset} bytes more than were written"
                 )
         finally:
@@ -197,14 +201,14 @@ class StageCheck:
                     yield from self._check_item(status, row)
 
     def _check_item(self, status: ItemStatus, row: ManifestRow) -> Iterator[Problem]:
-        paths = [self._relative(path) for path in row.output_paths]
+        paths = [self._to_relative(path) for path in row.output_paths]
         for path, declared in zip(paths, row.output_paths, strict=True):
             if not path:
-                yield self._problem(MISSING, declared, f"the output of {row.doc_id} is outside DATA")
+                yield self._make_problem(MISSING, declared, f"the output of {row.doc_id} is outside DATA")
                 return
-            trouble = _check_file(f"{self._data.root}/{path}")
-            if trouble:
-                yield self._problem(MISSING, path, f"the output of {row.doc_id} is {trouble}")
+            fault = _check_file(f"{self._data.root}/{path}")
+            if fault:
+                yield self._make_problem(MISSING, path, f"the output of {row.doc_id} is {fault}")
         if status.is_fingerprinted:
             yield from self._check_fingerprint(paths, row)
 
@@ -214,16 +218,18 @@ class StageCheck:
             with open(f"{self._data.root}/{beside}", "rb") as file:
                 found = decode_fingerprint(file.read())
         except FileNotFoundError:
-            yield self._problem(MISSING, beside, f"the fingerprint of {row.doc_id} is missing")
+            yield self._make_problem(MISSING, beside, f"the fingerprint of {row.doc_id} is missing")
             return
-        trouble = "cannot be decoded" if found is None else _compare(found, row, self._stage, paths)
-        if trouble or found is None:
-            yield self._problem(ALTERED, beside, f"the fingerprint of {row.doc_id} {trouble}")
+        fault = "cannot be decoded" if found is None else _compare(found, row, self._stage, paths)
+        if fault or found is None:
+            yield self._make_problem(ALTERED, beside, f"the fingerprint of {row.doc_id} {fault}")
             return
         for made in found.outputs.values():
             path = f"{self._data.root}/{made.path}"
             if not _check_file(path) and checksum_file(path) != (made.size, made.crc32):
-                yield self._problem(ALTERED, made.path, f"the output of {row.doc_id} differs from what was written")
+                yield self._make_problem(
+                    ALTERED, made.path, f"the output of {row.doc_id} differs from what was written"
+                )
 
 
 def _check_row(line: ManifestLine, expected: int | None, stage: str) -> str:
@@ -293,14 +299,14 @@ def find_orphans(root: str, names: OutputNames) -> Iterator[Problem]:
     for path in list_files(root):
         top = path.split("/")[0]
         if top == ".staging":
-            yield Problem(LEFTOVER, _stage_of(path), path, "left by an interrupted run; the next run removes it")
+            yield Problem(LEFTOVER, _get_stage(path), path, "left by an interrupted run; the next run removes it")
         elif top == "journal" and path.endswith(".new"):
             yield Problem(LEFTOVER, "", path, "left by an interrupted run; the next run replaces it")
         elif not is_reserved(path) and path.removesuffix(FINGERPRINT_SUFFIX) not in names and path not in names:
             yield Problem(ORPHANED, "", _escape(path), "no manifest names it")
 
 
-def _stage_of(path: str) -> str:
+def _get_stage(path: str) -> str:
     parts = path.split("/")
     return parts[1] if len(parts) > 2 else ""
 

@@ -42,18 +42,18 @@ class UnitSequence:
             self._counted[first, last] = self._count(self.text(first, last))
         return self._counted[first, last]
 
-    def fits(self, first: int, last: int) -> bool:
+    def is_within_limit(self, first: int, last: int) -> bool:
         """Whether these units can be one chunk."""
         return self.tokens(first, last) <= self._tokens_max
 
     def reach(self, first: int) -> int:
         """The end of the longest chunk that begins at `first`. It has at least one unit."""
         near, far = first + 1, bisect_right(self._sums, self._sums[first] + self._tokens_max) - 1
-        if far <= near or self.fits(first, far):
+        if far <= near or self.is_within_limit(first, far):
             return max(near, far)
         while far - near > 1:
             middle = (near + far) // 2
-            if self.fits(first, middle):
+            if self.is_within_limit(first, middle):
                 near = middle
             else:
                 far = middle
@@ -83,7 +83,7 @@ def _next_cut(sequence: UnitSequence, first: int, tokens_min: int) -> int:
 def _move_before_headings(sequence: UnitSequence, first: int, last: int) -> int:
     """Move headings at the end of a chunk to the next one, as many as fit there, unless the chunk has nothing else."""
     cut = last
-    while cut - 1 > first and sequence.units[cut - 1].is_heading and sequence.fits(cut - 1, last + 1):
+    while cut - 1 > first and sequence.units[cut - 1].is_heading and sequence.is_within_limit(cut - 1, last + 1):
         cut -= 1
     return last if sequence.units[cut - 1].is_heading and cut - 1 == first else cut
 
@@ -100,7 +100,7 @@ def _remove_needless_cuts(sequence: UnitSequence, cuts: Sequence[int], tokens_mi
 
 def _is_needless(sequence: UnitSequence, first: int, cut: int, last: int, tokens_min: int) -> bool:
     smaller = min(sequence.tokens(first, cut), sequence.tokens(cut, last))
-    return smaller < tokens_min and sequence.fits(first, last)
+    return smaller < tokens_min and sequence.is_within_limit(first, last)
 
 
 def _balance_cut(sequence: UnitSequence, first: int, cut: int, last: int, tokens_min: int) -> int:
@@ -114,4 +114,11 @@ def _balance_cut(sequence: UnitSequence, first: int, cut: int, last: int, tokens
         at -= 1
         if not sequence.units[at - 1].is_heading:
             candidates.append(at)
-    return next((at for at in reversed(candidates) if sequence.fits(first, at) and sequence.fits(at, last)), cut)
+    return next(
+        (
+            at
+            for at in reversed(candidates)
+            if sequence.is_within_limit(first, at) and sequence.is_within_limit(at, last)
+        ),
+        cut,
+    )

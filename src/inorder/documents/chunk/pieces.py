@@ -112,9 +112,9 @@ class _DocumentWalk:
 
     def pieces(self) -> Iterator[Piece]:
         """All pieces of the document."""
-        return self._pieces_below(self._body.children)
+        return self._visit_below(self._body.children)
 
-    def _pieces_below(self, refs: Iterable[_RecordRef]) -> Iterator[Piece]:
+    def _visit_below(self, refs: Iterable[_RecordRef]) -> Iterator[Piece]:
         """Depth first, without recursion: lists may be nested arbitrarily deep."""
         stack = [iter(refs)]
         while stack:
@@ -125,25 +125,25 @@ class _DocumentWalk:
             item = self._unvisited.pop(ref.target, None)
             if item is None or item.content_layer != "body":
                 continue
-            yield from self._item_pieces(item, ref.target)
+            yield from self._visit_item(item, ref.target)
             stack.append(iter(item.children))
 
-    def _item_pieces(self, item: _RecordItem, ref: str) -> Iterator[Piece]:
+    def _visit_item(self, item: _RecordItem, ref: str) -> Iterator[Piece]:
         pages = tuple([provenance.page_no for provenance in item.prov])
-        for caption in self._pieces_below(item.captions):
+        for caption in self._visit_below(item.captions):
             yield caption._replace(pages=caption.pages or pages)
         kind = _KINDS.get(item.label, "text")
         text = item.text.strip("\n") if kind == "code" else item.text.strip()
         if item.data is not None:
-            kind, text = "table", self._table_text(item.data)
+            kind, text = "table", self._join_table(item.data)
         elif item.label == "inline":
-            parts = list(self._pieces_below(item.children))
+            parts = list(self._visit_below(item.children))
             text, pages = _join_inline(parts), tuple({page: None for part in parts for page in part.pages})
         if text and not text.isspace():
             if kind == "heading":
                 self._open_section(0 if item.label == "title" else min(max(1, item.level), LEVEL_MAX), text)
             yield Piece(text, kind, ref, pages, self._path)
-        yield from self._pieces_below(item.footnotes)
+        yield from self._visit_below(item.footnotes)
 
     def _open_section(self, level: int, text: str) -> None:
         while self._sections and self._sections[-1][0] >= level:
@@ -151,20 +151,20 @@ class _DocumentWalk:
         self._sections.append((level, text[:TITLE_CHARACTERS_MAX]))
         self._path = tuple([title for _, title in self._sections])
 
-    def _table_text(self, data: _TableData) -> str:
+    def _join_table(self, data: _TableData) -> str:
         rows: dict[int, list[tuple[int, str]]] = {}
         for cell in data.table_cells:
             text = " ".join(cell.text.split())
             if cell.ref is not None:
-                text = self._cell_text(cell.ref) or text
+                text = self._join_cell(cell.ref) or text
             if text:
                 rows.setdefault(cell.start_row_offset_idx, []).append((cell.start_col_offset_idx, text))
         return "\n".join(_SEPARATOR.join(text for _, text in sorted(rows[row])) for row in sorted(rows))
 
-    def _cell_text(self, ref: _RecordRef) -> str:
+    def _join_cell(self, ref: _RecordRef) -> str:
         """The text of all items in a cell. A heading there opens no section."""
         sections, path = list(self._sections), self._path
-        text = _join_inline(self._pieces_below([ref]))
+        text = _join_inline(self._visit_below([ref]))
         self._sections, self._path = sections, path
         return text
 

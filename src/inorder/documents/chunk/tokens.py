@@ -24,38 +24,38 @@ _WORD_CHARACTER = re.compile(rf"[^\W_{SPACELESS}]")
 _BEYOND_16_BITS = re.compile(r"[^\x00-\uffff]")
 
 
-def _class_of(character: str) -> str:
+def _classify(character: str) -> str:
     """The class of a character: `a` for part of a word, `.` for a token by itself, or a space."""
     return " " if character.isspace() else "a" if _WORD_CHARACTER.match(character) else "."
 
 
-_ASCII_CLASSES = "".join(map(_class_of, map(chr, range(128)))).encode().ljust(256)
+_ASCII_CLASSES = "".join(map(_classify, map(chr, range(128)))).encode().ljust(256)
 
 
 def count_words(text: str) -> int:
     """The number of words and punctuation marks."""
-    classes = text.encode().translate(_ASCII_CLASSES) if text.isascii() else _classes_of(text)
+    classes = text.encode().translate(_ASCII_CLASSES) if text.isascii() else _classify_all(text)
     return classes.count(b".") + classes.count(b" a") + classes.count(b".a") + classes.startswith(b"a")
 
 
-def _classes_of(text: str) -> bytes:
+def _classify_all(text: str) -> bytes:
     """The class of each character, for any script."""
     import numpy as np
 
     codes = text.encode("utf-16-le", "surrogatepass")
     if len(codes) > 2 * len(text):
-        text = _BEYOND_16_BITS.sub(lambda match: _class_of(match.group()), text)
+        text = _BEYOND_16_BITS.sub(lambda match: _classify(match.group()), text)
         codes = text.encode("utf-16-le", "surrogatepass")
-    classes: bytes = _class_table().take(np.frombuffer(codes, "<u2")).tobytes()
+    classes: bytes = _make_class_table().take(np.frombuffer(codes, "<u2")).tobytes()
     return classes
 
 
 @cache
-def _class_table() -> Any:
+def _make_class_table() -> Any:
     """The class of every character below U+10000."""
     import numpy as np
 
-    return np.frombuffer("".join(map(_class_of, map(chr, range(1 << 16)))).encode(), np.uint8)
+    return np.frombuffer("".join(map(_classify, map(chr, range(1 << 16)))).encode(), np.uint8)
 
 
 def load_counter(name: str) -> TokenCounter:

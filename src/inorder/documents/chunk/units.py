@@ -87,11 +87,11 @@ _EndFinder = Callable[[str, int, int], Iterator[int]]
 def _split_piece(piece: Piece, count: TokenCounter, tokens_max: int, room: int) -> Iterable[_Span]:
     text = piece.text
     if piece.kind in ("table", "code"):
-        return _Splitter(text, count, tokens_max, room).split(_ends_of_lines(text))
+        return _Splitter(text, count, tokens_max, room).split(_find_line_ends(text))
     content = text.strip()
     tokens = count(content)
     if tokens > room:
-        return _Splitter(text, count, tokens_max, room).split(_ends_of_sentences(text, 0, len(text)))
+        return _Splitter(text, count, tokens_max, room).split(_find_sentence_ends(text, 0, len(text)))
     return ((0, len(text), tokens),) if content else ()
 
 
@@ -151,14 +151,14 @@ class _Splitter:
             yield ends[0], ends[-1], tokens
 
 
-def _ends_of_lines(text: str) -> Iterator[int]:
+def _find_line_ends(text: str) -> Iterator[int]:
     end = 0
     for line in text.splitlines(keepends=True):
         end += len(line)
         yield end
 
 
-def _ends_after(pattern: re.Pattern[str]) -> _EndFinder:
+def _make_end_finder(pattern: re.Pattern[str]) -> _EndFinder:
     """Finds the ends of all matches, except within a grapheme."""
 
     def ends(text: str, start: int, end: int) -> Iterator[int]:
@@ -172,16 +172,16 @@ def _ends_after(pattern: re.Pattern[str]) -> _EndFinder:
     return ends
 
 
-def _ends_of_graphemes(text: str, start: int, end: int) -> Iterator[int]:
+def _find_grapheme_ends(text: str, start: int, end: int) -> Iterator[int]:
     return (at for at in range(start + 1, end + 1) if at == end or not _is_within_grapheme(text, at))
 
 
-def _ends_of_characters(text: str, start: int, end: int) -> Iterator[int]:
+def _find_character_ends(text: str, start: int, end: int) -> Iterator[int]:
     return iter(range(start + 1, end + 1))
 
 
-_ends_of_sentences = _ends_after(_SENTENCE)
-_FINER = (_ends_after(_WORD), _ends_after(_PART), _ends_of_graphemes, _ends_of_characters)
+_find_sentence_ends = _make_end_finder(_SENTENCE)
+_FINER = (_make_end_finder(_WORD), _make_end_finder(_PART), _find_grapheme_ends, _find_character_ends)
 
 
 def _is_within_grapheme(text: str, at: int) -> bool:

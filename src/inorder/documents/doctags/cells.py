@@ -41,7 +41,7 @@ def grid_tags(table: Table) -> str:
             if cell is None:
                 tags.append("<ecel>")
             elif cell.row == row_number and cell.column == column_number:
-                tags.append(_cell_tag(cell, header_rows))
+                tags.append(_make_cell_tag(cell, header_rows))
             elif cell.row != row_number:
                 tags.append("<ucel>" if cell.columns == 1 else "<xcel>")
             else:
@@ -50,7 +50,7 @@ def grid_tags(table: Table) -> str:
     return "".join(tags)
 
 
-def _cell_tag(cell: Cell, header_rows: int) -> str:
+def _make_cell_tag(cell: Cell, header_rows: int) -> str:
     text = cell.text.strip()
     if not text:
         return "<ecel>"

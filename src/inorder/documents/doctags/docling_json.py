@@ -38,12 +38,12 @@ _ENCODER = msgspec.json.Encoder()
 def write_json(document: Document, *, filename: str = "", binary_hash: int = 0) -> bytes:
     """The JSON of a document. `filename` and `binary_hash` (64 bits of a hash of the file) become its `origin`."""
     try:
-        return _ENCODER.encode(_record(document, filename, binary_hash))
+        return _ENCODER.encode(_make_record(document, filename, binary_hash))
     except UnicodeEncodeError:
-        return _ENCODER.encode(_record(clean_document(document), replace_surrogates(filename), binary_hash))
+        return _ENCODER.encode(_make_record(clean_document(document), replace_surrogates(filename), binary_hash))
 
 
-def _record(document: Document, filename: str, binary_hash: int) -> schema.Record:
+def _make_record(document: Document, filename: str, binary_hash: int) -> schema.Record:
     writer = _Writer(document)
     top = [writer.add(unit) for unit in group_lists(document.blocks)]
     sizes = writer.sizes.items()
@@ -74,96 +74,96 @@ class _Writer:
         """Add a block or list at the top level, and return its reference."""
         match unit:
             case Paragraph(text=text, links=links):
-                return self._text(unit, "text", text, insert_links(text, links) if links else text)
+                return self._add_text(unit, "text", text, insert_links(text, links) if links else text)
             case ListNode():
-                return self._list(unit, schema.BODY)
+                return self._add_list(unit, schema.BODY)
             case Heading(text=text):
-                return self._heading(unit, text)
+                return self._add_heading(unit, text)
             case Title(text=text):
-                return self._text(unit, "title", text, text)
+                return self._add_text(unit, "title", text, text)
             case Code(text=text):
-                return self._code(unit, text)
+                return self._add_code(unit, text)
             case Table():
-                return self._table(unit)
+                return self._add_table(unit)
             case Picture():
-                return self._picture(unit)
+                return self._add_picture(unit)
             case Formula(text=text):
-                return self._text(unit, "formula", text, text)
+                return self._add_text(unit, "formula", text, text)
             case Furniture(text=text, kind=kind):
-                return self._text(unit, f"page_{kind}", text, text, layer="furniture")
+                return self._add_text(unit, f"page_{kind}", text, text, layer="furniture")
             case ListItem():
                 raise TypeError("a list item outside of a list")
 
-    def _text(self, block: Block, label: str, text: str, orig: str, layer: str = "body") -> schema.Ref:
+    def _add_text(self, block: Block, label: str, text: str, orig: str, layer: str = "body") -> schema.Ref:
         ref = f"#/texts/{len(self.texts)}"
-        prov = self._provenance(block, len(text))
+        prov = self._locate(block, len(text))
         self.texts.append(schema.TextItem(ref, schema.BODY, [], layer, label, prov, orig, text))
         return schema.Ref(ref)
 
-    def _heading(self, block: Heading, text: str) -> schema.Ref:
+    def _add_heading(self, block: Heading, text: str) -> schema.Ref:
         ref = f"#/texts/{len(self.texts)}"
-        prov, level = self._provenance(block, len(text)), heading_level(block)
+        prov, level = self._locate(block, len(text)), heading_level(block)
         self.texts.append(
             schema.SectionHeaderItem(ref, schema.BODY, [], "body", "section_header", prov, text, text, level)
         )
         return schema.Ref(ref)
 
-    def _code(self, block: Code, text: str) -> schema.Ref:
+    def _add_code(self, block: Code, text: str) -> schema.Ref:
         ref = f"#/texts/{len(self.texts)}"
-        prov, language = self._provenance(block, len(text)), language_name(block.language)
+        prov, language = self._locate(block, len(text)), language_name(block.language)
         self.texts.append(schema.CodeItem(ref, schema.BODY, [], "body", "code", prov, text, text, language))
         return schema.Ref(ref)
 
-    def _list(self, node: ListNode, parent: schema.Ref) -> schema.Ref:
+    def _add_list(self, node: ListNode, parent: schema.Ref) -> schema.Ref:
         ref = schema.Ref(f"#/groups/{len(self.groups)}")
         children: list[schema.Ref] = []
         self.groups.append(schema.Group(ref.target, parent, children, name="list", label="list"))
-        children.extend(self._list_entry(entry, ref) for entry in node.entries)
+        children.extend(self._add_list_entry(entry, ref) for entry in node.entries)
         return ref
 
-    def _list_entry(self, entry: ListEntry, parent: schema.Ref) -> schema.Ref:
+    def _add_list_entry(self, entry: ListEntry, parent: schema.Ref) -> schema.Ref:
         item, ref = entry.item, schema.Ref(f"#/texts/{len(self.texts)}")
         children: list[schema.Ref] = []
-        prov = self._provenance(item, len(item.text))
+        prov = self._locate(item, len(item.text))
         self.texts.append(
             schema.ListTextItem(
                 ref.target, parent, children, "body", "list_item", prov, item.text, item.text, item.ordered, item.marker
             )
         )
-        children.extend(self._list(node, ref) for node in entry.lists)
+        children.extend(self._add_list(node, ref) for node in entry.lists)
         return ref
 
-    def _table(self, table: Table) -> schema.Ref:
+    def _add_table(self, table: Table) -> schema.Ref:
         ref = schema.Ref(f"#/tables/{len(self.tables)}")
-        captions, prov = self._caption(table.caption, ref), self._provenance(table, 0)
+        captions, prov = self._add_caption(table.caption, ref), self._locate(table, 0)
         header_rows = count_header_rows(table)
-        data = schema.TableData([_cell(cell, header_rows) for cell in table.cells], table.rows, table.columns)
+        data = schema.TableData([_make_cell(cell, header_rows) for cell in table.cells], table.rows, table.columns)
         self.tables.append(
             schema.TableItem(ref.target, schema.BODY, captions, "body", "table", prov, captions, data=data)
         )
         return ref
 
-    def _picture(self, picture: Picture) -> schema.Ref:
+    def _add_picture(self, picture: Picture) -> schema.Ref:
         ref = schema.Ref(f"#/pictures/{len(self.pictures)}")
-        captions, prov = self._caption(picture.caption, ref), self._provenance(picture, 0)
+        captions, prov = self._add_caption(picture.caption, ref), self._locate(picture, 0)
         self.pictures.append(schema.FloatingItem(ref.target, schema.BODY, captions, "body", "picture", prov, captions))
         return ref
 
-    def _caption(self, text: str, parent: schema.Ref) -> list[schema.Ref]:
+    def _add_caption(self, text: str, parent: schema.Ref) -> list[schema.Ref]:
         if not text:
             return []
         ref = f"#/texts/{len(self.texts)}"
         self.texts.append(schema.TextItem(ref, parent, [], "body", "caption", [], text, text))
         return [schema.Ref(ref)]
 
-    def _provenance(self, block: Block, length: int) -> list[schema.Provenance]:
+    def _locate(self, block: Block, length: int) -> list[schema.Provenance]:
         place = place_of(block, self.sizes) if self.sizes else None
         if place is None:
             return []
         return [schema.Provenance(place[0], schema.BoundingBox(*place[1:]), (0, length))]
 
 
-def _cell(cell: Cell, header_rows: int) -> schema.TableCell:
+def _make_cell(cell: Cell, header_rows: int) -> schema.TableCell:
     heads_columns = is_column_header(cell, header_rows)
     return schema.TableCell(
         cell.rows,

@@ -42,14 +42,14 @@ def group_lists(blocks: list[AnyBlock]) -> Iterator[OutlineItem]:
             run.append(block)
             continue
         if run:
-            yield from _lists(run)
+            yield from _nest_items(run)
             run = []
         yield block
     if run:
-        yield from _lists(run)
+        yield from _nest_items(run)
 
 
-def _lists(items: list[ListItem]) -> Iterator[ListNode]:
+def _nest_items(items: list[ListItem]) -> Iterator[ListNode]:
     """The outermost lists of a run of list items."""
     open_lists: list[ListNode] = []
     page: int | None = None

@@ -61,7 +61,7 @@ class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
     reader: Literal["native", "docling"] = "native"
     """Which readers to use for the kinds that both can read."""
     ocr: bool = False
-    """Whether to recognise the text of PDF pages that have no text layer."""
+    """Whether to recognize the text of PDF pages that have no text layer."""
 
     @property
     def part_pages(self) -> int:
@@ -140,7 +140,7 @@ class _DocumentItems:
         for item in large:
             yield _make_step(item, "survey", SURVEY_NAME, 0.1, str(self._settings.part_pages))
         yield Barrier()
-        ranges = {item.item_id: self._page_ranges(item) for item in large}
+        ranges = {item.item_id: self._list_page_ranges(item) for item in large}
         for item in large:
             for pages in ranges[item.item_id]:
                 yield _make_step(item, "part", pages.name, float(pages.last - pages.first + 1), "")
@@ -154,7 +154,7 @@ class _DocumentItems:
             reads = [part_path(item.item_id, name) for name in names]
             yield msgspec.structs.replace(item, meta=meta, cost_hint=float(len(names)), reads=reads)
 
-    def _page_ranges(self, item: WorkItem) -> list[PageRange]:
+    def _list_page_ranges(self, item: WorkItem) -> list[PageRange]:
         """The parts of a document, from its survey; none if it is short or cannot be read."""
         survey = read_survey(f"{self._data}/{survey_path(item.item_id)}")
         size = self._settings.part_pages

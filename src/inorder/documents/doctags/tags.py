@@ -39,13 +39,13 @@ _RESERVED_BEGINS = "#_#_DOCLING_DOC_PAGE_BREAK_"
 
 def write_doctags(document: Document) -> str:
     """The DocTags of a document."""
-    body = "\n".join(_lines(document))
+    body = "\n".join(_write_lines(document))
     if _RESERVED_BEGINS in body:
         body = _RESERVED.sub("<page_break>", body)
     return replace_surrogates(f"<doctag>{body}\n</doctag>")
 
 
-def _lines(document: Document) -> Iterator[str]:
+def _write_lines(document: Document) -> Iterator[str]:
     sizes = sizes_of(document)
     page_reached: int | None = None
     for unit in group_lists(document.blocks):
@@ -53,11 +53,11 @@ def _lines(document: Document) -> Iterator[str]:
             if page_reached is not None and unit.page > page_reached:
                 yield "<page_break>"
             page_reached = max(page_reached or unit.page, unit.page)
-        if line := _list(unit, sizes) if isinstance(unit, ListNode) else _block(unit, sizes):
+        if line := _write_list(unit, sizes) if isinstance(unit, ListNode) else _write_block(unit, sizes):
             yield line
 
 
-def _block(block: AnyBlock, sizes: dict[int, Dimensions]) -> str:
+def _write_block(block: AnyBlock, sizes: dict[int, Dimensions]) -> str:
     at = location_tags(place_of(block, sizes), sizes)
     match block:
         case Paragraph(text=text):
@@ -92,8 +92,8 @@ def _wrap(content: str, caption: str, tag: str) -> str:
     return f"<{tag}>{content}</{tag}>" if content else ""
 
 
-def _list(node: ListNode, sizes: dict[int, Dimensions]) -> str:
-    items = [line for entry in node.entries for line in _list_entry(entry, sizes)]
+def _write_list(node: ListNode, sizes: dict[int, Dimensions]) -> str:
+    items = [line for entry in node.entries for line in _write_list_entry(entry, sizes)]
     if not items:
         return ""
     tag = "ordered_list" if node.ordered else "unordered_list"
@@ -101,10 +101,10 @@ def _list(node: ListNode, sizes: dict[int, Dimensions]) -> str:
     return f"<{tag}>{inner}\n</{tag}>"
 
 
-def _list_entry(entry: ListEntry, sizes: dict[int, Dimensions]) -> Iterator[str]:
+def _write_list_entry(entry: ListEntry, sizes: dict[int, Dimensions]) -> Iterator[str]:
     text = location_tags(place_of(entry.item, sizes), sizes) + entry.item.text.strip()
     if text:
         yield text
     for node in entry.lists:
-        if inner := _list(node, sizes):
+        if inner := _write_list(node, sizes):
             yield inner

@@ -82,7 +82,7 @@ def _make_survey(item: WorkItem, context: StageContext) -> dict[str, Any]:
 
     data = _read_input(item)
     try:
-        survey = Survey(pdf.page_count(data))
+        survey = Survey(pdf.count_pages(data))
         if survey.pages > int(item.meta["split_pages"]):
             survey = Survey(survey.pages, msgspec.Raw(encode(pdf.collect_stats(data))))
     except ReadError:

@@ -1,10 +1,10 @@
 """Share one model among many callers, so that the texts of small documents are batched together.
 
-There are two lanes. In the first one, the texts of a caller are tokenised and become a pending *request*. In the second
+There are two lanes. In the first one, the texts of a caller are tokenized and become a pending *request*. In the second
 one, a task per request waits for the only thread that runs the model. A task takes all pending requests, not only its
 own: it sorts their texts by length, splits them into batches with a token budget, runs the batches, and fills in the
 rows of every request. When the turn of the other tasks comes, their requests are already done. So batches grow with
-the number of callers, tokenising overlaps with computing, and callers wait when the lanes are full.
+the number of callers, tokenizing overlaps with computing, and callers wait when the lanes are full.
 
 The row of a text does not depend on the other texts, except for rounding of floating-point sums. A batch that fails is
 run again request by request, so that an error reaches only the caller whose texts cause it.
@@ -44,7 +44,7 @@ class Encoder(Protocol):
         """The least length of a text relative to the longest one of its batch; 0 if nothing is padded."""
         ...
 
-    def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
+    def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """The tokens of each text, truncated to what the model accepts. Thread-safe."""
         ...
 
@@ -62,13 +62,13 @@ class BatchLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of a batcher."""
 
     portion_texts: int = 256
-    """Texts in the first request of a call. A call is split so that the model starts before all texts are tokenised."""
+    """Texts in the first request of a call. A call is split so that the model starts before all texts are tokenized."""
     portion_texts_max: int = 1024
     """Each further request of the call is twice as large, up to this: a tokenizer is faster with many texts at once."""
     sorted_texts_max: int = 8192
     """Texts that are sorted together: enough for batches of similar length, few enough to return rows soon."""
-    tokenising_max: int = 2
-    """Requests tokenised at the same time: a tokenizer uses all cores, except while its result is converted."""
+    tokenizing_max: int = 2
+    """Requests tokenized at the same time: a tokenizer uses all cores, except while its result is converted."""
     requests_max: int = 16
     """Requests that wait for the model besides the current one. Bounds the tokens in memory."""
     batches_started_max: int = 2
@@ -110,8 +110,8 @@ class Batcher:
         self._limits = limits or BatchLimits()
         self._lock = threading.Lock()
         self._pending: deque[_BatchRequest] = deque()
-        self._tokenising = Lane(
-            LaneConfig(name=f"{name}-tokens", max_concurrency=self._limits.tokenising_max, capacity=1)
+        self._tokenizing = Lane(
+            LaneConfig(name=f"{name}-tokens", max_concurrency=self._limits.tokenizing_max, capacity=1)
         )
         self._computing = Lane(LaneConfig(name=name, max_concurrency=1, capacity=self._limits.requests_max))
 
@@ -119,7 +119,7 @@ class Batcher:
         """A row per text, in order, as the model returns it."""
         tickets: list[Ticket[Ticket[Matrix]]] = []
         try:
-            tickets.extend(self._tokenising.submit(self._request, portion) for portion in self._portions(texts))
+            tickets.extend(self._tokenizing.submit(self._request, portion) for portion in self._split_portions(texts))
             rows = [ticket.result().result() for ticket in tickets]
         except (NotAdmitted, TaskCancelled):
             raise StageError("the provider was closed", category="provider") from None
@@ -135,18 +135,18 @@ class Batcher:
     def close(self) -> None:
         """Refuse further calls, and fail those that wait. Idempotent."""
         self._computing.close(drain=False, timeout_s=self._limits.close_s)
-        self._tokenising.close(drain=False, timeout_s=self._limits.close_s)
+        self._tokenizing.close(drain=False, timeout_s=self._limits.close_s)
         self._encoder.close()
 
-    def _portions(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    def _split_portions(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
         start, size = 0, self._limits.portion_texts
         while start < len(texts):
             yield texts[start : start + size]
             start, size = start + size, min(2 * size, self._limits.portion_texts_max)
 
     def _request(self, texts: Sequence[str]) -> Ticket[Matrix]:
-        """The task of the first lane: tokenise, and queue for the model."""
-        request = _BatchRequest(self._encoder.tokenise(texts), self._encoder.dimensions)
+        """The task of the first lane: tokenize, and queue for the model."""
+        request = _BatchRequest(self._encoder.tokenize(texts), self._encoder.dimensions)
         with self._lock:
             self._pending.append(request)
         return self._computing.submit(self._serve, request)

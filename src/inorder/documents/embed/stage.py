@@ -87,7 +87,7 @@ def _hash_configurations(settings: EmbedSettings) -> dict[str, str]:
 def plan(settings: EmbedSettings, cfg_hashes: dict[str, str], sources: list[Path], data: Path) -> StagePlan:
     """Plan every document that has chunks. The vectors of other documents are removed."""
     items = EmbedItems(settings.families, cfg_hashes, os.path.abspath(data))
-    return StagePlan(NAME, items, retires=lambda *_: True, expected_items=items.expected_count())
+    return StagePlan(NAME, items, retires=lambda *_: True, expected_items=items.estimate_count())
 
 
 class EmbedItems:
@@ -120,7 +120,7 @@ class EmbedItems:
                 reads=("chunks", f"{VECTORS}/lexical"),
             )
 
-    def expected_count(self) -> int:
+    def estimate_count(self) -> int:
         """The number of items, `__corpus__` included."""
         return sum(1 for _ in list_chunk_files(self._data)) * len(self._cfg_hashes) + 1
 

@@ -14,7 +14,7 @@ from .providers.base import Matrix, SparseVector
 SCHEMA_VERSION = 1
 
 
-def _footer(family: str, cfg_hash: str, **more: object) -> dict[str, str]:
+def _make_footer(family: str, cfg_hash: str, **more: object) -> dict[str, str]:
     fields = {"schema": f"inorder.{family}", "schema_version": SCHEMA_VERSION, "cfg_hash": cfg_hash, **more}
     return {name: str(value) for name, value in fields.items()}
 
@@ -25,7 +25,7 @@ def write_dense(path: Path, ids: Sequence[str], vectors: Matrix, provider: str, 
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), width)
     layout = make_schema(
         [("chunk_id", pa.string()), ("vector", pa.list_(pa.float32(), width))],
-        _footer("dense", cfg_hash, provider=provider, spec=spec, dimensions=width, normalised="l2"),
+        _make_footer("dense", cfg_hash, provider=provider, spec=spec, dimensions=width, normalised="l2"),
     )
     write_table(path, pa.table([pa.array(ids, pa.string()), column], schema=layout))
 
@@ -36,7 +36,7 @@ def write_sparse(
     """The terms with a weight above 0 of each chunk, and their weights."""
     layout = make_schema(
         [("chunk_id", pa.string()), ("indices", pa.list_(pa.int32())), ("weights", pa.list_(pa.float32()))],
-        _footer("sparse", cfg_hash, provider=provider, vocabulary=vocabulary),
+        _make_footer("sparse", cfg_hash, provider=provider, vocabulary=vocabulary),
     )
     columns = {
         "chunk_id": ids,
@@ -55,7 +55,7 @@ def write_lexical(path: Path, ids: Sequence[str], counts: Sequence[Mapping[str, 
             ("terms", pa.list_(pa.string())),
             ("counts", pa.list_(pa.int32())),
         ],
-        _footer("lexical", cfg_hash),
+        _make_footer("lexical", cfg_hash),
     )
     columns: dict[str, Any] = {
         "chunk_id": ids,
@@ -70,7 +70,7 @@ def write_statistics(path: Path, chunks: int, length: int, documents: Mapping[st
     """Statistics of the corpus: for each term, the number of chunks that contain it, and its total frequency."""
     layout = make_schema(
         [("term", pa.string()), ("chunks", pa.int64()), ("count", pa.int64())],
-        _footer("statistics", "", chunks=chunks, length=length),
+        _make_footer("statistics", "", chunks=chunks, length=length),
     )
     ordered = sorted(documents)
     columns: dict[str, Any] = {

@@ -52,7 +52,7 @@ def convert(kind: str, data: bytes, name: str, filename: str) -> ConvertedDocume
     stream = import_module("docling.datamodel.base_models").DocumentStream
     source = stream(name=f"{name}.{DOCLING_FORMATS[kind]}", stream=BytesIO(data))
     try:
-        result = _converter().convert(source)
+        result = _load_converter().convert(source)
         document = result.document
         document.name = name
         if document.origin is not None:
@@ -62,7 +62,7 @@ def convert(kind: str, data: bytes, name: str, filename: str) -> ConvertedDocume
     except MemoryError:
         raise
     except Exception as error:  # converters raise any exception of their libraries
-        raise ReadError(f"docling cannot read the file: {_root_cause(error)}") from None
+        raise ReadError(f"docling cannot read the file: {_describe_root_cause(error)}") from None
     return ConvertedDocument(
         record=record.encode("utf-8", "replace"),
         doctags=doctags.encode("utf-8", "replace"),
@@ -70,12 +70,12 @@ def convert(kind: str, data: bytes, name: str, filename: str) -> ConvertedDocume
         blocks=len(document.texts) + len(document.tables) + len(document.pictures),
         tables=len(document.tables),
         figures=len(document.pictures),
-        warnings=[_one_line(problem.error_message) for problem in result.errors],
+        warnings=[_to_one_line(problem.error_message) for problem in result.errors],
     )
 
 
 @lru_cache(maxsize=1)
-def _converter() -> Any:
+def _load_converter() -> Any:
     """The converter of this process: creating it is expensive."""
     formats = import_module("docling.datamodel.base_models").InputFormat
     options = import_module("docling.datamodel.backend_options")
@@ -89,12 +89,12 @@ def _converter() -> Any:
     )
 
 
-def _root_cause(error: BaseException) -> str:
+def _describe_root_cause(error: BaseException) -> str:
     """The message of the first error in the chain: the last one only says that the conversion failed."""
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
-    return _one_line(str(error)) or type(error).__name__
+    return _to_one_line(str(error)) or type(error).__name__
 
 
-def _one_line(text: str) -> str:
+def _to_one_line(text: str) -> str:
     return " ".join(text.split())[:REASON_CHARACTERS_MAX]

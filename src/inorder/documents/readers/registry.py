@@ -68,7 +68,7 @@ def require_docling() -> None:
 
 @lru_cache
 def ocr_version() -> str:
-    """Versions of the packages that recognise text."""
+    """Versions of the packages that recognize text."""
     return " ".join(f"{package}/{version(package)}" for package in _OCR_PACKAGES.values())
 
 

@@ -61,7 +61,7 @@ def sniff(name: str, head: bytes) -> Kind:
     if not head:
         return "empty"
     head = head[:HEAD_BYTES]
-    expected = EXTENSIONS.get(_extension(name))
+    expected = EXTENSIONS.get(_get_extension(name))
     if b"%PDF-" in head[:1024] and expected != "markdown" and expected != "text":
         return "pdf"
     if expected in ("pdf", "docx"):
@@ -73,7 +73,7 @@ def sniff(name: str, head: bytes) -> Kind:
     return expected or _sniff_content(name, head)
 
 
-def _extension(name: str) -> str:
+def _get_extension(name: str) -> str:
     last = name.replace("\\", "/").rpartition("/")[2]
     stem, dot, extension = last.rpartition(".")
     return extension.lower() if dot and stem else ""
@@ -84,4 +84,4 @@ def _sniff_content(name: str, head: bytes) -> Kind:
         return "html"
     if b"\0" in head and not head.startswith(_BYTE_ORDER_MARKS):
         return "binary"
-    return "unknown" if _extension(name) else "text"
+    return "unknown" if _get_extension(name) else "text"

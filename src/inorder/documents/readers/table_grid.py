@@ -79,13 +79,13 @@ class TableGrid:
         rows, columns = self._row + 1, self._columns
         if self._is_huge or rows * columns > min(POSITIONS_MAX, budget.positions_left):
             budget.warnings.append(f"a table with {rows:,} rows is too large and was read as paragraphs")
-            return [Paragraph(text=text) for text in self._rows_as_text(caption)]
+            return [Paragraph(text=text) for text in self._join_rows(caption)]
         budget.positions_left -= rows * columns
         for cell in self._cells:
             cell.rows = min(cell.rows, rows - cell.row)
         return [Table(rows=rows, columns=columns, cells=self._cells, caption=caption)]
 
-    def _rows_as_text(self, caption: str) -> Iterator[str]:
+    def _join_rows(self, caption: str) -> Iterator[str]:
         if caption:
             yield caption
         texts: list[str] = []

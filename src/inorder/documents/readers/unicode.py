@@ -1,4 +1,4 @@
-"""Normalises the text of PDFs: composed characters, no ligatures, no invisible characters.
+"""Normalizes the text of PDFs: composed characters, no ligatures, no invisible characters.
 
 Presentation forms of Arabic letters become the letters themselves, and ligatures such as fi their letters. Other
 compatibility characters (full-width letters, circled numbers) are content and stay.
@@ -34,7 +34,7 @@ def is_readable(text: str) -> bool:
 
 
 def clean(text: str) -> str:
-    """Normalise a piece of a line."""
+    """Normalize a piece of a line."""
     if text.isascii() and text.isprintable():
         return text
     if _HALF.search(text):  # surrogate pairs
@@ -47,7 +47,7 @@ def clean(text: str) -> str:
     ends_with_mark = text.endswith(NO_CHARACTER)
     text = _INVISIBLE.sub("", text)
     if not text.isascii():
-        text = _SHAPES.sub(_letters, text)
+        text = _SHAPES.sub(_to_letters, text)
         text = _SYMBOL_BULLET.sub("\u2022", text)
         text = unicodedata.normalize("NFC", text)
         text = _SPACED_CJK.sub("", text)
@@ -56,7 +56,7 @@ def clean(text: str) -> str:
     return text.strip()
 
 
-def _letters(shapes: re.Match[str]) -> str:
+def _to_letters(shapes: re.Match[str]) -> str:
     return unicodedata.normalize("NFKC", shapes.group())
 
 
@@ -67,9 +67,9 @@ def is_cjk(character: str) -> bool:
 
 def is_right_to_left(text: str) -> bool:
     """Whether at least half of the letters belong to scripts that are written from right to left."""
-    return not text.isascii() and bool(_RIGHT_TO_LEFT.search(text)) and _mostly_right_to_left(text)
+    return not text.isascii() and bool(_RIGHT_TO_LEFT.search(text)) and _is_mostly_right_to_left(text)
 
 
-def _mostly_right_to_left(text: str) -> bool:
+def _is_mostly_right_to_left(text: str) -> bool:
     there = len(_RIGHT_TO_LEFT.findall(text))
     return there * 2 >= sum(map(str.isalpha, text))

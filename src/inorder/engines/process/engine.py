@@ -110,7 +110,9 @@ class ProcessPoolWorker:
         except StartupError as error:
             is_killed = error.signal_name is not None
             self._put(
-                WorkerLost(self.number, Loss.INFRASTRUCTURE, reason=str(error)) if is_killed else _startup_error(error)
+                WorkerLost(self.number, Loss.INFRASTRUCTURE, reason=str(error))
+                if is_killed
+                else _make_startup_error(error)
             )
             return
         self._sizer.observe(max(1, len(self._finished_seqs)), monotonic() - began_s)
@@ -199,7 +201,7 @@ class ProcessPoolWorker:
             self._put_event(event)
 
 
-def _startup_error(cause: StartupError) -> Exception:
+def _make_startup_error(cause: StartupError) -> Exception:
     error = InfrastructureError(f"cannot start a worker process: {cause}; {_MAIN_GUARD_HINT}")
     error.__cause__ = cause
     return error

@@ -26,13 +26,13 @@ class ProcessGuard:
         the item counts as damage, until a later check attributes it."""
         if self._has_closed_stream():
             return False
-        return not _has_children() or all(_started_ns(pid) > began_ns for pid in self._running_children())
+        return not _has_children() or all(_read_start_ns(pid) > began_ns for pid in self._list_running_children())
 
     def repair(self) -> str:
         """Repair the damage and describe it. Returns an empty string if there was none."""
         damage = self._reopen_streams() if self._has_closed_stream() else ""
         count = 0
-        while _has_children() and count < _CHILDREN_MAX and (pids := self._running_children()):
+        while _has_children() and count < _CHILDREN_MAX and (pids := self._list_running_children()):
             for pid in pids:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
@@ -54,7 +54,7 @@ class ProcessGuard:
         return damage
 
     @staticmethod
-    def _running_children() -> list[int]:
+    def _list_running_children() -> list[int]:
         pids: list[int] = []
         with contextlib.suppress(OSError):
             for thread in os.listdir("/proc/self/task"):
@@ -80,7 +80,7 @@ def _is_running(pid: int) -> bool:
         return False
 
 
-def _started_ns(pid: int) -> int:
+def _read_start_ns(pid: int) -> int:
     """When a process started, on the clock of `monotonic_ns`, rounded down to the clock tick of the kernel."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:

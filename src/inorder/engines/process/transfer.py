@@ -85,7 +85,7 @@ def unpack(packed: PackedValue) -> Any:
     return pickle.loads(data, buffers=buffers)
 
 
-def buffer_sizes(buffers: list[memoryview]) -> list[int]:
+def measure_buffers(buffers: list[memoryview]) -> list[int]:
     """The sizes that the receiver needs to map the buffers."""
     return [buffer.nbytes for buffer in buffers] if buffers else _NO_SIZES
 

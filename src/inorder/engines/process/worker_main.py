@@ -31,7 +31,7 @@ from inorder.errors import Category, Failure
 
 from .guard import ProcessGuard
 from .shared_status import SharedStatus, StatusSnapshot
-from .transfer import PackedValue, buffer_sizes, pack, send_buffers
+from .transfer import PackedValue, measure_buffers, pack, send_buffers
 
 READY = b"ready"
 _FLUSH_S = 0.2
@@ -241,7 +241,7 @@ class _BatchRunner:
         payload, buffers = packed
         size = len(payload)
         if buffers:
-            payload, size = (payload, buffer_sizes(buffers)), packed.size_bytes
+            payload, size = (payload, measure_buffers(buffers)), packed.size_bytes
         exec_ms = (ended_ns - began_ns) / 1e6
         self._results.add(Envelope(seq, attempt, outcome, payload, size, failure, exec_ms), buffers)
         return size, ended_ns

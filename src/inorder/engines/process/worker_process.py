@@ -132,7 +132,7 @@ class WorkerProcess:
         except (EOFError, OSError) as error:
             reason = self.describe_end()
             code = self._process.exitcode
-            signal_name = _signal_name(-code) if code is not None and code < 0 else None
+            signal_name = _get_signal_name(-code) if code is not None and code < 0 else None
             raise StartupError(f"{reason} during startup", signal_name) from error
         if message != READY:
             raise StartupError(f"the function cannot be loaded: {message.decode(errors='replace')}")
@@ -155,7 +155,7 @@ class WorkerProcess:
         if code is None:
             return f"process {self.pid} closed its pipe"
         if code < 0:
-            return f"process {self.pid} was killed by {_signal_name(-code)}"
+            return f"process {self.pid} was killed by {_get_signal_name(-code)}"
         return f"process {self.pid} exited with status {code}"
 
     def kill(self) -> None:
@@ -220,7 +220,7 @@ def _refuse(task: Task, error: BaseException) -> Envelope:
     )
 
 
-def _signal_name(number: int) -> str:
+def _get_signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:

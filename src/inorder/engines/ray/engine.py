@@ -175,7 +175,7 @@ class RayEngine:
                 self._add_actor()
 
     def _add_actor(self) -> None:
-        folder = _current_folder()
+        folder = _get_current_folder()
         settings = SupervisorOptions(
             timeout_s=self._timeout_s,
             batch_s=max(BATCH_S, self._count * _REPORT_S),
@@ -257,16 +257,16 @@ class RayEngine:
         silent = [
             actor
             for actor in self._actors
-            if actor.has_started and not actor.is_local and self._silence_s(actor) > SILENT_S
+            if actor.has_started and not actor.is_local and self._measure_silence(actor) > SILENT_S
         ]
         events: list[Event] = []
         for actor in silent:
             reason = f"node {actor.host} has been silent for {SILENT_S:g} s"
             events += self._on_actor_lost(ActorLost(actor, reason, has_died=False, is_node_alive=False))
-        alive = [actor for actor in self._actors if actor.is_local or self._silence_s(actor) < 2 * BEAT_S]
+        alive = [actor for actor in self._actors if actor.is_local or self._measure_silence(actor) < 2 * BEAT_S]
         return [*events, Beat([number for actor in alive for number in actor.list_workers()])]
 
-    def _silence_s(self, actor: ActorHandle) -> float:
+    def _measure_silence(self, actor: ActorHandle) -> float:
         return self._watch_s - actor.last_report_s
 
     def _track(self, arrival: Arrival) -> list[Event]:
@@ -360,7 +360,7 @@ class RayEngine:
             raise InfrastructureError(f"no worker started within {self._options.start_timeout_s:g} s: {capacity}")
 
 
-def _current_folder() -> str:
+def _get_current_folder() -> str:
     try:
         return os.getcwd()
     except OSError:  # it was removed

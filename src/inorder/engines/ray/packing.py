@@ -21,7 +21,7 @@ class FileTransfer(Protocol):
     """Moves the files of items to a node, and those of results back."""
 
     marker_path: str
-    """A file by which a node recognises that it sees the driver's files."""
+    """A file by which a node recognizes that it sees the driver's files."""
     marker_secret: str
     """The content of that file."""
 

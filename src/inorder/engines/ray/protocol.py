@@ -13,7 +13,7 @@ import msgspec
 
 from inorder.core.events import Envelope, Event, Finished, Overran, Pulled, Returned, WorkerLost
 from inorder.engines.base import PackedTask, Task
-from inorder.engines.process.transfer import PackedValue, buffer_sizes
+from inorder.engines.process.transfer import PackedValue, measure_buffers
 from inorder.engines.process.worker_process import unpack_result
 
 _EVENTS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Pulled, Finished, Overran, WorkerLost, Returned)}
@@ -117,7 +117,7 @@ def _extract_buffers(envelope: Envelope, extracted: list[bytes | memoryview]) ->
     if is_large:
         extracted.append(data)
     extracted.extend(buffers)
-    return msgspec.structs.replace(envelope, payload=(None if is_large else data, buffer_sizes(buffers)))
+    return msgspec.structs.replace(envelope, payload=(None if is_large else data, measure_buffers(buffers)))
 
 
 def decode_report(data: bytes, buffers: Sequence[Any]) -> tuple[Report, list[Event]]:

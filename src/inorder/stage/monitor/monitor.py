@@ -78,7 +78,7 @@ class RunMonitor:
         self._display = open_display(
             options.progress,
             self._plan.stage_name,
-            self._total(),
+            self._count_total(),
             resume_point.end,
             options.diagnostics_interval_s,
             verbose=options.verbose,
@@ -148,7 +148,7 @@ class RunMonitor:
     def finish(self, outcome: StageOutcome) -> None:
         """The run ended with this outcome."""
         self._read_gauges()
-        self._write_snapshot(self._progress())
+        self._write_snapshot(self._make_progress())
         self._emit("run_ended", outcome=outcome)
 
     def fail(self, error: BaseException) -> None:
@@ -159,7 +159,7 @@ class RunMonitor:
         """Show the final progress, and close every file. Called however the run ended."""
         if self._ticker is not None:
             self._stop_ticker()
-            self._display.close(self._progress(), self._slowest, self._errors.categories)
+            self._display.close(self._make_progress(), self._slowest, self._errors.categories)
         for stream in (self._telemetry, self._attempts, self._otel):
             if stream is not None:
                 stream.close()
@@ -172,7 +172,7 @@ class RunMonitor:
     def _tick(self) -> None:
         snapshot_s = 0.0
         while not self._is_ending.wait(min(self._display.interval_s, self._options.diagnostics_interval_s)):
-            progress = self._progress()
+            progress = self._make_progress()
             self._display.show(progress, self._slowest, self._errors.categories)
             if progress.elapsed_s - snapshot_s >= self._options.diagnostics_interval_s:
                 snapshot_s = progress.elapsed_s
@@ -207,7 +207,7 @@ class RunMonitor:
             if self._otel is not None:
                 self._otel.record_gauges(self._gauges)
 
-    def _total(self) -> int | None:
+    def _count_total(self) -> int | None:
         """How many items the run has. A number that the plan announced may be too low or too high: it counts neither
         stale items nor files that came or went since. Once the plan is read to its end, the number is exact."""
         planned_count = self._metrics.planned_count
@@ -216,11 +216,11 @@ class RunMonitor:
         announced = self._plan.total_items if self._plan.total_items is not None else self._plan.expected_items
         return None if announced is None else max(announced, planned_count)
 
-    def _progress(self) -> StageProgress:
+    def _make_progress(self) -> StageProgress:
         counts = self._counts
         return StageProgress(
             self._plan.stage_name,
-            self._total(),
+            self._count_total(),
             counts[State.TERMINAL_SUCCESS],
             counts[State.TERMINAL_SKIP],
             counts[State.TERMINAL_FAIL],

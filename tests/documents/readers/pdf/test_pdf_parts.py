@@ -53,7 +53,7 @@ def book() -> bytes:
 
 @pytest.mark.slow
 def test_parts_are_put_together_as_if_read_at_once(book: bytes) -> None:
-    count = pdf.page_count(book)
+    count = pdf.count_pages(book)
     assert count > document_stats.SAMPLE_PAGES_MAX
     whole = pdf.read(book, "tale")
     for ends in ([1, count], [count - 1, count], [count // 3, count // 2, count], list(range(1, count + 1)), [count]):

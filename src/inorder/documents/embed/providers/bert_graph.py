@@ -1,7 +1,7 @@
 """Build the ONNX graph of a BERT encoder from its weights, in memory.
 
 The graph uses the fused operators of onnxruntime directly (attention with a length per text, addition with
-normalisation, bias with GELU). So it does not depend on a graph optimiser, and no framework is needed to build it.
+normalization, bias with GELU). So it does not depend on a graph optimizer, and no framework is needed to build it.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ class _GraphBuilder:
         self._constants: list[Any] = []
 
     def add_embeddings(self) -> str:
-        """The normalised sum of word and position. Every token has the first type: it is added to the positions."""
+        """The normalized sum of word and position. Every token has the first type: it is added to the positions."""
         table = self._weights["embeddings.word_embeddings.weight"]
         kind = self._weights["embeddings.token_type_embeddings.weight"][0]
         positions = self._constant(self._weights["embeddings.position_embeddings.weight"] + kind)
@@ -58,7 +58,7 @@ class _GraphBuilder:
         return self._node("LayerNormalization", total, scale, shift, epsilon=self._epsilon)
 
     def add_layer(self, state: str, at: str, heads: int) -> str:
-        """Attention and a feed-forward network, each added to its input and normalised."""
+        """Attention and a feed-forward network, each added to its input and normalized."""
         attended = self._node(
             "Attention", state, *self._attention_weights(f"{at}attention.self."), LENGTHS, fused=True, num_heads=heads
         )

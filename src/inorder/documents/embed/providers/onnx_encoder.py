@@ -1,6 +1,6 @@
 """Run a model with onnxruntime, on the CPU and in single precision.
 
-Quantised models are refused: they are faster, but their vectors deviate from those of the model (a cosine of 0.89 was
+Quantized models are refused: they are faster, but their vectors deviate from those of the model (a cosine of 0.89 was
 measured).
 """
 
@@ -14,7 +14,7 @@ from inorder.documents.embed.batching import Tokens
 from inorder.files.optional_deps import require_module
 
 from .base import Matrix
-from .tokenizer import Numbers, Tokeniser, pad_batch
+from .tokenizer import Numbers, Tokenizer, pad_batch
 
 BATCH_TOKENS_MAX = 2048
 """On a CPU larger batches are not faster: their intermediate results do not fit the caches."""
@@ -31,21 +31,21 @@ class OnnxEncoder:
     """An encoder from a session, a function that makes its inputs, and one that pools its output."""
 
     def __init__(
-        self, session: Any, tokeniser: Tokeniser, feed: Feed, pool: Pool, output: str, padding: int = 0
+        self, session: Any, tokenizer: Tokenizer, feed: Feed, pool: Pool, output: str, padding: int = 0
     ) -> None:
         self.batch_tokens_max = BATCH_TOKENS_MAX
         self.length_ratio_min = LENGTH_RATIO_MIN
         self._session = session
-        self._tokeniser = tokeniser
+        self._tokenizer = tokenizer
         self._feed = feed
         self._pool = pool
         self._output = output
         self._padding = padding
-        self.dimensions = self._run(tokeniser.tokenise(["dimensions"])).shape[1]
+        self.dimensions = self._run(tokenizer.tokenize(["dimensions"])).shape[1]
 
-    def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
+    def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """The tokens of each text."""
-        return self._tokeniser.tokenise(texts)
+        return self._tokenizer.tokenize(texts)
 
     def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
         """The rows are computed when the returned function is called."""

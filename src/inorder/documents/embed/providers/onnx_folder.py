@@ -13,13 +13,13 @@ from inorder.files.optional_deps import require_module
 
 from .local_model import ModelProvider
 from .onnx_encoder import OnnxEncoder, Pool, first_token_pool, mean_pool, no_pool, open_session
-from .tokenizer import Numbers, Tokeniser
+from .tokenizer import Numbers, Tokenizer
 
 _NEEDS: Mapping[str, str] = {"by": "onnx:DIR", "extra": "onnx"}
 _TOKENS_MAX = 512
 """The limit if no file of the folder states one."""
-_QUANTISED = ("integer", "qlinear", "quantize", "nbits", "qattention", "qgemm")
-"""Parts of the names of quantised operators, in lower case."""
+_QUANTIZED = ("integer", "qlinear", "quantize", "nbits", "qattention", "qgemm")
+"""Parts of the names of quantized operators, in lower case."""
 _INPUTS: dict[str, Callable[[Numbers, Numbers], Numbers]] = {
     "input_ids": lambda padded, lengths: padded,
     "attention_mask": lambda padded, lengths: (np.arange(padded.shape[1]) < lengths[:, None]).astype(np.int64),
@@ -49,37 +49,37 @@ def open_onnx(folder: str) -> ModelProvider:
     require(root.is_dir(), f"no such model folder: {folder!r}")
     path = root / "model.onnx"
     require(path.is_file(), f"onnx:DIR needs the file model.onnx in {folder!r}")
-    _refuse_quantised(path)
+    _refuse_quantized(path)
     sentence, general = _read_settings(root / "sentence_bert_config.json"), _read_settings(root / "config.json")
     tokens_max = sentence.max_seq_length or general.max_position_embeddings or _TOKENS_MAX
-    tokeniser = Tokeniser(root / "tokenizer.json", tokens_max, **_NEEDS)
+    tokenizer = Tokenizer(root / "tokenizer.json", tokens_max, **_NEEDS)
     try:
         session = open_session(str(path), **_NEEDS)
     except OperatorError:
         raise
     except Exception as error:
-        raise OperatorError(f"cannot load the model {str(path)!r}: {_one_line(error)}") from None
+        raise OperatorError(f"cannot load the model {str(path)!r}: {_to_one_line(error)}") from None
     name, pool = _choose_output(session, root)
-    encoder = OnnxEncoder(session, tokeniser, _make_feed(session, path), pool, name, general.pad_token_id or 0)
+    encoder = OnnxEncoder(session, tokenizer, _make_feed(session, path), pool, name, general.pad_token_id or 0)
     return ModelProvider(f"onnx:{folder}", encoder)
 
 
-def _refuse_quantised(path: Path) -> None:
+def _refuse_quantized(path: Path) -> None:
     onnx = require_module("onnx", **_NEEDS)
     try:
         model = onnx.load(str(path), load_external_data=False)
     except Exception as error:
-        raise OperatorError(f"{str(path)!r} is not an ONNX model: {_one_line(error)}") from None
-    operators = sorted({node.op_type for node in model.graph.node if _is_quantised(node.op_type)})
+        raise OperatorError(f"{str(path)!r} is not an ONNX model: {_to_one_line(error)}") from None
+    operators = sorted({node.op_type for node in model.graph.node if _is_quantized(node.op_type)})
     require(
         not operators,
-        f"{str(path)!r} is quantised ({', '.join(operators)}): its vectors deviate from those of the model and depend "
+        f"{str(path)!r} is quantized ({', '.join(operators)}): its vectors deviate from those of the model and depend "
         f"on the other texts of a batch; use the fp32 export",
     )
 
 
-def _is_quantised(operator: str) -> bool:
-    return any(part in operator.lower() for part in _QUANTISED)
+def _is_quantized(operator: str) -> bool:
+    return any(part in operator.lower() for part in _QUANTIZED)
 
 
 def _make_feed(session: Any, path: Path) -> Callable[[Numbers, Numbers], Mapping[str, npt.NDArray[Any]]]:
@@ -119,5 +119,5 @@ def _read(path: Path, kind: type[Any]) -> Any:
         raise OperatorError(f"cannot read {str(path)!r}: {error}") from None
 
 
-def _one_line(error: Exception) -> str:
+def _to_one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:300]

@@ -15,7 +15,7 @@ import numpy as np
 from inorder.documents.embed.batching import Tokens
 
 from .base import Matrix
-from .torch_encoder import ModelTokeniser, batch_tokens_for, fetch_later, on_device
+from .torch_encoder import ModelTokenizer, batch_tokens_for, copy_to_device, fetch_later
 
 _OFFSET_TYPES = {"roberta", "xlm-roberta", "camembert"}
 """Models whose positions start after the id of the padding token."""
@@ -53,7 +53,7 @@ class PackedEncoder:
         self._torch = torch
         self._device = model.device
         self._attend = attend
-        self._tokeniser = ModelTokeniser(model)
+        self._tokenizer = ModelTokenizer(model)
         self._first_only = model[1].pooling_mode == "cls"
         self._heads = bert.config.num_attention_heads
         self._offset = bert.config.pad_token_id + 1 if bert.config.model_type in _OFFSET_TYPES else 0
@@ -68,9 +68,9 @@ class PackedEncoder:
         self.length_ratio_min = 0.0
         self.dimensions = bert.config.hidden_size
 
-    def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
+    def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """The tokens of each text."""
-        return self._tokeniser.tokenise(texts)
+        return self._tokenizer.tokenize(texts)
 
     def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
         """Start a batch on the device."""
@@ -80,9 +80,9 @@ class PackedEncoder:
         positions = np.arange(len(tokens), dtype=np.int32) - np.repeat(ends[:-1], lengths) + np.int32(self._offset)
         torch = self._torch
         with torch.inference_mode():
-            device_ends = on_device(torch, ends, self._device)
-            state = self._words[on_device(torch, tokens, self._device)]
-            state = self._norm(state + self._positions[on_device(torch, positions, self._device)])
+            device_ends = copy_to_device(torch, ends, self._device)
+            state = self._words[copy_to_device(torch, tokens, self._device)]
+            state = self._norm(state + self._positions[copy_to_device(torch, positions, self._device)])
             for layer in self._layers:
                 state = layer.run(state, self._heads, lambda q, k, v: self._attend(q, k, v, device_ends, lengths))
             return fetch_later(torch, self._pool(state, device_ends))

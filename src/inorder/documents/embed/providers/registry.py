@@ -16,7 +16,7 @@ from typing import Literal
 from inorder.errors import OperatorError
 
 from .base import DenseProvider, SparseProvider
-from .fingerprint import folder_digest, model_identity, package_versions
+from .fingerprint import hash_folder, list_package_versions, model_identity
 from .hashing import DIMENSIONS, DIMENSIONS_MAX, VERSION, HashProvider
 from .server_limits import ServerLimits
 
@@ -41,7 +41,7 @@ def open_dense(spec: str, limits: ServerLimits | None = None) -> DenseProvider:
     """Open the dense provider that `spec` names. `limits` applies to providers behind a server."""
     kind, detail = _parse_spec(spec)
     if kind == "hash":
-        return HashProvider(_dimensions(detail))
+        return HashProvider(_parse_dimensions(detail))
     if kind == "minilm":
         from .minilm import open_minilm
 
@@ -80,16 +80,16 @@ def identity(spec: str) -> str:
     """What the vectors depend on, as far as it is known without loading a model or calling a server."""
     kind, detail = _parse_spec(spec)
     if kind == "hash":
-        return f"hash/{VERSION}:{_dimensions(detail)}"
+        return f"hash/{VERSION}:{_parse_dimensions(detail)}"
     if kind == "minilm":
         from .minilm import PACKAGE, model_folder
 
-        versions = package_versions(PACKAGE, "onnxruntime", "tokenizers")
-        return f"minilm {versions} {folder_digest(model_folder())}"
+        versions = list_package_versions(PACKAGE, "onnxruntime", "tokenizers")
+        return f"minilm {versions} {hash_folder(model_folder())}"
     if kind == "onnx":
-        return f"onnx {package_versions('onnxruntime', 'tokenizers')} {folder_digest(detail)}"
+        return f"onnx {list_package_versions('onnxruntime', 'tokenizers')} {hash_folder(detail)}"
     if kind in ("sentence-transformers", "splade"):
-        versions = package_versions("sentence-transformers", "transformers", "torch")
+        versions = list_package_versions("sentence-transformers", "transformers", "torch")
         return f"{kind} {versions} {model_identity(detail)}"
     return f"{kind} {detail}"
 
@@ -104,7 +104,7 @@ def _parse_spec(spec: str) -> tuple[str, str]:
     return kind, detail
 
 
-def _dimensions(detail: str) -> int:
+def _parse_dimensions(detail: str) -> int:
     if not detail:
         return DIMENSIONS
     if not detail.isascii() or not detail.isdecimal() or not 1 <= int(detail) <= DIMENSIONS_MAX:

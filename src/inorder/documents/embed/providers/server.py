@@ -37,19 +37,19 @@ class _OpenAIResponse(msgspec.Struct):
     data: list[_OpenAIVector]
 
 
-def _tei_body(_model: str, texts: Sequence[str]) -> object:
+def _make_tei_body(_model: str, texts: Sequence[str]) -> object:
     return {"inputs": texts, "normalize": True, "truncate": True}
 
 
-def _tei_rows(response: bytes) -> list[list[float]]:
+def _parse_tei_rows(response: bytes) -> list[list[float]]:
     return msgspec.json.decode(response, type=list[list[float]])
 
 
-def _openai_body(model: str, texts: Sequence[str]) -> object:
+def _make_openai_body(model: str, texts: Sequence[str]) -> object:
     return {"model": model, "input": texts, "encoding_format": "float"}
 
 
-def _openai_rows(response: bytes) -> list[list[float]]:
+def _parse_openai_rows(response: bytes) -> list[list[float]]:
     vectors = msgspec.json.decode(response, type=_OpenAIResponse).data
     vectors.sort(key=lambda vector: vector.index)
     if [vector.index for vector in vectors] != list(range(len(vectors))):
@@ -58,8 +58,8 @@ def _openai_rows(response: bytes) -> list[list[float]]:
 
 
 PROTOCOLS = {
-    "tei": ServerProtocol("/embed", _tei_body, _tei_rows),
-    "openai": ServerProtocol("/embeddings", _openai_body, _openai_rows),
+    "tei": ServerProtocol("/embed", _make_tei_body, _parse_tei_rows),
+    "openai": ServerProtocol("/embeddings", _make_openai_body, _parse_openai_rows),
 }
 
 
@@ -139,15 +139,15 @@ class ServerProvider:
         try:
             rows = self._protocol.rows(response)
         except (ValueError, msgspec.DecodeError) as error:
-            raise self._bad_response(f"is invalid: {error}") from None
+            raise self._make_response_error(f"is invalid: {error}") from None
         if len(rows) != count:
-            raise self._bad_response(f"has {len(rows)} vectors for {count} texts")
+            raise self._make_response_error(f"has {len(rows)} vectors for {count} texts")
         with self._lock:
             self._dimensions = self._dimensions or len(rows[0])
         other = next((len(row) for row in rows if len(row) != self._dimensions), None)
         if other is not None or not self._dimensions:
-            raise self._bad_response(f"has a vector of {other or 0} dimensions instead of {self._dimensions}")
+            raise self._make_response_error(f"has a vector of {other or 0} dimensions instead of {self._dimensions}")
         return np.array(rows, dtype=np.float32)
 
-    def _bad_response(self, story: str) -> StageError:
-        return StageError(f"the response of {self.name} {story}", category="provider")
+    def _make_response_error(self, problem: str) -> StageError:
+        return StageError(f"the response of {self.name} {problem}", category="provider")

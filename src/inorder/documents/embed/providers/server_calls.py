@@ -110,13 +110,13 @@ class ServerCalls:
             return ticket.result(max(0.0, call.deadline_at_s - self._clock()))
         except TimeoutError:
             self._lane.abandon(ticket)
-            raise self._deadline_error(call, "no response") from None
+            raise self._make_deadline_error(call, "no response") from None
         except NotAdmitted as error:
             if error.reason is Reason.DEADLINE:
-                raise self._deadline_error(call, "the request was still queued") from None
-            raise _closed_error() from None
+                raise self._make_deadline_error(call, "the request was still queued") from None
+            raise _make_closed_error() from None
         except TaskCancelled:
-            raise _closed_error() from None
+            raise _make_closed_error() from None
 
     def _back_off(self, call: ServerCall, error: RetryableError) -> None:
         """Wait before the next attempt. Raises StageError if there is none."""
@@ -132,12 +132,12 @@ class ServerCalls:
 
     def _check_deadline(self, call: ServerCall, wait_s: float, reason: str) -> None:
         if self._clock() + wait_s >= call.deadline_at_s:
-            raise self._deadline_error(call, reason)
+            raise self._make_deadline_error(call, reason)
 
-    def _deadline_error(self, call: ServerCall, reason: str) -> StageError:
-        story = f"not completed within {self._limits.deadline_s:g} s, in attempt {max(call.attempts, 1)}: {reason}"
-        return StageError(story, category="provider", retryable=True)
+    def _make_deadline_error(self, call: ServerCall, reason: str) -> StageError:
+        message = f"not completed within {self._limits.deadline_s:g} s, in attempt {max(call.attempts, 1)}: {reason}"
+        return StageError(message, category="provider", retryable=True)
 
 
-def _closed_error() -> StageError:
+def _make_closed_error() -> StageError:
     return StageError("the provider was closed", category="provider")

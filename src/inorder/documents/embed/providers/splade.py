@@ -33,7 +33,7 @@ class SpladeProvider:
         self.name = name
         self._model = model
         # The width that a model reports before its first run is not always correct.
-        self.vocabulary_size = int(self._rows(["words"]).shape[1])
+        self.vocabulary_size = int(self._run_model(["words"]).shape[1])
         self._lane = Lane(LaneConfig(name="splade", max_concurrency=1, capacity=_WAITING_MAX))
 
     def encode(self, texts: Sequence[str]) -> list[SparseVector]:
@@ -49,12 +49,12 @@ class SpladeProvider:
         """Release the model. Idempotent."""
         self._lane.close(drain=False, timeout_s=_CLOSE_S)
 
-    def _rows(self, texts: list[str]) -> Any:
+    def _run_model(self, texts: list[str]) -> Any:
         return self._model.encode(texts, show_progress_bar=False, convert_to_sparse_tensor=True, save_to_cpu=True)
 
     def _encode(self, texts: list[str]) -> list[SparseVector]:
         """The task of the lane."""
-        table = self._rows(texts).coalesce()
+        table = self._run_model(texts).coalesce()
         owners, terms = table.indices().numpy()
         weights = table.values().float().numpy()
         if not np.isfinite(weights).all():

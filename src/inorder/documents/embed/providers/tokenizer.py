@@ -1,4 +1,4 @@
-"""Tokenise texts for a model, and pad batches."""
+"""Tokenize texts for a model, and pad batches."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from .base import replace_surrogates
 Numbers = npt.NDArray[np.int64]
 
 
-class Tokeniser:
+class Tokenizer:
     """A `tokenizer.json` that truncates every text to what its model accepts. Thread-safe."""
 
     def __init__(self, path: Path, tokens_max: int, *, by: str, extra: str) -> None:
@@ -29,9 +29,9 @@ class Tokeniser:
             raise OperatorError(f"cannot read the tokenizer {str(path)!r}: {error}") from None
         self._tokenizer = enable_truncation(tokenizer, tokens_max)
 
-    def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
+    def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """The tokens of each text, special tokens included."""
-        return tokenise_texts(self._tokenizer, texts)
+        return tokenize_texts(self._tokenizer, texts)
 
 
 def enable_truncation(tokenizer: Any, tokens_max: int) -> Any:
@@ -41,7 +41,7 @@ def enable_truncation(tokenizer: Any, tokens_max: int) -> Any:
     return tokenizer
 
 
-def tokenise_texts(tokenizer: Any, texts: Sequence[str]) -> Sequence[Tokens]:
+def tokenize_texts(tokenizer: Any, texts: Sequence[str]) -> Sequence[Tokens]:
     """The tokens of each text, computed on all cores."""
     return [encoding.ids for encoding in tokenizer.encode_batch_fast([replace_surrogates(text) for text in texts])]
 

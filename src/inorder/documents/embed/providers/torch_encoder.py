@@ -8,7 +8,7 @@ import numpy as np
 from inorder.documents.embed.batching import Tokens
 
 from .base import Matrix
-from .tokenizer import enable_truncation, pad_batch, tokenise_texts
+from .tokenizer import enable_truncation, pad_batch, tokenize_texts
 
 TOKENS_MAX = 512
 """The limit if the model does not state one."""
@@ -20,7 +20,7 @@ _LENGTH_RATIO_CPU = 0.9
 """Padding costs as much as text, but a GPU needs large batches."""
 
 
-class ModelTokeniser:
+class ModelTokenizer:
     """The tokenizer of a loaded model, with the prompt that the model needs before every text."""
 
     def __init__(self, model: Any) -> None:
@@ -31,9 +31,9 @@ class ModelTokeniser:
         )
         self._prompt = (model.prompts or {}).get(model.default_prompt_name, "")
 
-    def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
+    def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """The tokens of each text."""
-        return tokenise_texts(self._tokenizer, [self._prompt + text for text in texts] if self._prompt else texts)
+        return tokenize_texts(self._tokenizer, [self._prompt + text for text in texts] if self._prompt else texts)
 
 
 class PaddedEncoder:
@@ -43,15 +43,15 @@ class PaddedEncoder:
         self._torch = torch
         self._model = model
         self._device = model.device
-        self._tokeniser = ModelTokeniser(model)
+        self._tokenizer = ModelTokenizer(model)
         self._padding = model.tokenizer.pad_token_id or 0
         self.batch_tokens_max = batch_tokens_for(self._device)
         self.length_ratio_min = _LENGTH_RATIO_CPU if self._device.type == "cpu" else _LENGTH_RATIO_GPU
-        self.dimensions = self.begin(self.tokenise(["dimensions"]))().shape[1]
+        self.dimensions = self.begin(self.tokenize(["dimensions"]))().shape[1]
 
-    def tokenise(self, texts: Sequence[str]) -> Sequence[Tokens]:
+    def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """The tokens of each text."""
-        return self._tokeniser.tokenise(texts)
+        return self._tokenizer.tokenize(texts)
 
     def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:
         """Start a batch on the device."""
@@ -59,8 +59,8 @@ class PaddedEncoder:
         mask = (np.arange(table.shape[1]) < lengths[:, None]).astype(np.int64)
         with self._torch.inference_mode():
             inputs = {
-                "input_ids": on_device(self._torch, table, self._device),
-                "attention_mask": on_device(self._torch, mask, self._device),
+                "input_ids": copy_to_device(self._torch, table, self._device),
+                "attention_mask": copy_to_device(self._torch, mask, self._device),
             }
             return fetch_later(self._torch, self._model(inputs)["sentence_embedding"])
 
@@ -73,7 +73,7 @@ def batch_tokens_for(device: Any) -> int:
     return _BATCH_TOKENS_CPU if device.type == "cpu" else _BATCH_TOKENS_GPU
 
 
-def on_device(torch: Any, values: np.ndarray[Any, Any], device: Any) -> Any:
+def copy_to_device(torch: Any, values: np.ndarray[Any, Any], device: Any) -> Any:
     """Copy an array to the device. A copy to a GPU does not wait for its current work."""
     tensor = torch.from_numpy(values)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

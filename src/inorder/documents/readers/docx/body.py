@@ -205,43 +205,43 @@ class Body(Handler):
         self._table = None
         self.classifier.blocks += table.finish(self._budget, self.classifier.take_caption())
 
-    def _outermost_table(self) -> OpenTable | None:
+    def _get_outermost_table(self) -> OpenTable | None:
         """The open table, unless the current position is in a nested table."""
         return self._table if self._table is not None and self._table.depth == 1 else None
 
     def _begin_row(self) -> None:
-        if table := self._outermost_table():
+        if table := self._get_outermost_table():
             table.new_row()
 
     def _mark_first_row(self, attributes: Attributes) -> None:
-        if table := self._outermost_table():
+        if table := self._get_outermost_table():
             flags = attributes.get("val", "")
             is_set = attributes.get("firstRow", "") in ("1", "true", "on")
             if is_set or ("firstRow" not in attributes and _has_first_row_flag(flags)):
                 table.mark_first_row()
 
     def _mark_header_row(self, attributes: Attributes) -> None:
-        if (table := self._outermost_table()) and attributes.get("val", "1") not in _OFF:
+        if (table := self._get_outermost_table()) and attributes.get("val", "1") not in _OFF:
             table.mark_header()
 
     def _skip_columns(self, attributes: Attributes) -> None:
-        if table := self._outermost_table():
+        if table := self._get_outermost_table():
             table.skip(parse_int(attributes.get("val", "")))
 
     def _begin_cell(self) -> None:
-        if table := self._outermost_table():
+        if table := self._get_outermost_table():
             table.open_cell()
 
     def _end_cell(self) -> None:
-        if table := self._outermost_table():
+        if table := self._get_outermost_table():
             table.close_cell()
 
     def _set_column_span(self, attributes: Attributes) -> None:
-        if (table := self._outermost_table()) and table.cell is not None:
+        if (table := self._get_outermost_table()) and table.cell is not None:
             table.cell.columns = min(max(parse_int(attributes.get("val", ""), 1), 1), COLUMNS_MAX)
 
     def _set_row_merge(self, attributes: Attributes) -> None:
-        if (table := self._outermost_table()) and table.cell is not None:
+        if (table := self._get_outermost_table()) and table.cell is not None:
             table.cell.restarts = attributes.get("val") == "restart"
             table.cell.continues = not table.cell.restarts
 

@@ -109,7 +109,7 @@ class Package:
             return False
         parser = _make_parser(handler, part)
         try:
-            for piece in self._pieces(part):
+            for piece in self._read_pieces(part):
                 parser.Parse(piece, False)
             parser.Parse(b"", True)
         except expat.ExpatError as error:
@@ -119,7 +119,7 @@ class Package:
     def read(self, part: str) -> bytes:
         """The content of a part; empty if there is no part of this name."""
         pieces, total = [], 0
-        for piece in self._pieces(part):
+        for piece in self._read_pieces(part):
             pieces.append(piece)
             total += len(piece)
             if total > WHOLE_BYTES_MAX:
@@ -130,7 +130,7 @@ class Package:
         """Whether there is a part of this name."""
         return part.lower() in self._names
 
-    def _pieces(self, part: str) -> Iterator[bytes]:
+    def _read_pieces(self, part: str) -> Iterator[bytes]:
         name = self._names.get(part.lower())
         if name is None:
             return
@@ -155,7 +155,7 @@ class Package:
                     raise ReadError(f"{info.filename} unpacks to more than {PART_BYTES_MAX:,} bytes")
                 yield piece
 
-    def relations(self, part: str) -> "dict[str, Relation]":
+    def read_relations(self, part: str) -> "dict[str, Relation]":
         """The relationships of a part, by id."""
         folder, name = posixpath.split(part)
         found = _Relations(folder)
@@ -195,11 +195,11 @@ def _make_parser(handler: Handler, part: str) -> expat.XMLParserType:
     parser.StartElementHandler = handler.start
     parser.EndElementHandler = handler.end
     parser.CharacterDataHandler = handler.text
-    parser.StartDoctypeDeclHandler = _doctype_handler(part)
+    parser.StartDoctypeDeclHandler = _make_doctype_handler(part)
     return parser
 
 
-def _doctype_handler(part: str) -> Callable[..., Any]:
+def _make_doctype_handler(part: str) -> Callable[..., Any]:
     def refuse(*_: Any) -> None:
         raise ReadError(f"{part} has a document type declaration, which is refused because Word files have none")
 

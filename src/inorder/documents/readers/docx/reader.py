@@ -51,9 +51,9 @@ class _DocxReader:
     def __init__(self, package: Package) -> None:
         self.budget = TableBudget()
         self._package = package
-        self._root = package.relations("")
+        self._root = package.read_relations("")
         self._main = _find_target(self._root, "officeDocument") or "word/document.xml"
-        self._relations = package.relations(self._main)
+        self._relations = package.read_relations(self._main)
         self._styles = DocxStyleSheet(package.read(_find_target(self._relations, "styles") or "word/styles.xml"))
         numbering = _find_target(self._relations, "numbering") or "word/numbering.xml"
         self._numbering = Numbering(lambda handler: package.parse(numbering, handler))
@@ -70,7 +70,7 @@ class _DocxReader:
         for kind in ("footnotes", "endnotes"):
             target = _find_target(self._relations, kind)
             if target:
-                found += self._read_part(target, self._package.relations(target)).classifier.finish()
+                found += self._read_part(target, self._package.read_relations(target)).classifier.finish()
         return found
 
     def read_furniture(self) -> list[AnyBlock]:

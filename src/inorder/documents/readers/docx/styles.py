@@ -15,17 +15,17 @@ _HEADING = re.compile(r"heading ?([1-9])", re.I)
 _CODE = re.compile(r"\bcode\b|source ?code|preformatted|^verbatim|^listing$|plain text|macro text", re.I)
 
 
-def _attribute_pattern(tag: bytes) -> re.Pattern[bytes]:
+def _compile_attribute_pattern(tag: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"<(?:\w+:)?" + tag + rb"""\s[^<>]*?\bval\s*=\s*["']([^"'<>]*)["']""")
 
 
 _BEGINNING = re.compile(rb"<(?:\w+:)?style\s")
 _STYLE_ID = re.compile(rb"""\bstyleId\s*=\s*["']([^"'<>]*)["']""")
-_NAME = _attribute_pattern(b"name")
-_BASED_ON = _attribute_pattern(b"basedOn")
-_OUTLINE = _attribute_pattern(b"outlineLvl")
-_NUMBER_ID = _attribute_pattern(b"numId")
-_LIST_LEVEL = _attribute_pattern(b"ilvl")
+_NAME = _compile_attribute_pattern(b"name")
+_BASED_ON = _compile_attribute_pattern(b"basedOn")
+_OUTLINE = _compile_attribute_pattern(b"outlineLvl")
+_NUMBER_ID = _compile_attribute_pattern(b"numId")
+_LIST_LEVEL = _compile_attribute_pattern(b"ilvl")
 
 
 class DocxStyle(NamedTuple):
@@ -45,12 +45,12 @@ class _StyleElement:
     __slots__ = ("based_on", "list_level", "name", "number_id", "outline")
 
     def __init__(self, style_id: str, xml: bytes) -> None:
-        self.name = _value(_NAME, xml) or style_id
-        self.based_on = _value(_BASED_ON, xml)
-        outline = _value(_OUTLINE, xml)
+        self.name = _find_value(_NAME, xml) or style_id
+        self.based_on = _find_value(_BASED_ON, xml)
+        outline = _find_value(_OUTLINE, xml)
         self.outline = parse_outline_level(outline) if outline else None
-        self.number_id = _value(_NUMBER_ID, xml)
-        self.list_level = parse_int(_value(_LIST_LEVEL, xml))
+        self.number_id = _find_value(_NUMBER_ID, xml)
+        self.list_level = parse_int(_find_value(_LIST_LEVEL, xml))
 
 
 class DocxStyleSheet:
@@ -62,7 +62,7 @@ class DocxStyleSheet:
 
     def __init__(self, xml: bytes) -> None:
         self._elements: dict[str, bytes] = {}
-        for piece in _BEGINNING.split(_as_utf8(xml))[1:]:
+        for piece in _BEGINNING.split(_to_utf8(xml))[1:]:
             if match := _STYLE_ID.search(piece, 0, piece.find(b">")):
                 self._elements[unescape(match.group(1).decode("utf-8", "replace"))] = piece
         self._resolved: dict[str, DocxStyle] = {}
@@ -81,7 +81,7 @@ class DocxStyleSheet:
             xml = self._elements.get(style_id)
             element = _StyleElement(style_id, xml.partition(b"style>")[0]) if xml is not None else None
             if not role:
-                role, level = _role(element, style_id)
+                role, level = _find_role(element, style_id)
             if element is None:
                 break
             if not number_id:
@@ -90,18 +90,18 @@ class DocxStyleSheet:
         return DocxStyle(role, level, number_id, list_level)
 
 
-def _value(pattern: re.Pattern[bytes], xml: bytes) -> str:
+def _find_value(pattern: re.Pattern[bytes], xml: bytes) -> str:
     match = pattern.search(xml)
     return unescape(match.group(1).decode("utf-8", "replace")) if match else ""
 
 
-def _as_utf8(xml: bytes) -> bytes:
+def _to_utf8(xml: bytes) -> bytes:
     if xml.startswith((b"\xff\xfe", b"\xfe\xff")):
         return xml.decode("utf-16", "replace").encode("utf-8", "replace")
     return xml
 
 
-def _role(element: _StyleElement | None, style_id: str) -> tuple[Role, int]:
+def _find_role(element: _StyleElement | None, style_id: str) -> tuple[Role, int]:
     name = element.name if element is not None else style_id
     if match := _HEADING.fullmatch(name):
         return "heading", int(match.group(1))

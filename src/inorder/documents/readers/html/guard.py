@@ -53,7 +53,7 @@ def sanitize(data: bytes) -> bytes:
     return data if statistics.is_harmless else b"".join(_prune(data, statistics.has_runaway_formatting))
 
 
-def _tags(data: bytes) -> Iterator[re.Match[bytes]]:
+def _find_tags(data: bytes) -> Iterator[re.Match[bytes]]:
     """Every tag, except those in comments and scripts."""
     lowered = data.lower()
     position = foreign = 0
@@ -83,7 +83,7 @@ class _TagStatistics:
     def __init__(self, data: bytes) -> None:
         depth = depth_max = formatting = formatting_max = attributes_max = 0
         nodes = tags = 0
-        for match in _tags(data):
+        for match in _find_tags(data):
             tags += 1
             _, closing, tag, rest = match.groups()
             if rest:
@@ -109,7 +109,7 @@ class _TagStatistics:
 def _prune(data: bytes, drop_formatting: bool) -> Iterator[bytes]:
     """The page without what is harmful. A removed tag becomes a `br` or `wbr`, so that words stay separate."""
     reached = depth = 0
-    for match in _tags(data):
+    for match in _find_tags(data):
         _, closing, tag, rest = match.groups()
         name = tag.lower()
         replacement = None

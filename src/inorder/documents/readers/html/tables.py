@@ -23,11 +23,11 @@ def is_layout(table: LexborNode) -> bool:
     if role in ("presentation", "none"):
         return True
     widest = 0
-    for child in _elements(table, ("caption", *_SECTIONS)):
+    for child in _find_elements(table, ("caption", *_SECTIONS)):
         if child.tag in ("caption", "thead"):
             return False
-        for row in _elements(child, ("tr",)):
-            cells = list(_elements(row, _CELLS))
+        for row in _find_elements(child, ("tr",)):
+            cells = list(_find_elements(row, _CELLS))
             if any(cell.tag == "th" for cell in cells):
                 return False
             widest = max(widest, len(cells))
@@ -38,25 +38,25 @@ def read_table(table: LexborNode, budget: TableBudget, check_attributes: bool) -
     """The table, with its caption and its headers; paragraphs if it is too large."""
     grid = TableGrid()
     caption = ""
-    for child in _elements(table, ("caption", *_SECTIONS)):
+    for child in _find_elements(table, ("caption", *_SECTIONS)):
         if child.tag == "caption":
             caption = inner_text(child, check_attributes)
             continue
         is_head = child.tag == "thead"
-        for row in _elements(child, ("tr",)):
+        for row in _find_elements(child, ("tr",)):
             grid.new_row()
-            for cell in _elements(row, _CELLS):
+            for cell in _find_elements(row, _CELLS):
                 attributes = cell.attributes
                 grid.add(
                     inner_text(cell, check_attributes),
-                    _span(attributes.get("rowspan"), ROWS_MAX) if attributes else 1,
-                    max(_span(attributes.get("colspan"), COLUMNS_MAX), 1) if attributes else 1,
+                    _parse_span(attributes.get("rowspan"), ROWS_MAX) if attributes else 1,
+                    max(_parse_span(attributes.get("colspan"), COLUMNS_MAX), 1) if attributes else 1,
                     is_head or cell.tag == "th",
                 )
     return grid.finish(budget, caption)
 
 
-def _span(value: str | None, limit: int) -> int:
+def _parse_span(value: str | None, limit: int) -> int:
     """The value of a span attribute; 1 if it is invalid."""
     digits = (value or "").strip()
     if not (digits.isascii() and digits.isdigit()):
@@ -64,7 +64,7 @@ def _span(value: str | None, limit: int) -> int:
     return min(int(digits[:9]), limit)
 
 
-def _elements(parent: LexborNode, tags: tuple[str, ...]) -> Iterator[LexborNode]:
+def _find_elements(parent: LexborNode, tags: tuple[str, ...]) -> Iterator[LexborNode]:
     child = parent.child
     while child is not None:
         if child.tag in tags:

@@ -14,16 +14,16 @@ def inner_text(top: LexborNode, check_attributes: bool) -> str:
     first = top.child
     if first is not None and first.tag == "-text" and first.next is None:
         return collapse_whitespace(first.text_content or "")
-    return collapse_whitespace("".join(_pieces(top, check_attributes, " ")))
+    return collapse_whitespace("".join(_collect_pieces(top, check_attributes, " ")))
 
 
 def inner_code(top: LexborNode, check_attributes: bool) -> str:
     """The text of an element with its white space, without blank lines at its ends."""
-    text = "".join(_pieces(top, check_attributes, "\n", is_code=True)).replace("\r\n", "\n")
+    text = "".join(_collect_pieces(top, check_attributes, "\n", is_code=True)).replace("\r\n", "\n")
     return text.rstrip().lstrip("\n")
 
 
-def _pieces(top: LexborNode, check_attributes: bool, apart: str, is_code: bool = False) -> list[str]:
+def _collect_pieces(top: LexborNode, check_attributes: bool, apart: str, is_code: bool = False) -> list[str]:
     """The pieces of text in order. No recursion: elements may be nested to any depth."""
     pieces: list[str] = []
     open_elements: list[LexborNode] = []

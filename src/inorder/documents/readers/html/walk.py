@@ -136,7 +136,7 @@ class HtmlWalker:
     def _begin_list(self, node: LexborNode, tag: str) -> Descent:
         if tag == "ol":
             attributes = node.attributes
-            self.builder.open_list(True, _number(attributes.get("start"), 1), attributes.get("type") or "1")
+            self.builder.open_list(True, _parse_number(attributes.get("start"), 1), attributes.get("type") or "1")
         else:
             self.builder.open_list(False)
         return True, self._end_list
@@ -149,7 +149,7 @@ class HtmlWalker:
         marker = "-"
         if lists and lists[-1].is_ordered:
             within = lists[-1]
-            number = _number(node.attributes.get("value"), within.next_number)
+            number = _parse_number(node.attributes.get("value"), within.next_number)
             within.next_number = number + 1
             marker = format_number(number, within.style) + "."
         self.builder.open_item(marker)
@@ -263,7 +263,7 @@ class HtmlWalker:
         return _SKIP
 
 
-def _number(value: str | None, otherwise: int) -> int:
+def _parse_number(value: str | None, otherwise: int) -> int:
     digits = (value or "").strip()
     is_number = digits.removeprefix("-").isdigit() and digits.isascii() and len(digits) < 10
     return int(digits) if is_number else otherwise

@@ -1,1 +1,1 @@
-"""Recognises the text of scanned pages."""
+"""Recognizes the text of scanned pages."""

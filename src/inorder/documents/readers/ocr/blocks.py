@@ -1,6 +1,6 @@
 """Builds blocks from the lines that OCR found, in reading order.
 
-The rules are those for PDF text, with two differences. The height of a recognised line depends on its letters, so lines
+The rules are those for PDF text, with two differences. The height of a recognized line depends on its letters, so lines
 of about the usual height get the same size, and there are no headings. And the draw order, which tells columns from
 tables in a PDF, is not known: two halves of a page full of long lines are taken for columns.
 """
@@ -24,7 +24,7 @@ COLUMN_CHARACTERS_MIN = 20
 """Average per line of a column. Cells of tables have fewer."""
 COLUMN_LINES_MIN = 4
 CROSSING_SHARE_MAX = 0.2
-"""Share of lines that cross both columns: titles, footers, and pairs of lines recognised as one."""
+"""Share of lines that cross both columns: titles, footers, and pairs of lines recognized as one."""
 _NO_HEADINGS = DocumentStats(body_size=1000.0, body_is_bold=True, body_is_mono=True)
 
 

@@ -1,4 +1,4 @@
-"""Recognises the text of pages without a text layer, by RapidOCR with the models in its package.
+"""Recognizes the text of pages without a text layer, by RapidOCR with the models in its package.
 
 It takes seconds per page, so it is used only for pages without any text. The models always return something, even for a
 photograph or a pattern. Lines with low confidence are dropped, and a page with low confidence has no text.
@@ -25,22 +25,22 @@ _SIDE_PIXELS_MIN = 16
 
 
 class OcrPage(NamedTuple):
-    """The recognised content of a page."""
+    """The recognized content of a page."""
 
     blocks: list[AnyBlock]
     confidence: float
     """Average over all characters, from 0 to 1."""
 
 
-def recognise_page(page: PdfPage) -> OcrPage | None:
-    """Render a page and recognise its text. None if there is no text with enough confidence."""
+def recognize_page(page: PdfPage) -> OcrPage | None:
+    """Render a page and recognize its text. None if there is no text with enough confidence."""
     pixels, scale = render_page(page)
     if min(pixels.shape[:2]) < _SIDE_PIXELS_MIN:
         return None
-    found = _engine()(pixels)
+    found = _load_engine()(pixels)
     if found.boxes is None:
         return None
-    lines = [_line(box, text.strip(), scale) for box, text in zip(found.boxes, found.txts, strict=True)]
+    lines = [_make_line(box, text.strip(), scale) for box, text in zip(found.boxes, found.txts, strict=True)]
     letters = [len(line.text) for line in lines]
     sure = sum(count * float(score) for count, score in zip(letters, found.scores, strict=True))
     confidence = sure / sum(letters)
@@ -48,7 +48,7 @@ def recognise_page(page: PdfPage) -> OcrPage | None:
 
 
 @lru_cache(maxsize=1)
-def _engine() -> Any:
+def _load_engine() -> Any:
     """The OCR engine of this process. It uses one thread, because pages are processed in parallel by processes."""
     import_module("cv2").setNumThreads(1)
     return import_module("rapidocr").RapidOCR(
@@ -63,7 +63,7 @@ def _engine() -> Any:
     )
 
 
-def _line(box: Any, text: str, scale: float) -> Segment:
+def _make_line(box: Any, text: str, scale: float) -> Segment:
     """A line in points. Corners are given clockwise from the top left; of a slanted line the mean heights are used."""
     corners = [(float(x) / scale, float(y) / scale) for x, y in box]
     (_, top_left), (_, top_right), (_, bottom_right), (_, bottom_left) = corners

@@ -34,21 +34,21 @@ def build_blocks(page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     rows = page.rows
     headers, footers = count_furniture_rows(rows, page.height, page.number, stats.edges)
     inner = rows[headers : len(rows) - footers]
-    found: list[AnyBlock] = [_furniture_block(row, "header", page.number) for row in rows[:headers]]
+    found: list[AnyBlock] = [_make_furniture(row, "header", page.number) for row in rows[:headers]]
     rotated = _group_by_direction(page)
-    main = _main_direction(inner, rotated)
+    main = _find_main_direction(inner, rotated)
     if main:
-        found += _plain_paragraphs(inner, page)
-        found += _rotate_back(_body_blocks([*rotated.pop(main)], [], page, stats), main, page)
+        found += _build_plain_paragraphs(inner, page)
+        found += _rotate_back(_build_body([*rotated.pop(main)], [], page, stats), main, page)
     elif inner:
-        found += _body_blocks([segment for row in inner for segment in row], inner, page, stats)
+        found += _build_body([segment for row in inner for segment in row], inner, page, stats)
     for direction, segments in sorted(rotated.items()):
-        found += _rotated_blocks(segments, direction, page)
-    found += [_furniture_block(row, "footer", page.number) for row in rows[len(rows) - footers :]]
+        found += _build_rotated(segments, direction, page)
+    found += [_make_furniture(row, "footer", page.number) for row in rows[len(rows) - footers :]]
     return found
 
 
-def _furniture_block(row: Row, kind: Literal["header", "footer"], page: int) -> Furniture:
+def _make_furniture(row: Row, kind: Literal["header", "footer"], page: int) -> Furniture:
     return Furniture(text=merge_row(row).text, kind=kind, page=page, box=bounding_box(row))
 
 
@@ -61,7 +61,7 @@ def _group_by_direction(page: PageText) -> dict[int, list[Segment]]:
     return rotated
 
 
-def _main_direction(inner: Sequence[Row], rotated: dict[int, list[Segment]]) -> int:
+def _find_main_direction(inner: Sequence[Row], rotated: dict[int, list[Segment]]) -> int:
     """The direction of most of the text of a page."""
     if not rotated:
         return 0
@@ -72,7 +72,7 @@ def _main_direction(inner: Sequence[Row], rotated: dict[int, list[Segment]]) -> 
     return max(letters, key=lambda direction: (letters[direction], -direction))
 
 
-def _body_blocks(segments: list[Segment], rows: list[Row], page: PageText, stats: DocumentStats) -> list[AnyBlock]:
+def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     """The blocks of the main text: everything except furniture and rotated text."""
     if page.graphics and page.graphics.down and not segments[0].direction:
         with_tables = insert_ruled_tables(segments, page.graphics, page.number)
@@ -82,7 +82,7 @@ def _body_blocks(segments: list[Segment], rows: list[Row], page: PageText, stats
     builder = ParagraphBuilder(stats, page.number, page.text, right_to_left=right_to_left)
     found: list[AnyBlock] = []
     for region in split_regions(segments, rows or group_rows(segments), right_to_left=right_to_left):
-        blocks = _region_blocks(region, builder, page.number)
+        blocks = _build_region(region, builder, page.number)
         _join_split_paragraph(found, blocks, page.text)
         found += blocks
     if page.graphics:
@@ -90,22 +90,22 @@ def _body_blocks(segments: list[Segment], rows: list[Row], page: PageText, stats
     return found
 
 
-def _region_blocks(region: Region, builder: ParagraphBuilder, page: int) -> list[AnyBlock]:
+def _build_region(region: Region, builder: ParagraphBuilder, page: int) -> list[AnyBlock]:
     found: list[AnyBlock] = []
     done = 0
-    for start, end, table in _tables(region, page):
-        found += builder.build(_lines(region[done:start]))
+    for start, end, table in _find_tables(region, page):
+        found += builder.build(_merge_rows(region[done:start]))
         found.append(table)
         done = end
-    found += builder.build(_lines(region[done:]))
+    found += builder.build(_merge_rows(region[done:]))
     return found
 
 
-def _lines(rows: Sequence[Row]) -> list[Segment]:
+def _merge_rows(rows: Sequence[Row]) -> list[Segment]:
     return [row[0] if len(row) == 1 else merge_row(row) for row in rows]
 
 
-def _tables(region: Region, page: int) -> list[tuple[int, int, Table]]:
+def _find_tables(region: Region, page: int) -> list[tuple[int, int, Table]]:
     """Tables, each with the range of rows that it replaces."""
     found = [(index, index + 1, row[0].table) for index, row in enumerate(region) if row[0].table is not None]
     tables: list[tuple[int, int, Table]] = [(start, end, table) for start, end, table in found if table is not None]
@@ -162,17 +162,17 @@ def _find_picture(block: Paragraph, pictures: list[Box]) -> Box | None:
     return None
 
 
-def _plain_paragraphs(rows: Sequence[Row], page: PageText) -> list[AnyBlock]:
+def _build_plain_paragraphs(rows: Sequence[Row], page: PageText) -> list[AnyBlock]:
     return [Paragraph(text=line.text, page=page.number, box=bounding_box([line])) for line in map(merge_row, rows)]
 
 
-def _rotated_blocks(segments: list[Segment], direction: int, page: PageText) -> list[AnyBlock]:
+def _build_rotated(segments: list[Segment], direction: int, page: PageText) -> list[AnyBlock]:
     """The blocks of text in another direction than the main text."""
     if direction == ASKEW:
         return [Paragraph(text=segment.text, page=page.number, box=bounding_box([segment])) for segment in segments]
     blocks = ParagraphBuilder(
         DocumentStats(body_size=1000.0, body_is_bold=True, body_is_mono=True), page.number, page.text
-    ).build(_lines(group_rows(segments)))
+    ).build(_merge_rows(group_rows(segments)))
     return _rotate_back(blocks, direction, page)
 
 

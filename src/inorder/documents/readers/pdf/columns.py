@@ -28,7 +28,7 @@ class Column:
     def __init__(self, lines: Sequence[Segment]) -> None:
         self.left = min([line.x0 for line in lines])
         self.right = max([line.x1 for line in lines])
-        self.leading = usual_leading(lines)
+        self.leading = find_usual_leading(lines)
 
     def is_full(self, line: Segment, after: Segment) -> bool:
         """Whether the first word of the next line would not have fitted at the end of this one."""
@@ -47,7 +47,7 @@ class Column:
         return line.x1 - self.left < 0.6 * (self.right - self.left)
 
 
-def usual_leading(lines: Sequence[Segment]) -> float:
+def find_usual_leading(lines: Sequence[Segment]) -> float:
     """The most frequent distance of two lines; 0 if there is none."""
     steps = Counter(
         [
@@ -86,7 +86,7 @@ def format_code(lines: Sequence[Segment]) -> str:
     """The text of lines of code, with indents and empty lines restored from their positions."""
     width = MONO_WIDTH * lines[0].size
     left = min([line.x0 for line in lines])
-    leading = usual_leading(lines) or 1.2 * lines[0].size
+    leading = find_usual_leading(lines) or 1.2 * lines[0].size
     text = ""
     for index, line in enumerate(lines):
         if index:

@@ -57,10 +57,10 @@ class ReadingFrame:
     def segments(self, texts: list[str], styles: list[PdfStyle]) -> list[Segment]:
         """The segments of all spans that have text."""
         if self._is_plain() and all(map(_is_upright, styles)):
-            return self._upright_segments(texts, styles)
+            return self._make_upright_segments(texts, styles)
         spans = self._boxes.spans
         return [
-            self._segment(text, index, style, span)
+            self._make_segment(text, index, style, span)
             for text, index, style, span in zip(texts, range(len(texts)), styles, spans, strict=True)
             if text
         ]
@@ -71,7 +71,7 @@ class ReadingFrame:
         total = sum(low) + sum(high)
         return not self._rotation and total == total and min(low) > -COORDINATE_MAX and max(high) < COORDINATE_MAX
 
-    def _upright_segments(self, texts: list[str], styles: list[PdfStyle]) -> list[Segment]:
+    def _make_upright_segments(self, texts: list[str], styles: list[PdfStyle]) -> list[Segment]:
         """The same for a page without rotation: the usual case, so there is no call per segment."""
         left, top = self._left, self._top
         return [
@@ -94,9 +94,9 @@ class ReadingFrame:
             if text
         ]
 
-    def _segment(self, text: str, index: int, style: PdfStyle, span: Span) -> Segment:
+    def _make_segment(self, text: str, index: int, style: PdfStyle, span: Span) -> Segment:
         """The segment of one span."""
-        quarter, direction, edge, base = self._orientation(style)
+        quarter, direction, edge, base = self._find_orientation(style)
         low, high = self._boxes.extents(quarter)
         x0, x1, base = _clamp(low[index] - edge), _clamp(high[index] - edge), _clamp(base)
         size = style.size
@@ -114,7 +114,7 @@ class ReadingFrame:
             span,
         )
 
-    def _orientation(self, style: PdfStyle) -> tuple[int, int, float, float]:
+    def _find_orientation(self, style: PdfStyle) -> tuple[int, int, float, float]:
         """Quarter turns and direction of a text, the edge of its frame, and its baseline."""
         quarter = self._rotation if style.is_askew else style.quarter
         direction = ASKEW if style.is_askew else (quarter - self._rotation) % 4

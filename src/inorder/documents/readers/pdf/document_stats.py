@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from .furniture import FurnitureStats, compute_furniture_stats, edge_rows
+from .furniture import FurnitureStats, compute_furniture_stats, find_edge_rows
 from .segments import PageText, Segment
 
 SAMPLE_PAGES_MAX = 32
@@ -78,14 +78,14 @@ def compute_stats(pages: Sequence[PageText]) -> DocumentStats:
     for size, length in exact.items():
         sizes[_round_size(size)] += length
     body_size = max(sizes, key=lambda size: (sizes[size], -size))
-    title_size = _title_size(pages, body_size)
+    title_size = _find_title_size(pages, body_size)
     written = [page for page in pages if page.rows]
-    edges = [edge_rows(page.rows, page.height, page.number) for page in written]
+    edges = [find_edge_rows(page.rows, page.height, page.number) for page in written]
     return DocumentStats(
         body_size,
         2 * bold > total,
         2 * mono > total,
-        tuple(_heading_sizes(pages, body_size, title_size)),
+        tuple(_find_heading_sizes(pages, body_size, title_size)),
         title_size,
         compute_furniture_stats(edges, [page.height for page in written], body_size),
     )
@@ -104,7 +104,7 @@ def _may_be_heading(segment: Segment) -> bool:
     return not segment.direction and any(map(str.isalpha, segment.text))
 
 
-def _title_size(pages: Sequence[PageText], body_size: float) -> float:
+def _find_title_size(pages: Sequence[PageText], body_size: float) -> float:
     """The largest size in the upper part of the first page; 0 if it is not larger than the text."""
     first = next((page for page in pages if page.number == 1), None)
     if first is None:
@@ -118,7 +118,7 @@ def _title_size(pages: Sequence[PageText], body_size: float) -> float:
     return max(stated, default=0.0)
 
 
-def _heading_sizes(pages: Iterable[PageText], body_size: float, title_size: float) -> list[float]:
+def _find_heading_sizes(pages: Iterable[PageText], body_size: float, title_size: float) -> list[float]:
     """Sizes of headings. That of the title is included only if it occurs on other pages too."""
     seen: Counter[float] = Counter()
     least = heading_size_min(body_size)

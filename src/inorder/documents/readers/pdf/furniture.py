@@ -24,7 +24,7 @@ Edge = Literal["header", "footer"]
 EDGE_SHARE = 0.14
 """How far from the edge of a page furniture may be, as a share of the height of the page."""
 SLOT_SHARE = 0.09
-"""The same for rows that are recognised by position only."""
+"""The same for rows that are recognized by position only."""
 ROWS_MAX = 3
 SLOT_PAGES_MIN = 4
 SLOT_POINTS = 2.5
@@ -66,7 +66,7 @@ def pattern_of(text: str) -> str:
     return "#" if _ROMAN.fullmatch(text) else _NUMBER.sub("#", text)
 
 
-def edge_rows(rows: Sequence[Row], height: float, page: int) -> list[EdgeRow]:
+def find_edge_rows(rows: Sequence[Row], height: float, page: int) -> list[EdgeRow]:
     """The outermost rows: first those at the top, then those at the bottom, each from the edge inwards."""
     found: list[EdgeRow] = []
     directions: tuple[tuple[Edge, Sequence[Row]], ...] = (("header", rows), ("footer", rows[: -ROWS_MAX - 2 : -1]))
@@ -79,12 +79,12 @@ def edge_rows(rows: Sequence[Row], height: float, page: int) -> list[EdgeRow]:
             text = merge_row(row).text
             if len(text) > CHARACTERS_MAX:
                 break
-            gap = _gap(row, inwards[index + 1]) if index + 1 < len(inwards) else height
+            gap = _measure_gap(row, inwards[index + 1]) if index + 1 < len(inwards) else height
             found.append(EdgeRow(edge, text, middle, row[0].size, gap, page))
     return found
 
 
-def _gap(row: Row, other: Row) -> float:
+def _measure_gap(row: Row, other: Row) -> float:
     return max(other[0].top - row[0].bottom, row[0].top - other[0].bottom)
 
 
@@ -104,16 +104,17 @@ def compute_furniture_stats(
     patterns = sorted(
         key
         for key, rows in found.items()
-        if len({row.page for row in rows}) >= needed and (not _NUMBER_ALONE.fullmatch(key[1]) or _counts_pages(rows))
+        if len({row.page for row in rows}) >= needed
+        and (not _NUMBER_ALONE.fullmatch(key[1]) or _are_page_numbers(rows))
     )
-    return FurnitureStats(tuple(patterns), tuple(_slots(pages, heights, size_max)), size_max)
+    return FurnitureStats(tuple(patterns), tuple(_find_slots(pages, heights, size_max)), size_max)
 
 
 def _is_numbered_heading(row: EdgeRow, size_max: float) -> bool:
     return row.size > size_max and bool(_NUMBER.search(row.text))
 
 
-def _counts_pages(rows: Iterable[EdgeRow]) -> bool:
+def _are_page_numbers(rows: Iterable[EdgeRow]) -> bool:
     """Whether the first numbers in these rows increase with the pages."""
     offsets = Counter(
         int(number.group()) - row.page
@@ -123,7 +124,7 @@ def _counts_pages(rows: Iterable[EdgeRow]) -> bool:
     return not offsets or max(offsets.values()) * 2 >= sum(offsets.values())
 
 
-def _slots(
+def _find_slots(
     pages: Sequence[Sequence[EdgeRow]], heights: Sequence[float], size_max: float
 ) -> Iterable[tuple[str, float]]:
     if len(pages) < SLOT_PAGES_MIN:
@@ -132,7 +133,7 @@ def _slots(
     for edge in edges:
         outermost = [next((row for row in rows if row.edge == edge), None) for rows in pages]
         apart = [
-            row for row, height in zip(outermost, heights, strict=True) if row and _stands_apart(row, height, size_max)
+            row for row, height in zip(outermost, heights, strict=True) if row and _is_set_apart(row, height, size_max)
         ]
         places = Counter(round(row.middle / SLOT_POINTS) for row in apart)
         for place, _ in places.most_common(2):
@@ -142,7 +143,7 @@ def _slots(
                 break
 
 
-def _stands_apart(row: EdgeRow, height: float, size_max: float) -> bool:
+def _is_set_apart(row: EdgeRow, height: float, size_max: float) -> bool:
     from_edge = row.middle if row.edge == "header" else height - row.middle
     if from_edge > SLOT_SHARE * height or row.size > size_max or row.gap <= 0.8 * row.size:
         return False
@@ -153,7 +154,7 @@ def count_furniture_rows(rows: Sequence[Row], height: float, page: int, stats: F
     """How many rows at the top and at the bottom of a page are furniture."""
     if not stats.patterns and not stats.slots:
         return 0, 0
-    found = edge_rows(rows, height, page)
+    found = find_edge_rows(rows, height, page)
     headers = _count([row for row in found if row.edge == "header"], height, stats)
     footers = _count([row for row in found if row.edge == "footer"], height, stats)
     return headers, min(footers, len(rows) - headers)
@@ -172,6 +173,6 @@ def _count(inwards: Sequence[EdgeRow], height: float, stats: FurnitureStats) -> 
 
 
 def _is_in_slot(row: EdgeRow, height: float, stats: FurnitureStats) -> bool:
-    return _stands_apart(row, height, stats.size_max) and any(
+    return _is_set_apart(row, height, stats.size_max) and any(
         row.edge == edge and abs(row.middle - middle) <= 1.5 * SLOT_POINTS for edge, middle in stats.slots
     )

@@ -54,7 +54,7 @@ def _may_have_tables(page: PageText) -> bool:
     """Whether several short segments are side by side."""
     if len(page.rows) == len(page.segments):
         return False
-    cells = [_short_cells(row) if len(row) > 1 else 0 for row in page.rows]
+    cells = [_count_short_cells(row) if len(row) > 1 else 0 for row in page.rows]
     return sum(cells) >= CELLS_MIN and any(map(and_, map(bool, cells), map(bool, cells[1:])))
 
 
@@ -62,7 +62,7 @@ def _may_have_captions(text: str) -> bool:
     return any(word in text for word in _CAPTION_WORDS) and bool(CAPTION.search(text))
 
 
-def _short_cells(row: Row) -> int:
+def _count_short_cells(row: Row) -> int:
     return sum([len(segment.text) < CELL_CHARACTERS_MAX for segment in row])
 
 

@@ -112,7 +112,7 @@ class ParagraphBuilder:
                 return False
             if self._is_indented(line, before, after):
                 return True
-        return not is_large and self._ends_early(before, line, column)
+        return not is_large and self._is_paragraph_end(before, line, column)
 
     def _is_indented(self, line: Segment, before: Segment, after: Segment | None) -> bool:
         """Whether a line has the indent of a new paragraph, or the outdent of a new hanging one."""
@@ -121,7 +121,7 @@ class ParagraphBuilder:
         return len(self._piece) > 1
 
     @staticmethod
-    def _ends_early(before: Segment, line: Segment, column: Column) -> bool:
+    def _is_paragraph_end(before: Segment, line: Segment, column: Column) -> bool:
         """Whether the line before ends a paragraph: it is short although the next word would have fitted."""
         if line.text[0].islower() or not (before.text.endswith(_ENDS) or column.is_short(before)):
             return False

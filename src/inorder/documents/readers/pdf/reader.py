@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     pass
 
-__all__ = ["DocumentStats", "collect_stats", "merge", "page_count", "read"]
+__all__ = ["DocumentStats", "collect_stats", "count_pages", "merge", "read"]
 
 MIMETYPE = "application/pdf"
 
@@ -47,7 +47,7 @@ def read(
 ) -> Document:
     """Read a PDF, or a range of its pages. Raises `ReadError` with the reason if it cannot be read.
 
-    With `ocr`, the text of pages without a text layer is recognised.
+    With `ocr`, the text of pages without a text layer is recognized.
     """
     with open_pdf(data) as file:
         last = file.page_count if last_page is None else min(last_page, file.page_count)
@@ -60,11 +60,11 @@ def read(
         document = Document(name=name, mimetype=MIMETYPE, blocks=[], reader=_reader_version(ocr))
         for number in range(first_page, last + 1):
             page = sampled.pop(number, None) or _read_page(file, number)
-            recognised = _recognise(file, page) if ocr else None
-            has_text, is_ocr = bool(page.segments), recognised is not None
+            recognized = _recognize(file, page) if ocr else None
+            has_text, is_ocr = bool(page.segments), recognized is not None
             document.pages.append(Page(number, page.width, page.height, has_text, is_ocr))
-            document.warnings += _warnings(page, recognised)
-            _append_blocks(document.blocks, recognised.blocks if recognised else build_blocks(page, stats))
+            document.warnings += _list_warnings(page, recognized)
+            _append_blocks(document.blocks, recognized.blocks if recognized else build_blocks(page, stats))
         is_whole = len(document.pages) == file.page_count
     return _check_readable(document) if is_whole else document
 
@@ -75,7 +75,7 @@ def collect_stats(data: bytes) -> DocumentStats:
         return compute_stats([_read_page(file, number) for number in sample_pages(file.page_count)])
 
 
-def page_count(data: bytes) -> int:
+def count_pages(data: bytes) -> int:
     """The number of pages."""
     with open_pdf(data) as file:
         return file.page_count
@@ -107,14 +107,14 @@ def _read_page(file: PdfFile, number: int) -> PageText:
         return read_page(page)
 
 
-def _recognise(file: PdfFile, page: PageText) -> "OcrPage | None":
-    """The recognised text of a page; None if the page has a text layer, or if nothing was recognised."""
-    from inorder.documents.readers.ocr.reader import recognise_page
+def _recognize(file: PdfFile, page: PageText) -> "OcrPage | None":
+    """The recognized text of a page; None if the page has a text layer, or if nothing was recognized."""
+    from inorder.documents.readers.ocr.reader import recognize_page
 
     if page.problem or page.is_empty or page.segments:
         return None
     with file.page(page.number) as pdf_page:
-        return recognise_page(pdf_page) if pdf_page else None
+        return recognize_page(pdf_page) if pdf_page else None
 
 
 def _reader_version(ocr: bool) -> str:
@@ -125,13 +125,13 @@ def _reader_version(ocr: bool) -> str:
     return f"{reader_version('pdf')} {ocr_version()}"
 
 
-def _warnings(page: PageText, recognised: "OcrPage | None") -> Iterator[str]:
+def _list_warnings(page: PageText, recognized: "OcrPage | None") -> Iterator[str]:
     if page.problem:
         yield f"page {page.number} {page.problem}"
     elif page.is_empty:
         yield f"page {page.number} is empty"
-    elif recognised:
-        yield f"page {page.number} has no text layer and was read by OCR (confidence {recognised.confidence:.2f})"
+    elif recognized:
+        yield f"page {page.number} has no text layer and was read by OCR (confidence {recognized.confidence:.2f})"
     elif not page.segments:
         yield f"page {page.number} has no text layer (a scanned page?)"
 

@@ -52,7 +52,7 @@ class StyleReader:
         return [
             PdfStyle(size * d, bold, mono, 0, False, x, y)
             if b == 0.0 == c and a > 0.0 < d and SIZE_POINTS_MIN < size * d < SIZE_POINTS_MAX
-            else _rotated_style(size, bold, mono, (a, b, c, d, x, y))
+            else _make_rotated_style(size, bold, mono, (a, b, c, d, x, y))
             for (bold, mono), size, (a, b, c, d, x, y) in zip(
                 self._traits_of(characters), sizes, self.page.matrices(characters), strict=True
             )
@@ -71,7 +71,7 @@ class StyleReader:
         return list(map(traits.__getitem__, fonts))
 
 
-def _rotated_style(size: float, bold: bool, mono: bool, matrix: tuple[float, ...]) -> PdfStyle:
+def _make_rotated_style(size: float, bold: bool, mono: bool, matrix: tuple[float, ...]) -> PdfStyle:
     a, b, c, d, x, y = matrix
     if not math.isfinite(a + b + c + d):
         return PdfStyle(1.0, bold, mono, 0, True, x, y)

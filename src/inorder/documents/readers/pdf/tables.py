@@ -92,7 +92,7 @@ def _group_by_position(rules: Iterable[Rule], places: list[float]) -> list[list[
     return found
 
 
-def _covers(rules: Iterable[Rule], place: float) -> bool:
+def _has_rule_at(rules: Iterable[Rule], place: float) -> bool:
     return any(start <= place <= end for _, start, end in rules)
 
 
@@ -137,7 +137,7 @@ class RuledGrid:
 
     def table(self, inside: list[PlacedSegment], page: int) -> Table | None:
         """The table of the segments inside the grid; None if they do not form a table."""
-        if len(inside) < TEXTS_MIN or sum(self._crosses(segment) for _, segment in inside) > 0.1 * len(inside):
+        if len(inside) < TEXTS_MIN or sum(self._is_crossing_rule(segment) for _, segment in inside) > 0.1 * len(inside):
             return None
         groups = self._merge_cells()
         areas: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -149,21 +149,21 @@ class RuledGrid:
             texts[groups.find(place)].append(segment)
         if len(areas) < CELLS_MIN or len(texts) < TEXTS_MIN:
             return None
-        cells = [_cell(area, texts.get(root, [])) for root, area in areas.items()]
+        cells = [_make_cell(area, texts.get(root, [])) for root, area in areas.items()]
         if None in cells:
             return None
         found = [cell for cell in cells if cell is not None]
         _mark_header(found, texts, areas)
         return Table(rows=self.rows, columns=self.columns, cells=found, page=page, box=self.box)
 
-    def _crosses(self, segment: Segment) -> bool:
+    def _is_crossing_rule(self, segment: Segment) -> bool:
         """Whether a segment crosses a vertical rule."""
         start = bisect_right(self.xs, segment.x0 + NEAR_POINTS)
         end = bisect_right(self.xs, segment.x1 - NEAR_POINTS)
         if start >= end:
             return False
         middle = (segment.top + segment.bottom) / 2
-        return any(_covers(self._upright[place], middle) for place in range(start, end))
+        return any(_has_rule_at(self._upright[place], middle) for place in range(start, end))
 
     def _merge_cells(self) -> _DisjointSets:
         """Merge positions of the grid that have no rule between them."""
@@ -173,14 +173,14 @@ class RuledGrid:
             for column in range(self.columns):
                 x = (self.xs[column] + self.xs[column + 1]) / 2
                 here = row * self.columns + column
-                if column + 1 < self.columns and not _covers(self._upright[column + 1], y):
+                if column + 1 < self.columns and not _has_rule_at(self._upright[column + 1], y):
                     groups.union(here, here + 1)
-                if row + 1 < self.rows and not _covers(self._flat[row + 1], x):
+                if row + 1 < self.rows and not _has_rule_at(self._flat[row + 1], x):
                     groups.union(here, here + self.columns)
         return groups
 
 
-def _cell(area: list[tuple[int, int]], segments: list[Segment]) -> Cell | None:
+def _make_cell(area: list[tuple[int, int]], segments: list[Segment]) -> Cell | None:
     """A cell; None if its area is not a rectangle."""
     top, left = area[0]
     bottom, right = area[-1]

@@ -144,7 +144,7 @@ def _find_gaps(page: PdfPage, text: str, lines: list[Span], letter: float) -> li
 
 def _find_wide_spaces(page: PdfPage, text: str, lines: list[Span], letter: float) -> list[int]:
     """Spaces after which the next word begins later than characters of usual width explain."""
-    starts = list(chain.from_iterable(_word_starts(text[start : last + 1], start) for start, last in lines))
+    starts = list(chain.from_iterable(_find_word_starts(text[start : last + 1], start) for start, last in lines))
     low = page.boxes(page.character_indices(starts)).low(page.rotation)
     steps = list(map(sub, low[1:], low))
     letters = list(map(sub, starts[1:], starts))
@@ -158,7 +158,7 @@ def _find_wide_spaces(page: PdfPage, text: str, lines: list[Span], letter: float
     ]
 
 
-def _word_starts(line: str, start: int) -> list[int]:
+def _find_word_starts(line: str, start: int) -> list[int]:
     lengths = map(add, map(len, line.split(" ")), repeat(1))
     return list(accumulate(lengths, initial=start))[:-1]
 

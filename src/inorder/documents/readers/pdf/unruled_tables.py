@@ -29,14 +29,14 @@ def find_row_runs(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
         return
     start = 0
     for index in range(len(rows) + 1):
-        if index < len(rows) and len(rows[index]) > 1 and _follows(rows, start, index):
+        if index < len(rows) and len(rows[index]) > 1 and _is_adjacent(rows, start, index):
             continue
         if index - start >= ROWS_MIN:
             yield start, index
         start = index if index < len(rows) and len(rows[index]) > 1 else index + 1
 
 
-def _follows(rows: Sequence[Row], start: int, index: int) -> bool:
+def _is_adjacent(rows: Sequence[Row], start: int, index: int) -> bool:
     """Whether a row is close enough to the one before."""
     if index == start:
         return True
@@ -46,7 +46,7 @@ def _follows(rows: Sequence[Row], start: int, index: int) -> bool:
 
 def build_table(rows: Sequence[Row], page: int) -> Table | None:
     """The table of these rows; None if they are not a table."""
-    columns = _columns(rows)
+    columns = _find_columns(rows)
     count = len(columns)
     if count < 2 or len(rows) < (ROWS_MIN_OF_TWO if count == 2 else ROWS_MIN):
         return None
@@ -60,10 +60,10 @@ def build_table(rows: Sequence[Row], page: int) -> Table | None:
     places = [[_column_of(columns, segment) for segment in row] for row in rows]
     if any(len(set(row)) < len(row) for row in places):
         return None
-    return _table(rows, places, count, page)
+    return _make_table(rows, places, count, page)
 
 
-def _columns(rows: Sequence[Row]) -> list[tuple[float, float]]:
+def _find_columns(rows: Sequence[Row]) -> list[tuple[float, float]]:
     """The extents of the columns, from left to right."""
     columns: list[tuple[float, float]] = []
     for segment in sorted((segment for row in rows for segment in row), key=lambda segment: segment.x0):
@@ -78,7 +78,7 @@ def _column_of(columns: Sequence[tuple[float, float]], segment: Segment) -> int:
     return next(index for index, (_, end) in enumerate(columns) if segment.x0 <= end)
 
 
-def _table(rows: Sequence[Row], places: Sequence[Sequence[int]], columns: int, page: int) -> Table:
+def _make_table(rows: Sequence[Row], places: Sequence[Sequence[int]], columns: int, page: int) -> Table:
     has_header = all(segment.is_bold for segment in rows[0]) and not all(
         segment.is_bold for row in rows[1:] for segment in row
     )
