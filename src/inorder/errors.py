@@ -1,7 +1,7 @@
-"""The exceptions of inorder: whose fault an error is, and the exit code that says so.
+"""The exceptions of inorder. Each class stands for one kind of cause and has its own exit code.
 
-* `ItemError`: one item failed; the run went on without it.
-* `InfrastructureError`: the machine, the disk or the cluster failed. The items are not at fault; run again.
+* `ItemError`: one item failed; the run continued without it.
+* `InfrastructureError`: the machine, the disk or the cluster failed. The items are not the cause: run again.
 * `OperatorError`: a bad option or a bad plan; the message says which.
 * `BusyError`: another run holds what this one needs. Wait for it, or stop it.
 * `IntegrityError`: the data on disk is not what was written there. Nothing was changed.
@@ -112,7 +112,7 @@ class ItemError(InorderError):
 
 
 def _rebuild_item_error(seq: int, item: Any, fields: tuple[str, str, bool, str], attempts: int) -> ItemError:
-    """An unpickled error. Its cause is not pickled."""
+    """Rebuild an unpickled error. Its cause is not pickled."""
     category, message, retryable, detail = fields
     failure = Failure(category=Category(category), message=message, retryable=retryable, detail=detail)
     return ItemError(seq, item, failure, attempts)
@@ -136,7 +136,7 @@ class InfrastructureError(InorderError):
 
 
 class SyncError(InfrastructureError):
-    """The disk did not confirm a write. What a later run reads of it may exist only in memory."""
+    """The disk did not confirm a write. Data that was written may be readable and still not durable."""
 
 
 class OperatorError(InorderError, ValueError):

@@ -21,7 +21,7 @@ from inorder.engines.ray.options import RayOptions
 from inorder.errors import InfrastructureError, ItemError, OperatorError, require
 from inorder.host.clock import SystemClock
 from inorder.runtime.delivery import Delivery, open_delivery
-from inorder.runtime.identity import digest_of, qualified_name
+from inorder.runtime.identity import hash_strings, qualified_name
 from inorder.runtime.loop import Runtime
 
 T = TypeVar("T")
@@ -148,7 +148,7 @@ def imap(
     if policy == "ray":
         warn("policy='ray' is deprecated; use engine='ray'", DeprecationWarning, stacklevel=2)
         policy, engine = "io", "ray"
-    _check(policy, engine, workers, timeout_s, errors, buffered_bytes_max)
+    _check_options(policy, engine, workers, timeout_s, errors, buffered_bytes_max)
     require(ray is None or engine == "ray", "the option ray needs engine='ray'")
     count = None if workers == "auto" else workers
     spec = EngineSpec(
@@ -168,16 +168,16 @@ def imap(
     entries = max(_ENTRIES, entries_for(count or WORKERS_MAX)) if engine == "ray" else _ENTRIES
     options = KernelOptions(
         windows=WindowOptions(entries=entries, entries_max=entries, plan_ahead=4096, plan_by_demand=schedule == "fifo"),
-        pressure=_pressure(buffered_bytes_max),
+        pressure=_make_pressure(buffered_bytes_max),
         retry=RetryOptions(retries_max=retries),
         schedule=schedule,
     )
-    plan = ((_PLAIN, item) for item in items) if cost is None else ((_priced(cost, item), item) for item in items)
+    plan = ((_PLAIN, item) for item in items) if cost is None else ((_to_plan_item(cost, item), item) for item in items)
     clock = SystemClock()
-    return Imap(plan, workers_engine, options, errors, _delivery(journal, function, fsync, key, clock), clock)
+    return Imap(plan, workers_engine, options, errors, _make_delivery(journal, function, fsync, key, clock), clock)
 
 
-def _delivery(
+def _make_delivery(
     journal: str | os.PathLike[str] | None,
     function: Callable[[T], R],
     fsync: Any,
@@ -187,10 +187,10 @@ def _delivery(
     if journal is None:
         require(fsync == "batch" and key is None, "fsync and key need journal=PATH")
         return Delivery()
-    return open_delivery(os.fspath(journal), digest_of("imap", qualified_name(function)), fsync, key, clock)
+    return open_delivery(os.fspath(journal), hash_strings("imap", qualified_name(function)), fsync, key, clock)
 
 
-def _priced(cost: Callable[[T], float], item: T) -> PlanItem:
+def _to_plan_item(cost: Callable[[T], float], item: T) -> PlanItem:
     price = cost(item)
     try:
         return PlanItem(cost=float(price))
@@ -198,7 +198,7 @@ def _priced(cost: Callable[[T], float], item: T) -> PlanItem:
         raise OperatorError(f"cost must return a number, got {price!r} for {item!r:.80}") from error
 
 
-def _check(
+def _check_options(
     policy: str, engine: str, workers: Any, timeout_s: float | None, errors: str, buffered_bytes_max: int
 ) -> None:
     for name, value, choices in (("policy", policy, POLICIES), ("engine", engine, ENGINES), ("errors", errors, ERRORS)):
@@ -213,7 +213,7 @@ def _check(
         require(timeout_s is None, "the policy inline cannot interrupt an item; use policy='io' with timeout_s")
 
 
-def _pressure(hard: int) -> PressureOptions:
+def _make_pressure(hard: int) -> PressureOptions:
     """Each window may use the whole budget: the budget exists for a straggler at the head of the first one."""
     soft = max(1, hard * 3 // 4)
     return PressureOptions(
@@ -282,7 +282,7 @@ class Imap(Iterator[R_co], Generic[R_co]):
             raise StopIteration
         try:
             self._acknowledge()
-            return self._take()
+            return self._take_next()
         except BaseException:
             self.close()
             raise
@@ -310,10 +310,10 @@ class Imap(Iterator[R_co], Generic[R_co]):
             self._delivery.acknowledge(self._position, self._item)
             self._item = None
 
-    def _take(self) -> R_co:
+    def _take_next(self) -> R_co:
         while not self._ready:
             if self._runtime.summary is not None:
-                self._end()
+                self._raise_end()
             self._runtime.turn()
         now_ms = self._clock.now_ms()
         if now_ms - self._fed_ms >= _FEED_MS:
@@ -325,12 +325,12 @@ class Imap(Iterator[R_co], Generic[R_co]):
         if envelope.outcome != _FAIL:
             result: R_co = envelope.payload
             return result
-        error = _item_error(envelope, item)
+        error = _to_item_error(envelope, item)
         if self._errors == "raise":
             raise error
         return cast("R_co", error)
 
-    def _end(self) -> None:
+    def _raise_end(self) -> None:
         summary = self._runtime.summary
         was_cancelled = summary is not None and summary.was_cancelled
         self._close(is_end=not was_cancelled)
@@ -339,7 +339,7 @@ class Imap(Iterator[R_co], Generic[R_co]):
         raise StopIteration
 
 
-def _item_error(envelope: Envelope, item: Any) -> ItemError:
+def _to_item_error(envelope: Envelope, item: Any) -> ItemError:
     if envelope.failure is None:
         raise_violation(f"item {envelope.seq} failed without a failure")
     cause = envelope.payload if isinstance(envelope.payload, BaseException) else None

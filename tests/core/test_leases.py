@@ -52,22 +52,22 @@ def test_all_leases_are_taken_back_longest_silent_first() -> None:
 @pytest.mark.req("LED-7")
 def test_a_lease_expires_when_its_time_is_up_and_not_a_moment_before() -> None:
     leases = table(lease(1, 0))
-    assert leases.first_expired(LEASE_MS - 1) is None
-    assert leases.first_expired(LEASE_MS).worker == 1
+    assert leases.find_expired(LEASE_MS - 1) is None
+    assert leases.find_expired(LEASE_MS).worker == 1
 
 
 @pytest.mark.req("LED-7")
 def test_a_beat_starts_the_time_anew_and_one_without_a_lease_says_nothing() -> None:
     leases = table(lease(1, 0), lease(2, 1))
     leases.beat([9, 1], now_ms=50)
-    assert leases.first_expired(LEASE_MS).worker == 2
+    assert leases.find_expired(LEASE_MS).worker == 2
     leases.drop(2)
-    assert leases.first_expired(149) is None
-    assert leases.first_expired(150).worker == 1
+    assert leases.find_expired(149) is None
+    assert leases.find_expired(150).worker == 1
 
 
 def test_without_leases_nothing_expires() -> None:
-    assert table().first_expired(10**9) is None
+    assert table().find_expired(10**9) is None
 
 
 @pytest.mark.req("LED-8")
@@ -80,7 +80,7 @@ def test_finding_expired_leases_looks_at_one_lease_only() -> None:
             return super().__getattribute__(name)
 
     leases = table(*(Watched(worker, [worker], share_bytes=1, isolated=False, now_ms=0) for worker in range(1000)))
-    assert leases.first_expired(LEASE_MS - 1) is None
+    assert leases.find_expired(LEASE_MS - 1) is None
     assert Watched.looks == 1
 
 

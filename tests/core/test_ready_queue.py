@@ -132,7 +132,7 @@ def test_only_a_schedule_or_several_keys_can_leave_an_older_item_behind(waiting:
 
 def test_the_key_of_an_item_is_kept() -> None:
     waiting = ready(keys="a-")
-    assert [waiting.key_of(seq) for seq in (0, 1, 9)] == ["a", "", ""]
+    assert [waiting.get_key(seq) for seq in (0, 1, 9)] == ["a", "", ""]
 
 
 @pytest.mark.req("CMP-1")

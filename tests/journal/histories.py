@@ -151,7 +151,7 @@ def meaning(state: Replay) -> dict[str, object]:
     return {
         "header": state.header,
         "newest": (newest.end, newest.marks, newest.digest),
-        "restored": state.resume_point_at(newest),
+        "restored": state.build_resume_point(newest),
         "standing": list(_said(state, newest.end)),
         "terminal end": state.terminal_end,
         "is end": state.is_end,

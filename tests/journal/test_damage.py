@@ -57,7 +57,7 @@ def known(state: Replay) -> tuple[object, ...]:
     """All that anybody who goes on from this state can see of it; not where the records lie in the file."""
     newest = state.newest_candidate
     standing = [terminal.slice_from(newest.end) for terminal in state.terminals if terminal.end > newest.end]
-    return newest.end, newest.marks, newest.digest, state.resume_point_at(newest), standing, state.is_end
+    return newest.end, newest.marks, newest.digest, state.build_resume_point(newest), standing, state.is_end
 
 
 @cache

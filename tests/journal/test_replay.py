@@ -43,7 +43,7 @@ def told(*records: Record) -> Replay:
 
 def known(state: Replay) -> tuple[object, ...]:
     """All of it, but for where records lie that were told again."""
-    candidates = [(each.end, each.marks, each.digest, state.resume_point_at(each)) for each in state.candidates]
+    candidates = [(each.end, each.marks, each.digest, state.build_resume_point(each)) for each in state.candidates]
     return candidates, state.terminals, state.windows, state.granted, state.terminal_end, state.is_end
 
 
@@ -76,7 +76,7 @@ def test_a_story_adds_up_to_its_outcomes_its_retries_and_its_windows() -> None:
     state = told(*STORY)
     assert state.newest_candidate == Candidate(5, 100, {"rows": (5, 50, 7), "files": (5, 5, 8)}, b"digest 5")
     assert state.terminal_end == 7
-    assert state.resume_point_at(state.newest_candidate) == ResumePoint(
+    assert state.build_resume_point(state.newest_candidate) == ResumePoint(
         end=5,
         succeeded=3,
         skipped=1,
@@ -101,7 +101,7 @@ def test_it_can_be_gone_on_from_every_commit_since_the_checkpoint_and_from_the_c
 @pytest.mark.req("JRN-3")
 def test_from_an_older_place_the_retries_that_were_spent_after_it_stay_spent() -> None:
     state = told(*STORY)
-    resume_point = state.resume_point_at(state.candidates[1])
+    resume_point = state.build_resume_point(state.candidates[1])
     assert resume_point.retries_granted == {1: 2, 3: 1, 5: 1}
     assert [window.id for window in resume_point.windows] == [0, 1, 2]
 
@@ -126,7 +126,7 @@ def test_with_no_sink_to_ask_only_the_newest_commit_is_kept() -> None:
 def test_a_window_whose_end_the_commits_have_passed_is_not_open_any_more() -> None:
     windows = [WindowRecord(0, 0, 2), WindowRecord(1, 2, 2), WindowRecord(2, 4, 2)]
     state = told(*BEGUN, *windows, Terminal(0, bytes([SUCCESS] * 5)), *map(commit, (1, 2, 3, 4, 5)))
-    ids = [[window.id for window in state.resume_point_at(each).windows] for each in state.candidates]
+    ids = [[window.id for window in state.build_resume_point(each).windows] for each in state.candidates]
     assert ids == [[0, 1, 2], [0, 1, 2], [1, 2], [1, 2], [2], [2]]
 
 
@@ -140,7 +140,7 @@ def test_the_snapshot_behind_the_size_of_a_window_comes_back_as_it_was() -> None
     assert encode_sizing(None) is None
     assert decode_sizing(None) is None
     state = told(*BEGUN, WindowRecord(0, 0, 9, encode_sizing(sizing)))
-    assert state.resume_point_at(state.newest_candidate).windows == (ResumeWindow(0, 0, 9, sizing),)
+    assert state.build_resume_point(state.newest_candidate).windows == (ResumeWindow(0, 0, 9, sizing),)
 
 
 @pytest.mark.req("JRN-6")

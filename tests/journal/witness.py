@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from inorder.core.commands import CommitRun, WindowOpened
 from inorder.core.events import Envelope
 from inorder.core.transitions import State
-from inorder.journal.records import Checkpoint, Commit, Header, encode_record, type_of
+from inorder.journal.records import Checkpoint, Commit, Header, encode_record, get_record_type
 from inorder.journal.replay import replay
 from inorder.journal.scan import scan
 from inorder.journal.writer import FsyncPolicy, JournalOptions, JournalWriter
@@ -27,7 +27,7 @@ class WitnessedFile:
 
     def append(self, data: bytes) -> None:
         start = encode_record(Header("", "", "")) + encode_record(Checkpoint(end=0, durable=0))
-        names = [type_of(each.record).name.lower() for each in scan(start + data).records[2:]]
+        names = [get_record_type(each.record).name.lower() for each in scan(start + data).records[2:]]
         self._acts.append(f"journal: {', '.join(names)}")
 
     def sync(self) -> None:

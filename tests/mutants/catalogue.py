@@ -177,8 +177,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the second window is served first",
         "dispatch.py",
-        "for window in self._served_windows())",
-        "for window in self._served_windows()[::-1])",
+        "for window in self._choose_windows())",
+        "for window in self._choose_windows()[::-1])",
     ),
     Mutant(
         "a batch mixes keys",

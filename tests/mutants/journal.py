@@ -102,7 +102,7 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "retries are granted again after a crash",
         "core/windows/placement.py",
-        "window.retries.restore(state.resume_point.retries_granted_from(start))\n",
+        "window.retries.restore(state.resume_point.select_retries(start))\n",
         "pass\n",
         "tests/core/resume/test_resume_limits.py",
     ),

@@ -6,7 +6,7 @@ import pytest
 from inorder.core.commands import Summary
 from inorder.core.options import KernelOptions, PressureOptions, WindowOptions
 from inorder.core.transitions import State
-from inorder.sim.scenario import Fate, Faults, Scenario, SimItem, draw
+from inorder.sim.scenario import Fate, Faults, Scenario, SimItem, draw_scenario
 from inorder.sim.world import run_scenario
 
 WORKERS = (1, 2, 7, 32)
@@ -26,7 +26,7 @@ def _summaries(scenario: Scenario) -> list[Summary | None]:
 
 def _budgeted(seed: int) -> Scenario:
     """The items of a seed, under an error budget, in a world that delays and shuffles but does not stop runs."""
-    drawn = draw(seed)
+    drawn = draw_scenario(seed)
     options = msgspec.structs.replace(drawn.options, error_budget=seed % 4, infrastructure_budget=10**6)
     return msgspec.structs.replace(
         drawn,

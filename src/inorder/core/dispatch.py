@@ -40,7 +40,7 @@ class Dispatcher:
         self.observe()
         while state.retries_due and state.retries_due[0][0] <= state.now_ms:
             seq = heappop(state.retries_due)[1]
-            state.window_of(seq).ready.requeue(seq)
+            state.find_window(seq).ready.requeue(seq)
         while state.idle:
             worker = next(iter(state.idle))
             if not self._serve(worker):
@@ -82,11 +82,11 @@ class Dispatcher:
         if level == Level.HARD or is_crowded:
             return self._serve_cursor(worker)
         limit = 1 if is_slowed else state.idle[worker]
-        is_served = any(self._serve_from(window, worker, limit) for window in self._served_windows())
+        is_served = any(self._serve_from(window, worker, limit) for window in self._choose_windows())
         state.counters.slowed_dispatches += is_slowed and is_served
         return is_served
 
-    def _served_windows(self) -> list[Window]:
+    def _choose_windows(self) -> list[Window]:
         state = self._state
         if len(state.windows) > 1 and not state.pressure.is_prefetch_open:
             state.counters.prefetch_refusals += 1
@@ -119,11 +119,11 @@ class Dispatcher:
             seqs = ready.take_oldest()
             state.counters.aged_dispatches += 1
         else:
-            seqs = ready.take(self._batch_size(window, limit), state.workers[worker])
+            seqs = ready.take(self._choose_batch_size(window, limit), state.workers[worker])
         self._grant(window, worker, seqs, isolated=False)
         return True
 
-    def _batch_size(self, window: Window, limit: int) -> int:
+    def _choose_batch_size(self, window: Window, limit: int) -> int:
         """Limit a batch by what the worker asked for, the bytes available, and a fair share of the ready items."""
         state = self._state
         if state.expected_bytes < 0:
@@ -143,7 +143,7 @@ class Dispatcher:
         lease = Lease(worker, seqs, share_bytes=share, isolated=isolated, now_ms=state.watched_ms)
         state.leases.grant(lease)
         window.used_bytes += share * len(seqs)
-        key = window.ready.key_of(seqs[0])
+        key = window.ready.get_key(seqs[0])
         state.counters.dispatches += 1
         state.counters.isolated_dispatches += isolated
         state.counters.local_batches += bool(key) and state.workers[worker] == key

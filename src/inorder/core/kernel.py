@@ -117,7 +117,7 @@ class Kernel:
 
     def snapshot(self) -> Snapshot:
         """Describe the present state and what the run waits for."""
-        return self._state.snapshot(self._waiting_for())
+        return self._state.snapshot(self._describe_wait())
 
     def release(self) -> None:
         """Abandon the run and free every result that was not handed over. Further events raise, unless the run had
@@ -147,7 +147,7 @@ class Kernel:
             self._dispatcher.run()
             self._planner.request_items()
         self.summary = self._shutdown.conclude()
-        self.wake_at_ms = self._next_wake_ms()
+        self.wake_at_ms = self._find_wake_ms()
 
     def _on_cancel_requested(self, event: CancelRequested) -> None:
         grace_ms = self._state.options.cancel_grace_ms if event.grace_ms is None else event.grace_ms
@@ -156,7 +156,7 @@ class Kernel:
     def _on_memory_sampled(self, event: MemorySampled) -> None:
         self._state.memory_bytes = event.bytes
 
-    def _next_wake_ms(self) -> int | None:
+    def _find_wake_ms(self) -> int | None:
         state = self._state
         times = []
         if state.leases:
@@ -167,7 +167,7 @@ class Kernel:
             times.append(state.retries_due[0][0])
         return min(times, default=None)
 
-    def _waiting_for(self) -> str:
+    def _describe_wait(self) -> str:
         """Name what has to happen next for the run to make progress."""
         state = self._state
         if self.summary is not None:
@@ -181,7 +181,7 @@ class Kernel:
         lease = state.leases.get(owner)
         if lease is not None and seq in lease.seqs:
             return f"worker {owner}, which holds seq {seq}"
-        if seq in state.window_of(seq).ready:
+        if seq in state.find_window(seq).ready:
             paused = " (dispatch is paused)" if state.pressure.level == Level.HARD else ""
             return f"a worker to pull seq {seq}{paused}"
         return next((f"the retry of seq {seq} at {due} ms" for due, s in state.retries_due if s == seq), "an event")

@@ -71,7 +71,7 @@ class LeaseTable:
         self._leases.clear()
         return leases
 
-    def first_expired(self, now_ms: int) -> Lease | None:
+    def find_expired(self, now_ms: int) -> Lease | None:
         """Return the longest silent lease, if it has expired."""
         for lease in self._leases.values():
             return lease if now_ms - lease.heartbeat_ms >= self._lease_ms else None

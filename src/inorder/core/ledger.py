@@ -9,9 +9,9 @@ The ledger enforces the transition table, the commit cursor and fencing:
 * a transition that the table does not list raises and changes nothing;
 * `commit` moves the cursor over a contiguous run that starts at the cursor, or raises;
 * every lease gets the next attempt number, and `fence` clears the owner of an attempt that ended without a result, so
-  that late results of that attempt can be told from those of the present owner.
+  that late results of that attempt can be distinguished from those of the present owner.
 
-A batch method has the same effect as a loop over single transitions, but is faster. A property test proves it.
+A batch method has the same effect as a loop over single transitions, but is faster. A property test checks that.
 """
 
 from array import array

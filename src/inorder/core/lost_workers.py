@@ -65,7 +65,7 @@ class LostWorkers:
     def expire(self) -> None:
         """Reclaim every lease whose worker has been silent for too long."""
         state = self._state
-        while (lease := state.leases.first_expired(state.watched_ms)) is not None:
+        while (lease := state.leases.find_expired(state.watched_ms)) is not None:
             state.counters.expired_leases += 1
             state.leases.drop(lease.worker)
             reason = f"worker {lease.worker} silent for {state.options.lease_ms} ms"

@@ -94,7 +94,7 @@ class ReadyQueue:
         """Whether this ready item must run in isolation."""
         return seq in self._suspects
 
-    def key_of(self, seq: int) -> str:
+    def get_key(self, seq: int) -> str:
         """Return the batch key of an item."""
         return self._keys.get(seq, "")
 

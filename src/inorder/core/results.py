@@ -45,7 +45,7 @@ class Results:
                 self._refuse(worker, envelope.seq, envelope.attempt)
                 continue
             del lease.seqs[seq]
-            window = state.window_of(seq)
+            window = state.find_window(seq)
             window.used_bytes -= lease.share_bytes
             if lease.isolated:
                 window.suspects.discard(seq)  # its worker survived it
@@ -75,7 +75,7 @@ class Results:
     def fail_item(self, lease: Lease, seq: int, failure: Failure) -> None:
         """Fail an item for good although its worker reported no result. Fences the attempt."""
         ledger = self._state.ledger
-        window = self._state.window_of(seq)
+        window = self._state.find_window(seq)
         del lease.seqs[seq]
         window.used_bytes -= lease.share_bytes
         ledger.fence(seq)
@@ -85,7 +85,7 @@ class Results:
         """Requeue every item of a dropped lease. A suspect will be dispatched in isolation."""
         state = self._state
         for seq in lease.seqs:
-            window = state.window_of(seq)
+            window = state.find_window(seq)
             window.used_bytes -= lease.share_bytes
             attempt = state.ledger.attempt(seq)
             state.ledger.requeue(seq)
@@ -116,10 +116,10 @@ class Results:
             state.counters.retries += 1
             state.ledger.requeue(seq)
             heappush(state.retries_due, (due_ms, seq))
-            state.commands.append(RetryScheduled(seq, envelope.attempt, due_ms, _failure_of(envelope), number))
+            state.commands.append(RetryScheduled(seq, envelope.attempt, due_ms, _require_failure(envelope), number))
 
     def _fail(self, window: Window, envelope: Envelope) -> None:
-        if _failure_of(envelope).may_succeed_later:
+        if _require_failure(envelope).may_succeed_later:
             self.decide_retry(window, envelope)
         else:
             self._hold(window, envelope)
@@ -155,7 +155,7 @@ class Results:
         state.commands.append(ResultRefused(worker, seq, attempt))
 
 
-def _failure_of(envelope: Envelope) -> Failure:
+def _require_failure(envelope: Envelope) -> Failure:
     if envelope.failure is None:
         raise_violation(f"the result of seq {envelope.seq} is a failure without a reason")
     return envelope.failure

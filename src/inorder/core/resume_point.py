@@ -40,7 +40,7 @@ class ResumePoint(msgspec.Struct, frozen=True, kw_only=True):
         """First seq of the first open window. Items below it are in closed windows."""
         return self.windows[0].start if self.windows else 0
 
-    def retries_granted_from(self, start: int) -> dict[int, int]:
+    def select_retries(self, start: int) -> dict[int, int]:
         """Return the retries by seq of the window that begins at `start`."""
         limit = min((window.start for window in self.windows if window.start > start), default=None)
         return {

@@ -154,7 +154,7 @@ class KernelState:
                 return window.frontier
         return len(self.ledger)
 
-    def window_of(self, seq: int) -> Window:
+    def find_window(self, seq: int) -> Window:
         """Return the active window that contains this seq."""
         return self.windows[0] if seq < self.windows[0].end else self.windows[1]
 

@@ -37,7 +37,7 @@ class Shutdown:
         for lease in state.leases.drain():
             state.stop_worker(lease.worker, stop.reason)
             for seq in lease.seqs:
-                state.window_of(seq).used_bytes -= lease.share_bytes
+                state.find_window(seq).used_bytes -= lease.share_bytes
                 state.ledger.fence(seq)
 
     def conclude(self) -> Summary | None:

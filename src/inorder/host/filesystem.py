@@ -198,7 +198,7 @@ class SystemFilesystem:
         """Make everything on the disk of this directory durable."""
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _sync_disk_of(descriptor)
+            _sync_disk(descriptor)
         finally:
             os.close(descriptor)
 
@@ -207,7 +207,7 @@ class SystemFilesystem:
         return shutil.disk_usage(path).free
 
 
-def _sync_disk_of(descriptor: int) -> None:
+def _sync_disk(descriptor: int) -> None:
     """Sync the disk of an open directory, or all disks if the system cannot sync a single one."""
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "syncfs"):

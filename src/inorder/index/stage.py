@@ -16,7 +16,7 @@ from inorder.code.grammars import grammar_version
 from inorder.core.windows.plan import IdSet
 from inorder.documents.layout import OutputFile, list_chunk_files, vectors_path
 from inorder.files.listing import list_folder
-from inorder.runtime.identity import digest_of
+from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import Stage, StagePlan, WorkItem
 from inorder.stage.freshness import UNCHANGED
 from inorder.stage.options import StageOptions
@@ -59,7 +59,7 @@ class IndexItems:
             yield WorkItem(
                 item_id=found.item_id,
                 inputs={} if found.skip else {"source": found.path},
-                cfg_hash=digest_of(NAME, str(SCHEMA_VERSION), grammar_version(language)),
+                cfg_hash=hash_strings(NAME, str(SCHEMA_VERSION), grammar_version(language)),
                 cost_hint=1.0 + found.size / _BYTES_PER_COST,
                 meta={"task": CODE, "language": language, "skip": found.skip, "path": found.path},
                 batch_key=language,
@@ -89,14 +89,14 @@ class IndexItems:
             hashes = [sha256_of(os.fspath(path)) for path in item.inputs.values()]
         except OSError:
             return ""
-        return UNCHANGED if row[0] == digest_of(*hashes) else ""
+        return UNCHANGED if row[0] == hash_strings(*hashes) else ""
 
     def _make_document_item(self, chunks: OutputFile) -> WorkItem:
         dense = f"{self._data}/{vectors_path('dense', chunks.doc_id)}"
         return WorkItem(
             item_id=chunks.doc_id,
             inputs={"chunks": chunks.path} | ({"dense": dense} if os.path.exists(dense) else {}),
-            cfg_hash=digest_of(NAME, str(SCHEMA_VERSION), DOCUMENT),
+            cfg_hash=hash_strings(NAME, str(SCHEMA_VERSION), DOCUMENT),
             cost_hint=1.0 + chunks.size / _BYTES_PER_COST,
             meta={"task": DOCUMENT},
             batch_key=DOCUMENT,

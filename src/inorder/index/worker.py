@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inorder.documents.chunk.storage import read_chunks
-from inorder.runtime.identity import digest_of
+from inorder.runtime.identity import hash_strings
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
 
@@ -52,7 +52,7 @@ def _make_document_rows(item: WorkItem) -> FileRows:
         language="",
         lines=0,
         note="",
-        sha256=digest_of(*(_sha256(Path(path).read_bytes()) for path in paths)),
+        sha256=hash_strings(*(_sha256(Path(path).read_bytes()) for path in paths)),
         cfg_hash=item.cfg_hash,
         chunks=[
             ChunkRow(
@@ -73,7 +73,7 @@ def _make_document_rows(item: WorkItem) -> FileRows:
 def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
     path = item.meta["path"]
     data = Path(item.inputs["source"]).read_bytes()
-    parsed = _parse(path, data, f"{context.data}/.staging/{context.stage}/parsing-{digest_of(item.item_id)}")
+    parsed = _parse(path, data, f"{context.data}/.staging/{context.stage}/parsing-{hash_strings(item.item_id)}")
     if parsed.note:
         context.warn(parsed.note)
     return FileRows(
@@ -83,7 +83,7 @@ def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
         language=parsed.language or "",
         lines=parsed.line_count,
         note=parsed.note,
-        sha256=digest_of(_sha256(data)),
+        sha256=hash_strings(_sha256(data)),
         cfg_hash=item.cfg_hash,
         chunks=[
             ChunkRow(

@@ -139,7 +139,7 @@ DECODERS: dict[int, Callable[[bytes], Record]] = {
 _SIZING = msgspec.structs.fields(SizingSnapshot)
 
 
-def type_of(record: Record) -> RecordType:
+def get_record_type(record: Record) -> RecordType:
     """Return the type of a record."""
     return _TYPES[type(record)]
 

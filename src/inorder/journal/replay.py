@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from inorder.core.resume_point import ResumePoint, ResumeWindow
-from inorder.core.transitions import State as Outcome
+from inorder.core.transitions import State
 
 from .records import Attempt, Checkpoint, Commit, Header, Mark, Record, Terminal, WindowRecord, decode_sizing
 from .scan import ScannedRecord
 
 _NO_MARKS: dict[str, Mark] = {}
-SUCCESS, SKIP, FAIL = int(Outcome.TERMINAL_SUCCESS), int(Outcome.TERMINAL_SKIP), int(Outcome.TERMINAL_FAIL)
+SUCCESS, SKIP, FAIL = int(State.TERMINAL_SUCCESS), int(State.TERMINAL_SKIP), int(State.TERMINAL_FAIL)
 
 
 class CorruptRecord(Exception):
@@ -82,7 +82,7 @@ class Replay:
         """Every seq below it has an outcome."""
         return self._terminal_end
 
-    def resume_point_at(self, candidate: Candidate) -> ResumePoint:
+    def build_resume_point(self, candidate: Candidate) -> ResumePoint:
         """Build the state with which the kernel resumes at this candidate."""
         windows = list(self.windows)
         while len(windows) > 1 and windows[1].start <= candidate.end:
@@ -122,7 +122,7 @@ class Replay:
             raise CorruptRecord(offset, "a second header that differs from the first")
 
     def _apply_window(self, record: WindowRecord, offset: int) -> None:
-        """A resumed run repeats the records of windows that were open."""
+        """Add a window. A resumed run repeats the records of windows that were open."""
         if record.id > self._window_id + 1:
             raise CorruptRecord(offset, f"window {record.id} is opened, expected window {self._window_id + 1}")
         if record.id > self._window_id:
@@ -148,7 +148,7 @@ class Replay:
                 self.granted[record.start + place] = detail.retries
 
     def _check_repeated(self, record: Terminal, offset: int) -> None:
-        """Outcomes may be repeated, but not changed."""
+        """Check a record of outcomes that are known already: they may be repeated, but not changed."""
         if record.start > self._terminal_end:
             raise CorruptRecord(offset, f"seqs {self._terminal_end} to {record.start - 1} have no outcome")
         for known in self.terminals:

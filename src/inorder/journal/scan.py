@@ -1,4 +1,4 @@
-"""Reading a journal, whatever its condition. Pure: bytes in, records and a verdict out.
+"""Reading a journal that may be torn or damaged. Pure: bytes in, records and a verdict out.
 
 A crash can leave anything in the part of the file that was never synced: nothing, a part of a record, zeros, even valid
 records after a broken one. That is a *torn tail*. It was never reported as durable, so it is cut after the last valid

@@ -134,7 +134,7 @@ class JournalWriter:
 
     def _build_state_records(self, durable: int, *, is_end: bool) -> list[Record]:
         state, newest = self.state, self.state.newest_candidate
-        resume_point = state.resume_point_at(newest)
+        resume_point = state.build_resume_point(newest)
         uncommitted = [terminal.slice_from(newest.end) for terminal in state.terminals if terminal.end > newest.end]
         checkpoint = Checkpoint(
             end=newest.end,

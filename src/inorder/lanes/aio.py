@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from .cancel import CancelSignal
 from .locked import LockedLane
-from .submission import submission_steps
+from .submission import run_submission
 from .ticket import AnyTicket, Result, Ticket, require_priority
 from .waiters import Request
 from .workers import current_lane, drop_first_frame
@@ -39,11 +39,11 @@ async def submit(
     now_s = lane.clock()
     ticket: Ticket[Any] = Ticket(lane, function, args, priority, now_s)
     if _is_coroutine_function(function):
-        ticket._async_task = CoroutineTask(ticket, loop, await _finalizer_of(loop))
+        ticket._async_task = CoroutineTask(ticket, loop, await _get_finalizer(loop))
     if cancel is not None or not lane.try_admit(ticket, now_s):
         waker = LoopWaker(loop)
         deadline_at_s = None if deadline_s is None else now_s + deadline_s
-        steps = submission_steps(lane, ticket, Request(waker, deadline_at_s=deadline_at_s, cancel=cancel))
+        steps = run_submission(lane, ticket, Request(waker, deadline_at_s=deadline_at_s, cancel=cancel))
         for wait_s_max in steps:
             try:
                 await waker.wait(wait_s_max)
@@ -118,8 +118,8 @@ _finalizers: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[LoopFinalizer, A
 )
 
 
-async def _finalizer_of(loop: asyncio.AbstractEventLoop) -> LoopFinalizer:
-    """The finalizer of the running loop."""
+async def _get_finalizer(loop: asyncio.AbstractEventLoop) -> LoopFinalizer:
+    """Return the finalizer of the running loop, which is created on first use."""
     known = _finalizers.get(loop)
     if known is None:
         finalizer = LoopFinalizer()

@@ -1,4 +1,4 @@
-"""Which lane's task waits for the end of which lane, so that no two wait for each other.
+"""Prevents deadlocks between tasks that close lanes: no two of them wait for each other.
 
 A task may close any lane, its own included. If `close` waited for the task that called it, neither would ever end. The
 same holds for two tasks of two lanes that close each other's lane. So each wait of a task is an edge from its lane to

@@ -127,7 +127,7 @@ class Lane:
         return self._locked.state.closed
 
     def statistics(self) -> LaneStatistics:
-        """Counts and durations at this moment."""
+        """Return counts and durations at this moment."""
         return self._locked.measure()[0]
 
     def tick(self) -> None:

@@ -158,7 +158,7 @@ class LockedLane:
         call_all(calls)
 
     def measure(self) -> tuple[LaneStatistics, Durations, Durations]:
-        """The statistics, and the wait and run durations that they summarise, so that lanes can be added up."""
+        """Return the statistics, and the wait and run durations behind them, so that lanes can be added up."""
         state = self.state
         with self._lock:
             waits, runs = state.waits.copy(), state.runs.copy()
@@ -211,7 +211,7 @@ class LockedLane:
                 if not calls:
                     if self._workers.is_finished:
                         return True
-                    tasks = list(self._async_tasks())
+                    tasks = list(self._iter_async_tasks())
                     if any(task.thread == threading.get_ident() for task in tasks):
                         return None
                     left_s = math.inf if until_s is None else until_s - time.monotonic()
@@ -226,7 +226,7 @@ class LockedLane:
         with self._lock:
             now_s = self.clock()
             cancelled = self._cancel_queued(now_s)
-            for ticket in [*self.state.async_running, *self._workers.running_tickets()]:
+            for ticket in [*self.state.async_running, *self._workers.list_running()]:
                 self._abandon(ticket, now_s)
             calls = self._finish_change()
         _drop_arguments(cancelled)
@@ -265,7 +265,7 @@ class LockedLane:
     def _cancel_queued(self, now_s: float) -> list[AnyTicket]:
         return [ticket for ticket in list(self.state.queue) if self.state.cancel(ticket, now_s)]
 
-    def _async_tasks(self) -> Iterator[AsyncTask]:
+    def _iter_async_tasks(self) -> Iterator[AsyncTask]:
         if self.state.async_running or self.state.async_queued:
             for ticket in (*self.state.async_running, *self.state.queue):
                 if ticket._async_task is not None:

@@ -63,18 +63,18 @@ class LaneManager:
             self._lanes.update((config.name, Lane(config, self._clock, find=self.find)) for config in configs)
 
     def find(self, name: str) -> Lane | None:
-        """The lane of this name, or None."""
+        """Return the lane of this name, or None."""
         return self._lanes.get(name)
 
     def lane(self, name: str) -> Lane:
-        """The lane of this name. Raises `OperatorError` if there is none."""
+        """Return the lane of this name. Raises `OperatorError` if there is none."""
         lane = self._lanes.get(name)
         if lane is None:
             raise OperatorError(f"no lane is named {name!r}")
         return lane
 
     def names(self) -> list[str]:
-        """The names of all lanes, in the order of registration."""
+        """Return the names of all lanes, in the order of registration."""
         with self._lock:
             return list(self._lanes)
 
@@ -88,7 +88,7 @@ class LaneManager:
         deadline_s: float | None = None,
         cancel: CancelSignal | None = None,
     ) -> Ticket[Result]:
-        """`Lane.submit` on the lane of this name."""
+        """Call `Lane.submit` on the lane of this name."""
         return self.lane(name).submit(function, *args, priority=priority, deadline_s=deadline_s, cancel=cancel)
 
     def try_submit(
@@ -100,7 +100,7 @@ class LaneManager:
         priority: int = 0,
         cancel: CancelSignal | None = None,
     ) -> Ticket[Result]:
-        """`Lane.try_submit` on the lane of this name."""
+        """Call `Lane.try_submit` on the lane of this name."""
         return self.lane(name).try_submit(function, *args, priority=priority, cancel=cancel)
 
     async def submit_async(
@@ -113,7 +113,7 @@ class LaneManager:
         deadline_s: float | None = None,
         cancel: CancelSignal | None = None,
     ) -> Ticket[Result]:
-        """`Lane.submit_async` on the lane of this name."""
+        """Call `Lane.submit_async` on the lane of this name."""
         lane = self.lane(name)
         return await lane.submit_async(function, *args, priority=priority, deadline_s=deadline_s, cancel=cancel)
 
@@ -134,13 +134,16 @@ class LaneManager:
         return lane.statistics()
 
     def statistics(self) -> dict[str, LaneStatistics]:
-        """The statistics of every lane at this moment, by name."""
+        """Return the statistics of every lane at this moment, by name."""
         with self._lock:
             lanes = dict(self._lanes)
         return {name: lane.statistics() for name, lane in lanes.items()}
 
     def aggregate(self) -> LaneStatistics:
-        """The sum over all lanes, unregistered ones included. Percentiles are of the latest tasks of current lanes."""
+        """Return the sum over all lanes, including unregistered ones.
+
+        Percentiles are of the latest tasks of current lanes.
+        """
         with self._lock:
             self._fold_finished()
             lanes = [*self._lanes.values(), *self._unregistered]
@@ -192,14 +195,13 @@ class _LaneTotals:
         self._runs.add(runs)
 
     def copy(self) -> "_LaneTotals":
-        """A copy that can be added to."""
         total = _LaneTotals()
         total._counts = dict(self._counts)
         total._waits, total._runs = self._waits.copy(), self._runs.copy()
         return total
 
     def reset_gauges(self) -> None:
-        """Keep the counters, reset what describes the moment."""
+        """Reset the fields that describe one moment; keep the counters."""
         self._counts.update(dict.fromkeys(_GAUGES, 0))
         self._waits.latest.clear()
         self._runs.latest.clear()

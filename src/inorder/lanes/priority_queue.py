@@ -1,4 +1,4 @@
-"""A bounded queue with the higher priority first and equals in the order in which they came.
+"""A bounded queue: higher priority first, and items of the same priority in the order in which they came.
 
 Items of one priority are in one ordered table, and a heap holds the priorities in use. With few priorities the cost
 does not depend on the length of the queue; with many it is one heap operation. An item can be removed from the middle
@@ -34,7 +34,7 @@ class PriorityQueue(Generic[Item]):
         return chain.from_iterable(self._tables.values())
 
     def push(self, item: Item, priority: int = 0) -> bool:
-        """Queue an item behind its equals. False, and nothing changes, when the queue is full."""
+        """Queue an item behind those of the same priority. False, and nothing changes, when the queue is full."""
         if self._count >= self._capacity:
             return False
         table = self._tables.get(priority)
@@ -46,11 +46,11 @@ class PriorityQueue(Generic[Item]):
         return True
 
     def peek(self) -> Item:
-        """The item that would be popped next. The queue must not be empty."""
+        """Return the item that would be popped next. The queue must not be empty."""
         return next(iter(self._first_table()))
 
     def pop(self) -> Item:
-        """Take the oldest item of the highest priority. The queue must not be empty."""
+        """Remove and return the oldest item of the highest priority. The queue must not be empty."""
         table = self._first_table()
         item, _ = table.popitem(last=False)
         self._count -= 1
@@ -71,7 +71,7 @@ class PriorityQueue(Generic[Item]):
         return True
 
     def drain(self) -> list[Item]:
-        """Take everything, in the order of popping."""
+        """Remove and return all items, in the order of popping."""
         return [self.pop() for _ in range(self._count)]
 
     def _first_table(self) -> OrderedDict[Item, None]:

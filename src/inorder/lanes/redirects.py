@@ -1,4 +1,4 @@
-"""Which lane redirects its overflow to which, and the check that redirects form no cycle.
+"""The redirects between lanes, and the check that they form no cycle.
 
 Each lane has at most one target, so a cycle is found by following the targets. A cycle that arises later (a lane that
 is registered again under an old name) is caught by the submission itself, which visits no lane twice.

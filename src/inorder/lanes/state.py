@@ -4,10 +4,10 @@ A task takes a *slot* from its admission to its end: queued, running, or reserve
 There are as many slots as tasks may run, plus `capacity`. A submission needs a slot and, in a rate-limited lane, a
 token. The slot is checked first and the token is taken last, so no token is spent on a refused submission.
 
-Submissions that may wait are queued in `waiters`: higher priority first, equals in the order in which they came. For
-fairness every change is followed by `admit_waiters`. Afterwards either no one waits, or the first waiter cannot be
-admitted. So a later submission never finds a slot or token that an earlier one waits for: a freed slot is handed over,
-not competed for.
+Submissions that may wait are queued in `waiters`: higher priority first, and those of the same priority in the order in
+which they came. For fairness every change is followed by `admit_waiters`. Afterwards either there is no waiter, or the
+first one cannot be admitted. So a later submission never finds a slot or token that an earlier one waits for: a freed
+slot is handed over, not competed for.
 
 Nothing in this module calls foreign code. What is to be called after the lock is released is put in `deferred_calls`.
 """
@@ -100,7 +100,7 @@ class LaneState:
                 self._remove_waiter(waiter)
 
     def wait_s_max(self, waiter: Waiter, now_s: float) -> float:
-        """How long a waiter may wait before its recheck. Only the first one waits for the bucket."""
+        """Return how long a waiter may wait before its recheck. Only the first one waits for the bucket."""
         wait_s_max = waiter.request.wait_s_max(now_s)
         if self.bucket is None or self.waiters.peek() is not waiter:
             return wait_s_max
@@ -141,7 +141,7 @@ class LaneState:
         first = self.waiters.peek()
         while self.waiters:
             waiter = self.waiters.peek()
-            decision = self._next_decision(waiter, now_s)
+            decision = self._find_decision(waiter, now_s)
             if decision is None:
                 break
             self._decide(waiter, decision)
@@ -164,7 +164,7 @@ class LaneState:
     # ---- Running
 
     def start(self, now_s: float) -> AnyTicket | None:
-        """The next task for a worker thread. Coroutine tasks queued before it are started too."""
+        """Start the next task of a worker thread and return it. Coroutine tasks queued before it are started too."""
         while self.running < self.scale.limit and self.queue:
             ticket = self._start_first(now_s)
             if ticket._async_task is None:
@@ -279,8 +279,8 @@ class LaneState:
             return self.config.strategy == "block"
         return reason is Reason.LIMITED and self.config.when_limited == "wait"
 
-    def _next_decision(self, waiter: Waiter, now_s: float) -> Admission | Reason | None:
-        """The decision about the first waiter; None: it must wait longer."""
+    def _find_decision(self, waiter: Waiter, now_s: float) -> Admission | Reason | None:
+        """Decide about the first waiter; None: it must wait longer."""
         stop_reason = waiter.request.stop_reason(now_s)
         if stop_reason is not None:
             return stop_reason

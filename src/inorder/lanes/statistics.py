@@ -102,30 +102,30 @@ class Durations:
         self.latest.append(seconds)
 
     def copy(self) -> "Durations":
-        """A snapshot, so that sorting needs no lock."""
+        """Return a copy, so that sorting needs no lock."""
         durations = Durations()
         durations.add(self)
         return durations
 
     def add(self, other: "Durations") -> None:
-        """Add all durations of another; of the latest, as many as fit."""
+        """Add the durations of another lane; of its latest ones, as many as fit."""
         self.count += other.count
         self.total_s += other.total_s
         self.max_s = max(self.max_s, other.max_s)
         self.latest.extend(other.latest)
 
     def statistics(self) -> DurationStatistics:
-        """The summary."""
+        """Summarise the durations."""
         ranked = sorted(self.latest)
         return DurationStatistics(
             count=self.count,
             total_s=self.total_s,
             max_s=self.max_s,
-            p50_s=_percentile(ranked, 50),
-            p95_s=_percentile(ranked, 95),
+            p50_s=_find_percentile(ranked, 50),
+            p95_s=_find_percentile(ranked, 95),
         )
 
 
-def _percentile(ranked: Sequence[float], percent: int) -> float:
-    """By the nearest rank: always a duration that occurred."""
+def _find_percentile(ranked: Sequence[float], percent: int) -> float:
+    """Find a percentile by the nearest rank: always a duration that occurred."""
     return ranked[max(0, math.ceil(len(ranked) * percent / 100) - 1)] if ranked else 0.0

@@ -18,7 +18,7 @@ Steps = Generator[float, None, None]
 
 def submit_blocking(lane: LockedLane, ticket: AnyTicket, request: Request, waker: ThreadWaker | None) -> None:
     """Run a submission to its outcome, blocking the calling thread while it waits."""
-    steps = submission_steps(lane, ticket, request)
+    steps = run_submission(lane, ticket, request)
     for wait_s_max in steps:
         if waker is not None:
             try:
@@ -27,7 +27,7 @@ def submit_blocking(lane: LockedLane, ticket: AnyTicket, request: Request, waker
                 steps.throw(error)  # raises it again once every lane has counted the submission
 
 
-def submission_steps(lane: LockedLane, ticket: AnyTicket, request: Request) -> Steps:
+def run_submission(lane: LockedLane, ticket: AnyTicket, request: Request) -> Steps:
     """Run a submission until its outcome is on the ticket. Yields the longest useful wait at every wait."""
     ticket._owner = lane
     waiter = Waiter(lane, ticket, request)
@@ -58,7 +58,7 @@ def _redirect(lane: LockedLane, waiter: Waiter) -> Steps:
         elif any(earlier.lane is target for earlier in request.waiters):
             reason = Reason.CYCLE
         else:
-            yield from submission_steps(target, ticket, request)
+            yield from run_submission(target, ticket, request)
             if not ticket.admitted:
                 reason = ticket.reason if ticket.reason in CALLER_GAVE_UP else Reason.TARGET
     except BaseException:

@@ -1,4 +1,4 @@
-"""What a caller gets for a submission: the outcome, and for an accepted task its state and result.
+"""The ticket of a submission: its outcome, and for an accepted task its state and result.
 
 The lane that owns the task writes to the ticket under its lock. A caller reads without a lock, because the state is
 written last and an ended task never changes again. A ticket has no lock and no event of its own, only a list of

@@ -27,7 +27,7 @@ class TokenBucket:
         return True
 
     def seconds_until_token(self, now_s: float) -> float:
-        """Seconds until a token is available; 0 if one is available now."""
+        """Return the seconds until a token is available; 0 if one is available now."""
         self._refill(now_s)
         return 0.0 if self._tokens >= _ONE_TOKEN else (1.0 - self._tokens) / self._rate_per_s
 

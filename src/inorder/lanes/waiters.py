@@ -1,4 +1,4 @@
-"""Waiting submissions: the request of a caller, and its place in the queue of each lane it comes to.
+"""Waiting submissions: the request of a caller, and its place in the queue of each lane that it visits.
 
 A request is made once per submission and goes with it from lane to lane. It holds the caller's deadline, its cancel
 signal, its waker, and the lanes visited. A waiter is that request at one lane. Its decision is written under the lane's
@@ -73,7 +73,7 @@ class Request:
         self.deadline_at_s = deadline_at_s
         self.cancel = cancel
         self.waiters: list[Waiter] = []
-        """One per lane that the submission has come to."""
+        """One per lane that the submission has visited."""
 
     def is_cancelled(self) -> bool:
         """Whether the caller has cancelled. A signal that raises counts as set, because other threads ask it too."""
@@ -83,7 +83,7 @@ class Request:
             return True
 
     def stop_reason(self, now_s: float) -> Reason | None:
-        """Why the caller does not wait any longer: it cancelled, or its deadline has passed. None: it waits."""
+        """Return why the caller stops waiting: it cancelled, or its deadline has passed. None: it waits."""
         if self.is_cancelled():
             return Reason.CANCELLED
         if self.deadline_at_s is not None and now_s >= self.deadline_at_s:
@@ -91,7 +91,7 @@ class Request:
         return None
 
     def wait_s_max(self, now_s: float) -> float:
-        """How long to wait at most before checking the deadline and the cancel signal again."""
+        """Return how long to wait at most before checking the deadline and the cancel signal again."""
         poll_s = math.inf if self.cancel is None or isinstance(self.cancel, CancelToken) else POLL_S
         return poll_s if self.deadline_at_s is None else min(poll_s, self.deadline_at_s - now_s)
 
@@ -126,6 +126,6 @@ class Waiter:
                 waiter.lane.withdraw(waiter)
 
     def listen(self) -> Callable[[], object]:
-        """Be woken when the caller cancels, where its signal can notify. Returns a function that ends that."""
+        """Wake the caller when its cancel signal is set, if that can notify. Returns a function that ends this."""
         cancel = self.request.cancel
         return cancel.listen(self.wake) if isinstance(cancel, CancelToken) else (lambda: None)

@@ -78,8 +78,8 @@ class WorkerThreads:
             return True
         return len(self.threads) < state.scale.limit and self._start_thread()
 
-    def running_tickets(self) -> list[AnyTicket]:
-        """The tasks that run on threads."""
+    def list_running(self) -> list[AnyTicket]:
+        """Return the tasks that run on threads."""
         return [worker.ticket for worker in self.threads if worker.ticket is not None]
 
     def fence(self, ticket: AnyTicket) -> None:
@@ -191,7 +191,7 @@ def drop_first_frame(error: BaseException) -> BaseException:
 
 
 def call_all(calls: list[Callable[[], object]]) -> None:
-    """Make the calls that were deferred_calls until the lock was released. If one raises, the others are still made."""
+    """Make the calls that were deferred until the lock was released. If one raises, the others are still made."""
     interrupt: BaseException | None = None
     for call in calls:
         try:

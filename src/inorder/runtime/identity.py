@@ -46,13 +46,13 @@ def qualified_name(function: Callable[..., Any]) -> str:
     return f"{module}.{getattr(function, '__qualname__', kind.__qualname__)}"
 
 
-def digest_of(*parts: str) -> str:
+def hash_strings(*parts: str) -> str:
     """Return a short hash of these strings."""
     return blake2b("\x00".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def new_run_id() -> str:
-    """A random id of a run: sixteen hexadecimal digits."""
+    """Return a random id for a run: sixteen hexadecimal digits."""
     return os.urandom(8).hex()
 
 

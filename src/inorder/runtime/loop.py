@@ -36,7 +36,7 @@ from inorder.host.clock import Clock
 PLAN_SLICE_MS = 10
 """Once a slow plan has yielded an item, the loop waits no longer than this for further ones."""
 
-COMMIT_PATIENCE_S = 5.0
+COMMIT_WAIT_S_MAX = 5.0
 """The commit thread wakes the loop; this bounds the wait all the same."""
 
 Commit = Callable[[CommitRun, Sequence[Any]], int | None]
@@ -89,7 +89,7 @@ class Runtime:
         self._slack_bytes = min(SLACK_BYTES, options.pressure.buffered_bytes_hard // 16)
         self._inbox: deque[Event] = deque([Tick()])
         self._perform: dict[type[Any], Callable[[Any], None]] = {
-            NeedItems: self._need_items,
+            NeedItems: self._read_plan,
             Dispatch: self._dispatch,
             StopWorker: lambda command: self._engine.stop_worker(command.worker, command.reason),
             CommitRun: self._commit_run,
@@ -121,11 +121,11 @@ class Runtime:
 
     def turn(self, *, wait: bool = True) -> None:
         """Handle all events that have happened. Waits for the first one, unless `wait` is false."""
-        self._take_commits()
+        self._poll_commits()
         is_waiting = wait and not self._inbox
-        self._inbox.extend(self._engine.poll(self._patience_s() if is_waiting else 0.0))
+        self._inbox.extend(self._engine.poll(self._find_wait_s() if is_waiting else 0.0))
         if is_waiting:
-            self._take_commits()
+            self._poll_commits()
         if not self._inbox:
             if is_waiting and self.kernel.wake_at_ms is None and not self._is_commit_pending():
                 raise_violation(f"no event is possible; the run waits for {self.kernel.snapshot().waiting_for}")
@@ -166,9 +166,9 @@ class Runtime:
         if isinstance(event, Committed):
             self._committed_end = event.end
             if self._delayed_request is not None:
-                self._need_items(self._delayed_request)
+                self._read_plan(self._delayed_request)
 
-    def _take_commits(self) -> None:
+    def _poll_commits(self) -> None:
         if self._poll_committed is not None:
             end = self._poll_committed()
             if end is not None:
@@ -177,13 +177,13 @@ class Runtime:
     def _is_commit_pending(self) -> bool:
         return self._poll_committed is not None and self.kernel.is_committing
 
-    def _patience_s(self) -> float | None:
+    def _find_wait_s(self) -> float | None:
         wake_at_ms = self.kernel.wake_at_ms
         if wake_at_ms is None:
-            return COMMIT_PATIENCE_S if self._is_commit_pending() else None
+            return COMMIT_WAIT_S_MAX if self._is_commit_pending() else None
         return max(0, wake_at_ms - self._clock.now_ms()) / 1000
 
-    def _need_items(self, command: NeedItems) -> None:
+    def _read_plan(self, command: NeedItems) -> None:
         self._delayed_request = None
         if self._committed_end < self._barrier:
             self._delayed_request = command

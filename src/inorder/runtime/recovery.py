@@ -41,7 +41,7 @@ class OpenedJournal(NamedTuple):
 def scan_journal(filesystem: Filesystem, path: str) -> ScanResult:
     """Read and scan a journal. Raises OSError if it cannot be read."""
     is_distrusted = filesystem.stat(f"{path}{DISTRUST_SUFFIX}") is not None
-    return scan(filesystem.read(path), _synced_bytes(filesystem, path) if is_distrusted else None)
+    return scan(filesystem.read(path), _read_synced_bytes(filesystem, path) if is_distrusted else None)
 
 
 def read_journal(filesystem: Filesystem, path: str) -> tuple[ScanResult, Replay]:
@@ -75,7 +75,7 @@ def create_journal(filesystem: Filesystem, path: str, header: Header, sinks: Seq
         write_atomic(filesystem, path, data)
         file = filesystem.open(path)
     except OSError as error:
-        raise _write_error(path, error) from error
+        raise _make_write_error(path, error) from error
     for sink, origin in zip(sinks, origins, strict=True):
         sink.roll_back(origin, ())
     writer = JournalWriter(file, path, replay(scan(data).records), len(data))
@@ -89,7 +89,7 @@ def resume_journal(filesystem: Filesystem, path: str, header: Header | None, sin
     _require_same_header(path, header, state.header, [sink.name for sink in sinks])
     is_distrusted = filesystem.stat(f"{path}{DISTRUST_SUFFIX}") is not None
     if is_distrusted:
-        state = _replay_synced(scanned, _synced_bytes(filesystem, path))
+        state = _replay_synced(scanned, _read_synced_bytes(filesystem, path))
     candidate = _choose_candidate(path, state, sinks)
     try:
         _roll_back(scanned, candidate, sinks)
@@ -99,7 +99,7 @@ def resume_journal(filesystem: Filesystem, path: str, header: Header | None, sin
         writer = (_rewrite if is_distrusted else _truncate)(filesystem, path, kept, candidate.offset)
     except InfrastructureError:
         if not is_distrusted:  # after a failed sync the old bytes beyond the cut may reappear
-            mark_distrusted(filesystem, path, min(_claimed_bytes(scanned), candidate.offset))
+            mark_distrusted(filesystem, path, min(_find_claimed_bytes(scanned), candidate.offset))
         raise
     if is_distrusted:
         _remove_mark(filesystem, path)
@@ -107,7 +107,7 @@ def resume_journal(filesystem: Filesystem, path: str, header: Header | None, sin
     if scanned.verdict is ScanVerdict.TORN:
         warning = f"the journal {path} has a torn tail at byte {scanned.offset}: {scanned.message}; it was cut there"
     is_finished = state.is_end and candidate == state.newest_candidate
-    return OpenedJournal(writer, state.resume_point_at(candidate), candidate.digest, True, is_finished, warning)
+    return OpenedJournal(writer, state.build_resume_point(candidate), candidate.digest, True, is_finished, warning)
 
 
 def mark_distrusted(filesystem: Filesystem, path: str, durable: int) -> None:
@@ -117,7 +117,7 @@ def mark_distrusted(filesystem: Filesystem, path: str, durable: int) -> None:
         write_atomic(filesystem, f"{path}{DISTRUST_SUFFIX}", b"%d\n" % durable)
 
 
-def _synced_bytes(filesystem: Filesystem, path: str) -> int:
+def _read_synced_bytes(filesystem: Filesystem, path: str) -> int:
     """Read how many bytes were synced before a sync failed; 0 if that is unknown."""
     with contextlib.suppress(OSError, ValueError):
         return int(filesystem.read(f"{path}{DISTRUST_SUFFIX}"))
@@ -133,7 +133,7 @@ def _rewrite(filesystem: Filesystem, path: str, kept: Replay, offset: int) -> Jo
         write_atomic(filesystem, path, data)
         writer.switch_file(filesystem.open(path), data)
     except OSError as error:
-        raise _write_error(path, error) from error
+        raise _make_write_error(path, error) from error
     return writer
 
 
@@ -150,15 +150,15 @@ def _replay_synced(scanned: ScanResult, durable: int) -> Replay:
     page cache: a failed sync leaves them there, and later syncs skip them. `durable` counts even if records claim more,
     because a tail that was cut may have reappeared."""
     start = scanned.records[min(1, len(scanned.records) - 1)].end  # header and first checkpoint are always durable
-    durable_end = max(durable or _claimed_bytes(scanned), start)
+    durable_end = max(durable or _find_claimed_bytes(scanned), start)
     kept = [one for one in scanned.records if one.end <= durable_end]
     while not _is_synced(kept[-1].record):
         kept.pop()
     return replay(kept)
 
 
-def _claimed_bytes(scanned: ScanResult) -> int:
-    """How many bytes of the journal were synced according to its own records."""
+def _find_claimed_bytes(scanned: ScanResult) -> int:
+    """Return how many bytes of the journal were synced according to its own records."""
     return max((one.record.durable for one in scanned.records if isinstance(one.record, Claim)), default=0)
 
 
@@ -169,7 +169,7 @@ def _is_synced(record: Record) -> bool:
 def _replay_until(scanned: ScanResult, state: Replay, candidate: Candidate) -> Replay:
     """Replay the records up to a candidate."""
     kept = replay(record for record in scanned.records if record.end <= candidate.offset)
-    kept.granted = state.resume_point_at(candidate).retries_granted
+    kept.granted = state.build_resume_point(candidate).retries_granted
     kept.windows = list(state.windows)  # retries belong to a window, which may be recorded after the candidate
     return kept
 
@@ -182,14 +182,14 @@ def _truncate(filesystem: Filesystem, path: str, kept: Replay, offset: int) -> J
         file.truncate(offset)
         file.sync()
     except OSError as error:
-        raise _write_error(path, error) from error
+        raise _make_write_error(path, error) from error
     writer = JournalWriter(file, path, kept, offset)
     writer.append(*writer.build_checkpoint(drops_uncommitted=True))
     writer.sync()
     return writer
 
 
-def _write_error(path: str, error: OSError) -> InfrastructureError:
+def _make_write_error(path: str, error: OSError) -> InfrastructureError:
     return InfrastructureError(f"the journal {path} cannot be written ({error.strerror or error})")
 
 

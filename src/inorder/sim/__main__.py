@@ -64,10 +64,10 @@ def _run(seed: int) -> int:
     print(f"seed {seed}: {report.steps} steps, {report.summary}")
     if report.is_fatal:
         print("the engine answered twice, and the kernel aborted as it must")
-    return _verdict(report)
+    return _print_verdict(report)
 
 
-def _verdict(report: WorldReport) -> int:
+def _print_verdict(report: WorldReport) -> int:
     if report.broken_promise is None:
         return 0
     print(f"seed {report.scenario.seed} broke a promise: {report.broken_promise}")
@@ -78,7 +78,7 @@ def _verdict(report: WorldReport) -> int:
 def _hunt(seeds: Iterable[int]) -> int:
     done = 0
     for seed in seeds:
-        status = _verdict(run_seed(seed))
+        status = _print_verdict(run_seed(seed))
         if status:
             print("\n".join(run_seed(seed, keep_log=True).transcript()[-40:]))
             return status
@@ -94,10 +94,10 @@ def _crash(seed: int) -> int:
         print(f"{number:>4}  {item.fate} after {item.failures} failures, {item.duration_ms} ms, {item.result_bytes} B")
     print(f"{scenario.workers} workers, {report.story.journal}")
     print(f"crash seed {seed}: {report.losses} power losses, {report.deaths} deaths, {report.failures} disk failures")
-    return _crash_verdict(report)
+    return _print_crash_verdict(report)
 
 
-def _crash_verdict(report: CrashReport) -> int:
+def _print_crash_verdict(report: CrashReport) -> int:
     if report.broken_promise is None:
         return 0
     seed = report.story.seed
@@ -120,41 +120,41 @@ class _Soak:
         """Run one more seed, of the kind that had less time."""
         began_s = time.monotonic()
         kind = min(self._spent_s, key=lambda kind: self._spent_s[kind])
-        status = self._world() if kind == "worlds" else self._story()
+        status = self._run_world() if kind == "worlds" else self._run_story()
         self._spent_s[kind] += time.monotonic() - began_s
         return status
 
-    def _world(self) -> int:
+    def _run_world(self) -> int:
         report = run_seed(self.seed)
         self.seed += 1
         self.steps += report.steps
         self.faults.update(report.faults)
         self.marks.update(find_marks(report))
-        return _verdict(report)
+        return _print_verdict(report)
 
-    def _story(self) -> int:
+    def _run_story(self) -> int:
         report = crash_seed(self.crash_at)
         self.crash_at += 1
         self.losses += report.losses
         self.deaths += report.deaths
         self.failures += report.failures
-        return _crash_verdict(report)
+        return _print_crash_verdict(report)
 
     @property
     def is_enough(self) -> bool:
         """Whether at least one seed of each kind was run."""
         return self.seed > self.first and self.crash_at > self.first
 
-    def progress(self) -> str:
-        """The counts as one line."""
+    def format_progress(self) -> str:
+        """Format the counts as one line."""
         worlds, stories = self.seed - self.first, self.crash_at - self.first
         return (
             f"{worlds} schedules, {self.steps} events, {sum(self.faults.values())} faults; "
             f"{stories} stories, {self.losses} power losses"
         )
 
-    def report(self) -> list[str]:
-        """The full report, as lines."""
+    def format_report(self) -> list[str]:
+        """Format the full report, as lines."""
         lost = sum(self.faults[name] for name in ("die", "machine_loss", "hostile", "retire"))
         faults = ", ".join(f"{count} {name}" for name, count in self.faults.most_common())
         hit = [mark for mark in ALL if self.marks[mark]]
@@ -171,16 +171,16 @@ class _Soak:
 
 
 def _soak(first: int, seconds: float) -> int:
-    began_s = told_s = time.monotonic()
+    began_s = reported_s = time.monotonic()
     soak = _Soak(first)
     while (now_s := time.monotonic()) - began_s < seconds or not soak.is_enough:
         status = soak.turn()
         if status:
             return status
-        if now_s - told_s >= _PROGRESS_S:
-            told_s = now_s
-            print(soak.progress(), file=sys.stderr)
-    print("\n".join(soak.report()))
+        if now_s - reported_s >= _PROGRESS_S:
+            reported_s = now_s
+            print(soak.format_progress(), file=sys.stderr)
+    print("\n".join(soak.format_report()))
     return 0
 
 

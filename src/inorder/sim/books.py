@@ -82,8 +82,8 @@ class Books:
         self.has_oversize_window |= sealed.record.oversize
         return window
 
-    def window_of(self, seq: int) -> BookedWindow | None:
-        """The active window that can hold this seq."""
+    def find_window(self, seq: int) -> BookedWindow | None:
+        """Return the active window that can hold this seq."""
         for window in self.windows:
             last = window.end if window.end is not None else window.start + window.target_entries - 1
             if window.start <= seq <= last:
@@ -119,14 +119,14 @@ class Books:
         return seq
 
     def _is_out_of_retries(self, seq: int) -> bool:
-        window, bound = self.window_of(seq), self.scenario.options.retry.window_retries_max
+        window, bound = self.find_window(seq), self.scenario.options.retry.window_retries_max
         return window is not None and bound is not None and window.retries >= bound
 
     def used_bytes(self, window: BookedWindow | None = None) -> int:
-        """Bytes promised and buffered, in one window or in all."""
+        """Count the bytes promised and buffered, in one window or in all."""
 
         def counts(seq: int) -> bool:
-            return window is None or self.window_of(seq) is window
+            return window is None or self.find_window(seq) is window
 
         promised = sum(held.share_bytes for held in self.leases.values() for seq in held.attempts if counts(seq))
         buffered = sum(

@@ -1,4 +1,4 @@
-"""A clock that moves only when told to."""
+"""A virtual clock, which moves only when it is set."""
 
 
 class VirtualClock:
@@ -18,11 +18,11 @@ class VirtualClock:
         self._offset_ms = 0
 
     def now_ms(self) -> int:
-        """The time as the program sees it."""
+        """Return the time as the program sees it."""
         return self.true_ms + self._offset_ms
 
     def wall_ms(self) -> int:
-        """The wall clock as the program sees it: 2000-01-01 plus `now_ms`."""
+        """Return the wall clock as the program sees it: 2000-01-01 plus `now_ms`."""
         return 946_684_800_000 + self.now_ms()
 
     def advance_to(self, true_ms: int) -> None:
@@ -30,5 +30,5 @@ class VirtualClock:
         self.true_ms = max(self.true_ms, true_ms)
 
     def jump(self, by_ms: int) -> None:
-        """Shift what the program sees by so many milliseconds, without time passing."""
+        """Shift the time that the program sees, without simulated time passing."""
         self._offset_ms += by_ms

@@ -44,7 +44,7 @@ ALL: tuple[str, ...] = (
 
 
 def find_marks(report: WorldReport) -> set[str]:
-    """The marks that this simulation hit."""
+    """Find the marks that this simulation hit."""
     counters = report.statistics
     marks = {f"kernel: {name}" for name in Counters.__struct_fields__ if getattr(counters, name)}
     marks.update(f"fault: {name}" for name in report.faults)
@@ -65,7 +65,7 @@ def find_marks(report: WorldReport) -> set[str]:
 
 
 def find_missing(reports: Iterable[WorldReport]) -> list[str]:
-    """The marks that none of these simulations hit."""
+    """Find the marks that none of these simulations hit."""
     hit: Counter[str] = Counter()
     for report in reports:
         hit.update(find_marks(report))

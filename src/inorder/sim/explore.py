@@ -80,8 +80,8 @@ class Chooser:
         return options[index]
 
     def next_prefix(self, depth: int | None = None) -> list[int] | None:
-        """The choices of the next run, which differs in one of the first `depth` choices, or in any; None when all have
-        been made."""
+        """Return the choices of the next run, which differs in one of the first `depth` choices, or in any; None when
+        all have been made."""
         for position in reversed(range(len(self.choices[:depth]))):
             index, count = self.choices[position]
             if index + 1 < count:
@@ -147,7 +147,7 @@ class ExploringEngine:
         if self._due:
             events, self._due = self._due, []
             return events
-        options = list(self._options(timeout_s))
+        options = list(self._iter_options(timeout_s))
         if not options:
             return []
         return self._take(options)
@@ -164,7 +164,7 @@ class ExploringEngine:
         self._unacknowledged = end
         return []
 
-    def _options(self, timeout_s: float | None) -> Iterator[PossibleEvent]:
+    def _iter_options(self, timeout_s: float | None) -> Iterator[PossibleEvent]:
         if self._unacknowledged is not None:
             yield PossibleEvent("the commit lane acknowledges", False, self._acknowledge)
         busy = [worker for worker in self._workers.values() if worker.tasks]
@@ -177,9 +177,9 @@ class ExploringEngine:
         if timeout_s is not None and (is_stuck or is_watched):
             yield PossibleEvent("time passes", False, lambda: self._pass_time(timeout_s))
         if self._faults_left:
-            yield from self._fault_options(busy)
+            yield from self._iter_fault_options(busy)
 
-    def _fault_options(self, busy: list[_ExploredWorker]) -> Iterator[PossibleEvent]:
+    def _iter_fault_options(self, busy: list[_ExploredWorker]) -> Iterator[PossibleEvent]:
         for worker in busy:
             number = worker.number
             if not worker.is_silent:
@@ -220,7 +220,7 @@ class ExploringEngine:
         return [self._latest, Pulled(worker.number, self._scope.batch_limit)]
 
     def _finish(self, worker: _ExploredWorker) -> list[Event]:
-        return self._answer(worker, _success(worker.tasks.popleft()))
+        return self._answer(worker, _make_success(worker.tasks.popleft()))
 
     def _fail(self, worker: _ExploredWorker) -> list[Event]:
         task = worker.tasks.popleft()
@@ -254,7 +254,7 @@ class ExploringEngine:
 
     def _answer_late(self) -> list[Event]:
         number, task = self._zombies.popleft()
-        return [Finished(number, [_success(task)])]
+        return [Finished(number, [_make_success(task)])]
 
     def _answer_twice(self) -> list[Event]:
         latest, self._latest = self._latest, None
@@ -274,7 +274,7 @@ class ExploringEngine:
         return [Beat([worker.number for worker in self._workers.values() if not worker.is_silent])]
 
 
-def _success(task: Task) -> Envelope:
+def _make_success(task: Task) -> Envelope:
     return Envelope(task.seq, task.attempt, State.TERMINAL_SUCCESS, ("result", task.seq, task.attempt), 1)
 
 
@@ -291,23 +291,23 @@ def explore(scope: Scope, start: Sequence[int] = ()) -> Iterator[Finding | None]
     prefix: list[int] | None = list(start)
     while prefix is not None and prefix[: len(start)] == list(start):
         chooser = Chooser(prefix)
-        yield _run(scope, chooser)
+        yield _run_interleaving(scope, chooser)
         prefix = chooser.next_prefix()
 
 
 def list_starts(scope: Scope, length: int) -> list[list[int]]:
-    """The first choices of all interleavings: what `explore` takes to run them in parts."""
+    """List the first choices of all interleavings, with which `explore` runs them in parts."""
     starts: list[list[int]] = []
     prefix: list[int] | None = []
     while prefix is not None:
         chooser = Chooser(prefix)
-        _run(scope, chooser)
+        _run_interleaving(scope, chooser)
         starts.append([index for index, _ in chooser.choices[:length]])
         prefix = chooser.next_prefix(length)
     return starts
 
 
-def _scenario(scope: Scope) -> Scenario:
+def _make_scenario(scope: Scope) -> Scenario:
     items = tuple(SimItem(item_id=f"item-{number}") for number in range(scope.items))
     options = KernelOptions(
         windows=WindowOptions(entries=2, entries_min=1, plan_ahead=scope.items),
@@ -318,8 +318,8 @@ def _scenario(scope: Scope) -> Scenario:
     return Scenario(seed=0, items=items, options=options, workers=scope.workers, batch_limit=scope.batch_limit)
 
 
-def _run(scope: Scope, chooser: Chooser) -> Finding | None:
-    scenario, clock = _scenario(scope), VirtualClock()
+def _run_interleaving(scope: Scope, chooser: Chooser) -> Finding | None:
+    scenario, clock = _make_scenario(scope), VirtualClock()
     engine, referee = ExploringEngine(scope, chooser, clock), Referee(scenario)
     log: list[Step] = []
 

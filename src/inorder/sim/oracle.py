@@ -9,7 +9,7 @@ from inorder.core.transitions import State
 
 from .scenario import Fate, Scenario, SimItem
 
-_ENDINGS = {
+_FATE_OUTCOMES = {
     Fate.OK: State.TERMINAL_SUCCESS,
     Fate.SKIP: State.TERMINAL_SKIP,
     Fate.FAIL: State.TERMINAL_FAIL,
@@ -32,7 +32,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     stops_early: bool
 
     def count(self, outcome: State) -> int:
-        """The number of items with this outcome."""
+        """Count the items with this outcome."""
         return sum(ending.outcome is outcome for ending in self.outcomes)
 
 
@@ -41,10 +41,10 @@ def predict(scenario: Scenario) -> Expected:
     outcomes: list[ExpectedOutcome] = []
     failed = 0
     budget = scenario.options.error_budget
-    for window in _windows(scenario):
+    for window in _cut_windows(scenario):
         left = scenario.options.retry.window_retries_max
         for item in window:
-            ending = _ending(item, scenario.options.retry.retries_max, left)
+            ending = _predict_outcome(item, scenario.options.retry.retries_max, left)
             if item.fate is Fate.HANG and scenario.timeout_ms is None and ending.retries == item.failures:
                 return Expected(outcomes=tuple(outcomes), stops_early=False)
             if left is not None:
@@ -56,15 +56,15 @@ def predict(scenario: Scenario) -> Expected:
     return Expected(outcomes=tuple(outcomes), stops_early=False)
 
 
-def _ending(item: SimItem, retries_max: int, left: int | None) -> ExpectedOutcome:
+def _predict_outcome(item: SimItem, retries_max: int, left: int | None) -> ExpectedOutcome:
     allowed = retries_max if left is None else min(retries_max, left)
     if item.failures > allowed:
         return ExpectedOutcome(State.TERMINAL_FAIL, allowed)
-    return ExpectedOutcome(_ENDINGS[item.fate], item.failures)
+    return ExpectedOutcome(_FATE_OUTCOMES[item.fate], item.failures)
 
 
-def _windows(scenario: Scenario) -> list[list[SimItem]]:
-    """The plan divided into windows. This matters only where retries are bounded per window; those are not adaptive."""
+def _cut_windows(scenario: Scenario) -> list[list[SimItem]]:
+    """Cut the plan into windows. It matters only where retries are limited per window; those are not adaptive."""
     limits = scenario.options.windows
     windows: list[list[SimItem]] = []
     cost, size = 0.0, 0

@@ -194,7 +194,7 @@ class Referee:
         for seq, attempt in zip(command.seqs, command.attempts, strict=True):
             expect(0 <= seq < books.planned, f"seq {seq} was planned")
             expect(seq >= books.handed and books.is_ready(seq), f"seq {seq} may be dispatched now")
-            expect(books.window_of(seq) is not None, f"seq {seq} lies in an active window")
+            expect(books.find_window(seq) is not None, f"seq {seq} lies in an active window")
             expect(attempt == books.attempts.get(seq, 0) + 1, f"attempt {attempt} of seq {seq} is the next one")
         items = [books.scenario.items[seq] for seq in command.seqs]
         expect(len({item.batch_key for item in items}) == 1, "a batch has one key")
@@ -212,7 +212,7 @@ class Referee:
         expect(books.pressure != "hard", "under hard pressure only the item the cursor waits for is dispatched")
         share = command.share_bytes * len(command.seqs)
         expect(books.used_bytes() + share <= limits.buffered_bytes_hard, "the byte budget is held")
-        window = books.window_of(command.seqs[0])
+        window = books.find_window(command.seqs[0])
         if window is books.windows[0]:
             expect(books.used_bytes(window) + share <= limits.window_bytes_hard, "the budget of the window is held")
         else:
@@ -229,7 +229,7 @@ class Referee:
     def _check_window_order(self, command: Dispatch) -> None:
         books = self.books
         first = books.windows[0]
-        if books.window_of(command.seqs[0]) is first or first.end is None:
+        if books.find_window(command.seqs[0]) is first or first.end is None:
             return
         left = [seq for seq in range(max(first.start, books.handed), first.end + 1) if books.is_ready(seq)]
         expect(not left, f"the oldest window is served first, but {left} waited")
@@ -244,7 +244,7 @@ class Referee:
         expect(failed is not None and failed.attempt == command.attempt, f"seq {seq} has just failed")
         books.retries[seq] = books.retries.get(seq, 0) + 1
         expect(books.retries[seq] <= policy.retries_max, f"seq {seq} keeps to its retries")
-        window = books.window_of(seq)
+        window = books.find_window(seq)
         if window is not None and policy.window_retries_max is not None:
             window.retries += 1
             expect(window.retries <= policy.window_retries_max, f"window {window.id} keeps to its retries")
@@ -307,7 +307,10 @@ class Referee:
             expect(window.end is None or seq <= window.end, f"seq {seq} lies in the first window")
             accepted = books.undecided.pop(seq) if seq in books.undecided else books.final.pop(seq, envelope)
             expect(accepted is None or accepted is envelope, f"seq {seq} commits the result that was accepted")
-            expect(accepted is not None or envelope.outcome == _FAIL, f"condemned seq {seq} failed")
+            expect(
+                accepted is not None or envelope.outcome == _FAIL,
+                f"seq {seq}, which the kernel failed, is committed as failed",
+            )
             expect(envelope.attempt == books.attempts.get(seq), f"seq {seq} commits its current attempt")
             books.outstanding.append(envelope.payload_bytes)
             books.outcomes.append(envelope.outcome)
@@ -365,8 +368,8 @@ class Referee:
                 continue
             del books.holders[seq]
             if seq == self._overran or not books.stopping:
-                is_heard = held is not None and held.isolated
-                expect(is_heard or seq == self._overran, f"seq {seq} is not condemned on a first suspicion")
+                was_isolated = held is not None and held.isolated
+                expect(was_isolated or seq == self._overran, f"seq {seq} does not fail on a first suspicion")
                 books.final[seq] = None
 
     def _check_step(self) -> None:

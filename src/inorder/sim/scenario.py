@@ -1,4 +1,4 @@
-"""What a seed means: the items, the options and the faults of a simulation.
+"""Scenarios: the items, options and faults of a simulation, drawn from a seed.
 
 Each seed switches on a few kinds of fault. With all faults at once, a run would never get far enough to reach the
 interesting states.
@@ -87,8 +87,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """(true time in ms, bytes)."""
 
 
-def draw(seed: int) -> Scenario:
-    """The scenario of a seed."""
+def draw_scenario(seed: int) -> Scenario:
+    """Draw the scenario of a seed."""
     rng = Random(seed)
     timeout_ms = rng.choice((None, None, 60))
     items = _draw_items(rng)

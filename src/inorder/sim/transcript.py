@@ -20,7 +20,7 @@ Step = tuple[int, Event, Sequence[Command] | None]
 
 
 def format_log(log: Sequence[Step]) -> list[str]:
-    """The log, one line per event and per command."""
+    """Format the log, one line per event and per command."""
     return [line for step in log for line in _format_step(step)]
 
 
@@ -33,7 +33,7 @@ def _format_step(step: Step) -> list[str]:
 
 
 def format_event(event: Event) -> str:
-    """One event as text."""
+    """Format one event."""
     if isinstance(event, Planned):
         ids = ", ".join(item.item_id for item in event.items)
         return f"planned {len(event.items)}: {ids}" + (" (end of the plan)" if event.ended else "")
@@ -46,7 +46,7 @@ def format_event(event: Event) -> str:
 
 
 def format_command(command: Command) -> str:
-    """One command as text."""
+    """Format one command."""
     if isinstance(command, Dispatch):
         attempts = ", ".join(f"{seq}#{attempt}" for seq, attempt in zip(command.seqs, command.attempts, strict=True))
         alone = " alone" if command.isolated else ""

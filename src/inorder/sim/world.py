@@ -18,7 +18,7 @@ from .clock import VirtualClock
 from .engine import SimEngine
 from .oracle import Expected, predict
 from .referee import PromiseBroken, Referee, expect
-from .scenario import Scenario, draw
+from .scenario import Scenario, draw_scenario
 from .transcript import Step, format_log
 
 STEPS_MAX = 10_000
@@ -44,7 +44,7 @@ class WorldReport(msgspec.Struct, kw_only=True):
     log: list[Step]
 
     def transcript(self) -> list[str]:
-        """The run as text."""
+        """Format the run as text."""
         return format_log(self.log)
 
 
@@ -151,7 +151,7 @@ class World:
 
 
 def predict_summary(scenario: Scenario, expected: Expected) -> Summary:
-    """The expected summary of a run to its end, or until its error budget is exceeded."""
+    """Predict the summary of a run to its end, or until its error budget is exceeded."""
     done = len(expected.outcomes)
     is_known = scenario.announces_total or not expected.stops_early
     total = len(scenario.items) if is_known else None
@@ -180,7 +180,7 @@ def run_scenario(scenario: Scenario, *, keep_log: bool = False) -> WorldReport:
 
 def run_seed(seed: int, *, keep_log: bool = False) -> WorldReport:
     """Run the simulation of a seed."""
-    return run_scenario(draw(seed), keep_log=keep_log)
+    return run_scenario(draw_scenario(seed), keep_log=keep_log)
 
 
 def _to_plan_item(item: Any) -> PlanItem:

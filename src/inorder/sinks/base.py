@@ -108,7 +108,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AppliedRun(msgspec.Struct, frozen=True):
-    """What the journal knows of a run that was about to be applied: enough to check it, or to undo it.
+    """A run that may have been applied, as the journal records it: enough to check or undo it.
 
     >>> from inorder.sinks import AppliedRun
     >>> AppliedRun(start=0, end=8).outputs
@@ -138,7 +138,7 @@ class Sink(Protocol):
         ...
 
     def position(self) -> Position:
-        """How far it has come."""
+        """Return how far it has come."""
         ...
 
     def sync(self) -> None:
@@ -165,7 +165,7 @@ class Sink(Protocol):
 
 
 def find_origin(sink: Sink) -> Position:
-    """The position at which a new run begins: the empty sink, unless the sink has a method `origin`.
+    """Return the position at which a new run begins: the empty sink, unless the sink has a method `origin`.
 
     A sink that keeps the content of earlier runs has one.
     """
@@ -196,7 +196,7 @@ def check_run(name: str, position: Position | None, entries: Sequence[Entry]) ->
 
 
 def advance_position(position: Position, entries: Sequence[Entry]) -> Position:
-    """The position after these entries, for a sink that has no bytes of its own to count.
+    """Return the position after these entries, for a sink that has no bytes of its own to count.
 
     `offset` counts successes, and `checksum` is the CRC-32 of every seq with its outcome.
 

@@ -24,7 +24,7 @@ class PrefixChecksums:
         self._block = memoryview(b"")
 
     def checksum(self, size: int) -> int:
-        """CRC-32 of the first `size` bytes. The file must have that many."""
+        """Return the CRC-32 of the first `size` bytes. The file must have that many."""
         number, rest = divmod(size, BLOCK_BYTES)
         while len(self._checksums) <= number:
             self._checksums.append(zlib.crc32(self._read(len(self._checksums) - 1), self._checksums[-1]))

@@ -91,15 +91,15 @@ class ManifestSink:
         return self._position
 
     def position(self) -> Position:
-        """How far it has come."""
+        """Return how far it has come."""
         return check_run(self.name, self._position, ())
 
     def origin(self) -> Position:
-        """Where a new run begins: an empty file, or with `appends` the end of the rows of earlier runs."""
+        """Return where a new run begins: an empty file, or with `appends` the end of the rows of earlier runs."""
         if not self._appends:
             return Position()
         with translate_os_errors(f"{self._path} cannot be read"):
-            size = _complete_size(self._file)
+            size = _find_complete_size(self._file)
             return Position(0, size, PrefixChecksums(self._file).checksum(size))
 
     def sync(self) -> None:
@@ -140,7 +140,7 @@ class ManifestSink:
         self._is_name_durable = True
 
     def _invalidate(self) -> None:
-        """The content of the file is unknown until a change is complete; if it fails, the sink needs recovery."""
+        """Forget the position until a change is complete: if the change fails, the sink needs recovery."""
         self._position = None
         self._prefixes = None
 
@@ -171,8 +171,8 @@ def open_manifest(
         raise
 
 
-def _complete_size(file: AppendFile) -> int:
-    """The size of a file without an incomplete last line."""
+def _find_complete_size(file: AppendFile) -> int:
+    """Return the size of a file without an incomplete last line."""
     size = file.size
     while size > 0:
         start = max(0, size - _BLOCK_BYTES)
@@ -196,7 +196,7 @@ def complete_lines(data: bytes) -> list[bytes]:
 
 
 def _encode_row(fields: Fields, what: str) -> bytes:
-    """One row, in the order of its fields. Raises an `OperatorError` that names the field that cannot be encoded."""
+    """Encode one row, in the order of its fields. The `OperatorError` names a field that cannot be encoded."""
     try:
         line = b",".join([_encode_name(field) + _encode(value) for field, value in fields.items()])
     except Exception as error:
@@ -208,14 +208,14 @@ def _encode_row(fields: Fields, what: str) -> bytes:
 
 @lru_cache(1024)
 def _encode_name(field: str) -> bytes:
-    """A field name with its colon. Cached, because rows of one kind have the same fields."""
+    """Encode a field name with its colon. Cached, because rows of one kind have the same fields."""
     if type(field) is not str:
         raise TypeError("a field name must be a string")
     return _encode(field) + b":"
 
 
 def _find_bad_field(fields: Fields) -> str:
-    """The first field that cannot be written on one line."""
+    """Name the first field that cannot be written on one line."""
     for field, value in fields.items():
         with contextlib.suppress(Exception):
             if b"\n" not in _encode_name(field) + _encode(value):

@@ -31,7 +31,7 @@ class MemorySink:
         return self._position
 
     def position(self) -> Position:
-        """How far it has come."""
+        """Return how far it has come."""
         return self._position
 
     def sync(self) -> None:

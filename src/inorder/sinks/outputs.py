@@ -93,7 +93,7 @@ class OutputsSink:
         return self._position
 
     def position(self) -> Position:
-        """How far it has come: `offset` counts files, `checksum` covers their paths, sizes and checksums."""
+        """Return how far it has come: `offset` counts files, `checksum` covers their paths, sizes and checksums."""
         return check_run(self.name, self._position, ())
 
     def sync(self) -> None:
@@ -111,7 +111,7 @@ class OutputsSink:
 
     def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
         """Whether every file of the runs in `since` exists with the bytes that were published."""
-        outputs = _latest_outputs(since)
+        outputs = _collect_outputs(since)
         with translate_os_errors(f"{self._root} cannot be read"):
             if not all(map(self._is_intact, outputs.values())):
                 return False
@@ -123,7 +123,7 @@ class OutputsSink:
         self._position = None
         self._intact.clear()
         with translate_os_errors(f"{self._root} cannot be rolled back to seq {position.end}"):
-            for path in _latest_outputs(undone):
+            for path in _collect_outputs(undone):
                 self._unpublish(path)
             self._sync_folders()
         self._position = position
@@ -174,7 +174,7 @@ class OutputsSink:
         folder = os.path.dirname(path)
         if folder not in self._folders:
             self._filesystem.make_directory(self._full_path(folder))
-            self._folders.update(_with_ancestors(folder))
+            self._folders.update(_iter_folders_up(folder))
 
     def _unpublish(self, path: str) -> None:
         require_safe_relative(path)
@@ -183,14 +183,14 @@ class OutputsSink:
         self._unsynced.pop(path, None)
         folder = os.path.dirname(path)
         if self._filesystem.stat(self._full_path(folder)) is not None:
-            self._folders.update(_with_ancestors(folder))
+            self._folders.update(_iter_folders_up(folder))
 
     # ---- Syncing
 
     def _add_unsynced(self, outputs: Iterable[Output]) -> None:
         for output in outputs:
             self._unsynced[output.path] = output
-            self._folders.update(_with_ancestors(os.path.dirname(output.path)))
+            self._folders.update(_iter_folders_up(os.path.dirname(output.path)))
 
     def _sync_all(self) -> None:
         """Sync the whole disk in one call, which is much faster than many files."""
@@ -242,7 +242,7 @@ def clear_staging(filesystem: Filesystem, staging: str) -> list[str]:
 
 
 def _list_files(filesystem: Filesystem, folder: str) -> Iterator[str]:
-    """Every file below a folder."""
+    """Yield every file below a folder."""
     info = filesystem.stat(folder)
     if info is None:
         return
@@ -273,9 +273,9 @@ def _encode_output(output: Output) -> bytes:
     return b"%s\0%d\0%d\n" % (output.path.encode(), output.size, output.checksum)
 
 
-def _latest_outputs(traces: Sequence[AppliedRun]) -> dict[str, Output]:
-    """The outputs of these runs by path. If two have the same path, the later one."""
-    outputs = chain.from_iterable(trace.outputs[seq] for trace in traces for seq in sorted(trace.outputs))
+def _collect_outputs(runs: Sequence[AppliedRun]) -> dict[str, Output]:
+    """Collect the outputs of these runs by path. Of two with the same path, the later one is kept."""
+    outputs = chain.from_iterable(run.outputs[seq] for run in runs for seq in sorted(run.outputs))
     return {output.path: output for output in outputs}
 
 
@@ -283,8 +283,8 @@ def _is_below(path: str, folder: str) -> bool:
     return path.startswith(f"{folder}/")
 
 
-def _with_ancestors(folder: str) -> Iterator[str]:
-    """A relative folder and its parents, up to the root (the empty path)."""
+def _iter_folders_up(folder: str) -> Iterator[str]:
+    """Yield a relative folder and its parents, up to the root (the empty path)."""
     while folder:
         yield folder
         folder = os.path.dirname(folder)

@@ -56,8 +56,8 @@ class SqliteSink:
     identifies the sink in the journal and in the database. `wait_s` is how long to wait for another program that writes
     to the same database.
 
-    Raises `BusyError` while another sink or program has the database, `OperatorError` for a file that is no database or
-    for SQL that fails, `IntegrityError` for a damaged database, and `InfrastructureError` for a failure of the disk.
+    Raises `BusyError` while another sink or program has the database, `OperatorError` for a file that is not a database
+    or for SQL that fails, `IntegrityError` for a damaged database, and `InfrastructureError` for a failure of the disk.
 
     >>> import os, tempfile
     >>> from inorder.core.transitions import State
@@ -115,7 +115,7 @@ class SqliteSink:
         return position
 
     def position(self) -> Position:
-        """The position of the run; `offset` counts successes. The database may be ahead of it."""
+        """Return the position of the run; `offset` counts successes. The database may be ahead of it."""
         return self._position
 
     def sync(self) -> None:
@@ -203,7 +203,7 @@ class SqliteSink:
         self._connection.execute("INSERT OR REPLACE INTO inorder_position VALUES (?, ?, ?, ?)", row)
 
     def _clear_all(self) -> None:
-        script = _drop_script(self._schema) + self._schema if self._clear is None else self._clear
+        script = _make_drop_script(self._schema) + self._schema if self._clear is None else self._clear
         with self._transaction("it cannot be cleared", script):
             self._connection.execute("DELETE FROM inorder_position WHERE sink = ?", (self.name,))
         self._stored = Position()
@@ -234,8 +234,8 @@ class SqliteSink:
             raise translate_sqlite_error(error, self._path, doing) from error
 
 
-def _drop_script(schema: str) -> str:
-    """SQL that drops everything that `schema` creates. The schema is created in memory to list its objects."""
+def _make_drop_script(schema: str) -> str:
+    """Return SQL that drops everything that `schema` creates. The schema is created in memory to list its objects."""
     memory = sqlite3.connect(":memory:")
     try:
         memory.executescript(schema)
@@ -248,7 +248,7 @@ def _drop_script(schema: str) -> str:
 def translate_sqlite_error(
     error: sqlite3.Error, path: str, doing: str
 ) -> OperatorError | InfrastructureError | IntegrityError:
-    """The error to raise for one of SQLite. Failed SQL is the operator's fault, because the SQL is the operator's."""
+    """Return the error to raise for one of SQLite. Failed SQL is an `OperatorError`, because the SQL is the user's."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code in _BUSY:
         return BusyError(f"{path}: {doing}: another program has locked it")

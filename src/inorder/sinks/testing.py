@@ -1,4 +1,4 @@
-"""The rules that every sink must keep, as checks that can be run on yours.
+"""The rules that every sink must keep, as checks that can be run on your own sink.
 
 A `SinkHarness` stands for a place where sinks of the kind under test are opened. It opens one there, makes entries for
 it, and reads what it finds there. Each rule takes a function that returns a harness at a fresh place, and raises
@@ -44,7 +44,7 @@ def expect(condition: bool, rule: str) -> None:
 
 
 def choose_outcome(seq: int) -> State:
-    """The outcome of an entry: mostly successes, some skips and failures."""
+    """Choose the outcome of an entry: mostly successes, some skips and failures."""
     return {1: State.TERMINAL_SKIP, 3: State.TERMINAL_FAIL}.get(seq % 5, State.TERMINAL_SUCCESS)
 
 
@@ -82,11 +82,11 @@ class SinkHarness:
         raise NotImplementedError
 
     def content(self) -> object:
-        """Everything that a reader finds there, so that two places can be compared."""
+        """Return everything that a reader finds there, so that two places can be compared."""
         raise NotImplementedError
 
     def applied_seqs(self) -> list[int]:
-        """The seqs whose payload or files a reader finds there, in the order in which they were applied."""
+        """Return the seqs whose payload or files a reader finds there, in the order in which they were applied."""
         raise NotImplementedError
 
     def damage(self) -> None:
@@ -94,12 +94,12 @@ class SinkHarness:
         raise NotImplementedError
 
     def entry(self, seq: int, outcome: State) -> Entry:
-        """A finished item. A success carries what the sink applies, also when the entry is made a second time."""
+        """Build a finished item. A success carries what the sink applies, also when it is built a second time."""
         payload = f"result {seq}" if outcome is State.TERMINAL_SUCCESS else None
         return Entry(seq, outcome, item=f"item {seq}", payload=payload)
 
     def write_count(self) -> int | None:
-        """How often the place was changed so far: writes, transactions. None: unknown."""
+        """Return the number of writes or transactions so far. None: unknown."""
         return None
 
 
@@ -178,7 +178,7 @@ class ReferenceRun:
 
 
 def check_new_sink_is_empty(make: MakeHarness) -> None:
-    """It is at position 0, which it holds. Rolling back to it changes nothing, and needs no run before."""
+    """A new sink is at position 0 and holds it. It can be rolled back to it at once, repeatedly and without effect."""
     harness = make()
     with ReferenceRun.open(harness) as run:
         run.sink.roll_back(Position(), ())
@@ -189,7 +189,7 @@ def check_new_sink_is_empty(make: MakeHarness) -> None:
 
 
 def check_every_entry_advances_the_position(make: MakeHarness) -> None:
-    """Skips and failures too."""
+    """The position ends after the last entry applied, whether that is a success, a skip or a failure."""
     with ReferenceRun.open(make()) as run:
         for end, count in zip((1, 2, 3, 4, 8), (1, 1, 1, 1, 4), strict=True):
             position = run.apply(count)
@@ -198,7 +198,7 @@ def check_every_entry_advances_the_position(make: MakeHarness) -> None:
 
 
 def check_only_successes_apply_a_payload(make: MakeHarness) -> None:
-    """Every reader sees it as soon as `apply` returns."""
+    """Readers see the payloads of successes, and no others, as soon as `apply` returns."""
     harness = make()
     with ReferenceRun.open(harness) as run:
         for count in RUN_LENGTHS:
@@ -209,7 +209,7 @@ def check_only_successes_apply_a_payload(make: MakeHarness) -> None:
 
 
 def check_empty_run_changes_nothing(make: MakeHarness) -> None:
-    """At the start and later."""
+    """An empty run is allowed at the start and later, and has no effect."""
     harness = make()
     with ReferenceRun.open(harness) as run:
         for _ in range(2):
@@ -221,7 +221,7 @@ def check_empty_run_changes_nothing(make: MakeHarness) -> None:
 
 
 def check_a_run_is_one_write(make: MakeHarness) -> None:
-    """However long it is."""
+    """A run is applied in one write or transaction, however long it is."""
     harness = make()
     with ReferenceRun.open(harness) as run:
         for count in (1, 5, LONG, 1):
@@ -243,7 +243,7 @@ def check_division_into_runs_does_not_matter(make: MakeHarness) -> None:
 
 
 def check_a_run_that_does_not_follow_is_refused(make: MakeHarness) -> None:
-    """A gap, another start, a repetition: nothing of it is applied."""
+    """A run with a gap, with another start, or applied before is refused, and nothing of it is applied."""
     harness = make()
     with ReferenceRun.open(harness) as run:
         run.apply(3)
@@ -262,7 +262,7 @@ def _is_refused(run: ReferenceRun, seqs: Sequence[int]) -> bool:
 
 
 def check_it_holds_its_past_and_nothing_else(make: MakeHarness) -> None:
-    """Neither later positions nor those of other content."""
+    """A sink holds each of its earlier positions, but no later position and none of other content."""
     with ReferenceRun.open(make()) as reference, ReferenceRun.open(make()) as run:
         reference.apply_all()
         run.apply_all(RUN_LENGTHS[:-1])
@@ -278,7 +278,7 @@ def check_it_holds_its_past_and_nothing_else(make: MakeHarness) -> None:
 
 
 def check_roll_back_restores_the_content(make: MakeHarness) -> None:
-    """To every earlier position, and repeatedly. The same entries applied again give the same bytes."""
+    """Any earlier position can be restored, repeatedly. The same entries applied again give the same content."""
     for count in range(len(RUN_LENGTHS) + 1):
         harness = make()
         with ReferenceRun.open(harness) as run:
@@ -297,7 +297,7 @@ def check_roll_back_restores_the_content(make: MakeHarness) -> None:
 
 
 def check_it_survives_the_death_of_its_process(make: MakeHarness) -> None:
-    """Killed after any run, with or without the last position in the journal."""
+    """A process is killed after a run, with or without the last position in the journal; the next one recovers."""
     reference = make()
     with ReferenceRun.open(reference) as whole:
         whole.apply_all()
@@ -327,7 +327,7 @@ def _apply_and_die(harness: SinkHarness, lengths: Sequence[int]) -> None:
 
 
 def check_it_resumes_after_sync_and_close(make: MakeHarness) -> None:
-    """With repeated syncs, also with nothing to sync, and a second `close`."""
+    """A closed sink resumes. Repeated syncs, syncs with nothing to sync and a second `close` have no effect."""
     harness, reference = make(), make()
     with ReferenceRun.open(reference) as whole:
         whole.apply_all()
@@ -349,7 +349,7 @@ def check_it_resumes_after_sync_and_close(make: MakeHarness) -> None:
 
 
 def check_only_one_can_be_open(make: MakeHarness) -> None:
-    """A second one gets a `BusyError`, and changes nothing."""
+    """Opening a second sink at the same place raises `BusyError` and changes nothing."""
     harness = make()
     if not harness.is_exclusive:
         return
@@ -366,7 +366,7 @@ def check_only_one_can_be_open(make: MakeHarness) -> None:
 
 
 def check_damaged_content_is_not_held(make: MakeHarness) -> None:
-    """Recovery must not rely on content that was lost or changed."""
+    """A sink does not hold a position whose content was lost or changed."""
     harness = make()
     with ReferenceRun.open(harness) as run:
         run.apply_all()

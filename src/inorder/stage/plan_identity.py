@@ -9,7 +9,7 @@ import os
 
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.replay import Replay
-from inorder.runtime.identity import PlanDigest, digest_of
+from inorder.runtime.identity import PlanDigest, hash_strings
 from inorder.runtime.recovery import read_journal
 from inorder.stage.options import StageOptions
 
@@ -28,12 +28,12 @@ def hash_plan(plan: StagePlan) -> str:
     """Return the hash of a plan that is a list or tuple; empty: the plan is read lazily."""
     if not isinstance(plan.items, list | tuple):
         return ""
-    return digest_of(*(f"{item.item_id}\x00{item.cfg_hash}" for item in plan.items if isinstance(item, WorkItem)))
+    return hash_strings(*(f"{item.item_id}\x00{item.cfg_hash}" for item in plan.items if isinstance(item, WorkItem)))
 
 
 def hash_config(stage: str, options: StageOptions) -> str:
     """Return the hash of the options that every item of a run depends on."""
-    return digest_of(stage, str(SCHEMA_VERSION), str(options.fingerprinting))
+    return hash_strings(stage, str(SCHEMA_VERSION), str(options.fingerprinting))
 
 
 def find_resume_seq(plan: StagePlan, options: StageOptions) -> int | None:

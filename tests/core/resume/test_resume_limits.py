@@ -54,8 +54,8 @@ def test_what_was_spent_in_the_next_window_is_not_held_against_this_one() -> Non
     driver.pull()
     driver.fail(2, retryable=True)
     assert driver.run is None
-    assert resume_point.retries_granted_from(0) == {}
-    assert resume_point.retries_granted_from(4) == {5: 2}
+    assert resume_point.select_retries(0) == {}
+    assert resume_point.select_retries(4) == {5: 2}
 
 
 @pytest.mark.req("JRN-3")

@@ -15,7 +15,7 @@ from inorder.cli.output import format_table, print_json, print_out
 from inorder.cli.parameters import JsonOption
 from inorder.errors import OperatorError
 from inorder.host.filesystem import SystemFilesystem
-from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal, type_of
+from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal, get_record_type
 from inorder.journal.replay import CorruptRecord, Replay, replay
 from inorder.journal.scan import ScannedRecord, ScanResult, ScanVerdict
 from inorder.runtime.recovery import scan_journal
@@ -94,7 +94,7 @@ def _to_fields(record: Record) -> dict[str, Any]:
 
 def _summarize(found: ScannedRecord) -> dict[str, Any]:
     record = found.record
-    return {"offset": found.offset, "type": type_of(record).name.lower(), "says": _describe_record(record)}
+    return {"offset": found.offset, "type": get_record_type(record).name.lower(), "says": _describe_record(record)}
 
 
 def _describe_record(record: Record) -> str:

@@ -94,7 +94,7 @@ class Planner:
             if known.start == start:
                 state.cutter.restore(known.id, known.target_entries, known.sizing)
         window = state.cutter.open(start, state.now_ms)
-        window.retries.restore(state.resume_point.retries_granted_from(start))
+        window.retries.restore(state.resume_point.select_retries(start))
         return window
 
     def _replay(self, window: Window) -> None:

@@ -110,17 +110,21 @@ class PlanIntake:
             cost = item.cost
             if not 0.0 <= cost < math.inf:
                 raise OperatorError(
-                    f"{_name(position, item)} has cost {cost}; a cost must be a finite number of at least 0"
+                    f"{_format_name(position, item)} has cost {cost}; a cost must be a finite number of at least 0"
                 )
             if item.size_bytes < 0:
                 raise OperatorError(
-                    f"{_name(position, item)} has size {item.size_bytes}; a size must be at least 0 bytes"
+                    f"{_format_name(position, item)} has size {item.size_bytes}; a size must be at least 0 bytes"
                 )
             if item.item_id and not add(item.item_id):
-                raise OperatorError(f"{_name(position, item)} repeats an earlier id; ids must be unique in a plan")
+                raise OperatorError(
+                    f"{_format_name(position, item)} repeats an earlier id; ids must be unique in a plan"
+                )
             position += 1
             if self.total is not None and position > self.total:
-                raise OperatorError(f"the plan announced {self.total} items but has more: {_name(position - 1, item)}")
+                raise OperatorError(
+                    f"the plan announced {self.total} items but has more: {_format_name(position - 1, item)}"
+                )
         self.admitted = position
 
     def end(self) -> None:
@@ -130,5 +134,5 @@ class PlanIntake:
             raise OperatorError(f"the plan announced {self.total} items but ended after {self.admitted}")
 
 
-def _name(position: int, item: PlanItem) -> str:
+def _format_name(position: int, item: PlanItem) -> str:
     return f"plan item {position} ({item.item_id!r})" if item.item_id else f"plan item {position}"

@@ -91,7 +91,7 @@ class WindowCutter:
 
     def __init__(self, options: KernelOptions) -> None:
         self._options = options
-        self._hash = blake2b(_JSON.encode(_cutting_options(options.windows)), digest_size=16)
+        self._hash = blake2b(_JSON.encode(_list_cutting_options(options.windows)), digest_size=16)
         self._next_id = 0
         self.target_entries = options.windows.entries
         self.sizing: SizingSnapshot | None = None
@@ -181,7 +181,7 @@ def _encode_item(item: PlanItem) -> bytes:
         return ascii(msgspec.structs.astuple(item)).encode() + b"\n"
 
 
-def _cutting_options(options: WindowOptions) -> list[object]:
+def _list_cutting_options(options: WindowOptions) -> list[object]:
     """List the options that decide where the plan is cut."""
     return [
         options.entries,

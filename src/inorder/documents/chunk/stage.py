@@ -10,7 +10,7 @@ import msgspec
 
 from inorder.documents.layout import CHUNK_SUFFIXES, CHUNKS, RECORD_SUFFIX, list_outputs
 from inorder.errors import OperatorError, require
-from inorder.runtime.identity import digest_of
+from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import Configurable, Stage, StagePlan, WorkItem
 from inorder.stage.options import StageOptions
 
@@ -69,7 +69,7 @@ def _hash_configuration(settings: ChunkSettings) -> str:
         except OSError as error:
             raise OperatorError(f"cannot read the tokenizer {path}: {error.strerror or error}") from error
     sizes = f"{settings.resolved_tokens_min} {settings.tokens_max}"
-    return digest_of(NAME, str(SCHEMA_VERSION), sizes, tokenizer, settings.format)
+    return hash_strings(NAME, str(SCHEMA_VERSION), sizes, tokenizer, settings.format)
 
 
 def plan(settings: ChunkSettings, cfg_hash: str, sources: list[Path], data: Path) -> StagePlan:

@@ -27,7 +27,7 @@ from inorder.documents.readers.registry import (
     require_ocr,
 )
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
-from inorder.runtime.identity import digest_of
+from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import Barrier, Configurable, Stage, StagePlan, WorkItem
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots
@@ -176,7 +176,7 @@ def _make_item(file: DocumentFile, settings: DoctagsSettings) -> WorkItem:
         item_id=file.item_id,
         inputs={} if problem else {"document": file.path},
         outputs=document_outputs(file.item_id),
-        cfg_hash=digest_of(STAGE_NAME, str(SCHEMA_VERSION), settings.version_of(kind)),
+        cfg_hash=hash_strings(STAGE_NAME, str(SCHEMA_VERSION), settings.version_of(kind)),
         cost_hint=1.0 + file.size / _BYTES_PER_COST,
         meta={
             "task": "document",
@@ -196,7 +196,7 @@ def _make_step(item: WorkItem, task: str, name: str, cost: float, depends: str) 
         item_id=f"{item.item_id}#{name}",
         inputs=item.inputs,
         outputs={task: part_path(item.item_id, name)},
-        cfg_hash=digest_of(item.cfg_hash, task, depends),
+        cfg_hash=hash_strings(item.cfg_hash, task, depends),
         cost_hint=cost,
         meta={**item.meta, "task": task, "split_pages": depends},
         batch_key="pdf",

@@ -14,7 +14,7 @@ import msgspec
 
 from inorder.documents.layout import VECTORS, list_chunk_files, list_outputs, vectors_path
 from inorder.errors import require
-from inorder.runtime.identity import digest_of
+from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import Barrier, Configurable, Stage, StageHooks, StagePlan, WorkItem
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 from inorder.stage.fingerprints import decode_fingerprint
@@ -81,7 +81,7 @@ def _hash_configurations(settings: EmbedSettings) -> dict[str, str]:
         family: str(LEXICAL_VERSION) if family == "lexical" else identity(spec)
         for family, spec in settings.families.items()
     }
-    return {family: digest_of(NAME, str(SCHEMA_VERSION), family, version) for family, version in versions.items()}
+    return {family: hash_strings(NAME, str(SCHEMA_VERSION), family, version) for family, version in versions.items()}
 
 
 def plan(settings: EmbedSettings, cfg_hashes: dict[str, str], sources: list[Path], data: Path) -> StagePlan:
@@ -132,4 +132,4 @@ class EmbedItems:
             fingerprint = decode_fingerprint(Path(table.path).read_bytes())
             if fingerprint is not None and fingerprint.item_id in current:
                 parts.append(f"{fingerprint.item_id} {fingerprint.outputs['vectors'].crc32}")
-        return digest_of(*parts)
+        return hash_strings(*parts)

@@ -9,7 +9,7 @@ import msgspec
 from inorder.errors import OperatorError
 
 from .options import ClusterOptions
-from .plot import Mark, Panel, draw
+from .plot import Mark, Panel, draw_chart
 from .run import ClusterReport, run_cluster
 
 _HELP = {
@@ -80,7 +80,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     print(msgspec.json.encode(report).decode() if arguments.json else "\n".join(format_report(report)))
     if report.broken_promise is not None:
         print(f"a promise was broken: {report.broken_promise}", file=sys.stderr)
-        print(f"replay it with: {_command(options)}", file=sys.stderr)
+        print(f"replay it with: {_format_command(options)}", file=sys.stderr)
         return 6
     return 0 if report.stop is None else 1
 
@@ -90,8 +90,8 @@ def _print_error(reason: str) -> int:
     return 2
 
 
-def _command(options: ClusterOptions) -> str:
-    """The command that repeats the run."""
+def _format_command(options: ClusterOptions) -> str:
+    """Format the command that repeats the run."""
     arguments = [
         f"--{field.name.replace('_', '-')} {getattr(options, field.name):g}"
         for field in msgspec.structs.fields(ClusterOptions)
@@ -101,7 +101,7 @@ def _command(options: ClusterOptions) -> str:
 
 
 def format_report(report: ClusterReport) -> list[str]:
-    """The report as lines of text."""
+    """Format the report as lines of text."""
     options, seen = report.options, report.statistics
     faults = ", ".join(f"{count} {name}" for name, count in sorted(report.faults.items())) or "none"
     ending = "every seq once, in order" if report.stop is None else f"stopped: {report.stop}"
@@ -121,7 +121,7 @@ def format_report(report: ClusterReport) -> list[str]:
 
 
 def draw_report(report: ClusterReport) -> str:
-    """The run as an SVG image."""
+    """Draw the run as an SVG image."""
     options, samples = report.options, report.samples
     title = f"{options.workers:,} workers on {options.nodes:,} nodes, {options.items:,} items"
     subtitle = (
@@ -136,4 +136,4 @@ def draw_report(report: ClusterReport) -> str:
         Panel("Committed items per second", [sample.committed_per_s for sample in samples], "#953800"),
     ]
     marks = [Mark(at_ms / 1000, *_MARKS[kind]) for at_ms, kind in report.moments if kind in _MARKS]
-    return draw(title, subtitle, [sample.at_ms / 1000 for sample in samples], panels, marks)
+    return draw_chart(title, subtitle, [sample.at_ms / 1000 for sample in samples], panels, marks)

@@ -2,7 +2,7 @@
 
 It implements `engines.base.Engine`, so the real runtime drives it. A worker pulls, is sent a batch, works through it
 and sends its results back. Each message takes the network's time, and all results share the driver's link. What the
-driver knows differs from the real state: the driver is told of a lost node later, and a node that the network has cut
+driver knows differs from the real state: the driver learns of a lost node later, and a node that the network has cut
 off continues to work and sends its results too late.
 
 Like the pooled engines, a worker sends finished results that wait behind a slow item, and idle workers get tasks that
@@ -101,9 +101,9 @@ class ClusterEngine:
         unlucky = iter(rng.sample(self._nodes, options.faulty_nodes))
         for act, count in ((self._lose, options.node_losses), (self._silence, options.silent_nodes)):
             for node in islice(unlucky, count):
-                self._later(options.expected_ms * rng.uniform(0.1, 0.8), partial(act, node))
+                self._run_later(options.expected_ms * rng.uniform(0.1, 0.8), partial(act, node))
         for node in unlucky:
-            self._later(options.expected_ms / 2, partial(self._lose, node))
+            self._run_later(options.expected_ms / 2, partial(self._lose, node))
 
     def dispatch(self, batch: Batch) -> None:
         """Send the batch. It is dropped if the worker is lost and the run does not know it yet."""
@@ -151,10 +151,10 @@ class ClusterEngine:
     @property
     def busy_ms(self) -> int:
         """Total time that workers have computed so far."""
-        self._count(0)
+        self._count_busy(0)
         return self._busy_ms
 
-    def _count(self, change: int) -> None:
+    def _count_busy(self, change: int) -> None:
         """Change the number of workers that compute."""
         now_ms = self._clock.true_ms
         self._busy_ms += self._computing * (now_ms - self._computing_since_ms)
@@ -163,7 +163,7 @@ class ClusterEngine:
 
     # ---- Network
 
-    def _later(self, delay_ms: float, action: Callable[[], None]) -> None:
+    def _run_later(self, delay_ms: float, action: Callable[[], None]) -> None:
         def run_action() -> list[Event]:
             action()
             return []
@@ -186,7 +186,7 @@ class ClusterEngine:
             elif not node.is_lost:
                 action()
 
-        self._later(self._delay_ms(), arrive)
+        self._run_later(self._delay_ms(), arrive)
 
     def _send(self, worker: SimulatedWorker, size: int, events: list[Event]) -> None:
         """Send a message from a worker to the driver."""
@@ -200,7 +200,7 @@ class ClusterEngine:
         self.event_queue.schedule(round(worker.arrival_ms) - now_ms, lambda: self._receive_message(worker, events))
 
     def _receive_message(self, worker: SimulatedWorker, events: list[Event]) -> list[Event]:
-        """The events that a message delivers. From an abandoned worker only results, which the kernel refuses."""
+        """Return the events of a message. Those of an abandoned worker are only results, which the kernel refuses."""
         if worker.number not in self._workers:
             return [event for event in events if isinstance(event, Finished)]
         for event in events:
@@ -228,20 +228,20 @@ class ClusterEngine:
             return
         worker.current = task = worker.queue.popleft()
         worker.began_ms = self._clock.true_ms
-        self._count(not worker.node.is_silent)
-        item_data: ClusterItem = task.item
-        duration_ms = max(1, round(item_data.duration_ms * worker.node.slowness))
+        self._count_busy(not worker.node.is_silent)
+        item: ClusterItem = task.item
+        duration_ms = max(1, round(item.duration_ms * worker.node.slowness))
         if worker.done and duration_ms >= _SLOW_MS:
-            self._later(_SLOW_MS, lambda: self._hand_over(worker))
-        self._later(duration_ms, lambda: self._complete(worker, task))
+            self._run_later(_SLOW_MS, lambda: self._hand_over(worker))
+        self._run_later(duration_ms, lambda: self._complete(worker, task))
 
     def _complete(self, worker: SimulatedWorker, task: Task) -> None:
         if worker.node.is_lost:
             return
-        self._count(-(not worker.node.is_silent))
-        item_data: ClusterItem = task.item
+        self._count_busy(-(not worker.node.is_silent))
+        item: ClusterItem = task.item
         payload = ("result", task.seq, task.attempt)
-        worker.done.append(Envelope(task.seq, task.attempt, _SUCCESS, payload, item_data.result_bytes))
+        worker.done.append(Envelope(task.seq, task.attempt, _SUCCESS, payload, item.result_bytes))
         worker.current = None
         self._begin_next(worker)
 
@@ -317,7 +317,7 @@ class ClusterEngine:
             del self._workers[worker.number]
             self._idle.discard(worker.number)
             self._with_queue.pop(worker.number, None)
-        self._later(self._options.startup_ms, partial(self._join, len(node.workers)))
+        self._run_later(self._options.startup_ms, partial(self._join, len(node.workers)))
 
     def _join(self, share: int) -> None:
         self.moments.append((self._clock.true_ms, "joined"))
@@ -330,7 +330,7 @@ class ClusterEngine:
         """Lose a node. The driver detects it later: its first worker counts as the loss, the others as retired."""
         self.fault_counts["lost node"] += 1
         self.moments.append((self._clock.true_ms, "lost"))
-        self._count(-self._count_computing(node))
+        self._count_busy(-self._count_computing(node))
         node.is_lost = True
         self.event_queue.schedule(self._options.detect_ms, lambda: self._detect_loss(node))
 
@@ -346,17 +346,17 @@ class ClusterEngine:
         """Cut a node off from the network, for twice the length of a lease."""
         self.fault_counts["silent node"] += 1
         self.moments.append((self._clock.true_ms, "silent"))
-        self._count(-self._count_computing(node))
+        self._count_busy(-self._count_computing(node))
         node.is_silent = True
-        self._later(2 * self._options.lease_ms, partial(self._reconnect, node))
+        self._run_later(2 * self._options.lease_ms, partial(self._reconnect, node))
 
     def _reconnect(self, node: SimulatedNode) -> None:
         """Reconnect a node, and deliver its held messages. A node that was abandoned then ends."""
         node.is_silent = False
-        self._count(self._count_computing(node))
+        self._count_busy(self._count_computing(node))
         held, node.held = node.held, []
         for action in held:
             action()
         if node.is_abandoned:
-            self._count(-self._count_computing(node))
+            self._count_busy(-self._count_computing(node))
             node.is_lost = True

@@ -125,7 +125,7 @@ class ClusterOptions(msgspec.Struct, frozen=True, kw_only=True):
         return max(1, round(self.items * self.item_ms / self.workers))
 
     def kernel(self) -> KernelOptions:
-        """The options of the kernel."""
+        """Return the options of the kernel."""
         hard = self.buffered_mb * 2**20
         soft = hard * 3 // 4
         return KernelOptions(
@@ -152,7 +152,7 @@ _PLAN_ITEM = PlanItem()
 
 
 def make_plan(options: ClusterOptions) -> Iterator[tuple[PlanItem, ClusterItem]]:
-    """The items of the plan, in order."""
+    """Yield the items of the plan, in order."""
     rng = Random(options.seed)
     spread = options.item_sigma
     typical_ms = log(options.item_ms) - spread * spread / 2

@@ -103,9 +103,9 @@ class Cluster:
         except InvariantViolation as error:
             broken_promise = f"the kernel aborted: {error}"
         self._take_sample()
-        return self._report(broken_promise)
+        return self._build_report(broken_promise)
 
-    def _report(self, broken_promise: str | None) -> ClusterReport:
+    def _build_report(self, broken_promise: str | None) -> ClusterReport:
         options, engine, books = self.options, self.engine, self.books
         duration_ms = max(1, self.clock.true_ms)
         summary = self.runtime.summary
@@ -138,8 +138,8 @@ class Cluster:
 
     def _commit(self, run: CommitRun, items: Sequence[Any]) -> None:
         """Simulate the commit lane, which acknowledges after its own time."""
-        for seq, job in enumerate(items, run.start):
-            expect(job.number == seq, f"seq {seq} is still the same item")
+        for seq, item in enumerate(items, run.start):
+            expect(item.number == seq, f"seq {seq} is still the same item")
         options = self.options
         took_ms = options.commit_run_ms + len(items) * options.commit_us / 1000
         self.engine.event_queue.schedule(max(1, round(took_ms)), lambda: [Committed(run.end)])

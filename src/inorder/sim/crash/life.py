@@ -46,7 +46,7 @@ class RecordingSink:
         return self._sink.apply(entries)
 
     def position(self) -> Position:
-        """The position of the sink."""
+        """Return the position of the sink."""
         return self._sink.position()
 
     def sync(self) -> None:
@@ -121,7 +121,7 @@ class Life:
 
     @property
     def resumed_at(self) -> int:
-        """The seq at which it resumed; 0 if it did not get so far."""
+        """The seq at which it resumed; 0 if it was ended before that."""
         return self.resume_point.end if self.resume_point is not None else 0
 
     def live(self, *, may_cancel: bool = False, on_opened: Callable[[int], None] | None = None) -> None:

@@ -22,7 +22,7 @@ class PowerLossState(NamedTuple):
 def power_losses(
     program: Callable[[Disk], None], disk: Disk, *, limit: int = 100, seed: int = 0
 ) -> Iterator[PowerLossState]:
-    """Every state of the disk that a power loss at any moment of the program can leave.
+    """Yield every state of the disk that a power loss at any moment of the program can leave.
 
     The program runs once, to its end, on a copy of `disk`, which is not changed. A moment is the time before one of its
     durable operations, or the end. For each moment there are at most `limit` states, chosen by `seed`: see

@@ -82,18 +82,18 @@ class Handover(NamedTuple):
     has_lost_power: bool = False
 
     def after_death(self, life: Life) -> "Handover":
-        """The process died, and everything that it wrote is kept."""
+        """Return the state after the process died: everything that it wrote is kept."""
         self.disk.kill()
         return self._replace(kept=max(self.kept, life.acknowledged), safe=max(self.safe, life.promised))
 
     def after_failure(self) -> "Handover":
-        """The disk failed and the process ended. Committed items may be processed again, because such a disk is not
-        trusted."""
+        """Return the state after the disk failed and the process ended. Committed items may be processed again,
+        because such a disk is not trusted."""
         self.disk.kill()
         return Handover(self.disk, has_lost_power=self.has_lost_power)
 
     def after_power_loss(self, life: Life, found: Disk) -> "Handover":
-        """The power was lost, and left this disk."""
+        """Return the state after a power loss that left this disk."""
         safe = max(self.safe, life.promised)
         return Handover(found, safe, safe, has_lost_power=True)
 

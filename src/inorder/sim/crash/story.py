@@ -67,16 +67,16 @@ class ExpectedFiles(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.rows)
 
     def manifest(self, end: int) -> bytes:
-        """The manifest when `end` items are committed. The head is written with the first of them."""
+        """Return the manifest when `end` items are committed. The head is written with the first of them."""
         return _HEAD_ROWS + b"".join(self.rows[:end]) if end else b""
 
     def files_at(self, end: int) -> dict[str, bytes]:
-        """The files when `end` items are committed."""
+        """Return the files when `end` items are committed."""
         return {path: data for files in self.files[:end] for path, data in files.items()}
 
 
 def new_disk(*, syncs: bool = True) -> Disk:
-    """A disk with durable, empty folders for the run."""
+    """Create a disk with durable, empty folders for the run."""
     disk = Disk(medium=MEDIUM, syncs=syncs)
     for folder in FOLDERS:
         disk.make_directory(folder)
@@ -84,7 +84,7 @@ def new_disk(*, syncs: bool = True) -> Disk:
 
 
 def draw_story(seed: int, fsync: FsyncPolicy | None = None) -> Story:
-    """The story of a seed."""
+    """Draw the story of a seed."""
     rng = Random(seed ^ 0xC4A54)
     items = tuple(_draw_item(rng, number) for number in range(rng.randrange(5, 12)))
     scenario = Scenario(
@@ -148,7 +148,7 @@ def _draw_faults(rng: Random) -> Faults:
 
 
 def make_files(seq: int, item: SimItem) -> dict[str, bytes]:
-    """The files that an item produces, by path from the root."""
+    """Make the files that an item produces, by path from the root."""
     text = f"{item.item_id} ".encode()
     files = {f"group-{seq % 2}/{item.item_id}": (text * item.result_bytes)[: item.result_bytes]}
     if seq % 3 == 0:
@@ -157,17 +157,17 @@ def make_files(seq: int, item: SimItem) -> dict[str, bytes]:
 
 
 def make_outputs(seq: int, item: SimItem) -> list[Output]:
-    """The outputs that describe these files."""
+    """Make the outputs that describe these files."""
     return [Output(path, len(data), zlib.crc32(data)) for path, data in make_files(seq, item).items()]
 
 
 def staging_folder(seq: int, attempt: int) -> str:
-    """The staging folder of an attempt."""
+    """Return the staging folder of an attempt."""
     return f"{STAGING}/{seq}-{attempt}"
 
 
 def describe_entry(envelope: Envelope, item: SimItem, attempts: int) -> Entry:
-    """The entry of a finished item, with its files."""
+    """Build the entry of a finished item, with its files."""
     if envelope.outcome != State.TERMINAL_SUCCESS:
         return Entry(envelope.seq, envelope.outcome, attempts, item, failure=envelope.failure)
     outputs, staging = make_outputs(envelope.seq, item), staging_folder(envelope.seq, envelope.attempt)
@@ -175,7 +175,7 @@ def describe_entry(envelope: Envelope, item: SimItem, attempts: int) -> Entry:
 
 
 def make_row(entry: Entry) -> dict[str, Any]:
-    """One row of the manifest."""
+    """Make one row of the manifest."""
     return {
         "seq": entry.seq,
         "id": entry.item.item_id,
@@ -186,7 +186,7 @@ def make_row(entry: Entry) -> dict[str, Any]:
 
 
 def predict_files(story: Story) -> ExpectedFiles:
-    """The expected result of a story, derived without running it."""
+    """Derive the expected result of a story without running it."""
     scenario = story.scenario
     expected = predict(scenario)
     rows: list[bytes] = []

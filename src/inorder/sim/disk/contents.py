@@ -104,14 +104,14 @@ class Contents:
                 change.sync_state = sync_state
 
     def count_ends(self, medium: Medium) -> int:
-        """The number of states that a power loss can leave."""
+        """Count the states that a power loss can leave."""
         count = 1
         for change in self._changes:
-            count *= sum(ways for _, ways in _possible_ends(change, medium))
+            count *= sum(ways for _, ways in _list_ends(change, medium))
         return count
 
     def after_power_loss(self, draw: Draw, medium: Medium) -> "Contents":
-        """The file after a power loss."""
+        """Return the file after a power loss."""
         image = bytearray(self._durable)
         for change in self._changes:
             if found := _draw_change(change, draw, medium):
@@ -119,7 +119,7 @@ class Contents:
         return Contents(image)
 
     def copy(self) -> "Contents":
-        """A copy with all pending and uncertain changes."""
+        """Return a copy with all pending and uncertain changes."""
         copy = Contents()
         copy.visible = bytearray(self.visible)
         copy._durable = bytearray(self._durable)
@@ -137,8 +137,8 @@ def _apply(image: bytearray, change: _ByteChange) -> None:
 
 
 def _draw_change(change: _ByteChange, draw: Draw, medium: Medium) -> _ByteChange | None:
-    """The change after a power loss; None if it is lost."""
-    ends = _possible_ends(change, medium)
+    """Draw the change after a power loss; None if it is lost."""
+    ends = _list_ends(change, medium)
     end, ways = ends[draw(len(ends))] if len(ends) > 1 else ends[0]
     if end is _End.KEPT:
         return change
@@ -148,8 +148,8 @@ def _draw_change(change: _ByteChange, draw: Draw, medium: Medium) -> _ByteChange
     return _ByteChange(change.offset, _damage(change.data, change.offset, end, way, medium))
 
 
-def _possible_ends(change: _ByteChange, medium: Medium) -> list[tuple[_End, int]]:
-    """How the change can end, and in how many ways each. Kept comes first and lost second: see `choices`."""
+def _list_ends(change: _ByteChange, medium: Medium) -> list[tuple[_End, int]]:
+    """List how the change can end, and in how many ways each. Kept comes first and lost second: see `choices`."""
     ends = [(_End.KEPT, 1)]
     if change.sync_state is _SyncState.DURABLE:
         return ends

@@ -70,24 +70,24 @@ class Disk:
     def open(self, path: str) -> DiskFile:
         """Open a file, which is created if it does not exist."""
         try:
-            contents = self._powered_tree.file(path)
+            contents = self._powered_tree.find_file(path)
         except FileNotFoundError:
-            locate = self._powered_tree.locate(path)
+            location = self._powered_tree.locate(path)
             contents = Contents()
             self._operations.begin("create", path)
-            self._powered_tree.change({locate: contents})
+            self._powered_tree.change({location: contents})
         file = DiskFile(path, contents, self._operations, self._free_bytes, syncs=self._syncs)
         self._handles.add(file)
         return file
 
     def read(self, path: str) -> bytes:
-        """All bytes of a file."""
-        contents = self._powered_tree.file(path)
+        """Read a whole file."""
+        contents = self._powered_tree.find_file(path)
         self._operations.begin_read(path)
         return bytes(contents.visible)
 
     def stat(self, path: str) -> PathInfo | None:
-        """Size and kind of a path, or None."""
+        """Return size and kind of a path, or None."""
         try:
             node = self._powered_tree.find(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -97,7 +97,7 @@ class Disk:
     def rename(self, old: str, new: str) -> None:
         """Rename a file. Folders cannot be renamed."""
         source, target = self._powered_tree.locate(old), self._powered_tree.locate(new)
-        contents = self._powered_tree.file(old)
+        contents = self._powered_tree.find_file(old)
         if isinstance(target[0].visible.get(target[1]), Folder):
             raise os_error(ENOTEMPTY if self._powered_tree.is_below(old, new) else EISDIR, new)
         if source != target:
@@ -106,26 +106,26 @@ class Disk:
 
     def unlink(self, path: str) -> None:
         """Remove a file."""
-        self._powered_tree.file(path)
+        self._powered_tree.find_file(path)
         self._operations.begin("unlink", path)
         self._powered_tree.change({self._powered_tree.locate(path): None})
 
     def make_directory(self, path: str) -> None:
         """Create a folder and its parents. Each one is an operation."""
-        for find_missing in self._powered_tree.missing_folders(path):
-            locate = self._powered_tree.locate(find_missing)
-            self._operations.begin("make_directory", find_missing)
-            self._powered_tree.change({locate: Folder()})
+        for missing in self._powered_tree.find_missing_folders(path):
+            location = self._powered_tree.locate(missing)
+            self._operations.begin("make_directory", missing)
+            self._powered_tree.change({location: Folder()})
 
     def list(self, path: str) -> list[str]:
-        """The names in a folder, sorted."""
-        folder = self._powered_tree.folder(path)
+        """Return the names in a folder, sorted."""
+        folder = self._powered_tree.find_folder(path)
         self._operations.begin_read(path)
         return sorted(folder.visible)
 
     def sync_directory(self, path: str) -> None:
         """Make the names in a folder durable. What was pending at a failed sync never becomes durable."""
-        folder = self._powered_tree.folder(path)
+        folder = self._powered_tree.find_folder(path)
         try:
             self._operations.begin("sync_directory", path)
         except OSError:
@@ -136,20 +136,20 @@ class Disk:
 
     def sync_all(self, path: str) -> None:
         """Make everything durable. What was pending at a failed sync never becomes durable."""
-        self._powered_tree.folder(path)
-        all_nodes = self._powered_tree.all_nodes()
+        self._powered_tree.find_folder(path)
+        nodes = self._powered_tree.list_nodes()
         try:
             self._operations.begin("sync_all", path)
         except OSError:
-            for node in all_nodes:
+            for node in nodes:
                 self._powered_tree.mark_sync_failed(node) if isinstance(node, Folder) else node.mark_sync_failed()
             raise
         if self._syncs:
-            for node in all_nodes:
+            for node in nodes:
                 self._powered_tree.sync(node) if isinstance(node, Folder) else node.sync()
 
     def free_bytes(self, path: str) -> int:
-        """Free bytes on the disk."""
+        """Return the free bytes on the disk."""
         self._powered_tree.find(path)
         return self._free_bytes()
 
@@ -179,9 +179,9 @@ class Disk:
         self._operations.faults = faults
 
     def crash(self, draw: Draw) -> "Disk":
-        """The disk after a power loss now, with everything on it durable. `draw` decides what is lost: see `choices`.
+        """Return the disk after a power loss now, with everything on it durable. This disk is not changed.
 
-        This disk is not changed.
+        `draw` decides what is lost: see `choices`.
         """
         layout = self._tree.after_power_loss(draw)
         found = self._new_disk()
@@ -189,7 +189,7 @@ class Disk:
         return found
 
     def states(self, limit: int = 1000, seed: int = 0) -> Iterator["Disk"]:
-        """The possible disks after a power loss now: all of them, or a sample of `limit` if there are more.
+        """Yield the possible disks after a power loss now: all of them, or a sample of `limit` if there are more.
 
         A sample includes the disk with everything kept and the one with nothing kept. Raises `ValueError` if `limit`
         is below 2.
@@ -201,7 +201,7 @@ class Disk:
         return sample_some(self.crash, limit, seed)
 
     def count_states(self, limit: int) -> int:
-        """The number of possible states after a power loss now. A result above `limit` only means more than `limit`."""
+        """Count the possible states after a power loss now. A result above `limit` only means more than `limit`."""
         count = 0
         for layout in enumerate_all(self._tree.after_power_loss):
             ways = 1
@@ -219,18 +219,18 @@ class Disk:
         self._operations.has_power = True
 
     def tree(self, path: str = "/") -> dict[str, bytes]:
-        """The bytes of every file in this folder and below, by relative path."""
-        return {name: bytes(contents.visible) for name, contents in iter_files(self._tree.layout(path))}
+        """Return the bytes of every file in this folder and below, by relative path."""
+        return {name: bytes(contents.visible) for name, contents in iter_files(self._tree.build_layout(path))}
 
     def fingerprint(self) -> bytes:
-        """A hash of everything that a reader can see."""
+        """Return a hash of everything that a reader can see."""
         digest = blake2b(digest_size=16)
-        for part in _iter_parts(self._tree.layout()):
+        for part in _iter_parts(self._tree.build_layout()):
             digest.update(part)
         return digest.digest()
 
     def copy(self) -> "Disk":
-        """A copy in the same state, with the same planned faults, no open files and no listener."""
+        """Return a copy in the same state, with the same planned faults, no open files and no listener."""
         copy = self._new_disk()
         copy.faults = self.faults
         copy._operations.count = self._operations.count
@@ -239,7 +239,7 @@ class Disk:
         return copy
 
     def _new_disk(self) -> "Disk":
-        """An empty disk with the same properties. Planned faults are dropped, because its operations count from 0."""
+        """Create an empty disk with the same properties. Planned faults are dropped: its operations count from 0."""
         faults = DiskFaults(capacity_bytes=self.faults.capacity_bytes)
         return Disk(faults=faults, medium=self._medium, syncs=self._syncs)
 
@@ -252,11 +252,11 @@ class Disk:
         capacity = self.faults.capacity_bytes
         if capacity is None:
             return FREE_BYTES
-        return max(0, capacity - sum(len(contents.visible) for _, contents in iter_files(self._tree.layout())))
+        return max(0, capacity - sum(len(contents.visible) for _, contents in iter_files(self._tree.build_layout())))
 
 
 def _iter_parts(layout: Layout) -> Iterator[bytes | bytearray]:
-    """A unique byte representation of a layout, in parts."""
+    """Yield a unique byte representation of a layout, in parts."""
     for name, node in sorted(layout.items()):
         if isinstance(node, Contents):
             yield b"%s/%d:" % (os.fsencode(name), len(node.visible))

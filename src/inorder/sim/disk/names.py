@@ -48,7 +48,7 @@ class _NameChange:
     locations: dict[Location, Node | None]
     is_uncertain: bool = False
 
-    def is_of(self, folder: Folder) -> bool:
+    def is_synced_by(self, folder: Folder) -> bool:
         return next(reversed(self.locations))[0] is folder
 
     def folders(self) -> list[Folder]:
@@ -63,55 +63,55 @@ class DirectoryTree:
         self._changes: list[_NameChange] = []
 
     def find(self, path: str) -> Node:
-        """The folder or file at this path. Raises OSError if there is none."""
+        """Return the folder or file at this path. Raises OSError if there is none."""
         node: Node = self.root
-        for part in _parts(path):
-            node = _child(node, part, path)
+        for part in _split_path(path):
+            node = _find_child(node, part, path)
         return node
 
-    def folder(self, path: str) -> Folder:
-        """The folder at this path."""
+    def find_folder(self, path: str) -> Folder:
+        """Return the folder at this path."""
         node = self.find(path)
         if not isinstance(node, Folder):
             raise os_error(ENOTDIR, path)
         return node
 
-    def file(self, path: str) -> Contents:
-        """The file at this path."""
+    def find_file(self, path: str) -> Contents:
+        """Return the file at this path."""
         node = self.find(path)
         if isinstance(node, Folder):
             raise os_error(EISDIR, path)
         return node
 
     def locate(self, path: str) -> Location:
-        """The parent folder of a path, which need not exist itself, and its last part."""
-        *above, last = _parts(path) or ("",)
+        """Return the parent folder of a path, which need not exist itself, and its last part."""
+        *above, last = _split_path(path) or ("",)
         if not last:
             raise os_error(EISDIR, path)
-        folder = self.folder("/" + "/".join(above))
+        folder = self.find_folder("/" + "/".join(above))
         _check_length(last, path)
         return folder, last
 
     def is_below(self, path: str, folder: str) -> bool:
         """Whether a path is in this folder or below it."""
-        above = _parts(folder)
-        return _parts(path)[: len(above)] == above
+        above = _split_path(folder)
+        return _split_path(path)[: len(above)] == above
 
-    def missing_folders(self, path: str) -> list[str]:
-        """The folders to create so that this path exists, the topmost first."""
-        parts = _parts(path)
+    def find_missing_folders(self, path: str) -> list[str]:
+        """Find the folders to create so that this path exists, the topmost first."""
+        parts = _split_path(path)
         paths = ["/" + "/".join(parts[: count + 1]) for count in range(len(parts))]
         for number, each in enumerate(paths):
             try:
-                self.folder(each)
+                self.find_folder(each)
             except FileNotFoundError:
                 return paths[number:]
             except NotADirectoryError:
                 raise os_error(EEXIST if each == paths[-1] else ENOTDIR, path) from None
         return []
 
-    def all_nodes(self) -> list[Node]:
-        """Every visible folder and file; the folders first, from the root."""
+    def list_nodes(self) -> list[Node]:
+        """List every visible folder and file; the folders first, from the root."""
         found: list[Node] = [self.root]
         for node in found:
             if isinstance(node, Folder):
@@ -129,7 +129,7 @@ class DirectoryTree:
         durable, rest = [], []
         names: set[Location] = set()
         for change in reversed(self._changes):
-            if (change.is_of(folder) and not change.is_uncertain) or not names.isdisjoint(change.locations):
+            if (change.is_synced_by(folder) and not change.is_uncertain) or not names.isdisjoint(change.locations):
                 names.update(change.locations)
                 durable.append(change)
             else:
@@ -142,15 +142,15 @@ class DirectoryTree:
     def mark_sync_failed(self, folder: Folder) -> None:
         """Make the pending changes of this folder uncertain."""
         for change in self._changes:
-            if change.is_of(folder):
+            if change.is_synced_by(folder):
                 change.is_uncertain = True
 
-    def layout(self, path: str = "/") -> Layout:
-        """The visible content of this folder and everything below it."""
-        return _build_layout(self.folder(path), lambda folder: folder.visible)
+    def build_layout(self, path: str = "/") -> Layout:
+        """Build the visible content of this folder and everything below it."""
+        return _build_layout(self.find_folder(path), lambda folder: folder.visible)
 
     def after_power_loss(self, draw: Draw) -> Layout:
-        """The names after a power loss. The files are unchanged."""
+        """Build the names after a power loss. The files are unchanged."""
         found: dict[Folder, dict[str, Node]] = {}
         lost: set[Location | Folder] = set()
         for change in self._changes:
@@ -164,13 +164,14 @@ class DirectoryTree:
         return _build_layout(self.root, lambda folder: found.get(folder, folder.durable))
 
     def copy(self) -> "DirectoryTree":
-        """A copy with all pending and uncertain changes."""
+        """Return a copy with all pending and uncertain changes."""
         copier = _Copier()
         copied = DirectoryTree()
-        copied.root = copier.folder(self.root)
+        copied.root = copier.copy_folder(self.root)
         for change in self._changes:
             locations = {
-                (copier.folder(folder), name): copier.node(node) for (folder, name), node in change.locations.items()
+                (copier.copy_folder(folder), name): copier.copy_node(node)
+                for (folder, name), node in change.locations.items()
             }
             copied._changes.append(_NameChange(locations, change.is_uncertain))
         return copied
@@ -183,31 +184,32 @@ class _Copier:
         self._folders: dict[Folder, Folder] = {}
         self._files: dict[Contents, Contents] = {}
 
-    def node(self, node: Node | None) -> Node | None:
+    def copy_node(self, node: Node | None) -> Node | None:
         if isinstance(node, Folder):
-            return self.folder(node)
-        return None if node is None else self.file(node)
+            return self.copy_folder(node)
+        return None if node is None else self.copy_file(node)
 
-    def folder(self, folder: Folder) -> Folder:
+    def copy_folder(self, folder: Folder) -> Folder:
         if folder not in self._folders:
             copy = self._folders[folder] = Folder()
-            copy.visible = self._names(folder.visible)
-            copy.durable = self._names(folder.durable)
+            copy.visible = self._copy_names(folder.visible)
+            copy.durable = self._copy_names(folder.durable)
         return self._folders[folder]
 
-    def file(self, file: Contents) -> Contents:
+    def copy_file(self, file: Contents) -> Contents:
         if file not in self._files:
             self._files[file] = file.copy()
         return self._files[file]
 
-    def _names(self, names: dict[str, Node]) -> dict[str, Node]:
+    def _copy_names(self, names: dict[str, Node]) -> dict[str, Node]:
         return {
-            name: self.folder(node) if isinstance(node, Folder) else self.file(node) for name, node in names.items()
+            name: self.copy_folder(node) if isinstance(node, Folder) else self.copy_file(node)
+            for name, node in names.items()
         }
 
 
 def iter_files(layout: Layout, above: str = "") -> Iterator[tuple[str, Contents]]:
-    """Every file of a layout with its path, sorted within each folder."""
+    """Yield every file of a layout with its path, sorted within each folder."""
     for name in sorted(layout):
         node = layout[name]
         if isinstance(node, Contents):
@@ -217,7 +219,7 @@ def iter_files(layout: Layout, above: str = "") -> Iterator[tuple[str, Contents]
 
 
 def replace_files(layout: Layout, replace: Callable[[Contents], Contents]) -> Layout:
-    """The same folders with other files, in the order of `iter_files`."""
+    """Replace every file of a layout, in the order of `iter_files`."""
     return {
         name: replace(node) if isinstance(node, Contents) else replace_files(node, replace)
         for name, node in sorted(layout.items())
@@ -225,7 +227,7 @@ def replace_files(layout: Layout, replace: Callable[[Contents], Contents]) -> La
 
 
 @lru_cache(maxsize=4096)
-def _parts(path: str) -> tuple[str, ...]:
+def _split_path(path: str) -> tuple[str, ...]:
     if "\0" in path:
         raise ValueError("embedded null byte")
     if not path:
@@ -233,7 +235,7 @@ def _parts(path: str) -> tuple[str, ...]:
     return tuple(part for part in normpath("/" + path).split("/") if part)
 
 
-def _child(node: Node, name: str, path: str) -> Node:
+def _find_child(node: Node, name: str, path: str) -> Node:
     if not isinstance(node, Folder):
         raise os_error(ENOTDIR, path)
     if name not in node.visible:

@@ -42,7 +42,7 @@ class DiskFaults(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def os_error(code: int, path: str) -> OSError:
-    """The exception that the operating system raises for this errno."""
+    """Return the exception that the operating system raises for this errno."""
     return OSError(code, os.strerror(code), path)
 
 
@@ -57,7 +57,7 @@ class Operations:
         self.has_power = True
 
     def begin(self, name: str, path: str) -> None:
-        """Called before every durable operation that is possible."""
+        """Count a durable operation that is about to happen, and fail if planned."""
         number = self.count
         self.count += 1
         if self.on_operation is not None:
@@ -69,7 +69,7 @@ class Operations:
         self._fail_if_planned(self.faults.fail_at, number, path)
 
     def begin_read(self, path: str) -> None:
-        """Called before every read of a file or a folder."""
+        """Count a read of a file or a folder, and fail if planned."""
         self.reads += 1
         self._fail_if_planned(self.faults.fail_reads_at, self.reads - 1, path)
 
