@@ -1,4 +1,4 @@
-"""The exceptions of inorder. Each class stands for one kind of cause and has its own exit code.
+"""The exceptions of inorder. Each class stands for one kind of cause and sets the exit code of the command line.
 
 * `ItemError`: one item failed; the run continued without it.
 * `InfrastructureError`: the machine, the disk or the cluster failed. The items are not the cause: run again.

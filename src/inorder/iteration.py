@@ -35,7 +35,9 @@ ENGINES = ("local", "ray")
 ERRORS = ("raise", "yield")
 _FAIL = int(State.TERMINAL_FAIL)
 _FEED_MS = 2
+"""While results are ready, the event loop still runs this often, so that workers stay busy."""
 _ENTRIES = 8192
+"""Seqs per window."""
 _PLAIN = PlanItem()
 
 

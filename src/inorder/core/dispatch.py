@@ -1,4 +1,4 @@
-"""Which items go to which worker.
+"""Dispatch: which items go to which worker.
 
 Workers pull, so no item waits for a busy worker that an idle one could have run. The oldest active window is served
 first, the second one only while its bytes allow. Under soft pressure, items go out one at a time to half of the

@@ -1,12 +1,12 @@
 """Leases: which worker holds which items, and which workers are silent.
 
 A worker holds at most one lease: the items of its batch that have no result yet. A heartbeat belongs to the lease, not
-to an item, so it costs one store however long the batch is. All leases have the same duration, so in the order of their
-latest heartbeat the longest silent lease comes first: finding the expired leases looks at these and one more.
+to an item, so its cost does not depend on the length of the batch. All leases have the same duration, so in the order
+of their latest heartbeats the expired ones come first: finding them looks at one other lease at most.
 
 Heartbeats are kept in *watched* time, which the kernel advances by at most a quarter of a lease per step. If the whole
-process was stopped or the machine slept, the gap says nothing about the workers, and alone it expires no lease of a
-worker that was alive before.
+process was stopped or the machine slept, the gap says nothing about the workers, so a gap alone expires no lease of a
+worker that was alive before it.
 """
 
 from collections import OrderedDict

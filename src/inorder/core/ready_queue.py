@@ -1,4 +1,4 @@
-"""Which items of a window can be dispatched, and in what order.
+"""The queue of a window: which items can be dispatched, and in what order.
 
 There are three queues, served in this order:
 
@@ -113,7 +113,7 @@ class ReadyQueue:
         return None
 
     def take_oldest(self) -> list[int]:
-        """Remove and return the lowest ready seq that is no suspect. There must be one."""
+        """Remove and return the lowest ready seq that is not a suspect. There must be one."""
         self._drop_stale_requeued()
         while self._oldest and self._oldest[0] not in self._waiting:
             self._oldest.popleft()

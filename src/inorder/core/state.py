@@ -42,7 +42,7 @@ class Stop(msgspec.Struct):
 
 
 class Counters(msgspec.Struct):
-    """What has happened so far. No counter ever decreases."""
+    """Counts of what has happened in a run. No counter ever decreases."""
 
     steps: int = 0
     dispatches: int = 0

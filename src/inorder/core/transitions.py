@@ -49,7 +49,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition(State.IN_FLIGHT, State.TERMINAL_SKIP, "settled: the worker declined the item"),
     Transition(State.IN_FLIGHT, State.TERMINAL_FAIL, "settled as failed, or the first half of a retry or reclaim"),
     Transition(State.DISPATCHED, State.TERMINAL_CANCEL, "cancelled before work began"),
-    Transition(State.IN_FLIGHT, State.TERMINAL_CANCEL, "cancelled after its grace, or computed beyond the stop"),
+    Transition(State.IN_FLIGHT, State.TERMINAL_CANCEL, "cancelled after the grace period, or computed beyond the stop"),
     Transition(State.TERMINAL_SUCCESS, State.COMMITTED, "the commit lane applied it"),
     Transition(State.TERMINAL_SKIP, State.COMMITTED, "the cursor passed it, nothing to apply"),
     Transition(State.TERMINAL_FAIL, State.COMMITTED, "the cursor passed it, nothing to apply"),

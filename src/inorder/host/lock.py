@@ -1,9 +1,9 @@
 """A lock that also works across processes.
 
-It is an advisory lock of the operating system on a lock file. It ends with the process that holds it, however that
-ends. The lock file is never removed: a process that unlinked it would let a second holder in, through a new file of the
-same name. The file says which process holds the lock, on which machine and since when, for the error message of the
-next one.
+It is an advisory lock of the operating system on a lock file. The system releases it when the process that holds it
+ends, in whatever way. The lock file is never removed: a process that unlinked it would let a second holder in, through
+a new file of the same name. The file says which process holds the lock, on which machine and since when, for the error
+message of the next one.
 """
 
 import datetime

@@ -1,7 +1,7 @@
 """The timer thread of a dynamic lane.
 
 A lane grows when tasks have waited behind busy workers for some time, and shrinks when workers have been idle for some
-time. No other thread is active in such a period, so a thread of its own watches the clock. A fixed lane has none.
+time. No other thread may be active then, so a dynamic lane has a timer thread. A fixed lane has none.
 """
 
 import threading

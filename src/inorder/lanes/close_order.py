@@ -2,7 +2,7 @@
 
 A task may close any lane, its own included. If `close` waited for the task that called it, neither would ever end. The
 same holds for two tasks of two lanes that close each other's lane. So each wait of a task is an edge from its lane to
-the lane it waits for. A wait that would close a cycle is refused: that `close` starts the closing and returns.
+the lane it waits for. A wait that would complete a cycle is refused: that `close` refuses new submissions and returns.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""How many tasks may run at once, between two bounds.
+"""The concurrency limit of a lane, which changes between two bounds.
 
 A lane is *busy* when as many tasks run as the limit allows and others are queued. It is *idle* when fewer run than the
 limit allows, none is queued, and the limit is above its lower bound. When either condition has held without a break for

@@ -6,7 +6,7 @@ adds no token and removes none: the bucket continues from the new time.
 
 _ONE_TOKEN = 1.0 - 1e-6
 """What counts as one token: a caller that waited for the announced time must not wait again because of rounding. A
-whole token is subtracted all the same, so rounding errors do not add up."""
+whole token is still subtracted, so rounding errors do not add up."""
 
 
 class TokenBucket:

@@ -60,7 +60,7 @@ class ThreadWaker:
 
 
 class Request:
-    """What the caller asked for, besides the task."""
+    """The caller's side of a submission: waker, deadline, cancel signal, and the lanes visited."""
 
     __slots__ = ("cancel", "deadline_at_s", "waiters", "waker")
 

@@ -5,7 +5,7 @@
 A run can resume after a crash at any point of this sequence: what the journal does not record as committed is rolled
 back and repeated. After a power loss the same holds for what was not synced; the fsync policy says when that is
 (`journal/writer.py`). Sinks are not synced between two checkpoints. That is safe, because recovery accepts a commit
-record only if every sink holds what it says.
+record only if every sink holds the position in it.
 
 There is one writer. It may run on a thread of its own (`ThreadedCommit`), so that waiting for the disk does not delay
 workers. The kernel never has more than one commit run outstanding.

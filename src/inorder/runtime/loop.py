@@ -6,7 +6,7 @@ The runtime decides nothing. It owns what the kernel must not touch: the iterato
 the clock. `turn` is one round; `run` repeats it until the kernel has ended the run.
 
 A commit run goes to `commit`, which returns the end of what is committed. If it returns None, the commit continues
-elsewhere (on a commit thread, or with the consumer of an iterator), and the loop asks `poll_committed` in every round.
+elsewhere (on a commit thread, or with the consumer of an iterator), and the loop calls `poll_committed` in every round.
 """
 
 from collections import deque
@@ -37,7 +37,7 @@ PLAN_SLICE_MS = 10
 """Once a slow plan has yielded an item, the loop waits no longer than this for further ones."""
 
 COMMIT_WAIT_S_MAX = 5.0
-"""The commit thread wakes the loop; this bounds the wait all the same."""
+"""Longest wait for a commit. The commit thread normally wakes the loop earlier."""
 
 Commit = Callable[[CommitRun, Sequence[Any]], int | None]
 """Commits a run, given its items. Returns the end of what is committed; None: `poll_committed` reports it later."""

@@ -202,7 +202,7 @@ class SimEngine:
 
     def _inject_fault(self, worker: _SimWorker, duration_ms: int) -> bool:
         """Inject a fault that its item did not cause. Returns whether one was injected. Not called for an isolated
-        suspect: a second death of its worker would rightly fail the item."""
+        suspect: a second death of its worker must fail the item."""
         moment_ms = self._rng.randrange(duration_ms + 1)
         for fault, cause in (("die", Loss.DIED), ("machine_loss", Loss.INFRASTRUCTURE), ("retire", Loss.RETIRED)):
             if self._chance(fault):

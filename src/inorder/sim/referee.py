@@ -182,7 +182,9 @@ class Referee:
 
     def _on_need_items(self, command: NeedItems) -> None:
         books, limits = self.books, self._options.windows
-        expect(not books.stopping and not books.plan_ended, "the plan is not asked after its end or a stop")
+        expect(
+            not books.stopping and not books.plan_ended, "no items are requested after the end of the plan or a stop"
+        )
         is_full = len(books.windows) == 2 and books.windows[-1].end is not None
         expect(not is_full and command.count <= limits.plan_ahead, "the plan is consumed no faster than windows open")
 

@@ -1,16 +1,17 @@
 """The protocol of a sink: a place that results are committed to.
 
-A sink gets contiguous runs of entries, in seq order, each seq once. It answers with its *position*: how far it has
-come, in a form that lets recovery check later whether the sink really holds that much. The position is written to the
-journal *after* the sink has applied the entries. So after a crash the sink may hold more than the journal says, and
-after a power loss it may also hold less. Recovery asks, from the newest journaled position to the oldest, which one the
-sink still `holds`, and calls `roll_back` with it. Everything after it is computed again, to the same bytes.
+A sink gets contiguous runs of entries, in seq order, each seq once. It returns its *position*: how much it has applied,
+in a form that lets recovery check later whether the sink still holds that much. The position is written to the journal
+*after* the sink has applied the entries. So after a crash the sink may hold more than the journal says, and after a
+power loss it may also hold less. Recovery checks the journaled positions from the newest to the oldest, takes the first
+one that the sink still `holds`, and calls `roll_back` with it. Everything after it is computed again, with the same
+bytes.
 
 The rules, which `inorder.sinks.testing` checks for every sink:
 
-* `apply` applies one run in one write or one transaction. A run begins where the sink stands. One that leaves a gap or
-  comes a second time is refused.
-* Every entry advances the position. Only a success brings a payload or files.
+* `apply` applies one run in one write or one transaction. A run begins at the position of the sink. A run that leaves a
+  gap or was applied before is refused.
+* Every entry advances the position. Only a success has a payload or files.
 * What `apply` did is visible to readers when it returns, and survives the death of the process. `sync` makes it
   durable: it then survives a power loss too.
 * The position and the content follow from the entries alone, however they were divided into runs.
@@ -20,9 +21,10 @@ The rules, which `inorder.sinks.testing` checks for every sink:
   everything before that.
 * A sink that fails raises. This run does not use it again; the next one begins with recovery.
 
-A sink with transactions stores its position beside its rows, so the two never disagree, and it cannot go back. It may
-*stay ahead* instead: it `holds` every position below its own, answers after `roll_back` as if it had gone back, and
-`apply` skips what is stored already. No seq is applied twice either way. At position 0 such a sink becomes empty too.
+A sink with transactions stores its position together with its rows, so the two always agree, but it cannot undo a
+transaction. It may *stay ahead* instead: it `holds` every position below its own, reports the earlier position after
+`roll_back`, and `apply` skips what is stored already. Either way no seq is applied twice. At position 0 such a sink
+becomes empty too.
 
 A sink has no method to verify its content. `inorder verify` reads what is on disk without opening a sink: it needs no
 lock, no schema and no function of the user, and it compares the content with manifest, journal and fingerprints, which

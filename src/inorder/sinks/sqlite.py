@@ -2,7 +2,7 @@
 
 Each run is one transaction: the rows of its successes, and the sink's position in the table `inorder_position`. So rows
 and position always agree, whenever a crash happens. What `write` did to the database cannot be undone later, and need
-not be: after a crash the sink *stays ahead* of the journal, answers as if it had gone back, and skips what is stored
+not be: after a crash the sink *stays ahead* of the journal, reports the earlier position, and skips what is stored
 already. When the run has caught up, the outcomes must be the same as the first time. Only position 0 removes all rows:
 the objects of `schema` are dropped and created again, or the SQL in `clear` is run. Several sinks with different names
 may share one database.

@@ -1,8 +1,8 @@
 """The rules that every sink must keep, as checks that can be run on your own sink.
 
-A `SinkHarness` stands for a place where sinks of the kind under test are opened. It opens one there, makes entries for
-it, and reads what it finds there. Each rule takes a function that returns a harness at a fresh place, and raises
-`BrokenRule` where the sink breaks the rule.
+A `SinkHarness` is a place where sinks of one kind are opened. It opens a sink there, builds entries for it, and reads
+what the sink has written. Each rule takes a function that returns a harness at a fresh place, and raises `BrokenRule`
+if the sink breaks the rule.
 
     @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
     def test_my_sink(rule, tmp_path_factory):

@@ -98,7 +98,7 @@ class Planner:
         return window
 
     def _replay(self, window: Window) -> None:
-        """Mark the items of this window as committed that the journal says are."""
+        """Mark the items of this window that the journal records as committed."""
         state = self._state
         start = state.ledger.next_commit_seq
         end = min(state.resume_point.end, window.end)

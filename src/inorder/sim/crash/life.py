@@ -125,7 +125,7 @@ class Life:
         return self.resume_point.end if self.resume_point is not None else 0
 
     def live(self, *, may_cancel: bool = False, on_opened: Callable[[int], None] | None = None) -> None:
-        """Start or resume the run, until its end, or until it is cancelled if the scenario says so and it may be.
+        """Start or resume the run and continue to its end. With `may_cancel`, the scenario may cancel it.
 
         `on_opened` is called with the seq at which it resumes, after everything was rolled back.
         """

@@ -197,7 +197,7 @@ class Trial:
         except IntegrityError as error:
             raise PromiseBroken(f"the journal can be read at the end, but {error}") from error
         expect(found.verdict is ScanVerdict.CLEAN, f"the journal is clean, not {found.verdict.value}: {found.message}")
-        expect(journal.is_end, "the journal says that the run went to its end")
+        expect(journal.is_end, "the journal records the end of the run")
         expect(
             journal.newest_candidate.end == expected.end,
             f"{expected.end} are committed, not {journal.newest_candidate.end}",

@@ -66,7 +66,7 @@ class _End(Enum):
 
 
 class Contents:
-    """One file, whatever its name is."""
+    """The bytes of one file, independent of its name."""
 
     def __init__(self, data: bytes | bytearray = b"") -> None:
         self.visible = bytearray(data)

@@ -8,7 +8,7 @@ from .operations import Operations, os_error
 
 
 class DiskFile:
-    """Implements `host.filesystem.AppendFile`. It holds the file open, whatever becomes of the name it had."""
+    """Implements `host.filesystem.AppendFile`. It stays open when the file is renamed or removed."""
 
     def __init__(
         self, path: str, contents: Contents, operations: Operations, free_bytes: Callable[[], int], *, syncs: bool
