@@ -149,9 +149,9 @@ def errors() -> str:
         ("other sinks", lambda disk: resume_journal(disk, PATH, Header("", "of this plan", "so configured"), ())),
         ("a plan shorter than what is committed", lambda disk: Session(disk, "sss").run()),
         ("damage before the tail", _with_damage),
-        ("a sink that holds none of the places known", _with_a_lost_sink),
+        ("a sink that holds no journaled position", _with_a_lost_sink),
         ("a journal that cannot be read", _unreadable),
-        ("a journal that cannot be begun", _unwritable),
+        ("a journal that cannot be created", _unwritable),
         ("a write or a sync that fails later", _poisoned),
     ):
         rows.append((label, *_caught(provoke)))

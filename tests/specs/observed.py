@@ -146,7 +146,7 @@ def stop_kinds() -> str:
         [stopping] = [command for command in commands if isinstance(command, Stopping)]
         grace = code("cancel_grace_ms") if stopping.deadline_ms == GRACE_MS else f"{stopping.deadline_ms} ms"
         rows.append((code(kind.value), grace, _kind_in_summary(kernel)))
-    return table(("`stop_kind`", "grace", "`was_cancelled`"), rows)
+    return table(("`stop_kind`", "grace period", "`was_cancelled`"), rows)
 
 
 def _before_a_stop(kind: StopKind) -> tuple[Kernel, Event]:
@@ -195,15 +195,15 @@ def stop_effects() -> str:
         ("`Beat`", Beat([1, 2]), Beat([1, 2])),
         ("`MemorySampled`, very high", MemorySampled(2**62), MemorySampled(2**62)),
         ("`Committed`, of all that was handed over", Committed(1), Committed(2)),
-        ("`CancelRequested`, no grace", CancelRequested("again", 0), CancelRequested("again", 0)),
-        ("`CancelRequested`, more grace", CancelRequested("again", 9000), CancelRequested("again", 9000)),
+        ("`CancelRequested`, no grace period", CancelRequested("again", 0), CancelRequested("again", 0)),
+        ("`CancelRequested`, longer grace period", CancelRequested("again", 9000), CancelRequested("again", 9000)),
         ("`Tick`, before the deadline", Tick(), None),
         ("`Tick`, at the deadline", AT_DEADLINE, Tick()),
     ):
         kernel = _stopping()
         effect = _effect(kernel, in_grace)
         rows.append((label, effect, _cut(kernel), _effect(_drained(), after)))
-    return table(("event", "in the grace", "the run is then cut at", "after the leases are taken back"), rows)
+    return table(("event", "in the grace period", "the run is then cut at", "after the leases are revoked"), rows)
 
 
 def _stopping() -> Kernel:
