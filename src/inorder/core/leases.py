@@ -7,6 +7,9 @@ of their latest heartbeats the expired ones come first: finding them looks at on
 Heartbeats are kept in *watched* time, which the kernel advances by at most a quarter of a lease per step. If the whole
 process was stopped or the machine slept, the gap says nothing about the workers, so a gap alone expires no lease of a
 worker that was alive before it.
+
+The table only keeps leases. `core/lost_workers.py` decides which leases are reclaimed from lost and silent workers.
+`core/results.py` requeues the items of a reclaimed lease, also after a time limit (`Results.reclaim`).
 """
 
 from collections import OrderedDict

@@ -9,6 +9,8 @@ Commit and checkpoint records tell the two cases apart: they say how much of the
 written. If a valid record after the broken one says that the broken one was synced, the journal is corrupt. The first
 two records, header and checkpoint, are written atomically, so damage there is always corruption. After a failed sync,
 later syncs may succeed without having written the lost data. Then no claim counts beyond what was synced before.
+
+Nothing is written here: `runtime/recovery.py` truncates the torn tail.
 """
 
 import contextlib

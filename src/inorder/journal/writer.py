@@ -7,6 +7,7 @@ A written record survives a crash of the process. It survives a power loss once 
     interval  everything is synced about once per second
     off       never; the operating system decides when to write
 
+`runtime/commit.py` applies the policy: it decides when to call `sync`.
 Under every policy a killed process loses nothing that was written, and a power loss leaves a prefix of the run. The
 policies differ in how much of the run may be missing.
 

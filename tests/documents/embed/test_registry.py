@@ -7,7 +7,7 @@ import pytest
 
 from inorder.documents.embed.providers.fingerprint import hash_folder
 from inorder.documents.embed.providers.registry import identity, open_dense, open_sparse, policy
-from inorder.documents.embed.providers.server_limits import ServerLimits
+from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.errors import OperatorError
 
 pytestmark = pytest.mark.req("DOC-3")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from inorder.documents.embed.providers import server_calls
-from inorder.documents.embed.providers.http import KEY_VARIABLE
-from inorder.documents.embed.providers.server import ServerProvider
-from inorder.documents.embed.providers.server_calls import ServerCalls
-from inorder.documents.embed.providers.server_limits import ServerLimits
+from inorder.documents.embed.providers.server import calls
+from inorder.documents.embed.providers.server.calls import ServerCalls
+from inorder.documents.embed.providers.server.http import KEY_VARIABLE
+from inorder.documents.embed.providers.server.limits import ServerLimits
+from inorder.documents.embed.providers.server.provider import ServerProvider
 from inorder.errors import OperatorError
 from inorder.stage.contracts import StageError
 from tests.documents.embed.servers import (
@@ -243,7 +243,7 @@ def closed_while(provider: ServerProvider, script: Script) -> None:
 
 
 def test_closing_tells_a_caller_who_waits_for_an_answer(gate: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_calls, "_CLOSE_S", 0.01)
+    monkeypatch.setattr(calls, "_CLOSE_S", 0.01)
     script = Script(held_by(gate))
     with serving(script) as address:
         closed_while(client(address), script)

@@ -18,7 +18,7 @@ from inorder.errors import OperatorError
 from .base import DenseProvider, SparseProvider
 from .fingerprint import hash_folder, list_package_versions, model_identity
 from .hashing import DIMENSIONS, DIMENSIONS_MAX, VERSION, HashProvider
-from .server_limits import ServerLimits
+from .server.limits import ServerLimits
 
 Policy = Literal["cpu", "gpu", "io"]
 
@@ -55,7 +55,7 @@ def open_dense(spec: str, limits: ServerLimits | None = None) -> DenseProvider:
 
         return open_sentence_transformers(detail)
     if kind in ("tei", "openai"):
-        from .server import open_server
+        from .server.provider import open_server
 
         return open_server(kind, detail, limits or ServerLimits())
     raise OperatorError(f"{spec!r} is not a dense provider: it must be {_DENSE}")

@@ -13,7 +13,7 @@ from inorder.lanes import CancelToken, Lane, LaneConfig, LaneStatistics, NotAdmi
 from inorder.stage.contracts import StageError
 
 from .http import RetryableError
-from .server_limits import ServerLimits
+from .limits import ServerLimits
 
 Send = Callable[[bytes, float], bytes]
 """Sends one attempt: the body, and its timeout in seconds."""

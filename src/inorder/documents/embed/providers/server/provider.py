@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy as np
 
+from inorder.documents.embed.providers.base import Matrix, normalize_rows, replace_surrogates
 from inorder.errors import require
 from inorder.lanes import LaneStatistics
 from inorder.stage.contracts import StageError
 
-from .base import Matrix, normalize_rows, replace_surrogates
+from .calls import ServerCall, ServerCalls
 from .http import KEY_VARIABLE, post
-from .server_calls import ServerCall, ServerCalls
-from .server_limits import ServerLimits
+from .limits import ServerLimits
 
 
 class ServerProtocol(msgspec.Struct, frozen=True):
