@@ -26,7 +26,7 @@ class Forecast(NamedTuple):
     verdict: str
     reason: str
     fingerprint: Fingerprint | None = None
-    """Of its outputs as they are now."""
+    """The fingerprint of its present outputs."""
 
 
 class DryRun:

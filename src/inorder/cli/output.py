@@ -49,7 +49,7 @@ def error(message: str) -> None:
 def info(*lines: str) -> None:
     """Print lines on stderr."""
     for line in lines:
-        print(line.encode("utf-8", "backslashreplace").decode(), file=sys.stderr)
+        print(encode_text(line).decode(), file=sys.stderr)
     sys.stderr.flush()
 
 

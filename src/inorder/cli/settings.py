@@ -45,7 +45,7 @@ class Settings(NamedTuple):
 
     values: dict[str, Value]
     base: StageOptions
-    """Of the stage, for everything that is no option of the command line."""
+    """The options of the stage, for everything that is not an option of the command line."""
     file: str | None
     """None: there is no settings file."""
     profile: str | None
@@ -91,7 +91,7 @@ class StageSettings(NamedTuple):
         return {OWN[stage][name].field: found.value for name, found in self.own_values(stage).items()}
 
     def with_defaults(self, base: StageOptions) -> Settings:
-        """Complete them with the options of the stage."""
+        """Complete the settings with the options of the stage."""
         values = {name: self.values.get(name) or _get_base_value(option, base) for name, option in SHARED.items()}
         return Settings(values, base, self.file, self.profile)
 

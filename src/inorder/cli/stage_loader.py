@@ -16,9 +16,9 @@ from inorder.cli.data_dir import DataDirectory
 from inorder.cli.extras import extra_of
 from inorder.cli.output import claim_stdout, to_one_line
 from inorder.cli.output import error as print_error
+from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
 from inorder.stage.contracts import Barrier, Configurable, Stage, StagePlan, WorkItem
-from inorder.stage.manifest.rows import to_printable
 
 _OURS = (OperatorError, InfrastructureError, IntegrityError)
 
@@ -38,7 +38,7 @@ class StageJob(NamedTuple):
         """What the `__config__` row of the manifest records."""
         origin: dict[str, Any] = {
             "entry": self.entry,
-            "sources": [to_printable(os.fspath(source)) for source in self.sources],
+            "sources": [escape_surrogates(os.fspath(source)) for source in self.sources],
         }
         return origin | ({"settings": self.settings} if self.settings else {})
 

@@ -4,8 +4,8 @@ The file is parsed once, and one query is run on its tree. The matches become de
 Then the lines of the file are divided among the definitions (`pieces`), and every share becomes a chunk. A file that
 has no grammar, or should not be parsed, is split by lines, and the note gives the reason.
 
-A grammar may hang or crash on certain files. The caller needs a timeout and a process to lose, and can then call
-`parse_lines`.
+A grammar may hang or crash on certain files. The caller must run `parse` with a timeout, in a process that
+may die, and can call `parse_lines` instead.
 """
 
 import re

@@ -20,7 +20,7 @@ def extract_identifiers(text: str) -> str:
 
 
 class _Words(dict[str, tuple[str, ...]]):
-    """A cache of the words of each name. It is cleared when it is full, and soon has the current names again."""
+    """A cache of the words of each name. It is cleared when it is full: the names in use return soon."""
 
     def __missing__(self, name: str) -> tuple[str, ...]:
         if len(self) >= _CACHED_NAMES_MAX:

@@ -1,1 +1,1 @@
-"""Ways to execute a batch: in this thread, in other threads; later in processes and on a cluster."""
+"""Engines: they execute batches in the calling thread, in threads, in processes, or on a Ray cluster."""

@@ -23,7 +23,7 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
     policy: Literal["io", "cpu", "gpu", "inline"] = "io"
     """On this machine, `io` and `gpu` run threads, `cpu` processes, `inline` the calling thread."""
     workers: int | None = None
-    """None: one per CPU, two for `io`; on a cluster, as many as fit."""
+    """None: one per CPU, or two per CPU for `io`; on a cluster, as many as fit."""
     timeout_s: float | None = None
     """Time limit of one item."""
     memory_bytes_max: int | None = None

@@ -37,7 +37,7 @@ class _Folder(NamedTuple):
     relative: str
     """Its path from the root, with a slash at the end."""
     rules: tuple[_IgnoreRules, ...]
-    """Those of all folders above it."""
+    """The rules of all folders above it."""
 
 
 def walk(

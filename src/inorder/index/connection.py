@@ -29,7 +29,9 @@ def open_index(path: str) -> sqlite3.Connection:
             raise OperatorError(f"no index at {path}; create one with `inorder index` or `inorder run`") from None
         raise translate_sqlite_error(error, path, "it cannot be read") from error
     if version > VERSION:
-        raise OperatorError(f"{path} was written by a newer version of inorder (schema {version}, supported {VERSION})")
+        raise OperatorError(
+            f"{path} was written by a newer version of inorder (schema {version}, supported {VERSION}); upgrade inorder"
+        )
     if not {"files", "chunks", "lookup", "meta"} <= tables:
         raise OperatorError(f"{path} is a database, but not an index of inorder")
     roots = find_roots(connection, os.path.dirname(path))

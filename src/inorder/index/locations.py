@@ -6,7 +6,7 @@ file lies below it. So every path in an answer can be opened from the current fo
 also after a root was moved and indexed again.
 
 Every run records its sources in its manifest. Publishing copies the roots into the index. An index that was published
-before this was done has none: its roots are read from the manifests.
+by an older version has none: its roots are read from the manifests.
 """
 
 import os

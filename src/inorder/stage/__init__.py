@@ -1,1 +1,1 @@
-"""Describes a job: what items there are, how one is done, and everything around that is the same for every job."""
+"""Stages: a plan of items, a worker that processes one item, and the runner that all stages share."""

@@ -70,7 +70,7 @@ class StageFileTransfer:
         self.marker_path = f"{staging}/{_MARKER}-{self.marker_secret[:8]}"
 
     def prepare(self) -> None:
-        """Write the mark file. A node that reads the secret in it sees DATA."""
+        """Write the marker file. A node that reads the secret in it sees DATA."""
         with open(self.marker_path, "w", encoding="ascii") as file:
             file.write(self.marker_secret)
 

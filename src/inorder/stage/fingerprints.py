@@ -74,7 +74,8 @@ def checksum_file(path: str) -> tuple[int, int]:
 
 
 def combine_sha256(hashes: Mapping[str, str]) -> str:
-    """Combine the hashes of all inputs of an item, by name. A single one stays as it is; none give an empty text."""
+    """Combine the hashes of all inputs of an item, by name. A single hash is returned unchanged; without inputs the
+    result is empty."""
     if not hashes:
         return ""
     if len(hashes) == 1:

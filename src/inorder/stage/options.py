@@ -35,7 +35,7 @@ _RENAMED = {"per_item_timeout_s": "timeout_s"}
 class _OldNamesMeta(msgspec.StructMeta):
     """Maps old names of options to the present ones, with a warning."""
 
-    if not TYPE_CHECKING:  # type checkers shall see the fields of the struct
+    if not TYPE_CHECKING:  # type checkers must see the fields of the struct
 
         def __call__(self, *args: Any, **options: Any) -> Any:
             for old, new in _RENAMED.items():

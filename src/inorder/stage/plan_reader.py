@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from inorder.core.windows.plan import IdSet, PlanItem
+from inorder.engines.attempt import escape_surrogates
 from inorder.errors import OperatorError
 from inorder.runtime.identity import PlanChanged
 
@@ -13,7 +14,6 @@ from .data_layout import DataLayout
 from .fingerprints import list_published
 from .freshness import REMOVED_FROM_PLAN, check_planned
 from .hash_cache import HashCache
-from .manifest.rows import to_printable
 from .options import StageOptions
 from .stale_items import find_run_start, find_stale_items
 from .worker import StageTask
@@ -34,7 +34,7 @@ def read_plan(
         if not isinstance(item, WorkItem):
             raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")
         if plan.retires is not None:
-            planned.add(to_printable(item.item_id))
+            planned.add(escape_surrogates(item.item_id))
         task = StageTask(item) if seq < resumed_end else _make_task(item, plan, options, layout, cache)
         yield PlanItem(item_id=item.item_id, cost=item.cost_hint, batch_key=item.batch_key), task
         seq += 1

@@ -15,9 +15,9 @@ from inorder.cli.output import pluralize, print_json, print_out, to_one_line
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
 from inorder.cli.settings import resolve
 from inorder.cli.stage_loader import StageJob, load_recorded_jobs
+from inorder.engines.attempt import escape_surrogates
 from inorder.stage.contracts import WorkItem
 from inorder.stage.manifest.reader import read_line_at
-from inorder.stage.manifest.rows import to_printable
 
 ABSENT = "absent"
 _NOT_FOUND = "not found in the plan of this stage"
@@ -67,7 +67,8 @@ def _explain_stage(data: DataDirectory, job: StageJob, path: str, derived: set[s
         items = [
             (seq, item)
             for seq, item in dry_run.items()
-            if path in (item.item_id, to_printable(item.item_id)) or not wanted.isdisjoint(_list_files(item, data.root))
+            if path in (item.item_id, escape_surrogates(item.item_id))
+            or not wanted.isdisjoint(_list_files(item, data.root))
         ]
         found = [dry_run.predict(seq, item) for seq, item in items]
     finally:
@@ -86,7 +87,7 @@ def _list_files(item: WorkItem, data: str) -> Iterator[str]:
 
 
 def _describe(data: DataDirectory, stage: str, found: Forecast, statuses: ItemStatuses) -> dict[str, Any]:
-    item_id = to_printable(found.item.item_id)
+    item_id = escape_surrogates(found.item.item_id)
     return {
         "stage": stage,
         "item_id": item_id,

@@ -147,8 +147,8 @@ _DECODER = msgspec.json.Decoder(_Extras)
 
 def _summarize(stage: str, manifest: str, statuses: ItemStatuses) -> dict[str, Any]:
     """Totals of a built-in stage; empty for others."""
-    add_up = _SUMMARIES.get(stage)
-    return {} if add_up is None else add_up(_read_extras(manifest, statuses))
+    summarize = _SUMMARIES.get(stage)
+    return {} if summarize is None else summarize(_read_extras(manifest, statuses))
 
 
 def _read_extras(manifest: str, statuses: ItemStatuses) -> Iterator[_Extras]:
@@ -261,8 +261,8 @@ def _format_contents(stage: str, found: dict[str, Any]) -> list[tuple[str, str]]
     for family, sums in found["families"].items():
         details = [sums["provider"]] if "provider" in sums else []
         details += [f"{sums['dimensions']} dimensions"] if "dimensions" in sums else []
-        said = f"{pluralize(sums['vectors'], 'vector')} of {pluralize(sums['documents'], 'document')}"
-        rows.append((family, f"{said} ({', '.join(details)})" if details else said))
+        counts = f"{pluralize(sums['vectors'], 'vector')} of {pluralize(sums['documents'], 'document')}"
+        rows.append((family, f"{counts} ({', '.join(details)})" if details else counts))
     if corpus := found["corpus"]:
         rows.append(("corpus", f"{corpus['terms']} terms in {pluralize(corpus['chunks'], 'chunk')}"))
     return rows

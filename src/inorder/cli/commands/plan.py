@@ -16,8 +16,8 @@ from inorder.cli.output import encode_json, encode_text, print_out, stream_json,
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
 from inorder.cli.settings import SettingsReader
 from inorder.cli.stage_loader import StageJob, load_job, load_recorded_jobs
+from inorder.engines.attempt import escape_surrogates
 from inorder.files.listing import share_listings
-from inorder.stage.manifest.rows import to_printable
 from inorder.stage.options import StageOptions
 
 
@@ -80,9 +80,9 @@ def _load_jobs(
 
 
 def _encode(stage: str, found: Forecast) -> bytes:
-    item_id = to_printable(found.item.item_id)
+    item_id = escape_surrogates(found.item.item_id)
     return encode_json({"stage": stage, "item_id": item_id, "verdict": found.verdict, "reason": found.reason})
 
 
 def _format(stage: str, found: Forecast) -> str:
-    return f"{found.verdict:7}  {stage}  {to_printable(found.item.item_id)}  {found.reason}"
+    return f"{found.verdict:7}  {stage}  {escape_surrogates(found.item.item_id)}  {found.reason}"

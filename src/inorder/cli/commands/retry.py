@@ -17,9 +17,9 @@ from inorder.cli.parameters import Given, JsonOption, StageOption, run_options
 from inorder.cli.settings import resolve
 from inorder.cli.stage_loader import StageJob, load_recorded_job
 from inorder.cli.stage_runner import check_options, report_outcome, run_job
+from inorder.engines.attempt import escape_surrogates
 from inorder.errors import OperatorError
 from inorder.stage.contracts import StageOutcome, StagePlan, WorkItem
-from inorder.stage.manifest.rows import to_printable
 
 ONLY_FAILURES = "failures"
 """`only` in the origin of a run: its plan held the failed items alone."""
@@ -82,7 +82,7 @@ def _select_items(job: StageJob, data: DataDirectory, failed: set[str]) -> Stage
     items = [
         item
         for item in job.make_plan(data.root).items
-        if isinstance(item, WorkItem) and to_printable(item.item_id) in failed
+        if isinstance(item, WorkItem) and escape_surrogates(item.item_id) in failed
     ]
     if missing := len(failed) - len(items):
         is_are = "is" if missing == 1 else "are"

@@ -13,6 +13,7 @@ from inorder.cli.exit_codes import Exit
 from inorder.cli.item_status import STATUSES, ItemStatus, ItemStatuses
 from inorder.cli.output import encode_json, encode_text, info, pluralize, stream_json, stream_lines
 from inorder.cli.parameters import DataOption, JsonOption
+from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.index.connection import open_index
@@ -22,7 +23,6 @@ from inorder.sinks.checksums import PrefixChecksums
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_output
 from inorder.stage.fingerprints import Fingerprint, checksum_file, decode_fingerprint
 from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_line, read_lines
-from inorder.stage.manifest.rows import to_printable
 
 MISSING, ALTERED, TORN, UNFINISHED, JOURNAL = "missing", "altered", "torn", "unfinished", "journal"
 ORPHANED, LEFTOVER = "orphaned", "leftover"
@@ -255,8 +255,8 @@ def _check_file(path: str) -> str:
 
 def _compare(found: Fingerprint, row: ManifestRow, stage: str, paths: list[str]) -> str:
     """How a fingerprint contradicts a row; empty: it does not."""
-    if (found.stage, to_printable(found.item_id)) != (stage, row.doc_id):
-        return f"belongs to item {to_printable(found.item_id)} of stage {found.stage}"
+    if (found.stage, escape_surrogates(found.item_id)) != (stage, row.doc_id):
+        return f"belongs to item {escape_surrogates(found.item_id)} of stage {found.stage}"
     if found.cfg_hash != row.cfg_hash:
         return "has another configuration than the manifest"
     if found.input_sha256 != row.input_sha256:
@@ -303,13 +303,9 @@ def find_orphans(root: str, names: OutputNames) -> Iterator[Problem]:
         elif top == "journal" and path.endswith(".new"):
             yield Problem(LEFTOVER, "", path, "left by an interrupted run; the next run replaces it")
         elif not is_reserved(path) and path.removesuffix(FINGERPRINT_SUFFIX) not in names and path not in names:
-            yield Problem(ORPHANED, "", _escape(path), "no manifest names it")
+            yield Problem(ORPHANED, "", escape_surrogates(path), "no manifest names it")
 
 
 def _get_stage(path: str) -> str:
     parts = path.split("/")
     return parts[1] if len(parts) > 2 else ""
-
-
-def _escape(path: str) -> str:
-    return path.encode("utf-8", "backslashreplace").decode()

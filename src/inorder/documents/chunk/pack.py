@@ -43,7 +43,7 @@ class UnitSequence:
         return self._counted[first, last]
 
     def is_within_limit(self, first: int, last: int) -> bool:
-        """Whether these units can be one chunk."""
+        """Whether these units fit into one chunk."""
         return self.tokens(first, last) <= self._tokens_max
 
     def reach(self, first: int) -> int:

@@ -26,7 +26,7 @@ class PageRange(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In names of items and files. Zeros in front make the order of names that of pages."""
+        """The name in item ids and file names. Leading zeros make names sort in page order."""
         return f"{self.first:06}-{self.last:06}"
 
     @classmethod

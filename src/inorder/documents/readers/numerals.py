@@ -32,9 +32,9 @@ def to_roman(number: int) -> str:
     if not 0 < number <= ROMAN_MAX:
         return str(number)
     written = ""
-    for value, format_number in _ROMAN:
+    for value, letters in _ROMAN:
         count, number = divmod(number, value)
-        written += format_number * count
+        written += letters * count
     return written
 
 

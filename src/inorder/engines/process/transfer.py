@@ -38,7 +38,7 @@ class PackedValue(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Of the pickle and the buffers."""
+        """Bytes of the pickle and the buffers together."""
         return len(self.data) + sum(buffer.nbytes for buffer in self.buffers)
 
 

@@ -34,7 +34,7 @@ class ActorLost(NamedTuple):
     actor: ActorHandle
     reason: str
     has_died: bool
-    """The process of the actor ended; otherwise it was out of reach, or was taken away."""
+    """The process of the actor ended; otherwise it is out of reach, or was preempted."""
     is_node_alive: bool
 
 

@@ -17,7 +17,7 @@ _HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
 _HTTP2_SETTINGS = 4
 """The type of the first HTTP/2 frame that a server sends. A Ray head node is a gRPC server, which speaks HTTP/2."""
 _SYSTEM_CONFIG = {"free_objects_period_milliseconds": 100}
-"""When results are freed from the object store. The default is a second, in which a lot of them accumulates."""
+"""How often results are freed from the object store. In the default of one second too many of them accumulate."""
 _gcs_addresses: dict[str, str] = {}
 """The cluster's own address, by the address that was used to connect to it."""
 RAY_MISSING = "Ray is not installed; install it with: pip install 'inorder[ray]'"

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from inorder.core.transitions import State
+from inorder.engines.attempt import escape_surrogates
 from inorder.sinks.base import Entry
 from inorder.stage.options import StageOptions
 from inorder.stage.worker import StageResult, StageTask
@@ -57,9 +58,9 @@ def make_config_row(stage: str, run_id: str, options: StageOptions, origin: dict
         "started_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "pid": os.getpid(),
-        "argv": [to_printable(argument) for argument in sys.argv],
+        "argv": [escape_surrogates(argument) for argument in sys.argv],
         "version": __version__,
-        "options": msgspec.to_builtins(options, enc_hook=str) | {"data": to_printable(os.fspath(options.data))},
+        "options": msgspec.to_builtins(options, enc_hook=str) | {"data": escape_surrogates(os.fspath(options.data))},
         "origin": origin,
     }
 
@@ -78,21 +79,21 @@ def make_row(stage: str, entry: Entry) -> dict[str, Any]:
     failure = entry.failure
     row = {
         "stage": stage,
-        "doc_id": to_printable(task.item.item_id),
+        "doc_id": escape_surrogates(task.item.item_id),
         "status": STATUSES[entry.outcome],
         "duration_s": round(entry.exec_ms / 1000, 6),
-        "input_path": to_printable(os.fspath(next(iter(task.item.inputs.values()), ""))),
-        "output_paths": [to_printable(os.fspath(path)) for path in task.item.outputs.values()],
+        "input_path": escape_surrogates(os.fspath(next(iter(task.item.inputs.values()), ""))),
+        "output_paths": [escape_surrogates(os.fspath(path)) for path in task.item.outputs.values()],
         "schema_version": SCHEMA_VERSION,
         "seq": entry.seq,
         "attempts": entry.attempts,
         "cfg_hash": task.item.cfg_hash,
         "input_sha256": result.input_sha256 if result is not None else "",
-        "reason": to_printable(entry.payload.reason) if STATUSES[entry.outcome] == "skip" else "",
+        "reason": escape_surrogates(entry.payload.reason) if STATUSES[entry.outcome] == "skip" else "",
         "error": None
         if failure is None
         else {"category": failure.category.value, "message": failure.message, "retryable": failure.retryable},
-        "warnings": [to_printable(warning) for warning in result.warnings] if result is not None else [],
+        "warnings": [escape_surrogates(warning) for warning in result.warnings] if result is not None else [],
     }
     extras = result.extras if result is not None else {}
     for name, value in extras.items():
@@ -100,8 +101,3 @@ def make_row(stage: str, entry: Entry) -> dict[str, Any]:
             name = f"extra_{name}"
         row[name] = value
     return row
-
-
-def to_printable(text: str) -> str:
-    """Escape the undecodable bytes of a file name, so that it can be encoded as JSON."""
-    return text.encode("utf-8", "backslashreplace").decode()

@@ -8,13 +8,13 @@ from typing import Any
 from inorder.core.commands import Command, Stopping, Summary
 from inorder.core.events import Event
 from inorder.core.transitions import State
+from inorder.engines.attempt import escape_surrogates
 from inorder.host.filesystem import SystemFilesystem
 from inorder.runtime.loop import Runtime
 from inorder.runtime.recovery import OpenedJournal
 from inorder.sinks.base import Entry
 from inorder.stage.contracts import StageOutcome, StagePlan
 from inorder.stage.data_layout import DataLayout
-from inorder.stage.manifest.rows import to_printable
 from inorder.stage.options import StageOptions
 
 from .attempt_log import AttemptLog
@@ -57,8 +57,7 @@ class RunMonitor:
         self._otel = start_otel(plan.stage_name, options)
 
     def start(self, runtime: Runtime, opened: OpenedJournal, count_workers: Callable[[], int]) -> None:
-        """The run starts, or resumes. Called a second time if the plan turns out to have changed and the run starts
-        over."""
+        """Observe a run that starts or resumes. Called again if the plan has changed and the run starts over."""
         if self._ticker is not None:
             self._stop_ticker()
             self._display.stop()
@@ -112,7 +111,7 @@ class RunMonitor:
                 self._output_bytes += output.size
             if entry.outcome == _SKIP:
                 continue
-            item_id = to_printable(entry.item.item.item_id)
+            item_id = escape_surrogates(entry.item.item.item_id)
             self._exec_ms.record(entry.exec_ms)
             self._slowest.record(item_id, entry.exec_ms)
             if entry.outcome == _FAIL and entry.failure is not None:
@@ -146,14 +145,14 @@ class RunMonitor:
         )
 
     def finish(self, outcome: StageOutcome) -> None:
-        """The run ended with this outcome."""
+        """Write the last snapshot, and the outcome of the run."""
         self._read_gauges()
         self._write_snapshot(self._make_progress())
         self._emit("run_ended", outcome=outcome)
 
     def fail(self, error: BaseException) -> None:
-        """The run ended with an exception."""
-        self._emit("run_failed", error=type(error).__name__, message=to_printable(str(error)))
+        """Write the exception that ended the run."""
+        self._emit("run_failed", error=type(error).__name__, message=escape_surrogates(str(error)))
 
     def close(self) -> None:
         """Show the final progress, and close every file. Called however the run ended."""

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from inorder.core.transitions import State
+from inorder.engines.attempt import escape_surrogates
 from inorder.sinks.base import Entry
-from inorder.stage.manifest.rows import STATUSES, to_printable
+from inorder.stage.manifest.rows import STATUSES
 from inorder.stage.options import StageOptions
 
 from .metrics import METRICS
@@ -84,7 +85,7 @@ class OtelExporter:
                 start_time=ended_ns - int(entry.exec_ms * 1e6),
                 attributes={
                     **labels,
-                    "item_id": to_printable(entry.item.item.item_id),
+                    "item_id": escape_surrogates(entry.item.item.item_id),
                     "seq": entry.seq,
                     "attempts": entry.attempts,
                 },

@@ -75,7 +75,7 @@ def format_details(slowest: SlowestItems, categories: Counter[str]) -> list[str]
         shown = ", ".join(f"{item_id} {exec_ms / 1000:.2f}s" for exec_ms, item_id in slowest.items)
         lines.append(f"  slowest: {shown}")
     if categories:
-        found = Counter(categories)  # a copy: the commit thread goes on counting
+        found = Counter(categories)  # a copy: the commit thread keeps counting
         shown = ", ".join(f"{category} {count}" for category, count in found.most_common(5))
         lines.append(f"  errors: {shown}")
     return lines

@@ -21,7 +21,7 @@ from .base import Matrix
 VERSION = 1
 """To be increased whenever the vectors change."""
 DIMENSIONS = 384
-"""The default."""
+"""The default number of dimensions."""
 DIMENSIONS_MAX = 65_536
 """Sixteen bits of a hash choose the dimension."""
 

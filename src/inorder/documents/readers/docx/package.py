@@ -60,8 +60,8 @@ class _ShortNames(dict[str, str]):
     """Maps qualified names to short ones such as `w:p`. Bounded: a file may invent thousands of names."""
 
     def __missing__(self, name: str) -> str:
-        namespace, _, strip_namespaces = name.rpartition(" ")
-        short = _PREFIXES.get(namespace, "?:") + strip_namespaces
+        namespace, _, local_name = name.rpartition(" ")
+        short = _PREFIXES.get(namespace, "?:") + local_name
         if len(self) < SHORT_NAMES_MAX:
             self[name] = short
         return short

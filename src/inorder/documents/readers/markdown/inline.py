@@ -19,9 +19,9 @@ class InlineReader:
         self.is_in_table = False
         self._builder = builder
         self._links: list[tuple[int, str]] = []
-        """Where the text of each begins, and its target."""
+        """Where the text of each open link begins, and its target."""
         self._pictures: list[int] = []
-        """Where the description of each begins."""
+        """Where the description of each open picture begins."""
 
     def open_link(self, about: dict[str, Any]) -> None:
         target = about["dest_url"]

@@ -207,9 +207,9 @@ def _mirror(line: Segment) -> Segment:
     return msgspec.structs.replace(line, x0=-line.x1, x1=-line.x0)
 
 
-def _mirror_boxes(build: list[AnyBlock]) -> list[AnyBlock]:
-    for block in build:
+def _mirror_boxes(blocks: list[AnyBlock]) -> list[AnyBlock]:
+    for block in blocks:
         if block.box is not None:
             left, top, right, bottom = block.box
             block.box = -right, top, -left, bottom
-    return build
+    return blocks

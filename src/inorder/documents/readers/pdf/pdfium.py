@@ -143,11 +143,11 @@ class Boxes:
             return self._numbers[1::4].tolist()
         return [-edge for edge in self.low(quarter - 2)]
 
-    def insert(self, character_indices: Sequence[int], more: "Boxes") -> "Boxes":
-        """These boxes with others inserted at the given positions, which are sorted."""
+    def insert(self, places: Sequence[int], more: "Boxes") -> "Boxes":
+        """These boxes with others inserted at the given places, which are sorted."""
         numbers = array("f")
         done = 0
-        for index, place in enumerate(character_indices):
+        for index, place in enumerate(places):
             numbers += self._numbers[4 * done : 4 * place] + more._numbers[4 * index : 4 * index + 4]
             done = place
         return Boxes(numbers + self._numbers[4 * done :])
@@ -161,7 +161,7 @@ class PdfPage:
         self.number = number
         self.width: float = pdfium.FPDF_GetPageWidthF(handle)
         self.height: float = pdfium.FPDF_GetPageHeightF(handle)
-        """Of the displayed page, after its rotation."""
+        """Size of the displayed page, after its rotation."""
         self._text: Any = None
         self._address: int | None = None
         self._indices_differ = False

@@ -28,9 +28,6 @@ from .segments import PageText
 if TYPE_CHECKING:
     from inorder.documents.readers.ocr.reader import OcrPage
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = ["DocumentStats", "collect_stats", "count_pages", "merge", "read"]
 
 MIMETYPE = "application/pdf"

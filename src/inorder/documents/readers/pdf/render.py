@@ -9,7 +9,7 @@ from .pdfium import HANDLES, PdfPage
 SCALE = 200 / 72
 """Pixels per point: 200 dpi, which letters of six points need."""
 SIDE_PIXELS_MAX = 2000
-"""Of the longer side. OCR would scale a larger image down."""
+"""Limit of the longer side. OCR would scale a larger image down."""
 
 Pixels = npt.NDArray[np.uint8]
 """Rows from the top; each pixel is blue, green and red."""

@@ -6,7 +6,7 @@ from inorder.errors import require
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How often and how much a server is asked."""
+    """Limits on the number, rate and size of the requests to a server."""
 
     in_flight: int = 4
     """Concurrent requests: enough to hide network latency, few enough for a small server."""
