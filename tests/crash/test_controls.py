@@ -1,5 +1,6 @@
 """The crash tests can fail: each of these deliberate mistakes is detected."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,8 +14,8 @@ from inorder.journal.writer import FsyncPolicy
 from inorder.runtime import commit, recovery
 from inorder.runtime.commit import CommitJournal, CommitLane
 from inorder.runtime.recovery import create_journal
+from inorder.sim.crash.case import JOURNAL, MANIFEST, ROOT, draw_case, new_disk
 from inorder.sim.crash.runs import Trial
-from inorder.sim.crash.story import JOURNAL, MANIFEST, ROOT, draw_story, new_disk
 from inorder.sim.disk.contents import Contents
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.file import DiskFile
@@ -23,23 +24,25 @@ from inorder.sim.referee import PromiseBroken
 from inorder.sinks.base import AppliedRun, Position, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
-from tests.crash.stories import BY_POLICY, SEEDS
+from tests.crash.cases import BY_POLICY, SEEDS
 
 Mistake = Callable[[pytest.MonkeyPatch], None]
 
 
-def found_out(policy: FsyncPolicy, *, syncs: bool = True, kind: str = "power") -> str:
-    """The first promise that is broken in the stories of the other tests."""
+def find_broken_promise(policy: FsyncPolicy, *, syncs: bool = True, kind: str = "power") -> str:
+    """The first promise that is broken in the cases of the other tests."""
     for seed in sorted(SEEDS, key=lambda seed: seed not in (4, 5)):  # those have a checkpoint soon, and compact
-        trial = Trial(draw_story(seed, policy), new_disk(syncs=syncs))
+        trial = Trial(draw_case(seed, policy), new_disk(syncs=syncs))
         try:
             if kind == "power":
                 trial.try_every_power_loss(16)
             else:
                 trial.try_every_death()
         except PromiseBroken as broken_promise:
-            return str(broken_promise)
-    raise AssertionError("nobody noticed")
+            message = str(broken_promise)
+            assert not re.search("AttributeError|TypeError", message), "the mistake itself is out of date"
+            return message
+    raise AssertionError("no promise was broken")
 
 
 # ---- disks and programs that do not sync
@@ -47,33 +50,33 @@ def found_out(policy: FsyncPolicy, *, syncs: bool = True, kind: str = "power") -
 
 @BY_POLICY
 def test_a_disk_that_only_says_it_syncs_is_found_out(policy: FsyncPolicy) -> None:
-    assert found_out(policy, syncs=False)
+    assert find_broken_promise(policy, syncs=False)
 
 
 @BY_POLICY
 def test_names_that_are_never_synced_are_found_out(policy: FsyncPolicy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DirectoryTree, "sync", lambda self, folder: None)
-    assert found_out(policy)
+    assert find_broken_promise(policy)
 
 
 @BY_POLICY
 def test_bytes_that_are_never_synced_are_found_out(policy: FsyncPolicy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Contents, "sync", lambda self: None)
-    assert found_out(policy)
+    assert find_broken_promise(policy)
 
 
 @pytest.mark.parametrize("path", [JOURNAL, f"{JOURNAL}.new", MANIFEST, f"{ROOT}/"])
 def test_a_file_that_is_not_synced_is_found_out(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sync = DiskFile.sync
     monkeypatch.setattr(DiskFile, "sync", lambda self: None if self._path.startswith(path) else sync(self))
-    assert found_out("batch")
+    assert find_broken_promise("batch")
 
 
 @pytest.mark.parametrize("path", ["journal", "rows", "files", ROOT, f"{ROOT}/group-0"])
 def test_a_folder_that_is_not_synced_is_found_out(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sync = Disk.sync_directory
     monkeypatch.setattr(Disk, "sync_directory", lambda self, each: None if each == path else sync(self, each))
-    assert found_out("batch")
+    assert find_broken_promise("batch")
 
 
 @pytest.mark.parametrize("policy", ["always", "batch"])
@@ -84,7 +87,7 @@ def test_outcomes_that_are_not_safe_before_a_sink_changes_are_found_out(
         self._writer.append(*self._drain_notes(), terminal)
 
     monkeypatch.setattr(CommitJournal, "write_outcomes", write_outcomes)
-    assert "the files at seq" in found_out(policy)
+    assert "the files at seq" in find_broken_promise(policy)
 
 
 @pytest.mark.parametrize("policy", ["batch", "interval", "off"])
@@ -95,7 +98,7 @@ def test_a_checkpoint_of_sinks_that_are_not_synced_is_found_out(
         self._journal.checkpoint(is_end=is_end)
 
     monkeypatch.setattr(CommitLane, "checkpoint", checkpoint)
-    assert found_out(policy)
+    assert find_broken_promise(policy)
 
 
 def test_commits_that_are_not_synced_are_found_out_where_that_was_promised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +110,7 @@ def test_commits_that_are_not_synced_are_found_out_where_that_was_promised(monke
             write_commit(self, *said)
 
     monkeypatch.setattr(CommitJournal, "write_commit", lazily)
-    assert "items were durable, but the run resumed at seq" in found_out("always")
+    assert "items were durable, but the run resumed at seq" in find_broken_promise("always")
 
 
 # ---- things done in the wrong order, or not at all
@@ -201,9 +204,9 @@ MISTAKES: tuple[tuple[Mistake, str], ...] = (
 @pytest.mark.parametrize(("mistake", "kind"), MISTAKES, ids=lambda value: getattr(value, "__name__", value))
 def test_the_mistake_is_found_out(mistake: Mistake, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mistake(monkeypatch)
-    assert found_out("batch", kind=kind)
+    assert find_broken_promise("batch", kind=kind)
 
 
 def test_without_a_mistake_nothing_is_found_out() -> None:
-    with pytest.raises(AssertionError, match="nobody noticed"):
-        found_out("batch", kind="death")
+    with pytest.raises(AssertionError, match="no promise was broken"):
+        find_broken_promise("batch", kind="death")

@@ -3,11 +3,11 @@
 import pytest
 
 from inorder.journal.writer import FsyncPolicy
-from inorder.sim.crash.life import Life
-from inorder.sim.crash.story import draw_story, new_disk
+from inorder.sim.crash.case import draw_case, new_disk
+from inorder.sim.crash.process import CrashedProcess
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import PowerLoss
-from tests.crash.stories import BY_POLICY, SEEDS, trial_of
+from tests.crash.cases import BY_POLICY, SEEDS, trial_of
 
 
 @pytest.mark.req("COM-1", "COM-2", "JRN-3", "JRN-7")
@@ -41,12 +41,12 @@ def test_a_recovery_that_is_done_twice_restores_the_same_as_once(policy: FsyncPo
     for seed in SEEDS:
         for at in range(0, 120, 3):
             disk = new_disk()
-            until(disk, at, Life(draw_story(seed, policy), disk))
+            until(disk, at, CrashedProcess(draw_case(seed, policy), disk))
             first, second = (recovered(seed, policy, disk) for _ in range(2))
-            assert first == second, f"draw_story({seed}, {policy!r}), died before operation {at}"
+            assert first == second, f"draw_case({seed}, {policy!r}), died before operation {at}"
 
 
-def until(disk: Disk, at: int, life: Life) -> None:
+def until(disk: Disk, at: int, process: CrashedProcess) -> None:
     """Live until just before an operation, or to the end."""
 
     def listen(number: int, name: str, path: str) -> None:
@@ -55,7 +55,7 @@ def until(disk: Disk, at: int, life: Life) -> None:
 
     disk.on_operation = listen
     try:
-        life.live()
+        process.run()
     except PowerLoss:
         disk.kill()
     disk.on_operation = None
@@ -63,12 +63,12 @@ def until(disk: Disk, at: int, life: Life) -> None:
 
 def recovered(seed: int, policy: FsyncPolicy, disk: Disk) -> object:
     """What the next process goes on from; it dies as soon as it knows."""
-    life = Life(draw_story(seed, policy), disk)
+    process = CrashedProcess(draw_case(seed, policy), disk)
 
     def die(end: int) -> None:
         raise PowerLoss
 
     with pytest.raises(PowerLoss):
-        life.live(on_opened=die)
+        process.run(on_opened=die)
     disk.kill()
-    return life.resume_point
+    return process.resume_point

@@ -9,38 +9,38 @@ import pytest
 from inorder.errors import InfrastructureError
 from inorder.journal.writer import FsyncPolicy
 from inorder.runtime.recovery import DISTRUST_SUFFIX
-from inorder.sim.crash.life import Life
+from inorder.sim.crash.case import JOURNAL, new_disk
+from inorder.sim.crash.process import CrashedProcess
 from inorder.sim.crash.runs import Handover, Trial
-from inorder.sim.crash.story import JOURNAL, new_disk
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults
-from tests.crash.stories import BY_POLICY, trial_of
+from tests.crash.cases import BY_POLICY, trial_of
 
 SEEDS = (1, 3, 6)
 ERRORS = {EIO: "Input/output error", ENOSPC: "No space left on device", EROFS: "Read-only file system"}
 
 
-def stops_clearly(trial: Trial, disk: Disk, code: int, *, is_first: bool = True) -> Life:
+def stops_clearly(trial: Trial, disk: Disk, code: int, *, is_first: bool = True) -> CrashedProcess:
     """The run ends with one line for the operator, and a reader finds nothing damaged."""
-    life = Life(trial.story, disk)
+    process = CrashedProcess(trial.case, disk)
     with pytest.raises(InfrastructureError) as caught:
-        life.live(may_cancel=is_first)
+        process.run(may_cancel=is_first)
     said = str(caught.value)
     assert caught.value.exit_code == 1
     assert ERRORS[code] in said
     assert "\n" not in said
-    life.check_books()
+    process.check_books()
     trial.check_what_readers_see(disk)
-    return life
+    return process
 
 
-def heals(trial: Trial, disk: Disk, life: Life) -> None:
+def heals(trial: Trial, disk: Disk, process: CrashedProcess) -> None:
     """Once the trouble is gone the same run goes on, loses nothing, and ends as it must. Where a sync has failed, what
     was not safe before it is done again: it reads well, and may be nowhere but in memory."""
     disk.kill()
     disk.faults = DiskFaults()
     is_distrusted = disk.stat(f"{JOURNAL}{DISTRUST_SUFFIX}") is not None
-    trial.recover(Handover(disk, kept=life.promised if is_distrusted else life.acknowledged))
+    trial.recover(Handover(disk, kept=process.promised if is_distrusted else process.acknowledged))
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def too_small(trial: Trial) -> Iterator[int]:
     for capacity in range(0, 10_000, 37):
         disk = new_disk()
         disk.faults = DiskFaults(capacity_bytes=capacity)
-        life = Life(trial.story, disk)
+        process = CrashedProcess(trial.case, disk)
         try:
-            life.live(may_cancel=True)
+            process.run(may_cancel=True)
         except InfrastructureError:
             yield capacity
         else:
@@ -89,7 +89,7 @@ def test_a_write_that_fails_in_the_process_that_goes_on_is_healed_by_the_one_aft
         with trial_of(seed, policy) as trial:
             half = half_way(trial)
             whole = half.copy()
-            Life(trial.story, whole).live()
+            CrashedProcess(trial.case, whole).run()
             for number in range(half.operations, whole.operations):
                 disk = half.copy()
                 disk.faults = DiskFaults(fail_at={number: EIO}, short_writes={number: 20})
@@ -105,11 +105,11 @@ def test_a_read_that_fails_in_the_process_that_goes_on_is_healed_by_the_one_afte
             for number in range(100):
                 disk = half.copy()
                 disk.faults = DiskFaults(fail_reads_at={number: EIO})
-                life = Life(trial.story, disk)
+                process = CrashedProcess(trial.case, disk)
                 with contextlib.suppress(InfrastructureError):
-                    life.live()
-                failed += life.summary is None
-                heals(trial, disk, life)
+                    process.run()
+                failed += process.summary is None
+                heals(trial, disk, process)
             assert failed >= 2
 
 
@@ -121,9 +121,9 @@ def test_a_failed_sync_and_then_a_restart_of_the_machine_lose_nothing_that_was_s
             for number in syncs_of(trial):
                 disk = new_disk()
                 disk.faults = DiskFaults(fail_at={number: EIO})
-                life = stops_clearly(trial, disk, EIO)
+                process = stops_clearly(trial, disk, EIO)
                 for found in disk.states(4, number):
-                    trial.recover(Handover(disk).after_power_loss(life, found))
+                    trial.recover(Handover(disk).after_power_loss(process, found))
 
 
 @pytest.mark.xfail(reason="a folder whose name could not be synced stays in limbo, whatever is published in it later")
@@ -146,7 +146,7 @@ def syncs_of(trial: Trial) -> list[int]:
     disk = new_disk()
     syncs: list[int] = []
     disk.on_operation = lambda number, name, path: syncs.append(number) if name.startswith("sync") else None
-    Life(trial.story, disk).live(may_cancel=True)
+    CrashedProcess(trial.case, disk).run(may_cancel=True)
     return syncs
 
 
@@ -156,7 +156,7 @@ def half_way(trial: Trial) -> Disk:
     disk = new_disk()
     disk.faults = DiskFaults(fail_at={operations * 2 // 3: EIO})
     with pytest.raises(InfrastructureError):
-        Life(trial.story, disk).live(may_cancel=True)
+        CrashedProcess(trial.case, disk).run(may_cancel=True)
     disk.kill()
     disk.faults = DiskFaults()
     return disk

@@ -6,14 +6,14 @@ import pytest
 
 from inorder.journal.writer import FSYNC_POLICIES, FsyncPolicy
 from inorder.runtime.recovery import read_journal
-from inorder.sim.crash.life import Life
+from inorder.sim.crash.case import JOURNAL, MANIFEST, draw_case, new_disk, predict_files
+from inorder.sim.crash.process import CrashedProcess
 from inorder.sim.crash.runs import Handover, Trial
-from inorder.sim.crash.story import JOURNAL, MANIFEST, draw_story, new_disk, predict_files
-from tests.crash.stories import BY_POLICY, SEEDS, trial_of
+from tests.crash.cases import BY_POLICY, SEEDS, trial_of
 
 STATES = 16
 LOSSES_MIN = {1: 800, 2: 800, 3: 900, 4: 600, 5: 900, 6: 500, 7: 550}
-"""For each story, by seed: 5,000 for each policy, 20,000 in all."""
+"""For each case, by seed: 5,000 for each policy, 20,000 in all."""
 AGAIN = 0.05
 
 
@@ -41,19 +41,19 @@ def test_one_misfortune_after_the_other_changes_nothing(policy: FsyncPolicy) -> 
 def test_a_cancelled_run_that_has_returned_loses_nothing_with_the_power(policy: FsyncPolicy) -> None:
     cancelled = 0
     for seed in range(60):
-        story = draw_story(seed, policy)
+        case = draw_case(seed, policy)
         disk = new_disk()
-        life = Life(story, disk)
-        life.live(may_cancel=True)
-        if life.summary is None or life.summary.stop_kind != "cancelled":
+        process = CrashedProcess(case, disk)
+        process.run(may_cancel=True)
+        if process.summary is None or process.summary.stop_kind != "cancelled":
             continue
         cancelled += 1
-        assert life.summary.stopped_at == life.acknowledged
+        assert process.summary.stopped_at == process.acknowledged
         assert not read_journal(disk, JOURNAL)[1].is_end
         with trial_of(seed, policy) as trial:
             for found in disk.states(6, seed):
-                left = Handover(found, kept=life.acknowledged, has_lost_power=True)
-                assert trial.recover(left) == life.acknowledged
+                left = Handover(found, kept=process.acknowledged, has_lost_power=True)
+                assert trial.recover(left) == process.acknowledged
     assert cancelled >= 5
 
 
@@ -69,21 +69,21 @@ def test_what_should_happen_in_these_stories_sometimes_does() -> None:
     seen: Counter[str] = Counter()
     for policy in FSYNC_POLICIES:
         for seed in SEEDS:
-            story = draw_story(seed, policy)
+            case = draw_case(seed, policy)
             disk, log = new_disk(), []
             disk.on_operation = lambda number, name, path, log=log: log.append(f"{name} {path}")
-            life = Life(story, disk)
-            life.live(may_cancel=True)
-            assert life.summary is not None
-            wanted = predict_files(story)
+            process = CrashedProcess(case, disk)
+            process.run(may_cancel=True)
+            assert process.summary is not None
+            wanted = predict_files(case)
             seen[f"{policy}: compacted"] += log.count(f"rename {JOURNAL}") > 1
-            seen[f"{policy}: a checkpoint on the way"] += life.checkpoints > 1
-            seen[f"{policy}: stopped: {life.summary.stop_kind}"] += 1
+            seen[f"{policy}: a checkpoint on the way"] += process.checkpoints > 1
+            seen[f"{policy}: stopped: {process.summary.stop_kind}"] += 1
             seen[f"{policy}: failed"] += wanted.summary.failed > 0
             seen[f"{policy}: skipped"] += wanted.summary.skipped > 0
             seen[f"{policy}: retried"] += wanted.summary.retries > 0
-            seen[f"{policy}: out of order"] += life.given != sorted(life.given)
-            seen[f"{policy}: {story.scenario.workers} workers"] += 1
+            seen[f"{policy}: out of order"] += process.given != sorted(process.given)
+            seen[f"{policy}: {case.scenario.workers} workers"] += 1
     wanted_marks = ("compacted", "a checkpoint on the way", "failed", "skipped", "retried", "out of order")
     endings = ("stopped: None", "stopped: cancelled", "stopped: error budget")
     for policy in FSYNC_POLICIES:
@@ -94,10 +94,10 @@ def test_what_should_happen_in_these_stories_sometimes_does() -> None:
 def test_the_same_disk_is_healed_in_the_same_way() -> None:
     """Which is why a disk that is found a second time is not healed again."""
     for policy in FSYNC_POLICIES:
-        story = draw_story(3, policy)
+        case = draw_case(3, policy)
         ends = []
         for _ in range(2):
             disk = new_disk()
-            Trial(story).recover(Handover(disk))
+            Trial(case).recover(Handover(disk))
             ends.append((disk.fingerprint(), disk.operations))
         assert ends[0] == ends[1]

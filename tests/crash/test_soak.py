@@ -22,7 +22,7 @@ def test_a_crash_seed_always_ends_in_the_same_way() -> None:
 def test_a_soak_crashes_runs_too_and_says_how_often(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["soak", "--seconds", "0", "--first", "3"]) == 0
     told = capsys.readouterr().out
-    assert "stories        1 (crash seeds 3 to 3)" in told
+    assert "crash cases    1 (crash seeds 3 to 3)" in told
     [recovered] = [line for line in told.splitlines() if line.startswith("recovered ")]
     losses, deaths, failures = (int(word) for word in recovered.split() if word.isdigit())
     assert min(losses, deaths, failures) > 0

@@ -89,10 +89,10 @@ def _hunt(seeds: Iterable[int]) -> int:
 
 def _crash(seed: int) -> int:
     report = crash_seed(seed)
-    scenario = report.story.scenario
+    scenario = report.case.scenario
     for number, item in enumerate(scenario.items):
         print(f"{number:>4}  {item.fate} after {item.failures} failures, {item.duration_ms} ms, {item.result_bytes} B")
-    print(f"{scenario.workers} workers, {report.story.journal}")
+    print(f"{scenario.workers} workers, {report.case.journal}")
     print(f"crash seed {seed}: {report.losses} power losses, {report.deaths} deaths, {report.failures} disk failures")
     return _print_crash_verdict(report)
 
@@ -100,7 +100,7 @@ def _crash(seed: int) -> int:
 def _print_crash_verdict(report: CrashReport) -> int:
     if report.broken_promise is None:
         return 0
-    seed = report.story.seed
+    seed = report.case.seed
     print(f"crash seed {seed} broke a promise: {report.broken_promise}")
     print(f"replay it with: python -m inorder.sim crash {seed}")
     return 6
@@ -120,7 +120,7 @@ class _Soak:
         """Run one more seed, of the kind that had less time."""
         began_s = time.monotonic()
         kind = min(self._spent_s, key=lambda kind: self._spent_s[kind])
-        status = self._run_world() if kind == "worlds" else self._run_story()
+        status = self._run_world() if kind == "worlds" else self._run_crash_case()
         self._spent_s[kind] += time.monotonic() - began_s
         return status
 
@@ -132,7 +132,7 @@ class _Soak:
         self.marks.update(find_marks(report))
         return _print_verdict(report)
 
-    def _run_story(self) -> int:
+    def _run_crash_case(self) -> int:
         report = crash_seed(self.crash_at)
         self.crash_at += 1
         self.losses += report.losses
@@ -147,10 +147,10 @@ class _Soak:
 
     def format_progress(self) -> str:
         """Format the counts as one line."""
-        worlds, stories = self.seed - self.first, self.crash_at - self.first
+        worlds, cases = self.seed - self.first, self.crash_at - self.first
         return (
             f"{worlds} schedules, {self.steps} events, {sum(self.faults.values())} faults; "
-            f"{stories} stories, {self.losses} power losses"
+            f"{cases} crash cases, {self.losses} power losses"
         )
 
     def format_report(self) -> list[str]:
@@ -163,7 +163,7 @@ class _Soak:
             f"events         {self.steps}",
             f"crashes        {lost} workers lost",
             f"faults         {sum(self.faults.values())}: {faults}",
-            f"stories        {self.crash_at - self.first} (crash seeds {self.first} to {self.crash_at - 1})",
+            f"crash cases    {self.crash_at - self.first} (crash seeds {self.first} to {self.crash_at - 1})",
             f"recovered      {self.losses} power losses, {self.deaths} deaths, {self.failures} disk failures",
             f"marks hit      {len(hit)} of {len(ALL)}",
             *(f"  {self.marks[mark]:>9}  {mark}" for mark in ALL),

@@ -24,19 +24,19 @@ from .base import AppliedRun, Entry, Position, advance_position, check_run
 
 Write = Callable[[sqlite3.Connection, Sequence[Entry]], None]
 
-_POSITIONS = """
+_POSITION_TABLE = """
 CREATE TABLE IF NOT EXISTS inorder_position (
     sink TEXT PRIMARY KEY, "end" INTEGER NOT NULL, "offset" INTEGER NOT NULL, checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-_OBJECTS = """
+_LIST_OBJECTS = """
 SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*'
 ORDER BY type DESC, sql NOT LIKE 'CREATE VIRTUAL%'
 """
 """Views first, then virtual tables: dropping one drops its shadow tables."""
 
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_MACHINE = {
+_BUSY_CODES = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_INFRASTRUCTURE_CODES = {
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_NOMEM,
@@ -44,7 +44,7 @@ _MACHINE = {
     sqlite3.SQLITE_INTERRUPT,
     sqlite3.SQLITE_INTERNAL,
 }
-_PATH = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
+_PATH_CODES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 
 
 class SqliteSink:
@@ -190,7 +190,7 @@ class SqliteSink:
         if mode != "wal":
             raise InfrastructureError(f"{self._path}: no write-ahead log is possible here, only {mode!r}")
         self._connection.execute("PRAGMA synchronous=NORMAL")
-        with self._transaction("its schema cannot be created", _POSITIONS + self._schema):
+        with self._transaction("its schema cannot be created", _POSITION_TABLE + self._schema):
             self._connection.execute(f"PRAGMA user_version={self._version}")
 
     def _read_position(self) -> Position:
@@ -239,7 +239,7 @@ def _make_drop_script(schema: str) -> str:
     memory = sqlite3.connect(":memory:")
     try:
         memory.executescript(schema)
-        rows = memory.execute(_OBJECTS).fetchall()
+        rows = memory.execute(_LIST_OBJECTS).fetchall()
     finally:
         memory.close()
     return "".join(f'DROP {kind} IF EXISTS "{name.replace(chr(34), chr(34) * 2)}";\n' for kind, name in rows)
@@ -250,14 +250,14 @@ def translate_sqlite_error(
 ) -> OperatorError | InfrastructureError | IntegrityError:
     """Return the error to raise for one of SQLite. Failed SQL is an `OperatorError`, because the SQL is the user's."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    if code in _BUSY:
+    if code in _BUSY_CODES:
         return BusyError(f"{path}: {doing}: another program has locked it")
     if code == sqlite3.SQLITE_NOTADB:
         return OperatorError(f"{path} is not an SQLite database; it was not changed")
     if code == sqlite3.SQLITE_CORRUPT:
         return IntegrityError(f"{path} is damaged ({error}); remove it and run again")
-    if code in _MACHINE:
+    if code in _INFRASTRUCTURE_CODES:
         return InfrastructureError(f"{path}: {doing}: {error}")
-    if code in _PATH:
+    if code in _PATH_CODES:
         return OperatorError(f"{path}: {doing}: {error}")
     return OperatorError(f"{path}: {doing}: SQL failed: {error}")

@@ -1,11 +1,11 @@
 """Crashes complete runs, and checks that nothing is lost, repeated or different afterwards.
 
-A `Trial` runs one story again and again. Before some durable operation the process dies, the power is lost, or the disk
+A `Trial` runs one case again and again. Before some durable operation the process dies, the power is lost, or the disk
 fails. After a power loss, one of the possible states of the disk is used. The next process resumes from there, and may
 be ended too. At the end everything must be as expected, byte for byte:
 
     for seed in range(10):
-        Trial(draw_story(seed)).try_every_power_loss(states=20)
+        Trial(draw_case(seed)).try_every_power_loss(states=20)
 
 A broken promise raises `PromiseBroken`, which says what led to it.
 """
@@ -26,8 +26,8 @@ from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import PowerLoss, os_error
 from inorder.sim.referee import PromiseBroken, expect
 
-from .life import Life
-from .story import JOURNAL, MANIFEST, ROOT, Story, draw_story, new_disk, predict_files
+from .case import JOURNAL, MANIFEST, ROOT, CrashCase, draw_case, new_disk, predict_files
+from .process import CrashedProcess
 
 CHAINS = 12
 """Series of crashes per seed."""
@@ -46,7 +46,7 @@ _CAUSES = {"power": "the power was lost", "death": "the process died", "failure"
 class CrashReport(msgspec.Struct, kw_only=True):
     """The result of one seed."""
 
-    story: Story
+    case: CrashCase
     broken_promise: str | None
     losses: int
     deaths: int
@@ -54,8 +54,8 @@ class CrashReport(msgspec.Struct, kw_only=True):
 
 
 def crash_seed(seed: int) -> CrashReport:
-    """Run the story of a seed through several series of crashes."""
-    trial = Trial(draw_story(seed))
+    """Run the case of a seed through several series of crashes."""
+    trial = Trial(draw_case(seed))
     broken_promise = None
     try:
         for number in range(CHAINS):
@@ -63,7 +63,7 @@ def crash_seed(seed: int) -> CrashReport:
     except PromiseBroken as error:
         broken_promise = str(error)
     return CrashReport(
-        story=trial.story,
+        case=trial.case,
         broken_promise=broken_promise,
         losses=trial.losses,
         deaths=trial.deaths,
@@ -81,10 +81,10 @@ class Handover(NamedTuple):
     """Every seq below it must still be committed after a power loss."""
     has_lost_power: bool = False
 
-    def after_death(self, life: Life) -> "Handover":
+    def after_death(self, process: CrashedProcess) -> "Handover":
         """Return the state after the process died: everything that it wrote is kept."""
         self.disk.kill()
-        return self._replace(kept=max(self.kept, life.acknowledged), safe=max(self.safe, life.promised))
+        return self._replace(kept=max(self.kept, process.acknowledged), safe=max(self.safe, process.promised))
 
     def after_failure(self) -> "Handover":
         """Return the state after the disk failed and the process ended. Committed items may be processed again,
@@ -92,19 +92,19 @@ class Handover(NamedTuple):
         self.disk.kill()
         return Handover(self.disk, has_lost_power=self.has_lost_power)
 
-    def after_power_loss(self, life: Life, found: Disk) -> "Handover":
+    def after_power_loss(self, process: CrashedProcess, found: Disk) -> "Handover":
         """Return the state after a power loss that left this disk."""
-        safe = max(self.safe, life.promised)
+        safe = max(self.safe, process.promised)
         return Handover(found, safe, safe, has_lost_power=True)
 
 
 class Trial:
-    """One story, and every crash that can happen to it."""
+    """One case, and every crash that can happen to it."""
 
-    def __init__(self, story: Story, disk: Disk | None = None) -> None:
-        """The story starts on a copy of `disk`, or on an empty one."""
-        self.story = story
-        self.expected = predict_files(story)
+    def __init__(self, case: CrashCase, disk: Disk | None = None) -> None:
+        """The case starts on a copy of `disk`, or on an empty one."""
+        self.case = case
+        self.expected = predict_files(case)
         self.losses = 0
         """States of the disk after a power loss."""
         self.recovered = 0
@@ -125,9 +125,9 @@ class Trial:
         if not self._operations:
             left = self._new_handover()
             with _add_context("without a crash"):
-                life, _ = self._run_process(left, None, is_first=True)
+                process, _ = self._run_process(left, None, is_first=True)
                 self._operations = left.disk.operations - self._disk.operations
-                self.recover(left.after_death(life))
+                self.recover(left.after_death(process))
         return self._operations
 
     def try_every_power_loss(self, states: int, *, again: float = 0.0, seed: int = 0) -> None:
@@ -135,23 +135,23 @@ class Trial:
 
         In a share `again` of them, the process that recovers loses power too.
         """
-        rng = Random(f"{self.story.seed}/{seed}")
+        rng = Random(f"{self.case.seed}/{seed}")
         for at in range(self.run_undisturbed() + 1):
             left = self._new_handover()
-            life, when = self._run_process(left, at, is_first=True)
+            process, when = self._run_process(left, at, is_first=True)
             for number, found in enumerate(left.disk.states(states, rng.getrandbits(32))):
                 with _add_context(f"{when} the power was lost, state {number}"):
-                    self._recover_found(left.after_power_loss(life, found), rng if rng.random() < again else None)
+                    self._recover_found(left.after_power_loss(process, found), rng if rng.random() < again else None)
 
     def try_every_death(self, *, again: float = 0.0, seed: int = 0) -> None:
         """Kill the process before every operation and after the last. In a share `again` of them, the next process
         loses power."""
-        rng = Random(f"{self.story.seed}/{seed}")
+        rng = Random(f"{self.case.seed}/{seed}")
         for at in range(self.run_undisturbed() + 1):
             left = self._new_handover()
-            life, when = self._run_process(left, at, is_first=True)
+            process, when = self._run_process(left, at, is_first=True)
             with _add_context(f"{when} the process died"):
-                left = left.after_death(life)
+                left = left.after_death(process)
                 self.deaths += 1
                 self.check_what_readers_see(left.disk)
                 copy, before = left._replace(disk=left.disk.copy()), left.disk.operations
@@ -161,21 +161,21 @@ class Trial:
 
     def try_random_crashes(self, seed: int) -> None:
         """Run through a random series of crashes, then to the end."""
-        rng = Random(f"{self.story.seed}/{seed}/misfortunes")
+        rng = Random(f"{self.case.seed}/{seed}/misfortunes")
         left, causes = self._new_handover(), ["at first"]
         for number in range(rng.randrange(1, CRASHES_MAX + 1)):
             at = rng.randrange(RECOVERY_OPERATIONS if number and rng.random() < 0.5 else self.run_undisturbed() + 1)
             kind = rng.choices(("power", "death", "failure"), (60, 25, 15))[0]
             with _add_context(", ".join(causes)):
-                life, when = self._run_process(left, at, is_first=number == 0, fails=kind == "failure")
+                process, when = self._run_process(left, at, is_first=number == 0, fails=kind == "failure")
             causes.append(f"{when} {_CAUSES[kind]}")
             if kind == "power":
                 chosen = rng.randrange(STATES_MAX)
                 *_, found = islice(left.disk.states(STATES_MAX, rng.getrandbits(32)), chosen + 1)
-                left = left.after_power_loss(life, found)
+                left = left.after_power_loss(process, found)
                 self.losses += 1
             elif kind == "death":
-                left = left.after_death(life)
+                left = left.after_death(process)
                 self.deaths += 1
             else:
                 left = left.after_failure()
@@ -187,9 +187,9 @@ class Trial:
 
     def recover(self, left: Handover) -> int:
         """Resume to the end, and compare everything with what is expected. Returns the seq at which it resumed."""
-        life, _ = self._run_process(left, None)
+        process, _ = self._run_process(left, None)
         expected, disk = self.expected, left.disk
-        expect(life.summary == expected.summary, f"the summary is {expected.summary}, not {life.summary}")
+        expect(process.summary == expected.summary, f"the summary is {expected.summary}, not {process.summary}")
         self._compare_manifest(disk, expected.end)
         self._compare_files(disk, expected.end)
         try:
@@ -202,14 +202,14 @@ class Trial:
             journal.newest_candidate.end == expected.end,
             f"{expected.end} are committed, not {journal.newest_candidate.end}",
         )
-        return life.resumed_at
+        return process.resumed_at
 
     def _new_handover(self) -> Handover:
         return Handover(self._disk.copy())
 
     def _run_process(
         self, left: Handover, at: int | None, *, is_first: bool = False, fails: bool = False
-    ) -> tuple[Life, str]:
+    ) -> tuple[CrashedProcess, str]:
         """Run a process until just before an operation, or to the end. Returns it and a text that says when it ended.
 
         Only the first process is cancelled. With `fails`, the first sync of a file from then on fails, and the process
@@ -225,10 +225,10 @@ class Trial:
             when = f"before operation {number - first} ({name} {path})"
             raise os_error(EIO, path) if fails else PowerLoss
 
-        life = Life(self.story, disk)
+        process = CrashedProcess(self.case, disk)
         disk.on_operation = listen
         try:
-            life.live(may_cancel=is_first, on_opened=lambda end: self._check_opened(left, end))
+            process.run(may_cancel=is_first, on_opened=lambda end: self._check_opened(left, end))
         except PowerLoss:
             pass
         except PromiseBroken:
@@ -238,8 +238,8 @@ class Trial:
                 raise PromiseBroken(f"the run cannot resume: {type(error).__name__}: {error}") from error
         finally:
             disk.on_operation = None
-        life.check_books()
-        return life, when
+        process.check_books()
+        return process, when
 
     def _recover_found(self, left: Handover, again: Random | None) -> None:
         """Recover a disk after a power loss."""
@@ -257,10 +257,10 @@ class Trial:
     def _interrupt(self, left: Handover, operations: int, rng: Random) -> None:
         """Resume, lose power before the end, and resume again."""
         at = rng.randrange(operations if rng.random() < 0.5 else min(operations, RECOVERY_OPERATIONS))
-        life, when = self._run_process(left, at)
+        process, when = self._run_process(left, at)
         for number, found in enumerate(left.disk.states(SECOND_STATES_MAX, rng.getrandbits(32))):
             with _add_context(f"{when} of the next process the power was lost, state {number}"):
-                self._recover_found(left.after_power_loss(life, found), None)
+                self._recover_found(left.after_power_loss(process, found), None)
 
     # ---- Checks
 
@@ -276,7 +276,7 @@ class Trial:
         are not durable before a sink changes, it is unknown after a power loss which files were published."""
         _expect_kept(left.kept, end)
         self._compare_manifest(left.disk, end)
-        if not left.has_lost_power or self.story.journal.fsync in ("always", "batch"):
+        if not left.has_lost_power or self.case.journal.fsync in ("always", "batch"):
             self._compare_files(left.disk, end)
 
     def _compare_manifest(self, disk: Disk, end: int) -> None:

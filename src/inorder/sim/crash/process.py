@@ -23,7 +23,18 @@ from inorder.sinks.base import AppliedRun, Entry, Position, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink, clear_staging
 
-from .story import HEAD, JOURNAL, MANIFEST, ROOT, STAGING, Story, describe_entry, make_files, make_row, staging_folder
+from .case import (
+    HEAD,
+    JOURNAL,
+    MANIFEST,
+    ROOT,
+    STAGING,
+    CrashCase,
+    describe_entry,
+    make_files,
+    make_row,
+    staging_folder,
+)
 
 STEPS_MAX = 3_000
 """A run that takes more steps than this does not end."""
@@ -70,8 +81,8 @@ class RecordingSink:
 class _Engine(SimEngine):
     """Simulated workers that write files into staging. Records which seqs they were given."""
 
-    def __init__(self, story: Story, disk: Disk, clock: VirtualClock, given: list[int]) -> None:
-        super().__init__(story.scenario, clock, self._stage)
+    def __init__(self, case: CrashCase, disk: Disk, clock: VirtualClock, given: list[int]) -> None:
+        super().__init__(case.scenario, clock, self._stage)
         self._disk = disk
         self._given = given
 
@@ -95,10 +106,10 @@ class _Engine(SimEngine):
                 file.close()
 
 
-class Life:
+class CrashedProcess:
     """One process. Its disk can end it at any durable operation."""
 
-    def __init__(self, story: Story, disk: Disk) -> None:
+    def __init__(self, case: CrashCase, disk: Disk) -> None:
         self.summary: Summary | None = None
         """How the run ended, if this process ended it."""
         self.resume_point: ResumePoint | None = None
@@ -112,11 +123,11 @@ class Life:
         """How often all sinks were synced when a commit was acknowledged."""
         self.given: list[int] = []
         """The seqs that workers were given, in order."""
-        self._story = story
+        self._case = case
         self._disk = disk
         self._steps = 0
         self._clock = VirtualClock()
-        self._engine = _Engine(story, disk, self._clock, self.given)
+        self._engine = _Engine(case, disk, self._clock, self.given)
         self._sinks: list[RecordingSink] = []
 
     @property
@@ -124,12 +135,12 @@ class Life:
         """The seq at which it resumed; 0 if it was ended before that."""
         return self.resume_point.end if self.resume_point is not None else 0
 
-    def live(self, *, may_cancel: bool = False, on_opened: Callable[[int], None] | None = None) -> None:
+    def run(self, *, may_cancel: bool = False, on_opened: Callable[[int], None] | None = None) -> None:
         """Start or resume the run and continue to its end. With `may_cancel`, the scenario may cancel it.
 
         `on_opened` is called with the seq at which it resumes, after everything was rolled back.
         """
-        scenario, job = self._story.scenario, self._new_job()
+        scenario, job = self._case.scenario, self._new_job()
         opened = job.open()
         self.resume_point = opened.resume_point
         self.promised = self.acknowledged = self.resumed_at
@@ -144,7 +155,7 @@ class Life:
             job, opened, plan, self._engine, self._clock, scenario.options, total=total, observer=self._observe
         )
         self.summary = run.run()
-        if self._story.journal.fsync != "off":
+        if self._case.journal.fsync != "off":
             self.promised = self.acknowledged
 
     def _new_job(self) -> DurableJob:
@@ -157,7 +168,7 @@ class Life:
             header=Header("story", "", "as drawn", [sink.name for sink in self._sinks]),
             sinks=self._sinks,
             describe=describe_entry,
-            options=self._story.journal,
+            options=self._case.journal,
         )
 
     def check_books(self) -> None:
@@ -177,7 +188,7 @@ class Life:
             if all(sink.synced_end == event.end for sink in self._sinks):
                 self.promised = event.end
                 self.checkpoints += 1
-            elif self._story.journal.fsync == "always":
+            elif self._case.journal.fsync == "always":
                 self.promised = event.end
         for command in commands or ():
             if isinstance(command, RetryScheduled):

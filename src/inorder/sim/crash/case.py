@@ -1,10 +1,10 @@
 """A complete run on a disk, small enough to be crashed at every one of its durable operations.
 
-A story is a scenario of the simulator (items that fail, are skipped, are retried, kill their workers) with a journal, a
+A case is a scenario of the simulator (items that fail, are skipped, are retried, kill their workers) with a journal, a
 manifest, and published files, all on one `Disk`. Workers write the files of their items into staging through the same
 disk, so the power can be lost while they do.
 
-The expected result follows from the story alone: the oracle knows the outcome of every item, and from that the bytes of
+The expected result follows from the case alone: the oracle knows the outcome of every item, and from that the bytes of
 the manifest and of every file follow. No run is needed as a reference.
 """
 
@@ -40,7 +40,7 @@ MEDIUM = Medium(sector_bytes=64)
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class Story(msgspec.Struct, frozen=True, kw_only=True):
+class CrashCase(msgspec.Struct, frozen=True, kw_only=True):
     """The scenario of a run, and the options of its journal."""
 
     scenario: Scenario
@@ -83,8 +83,8 @@ def new_disk(*, syncs: bool = True) -> Disk:
     return disk.crash(lambda ways: 0)
 
 
-def draw_story(seed: int, fsync: FsyncPolicy | None = None) -> Story:
-    """Draw the story of a seed."""
+def draw_case(seed: int, fsync: FsyncPolicy | None = None) -> CrashCase:
+    """Draw the case of a seed."""
     rng = Random(seed ^ 0xC4A54)
     items = tuple(_draw_item(rng, number) for number in range(rng.randrange(5, 12)))
     scenario = Scenario(
@@ -105,7 +105,7 @@ def draw_story(seed: int, fsync: FsyncPolicy | None = None) -> Story:
         checkpoint_ms=rng.choice((1, 10, 30, 100_000)),
         compact_bytes=rng.choice((1, 400, 800, 1_000_000)),
     )
-    return Story(scenario=scenario, journal=journal)
+    return CrashCase(scenario=scenario, journal=journal)
 
 
 def _draw_item(rng: Random, number: int) -> SimItem:
@@ -185,9 +185,9 @@ def make_row(entry: Entry) -> dict[str, Any]:
     }
 
 
-def predict_files(story: Story) -> ExpectedFiles:
-    """Derive the expected result of a story without running it."""
-    scenario = story.scenario
+def predict_files(case: CrashCase) -> ExpectedFiles:
+    """Derive the expected result of a case without running it."""
+    scenario = case.scenario
     expected = predict(scenario)
     rows: list[bytes] = []
     files: list[dict[str, bytes]] = []
