@@ -29,7 +29,7 @@ from inorder.core.windows.plan import PlanItem
 from inorder.engines.inline import InlineEngine
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
-from inorder.journal.records import Commit, Header, Terminal, encode
+from inorder.journal.records import Commit, Header, Terminal, encode_record
 from inorder.journal.replay import replay
 from inorder.journal.scan import scan
 from inorder.journal.writer import FSYNC_POLICIES, JournalOptions
@@ -127,11 +127,11 @@ def measure_pair(function: Any, folder: Path, count: int, policy: Any, rounds: i
 
 def measure_replay(count: int) -> float:
     """Records a second, one commit an item."""
-    data = bytearray(encode(Header("bench", "", "")))
+    data = bytearray(encode_record(Header("bench", "", "")))
     for start in range(0, count, 100):
-        data += encode(Terminal(start, bytes([State.TERMINAL_SUCCESS]) * 100))
+        data += encode_record(Terminal(start, bytes([State.TERMINAL_SUCCESS]) * 100))
         for seq in range(start, start + 100):
-            data += encode(Commit(seq + 1, len(data), [], b"12345678"))
+            data += encode_record(Commit(seq + 1, len(data), [], b"12345678"))
     found = bytes(data)
     began_s = time.process_time()
     replay(scan(found).records)

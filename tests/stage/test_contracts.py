@@ -198,3 +198,8 @@ def test_the_old_name_of_the_time_limit_works_with_a_warning() -> None:
     assert options.timeout_s == 3.0
     with pytest.warns(DeprecationWarning, match="use timeout_s"):
         assert options.per_item_timeout_s == 3.0
+
+
+def test_the_new_name_of_the_time_limit_counts_where_both_are_given() -> None:
+    with pytest.warns(DeprecationWarning, match="use timeout_s"):
+        assert inorder.StageOptions(per_item_timeout_s=3.0, timeout_s=4.0).timeout_s == 4.0

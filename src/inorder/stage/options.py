@@ -41,7 +41,7 @@ class _OldNamesMeta(msgspec.StructMeta):
             for old, new in _RENAMED.items():
                 if old in options:
                     warn(f"the option {old} is deprecated; use {new}", DeprecationWarning, stacklevel=2)
-                    options[new] = options.pop(old)
+                    options.setdefault(new, options.pop(old))
             return super().__call__(*args, **options)
 
 
