@@ -4,6 +4,8 @@ import signal
 
 import pytest
 
+from inorder.stage.file_stat import FileStat
+from inorder.stage.hash_cache import HashCache
 from tests.cli.desk import Desk
 
 pytestmark = [pytest.mark.req("CLI-5"), pytest.mark.process]
@@ -42,6 +44,20 @@ def test_a_changed_input_is_the_reason_and_what_it_was_is_told(done: Desk) -> No
     assert change["was"] == done.row("0.txt")["input_sha256"] != change["is"]
     assert explained(done, "sources/1.txt")[0] == "skip"
     is_true(done, "0.txt")
+
+
+@pytest.mark.req("RUN-17")
+def test_files_are_read_whatever_the_cache_of_hashes_says(done: Desk) -> None:
+    path = done.source("0.txt", "other words")
+    cache = HashCache(str(done.data / "cache" / "count.sqlite"))
+    stat = FileStat.read(str(path))
+    cache.put(str(path), stat._replace(read_ns=2 * stat.ctime_ns), "sha256", done.row("0.txt")["input_sha256"])
+    cache.close()
+    [planned, *_] = done.run("plan", "--json").json["items"]
+    assert planned["verdict"] == "skip", "the cache is not used at all"
+    assert explained(done) == ("process", "its input has changed")
+    [problem] = done.run("verify", "--json").json["problems"]
+    assert (problem["kind"], problem["path"]) == ("outdated", str(path))
 
 
 def test_a_changed_configuration_is_the_reason_for_every_item(done: Desk) -> None:

@@ -140,6 +140,31 @@ def staged(desk: Desk) -> None:
     (folder / "two").write_text("half")
 
 
+@pytest.mark.req("RUN-17")
+def test_an_input_that_has_changed_since_it_was_processed_is_named(desk: Desk) -> None:
+    desk.sources("one", "two", "fail input", "skip no words", "bare")
+    desk.stage("count")
+    for name in ("1.txt", "2.txt", "3.txt", "5.txt"):  # processed, failed, skipped, new
+        desk.source(name, "owt")
+    (desk.source_folder / "0.txt").unlink()
+    before = everything(desk)
+    ended = desk.run("verify")
+    assert (ended.code, everything(desk)) == (6, before)
+    reason = "an input of 1.txt has changed since it was processed; run the stage again"
+    assert ended.out == f"outdated    {desk.source_folder / '1.txt'}  count: {reason}\n"
+    desk.source("1.txt", "two")
+    assert problems(desk) == []
+
+
+@pytest.mark.req("RUN-17")
+def test_inputs_that_cannot_be_checked_are_named_and_the_rest_is_checked(done: Desk) -> None:
+    (done.folder / "jobs.py").unlink()
+    assert problems(done) == []
+    [note, summary] = done.run("verify").err.splitlines()
+    assert note.startswith("the inputs of stage count were not checked: cannot make the plan of stage count: ")
+    assert summary.startswith("no problems: ")
+
+
 def test_rows_that_were_cut_off_are_missed(done: Desk) -> None:
     lines = manifest(done).read_bytes().splitlines(keepends=True)
     manifest(done).write_bytes(b"".join(lines[:-2]))

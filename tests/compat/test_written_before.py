@@ -2,10 +2,12 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -33,6 +35,26 @@ def run_again(folder: Path, *arguments: str) -> list[str]:
 @pytest.mark.req("JRN-3", "RUN-4")
 def test_items_of_a_finished_run_are_skipped(written: Path) -> None:
     assert run_again(written, "stage", "finished") == ["resumed at None succeeded 0 skipped 11"]
+
+
+@pytest.mark.req("RUN-17")
+@pytest.mark.parametrize("finished", [True, False])
+def test_its_cache_of_hashes_is_not_trusted(written: Path, finished: bool) -> None:
+    """It has no change times: a file that was rewritten in place, and got its old mtime back, counted as unchanged."""
+    data = written / "finished"
+    if not finished:  # the cache of the interrupted run, with its log
+        for path in (written / "interrupted" / "cache").iterdir():
+            path.rename(data / "cache" / path.name)
+    path = data / "upper" / "00.txt"
+    content, before = path.read_bytes(), path.stat()
+    row = (os.fsencode(path), "crc32", before.st_size, before.st_mtime_ns, before.st_ino, 2**62, str(crc32(content)))
+    with sqlite3.connect(data / "cache" / "upper.sqlite") as cache:
+        cache.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    cache.close()
+    path.write_bytes(content[::-1])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert run_again(written, "stage", "finished")[-1] == "resumed at None succeeded 1 skipped 10"
+    assert path.read_bytes() == content
 
 
 @pytest.mark.req("JRN-3", "JRN-7")

@@ -30,15 +30,15 @@ class Forecast(NamedTuple):
 
 
 class DryRun:
-    """Evaluates the plan of a stage without running it."""
+    """Evaluates the plan of a stage without running it. Without the cache of file hashes, every file is read."""
 
-    def __init__(self, job: StageJob, options: StageOptions) -> None:
+    def __init__(self, job: StageJob, options: StageOptions, *, uses_cache: bool = True) -> None:
         self._options = options
         self._data = os.path.abspath(options.data)
         self._plan = job.make_plan(self._data)
         self._begin = find_resume_seq(self._plan, options) or 0
         path = DataLayout(self._data, self._plan.stage_name).cache
-        self._cache = HashCache(path) if os.path.exists(path) else None
+        self._cache = HashCache(path) if uses_cache and os.path.exists(path) else None
 
     def items(self) -> Iterator[tuple[int, WorkItem]]:
         """The items of the plan, with their numbers."""

@@ -7,6 +7,7 @@ is the reason to do the item again; `inorder explain` shows it.
 
 import os
 import stat
+from functools import cache as memoize
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -76,6 +77,19 @@ def check(item: "WorkItem", data: str, *, fingerprinting: bool = True, cache: Ha
         return Freshness(False, "it has no fingerprint")
     reason = _explain_stale(item, data, outputs, found, cache)
     return Freshness(not reason, reason or UNCHANGED, found)
+
+
+def has_changed_input(item: "WorkItem", plan: "StagePlan", recorded: str) -> bool:
+    """Whether the inputs of a processed item differ from those it was made of, which have the hash `recorded`. Reads
+    every input; False also if one of them no longer exists, or if it is not known what the item was made of."""
+    hash_once = memoize(hash_file)
+    try:
+        hashes = {name: hash_once(os.fspath(path)) for name, path in item.inputs.items()}
+    except OSError:
+        return False
+    if hashes and plan.judge is not None and not item.outputs:
+        return not plan.judge(item, hash_once)
+    return bool(hashes and recorded) and combine_sha256(hashes) != recorded
 
 
 def _explain_missing(path: str, name: str) -> str:

@@ -1,9 +1,8 @@
 """A cache of file hashes, so that an unchanged file need not be read again.
 
-A file counts as unchanged if its size, modification time and inode are those of the time when it was hashed, and if it
-was old enough then: two changes within the resolution of the clock give the same modification time, so a file that was
-modified less than two seconds before its stat is read again. The cache is never the only copy of anything. It may be
-deleted; the next run is then slower.
+A hash is valid as long as the signature of the file is the same: size, modification time, change time and inode. The
+hash of a file that was racy when its stat was read is not stored, so that the file is read again (see `file_stat`). The
+cache is never the only copy of anything. It may be deleted; the next run is then slower.
 """
 
 import contextlib
@@ -13,12 +12,13 @@ import threading
 
 from .file_stat import FileStat
 
-_OLD_ENOUGH_NS = 2_000_000_000
 _PENDING_MAX = 2000
+_DROP_OLD = "DROP TABLE IF EXISTS files"
+"""The table of version 0.1.0, whose signatures have no change time: its hashes are not used. Whenever the meaning of a
+signature changes, the table gets a new name."""
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS files (
-    path BLOB NOT NULL, kind TEXT NOT NULL, size INTEGER, mtime_ns INTEGER, inode INTEGER, hashed_ns INTEGER, hash TEXT,
-    PRIMARY KEY (path, kind)
+CREATE TABLE IF NOT EXISTS file_hashes (
+    path BLOB NOT NULL, kind TEXT NOT NULL, signature TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (path, kind)
 ) WITHOUT ROWID
 """
 
@@ -28,22 +28,24 @@ class HashCache:
 
     def __init__(self, path: str) -> None:
         self._connection = _open_database(path)
-        self._pending: list[tuple[object, ...]] = []
+        self._pending: list[tuple[bytes, str, str, str]] = []
         self._lock = threading.Lock()
 
     def get(self, path: str, stat: FileStat, kind: str) -> str | None:
         """Return the hash of a file that has not changed since it was hashed; None: not known."""
-        query = "SELECT hash FROM files WHERE path=? AND kind=? AND size=? AND mtime_ns=? AND inode=? AND hashed_ns>=?"
-        wanted = (os.fsencode(path), kind, *stat.signature, stat.mtime_ns + _OLD_ENOUGH_NS)
+        query = "SELECT hash FROM file_hashes WHERE path=? AND kind=? AND signature=?"
+        wanted = (os.fsencode(path), kind, _encode_signature(stat))
         row = None
         with self._lock, contextlib.suppress(sqlite3.Error):  # a damaged page
             row = self._connection.execute(query, wanted).fetchone()
         return None if row is None else str(row[0])
 
     def put(self, path: str, stat: FileStat, kind: str, hash_: str) -> None:
-        """Store the hash of a file. The stat must be older than the read."""
+        """Store the hash of a file, unless it is racy. The stat must be older than the read."""
+        if stat.is_racy:
+            return
         with self._lock:
-            self._pending.append((os.fsencode(path), kind, *stat, hash_))
+            self._pending.append((os.fsencode(path), kind, _encode_signature(stat), hash_))
         if len(self._pending) >= _PENDING_MAX:
             self.flush()
 
@@ -51,7 +53,7 @@ class HashCache:
         """Write pending hashes."""
         with self._lock, contextlib.suppress(sqlite3.Error):
             pending, self._pending = self._pending, []
-            self._connection.executemany("REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", pending)
+            self._connection.executemany("REPLACE INTO file_hashes VALUES (?, ?, ?, ?)", pending)
             self._connection.execute("COMMIT")
             self._connection.execute("BEGIN")  # one transaction for many queries: without it each takes twice as long
 
@@ -61,13 +63,21 @@ class HashCache:
         self._connection.close()
 
 
+def _encode_signature(stat: FileStat) -> str:
+    """Encode as text: inodes and times may be too large for an integer of SQLite."""
+    return f"{stat.size} {stat.mtime_ns} {stat.ctime_ns} {stat.inode}"
+
+
 def _open_database(path: str) -> sqlite3.Connection:
     """Open the database. A damaged one is replaced; if that fails too, the cache lives in memory."""
     for attempt in range(2):
         try:
             connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=OFF")
+            # Syncs only before the log is copied into the database. Without that, a power failure could leave a page
+            # that is half old and half new: the signature of a file with the hash of its former content.
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute(_DROP_OLD)
             connection.execute(_SCHEMA)
             connection.execute("BEGIN")
         except sqlite3.Error:

@@ -6,7 +6,6 @@ The plan is read lazily. An item whose outputs are up to date is skipped, but it
 in the manifest, and its place in the order.
 """
 
-import contextlib
 import os
 import shutil
 import time
@@ -38,7 +37,6 @@ from .context import StageContext
 from .contracts import StageHooks, StageOutcome, StagePlan
 from .data_layout import DataLayout
 from .engine import create_stage_engine, make_engine_spec, make_kernel_options
-from .file_stat import FileStat
 from .fingerprints import list_published
 from .hash_cache import HashCache
 from .manifest.rows import get_result, make_config_row, make_row
@@ -298,13 +296,10 @@ class _StageRun:
                 self._call_hook("after_item", entry.item.item, result, self._context)
 
     def _cache_hashes(self, result: StageResult) -> None:
-        """Cache the hashes of an item's files, which its worker has just read."""
+        """Cache the hashes of an item's inputs, which its worker has just read. Outputs are racy now: their change time
+        is that of the rename."""
         for path, stat, digest in result.inputs:
             self._cache.put(path, stat, "sha256", digest)
-        for path, _, checksum in result.outputs[:-1]:
-            published = f"{self._layout.data}/{path}"
-            with contextlib.suppress(OSError):
-                self._cache.put(published, FileStat.read(published), "crc32", str(checksum))
 
     def _describe(self, envelope: Envelope, task: StageTask, attempts: int) -> Entry:
         """Turn an envelope into an entry for the sinks. With `retires`, a failed item loses its earlier outputs."""

@@ -129,7 +129,7 @@ class StageWork:
         hashes = self._hash_inputs(item)
         self._call_before_item(item, context)
         value = self._worker(item, context) if self._has_context_parameter else self._worker(item)
-        self._require_unchanged(item, before)
+        self._require_unchanged(item, before, hashes)
         inputs = [(os.fspath(item.inputs[name]), before[name], digest) for name, digest in hashes.items()]
         digest = combine_sha256(hashes)
         if isinstance(value, Skip):
@@ -176,10 +176,15 @@ class StageWork:
             return {}
         return {name: hash_file(os.fspath(path)) for name, path in item.inputs.items()}
 
-    def _require_unchanged(self, item: WorkItem, before: dict[str, FileStat]) -> None:
-        """Require that no input has changed since the item started."""
+    def _require_unchanged(self, item: WorkItem, before: dict[str, FileStat], hashes: dict[str, str]) -> None:
+        """Require that no input has changed since the item started. A new link or other permissions change only the
+        change time: then the content is compared, if it was hashed."""
         for name, path in item.inputs.items():
-            if FileStat.read(os.fspath(path)).signature != before[name].signature:
+            found = FileStat.read(os.fspath(path))
+            if found.signature == before[name].signature:
+                continue
+            is_only_ctime = found._replace(ctime_ns=before[name].ctime_ns).signature == before[name].signature
+            if not is_only_ctime or (name in hashes and hash_file(os.fspath(path)) != hashes[name]):
                 raise self._make_error(item, f"the input {path} changed while it was read", "io", retryable=True)
 
     def _encode_extras(self, item: WorkItem, value: Any) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """From what the operator writes to a provider, and what is known of it before it is opened."""
 
+import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from inorder.documents.embed.providers.fingerprint import hash_folder
 from inorder.documents.embed.providers.registry import identity, open_dense, open_sparse, policy
 from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.errors import OperatorError
+from inorder.stage import file_stat
 
 pytestmark = pytest.mark.req("DOC-3")
 
@@ -134,6 +137,20 @@ def test_a_local_model_is_known_by_its_files_and_not_by_its_place(kind: str, fol
     moved = folder.rename(folder.with_name("moved"))
     assert identity(f"{kind}:{moved}") == before
     assert str(tmp_path) not in before
+
+
+@pytest.mark.req("RUN-17")
+def test_a_file_rewritten_in_place_with_its_old_mtime_is_another_model(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also an hour later, when the hash of the file was kept."""
+    weights = folder / "weights" / "model.bin"
+    for ahead_ns in (0, 3600 * 10**9):
+        monkeypatch.setattr(file_stat, "time_ns", lambda ahead_ns=ahead_ns: time.time_ns() + ahead_ns)
+        before = hash_folder(folder), weights.stat()
+        weights.write_bytes(weights.read_bytes()[::-1])
+        os.utime(weights, ns=(before[1].st_atime_ns, before[1].st_mtime_ns))
+        assert hash_folder(folder) != before[0]
 
 
 def test_a_changed_renamed_or_added_file_is_another_model(folder: Path) -> None:

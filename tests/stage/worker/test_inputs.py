@@ -58,6 +58,35 @@ def test_a_source_that_never_stands_still_fails_and_publishes_nothing(place: Pla
     assert place.published() == {}
 
 
+@pytest.mark.req("RUN-17")
+def test_a_source_rewritten_in_place_with_its_old_mtime_while_it_is_read_fails(place: Place) -> None:
+    def worker(item: inorder.WorkItem, ctx: Any) -> None:
+        path = Path(item.inputs["text"])
+        before = path.stat()
+        ctx.output("loud").write_text(path.read_text().upper())
+        path.write_text(path.read_text()[::-1])
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    item = place.item("a")
+    os.utime(item.inputs["text"], ns=(0, 0))
+    place.run([item], worker)
+    assert place.row("a")["error"]["message"].endswith("sources/a changed while it was read")
+    assert place.published() == {}
+
+
+@pytest.mark.req("RUN-17")
+@pytest.mark.parametrize("fingerprinting", [True, False])
+def test_a_source_that_gets_a_link_or_other_permissions_has_not_changed(place: Place, fingerprinting: bool) -> None:
+    def worker(item: inorder.WorkItem, ctx: Any) -> None:
+        path = Path(item.inputs["text"])
+        os.link(path, ctx.output("loud"))
+        path.chmod(0o640)
+
+    outcome = place.run([place.item("a")], worker, fingerprinting=fingerprinting)
+    assert (outcome.succeeded, place.row("a")["attempts"]) == (1, 1)
+    assert place.run([place.item("a")], worker, fingerprinting=fingerprinting).skipped == 1
+
+
 def test_a_source_that_vanishes_while_it_is_read_fails_its_item(place: Place) -> None:
     def worker(item: inorder.WorkItem, ctx: Any) -> None:
         ctx.output("loud").write_text("x")

@@ -61,7 +61,7 @@ def _explain_stage(data: DataDirectory, job: StageJob, path: str, derived: set[s
     """Explain every item of a stage that this path belongs to, or that reads one of the files in `derived`: the outputs
     that other stages make from it. The outputs of the items found here are added to `derived`."""
     stage = job.stage.name
-    dry_run = DryRun(job, resolve({"data": data.root}, job.stage).to_options())
+    dry_run = DryRun(job, resolve({"data": data.root}, job.stage).to_options(), uses_cache=False)
     try:
         wanted = derived | {os.path.abspath(path), os.path.realpath(path)}
         items = [

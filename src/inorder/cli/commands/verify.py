@@ -13,6 +13,7 @@ from inorder.cli.exit_codes import Exit
 from inorder.cli.item_status import STATUSES, ItemStatus, ItemStatuses
 from inorder.cli.output import encode_json, encode_text, info, pluralize, stream_json, stream_lines
 from inorder.cli.parameters import DataOption, JsonOption
+from inorder.cli.stage_loader import load_recorded_job
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
@@ -20,21 +21,23 @@ from inorder.index.connection import open_index
 from inorder.index.verify import find_problems
 from inorder.journal.scan import ScanVerdict
 from inorder.sinks.checksums import PrefixChecksums
+from inorder.stage.contracts import Barrier, StagePlan, WorkItem
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_output
 from inorder.stage.fingerprints import Fingerprint, checksum_file, decode_fingerprint
-from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_line, read_lines
+from inorder.stage.freshness import has_changed_input
+from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_line, read_line_at, read_lines
 
 MISSING, ALTERED, TORN, UNFINISHED, JOURNAL = "missing", "altered", "torn", "unfinished", "journal"
-ORPHANED, LEFTOVER = "orphaned", "leftover"
+ORPHANED, LEFTOVER, OUTDATED = "orphaned", "leftover", "outdated"
 _AGAIN = "run the stage again"
 
 
 def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Check DATA against its manifests, fingerprints and journals. Reads every output, and changes nothing.
+    """Check DATA against its manifests, fingerprints, journals and inputs. Reads every file, and changes nothing.
 
-    Prints one line per problem: outputs and fingerprints that are missing or altered, files that no manifest names,
-    files that interrupted runs left behind, torn or altered manifests and journals, runs that have not ended, and an
-    index whose contents do not match its content hash.
+    Prints one line per problem: outputs and fingerprints that are missing or altered, inputs that have changed since
+    they were processed, files that no manifest names, files that interrupted runs left behind, torn or altered
+    manifests and journals, runs that have not ended, and an index whose contents do not match its content hash.
 
     Exit codes: 0 no problems, 6 problems found, 5 a stage is running.
     """
@@ -81,7 +84,7 @@ class Problem(NamedTuple):
     kind: str
     stage: str
     path: str
-    """Relative to DATA."""
+    """Relative to DATA; absolute for an input."""
     message: str
 
 
@@ -101,6 +104,7 @@ class StageCheck:
         yield from self._check_manifest()
         yield from self._check_journal()
         yield from self._check_outputs()
+        yield from self._check_inputs()
 
     def _make_problem(self, kind: str, path: str, message: str) -> Problem:
         return Problem(kind, self._stage, path, message)
@@ -230,6 +234,28 @@ class StageCheck:
                 yield self._make_problem(
                     ALTERED, made.path, f"the output of {row.doc_id} differs from what was written"
                 )
+
+    # ---- the inputs
+
+    def _check_inputs(self) -> Iterator[Problem]:
+        """Compare the inputs of processed items with what their results were made of. Needs the plan of the stage."""
+        try:
+            plan = load_recorded_job(self._data, self._stage).make_plan(self._data.root)
+            for item in plan.items:
+                if isinstance(item, Barrier) or not self._is_outdated(item, plan):
+                    continue
+                path = escape_surrogates(os.fspath(next(iter(item.inputs.values()))))
+                message = f"an input of {escape_surrogates(item.item_id)} has changed since it was processed; {_AGAIN}"
+                yield self._make_problem(OUTDATED, path, message)
+        except (OperatorError, ImportError) as error:
+            info(f"the inputs of stage {self._stage} were not checked: {error}")
+
+    def _is_outdated(self, item: WorkItem, plan: StagePlan) -> bool:
+        status = self._statuses.get(escape_surrogates(item.item_id))
+        if status is None or status.status != "success":
+            return False
+        row = read_line_at(self._manifest, status.made).row if status.made >= 0 else None
+        return has_changed_input(item, plan, "" if row is None else row.input_sha256)
 
 
 def _check_row(line: ManifestLine, expected: int | None, stage: str) -> str:

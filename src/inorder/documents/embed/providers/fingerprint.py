@@ -8,8 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from inorder.errors import OperatorError
+from inorder.stage.file_stat import FileStat
+from inorder.stage.fingerprints import hash_file
 
-_READ_BYTES = 1 << 20
 _FILES_MAX = 1000
 """A model folder has a few dozen files. A folder with more is refused before it is read."""
 
@@ -36,9 +37,9 @@ def hash_folder(folder: str | Path) -> str:
         raise OperatorError(f"{str(folder)!r} is not a model folder: it has more than {_FILES_MAX} files")
     digest = hashlib.sha256()
     for path in paths:
-        status = path.stat()
-        content = _hash_file(str(path), status.st_size, status.st_mtime_ns)
-        line = f"{path.relative_to(root).as_posix()}\0{status.st_size}\0{content}\n"
+        stat = FileStat.read(str(path))
+        content = hash_file(str(path)) if stat.is_racy else _cached_hash(str(path), stat.signature)
+        line = f"{path.relative_to(root).as_posix()}\0{stat.size}\0{content}\n"
         digest.update(line.encode(errors="surrogateescape"))
     return f"sha256:{digest.hexdigest()}"
 
@@ -68,10 +69,6 @@ def _is_hidden(path: Path) -> bool:
 
 
 @lru_cache(maxsize=_FILES_MAX)
-def _hash_file(path: str, size: int, mtime_ns: int) -> str:
-    """A digest of the file. Size and time are part of the cache key, so that a changed file is read again."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while part := file.read(_READ_BYTES):
-            digest.update(part)
-    return digest.hexdigest()
+def _cached_hash(path: str, signature: tuple[int, ...]) -> str:
+    """The hash of a file. Its signature is part of the cache key, so that a changed file is read again."""
+    return hash_file(path)
