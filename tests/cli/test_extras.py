@@ -43,7 +43,7 @@ LINES = {
     "search words": INGEST,
     "symbols code.py": INGEST,
     "graph f": INGEST,
-    "mcp": "mcp",
+    "mcp": "ingest,mcp",
     "stage inorder.documents.doctags.stage:stage src": INGEST,
     "plan src": INGEST,
     "plan": INGEST,
@@ -98,7 +98,8 @@ def test_every_command_names_the_extra_that_it_needs_and_how_to_install_it(folde
     for line, extra in LINES.items():
         command = line.split()[0]
         if extra:
-            said = f"inorder: `inorder {command}` needs the extra `{extra}`: pip install 'inorder[{extra}]'\n"
+            named = "extras `ingest` and `mcp`" if command == "mcp" else f"extra `{extra}`"
+            said = f"inorder: `inorder {command}` needs the {named}: pip install 'inorder[{extra}]'\n"
             assert found[line] == {"code": 2, "err": said}, line
         else:
             assert "pip install" not in found[line]["err"], line

@@ -64,6 +64,7 @@ def test_a_signal_stops_a_run_and_the_same_again_brings_it_to_the_same_end(
     desk.source("2.txt", "two words")
     resumed = desk.stage("hasty", "--json")
     assert (resumed.code, resumed.json["resumed_at"]) == (0, 2)
+    assert "\n  resumed after 2 items\n" in resumed.err
     rows, outputs = desk.lasting()
     # What was interrupted had another grace and other sources: the row of its configuration says so.
     assert (rows[1:], outputs) == (expected[0][1:], expected[1])

@@ -40,6 +40,15 @@ def test_a_folder_that_is_no_data_is_named(desk: Desk, command: str) -> None:
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("command", LOOKING)
+def test_a_file_as_data_is_said_to_be_one(desk: Desk, command: str) -> None:
+    desk.write("afile", "")
+    ended = desk.run(*command.split(), "--data", "afile")
+    said = "inorder: DATA cannot be used: afile is not a directory; choose another directory with --data\n"
+    assert ended == (2, "", said)
+
+
+@pytest.mark.process
 def test_a_stage_that_is_not_there_is_named_with_those_that_are(done: Desk) -> None:
     ended = done.run("inspect", "--stage", "cuont")
     assert ended == (2, "", "inorder: no stage 'cuont' in .inorder; stages: count\n")
@@ -57,6 +66,8 @@ def test_inspect_counts_items_by_how_they_stand_after_all_runs(done: Desk) -> No
     assert found["sizes"]["counts"]["files"] == 6
     size = sum(path.stat().st_size for path in (done.data / "counts").iterdir())
     assert found["sizes"]["counts"]["bytes"] == size
+    warnings = done.run("inspect", "--json", "--data", str(done.data)).json["stages"][0]["warnings"]
+    assert warnings == [f"1 item failed: see `inorder failures --data {done.data}`"]
 
 
 @pytest.mark.process
@@ -134,3 +145,13 @@ def test_a_reader_that_leaves_early_is_no_trouble(done: Desk) -> None:
 def test_a_journal_is_read_by_its_path(done: Desk) -> None:
     ended = done.run("journal", ".inorder/journal/count.journal", "--json")
     assert (ended.code, ended.json["has_ended"], ended.json["failed"]) == (0, True, 1)
+
+
+def test_the_verdict_on_a_damaged_journal_is_said_once(desk: Desk) -> None:
+    desk.write("bad.journal", "nonsense")
+    ended = desk.run("journal", "bad.journal")
+    assert (ended.code, ended.err) == (6, "")
+    assert ended.out.count("not a journal") == 1
+    assert "restore it from a backup, or remove it to start over" in ended.out
+    ended = desk.run("journal", "bad.journal", "--json")
+    assert (ended.code, ended.err, ended.json["verdict"]) == (6, "", "not a journal")

@@ -1,6 +1,7 @@
 """`inorder run`: what it does once for all of its stages."""
 
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,11 @@ def test_settings_are_read_once_and_merged_once_per_stage(project: Path, monkeyp
         (settings, "_read_file"),
         (settings, "_read_environment"),
         (settings.SettingsReader, "for_stage"),
-        (settings.StageSettings, "over"),
+        (settings.StageSettings, "with_defaults"),
     ):
         count_calls(monkeypatch, owner, name, calls)
     assert run(project) == (0, "", "")
-    assert calls == {"_read_file": 1, "_read_environment": 1, "for_stage": len(ENTRIES), "over": len(ENTRIES)}
+    assert calls == {"_read_file": 1, "_read_environment": 1, "for_stage": len(ENTRIES), "with_defaults": len(ENTRIES)}
 
 
 def count_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, calls: Counter[str]) -> None:
@@ -90,3 +91,20 @@ def test_a_wrong_setting_of_a_later_stage_is_reported_before_the_first_one_runs(
     assert said in err
     assert len(err.splitlines()) == 1
     assert not (project / ".inorder").exists()
+
+
+def test_a_plan_without_sources_lists_the_stages_in_the_order_in_which_they_run(project: Path) -> None:
+    assert run(project)[0] == 0
+    code, out, _ = run_in_process(["plan"], project, clean_environment())
+    assert code == 0
+    assert [line.partition(":")[0] for line in out.splitlines()[-len(ENTRIES) :]] == list(ENTRIES)
+
+
+def test_inspect_names_the_files_of_the_index_and_leaves_out_empty_lists(project: Path) -> None:
+    shutil.rmtree(project / "src" / "docs")
+    assert run(project)[0] == 0
+    code, out, _ = run_in_process(["inspect"], project, clean_environment())
+    assert code == 0
+    lines = [line.split(maxsplit=1) for line in out.splitlines()]
+    assert ["documents", "0"] in lines
+    assert any(line.startswith("  index.sqlite, vectors  ") for line in out.splitlines())

@@ -144,7 +144,8 @@ def test_a_value_of_another_type_in_the_file_is_refused(here: Path, value: str) 
         ("[default]\nworker = 2\n", r"inorder.toml: unknown setting worker in \[default\]; valid settings: data, "),
         ("[stage.count]\ndata = 'x'\n", r"inorder.toml: \[stage.count\] cannot set data, which all stages share"),
         ("[defaults]\nworkers = 2\n", r"inorder.toml: unknown table \[defaults\]; valid tables: \[default\], "),
-        ("workers = 2\n", r"inorder.toml: unknown table \[workers\]"),
+        ("workers = 2\n", r"inorder.toml: workers is outside of any table; put it below \[default\]"),
+        ("worker = 2\n", r"inorder.toml: unknown setting worker outside of any table; put settings below \[default\]"),
         ("default = 2\n", r"inorder.toml: default must be a table: \[default\]"),
         ("profile = 2\n", r"inorder.toml: profile must be a table: \[profile.NAME\]"),
         ("[profile]\nworkers = 2\n", r"inorder.toml: profile must be a table: \[profile.NAME\]"),
@@ -159,7 +160,13 @@ def test_a_file_with_a_mistake_is_refused_and_the_mistake_named(here: Path, text
 
 def test_a_file_that_is_no_text_is_refused(here: Path) -> None:
     (here / "inorder.toml").write_bytes(b"[default]\nworkers = '\xff'\n")
-    with pytest.raises(OperatorError, match=r"cannot read inorder\.toml"):
+    with pytest.raises(OperatorError, match=r"^cannot read inorder\.toml: the file is not UTF-8 text \(byte 21\)$"):
+        resolve({})
+
+
+def test_a_folder_in_place_of_the_file_is_refused(here: Path) -> None:
+    (here / "inorder.toml").mkdir()
+    with pytest.raises(OperatorError, match=r"^cannot read inorder\.toml: Is a directory$"):
         resolve({})
 
 
@@ -197,6 +204,16 @@ def test_config_show_says_where_each_value_comes_from(desk: Desk) -> None:
     as_json = desk.run(*arguments, "--json", INORDER_SCHEDULE="sjf").json
     assert as_json["options"]["fsync"] == {"value": "off", "origin": "inorder.toml [profile.fast]"}
     assert (as_json["file"], as_json["profile"]) == ("inorder.toml", "fast")
+
+
+def test_config_show_without_a_stage_says_that_stages_have_defaults_of_their_own(desk: Desk) -> None:
+    ended = desk.run("config", "show", "--retries", "2")
+    shown = {line.split()[0]: line.split(maxsplit=2)[1:] for line in ended.out.splitlines()}
+    assert shown["data"] == [".inorder", "default"]
+    assert shown["retries"] == ["2", "command line"]
+    assert shown["policy"] == ["io", "default, unless the stage sets another"]
+    assert "stages have defaults of their own: see `inorder config show --stage NAME`" in ended.err
+    assert desk.run("config", "show", "--json").json["options"]["policy"] == {"value": "io", "origin": "default"}
 
 
 @pytest.mark.process

@@ -105,6 +105,14 @@ def test_failures_are_summed_up_with_what_to_do_next(desk: Desk) -> None:
     assert "failed: 2.txt (config): told to fail with config" in ended.err
     assert "inorder failures --data 'else where'" in ended.err
     assert "inorder retry --data 'else where'" in ended.err
+    assert "more; see" not in ended.err
+
+
+def test_failures_that_are_not_listed_are_counted(desk: Desk) -> None:
+    desk.sources("fail input", "fail config", "fail runtime", "fail provider", "fail provider")
+    ended = desk.stage("count", "--data", "else where")
+    assert ended.err.count("  failed: ") == 4
+    assert "  failed: 2 more; see `inorder failures --data 'else where'`\n" in ended.err
 
 
 def test_a_worker_that_says_skip_is_a_skip_with_its_reason(desk: Desk) -> None:
@@ -169,13 +177,19 @@ def test_a_stage_for_a_device_refuses_processes_unless_somebody_insists(desk: De
     assert desk.stage("device").code == 0
 
 
-def test_a_disk_that_cannot_be_written_is_told_in_one_line(desk: Desk) -> None:
+@pytest.mark.parametrize("data", ["occupied", "occupied/data"])
+def test_a_file_as_data_is_a_mistake_of_the_operator(desk: Desk, data: str) -> None:
     desk.sources("one")
     desk.write("occupied", "a file, where a folder is wanted")
-    ended = desk.stage("count", "--data", "occupied/data")
-    assert ended.code == 1
-    assert ended.err.startswith("inorder: DATA cannot be used: ")
-    assert len(ended.err.splitlines()) == 1
+    said = "inorder: DATA cannot be used: occupied is not a directory; choose another directory with --data\n"
+    assert desk.stage("count", "--data", data) == (2, "", said)
+
+
+def test_a_data_folder_that_the_system_refuses_is_named_with_the_reason(desk: Desk) -> None:
+    desk.sources("one")
+    name = "x" * 300
+    said = f"inorder: DATA cannot be used: {name}: File name too long; choose another directory with --data\n"
+    assert desk.stage("count", "--data", name) == (2, "", said)
 
 
 def test_a_damaged_journal_is_refused_and_named(desk: Desk) -> None:
@@ -185,6 +199,7 @@ def test_a_damaged_journal_is_refused_and_named(desk: Desk) -> None:
     ended = desk.stage("count")
     assert ended.code == 6
     assert "journal/count.journal" in ended.err
+    assert "restore it from a backup, or remove it to start over" in ended.err
     assert len(ended.err.splitlines()) == 1
 
 

@@ -247,6 +247,7 @@ def test_records_in_the_wrong_order_or_told_twice_are_refused_or_change_nothing(
 )
 def test_what_is_no_journal_is_refused_in_one_line(data: bytes, message: str) -> None:
     assert refused(data).startswith(message)
+    assert refused(data).endswith("; restore it from a backup, or remove it to start over")
 
 
 @pytest.mark.req("JRN-5")

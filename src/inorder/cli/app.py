@@ -19,7 +19,7 @@ from types import FrameType
 
 from inorder.cli.commands import COMMANDS
 from inorder.cli.exit_codes import Exit, Interrupted
-from inorder.cli.extras import extra_of
+from inorder.cli.extras import describe_missing_extra, extra_of
 from inorder.cli.output import DEBUG
 from inorder.cli.output import error as print_error
 from inorder.errors import InfrastructureError, IntegrityError, InvariantViolation, OperatorError
@@ -54,8 +54,7 @@ def run_command(arguments: Sequence[str]) -> int:
         extra = extra_of(error) if isinstance(error, ModuleNotFoundError) else None
         if extra is None:
             return _report(error, Exit.FAILED, "", _TRACE)
-        what = f"`inorder {_find_command(arguments)}`"
-        return _report(error, Exit.USAGE, f"{what} needs the extra `{extra}`: pip install 'inorder[{extra}]'")
+        return _report(error, Exit.USAGE, describe_missing_extra(_find_command(arguments), extra))
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

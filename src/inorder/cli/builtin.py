@@ -1,7 +1,7 @@
 """The built-in stages: loading them with the settings that hold, running them, and their defaults for help."""
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,15 @@ ENTRIES = {
     "index": "inorder.index.stage:stage",
 }
 """In the order in which they build on each other."""
+UNLESS_STAGE = ", unless the stage sets another"
+"""Follows a default in help and listings that are for no stage in particular."""
 _SOURCED = ("doctags", "index")
 """Those that read SRC. The others read what these have made."""
+
+
+def sort_stages(names: Iterable[str]) -> list[str]:
+    """Built-in stages in the order in which they run, then the others."""
+    return sorted(names, key=lambda name: [*ENTRIES, name].index(name))
 
 
 def load_builtin(stage: str, sources: Sequence[Path], reader: SettingsReader) -> tuple[StageJob, Settings]:
@@ -80,7 +87,7 @@ def describe_stage_defaults() -> dict[str, str]:
     """The same for a stage that is not known yet: it may set other defaults."""
     values = StageSettings({}, None, None).with_defaults(StageOptions()).values
     return {
-        name: option.format_default(values[name].value) + ("" if name == "data" else ", unless the stage sets another")
+        name: option.format_default(values[name].value) + ("" if name == "data" else UNLESS_STAGE)
         for name, option in SHARED.items()
     }
 

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,15 +14,17 @@ from inorder.host.lock import Lock
 from inorder.journal.replay import CorruptRecord, Replay, replay
 from inorder.journal.scan import ScanResult
 from inorder.runtime.recovery import scan_journal
-from inorder.stage.data_layout import DataLayout
+from inorder.stage.data_layout import DataLayout, require_directory
 from inorder.stage.manifest.reader import ConfigRow, find_last_run
 
 
 class DataDirectory:
     """A DATA directory. Nothing here is locked, unless `lock` is called: a run may change it at any time."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, option: str = "") -> None:
         self.root = root
+        self.option = option
+        """` --data DIR` for commands in hints; empty if they find DATA without it."""
 
     def stages(self) -> list[str]:
         """The stages that have a manifest or a journal."""
@@ -104,8 +107,9 @@ def open_data(data: str | None, given: Given | None = None) -> DataDirectory:
     """The DATA directory given on the command line, or else by the settings. It must exist and have a stage."""
     root = resolve(dict(given or {}) | ({} if data is None else {"data": data})).data
     if not os.path.isdir(root):
+        require_directory(root)
         raise OperatorError(f"no DATA directory at {root}; run a stage first, or choose another with --data")
-    directory = DataDirectory(root)
+    directory = DataDirectory(root, "" if data is None else f" --data {shlex.quote(data)}")
     if not directory.stages():
         raise OperatorError(f"{root} is not a DATA directory: it has no manifests; choose another with --data")
     return directory

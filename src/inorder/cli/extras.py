@@ -24,6 +24,8 @@ EXTRAS = {
     "sentence-transformers": ("sentence_transformers", "torch"),
 }
 """The modules that each extra brings."""
+_EXTRAS_OF_COMMAND = {"mcp": ("ingest", "mcp")}
+"""Commands that need more than one extra."""
 _EXTRA_OF = {module: extra for extra, modules in EXTRAS.items() for module in modules}
 _GRAMMAR_PREFIX = "tree_sitter_"
 
@@ -39,3 +41,11 @@ def extra_of(error: ImportError) -> str | None:
     """The extra that brings the module that could not be imported; None if no extra does."""
     top = (error.name or "").partition(".")[0]
     return "ingest" if top.startswith(_GRAMMAR_PREFIX) else _EXTRA_OF.get(top)
+
+
+def describe_missing_extra(command: str, extra: str) -> str:
+    """What a command needs, and how to install it, after a module of this extra was not found."""
+    extras = _EXTRAS_OF_COMMAND.get(command, (extra,))
+    named = " and ".join(f"`{one}`" for one in extras)
+    noun = "extra" if len(extras) == 1 else "extras"
+    return f"`inorder {command}` needs the {noun} {named}: pip install 'inorder[{','.join(extras)}]'"

@@ -178,9 +178,17 @@ def _read_file() -> dict[str, Any] | None:
             found = tomllib.load(file)
     except FileNotFoundError:
         return None
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise OperatorError(f"cannot read {FILE}: the file is not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise OperatorError(f"cannot read {FILE}: {error.strerror or error}") from None
+    except tomllib.TOMLDecodeError as error:
         raise OperatorError(f"cannot read {FILE}: {error}") from None
     for table, value in found.items():
+        if table not in _TABLES and not isinstance(value, dict):
+            problem = f"{table} is" if table in ALL else f"unknown setting {table}"
+            what = "it" if table in ALL else "settings"
+            raise OperatorError(f"{FILE}: {problem} outside of any table; put {what} below [default]")
         if table not in _TABLES:
             raise OperatorError(
                 f"{FILE}: unknown table [{table}]; valid tables: [default], [profile.NAME], [stage.NAME]"

@@ -59,11 +59,16 @@ def report_outcome(outcome: StageOutcome, settings: Settings) -> Exit:
 
 def _summarize(outcome: StageOutcome, settings: Settings) -> list[str]:
     lines = [_format_headline(outcome)]
+    if outcome.resumed_at is not None:
+        lines.append(f"  resumed after {pluralize(outcome.resumed_at, 'item')}")
+    shown = outcome.errors[:_ERRORS_SHOWN]
     lines += [
         f"  failed: {error.item_id} ({error.category}): {to_one_line(error.message)}"
         + (f" [and {error.count - 1} more like it]" if error.count > 1 else "")
-        for error in outcome.errors[:_ERRORS_SHOWN]
+        for error in shown
     ]
+    if (left_out := outcome.failed - sum(error.count for error in shown)) > 0:
+        lines.append(f"  failed: {left_out} more; see `inorder failures{_data_option(settings)}`")
     lines += [f"  warning: {to_one_line(warning)}" for warning in outcome.warnings]
     lines.append(f"  manifest: {settings.data}/manifests/{outcome.stage}.jsonl")
     return lines + [f"  next: {step}" for step in _list_next_steps(outcome, settings)]
@@ -79,8 +84,7 @@ def _format_headline(outcome: StageOutcome) -> str:
 
 
 def _list_next_steps(outcome: StageOutcome, settings: Settings) -> Sequence[str]:
-    data = settings.values["data"]
-    where = f" --data {shlex.quote(settings.data)}" if data.origin == "command line" else ""
+    where = _data_option(settings)
     steps = []
     if outcome.failed:
         steps.append(f"`inorder failures{where}` lists the failures, `inorder retry{where}` runs them again")
@@ -89,3 +93,8 @@ def _list_next_steps(outcome: StageOutcome, settings: Settings) -> Sequence[str]
     elif outcome.stop_kind is not None:
         steps.append("run the same command again to resume")
     return steps
+
+
+def _data_option(settings: Settings) -> str:
+    """The option for commands in hints; empty if they find DATA without it."""
+    return f" --data {shlex.quote(settings.data)}" if settings.values["data"].origin == "command line" else ""

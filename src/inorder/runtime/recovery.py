@@ -20,6 +20,8 @@ from inorder.journal.scan import Claim, ScanResult, ScanVerdict, scan
 from inorder.journal.writer import JournalWriter
 from inorder.sinks.base import AppliedRun, Output, Position, Sink, find_origin
 
+RESTORE_HINT = "restore it from a backup, or remove it to start over"
+"""What to do about a damaged journal."""
 DISTRUST_SUFFIX = ".distrusted"
 """Suffix of the file that marks a journal with a failed sync. It holds the number of bytes that were synced before."""
 
@@ -51,18 +53,18 @@ def read_journal(filesystem: Filesystem, path: str) -> tuple[ScanResult, Replay]
     except OSError as error:
         raise InfrastructureError(f"the journal {path} cannot be read ({error.strerror or error})") from error
     if scanned.verdict is ScanVerdict.FOREIGN:
-        raise IntegrityError(f"{path} is not a journal of inorder, or its start is damaged: {scanned.message}")
+        raise IntegrityError(
+            f"{path} is not a journal of inorder, or its start is damaged: {scanned.message}; {RESTORE_HINT}"
+        )
     if not scanned.is_usable:
         raise IntegrityError(
             f"the journal {path} cannot be used: {scanned.verdict.value} at byte {scanned.offset}: {scanned.message}; "
-            "restore it from a backup, or remove it to start over"
+            f"{RESTORE_HINT}"
         )
     try:
         return scanned, replay(scanned.records)
     except CorruptRecord as error:
-        raise IntegrityError(
-            f"the journal {path} is {error}; restore it from a backup, or remove it to start over"
-        ) from error
+        raise IntegrityError(f"the journal {path} is {error}; {RESTORE_HINT}") from error
 
 
 def create_journal(filesystem: Filesystem, path: str, header: Header, sinks: Sequence[Sink]) -> OpenedJournal:

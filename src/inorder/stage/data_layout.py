@@ -3,7 +3,9 @@
 import contextlib
 import os
 import stat
+from errno import EACCES, EEXIST, EINVAL, ELOOP, ENAMETOOLONG, ENOTDIR, EPERM, EROFS
 
+from inorder.errors import InfrastructureError, OperatorError
 from inorder.host.paths import find_path_problem
 
 RESERVED_FOLDERS = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging")
@@ -12,6 +14,9 @@ FINGERPRINT_SUFFIX = ".fp.json"
 """Added to the path of an item's first output, it gives the path of its fingerprint."""
 _NAME_BYTES_MAX = 255 - len(FINGERPRINT_SUFFIX)
 """The limit of common filesystems, less the suffix."""
+_BAD_PATH = (EACCES, EEXIST, EINVAL, ELOOP, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
+"""Errors that another path avoids."""
+_OTHER_DATA = "choose another directory with --data"
 _reserved_prefixes: set[str] = set()
 
 
@@ -35,10 +40,32 @@ class DataLayout:
         return f"{self.data}/attempts/{run_id}.jsonl"
 
     def create_folders(self) -> None:
-        """Create the folders that every run needs."""
-        for path in (self.manifest, self.journal, self.lock, self.cache):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-        os.makedirs(self.staging, exist_ok=True)
+        """Create the folders that every run needs. Raises OperatorError if DATA is no usable path."""
+        try:
+            for path in (self.manifest, self.journal, self.lock, self.cache):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.makedirs(self.staging, exist_ok=True)
+        except OSError as error:
+            require_directory(self.data)
+            message = f"DATA cannot be used: {_shorten(self.data)}: {error.strerror or error}"
+            if error.errno in _BAD_PATH:
+                raise OperatorError(f"{message}; {_OTHER_DATA}") from error
+            raise InfrastructureError(message) from error
+
+
+def require_directory(data: str) -> None:
+    """Raise OperatorError if DATA, or a parent of it, exists and is not a directory."""
+    place = os.path.abspath(data)
+    while not os.path.lexists(place):
+        place = os.path.dirname(place)
+    if not os.path.isdir(place):
+        raise OperatorError(f"DATA cannot be used: {_shorten(place)} is not a directory; {_OTHER_DATA}")
+
+
+def _shorten(path: str) -> str:
+    """Return a path below the current directory relative to it, and any other path as it is."""
+    here = os.path.join(os.getcwd(), "")
+    return path.removeprefix(here)
 
 
 def reserve_files(*prefixes: str) -> None:

@@ -101,10 +101,7 @@ def run_stage(
     plan = fill_total(plan)
     options = msgspec.structs.replace(options, data=os.path.abspath(options.data))
     layout = DataLayout(os.fspath(options.data), plan.stage_name)
-    try:
-        layout.create_folders()
-    except OSError as error:
-        raise InfrastructureError(f"DATA cannot be used: {error}") from error
+    layout.create_folders()
     lock = Lock(layout.lock, f"stage {plan.stage_name} of {layout.data}")
     try:
         try:

@@ -1,5 +1,7 @@
 """Plans of every kind: empty, lazy, announced wrongly, with items that are none."""
 
+import errno
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -140,6 +142,29 @@ def test_two_stages_share_one_data(place: Place) -> None:
 
 
 def test_a_data_folder_that_cannot_be_is_said_in_one_line(place: Place) -> None:
+    item = place.item("a")
     place.data.write_text("a file")
-    with pytest.raises(inorder.InfrastructureError, match="DATA cannot be used"):
-        place.run([place.item("a")])
+    with pytest.raises(inorder.OperatorError, match=r"DATA cannot be used: /.* is not a directory; choose another"):
+        place.run([item])
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.EACCES, inorder.OperatorError),
+        (errno.EROFS, inorder.OperatorError),
+        (errno.ENOSPC, inorder.InfrastructureError),
+        (errno.EIO, inorder.InfrastructureError),
+    ],
+)
+def test_a_data_folder_that_cannot_be_written_is_named_with_the_reason(
+    place: Place, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
+) -> None:
+    item = place.item("a")
+
+    def refuse(path: str, exist_ok: bool = False) -> None:
+        raise OSError(number, os.strerror(number), path)
+
+    monkeypatch.setattr(os, "makedirs", refuse)
+    with pytest.raises(kind, match=f"^DATA cannot be used: /[^ ]*: {os.strerror(number)}"):
+        place.run([item])

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from inorder.cli.builtin import ENTRIES, default_values, describe_stage_defaults, load_builtin
+from inorder.cli.builtin import ENTRIES, UNLESS_STAGE, default_values, describe_stage_defaults, load_builtin
 from inorder.cli.command_group import SectionedCommand
 from inorder.cli.data_dir import open_data
 from inorder.cli.options import ALL, OWN, Section
@@ -49,8 +49,14 @@ def show(
         options = {name: {"value": value.value, "origin": value.origin} for name, value in values.items()}
         print_json({"file": found.file, "profile": found.profile, "options": options})
         return
-    rows = [(name, ALL[name].type.format(value.value), value.origin) for name, value in values.items()]
+    rows = []
+    for name, value in values.items():
+        may_differ = stage is None and value.origin == "default" and name != "data"
+        origin = f"default{UNLESS_STAGE}" if may_differ else value.origin
+        rows.append((name, ALL[name].type.format(value.value), origin))
     print_out(*format_table(rows))
+    if stage is None:
+        info(f"stages have defaults of their own: see `inorder config show --stage NAME` ({', '.join(ENTRIES)}, ...)")
     if found.file is None:
         info(f"no {FILE} in the current directory")
 

@@ -1,7 +1,6 @@
 """`inorder failures`: failed items and their errors."""
 
 import os
-import shlex
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -46,8 +45,7 @@ def failures(
         stream_lines(line.raw for line in find())
     else:
         stream_lines(encode_text(_format(line)) for line in find())
-        where = "" if data is None else f" --data {shlex.quote(data)}"
-        hint = f"{pluralize(count, 'item')} failed; `inorder retry{where}` runs them again"
+        hint = f"{pluralize(count, 'item')} failed; `inorder retry{directory.option}` runs them again"
         info(hint if count else "no failed items")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.cli.builtin import ENTRIES
+from inorder.cli.builtin import sort_stages
 from inorder.cli.data_dir import DataDirectory, list_files, open_data
 from inorder.cli.item_status import ItemStatuses
 from inorder.cli.output import format_table, pluralize, print_json, print_out
@@ -31,7 +31,7 @@ def inspect(stage: StageOption = None, data: DataOption = None, as_json: JsonOpt
 
 def describe(data: DataDirectory, stage: str | None) -> dict[str, Any]:
     """The contents of DATA for `--json`."""
-    chosen = sorted(data.select_stages(stage), key=lambda name: [*ENTRIES, name].index(name))
+    chosen = sort_stages(data.select_stages(stage))
     stages = [_describe_stage(data, name) for name in chosen]
     return {"data": data.root, "stages": stages, "sizes": _measure(data.root)}
 
@@ -65,14 +65,13 @@ def _list_warnings(data: DataDirectory, stage: str, statuses: ItemStatuses, hold
     elif journal.unfinished_at is not None and not holder:
         after = pluralize(journal.unfinished_at, "item")
         found.append(f"the latest run was interrupted after {after}: run the same command again to resume")
-    if statuses.count_by_status()["failure"]:
-        found.append(f"{pluralize(statuses.count_by_status()['failure'], 'item')} failed: see `inorder failures`")
-    if statuses.count_items_with_warnings():
-        found.append(
-            f"{pluralize(statuses.count_items_with_warnings(), 'item')} have warnings: see `inorder manifest --jsonl`"
-        )
+    if failed := statuses.count_by_status()["failure"]:
+        found.append(f"{pluralize(failed, 'item')} failed: see `inorder failures{data.option}`")
+    if warned := statuses.count_items_with_warnings():
+        found.append(f"{pluralize(warned, 'item')} have warnings: see `inorder manifest --jsonl{data.option}`")
     if statuses.damaged:
-        found.append(f"{pluralize(statuses.damaged, 'line')} of the manifest cannot be read: see `inorder verify`")
+        lines = pluralize(statuses.damaged, "line")
+        found.append(f"{lines} of the manifest cannot be read: see `inorder verify{data.option}`")
     return found
 
 
@@ -99,8 +98,10 @@ def _format(description: dict[str, Any]) -> list[str]:
             rows.append(("latest run", f"{latest['run_id']} of {latest['started_at']}, {latest['state']}"))
         rows += [("warning", warning) for warning in stage["warnings"]]
         lines += ["", f"stage {stage['stage']}", *(f"  {line}" for line in format_table(rows))]
+    has_index = os.path.exists(f"{description['data']}/index.sqlite")
+    top = "index.sqlite, vectors" if has_index else "other files"
     sizes = [
-        (name, _format_size(sums["bytes"]), pluralize(sums["files"], "file"))
+        (top if name == "." else name, _format_size(sums["bytes"]), pluralize(sums["files"], "file"))
         for name, sums in description["sizes"].items()
     ]
     return [*lines, "", "on disk", *(f"  {line}" for line in format_table(sizes))]
@@ -243,7 +244,8 @@ def _format_contents(stage: str, found: dict[str, Any]) -> list[tuple[str, str]]
         if found["pages_ocr"]:
             pages += f", {found['pages_ocr']} read by OCR"
         inside = ", ".join(pluralize(found[name], name[:-1]) for name in ("blocks", "tables", "figures"))
-        return [("documents", f"{found['documents']} ({kinds})"), ("pages", pages), ("inside", inside)]
+        documents = f"{found['documents']} ({kinds})" if kinds else str(found["documents"])
+        return [("documents", documents), ("pages", pages), ("inside", inside)]
     if stage == "chunk":
         head = [
             ("chunks", f"{found['chunks']} of {pluralize(found['documents'], 'document')}, {found['tokens']} tokens")

@@ -10,7 +10,6 @@ import typer
 
 from inorder.cli.exit_codes import Exit
 from inorder.cli.options import Section
-from inorder.cli.output import error as print_error
 from inorder.cli.output import format_table, print_json, print_out
 from inorder.cli.parameters import JsonOption
 from inorder.errors import OperatorError
@@ -18,7 +17,13 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.records import Checkpoint, Commit, Header, Record, Terminal, get_record_type
 from inorder.journal.replay import CorruptRecord, Replay, replay
 from inorder.journal.scan import ScannedRecord, ScanResult, ScanVerdict
-from inorder.runtime.recovery import scan_journal
+from inorder.runtime.recovery import RESTORE_HINT, scan_journal
+
+_NEXT_STEPS = {
+    ScanVerdict.TORN.value: " (the next run truncates it there)",
+    ScanVerdict.CORRUPT.value: f"; {RESTORE_HINT}",
+    ScanVerdict.FOREIGN.value: f"; {RESTORE_HINT}",
+}
 
 
 def journal(
@@ -44,7 +49,6 @@ def journal(
     else:
         print_out(*_format(description))
     if damage is not None or not found.is_usable:
-        print_error(f"{path}: {verdict} at byte {description['verdict_offset']}: {message}")
         raise typer.Exit(Exit.INTEGRITY)
 
 
@@ -123,9 +127,9 @@ def _format(description: dict[str, Any]) -> list[str]:
     rows.append(("records", f"{description['records']} in {description['bytes']} bytes"))
     if description["records"]:
         rows += _format_progress(description)
-    torn = description["verdict"] == ScanVerdict.TORN.value
+    next_step = _NEXT_STEPS.get(description["verdict"], "")
     where = f" at byte {description['verdict_offset']}: {description['message']}" if description["message"] else ""
-    rows.append(("verdict", description["verdict"] + where + (" (the next run truncates it there)" if torn else "")))
+    rows.append(("verdict", description["verdict"] + where + next_step))
     lines = format_table(rows)
     if description["last"]:
         latest = [(str(one["offset"]), one["type"], one["says"]) for one in description["last"]]

@@ -21,7 +21,7 @@ _COUNT_MAX = 50
 def mcp(data: DataOption = None) -> None:
     """Serve the index of DATA to coding assistants over stdio, as tools: search, symbol, read_chunk.
 
-    Needs the extra `mcp`: pip install 'inorder[mcp]'. In the settings of the assistant, enter the command `inorder`
+    Needs two extras: pip install 'inorder[ingest,mcp]'. In the settings of the assistant, enter the command `inorder`
     with the arguments `mcp --data DIR`.
     """
     with read_index(data) as (_, folder):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from inorder.cli.builtin import ENTRIES, load_builtin
+from inorder.cli.builtin import ENTRIES, load_builtin, sort_stages
 from inorder.cli.data_dir import open_data
 from inorder.cli.dry_run import MISSING, PROCESS, SKIP, DryRun, Forecast
 from inorder.cli.options import Section
@@ -74,7 +74,7 @@ def _load_jobs(
         jobs = [load_job(what[0], what[1:])]
     else:
         directory = open_data(data)
-        jobs = load_recorded_jobs(directory, directory.select_stages(stage))
+        jobs = load_recorded_jobs(directory, sort_stages(directory.select_stages(stage)))
     for job in jobs:
         yield job, reader.for_stage(job.stage.name).with_defaults(job.stage.options).to_options()
 

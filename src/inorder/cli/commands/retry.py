@@ -8,7 +8,7 @@ more.
 
 import typer
 
-from inorder.cli.builtin import describe_stage_defaults
+from inorder.cli.builtin import describe_stage_defaults, sort_stages
 from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.exit_codes import Exit
 from inorder.cli.item_status import ItemStatuses
@@ -37,7 +37,7 @@ def retry(stage: StageOption = None, as_json: JsonOption = False, *, given: Give
     data = open_data(None, given)
     outcomes = []
     code = Exit.DONE
-    for name in data.select_stages(stage):
+    for name in sort_stages(data.select_stages(stage)):
         outcome, code_here = _retry_stage(data, name, given)
         if outcome is not None:
             outcomes.append(outcome)
