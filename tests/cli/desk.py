@@ -41,6 +41,7 @@ class Desk:
         self.source_folder = folder / "sources"
         self.gates = folder / "gates"
         self.data = folder / DATA
+        self.command = [COMMAND]
         self.started: list[subprocess.Popen[str]] = []
         for made in (self.source_folder, self.gates):
             made.mkdir()
@@ -86,7 +87,7 @@ class Desk:
     def start(self, *arguments: str, in_group: bool = False, **environment: str) -> "subprocess.Popen[str]":
         self.started.append(
             subprocess.Popen(
-                [COMMAND, *arguments],
+                [*self.command, *arguments],
                 cwd=self.folder,
                 env=clean_environment() | environment,
                 stdin=subprocess.DEVNULL,

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -11,6 +12,18 @@ from tests.cli.desk import Desk, Ended
 pytestmark = [pytest.mark.req("CAN-2"), pytest.mark.req("CLI-3"), pytest.mark.process]
 
 TEXTS = ["one", "one two", "hold", "one two three", "five"]
+HELD_AT_START = """
+import os
+import sys
+from inorder.cli.app import main
+
+if __name__ == "__mp_main__":
+    os.write(os.open("started", os.O_WRONLY), b".")
+    os.read(os.open("go", os.O_RDONLY), 1)
+if __name__ == "__main__":
+    sys.exit(main())
+"""
+"""The command, whose worker processes wait while they start: each imports the main script before it does anything."""
 
 
 def undisturbed(desk: Desk) -> object:
@@ -109,6 +122,28 @@ def test_an_interrupt_at_the_terminal_reaches_the_workers_too_and_harms_none(des
     desk.let_go("2.txt")
     ended = desk.end_of(program)
     assert (ended.code, ended.json["succeeded"], ended.json["failed"]) == (0, 3, 0)
+
+
+def test_an_interrupt_at_the_terminal_while_workers_start_prints_no_traceback(desk: Desk) -> None:
+    desk.sources(*["one"] * 100)
+    desk.write("held.py", HELD_AT_START)
+    desk.command = [sys.executable, "held.py"]
+    ends = []
+    for name in ("started", "go"):
+        os.mkfifo(desk.folder / name)
+        ends.append(os.open(desk.folder / name, os.O_RDWR))
+    started, go = ends
+    command = ["stage", "jobs:patient", "sources", "--workers", "2", "--policy", "cpu", "--json"]
+    program = desk.start(*command, in_group=True)
+    assert [os.read(started, 1) for _ in range(2)] == [b".", b"."]
+    os.killpg(program.pid, signal.SIGINT)
+    heard = heard_from(program)
+    os.write(go, b"..")
+    ended = desk.end_of(program)
+    for end in ends:
+        os.close(end)
+    assert "Traceback" not in heard + ended.err
+    assert (ended.code, ended.json["failed"], ended.json["stop_kind"]) == (130, 0, "cancelled")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from inorder import imap
 from tests.support.misbehaviour import GUARD_S, Endings, is_running, wait_until
 
 pytestmark = pytest.mark.process
@@ -61,6 +62,18 @@ def test_workers_die_with_the_program(start: Start, tmp_path: Path, how: str, nu
     program.send_signal(number)
     assert program.wait(GUARD_S) == -number
     assert endings.come(), "a worker outlived the program"
+
+
+def describe_interrupts(_: int) -> tuple[bool, bool, str]:
+    """Whether SIGINT is ignored, whether it is blocked, and the signals that are blocked in a child process."""
+    show = "import signal; print([*signal.pthread_sigmask(signal.SIG_BLOCK, [])])"
+    child = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
+    is_blocked = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    return signal.getsignal(signal.SIGINT) == signal.SIG_IGN, is_blocked, child.stdout.strip()
+
+
+def test_items_and_the_processes_they_start_have_interrupts_ignored_and_not_blocked() -> None:
+    assert list(imap(describe_interrupts, range(2), policy="cpu", workers=2)) == [(True, False, "[]")] * 2
 
 
 @pytest.mark.parametrize("how", ["break", "collect"])
