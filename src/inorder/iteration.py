@@ -21,7 +21,6 @@ from inorder.engines.ray.options import RayOptions
 from inorder.errors import InfrastructureError, ItemError, OperatorError, require
 from inorder.host.clock import SystemClock
 from inorder.runtime.delivery import Delivery, open_delivery
-from inorder.runtime.identity import hash_strings, qualified_name
 from inorder.runtime.loop import Runtime
 
 T = TypeVar("T")
@@ -144,9 +143,10 @@ def imap(
 
     Raises:
         ItemError: An item failed (`errors="raise"`).
-        OperatorError: An option is invalid, or the journal belongs to other items.
+        OperatorError: An argument is invalid, or the journal belongs to another function or to other items.
         InfrastructureError: Workers, disk or cluster failed. The same call can be repeated.
     """
+    require(callable(function), f"the first argument of imap must be a function, got {function!r:.80}")
     if policy == "ray":
         warn("policy='ray' is deprecated; use engine='ray'", DeprecationWarning, stacklevel=2)
         policy, engine = "io", "ray"
@@ -189,7 +189,7 @@ def _make_delivery(
     if journal is None:
         require(fsync == "batch" and key is None, "fsync and key need journal=PATH")
         return Delivery()
-    return open_delivery(os.fspath(journal), hash_strings("imap", qualified_name(function)), fsync, key, clock)
+    return open_delivery(os.fspath(journal), function, fsync, key, clock)
 
 
 def _to_plan_item(cost: Callable[[T], float], item: T) -> PlanItem:

@@ -121,9 +121,11 @@ def test_fewer_items_than_were_committed_are_refused(path: Path) -> None:
 def test_another_function_is_refused(path: Path, other: Callable[[int], int]) -> None:
     take(path, 5)
     with pytest.raises(
-        OperatorError, match=r"the configuration has changed since the journal .* was created; run again"
+        OperatorError,
+        match=r"was not created by imap with the function .*(triple|double\(\)|pow\(2\)); pass the function that",
     ):
-        list(imap(other, range(10), journal=path, **SETTINGS))
+        imap(other, range(10), journal=path, **SETTINGS)
+    assert positions(path) == [2 * number for number in range(4, 10)]
 
 
 def test_the_number_of_workers_may_change(path: Path) -> None:
@@ -183,8 +185,14 @@ def test_a_file_that_is_no_journal_is_left_alone(path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InfrastructureError, match="cannot be locked"):
-        positions(tmp_path / "missing" / "run.journal")
+    folder = tmp_path / "missing"
+    with pytest.raises(OperatorError, match=f"there is no directory {folder} for the journal {folder}/run.journal"):
+        imap(double, range(10), journal=folder / "run.journal", **SETTINGS)
+
+
+def test_a_journal_may_be_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert positions(Path("run.journal"), 3) == [0, 2, 4]
 
 
 @pytest.mark.parametrize("act", ["append", "sync"])

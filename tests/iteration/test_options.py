@@ -65,6 +65,14 @@ def test_something_that_cannot_be_iterated_is_refused_before_anything_starts() -
     assert alive() == before
 
 
+@pytest.mark.parametrize("policy", ["io", "cpu", "inline"])
+def test_something_that_cannot_be_called_is_refused_before_anything_starts(policy: Any) -> None:
+    before = alive()
+    with pytest.raises(OperatorError, match="the first argument of imap must be a function, got 5"):
+        inorder.imap(5, range(3), policy=policy)  # type: ignore[arg-type]
+    assert alive() == before
+
+
 @pytest.mark.parametrize("schedule", ["fifo", "sjf"])
 @pytest.mark.parametrize("cost", [-1.0, math.nan, math.inf])
 def test_a_cost_that_is_no_cost_is_refused_with_the_place_of_its_item(schedule: Any, cost: float) -> None:

@@ -5,15 +5,16 @@ journal, outcomes are written before they are delivered, and each commit when it
 resumes with the first result for which the consumer did not return.
 """
 
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from inorder.core.commands import CommitRun
 from inorder.core.events import Envelope
-from inorder.errors import InfrastructureError, OperatorError, SyncError
+from inorder.errors import InfrastructureError, OperatorError, SyncError, require
 from inorder.host.clock import Clock
-from inorder.runtime.identity import PlanDigest, encode_identity, new_run_id
+from inorder.runtime.identity import PlanDigest, encode_identity, hash_strings, new_run_id, qualified_name
 from inorder.runtime.loop import ResumeState
 
 if TYPE_CHECKING:
@@ -88,26 +89,34 @@ class DurableDelivery(Delivery):
 
 
 def open_delivery(
-    path: str, config_hash: str, fsync: "FsyncPolicy", key: Callable[[Any], Any] | None, clock: Clock
+    path: str, function: Callable[..., Any], fsync: "FsyncPolicy", key: Callable[[Any], Any] | None, clock: Clock
 ) -> DurableDelivery:
-    """Open the journal at `path`, or create it, and lock it until the delivery is closed."""
+    """Open the journal of `function` at `path`, or create it, and lock it until the delivery is closed."""
     # Imported here because an iteration without a journal needs none of it, and it doubles the time of its start.
     from inorder.host.filesystem import SystemFilesystem
     from inorder.host.lock import Lock
     from inorder.journal.records import Header
     from inorder.journal.writer import JournalOptions
     from inorder.runtime.commit import CommitJournal
-    from inorder.runtime.recovery import create_journal, resume_journal
+    from inorder.runtime.recovery import HeaderMismatch, create_journal, resume_journal
 
     options = JournalOptions(fsync=fsync)
     filesystem = SystemFilesystem()
+    folder = os.path.dirname(path) or "."
+    require(os.path.isdir(folder), f"there is no directory {folder} for the journal {path}; create it")
+    name = qualified_name(function)
     lock = Lock(f"{path}.lock", f"the journal {path}")
     try:
-        header = Header(new_run_id(), "", config_hash, [], clock.wall_ms())
+        header = Header(new_run_id(), "", hash_strings("imap", name), [], clock.wall_ms())
         open_ = create_journal if filesystem.stat(path) is None else resume_journal
         opened = open_(filesystem, path, header, ())
-    except BaseException:
+    except BaseException as error:
         lock.release()
+        if isinstance(error, HeaderMismatch):
+            raise OperatorError(
+                f"the journal {path} was not created by imap with the function {name:.80}; "
+                "pass the function that it was created with, or another journal to start over"
+            ) from error
         raise
     digest = PlanDigest(_make_identify(key), end=opened.resume_point.end, expected=opened.digest)
     return DurableDelivery(lock, CommitJournal(opened.writer, filesystem, path, options, clock), opened, digest)

@@ -26,6 +26,10 @@ DISTRUST_SUFFIX = ".distrusted"
 """Suffix of the file that marks a journal with a failed sync. It holds the number of bytes that were synced before."""
 
 
+class HeaderMismatch(OperatorError):
+    """The journal is of another plan, configuration or set of sinks."""
+
+
 class OpenedJournal(NamedTuple):
     """A journal that is ready for a run."""
 
@@ -85,7 +89,7 @@ def create_journal(filesystem: Filesystem, path: str, header: Header, sinks: Seq
 
 
 def resume_journal(filesystem: Filesystem, path: str, header: Header | None, sinks: Sequence[Sink]) -> OpenedJournal:
-    """Resume from the newest commit that the journal records and every sink holds. Raises OperatorError if the journal
+    """Resume from the newest commit that the journal records and every sink holds. Raises HeaderMismatch if the journal
     is of another plan or configuration than `header`; None accepts any."""
     scanned, state = read_journal(filesystem, path)
     _require_same_header(path, header, state.header, [sink.name for sink in sinks])
@@ -205,7 +209,7 @@ def _require_same_header(path: str, ours: Header | None, theirs: Header | None, 
         ("set of sinks", sinks, theirs.sinks),
     ):
         if mine != other:
-            raise OperatorError(
+            raise HeaderMismatch(
                 f"the {what} has changed since the journal {path} was created; "
                 f"run again with the same {what}, or start over with another journal"
             )
