@@ -170,19 +170,35 @@ def broken(data: Path, kind: str) -> None:
     ("kind", "complaint"),
     [
         ("missing", "no index in"),
-        ("foreign", "is not an SQLite database"),
+        ("foreign", "is damaged (file is not a database); remove it and run `inorder index` again"),
         ("other", "is a database, but not an index of inorder"),
         ("newer", "was written by a newer version of inorder"),
-        ("damaged", "is damaged"),
+        ("damaged", "is damaged (database disk image is malformed); remove it and run `inorder index` again"),
     ],
 )
 def test_an_index_that_cannot_be_asked_is_said_to_be_so_in_one_line(tmp_path: Path, kind: str, complaint: str) -> None:
     project = Project(tmp_path)
     broken(project.data, kind)
     ended = project.call("search", "lamp")
-    assert ended.returncode in (2, 6)
+    assert ended.returncode == (6 if "is damaged" in complaint else 2)
     assert complaint in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", ["foreign", "damaged"])
+def test_a_damaged_index_stops_a_run_and_is_built_again_once_it_is_removed(tmp_path: Path, kind: str) -> None:
+    project = Project(tmp_path)
+    broken(project.data, kind)
+    project.write("lamp.py", "def lamp(): pass\n")
+    ended = project.call("index", "src", "--policy", "io", "--quiet")
+    assert ended.returncode == 6, ended.stderr
+    path = project.data / "index.sqlite"
+    assert ended.stderr.startswith(f"inorder: {path} is damaged (")
+    assert ended.stderr.endswith("); remove it and run `inorder index` again\n")
+    assert len(ended.stderr.splitlines()) == 1
+    path.unlink()
+    project.index("--policy", "io")
+    assert project.call("search", "lamp").returncode == 0
 
 
 def test_an_index_that_is_locked_is_an_error_of_one_line(tmp_path: Path) -> None:

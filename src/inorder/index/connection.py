@@ -2,15 +2,36 @@
 
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from urllib.parse import quote
 
-from inorder.errors import OperatorError
+from inorder.errors import IntegrityError, OperatorError
 from inorder.sinks.sqlite import translate_sqlite_error
 
 from .locations import find_roots, locate
 from .schema import VERSION
+
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+
+
+@contextmanager
+def translate_index_errors(path: str, doing: str = "it cannot be read") -> Iterator[None]:
+    """Raise an error of SQLite in the body as ours. `path` is the index that a user can remove if it is damaged."""
+    try:
+        yield
+    except (sqlite3.Error, OperatorError, IntegrityError) as error:
+        cause = error if isinstance(error, sqlite3.Error) else error.__cause__
+        if not isinstance(cause, sqlite3.Error):
+            raise
+        if getattr(cause, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+            message = f"{path} is damaged ({cause}); remove it and run `inorder index` again"
+            raise IntegrityError(message) from cause
+        if error is not cause:
+            raise
+        raise translate_sqlite_error(cause, path, doing) from cause
 
 
 @lru_cache(maxsize=4)
@@ -18,16 +39,19 @@ def open_index(path: str) -> sqlite3.Connection:
     """A read-only connection to the index at `path`. It stays open and is shared by later calls.
 
     Queries may call `location(kind, item_id, path)`: where a row of `files` lies, as seen from the current folder.
-    Raises OperatorError for a file that is missing, not an index, or written by a newer version.
+    Raises OperatorError for a file that is missing, not an index, or written by a newer version, and IntegrityError for
+    a damaged one.
     """
-    try:
-        connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, check_same_thread=False)
-        [version] = connection.execute("PRAGMA user_version").fetchone()
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    except sqlite3.Error as error:
-        if not Path(path).exists():
-            raise OperatorError(f"no index at {path}; create one with `inorder index` or `inorder run`") from None
-        raise translate_sqlite_error(error, path, "it cannot be read") from error
+    if not Path(path).exists():
+        raise OperatorError(f"no index at {path}; create one with `inorder index` or `inorder run`")
+    with translate_index_errors(path):
+        return _open_index(path)
+
+
+def _open_index(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, check_same_thread=False)
+    [version] = connection.execute("PRAGMA user_version").fetchone()
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if version > VERSION:
         raise OperatorError(
             f"{path} was written by a newer version of inorder (schema {version}, supported {VERSION}); upgrade inorder"

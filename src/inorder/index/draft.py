@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from inorder.errors import InfrastructureError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.sinks.base import AppliedRun, Entry, Position, advance_position, check_run
-from inorder.sinks.sqlite import SqliteSink, translate_sqlite_error
+from inorder.sinks.sqlite import SqliteSink
 
-from .connection import open_index
+from .connection import open_index, translate_index_errors
 from .locations import are_roots_current, store_roots
 from .rows import decode_rows
 from .schema import SCHEMA, VERSION, read_meta, write_meta
@@ -52,12 +52,13 @@ class IndexSink:
     def apply(self, entries: Sequence[Entry]) -> Position:
         """Write the rows of the successful items."""
         position = check_run(self.name, self._position, entries)
-        if self._inner is None and any(entry.is_success for entry in entries):
-            self._create_draft()
-        if self._inner is None:
-            self._position = advance_position(position, entries)
-        else:
-            self._position = self._inner.apply(entries)
+        with translate_index_errors(published_path(self._data), "it cannot be written"):  # the draft is a copy of it
+            if self._inner is None and any(entry.is_success for entry in entries):
+                self._create_draft()
+            if self._inner is None:
+                self._position = advance_position(position, entries)
+            else:
+                self._position = self._inner.apply(entries)
         return self._position
 
     def position(self) -> Position:
@@ -141,7 +142,8 @@ def publish(data: str) -> None:
         if _is_published_current(data):
             return
         _copy_published(data)
-    matrix = _complete(path, data)
+    with translate_index_errors(published_path(data), "it cannot be published"):
+        matrix = _complete(path, data)
     filesystem = SystemFilesystem()
     try:
         file = filesystem.open(path)
@@ -159,7 +161,8 @@ def publish(data: str) -> None:
 def _is_published_current(data: str) -> bool:
     """Whether no source was moved since the database was published; also if there is none."""
     path = published_path(data)
-    return not os.path.exists(path) or are_roots_current(open_index(path), data)
+    with translate_index_errors(path):
+        return not os.path.exists(path) or are_roots_current(open_index(path), data)
 
 
 def _complete(path: str, data: str) -> str:
@@ -177,8 +180,6 @@ def _complete(path: str, data: str) -> str:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA journal_mode=DELETE")
         return read_meta(connection, "vectors_file")
-    except sqlite3.Error as error:
-        raise translate_sqlite_error(error, path, "it cannot be published") from error
     finally:
         connection.close()
 

@@ -10,8 +10,6 @@ same files, in whatever order they were added.
 
 import sqlite3
 
-from inorder.errors import IntegrityError
-
 VERSION = 1
 """Version of the schema. A database with a higher one is refused."""
 
@@ -85,10 +83,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS lookup USING fts5 (
 
 def read_meta(connection: sqlite3.Connection, name: str) -> str:
     """A value of the table `meta`; empty if there is none."""
-    try:
-        row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-    except sqlite3.DatabaseError as error:
-        raise IntegrityError(f"the index is damaged ({error})") from error
+    row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     return str(row[0]) if row else ""
 
 

@@ -22,7 +22,7 @@ from inorder.stage.freshness import UNCHANGED
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots
 
-from .connection import open_index
+from .connection import open_index, translate_index_errors
 from .draft import NAME, IndexSink, publish, published_path
 from .rows import CODE, DOCUMENT
 from .worker import REMOVE, work
@@ -70,7 +70,8 @@ class IndexItems:
         """An estimate: the files of the published database, or else all files that are not hidden."""
         database = self._open_database()
         if database is not None:
-            [count] = database.execute("SELECT COUNT(*) FROM files").fetchone()
+            with translate_index_errors(published_path(self._data)):
+                [count] = database.execute("SELECT COUNT(*) FROM files").fetchone()
             return int(count)
         documents = sum(1 for _ in list_chunk_files(self._data))
         return max(documents, sum(map(_count_files, self._roots.paths.values())))
@@ -82,7 +83,8 @@ class IndexItems:
         database = self._open_database()
         if database is None:
             return ""
-        row = database.execute("SELECT sha256, cfg_hash FROM files WHERE item_id = ?", (item.item_id,)).fetchone()
+        with translate_index_errors(published_path(self._data)):
+            row = database.execute("SELECT sha256, cfg_hash FROM files WHERE item_id = ?", (item.item_id,)).fetchone()
         if row is None or row[1] != item.cfg_hash:
             return ""
         try:
@@ -107,9 +109,10 @@ class IndexItems:
         database = self._open_database()
         if database is None:
             return
-        for item_id, kind in database.execute("SELECT item_id, kind FROM files ORDER BY item_id"):
-            if item_id not in planned and (kind == DOCUMENT or self._roots.has(item_id)):
-                yield WorkItem(item_id=item_id, meta={"task": REMOVE}, batch_key=REMOVE)
+        with translate_index_errors(published_path(self._data)):
+            for item_id, kind in database.execute("SELECT item_id, kind FROM files ORDER BY item_id"):
+                if item_id not in planned and (kind == DOCUMENT or self._roots.has(item_id)):
+                    yield WorkItem(item_id=item_id, meta={"task": REMOVE}, batch_key=REMOVE)
 
     def _open_database(self) -> sqlite3.Connection | None:
         path = published_path(self._data)

@@ -16,12 +16,11 @@ from inorder.cli.output import info, pluralize, print_json, print_out
 from inorder.cli.parameters import DataOption, JsonOption
 from inorder.cli.settings import resolve
 from inorder.errors import OperatorError, require
-from inorder.index.connection import open_index
+from inorder.index.connection import open_index, translate_index_errors
 from inorder.index.draft import published_path
 from inorder.index.query import Query, parse_query
 from inorder.index.search import MODES, Filters, Hit, Searcher
 from inorder.index.symbols import CodeLocation, look_up
-from inorder.sinks.sqlite import translate_sqlite_error
 
 _LINES = 3
 _WIDTH = 160
@@ -165,10 +164,8 @@ def read_index(data: str | None) -> Iterator[tuple[sqlite3.Connection, str]]:
     if not os.path.exists(path):
         raise OperatorError(f"no index in {folder}; make one with `inorder index SRC` or `inorder run SRC`")
     open_index.cache_clear()  # a run may have published another index since the last call
-    try:
+    with translate_index_errors(path):
         yield open_index(path), os.path.abspath(folder)
-    except sqlite3.Error as error:
-        raise translate_sqlite_error(error, path, "it cannot be read") from error
 
 
 def answer_question(question: str, mode: str, count: int, filters: Filters, data: str | None) -> SearchAnswer:

@@ -17,7 +17,7 @@ from inorder.cli.stage_loader import load_recorded_job
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
-from inorder.index.connection import open_index
+from inorder.index.connection import open_index, translate_index_errors
 from inorder.index.verify import find_problems
 from inorder.journal.scan import ScanVerdict
 from inorder.sinks.checksums import PrefixChecksums
@@ -296,8 +296,9 @@ def check_index(root: str) -> Iterator[Problem]:
     if not os.path.exists(path):
         return
     try:
-        for message in find_problems(open_index(path)):
-            yield Problem(ALTERED, "index", "index.sqlite", message)
+        with translate_index_errors(path):
+            for message in find_problems(open_index(path)):
+                yield Problem(ALTERED, "index", "index.sqlite", message)
     except (OperatorError, IntegrityError, InfrastructureError) as error:
         yield Problem(ALTERED, "index", "index.sqlite", str(error))
 
