@@ -72,6 +72,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     retryable: bool = False
     detail: str = ""
+    wait_ms: int = 0
+    """The least wait before the next attempt, as a server asked for; 0: the backoff alone."""
 
     @property
     def may_succeed_later(self) -> bool:

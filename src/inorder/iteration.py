@@ -16,6 +16,7 @@ from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, W
 from inorder.core.transitions import State
 from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import WORKERS_MAX, Engine
+from inorder.engines.error_table import Classify
 from inorder.engines.factory import EngineSpec, create_engine
 from inorder.engines.ray.options import RayOptions
 from inorder.errors import InfrastructureError, ItemError, OperatorError, require
@@ -50,6 +51,7 @@ def imap(
     engine: Literal["local", "ray"] = "local",
     timeout_s: float | None = None,
     retries: int = 0,
+    classify: Classify | None = None,
     buffered_bytes_max: int = 256 * 2**20,
     errors: Literal["raise"] = "raise",
     schedule: Literal["fifo", "sjf"] = "fifo",
@@ -73,6 +75,7 @@ def imap(
     engine: Literal["local", "ray"] = "local",
     timeout_s: float | None = None,
     retries: int = 0,
+    classify: Classify | None = None,
     buffered_bytes_max: int = 256 * 2**20,
     errors: Literal["yield"],
     schedule: Literal["fifo", "sjf"] = "fifo",
@@ -95,6 +98,7 @@ def imap(
     engine: Literal["local", "ray"] = "local",
     timeout_s: float | None = None,
     retries: int = 0,
+    classify: Classify | None = None,
     buffered_bytes_max: int = 256 * 2**20,
     errors: Literal["raise", "yield"] = "raise",
     schedule: Literal["fifo", "sjf"] = "fifo",
@@ -124,6 +128,8 @@ def imap(
         timeout_s: An item that runs longer fails and the others continue. A process is killed; a thread cannot be
             killed: it is abandoned and replaced. Not available for `inline`.
         retries: Further attempts after a failure that may be transient, with exponential backoff.
+        classify: Maps an exception to `(category, retryable)`, or to None if the table of exceptions shall decide.
+            Called in the worker.
         buffered_bytes_max: Upper bound on results that wait for their turn, also behind a slow first item.
         errors: `"raise"` raises `ItemError` at the failed item and ends the iteration; `"yield"` yields the error in
             the item's place and continues.
@@ -161,7 +167,9 @@ def imap(
         memory_bytes_max=memory_bytes_max,
         recycle_tasks=recycle_tasks,
         ray=ray or RayOptions(),
+        classify=classify,
     )
+    require(classify is None or callable(classify), "classify must be a function of one exception")
     for name in ("memory_bytes_max", "recycle_tasks"):
         is_given = getattr(spec, name) is not None
         require(spec.has_processes or not is_given, f"{name} needs worker processes; use policy='cpu'")

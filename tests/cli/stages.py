@@ -6,10 +6,13 @@ it imports nothing but the library.
 
 import os
 import signal
+import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from email.message import Message
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import inorder
 
@@ -61,6 +64,8 @@ def work(item: inorder.WorkItem, ctx: Any) -> Any:
     match verb:
         case "fail":
             raise inorder.StageError(f"told to fail with {rest}", category=rest)
+        case "raise":
+            raise ERRORS[rest]()
         case "flaky":
             if calls_of(item.item_id) < int(rest):
                 raise ConnectionError("not yet")
@@ -84,6 +89,26 @@ def work(item: inorder.WorkItem, ctx: Any) -> Any:
     return {"words": len(text.split())}
 
 
+class Custom(Exception):
+    """Of a class that the library does not know."""
+
+
+ERRORS: dict[str, Callable[[], Exception]] = {
+    "404": lambda: HTTPError("http://server", 404, "not found", Message(), None),
+    "429": lambda: HTTPError("http://server", 429, "too many requests", Message(), None),
+    "503": lambda: HTTPError("http://server", 503, "not now", Message(), None),
+    "program": lambda: subprocess.CalledProcessError(3, ["convert"]),
+    "custom": lambda: Custom("?"),
+    "reset": lambda: ConnectionResetError("reset"),
+    "retryable": lambda: inorder.StageError("busy", category="runtime", retryable=True),
+}
+
+
+def retry_custom(error: BaseException) -> tuple[str, bool] | None:
+    """A mapping above that of the library."""
+    return ("runtime", True) if isinstance(error, Custom) else None
+
+
 def hold(name: str) -> None:
     """Tell that the item is here, and stay until the test lets it go. Both are pipes with a name."""
     with open(f"gates/{name}.here", "w", encoding="ascii") as here:
@@ -105,6 +130,9 @@ device = inorder.Stage(name="count", plan=plan, worker=work, options=inorder.Sta
 hasty = inorder.Stage(name="count", plan=plan, worker=work, options=inorder.StageOptions(cancel_grace_s=0.05))
 patient = inorder.Stage(name="count", plan=plan, worker=work, options=inorder.StageOptions(cancel_grace_s=3600))
 chatty = inorder.Stage(name="count", plan=plan, worker=work, options=inorder.StageOptions(diagnostics_interval_s=0.02))
+mapped = inorder.Stage(
+    name="count", plan=plan, worker=work, options=inorder.StageOptions(classify=retry_custom, retries=1)
+)
 hooked = inorder.Stage(
     name="count",
     plan=plan,

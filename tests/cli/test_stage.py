@@ -70,6 +70,28 @@ def test_an_item_that_fails_twice_and_then_succeeds_is_a_success(desk: Desk) -> 
     assert desk.calls().count("1.txt") == 3
 
 
+@pytest.mark.req("RTY-5")
+@pytest.mark.parametrize("policy", ["io", "cpu"])
+@pytest.mark.parametrize("stage", ["count", "mapped"])
+def test_only_errors_that_may_pass_are_tried_again(desk: Desk, stage: str, policy: str) -> None:
+    expected = {
+        "404": ("provider", 1),
+        "429": ("provider", 3),
+        "503": ("provider", 3),
+        "program": ("runtime", 1),
+        "custom": ("runtime", 3) if stage == "mapped" else ("unknown", 1),
+        "reset": ("provider", 3),
+        "retryable": ("runtime", 3),
+    }
+    desk.sources(*(f"raise {kind}" for kind in expected))
+    assert desk.stage(stage, "--retries", "2", "--retry-backoff-s", "0.01", "--policy", policy).code == 3
+    rows = dict(zip(expected, desk.rows(), strict=True))
+    assert {kind: (row["error"]["category"], row["attempts"]) for kind, row in rows.items()} == expected
+    assert [desk.calls().count(f"{number}.txt") for number in range(len(expected))] == [
+        attempts for _, attempts in expected.values()
+    ]
+
+
 def test_an_item_that_needs_one_retry_more_than_it_has_fails(desk: Desk) -> None:
     desk.sources("flaky 3")
     assert desk.stage("count", "--retries", "1", "--retry-backoff-s", "0.01").code == 3

@@ -47,6 +47,17 @@ def test_a_hopeless_item_fails_at_once_whatever_it_says_of_itself(category: Cate
     assert driver.run.envelopes[0].failure == flaw(category, retryable=True)
 
 
+@pytest.mark.req("RTY-5")
+@pytest.mark.parametrize(("wait_ms", "due_ms"), [(120_000, range(120_000, 120_001)), (1, range(50, 101))])
+def test_a_retry_waits_at_least_as_long_as_its_failure_asks_for(wait_ms: int, due_ms: range) -> None:
+    driver = Driver.of(1, retries_max=1, backoff_ms=100)
+    driver.pull()
+    failure = Failure(category=Category.PROVIDER, message="busy", retryable=True, wait_ms=wait_ms)
+    driver.answer(0, FAIL, failure=failure)
+    [scheduled] = driver.told(RetryScheduled)
+    assert scheduled.due_ms - driver.now_ms in due_ms
+
+
 limits = st.builds(
     lambda first, extra, seed: RetryOptions(backoff_ms=first, backoff_ms_max=first + extra, seed=seed),
     st.integers(0, 1000),

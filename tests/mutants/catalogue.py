@@ -279,8 +279,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "retries do not wait",
         "results.py",
-        "due_ms = state.now_ms + backoff_ms(state.options.retry, seq, number)",
+        "due_ms = state.now_ms + max(failure.wait_ms, backoff_ms(state.options.retry, seq, number))",
         "due_ms = state.now_ms",
+    ),
+    Mutant(
+        "the wait that a server asked for is ignored",
+        "results.py",
+        "max(failure.wait_ms, backoff_ms(state.options.retry, seq, number))",
+        "backoff_ms(state.options.retry, seq, number)",
+        "tests/core/test_retry.py",
     ),
     Mutant(
         "the jitter depends on the moment",

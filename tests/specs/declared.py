@@ -3,6 +3,7 @@
 import ast
 import inspect
 from collections.abc import Iterator
+from errno import errorcode
 from types import ModuleType
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from inorder.core.retry import backoff_ms
 from inorder.core.transitions import TERMINAL_STATES, TRANSITIONS, State, is_legal
 from inorder.core.windows import window as windows_module
 from inorder.core.windows.window import SizingSnapshot, choose_target
+from inorder.engines.error_table import RULES, TRANSIENT_ERRNOS
 from inorder.errors import Category, Failure
 from tests.specs.pages import code, table
 
@@ -164,6 +166,20 @@ def _level_at(index: int, value: int) -> Level:
 def categories() -> str:
     rows = [(code(category.value), _verdict(category, True), _verdict(category, False)) for category in Category]
     return table(("category", "`retryable` set", "`retryable` not set"), rows)
+
+
+def error_rules() -> str:
+    rows = []
+    for number, rule in enumerate(RULES, 1):
+        classes = ", ".join(code(name) for name in rule.classes)
+        verdict = _verdict(rule.category, rule.is_retryable)
+        rows.append((number, rule.source, classes, code(rule.category.value), verdict))
+    return table(("order", "exception", "classes", "category", "what happens"), rows)
+
+
+def transient_errnos() -> str:
+    names = sorted(errorcode[number] for number in TRANSIENT_ERRNOS)
+    return table(("errors of the system that may pass",), [(", ".join(map(code, names)),)])
 
 
 def _verdict(category: Category, retryable: bool) -> str:

@@ -11,6 +11,10 @@ def parse(text: str) -> int:
     return int(text)
 
 
+def classify(error: BaseException) -> tuple[str, bool] | None:
+    return ("provider", True) if isinstance(error, LookupError) else None
+
+
 def iterate(lines: Sequence[str]) -> None:
     raising = inorder.imap(parse, lines, workers=2, policy="cpu", timeout_s=30, retries=2)
     assert_type(raising, inorder.Imap[int])
@@ -32,6 +36,8 @@ def iterate(lines: Sequence[str]) -> None:
         results.close()
 
     inorder.imap(parse, lines, schedule="sjf", cost=len, buffered_bytes_max=2**20, memory_bytes_max=2**30)
+    inorder.imap(parse, lines, retries=3, classify=classify)
+    inorder.StageOptions(retries=3, classify=classify)
     inorder.imap(parse, lines, engine="ray", ray=inorder.RayOptions(cpus=2, resources={"ssd": 1}), recycle_tasks=100)
 
 

@@ -112,11 +112,12 @@ class Results:
             self._hold(window, envelope)
         else:
             number = window.retries.grant(seq)
-            due_ms = state.now_ms + backoff_ms(state.options.retry, seq, number)
+            failure = _require_failure(envelope)
+            due_ms = state.now_ms + max(failure.wait_ms, backoff_ms(state.options.retry, seq, number))
             state.counters.retries += 1
             state.ledger.requeue(seq)
             heappush(state.retries_due, (due_ms, seq))
-            state.commands.append(RetryScheduled(seq, envelope.attempt, due_ms, _require_failure(envelope), number))
+            state.commands.append(RetryScheduled(seq, envelope.attempt, due_ms, failure, number))
 
     def _fail(self, window: Window, envelope: Envelope) -> None:
         if _require_failure(envelope).may_succeed_later:

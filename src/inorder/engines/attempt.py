@@ -10,29 +10,13 @@ from inorder.core.transitions import State
 from inorder.errors import Category, Failure
 
 from .base import Task
+from .error_table import Classify, apply_mapping, categorize, get_own_category
 from .memory_estimate import estimate_bytes
+from .retry_after import RETRY_AFTER_S_MAX, find_retry_after_s
 
 SUCCESS = int(State.TERMINAL_SUCCESS)
 SKIP = int(State.TERMINAL_SKIP)
 FAIL = int(State.TERMINAL_FAIL)
-
-_MISSING_INPUT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
-_DETERMINISTIC = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    MemoryError,
-    NameError,
-    NotImplementedError,
-    RecursionError,
-    SyntaxError,
-    SystemExit,
-    TypeError,
-    ValueError,
-)
-_CATEGORIES = frozenset(category.value for category in Category)
 
 
 class Skip(NamedTuple):
@@ -46,6 +30,26 @@ class Skip(NamedTuple):
     value: Any = None
 
 
+class ClassifiedFunction:
+    """A function and the user's mapping of its exceptions. Both are sent to worker processes together."""
+
+    def __init__(self, function: Callable[[Any], Any], classify: Classify) -> None:
+        self._function = function
+        self.classify = classify
+
+    def __call__(self, item: Any) -> Any:
+        """Call the function."""
+        return self._function(item)
+
+    def __repr__(self) -> str:
+        return str(getattr(self._function, "__qualname__", repr(self._function)))
+
+
+def get_classify(function: Callable[[Any], Any]) -> Classify | None:
+    """Return the user's mapping that goes with a function."""
+    return function.classify if isinstance(function, ClassifiedFunction) else None
+
+
 def run_attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bool = False) -> Envelope:
     """Run one task. Everything that the function raises becomes a failure, except, with `may_interrupt`, a
     KeyboardInterrupt: the calling thread is then the one that Ctrl-C interrupts."""
@@ -56,59 +60,59 @@ def run_attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bo
         if may_interrupt and isinstance(error, KeyboardInterrupt):
             raise
         elapsed_ms = (perf_counter() - began_s) * 1000
-        return Envelope(task.seq, task.attempt, FAIL, error, 0, classify_error(error), elapsed_ms)
+        return Envelope(
+            task.seq, task.attempt, FAIL, error, 0, classify_error(error, get_classify(function)), elapsed_ms
+        )
     elapsed_ms = (perf_counter() - began_s) * 1000
     outcome = SKIP if type(value) is Skip else SUCCESS
     return Envelope(task.seq, task.attempt, outcome, value, estimate_bytes(value), None, elapsed_ms)
 
 
-def classify_error(error: BaseException) -> Failure:
+def classify_error(error: BaseException, classify: Classify | None = None) -> Failure:
     """Turn an exception into a failure: whose fault it is, and whether another attempt can succeed.
 
-    An exception may say so itself with attributes `category` and `retryable`. Otherwise a wrong input and a plain bug
-    are not retried, an error of the network or the disk is, and so is an unknown one.
+    The user's mapping `classify` decides first, then the exception's own attributes, then the table.
     """
+    wait_s = 0.0
     try:
         text = str(error)
-        category, retryable = _find_category(error)
-        detail = _format_detail(error)
-        message = text if _has_category(error) else f"{type(error).__name__}: {text}"
+        own_category = get_own_category(error)
+        category, retryable = categorize(error)
+        detail = _format_detail(error) if own_category is None else _get_detail(error)
+        message = f"{type(error).__name__}: {text}" if own_category is None else text
+        wait_s = find_retry_after_s(error)
     except Exception:
         text = detail = "(the exception cannot be printed)"
-        category, retryable = Category.UNKNOWN, True
+        category, retryable = Category.UNKNOWN, False
         message = f"{type(error).__name__}: {text}"
     if not text:
         message = type(error).__name__
+    if classify is not None:
+        try:
+            category, retryable = apply_mapping(classify, error) or (category, retryable)
+        except Exception as mistake:
+            message += f" (classify was ignored: {type(mistake).__name__}: {mistake})"
+    if retryable and wait_s > RETRY_AFTER_S_MAX:
+        retryable = False
+        message += f" (not retried: the wait of {wait_s:g} s is longer than {RETRY_AFTER_S_MAX:g} s)"
     return Failure(
-        category=category, message=escape_surrogates(message), retryable=retryable, detail=escape_surrogates(detail)
+        category=category,
+        message=escape_surrogates(message),
+        retryable=retryable,
+        detail=escape_surrogates(detail),
+        wait_ms=int(wait_s * 1000) if retryable else 0,
     )
 
 
-def _has_category(error: BaseException) -> bool:
-    """Whether the exception names its own category; then its text is the whole message."""
-    return getattr(error, "category", None) in _CATEGORIES
+def _get_detail(error: BaseException) -> str:
+    detail = getattr(error, "detail", "")
+    return detail if detail and isinstance(detail, str) else _format_detail(error)
 
 
 def _format_detail(error: BaseException) -> str:
-    detail = getattr(error, "detail", "") if _has_category(error) else ""
-    return detail if detail and isinstance(detail, str) else "".join(traceback.format_exception(error, limit=-8))
+    return "".join(traceback.format_exception(error, limit=-8))
 
 
 def escape_surrogates(text: str) -> str:
     """Make text encodable as UTF-8: the name of a file may have bytes that are not."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _find_category(error: BaseException) -> tuple[Category, bool]:
-    own = getattr(error, "category", None)
-    if isinstance(own, str) and own in _CATEGORIES:
-        return Category(own), getattr(error, "retryable", False) is True
-    if isinstance(error, _MISSING_INPUT):
-        return Category.INPUT, False
-    if isinstance(error, ConnectionError | TimeoutError):
-        return Category.PROVIDER, True
-    if isinstance(error, OSError):
-        return Category.IO, True
-    if isinstance(error, _DETERMINISTIC):
-        return Category.RUNTIME, False
-    return Category.UNKNOWN, True

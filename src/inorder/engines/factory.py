@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from .attempt import ClassifiedFunction
 from .base import Engine, PackTasks, ResizableEngine, count_cpus
+from .error_table import Classify
 from .ray.options import RayOptions
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Items after which a worker process is replaced."""
     ray: RayOptions = RayOptions()
     """The cluster, and the resources of one worker there."""
+    classify: Classify | None = None
+    """The user's mapping of exceptions, above the table."""
 
     @property
     def has_processes(self) -> bool:
@@ -49,7 +53,7 @@ def create_engine(function: Callable[[Any], Any], spec: EngineSpec) -> Engine:
     if spec.policy == "inline":
         from .inline import InlineEngine
 
-        return InlineEngine(function)
+        return InlineEngine(_attach_mapping(function, spec))
     return create_resizable_engine(function, spec)
 
 
@@ -65,6 +69,7 @@ def create_resizable_engine(
     `pack` replaces how processes of this machine are sent their tasks; `files` moves the files of items to
     a cluster and back.
     """
+    function = _attach_mapping(function, spec)
     if not spec.has_processes:
         from .threads import ThreadEngine
 
@@ -84,3 +89,7 @@ def create_resizable_engine(
     if spec.policy == "gpu" and ray.gpus == 0:
         ray = msgspec.structs.replace(ray, gpus=1.0)
     return RayEngine(function, spec.workers, timeout_s=spec.timeout_s, options=ray, limits=limits, files=files)
+
+
+def _attach_mapping(function: Callable[[Any], Any], spec: EngineSpec) -> Callable[[Any], Any]:
+    return function if spec.classify is None else ClassifiedFunction(function, spec.classify)

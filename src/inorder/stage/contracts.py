@@ -206,7 +206,8 @@ class StageOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StageError(InorderError):
-    """Raised by a worker to fail its item with a category, and to say whether a retry can succeed.
+    """Raised by a worker to fail its item with a category, and to say whether a retry can succeed, and when:
+    `retry_after_s` is the least wait before it.
 
     >>> error = StageError("the server is busy", category="provider", retryable=True)
     >>> error.category, error.retryable
@@ -225,6 +226,7 @@ class StageError(InorderError):
         detail: str = "",
         stage: str = "",
         item_id: str = "",
+        retry_after_s: float = 0.0,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -233,16 +235,33 @@ class StageError(InorderError):
         self.detail = detail
         self.stage = stage
         self.item_id = item_id
+        self.retry_after_s = retry_after_s
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fields = (self.message, self.category, self.retryable, self.detail, self.stage, self.item_id)
+        fields = (
+            self.message,
+            self.category,
+            self.retryable,
+            self.detail,
+            self.stage,
+            self.item_id,
+            self.retry_after_s,
+        )
         return _rebuild_stage_error, fields
 
 
 def _rebuild_stage_error(
-    message: str, category: str, retryable: bool, detail: str, stage: str, item_id: str
+    message: str, category: str, retryable: bool, detail: str, stage: str, item_id: str, retry_after_s: float
 ) -> StageError:
-    return StageError(message, category=category, retryable=retryable, detail=detail, stage=stage, item_id=item_id)
+    return StageError(
+        message,
+        category=category,
+        retryable=retryable,
+        detail=detail,
+        stage=stage,
+        item_id=item_id,
+        retry_after_s=retry_after_s,
+    )
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,8 @@ from inorder.stage.options import StageOptions
 from .data_layout import DataLayout
 from .worker import StageWork
 
+_BACKOFF_MS_MAX = RetryOptions().backoff_ms_max
+
 
 def make_engine_spec(options: StageOptions) -> EngineSpec:
     """Make the spec of the engine that a stage with these options needs."""
@@ -29,6 +31,7 @@ def make_engine_spec(options: StageOptions) -> EngineSpec:
         timeout_s=options.timeout_s or None,
         memory_bytes_max=options.memory_bytes_max,
         ray=options.ray,
+        classify=options.classify,
     )
 
 
@@ -57,6 +60,10 @@ def _pack_tasks(work: StageWork, tasks: list[Task]) -> tuple[list[PackedTask], l
 def make_kernel_options(options: StageOptions) -> KernelOptions:
     """Make the options of the kernel."""
     hard = options.buffered_bytes_max
+    backoff_ms = int(options.retry_backoff_s * 1000)
+    retry = RetryOptions(
+        retries_max=options.retries, backoff_ms=backoff_ms, backoff_ms_max=max(_BACKOFF_MS_MAX, backoff_ms)
+    )
     soft = max(1, hard * 3 // 4)
     entries, ahead = 1024, options.max_queue
     if options.engine == "ray":
@@ -67,7 +74,7 @@ def make_kernel_options(options: StageOptions) -> KernelOptions:
         pressure=PressureOptions(
             buffered_bytes_soft=soft, buffered_bytes_hard=hard, window_bytes_soft=soft, window_bytes_hard=hard
         ),
-        retry=RetryOptions(retries_max=options.retries, backoff_ms=min(30_000, int(options.retry_backoff_s * 1000))),
+        retry=retry,
         schedule=options.schedule,
         error_budget=options.error_budget,
         cancel_grace_ms=int(options.cancel_grace_s * 1000),

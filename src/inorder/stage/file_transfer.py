@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inorder.engines.attempt import Skip, classify_error
+from inorder.engines.error_table import Classify
 from inorder.errors import InfrastructureError
 
 from .contracts import StageError
@@ -199,7 +200,7 @@ class RemoteWork:
         try:
             result = self._work.with_data(f"{folder}/data")(task)
         except Exception as error:
-            raise _translate_error(error, folder, driver_paths) from error
+            raise _translate_error(error, folder, driver_paths, self._work.classify) from error
         result = _restore_paths(result, sent, task, driver_paths)
         if isinstance(result, Skip):
             return result
@@ -216,15 +217,23 @@ def _restore_paths(value: Any, sent: SentItem, task: StageTask, driver_paths: di
     return value._replace(value=result) if isinstance(value, Skip) else result
 
 
-def _translate_error(error: Exception, folder: str, driver_paths: dict[str, str]) -> Exception:
+def _translate_error(
+    error: Exception, folder: str, driver_paths: dict[str, str], classify: Classify | None
+) -> Exception:
     """Return the failure of an item with the paths of the driver: the item's folder means nothing to the user."""
     if isinstance(error, OSError) and isinstance(error.filename, str):  # keep its type: the disk may be full
         error.filename = _replace_paths(driver_paths, error.filename)
-    failure = classify_error(error)
+    failure = classify_error(error, classify)
     if folder not in failure.message + failure.detail:
         return error
     message, detail = _replace_paths(driver_paths, failure.message), _replace_paths(driver_paths, failure.detail)
-    return StageError(message, category=failure.category.value, retryable=failure.retryable, detail=detail)
+    return StageError(
+        message,
+        category=failure.category.value,
+        retryable=failure.retryable,
+        detail=detail,
+        retry_after_s=failure.wait_ms / 1000,
+    )
 
 
 def _replace_paths(driver_paths: dict[str, str], text: str) -> str:

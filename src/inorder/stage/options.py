@@ -7,6 +7,7 @@ from warnings import warn
 import msgspec
 
 from inorder.engines.base import WORKERS_MAX
+from inorder.engines.error_table import Classify
 from inorder.engines.ray.options import RayOptions
 from inorder.errors import require
 
@@ -26,6 +27,7 @@ _WHOLE = (
 _OPTIONAL = ("workers", "error_budget", "memory_bytes_max")
 _SECONDS = ("timeout_s", "retry_backoff_s", "cancel_grace_s", "diagnostics_interval_s")
 _SECONDS_MAX = 10**9
+_BACKOFF_S_MAX = 86_400
 
 
 _RENAMED = {"per_item_timeout_s": "timeout_s"}
@@ -73,7 +75,10 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
     retries: int = 0
     """Further attempts after a failure that may be transient."""
     retry_backoff_s: float = 0.1
-    """Wait before the first retry; doubles with each further one."""
+    """Wait before the first retry; doubles with each further one, up to 30 s or this value, whichever is more."""
+    classify: Classify | None = None
+    """Maps an exception of the worker to `(category, retryable)`; None: the table of the runner decides. Called in the
+    worker."""
     error_budget: int | None = None
     """Number of failures that is tolerated; 0: stop at the first; None: no limit."""
     max_queue: int = 1024
@@ -131,7 +136,9 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
         for name in _SECONDS:
             value = getattr(self, name)
             require(type(value) in (int, float), f"{name} must be a number of seconds, got {value!r}")
-            require(0 <= value <= _SECONDS_MAX, f"{name} must be between 0 and {_SECONDS_MAX}, got {value}")
+            high = _BACKOFF_S_MAX if name == "retry_backoff_s" else _SECONDS_MAX
+            require(0 <= value <= high, f"{name} must be between 0 and {high}, got {value}")
+        require(self.classify is None or callable(self.classify), f"classify must be callable, got {self.classify!r}")
         require(isinstance(self.ray, RayOptions), f"ray must be a RayOptions, got {type(self.ray).__name__}")
         require(
             not (self.adaptive and self.engine == "ray" and self.workers is None),

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inorder.engines.attempt import Skip, escape_surrogates
+from inorder.engines.error_table import Classify
 from inorder.stage.options import StageOptions
 
 from .context import StageContext
@@ -95,6 +96,11 @@ class StageWork:
     def data(self) -> str:
         """The DATA folder."""
         return os.fspath(self._options.data)
+
+    @property
+    def classify(self) -> Classify | None:
+        """The user's mapping of exceptions."""
+        return self._options.classify
 
     def with_data(self, data: str) -> "StageWork":
         """Return the same work with another DATA folder. Both share their resources."""

@@ -99,19 +99,23 @@ def test_a_server_that_is_asked_too_often_is_left_alone_as_long_as_it_says(
 def test_what_one_caller_is_told_everybody_minds(time: StillTime) -> None:
     with serving(Script(status(429, Retry_After="7"))) as address:
         provider = client(address, time, attempts_max=1)
-        with pytest.raises(StageError, match="429"):
+        with pytest.raises(StageError, match="429") as caught:
             provider.embed(TEXTS)
+        assert caught.value.retry_after_s == 7
         assert time.waits == []
         assert_true(provider.embed(TEXTS), TEXTS)
         assert time.waits == [7.0]
         provider.close()
 
 
+@pytest.mark.req("RTY-5")
 def test_a_server_that_wants_more_time_than_there_is_fails_the_call_at_once(time: StillTime) -> None:
     error = ask(Script(status(429, Retry_After="500")), time, deadline_s=60.0)
     assert isinstance(error, StageError)
     assert error.retryable
     assert "60 s" in str(error)
+    assert "the next attempt must wait 500 s" in str(error)
+    assert error.retry_after_s == 500
     assert time.waits == []
 
 

@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from inorder.core.events import Envelope
-from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip, classify_error
+from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip, classify_error, get_classify
 from inorder.engines.base import PackedTask
 from inorder.errors import Category, Failure
 
@@ -176,6 +176,7 @@ class _BatchRunner:
         self._results = results
         self._status = status
         self._function = function
+        self._classify = get_classify(function)
         self._guard = ProcessGuard()
         self._unchecked: list[PackedTask] = []
         """Tasks run since the last check."""
@@ -258,7 +259,7 @@ class _BatchRunner:
         try:
             value = self._function(item)
         except BaseException as error:
-            return _pack_error(error), FAIL, classify_error(error)
+            return _pack_error(error), FAIL, classify_error(error, self._classify)
         try:
             return pack(value), SKIP if type(value) is Skip else SUCCESS, None
         except BaseException as error:

@@ -14,6 +14,7 @@ import msgspec
 
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
+from inorder.runtime.identity import qualified_name
 from inorder.sinks.base import Entry
 from inorder.stage.options import StageOptions
 from inorder.stage.worker import StageResult, StageTask
@@ -60,9 +61,15 @@ def make_config_row(stage: str, run_id: str, options: StageOptions, origin: dict
         "pid": os.getpid(),
         "argv": [escape_surrogates(argument) for argument in sys.argv],
         "version": __version__,
-        "options": msgspec.to_builtins(options, enc_hook=str) | {"data": escape_surrogates(os.fspath(options.data))},
+        "options": msgspec.to_builtins(options, enc_hook=_name_option)
+        | {"data": escape_surrogates(os.fspath(options.data))},
         "origin": origin,
     }
+
+
+def _name_option(value: Any) -> str:
+    """Return a value of an option that is not plain data: a function by its name, which is the same in every run."""
+    return qualified_name(value) if callable(value) else str(value)
 
 
 def get_result(entry: Entry) -> StageResult | None:

@@ -126,17 +126,22 @@ class ServerCalls:
             wait_s = error.wait_s
             self._not_before_s = max(self._not_before_s, self._clock() + wait_s)
         if call.attempts >= limits.attempts_max:
-            raise StageError(f"gave up after {call.attempts} attempts: {error}", category="provider", retryable=True)
+            raise StageError(
+                f"gave up after {call.attempts} attempts: {error}",
+                category="provider",
+                retryable=True,
+                retry_after_s=error.wait_s or 0.0,
+            )
         self._check_deadline(call, wait_s, str(error))
         self._wait(wait_s)
 
     def _check_deadline(self, call: ServerCall, wait_s: float, reason: str) -> None:
         if self._clock() + wait_s >= call.deadline_at_s:
-            raise self._make_deadline_error(call, reason)
+            raise self._make_deadline_error(call, f"{reason}; the next attempt must wait {wait_s:g} s", wait_s)
 
-    def _make_deadline_error(self, call: ServerCall, reason: str) -> StageError:
+    def _make_deadline_error(self, call: ServerCall, reason: str, wait_s: float = 0.0) -> StageError:
         message = f"not completed within {self._limits.deadline_s:g} s, in attempt {max(call.attempts, 1)}: {reason}"
-        return StageError(message, category="provider", retryable=True)
+        return StageError(message, category="provider", retryable=True, retry_after_s=wait_s)
 
 
 def _make_closed_error() -> StageError:

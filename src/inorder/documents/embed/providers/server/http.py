@@ -4,23 +4,22 @@ A request ends in one of three ways: with the body of the response, with `Retrya
 or with an error that is final. Redirects are not followed: they could send the key to another server.
 """
 
-import email.utils
 import http.client
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from datetime import UTC
 from email.message import Message
 from typing import IO
 
+from inorder.engines.error_table import RETRYABLE_STATUSES
+from inorder.engines.retry_after import parse_retry_after
 from inorder.errors import OperatorError
 from inorder.stage.contracts import StageError
 
 KEY_VARIABLE = "INORDER_API_KEY"
 _READ_BYTES = 64 * 1024
 _MESSAGE_BYTES = 300
-_RETRYABLE = {408, 425, 429}
 _KEY_REFUSED = {401, 403}
 _WRONG_ADDRESS = {301, 302, 303, 307, 308, 404, 405}
 
@@ -85,25 +84,6 @@ def _translate_error(url: str, error: urllib.error.HTTPError) -> Exception:
         return OperatorError(f"{summary}; set the environment variable {KEY_VARIABLE} to a valid key")
     if error.code in _WRONG_ADDRESS:
         return OperatorError(f"{summary}; check the address of the provider")
-    if error.code in _RETRYABLE or error.code >= 500:
-        return RetryableError(summary, _parse_retry_after(error.headers))
+    if error.code in RETRYABLE_STATUSES:
+        return RetryableError(summary, parse_retry_after(error.headers))
     return StageError(summary, category="provider")
-
-
-def _parse_retry_after(headers: Message) -> float | None:
-    """The header `Retry-After` in seconds. A date is compared with the server's own `Date` if it sent one."""
-    value = (headers.get("Retry-After") or "").strip()
-    if value.isascii() and value.isdecimal():
-        return float(value)
-    until_s, now_s = _parse_date(value), _parse_date(headers.get("Date") or "")
-    if until_s is None:
-        return None
-    return max(0.0, until_s - (time.time() if now_s is None else now_s))
-
-
-def _parse_date(date: str) -> float | None:
-    try:
-        moment = email.utils.parsedate_to_datetime(date)
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
