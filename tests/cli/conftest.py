@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from inorder.cli.options import SHARED
-from tests.cli.desk import Desk
+from tests.support.command_line import CommandLine
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(tmp_path)
-    yield desk
-    desk.close()
+def cli(tmp_path: Path) -> Iterator[CommandLine]:
+    cli = CommandLine(tmp_path)
+    yield cli
+    cli.close()
 
 
 @pytest.fixture

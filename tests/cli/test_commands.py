@@ -11,7 +11,7 @@ import typer
 from inorder.cli import command_group, commands
 from inorder.cli.builtin import ENTRIES
 from inorder.cli.options import ALL, OWN, SECTIONS, SHARED
-from tests.cli.desk import GUARD_S, Desk, clean_environment
+from tests.support.command_line import GUARD_S, CommandLine, clean_environment
 from tests.tidy.test_import import HEAVY, modules_loaded_by
 
 pytestmark = pytest.mark.req("CLI-1")
@@ -23,36 +23,36 @@ RUNNING = ["run", "doctags", "chunk", "embed", "index", "stage", "retry", "confi
 
 
 @pytest.mark.process
-def test_without_arguments_there_is_help(desk: Desk) -> None:
-    ended = desk.run()
+def test_without_arguments_there_is_help(cli: CommandLine) -> None:
+    ended = cli.run()
     assert "Usage: inorder [OPTIONS] COMMAND [ARGS]..." in ended.out + ended.err
 
 
-def test_help_names_every_command(desk: Desk) -> None:
-    ended = desk.run("--help")
+def test_help_names_every_command(cli: CommandLine) -> None:
+    ended = cli.run("--help")
     assert ended.code == 0
     named = [line.split()[0] for line in ended.out.partition("Commands:")[2].splitlines() if line.strip()]
     assert [name for name in named if name in COMMANDS] == COMMANDS
 
 
 @pytest.mark.parametrize("command", RUNNING)
-def test_every_command_that_runs_has_the_same_options_with_the_same_words(desk: Desk, command: str) -> None:
-    shown = words_of_help(desk, *command.split())
+def test_every_command_that_runs_has_the_same_options_with_the_same_words(cli: CommandLine, command: str) -> None:
+    shown = words_of_help(cli, *command.split())
     for option in SHARED.values():
         assert option.flag in shown
         assert f"{option.help} Default: " in shown
     assert "--json" in shown
 
 
-def words_of_help(desk: Desk, *command: str) -> str:
+def words_of_help(cli: CommandLine, *command: str) -> str:
     """As one line; a line may have been broken after a hyphen."""
-    return re.sub(r"(?<=\w)- (?=\w)", "-", " ".join(desk.run(*command, "--help").out.split()))
+    return re.sub(r"(?<=\w)- (?=\w)", "-", " ".join(cli.run(*command, "--help").out.split()))
 
 
 @pytest.mark.parametrize("stage", list(ENTRIES))
-def test_help_shows_the_defaults_that_config_show_shows(desk: Desk, stage: str) -> None:
-    shown = words_of_help(desk, stage)
-    actual = desk.run("config", "show", "--stage", stage, "--json").json["options"]
+def test_help_shows_the_defaults_that_config_show_shows(cli: CommandLine, stage: str) -> None:
+    shown = words_of_help(cli, stage)
+    actual = cli.run("config", "show", "--stage", stage, "--json").json["options"]
     assert actual.keys() == SHARED.keys() | OWN.get(stage, {}).keys()
     for name, found in actual.items():
         option = ALL[name]
@@ -60,29 +60,29 @@ def test_help_shows_the_defaults_that_config_show_shows(desk: Desk, stage: str) 
         assert found["origin"] in ("default", "the stage")
 
 
-def test_the_help_of_a_run_names_the_stages_where_their_defaults_differ(desk: Desk) -> None:
-    shown = words_of_help(desk, "run")
+def test_the_help_of_a_run_names_the_stages_where_their_defaults_differ(cli: CommandLine) -> None:
+    shown = words_of_help(cli, "run")
     assert "Default: 300 for doctags; 0 (no limit) for chunk, embed; 60 for index." in shown
     assert "Default: 4G for doctags, index; none for chunk, embed." in shown
     by_stage = {
-        stage: desk.run("config", "show", "--stage", stage, "--json").json["options"]["policy"] for stage in ENTRIES
+        stage: cli.run("config", "show", "--stage", stage, "--json").json["options"]["policy"] for stage in ENTRIES
     }
     assert {found["value"] for found in by_stage.values()} == {"cpu"}
     assert f"{SHARED['policy'].help} Default: cpu." in shown
 
 
 @pytest.mark.parametrize("command", ["stage jobs:device sources", "retry"])
-def test_a_stage_of_ones_own_may_set_other_defaults_and_help_says_so(desk: Desk, command: str) -> None:
-    shown = words_of_help(desk, command.split()[0])
-    for name, found in desk.run("config", "show", "--json").json["options"].items():
+def test_a_stage_of_ones_own_may_set_other_defaults_and_help_says_so(cli: CommandLine, command: str) -> None:
+    shown = words_of_help(cli, command.split()[0])
+    for name, found in cli.run("config", "show", "--json").json["options"].items():
         default = SHARED[name].format_default(found["value"])
         suffix = "" if name == "data" else ", unless the stage sets another"
         assert f"{SHARED[name].help} Default: {default}{suffix}." in shown
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_options_stand_in_titled_groups(desk: Desk, command: str) -> None:
-    ended = desk.run(*(["config", "show"] if command == "config" else [command]), "--help")
+def test_options_stand_in_titled_groups(cli: CommandLine, command: str) -> None:
+    ended = cli.run(*(["config", "show"] if command == "config" else [command]), "--help")
     titles = [line[:-1] for line in ended.out.splitlines() if line.endswith(":") and line[:1].isalpha()]
     assert titles
     assert set(titles) <= set(SECTIONS)
@@ -126,44 +126,46 @@ def test_every_command_explains_itself_and_each_of_its_options() -> None:
         ("inspect --data", "option '--data' requires an argument; see `inorder --help`"),
     ],
 )
-def test_a_mistake_on_the_command_line_is_one_line_that_says_where_to_look(desk: Desk, line: str, said: str) -> None:
-    ended = desk.run_in_process(*line.split())
+def test_a_mistake_on_the_command_line_is_one_line_that_says_where_to_look(
+    cli: CommandLine, line: str, said: str
+) -> None:
+    ended = cli.run_in_process(*line.split())
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == f"inorder: {said}\n"
 
 
 @pytest.mark.process
-def test_the_package_itself_can_be_run_with_workers_too(desk: Desk) -> None:
-    desk.sources("one", "two")
+def test_the_package_itself_can_be_run_with_workers_too(cli: CommandLine) -> None:
+    cli.sources("one", "two")
     ended = subprocess.run(
         [sys.executable, "-m", "inorder", "stage", "jobs:count", "sources", "--policy", "cpu", "--workers", "1"],
-        cwd=desk.folder,
+        cwd=cli.folder,
         env=clean_environment(),
         capture_output=True,
         timeout=GUARD_S,
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (0, b"")
-    assert len(desk.rows()) == 2
+    assert len(cli.rows()) == 2
 
 
-def completed(desk: Desk, words: str) -> list[str]:
+def completed(cli: CommandLine, words: str) -> list[str]:
     """What a shell offers to go on with."""
     environment = {
         "_INORDER_COMPLETE": "complete_bash",
         "COMP_WORDS": words,
         "COMP_CWORD": str(len(words.split(" ")) - 1),
     }
-    return desk.run(**environment).out.split()
+    return cli.run(**environment).out.split()
 
 
 @pytest.mark.process
-def test_a_shell_completes_commands_options_and_choices(desk: Desk) -> None:
-    assert completed(desk, "inorder ver") == ["verify"]
-    assert completed(desk, "inorder stage --retry") == ["--retry-backoff-s"]
-    assert completed(desk, "inorder stage --policy ") == ["io", "cpu", "gpu"]
-    assert completed(desk, "inorder manifest --status s") == ["success", "skip"]
-    shown = desk.run("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+def test_a_shell_completes_commands_options_and_choices(cli: CommandLine) -> None:
+    assert completed(cli, "inorder ver") == ["verify"]
+    assert completed(cli, "inorder stage --retry") == ["--retry-backoff-s"]
+    assert completed(cli, "inorder stage --policy ") == ["io", "cpu", "gpu"]
+    assert completed(cli, "inorder manifest --status s") == ["success", "skip"]
+    shown = cli.run("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     assert "_INORDER_COMPLETE=complete_bash" in shown.out
 
 
@@ -183,7 +185,7 @@ def test_a_worker_process_does_not_import_the_commands() -> None:
     assert loaded & HEAVY == set()
 
 
-def test_the_version_is_shown(desk: Desk) -> None:
+def test_the_version_is_shown(cli: CommandLine) -> None:
     from inorder import __version__
 
-    assert desk.run("--version").out == f"inorder {__version__}\n"
+    assert cli.run("--version").out == f"inorder {__version__}\n"

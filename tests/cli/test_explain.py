@@ -6,37 +6,37 @@ import pytest
 
 from inorder.stage.file_stat import FileStat
 from inorder.stage.hash_cache import HashCache
-from tests.cli.desk import Desk
+from tests.support.command_line import CommandLine
 
 pytestmark = [pytest.mark.req("CLI-5"), pytest.mark.process]
 
 
 @pytest.fixture
-def done(desk: Desk) -> Desk:
+def done(cli: CommandLine) -> CommandLine:
     """Three items, all done."""
-    desk.sources("one", "one two", "one two three")
-    assert desk.stage("count").code == 0
-    return desk
+    cli.sources("one", "one two", "one two three")
+    assert cli.stage("count").code == 0
+    return cli
 
 
-def explained(desk: Desk, path: str = "sources/0.txt") -> tuple[str, str]:
-    [found] = desk.run("explain", path, "--json").json["stages"]
+def explained(cli: CommandLine, path: str = "sources/0.txt") -> tuple[str, str]:
+    [found] = cli.run("explain", path, "--json").json["stages"]
     return found["verdict"], found["reason"]
 
 
-def is_true(desk: Desk, *expected: str) -> None:
+def is_true(cli: CommandLine, *expected: str) -> None:
     """What was foretold is what a run does."""
-    before = len(desk.calls())
-    desk.stage("count")
-    assert sorted(desk.calls()[before:]) == list(expected)
+    before = len(cli.calls())
+    cli.stage("count")
+    assert sorted(cli.calls()[before:]) == list(expected)
 
 
-def test_what_is_done_would_be_skipped(done: Desk) -> None:
+def test_what_is_done_would_be_skipped(done: CommandLine) -> None:
     assert explained(done) == ("skip", "its outputs, inputs and configuration are unchanged")
     is_true(done)
 
 
-def test_a_changed_input_is_the_reason_and_what_it_was_is_told(done: Desk) -> None:
+def test_a_changed_input_is_the_reason_and_what_it_was_is_told(done: CommandLine) -> None:
     done.source("0.txt", "another one")
     assert explained(done) == ("process", "its input has changed")
     [found] = done.run("explain", "sources/0.txt", "--json").json["stages"]
@@ -47,7 +47,7 @@ def test_a_changed_input_is_the_reason_and_what_it_was_is_told(done: Desk) -> No
 
 
 @pytest.mark.req("RUN-17")
-def test_files_are_read_whatever_the_cache_of_hashes_says(done: Desk) -> None:
+def test_files_are_read_whatever_the_cache_of_hashes_says(done: CommandLine) -> None:
     path = done.source("0.txt", "other words")
     cache = HashCache(str(done.data / "cache" / "count.sqlite"))
     stat = FileStat.read(str(path))
@@ -60,7 +60,7 @@ def test_files_are_read_whatever_the_cache_of_hashes_says(done: Desk) -> None:
     assert (problem["kind"], problem["path"]) == ("outdated", str(path))
 
 
-def test_a_changed_configuration_is_the_reason_for_every_item(done: Desk) -> None:
+def test_a_changed_configuration_is_the_reason_for_every_item(done: CommandLine) -> None:
     done.write("config", "deadbeef")
     ended = done.run("explain", "sources/1.txt")
     assert ended.out.splitlines() == [
@@ -81,13 +81,13 @@ def test_a_changed_configuration_is_the_reason_for_every_item(done: Desk) -> Non
         (lambda path: path.with_name(f"{path.name}.fp.json").write_text("{}"), "it has no fingerprint"),
     ],
 )
-def test_an_output_that_is_not_what_was_made_is_the_reason(done: Desk, damage: object, reason: str) -> None:
+def test_an_output_that_is_not_what_was_made_is_the_reason(done: CommandLine, damage: object, reason: str) -> None:
     damage(done.output("0.txt"))  # type: ignore[operator]
     assert explained(done) == ("process", reason)
     is_true(done, "0.txt")
 
 
-def test_an_input_that_is_gone_would_fail(done: Desk) -> None:
+def test_an_input_that_is_gone_would_fail(done: CommandLine) -> None:
     """The plan still names it: somebody keeps a list."""
     done.write("listed.py", LISTED)
     assert done.run("stage", "listed:stage", "sources").code == 0
@@ -112,18 +112,18 @@ stage = inorder.Stage(name="count", plan=plan, worker=work)
 
 
 @pytest.mark.parametrize("path", ["0.txt", "sources/0.txt", "./sources/../sources/0.txt", ".inorder/counts/0.txt"])
-def test_an_item_is_known_by_its_id_its_input_and_its_output(done: Desk, path: str) -> None:
+def test_an_item_is_known_by_its_id_its_input_and_its_output(done: CommandLine, path: str) -> None:
     assert explained(done, path)[0] == "skip"
 
 
-def test_what_no_stage_knows_is_said_to_be_unknown(done: Desk) -> None:
+def test_what_no_stage_knows_is_said_to_be_unknown(done: CommandLine) -> None:
     ended = done.run("explain", "jobs.py")
     assert ended.code == 0
     assert ended.out == "count: jobs.py: not found in the plan of this stage\n"
     assert explained(done, "jobs.py")[0] == "absent"
 
 
-def test_a_failure_and_a_new_file_are_told_of(done: Desk) -> None:
+def test_a_failure_and_a_new_file_are_told_of(done: CommandLine) -> None:
     done.source("0.txt", "fail input")
     done.stage("count")
     done.source("3.txt", "new")
@@ -131,45 +131,45 @@ def test_a_failure_and_a_new_file_are_told_of(done: Desk) -> None:
     assert "latest run: not reached yet" in done.run("explain", "3.txt").out
 
 
-def test_what_an_interrupted_run_has_done_would_be_passed_by(desk: Desk) -> None:
-    desk.sources("bare", "fail input")
-    desk.held("2.txt")
-    program = desk.start("stage", "jobs:hasty", "sources", "--workers", "1")
-    desk.is_held("2.txt", committed=2)
+def test_what_an_interrupted_run_has_done_would_be_passed_by(cli: CommandLine) -> None:
+    cli.sources("bare", "fail input")
+    cli.held("2.txt")
+    program = cli.start("stage", "jobs:hasty", "sources", "--workers", "1")
+    cli.is_held("2.txt", committed=2)
     program.send_signal(signal.SIGTERM)
-    desk.end_of(program)
+    cli.end_of(program)
     for name in ("0.txt", "1.txt"):
-        assert explained(desk, name) == (
+        assert explained(cli, name) == (
             "skip",
             "already committed by the interrupted run, which will be resumed",
         )
-    desk.source("2.txt", "three")
-    assert explained(desk, "2.txt") == ("process", "its output 'count' is missing")
-    is_true(desk, "2.txt")
-    assert explained(desk, "1.txt")[0] == "process"
+    cli.source("2.txt", "three")
+    assert explained(cli, "2.txt") == ("process", "its output 'count' is missing")
+    is_true(cli, "2.txt")
+    assert explained(cli, "1.txt")[0] == "process"
 
 
-def test_a_plan_that_has_changed_since_the_interruption_begins_anew(desk: Desk) -> None:
-    desk.sources("bare", "one")
-    desk.held("2.txt")
-    program = desk.start("stage", "jobs:hasty", "sources", "--workers", "1")
-    desk.is_held("2.txt", committed=2)
+def test_a_plan_that_has_changed_since_the_interruption_begins_anew(cli: CommandLine) -> None:
+    cli.sources("bare", "one")
+    cli.held("2.txt")
+    program = cli.start("stage", "jobs:hasty", "sources", "--workers", "1")
+    cli.is_held("2.txt", committed=2)
     program.send_signal(signal.SIGTERM)
-    desk.end_of(program)
-    desk.source("2.txt", "three")
-    desk.source("00.txt", "a new first one")
-    assert explained(desk, "0.txt") == ("process", "it declares no outputs")
-    is_true(desk, "0.txt", "00.txt", "2.txt")
+    cli.end_of(program)
+    cli.source("2.txt", "three")
+    cli.source("00.txt", "a new first one")
+    assert explained(cli, "0.txt") == ("process", "it declares no outputs")
+    is_true(cli, "0.txt", "00.txt", "2.txt")
 
 
-def test_a_stage_that_cannot_be_found_from_here_is_told_in_one_line(done: Desk) -> None:
+def test_a_stage_that_cannot_be_found_from_here_is_told_in_one_line(done: CommandLine) -> None:
     (done.folder / "jobs.py").unlink()
     ended = done.run("explain", "sources/0.txt")
     assert ended.code == 2
     assert ended.err.startswith("inorder: cannot make the plan of stage count: no module named jobs")
 
 
-def test_a_stage_that_cannot_be_found_does_not_hide_the_others(done: Desk) -> None:
+def test_a_stage_that_cannot_be_found_does_not_hide_the_others(done: CommandLine) -> None:
     done.write("listed.py", LISTED.replace('"count"', '"listed"'))
     done.run("stage", "listed:stage", "sources")
     (done.folder / "listed.py").unlink()
@@ -180,7 +180,7 @@ def test_a_stage_that_cannot_be_found_does_not_hide_the_others(done: Desk) -> No
         assert "count" in ended.out
 
 
-def test_a_plan_lists_every_item_with_the_reason_and_counts_them(done: Desk) -> None:
+def test_a_plan_lists_every_item_with_the_reason_and_counts_them(done: CommandLine) -> None:
     done.source("1.txt", "other words")
     ended = done.run("plan")
     assert ended.out.splitlines() == [
@@ -199,9 +199,9 @@ def test_a_plan_lists_every_item_with_the_reason_and_counts_them(done: Desk) -> 
     }
 
 
-def test_a_plan_may_be_asked_for_before_anything_was_run_and_makes_nothing(desk: Desk) -> None:
-    desk.sources("one", "two")
-    ended = desk.run("plan", "jobs:count", "sources", "--data", "later")
+def test_a_plan_may_be_asked_for_before_anything_was_run_and_makes_nothing(cli: CommandLine) -> None:
+    cli.sources("one", "two")
+    ended = cli.run("plan", "jobs:count", "sources", "--data", "later")
     assert ended.out.splitlines()[-1] == "count: 2 process, 0 skip, 0 missing"
-    assert not (desk.folder / "later").exists()
-    assert desk.calls() == []
+    assert not (cli.folder / "later").exists()
+    assert cli.calls() == []

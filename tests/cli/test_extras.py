@@ -11,7 +11,7 @@ import pytest
 
 from inorder.cli.commands import COMMANDS
 from inorder.cli.extras import EXTRAS, extra_of
-from tests.cli.desk import GUARD_S, clean_environment
+from tests.support.command_line import GUARD_S, clean_environment
 
 pytestmark = [pytest.mark.req("CLI-8"), pytest.mark.process]
 

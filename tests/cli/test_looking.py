@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.cli.desk import COMMAND, Desk
+from tests.support.command_line import COMMAND, CommandLine
 
 pytestmark = pytest.mark.req("CLI-1")
 
@@ -14,48 +14,48 @@ LOOKING = ["failures", "retry", "explain x", "plan", "verify", "inspect", "manif
 
 
 @pytest.fixture
-def done(desk: Desk) -> Desk:
+def done(cli: CommandLine) -> CommandLine:
     """Two runs; the second has found one of the failures mended."""
-    desk.sources("one", "fail input", "skip no words", "fail io", "warn careful")
-    desk.stage("count")
-    desk.source("3.txt", "now it works")
-    desk.stage("count")
-    return desk
+    cli.sources("one", "fail input", "skip no words", "fail io", "warn careful")
+    cli.stage("count")
+    cli.source("3.txt", "now it works")
+    cli.stage("count")
+    return cli
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("command", LOOKING)
-def test_where_there_is_no_data_it_is_said_in_one_line(desk: Desk, command: str) -> None:
-    ended = desk.run(*command.split())
+def test_where_there_is_no_data_it_is_said_in_one_line(cli: CommandLine, command: str) -> None:
+    ended = cli.run(*command.split())
     line = "inorder: no DATA directory at .inorder; run a stage first, or choose another with --data\n"
     assert ended == (2, "", line)
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("command", LOOKING)
-def test_a_folder_that_is_no_data_is_named(desk: Desk, command: str) -> None:
-    ended = desk.run(*command.split(), "--data", "sources")
+def test_a_folder_that_is_no_data_is_named(cli: CommandLine, command: str) -> None:
+    ended = cli.run(*command.split(), "--data", "sources")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("inorder: sources is not a DATA directory: it has no manifests")
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("command", LOOKING)
-def test_a_file_as_data_is_said_to_be_one(desk: Desk, command: str) -> None:
-    desk.write("afile", "")
-    ended = desk.run(*command.split(), "--data", "afile")
+def test_a_file_as_data_is_said_to_be_one(cli: CommandLine, command: str) -> None:
+    cli.write("afile", "")
+    ended = cli.run(*command.split(), "--data", "afile")
     said = "inorder: DATA cannot be used: afile is not a directory; choose another directory with --data\n"
     assert ended == (2, "", said)
 
 
 @pytest.mark.process
-def test_a_stage_that_is_not_there_is_named_with_those_that_are(done: Desk) -> None:
+def test_a_stage_that_is_not_there_is_named_with_those_that_are(done: CommandLine) -> None:
     ended = done.run("inspect", "--stage", "cuont")
     assert ended == (2, "", "inorder: no stage 'cuont' in .inorder; stages: count\n")
 
 
 @pytest.mark.process
-def test_inspect_counts_items_by_how_they_stand_after_all_runs(done: Desk) -> None:
+def test_inspect_counts_items_by_how_they_stand_after_all_runs(done: CommandLine) -> None:
     found = done.run("inspect", "--json").json
     [stage] = found["stages"]
     assert stage["items"] == {"success": 3, "skip": 1, "failure": 1}
@@ -71,7 +71,7 @@ def test_inspect_counts_items_by_how_they_stand_after_all_runs(done: Desk) -> No
 
 
 @pytest.mark.process
-def test_inspect_says_it_in_words(done: Desk) -> None:
+def test_inspect_says_it_in_words(done: CommandLine) -> None:
     lines = done.run("inspect").out.splitlines()
     assert lines[0] == "DATA .inorder"
     assert "  items       3 success, 1 skip, 1 failure" in lines
@@ -81,23 +81,23 @@ def test_inspect_says_it_in_words(done: Desk) -> None:
 
 
 @pytest.mark.process
-def test_inspect_warns_of_what_wants_attention(desk: Desk) -> None:
-    desk.sources("one", "warn careful", "die")
-    desk.start("stage", "jobs:count", "sources", "--workers", "1", "--fsync", "always")
-    assert desk.end_of(desk.started[0]).code == -signal.SIGKILL
-    manifest = desk.data / "manifests" / "count.jsonl"
+def test_inspect_warns_of_what_wants_attention(cli: CommandLine) -> None:
+    cli.sources("one", "warn careful", "die")
+    cli.start("stage", "jobs:count", "sources", "--workers", "1", "--fsync", "always")
+    assert cli.end_of(cli.started[0]).code == -signal.SIGKILL
+    manifest = cli.data / "manifests" / "count.jsonl"
     manifest.write_bytes(manifest.read_bytes() + b"nonsense\n")
-    warnings = "\n".join(desk.run("inspect", "--json").json["stages"][0]["warnings"])
+    warnings = "\n".join(cli.run("inspect", "--json").json["stages"][0]["warnings"])
     assert "the latest run was interrupted after" in warnings
     assert "1 line of the manifest cannot be read" in warnings
-    (desk.data / "journal" / "count.journal").write_bytes(b"nonsense")
-    assert "the journal is not a journal" in desk.run("inspect").out
-    (desk.data / "journal" / "count.journal").unlink()
-    assert "the journal is missing" in desk.run("inspect").out
+    (cli.data / "journal" / "count.journal").write_bytes(b"nonsense")
+    assert "the journal is not a journal" in cli.run("inspect").out
+    (cli.data / "journal" / "count.journal").unlink()
+    assert "the journal is missing" in cli.run("inspect").out
 
 
 @pytest.mark.process
-def test_manifest_shows_rows_filtered_by_status_and_run(done: Desk) -> None:
+def test_manifest_shows_rows_filtered_by_status_and_run(done: CommandLine) -> None:
     everything = done.run("manifest", "--json").json["rows"]
     assert everything == done.lines()
     assert done.run("manifest", "--last-run", "--json").json["rows"] == done.lines()[6:]
@@ -112,7 +112,7 @@ def test_manifest_shows_rows_filtered_by_status_and_run(done: Desk) -> None:
 
 
 @pytest.mark.process
-def test_manifest_in_words_is_a_line_a_row(done: Desk) -> None:
+def test_manifest_in_words_is_a_line_a_row(done: CommandLine) -> None:
     lines = done.run("manifest", "--last-run").out.splitlines()
     assert lines[0].startswith("count  run ")
     assert [line.split()[2] for line in lines[1:]] == ["skip", "failure", "skip", "success", "skip"]
@@ -120,13 +120,13 @@ def test_manifest_in_words_is_a_line_a_row(done: Desk) -> None:
 
 
 @pytest.mark.process
-def test_a_status_that_does_not_exist_is_refused(done: Desk) -> None:
+def test_a_status_that_does_not_exist_is_refused(done: CommandLine) -> None:
     ended = done.run("manifest", "--status", "failed")
     assert ended == (2, "", "inorder: --status must be one of success, skip, failure, config; got 'failed'\n")
 
 
 @pytest.mark.process
-def test_a_reader_that_leaves_early_is_no_trouble(done: Desk) -> None:
+def test_a_reader_that_leaves_early_is_no_trouble(done: CommandLine) -> None:
     manifest = done.data / "manifests" / "count.jsonl"
     manifest.write_bytes(manifest.read_bytes() * 500)
     program = subprocess.Popen(
@@ -142,16 +142,16 @@ def test_a_reader_that_leaves_early_is_no_trouble(done: Desk) -> None:
 
 
 @pytest.mark.process
-def test_a_journal_is_read_by_its_path(done: Desk) -> None:
+def test_a_journal_is_read_by_its_path(done: CommandLine) -> None:
     ended = done.run("journal", ".inorder/journal/count.journal", "--json")
     assert (ended.code, ended.json["has_ended"], ended.json["failed"]) == (0, True, 1)
 
 
-def test_the_verdict_on_a_damaged_journal_is_said_once(desk: Desk) -> None:
-    desk.write("bad.journal", "nonsense")
-    ended = desk.run("journal", "bad.journal")
+def test_the_verdict_on_a_damaged_journal_is_said_once(cli: CommandLine) -> None:
+    cli.write("bad.journal", "nonsense")
+    ended = cli.run("journal", "bad.journal")
     assert (ended.code, ended.err) == (6, "")
     assert ended.out.count("not a journal") == 1
     assert "restore it from a backup, or remove it to start over" in ended.out
-    ended = desk.run("journal", "bad.journal", "--json")
+    ended = cli.run("journal", "bad.journal", "--json")
     assert (ended.code, ended.err, ended.json["verdict"]) == (6, "", "not a journal")

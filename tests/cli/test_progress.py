@@ -11,7 +11,7 @@ import termios
 
 import pytest
 
-from tests.cli.desk import COMMAND, GUARD_S, Desk, clean_environment
+from tests.support.command_line import COMMAND, GUARD_S, CommandLine, clean_environment
 
 pytestmark = [pytest.mark.req("RUN-9"), pytest.mark.process]
 
@@ -20,13 +20,13 @@ LINE = re.compile(
 )
 
 
-def on_a_terminal(desk: Desk, *arguments: str) -> tuple[int, str, str]:
+def on_a_terminal(cli: CommandLine, *arguments: str) -> tuple[int, str, str]:
     """Run a stage with a terminal of 200 columns for its stderr: exit code, stdout, and what was shown."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
     program = subprocess.Popen(
         [COMMAND, "stage", "jobs:count", "sources", *arguments],
-        cwd=desk.folder,
+        cwd=cli.folder,
         env=clean_environment() | {"TERM": "xterm"},
         stdout=subprocess.PIPE,
         stderr=theirs,
@@ -48,9 +48,9 @@ def without_colours(shown: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
 
 
-def test_on_a_terminal_there_is_a_bar(desk: Desk) -> None:
-    desk.sources("one", "fail input", "skip no words")
-    code, out, shown = on_a_terminal(desk, "--json")
+def test_on_a_terminal_there_is_a_bar(cli: CommandLine) -> None:
+    cli.sources("one", "fail input", "skip no words")
+    code, out, shown = on_a_terminal(cli, "--json")
     assert (code, json.loads(out)["failed"]) == (3, 1)
     assert "\x1b[" in shown
     plain = without_colours(shown)
@@ -61,35 +61,35 @@ def test_on_a_terminal_there_is_a_bar(desk: Desk) -> None:
     assert not LINE.search(plain)
 
 
-def test_on_a_terminal_errors_of_the_command_are_coloured_and_quiet_hides_the_bar(desk: Desk) -> None:
-    desk.sources("fail input")
-    code, _, shown = on_a_terminal(desk, "--quiet")
+def test_on_a_terminal_errors_of_the_command_are_coloured_and_quiet_hides_the_bar(cli: CommandLine) -> None:
+    cli.sources("fail input")
+    code, _, shown = on_a_terminal(cli, "--quiet")
     assert code == 3
     assert shown.startswith("\x1b[31minorder:\x1b[0m count: 0 succeeded")
 
 
-def test_into_a_pipe_goes_one_line_an_interval_and_a_last_one(desk: Desk) -> None:
-    desk.sources("one")
-    desk.held("1.txt")
-    program = desk.start("stage", "jobs:chatty", "sources", "--workers", "1")
-    desk.is_held("1.txt")
+def test_into_a_pipe_goes_one_line_an_interval_and_a_last_one(cli: CommandLine) -> None:
+    cli.sources("one")
+    cli.held("1.txt")
+    program = cli.start("stage", "jobs:chatty", "sources", "--workers", "1")
+    cli.is_held("1.txt")
     assert program.stderr is not None
     lines = [program.stderr.readline() for _ in range(3)]
     assert all(LINE.fullmatch(line.strip()) for line in lines)
-    desk.let_go("1.txt")
-    last = [line for line in desk.end_of(program).err.splitlines() if line.startswith("[")][-1]
+    cli.let_go("1.txt")
+    last = [line for line in cli.end_of(program).err.splitlines() if line.startswith("[")][-1]
     assert LINE.fullmatch(last)
     assert last.startswith("[count] 2/2 | succ 2 | skip 0 | fail 0")
 
 
-def test_verbose_adds_the_slowest_items_and_the_kinds_of_errors(desk: Desk) -> None:
-    desk.sources("one", "fail input", "fail io")
-    said = desk.stage("count", "-v").err
+def test_verbose_adds_the_slowest_items_and_the_kinds_of_errors(cli: CommandLine) -> None:
+    cli.sources("one", "fail input", "fail io")
+    said = cli.stage("count", "-v").err
     assert re.search(r"  slowest: \d.txt \d\.\d\ds, ", said)
     assert re.search(r"  errors: (input 1, io 1|io 1, input 1)", said)
-    assert "slowest" not in desk.stage("count", "--force").err
+    assert "slowest" not in cli.stage("count", "--force").err
 
 
-def test_a_plan_of_unknown_length_has_its_total_at_the_end(desk: Desk) -> None:
-    desk.sources("one", "two")
-    assert "[lazy] 2/2 | succ 2" in desk.stage("lazy").err
+def test_a_plan_of_unknown_length_has_its_total_at_the_end(cli: CommandLine) -> None:
+    cli.sources("one", "two")
+    assert "[lazy] 2/2 | succ 2" in cli.stage("lazy").err

@@ -11,7 +11,7 @@ from inorder.cli.options import SHARED
 from inorder.cli.settings import resolve
 from inorder.engines.ray.options import RayOptions
 from inorder.errors import OperatorError
-from tests.cli.desk import Desk, stage_with
+from tests.support.command_line import CommandLine, stage_with
 
 pytestmark = [pytest.mark.req("CLI-2"), pytest.mark.usefixtures("here")]
 
@@ -105,15 +105,15 @@ def test_what_is_shown_can_be_given_again(given: dict[str, str]) -> None:
     assert resolve(shown).to_options() == settings.to_options()
 
 
-def test_config_show_shows_numbers_by_name_as_they_are_given(desk: Desk) -> None:
-    desk.write("inorder.toml", AS_TABLE)
-    ended = desk.run("config", "show", "--ray-address", "none")
+def test_config_show_shows_numbers_by_name_as_they_are_given(cli: CommandLine) -> None:
+    cli.write("inorder.toml", AS_TABLE)
+    ended = cli.run("config", "show", "--ray-address", "none")
     shown = {line.split()[0]: line.split(maxsplit=2)[1:] for line in ended.out.splitlines()}
     assert shown["engine"] == ["ray", "inorder.toml [default]"]
     assert shown["ray_address"] == ["none", "command line"]
     assert shown["ray_resources"] == ["disk=1,licence=0.25", "inorder.toml [default]"]
     assert shown["ray_send_bytes_max"] == ["8M", "inorder.toml [default]"]
-    as_json = desk.run("config", "show", "--json").json["options"]
+    as_json = cli.run("config", "show", "--json").json["options"]
     assert as_json["ray_resources"]["value"] == {"disk": 1.0, "licence": 0.25}
 
 
@@ -146,18 +146,18 @@ def test_values_that_cannot_be_together_are_refused_before_anything_is_done(give
 @pytest.mark.process
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="for where Ray is not installed")
 @pytest.mark.req("CLI-3")
-def test_where_ray_is_missing_one_line_says_how_to_get_it_and_nothing_is_lost(desk: Desk) -> None:
-    desk.sources("one", "two words")
-    ended = desk.stage("count", "--engine", "ray")
+def test_where_ray_is_missing_one_line_says_how_to_get_it_and_nothing_is_lost(cli: CommandLine) -> None:
+    cli.sources("one", "two words")
+    ended = cli.stage("count", "--engine", "ray")
     assert ended == (2, "", "inorder: Ray is not installed; install it with: pip install 'inorder[ray]'\n")
-    assert desk.stage("count").code == 0
-    assert [row["status"] for row in desk.rows()] == ["success", "success"]
+    assert cli.stage("count").code == 0
+    assert [row["status"] for row in cli.rows()] == ["success", "success"]
 
 
 @pytest.mark.process
-def test_the_row_of_a_run_says_which_engine_it_was_and_how_a_cluster_was_to_be_used(desk: Desk) -> None:
-    desk.sources("one")
-    assert desk.stage("count", "--ray-cpus", "2", "--ray-resources", "disk=1").code == 0
-    options = desk.lines()[0]["options"]
+def test_the_row_of_a_run_says_which_engine_it_was_and_how_a_cluster_was_to_be_used(cli: CommandLine) -> None:
+    cli.sources("one")
+    assert cli.stage("count", "--ray-cpus", "2", "--ray-resources", "disk=1").code == 0
+    options = cli.lines()[0]["options"]
     assert options["engine"] == "local"
     assert options["ray"] == json.loads(json.dumps(as_dict(RayOptions(cpus=2.0, resources={"disk": 1.0}))))

@@ -10,7 +10,7 @@ import pytest
 
 from inorder.cli import settings
 from inorder.cli.builtin import ENTRIES
-from tests.cli.desk import clean_environment
+from tests.support.command_line import clean_environment
 from tests.support.in_process import run_in_process
 
 pytestmark = pytest.mark.req("CLI-1")

@@ -8,7 +8,7 @@ import pytest
 from inorder.cli.options import SHARED
 from inorder.cli.settings import Settings, resolve
 from inorder.errors import OperatorError
-from tests.cli.desk import Desk, stage_with
+from tests.support.command_line import CommandLine, stage_with
 
 pytestmark = pytest.mark.req("CLI-2")
 
@@ -186,10 +186,10 @@ def test_a_variable_that_is_no_setting_is_refused(here: Path, monkeypatch: pytes
         resolve({})
 
 
-def test_config_show_says_where_each_value_comes_from(desk: Desk) -> None:
-    desk.write("inorder.toml", "[default]\nretries = 2\n[stage.count]\nworkers = 3\n[profile.fast]\nfsync = 'off'\n")
+def test_config_show_says_where_each_value_comes_from(cli: CommandLine) -> None:
+    cli.write("inorder.toml", "[default]\nretries = 2\n[stage.count]\nworkers = 3\n[profile.fast]\nfsync = 'off'\n")
     arguments = ["config", "show", "--stage", "jobs:device", "--profile", "fast", "--timeout-s", "5"]
-    ended = desk.run(*arguments, INORDER_SCHEDULE="sjf")
+    ended = cli.run(*arguments, INORDER_SCHEDULE="sjf")
     assert ended.code == 0
     shown = {line.split()[0]: line.split(maxsplit=2)[1:] for line in ended.out.splitlines()}
     assert shown.keys() == SHARED.keys()
@@ -201,51 +201,51 @@ def test_config_show_says_where_each_value_comes_from(desk: Desk) -> None:
     assert shown["policy"] == ["gpu", "the stage"]
     assert shown["error_budget"] == ["none", "default"]
     assert shown["max_queue"] == ["1024", "default"]
-    as_json = desk.run(*arguments, "--json", INORDER_SCHEDULE="sjf").json
+    as_json = cli.run(*arguments, "--json", INORDER_SCHEDULE="sjf").json
     assert as_json["options"]["fsync"] == {"value": "off", "origin": "inorder.toml [profile.fast]"}
     assert (as_json["file"], as_json["profile"]) == ("inorder.toml", "fast")
 
 
-def test_config_show_without_a_stage_says_that_stages_have_defaults_of_their_own(desk: Desk) -> None:
-    ended = desk.run("config", "show", "--retries", "2")
+def test_config_show_without_a_stage_says_that_stages_have_defaults_of_their_own(cli: CommandLine) -> None:
+    ended = cli.run("config", "show", "--retries", "2")
     shown = {line.split()[0]: line.split(maxsplit=2)[1:] for line in ended.out.splitlines()}
     assert shown["data"] == [".inorder", "default"]
     assert shown["retries"] == ["2", "command line"]
     assert shown["policy"] == ["io", "default, unless the stage sets another"]
     assert "stages have defaults of their own: see `inorder config show --stage NAME`" in ended.err
-    assert desk.run("config", "show", "--json").json["options"]["policy"] == {"value": "io", "origin": "default"}
+    assert cli.run("config", "show", "--json").json["options"]["policy"] == {"value": "io", "origin": "default"}
 
 
 @pytest.mark.process
-def test_a_run_follows_the_same_places(desk: Desk) -> None:
-    desk.sources("one", "flaky 2")
-    desk.write("inorder.toml", "[default]\ndata = 'out'\n[stage.count]\nretries = 1\nretry_backoff_s = 0.01\n")
-    assert desk.stage("count").code == 0
-    desk.data = desk.folder / "out"
-    assert desk.row("1.txt")["attempts"] == 2
-    assert desk.run("failures").code == 0
-    options = desk.lines()[0]["options"]
+def test_a_run_follows_the_same_places(cli: CommandLine) -> None:
+    cli.sources("one", "flaky 2")
+    cli.write("inorder.toml", "[default]\ndata = 'out'\n[stage.count]\nretries = 1\nretry_backoff_s = 0.01\n")
+    assert cli.stage("count").code == 0
+    cli.data = cli.folder / "out"
+    assert cli.row("1.txt")["attempts"] == 2
+    assert cli.run("failures").code == 0
+    options = cli.lines()[0]["options"]
     assert (options["retries"], options["retry_backoff_s"]) == (1, 0.01)
-    assert desk.run("stage", "jobs:count", "sources", INORDER_DATA="third").code == 0
-    assert (desk.folder / "third" / "counts" / "1.txt").exists()
+    assert cli.run("stage", "jobs:count", "sources", INORDER_DATA="third").code == 0
+    assert (cli.folder / "third" / "counts" / "1.txt").exists()
 
 
 @pytest.mark.process
-def test_config_show_knows_the_stages_in_data_by_name(desk: Desk) -> None:
-    desk.sources("one")
-    desk.stage("device")
-    shown = desk.run("config", "show", "--stage", "count", "--json").json["options"]
+def test_config_show_knows_the_stages_in_data_by_name(cli: CommandLine) -> None:
+    cli.sources("one")
+    cli.stage("device")
+    shown = cli.run("config", "show", "--stage", "count", "--json").json["options"]
     assert shown["policy"] == {"value": "gpu", "origin": "the stage"}
-    ended = desk.run("config", "show", "--stage", "cuont")
+    ended = cli.run("config", "show", "--stage", "cuont")
     assert (ended.code, ended.err) == (2, "inorder: no stage 'cuont' in .inorder; stages: count\n")
 
 
 @pytest.mark.process
-def test_a_mistake_in_a_setting_is_one_line_and_exit_code_two(desk: Desk) -> None:
-    desk.sources("one")
-    ended = desk.stage("count", "--workers", "many")
+def test_a_mistake_in_a_setting_is_one_line_and_exit_code_two(cli: CommandLine) -> None:
+    cli.sources("one")
+    ended = cli.stage("count", "--workers", "many")
     assert ended == (2, "", "inorder: --workers must be a whole number from 1 to 1024, or auto; got 'many'\n")
-    ended = desk.run("failures", INORDER_RETRIES="-1")
+    ended = cli.run("failures", INORDER_RETRIES="-1")
     assert ended == (2, "", "inorder: INORDER_RETRIES must be a whole number from 0 to 1000; got '-1'\n")
 
 

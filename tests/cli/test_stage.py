@@ -4,76 +4,76 @@ import os
 
 import pytest
 
-from tests.cli.desk import Desk
+from tests.support.command_line import CommandLine
 
 pytestmark = [pytest.mark.req("CLI-3"), pytest.mark.process]
 
 
-def test_a_stage_in_the_current_folder_is_run_and_its_outputs_are_there(desk: Desk) -> None:
-    desk.sources("one", "one two", "one two three")
-    ended = desk.stage("count")
+def test_a_stage_in_the_current_folder_is_run_and_its_outputs_are_there(cli: CommandLine) -> None:
+    cli.sources("one", "one two", "one two three")
+    ended = cli.stage("count")
     assert (ended.code, ended.out) == (0, "")
-    assert [desk.output(f"{number}.txt").read_text() for number in range(3)] == ["1\n", "2\n", "3\n"]
-    assert [row["words"] for row in desk.rows()] == [1, 2, 3]
+    assert [cli.output(f"{number}.txt").read_text() for number in range(3)] == ["1\n", "2\n", "3\n"]
+    assert [row["words"] for row in cli.rows()] == [1, 2, 3]
     assert "count: 3 succeeded, 0 skipped, 0 failed" in ended.err
     assert "manifest: .inorder/manifests/count.jsonl" in ended.err
 
 
-def test_a_stage_in_processes_is_found_by_its_workers_too(desk: Desk) -> None:
-    desk.sources("one", "die", "one two three")
-    ended = desk.stage("count", "--policy", "cpu", "--workers", "1")
+def test_a_stage_in_processes_is_found_by_its_workers_too(cli: CommandLine) -> None:
+    cli.sources("one", "die", "one two three")
+    ended = cli.stage("count", "--policy", "cpu", "--workers", "1")
     assert ended.code == 3
-    assert "SIGKILL" in desk.row("1.txt")["error"]["message"]
-    assert desk.output("2.txt").read_text() == "3\n"
+    assert "SIGKILL" in cli.row("1.txt")["error"]["message"]
+    assert cli.output("2.txt").read_text() == "3\n"
 
 
-def test_the_same_again_does_nothing_and_says_so(desk: Desk) -> None:
-    desk.sources("one", "two")
-    desk.stage("count")
-    ended = desk.stage("count", "--json")
+def test_the_same_again_does_nothing_and_says_so(cli: CommandLine) -> None:
+    cli.sources("one", "two")
+    cli.stage("count")
+    ended = cli.stage("count", "--json")
     assert ended.code == 0
     assert (ended.json["skipped"], ended.json["succeeded"]) == (2, 0)
-    assert sorted(desk.calls()) == ["0.txt", "1.txt"]
+    assert sorted(cli.calls()) == ["0.txt", "1.txt"]
 
 
-def test_force_does_everything_again(desk: Desk) -> None:
-    desk.sources("one", "two")
-    desk.stage("count")
-    assert desk.stage("count", "--force").code == 0
-    assert sorted(desk.calls()) == ["0.txt", "0.txt", "1.txt", "1.txt"]
+def test_force_does_everything_again(cli: CommandLine) -> None:
+    cli.sources("one", "two")
+    cli.stage("count")
+    assert cli.stage("count", "--force").code == 0
+    assert sorted(cli.calls()) == ["0.txt", "0.txt", "1.txt", "1.txt"]
 
 
-def test_with_json_stdout_is_the_outcome_and_nothing_else_even_if_workers_print(desk: Desk) -> None:
-    desk.sources("print I am here", "two")
+def test_with_json_stdout_is_the_outcome_and_nothing_else_even_if_workers_print(cli: CommandLine) -> None:
+    cli.sources("print I am here", "two")
     for policy in ("io", "cpu"):
-        ended = desk.stage("count", "--json", "--force", "--policy", policy)
+        ended = cli.stage("count", "--json", "--force", "--policy", policy)
         assert ended.json["succeeded"] == 2
         assert "I am here" in ended.err
 
 
 @pytest.mark.req("RTY-4")
 @pytest.mark.parametrize("policy", ["io", "cpu"])
-def test_an_item_that_takes_too_long_fails_alone(desk: Desk, policy: str) -> None:
-    desk.sources("one", "hang", "three")
-    ended = desk.stage("count", "--policy", policy, "--timeout-s", "0.3", "--retries", "2", "--json")
+def test_an_item_that_takes_too_long_fails_alone(cli: CommandLine, policy: str) -> None:
+    cli.sources("one", "hang", "three")
+    ended = cli.stage("count", "--policy", policy, "--timeout-s", "0.3", "--retries", "2", "--json")
     assert ended.code == 3
     assert (ended.json["succeeded"], ended.json["failed"]) == (2, 1)
-    row = desk.row("1.txt")
+    row = cli.row("1.txt")
     assert (row["status"], row["error"]["category"], row["attempts"]) == ("failure", "timeout", 1)
 
 
-def test_an_item_that_fails_twice_and_then_succeeds_is_a_success(desk: Desk) -> None:
-    desk.sources("one", "flaky 3", "three")
-    ended = desk.stage("count", "--retries", "2", "--retry-backoff-s", "0.01")
+def test_an_item_that_fails_twice_and_then_succeeds_is_a_success(cli: CommandLine) -> None:
+    cli.sources("one", "flaky 3", "three")
+    ended = cli.stage("count", "--retries", "2", "--retry-backoff-s", "0.01")
     assert ended.code == 0
-    assert (desk.row("1.txt")["status"], desk.row("1.txt")["attempts"]) == ("success", 3)
-    assert desk.calls().count("1.txt") == 3
+    assert (cli.row("1.txt")["status"], cli.row("1.txt")["attempts"]) == ("success", 3)
+    assert cli.calls().count("1.txt") == 3
 
 
 @pytest.mark.req("RTY-5")
 @pytest.mark.parametrize("policy", ["io", "cpu"])
 @pytest.mark.parametrize("stage", ["count", "mapped"])
-def test_only_errors_that_may_pass_are_tried_again(desk: Desk, stage: str, policy: str) -> None:
+def test_only_errors_that_may_pass_are_tried_again(cli: CommandLine, stage: str, policy: str) -> None:
     expected = {
         "404": ("provider", 1),
         "429": ("provider", 3),
@@ -83,45 +83,45 @@ def test_only_errors_that_may_pass_are_tried_again(desk: Desk, stage: str, polic
         "reset": ("provider", 3),
         "retryable": ("runtime", 3),
     }
-    desk.sources(*(f"raise {kind}" for kind in expected))
-    assert desk.stage(stage, "--retries", "2", "--retry-backoff-s", "0.01", "--policy", policy).code == 3
-    rows = dict(zip(expected, desk.rows(), strict=True))
+    cli.sources(*(f"raise {kind}" for kind in expected))
+    assert cli.stage(stage, "--retries", "2", "--retry-backoff-s", "0.01", "--policy", policy).code == 3
+    rows = dict(zip(expected, cli.rows(), strict=True))
     assert {kind: (row["error"]["category"], row["attempts"]) for kind, row in rows.items()} == expected
-    assert [desk.calls().count(f"{number}.txt") for number in range(len(expected))] == [
+    assert [cli.calls().count(f"{number}.txt") for number in range(len(expected))] == [
         attempts for _, attempts in expected.values()
     ]
 
 
-def test_an_item_that_needs_one_retry_more_than_it_has_fails(desk: Desk) -> None:
-    desk.sources("flaky 3")
-    assert desk.stage("count", "--retries", "1", "--retry-backoff-s", "0.01").code == 3
-    row = desk.row("0.txt")
+def test_an_item_that_needs_one_retry_more_than_it_has_fails(cli: CommandLine) -> None:
+    cli.sources("flaky 3")
+    assert cli.stage("count", "--retries", "1", "--retry-backoff-s", "0.01").code == 3
+    row = cli.row("0.txt")
     assert (row["error"]["category"], row["attempts"]) == ("provider", 2)
 
 
 @pytest.mark.req("CAN-3")
 @pytest.mark.parametrize("workers", ["1", "4"])
-def test_a_budget_of_one_and_three_failures_stop_at_the_second(desk: Desk, workers: str) -> None:
-    desk.sources("one", "fail input", "three", "fail input", "five", "fail input", "seven")
-    ended = desk.stage("count", "--error-budget", "1", "--workers", workers, "--json")
+def test_a_budget_of_one_and_three_failures_stop_at_the_second(cli: CommandLine, workers: str) -> None:
+    cli.sources("one", "fail input", "three", "fail input", "five", "fail input", "seven")
+    ended = cli.stage("count", "--error-budget", "1", "--workers", workers, "--json")
     assert ended.code == 4
     outcome = ended.json
     assert (outcome["succeeded"], outcome["failed"], outcome["cancelled"]) == (2, 2, 3)
     assert outcome["stop_kind"] == "error budget"
-    assert [row["status"] for row in desk.rows()] == ["success", "failure", "success", "failure"]
-    assert not desk.output("4.txt").exists()
+    assert [row["status"] for row in cli.rows()] == ["success", "failure", "success", "failure"]
+    assert not cli.output("4.txt").exists()
     assert "stopped, too many failures" in ended.err
 
 
 @pytest.mark.req("CAN-3")
-def test_a_budget_that_is_not_exceeded_is_not_felt(desk: Desk) -> None:
-    desk.sources("one", "fail input", "three")
-    assert desk.stage("count", "--error-budget", "1").code == 3
+def test_a_budget_that_is_not_exceeded_is_not_felt(cli: CommandLine) -> None:
+    cli.sources("one", "fail input", "three")
+    assert cli.stage("count", "--error-budget", "1").code == 3
 
 
-def test_failures_are_summed_up_with_what_to_do_next(desk: Desk) -> None:
-    desk.sources("fail input", "fail input", "fail config", "four")
-    ended = desk.stage("count", "--data", "else where")
+def test_failures_are_summed_up_with_what_to_do_next(cli: CommandLine) -> None:
+    cli.sources("fail input", "fail input", "fail config", "four")
+    ended = cli.stage("count", "--data", "else where")
     assert ended.code == 3
     assert "failed: 0.txt (input): told to fail with input [and 1 more like it]" in ended.err
     assert "failed: 2.txt (config): told to fail with config" in ended.err
@@ -130,19 +130,19 @@ def test_failures_are_summed_up_with_what_to_do_next(desk: Desk) -> None:
     assert "more; see" not in ended.err
 
 
-def test_failures_that_are_not_listed_are_counted(desk: Desk) -> None:
-    desk.sources("fail input", "fail config", "fail runtime", "fail provider", "fail provider")
-    ended = desk.stage("count", "--data", "else where")
+def test_failures_that_are_not_listed_are_counted(cli: CommandLine) -> None:
+    cli.sources("fail input", "fail config", "fail runtime", "fail provider", "fail provider")
+    ended = cli.stage("count", "--data", "else where")
     assert ended.err.count("  failed: ") == 4
     assert "  failed: 2 more; see `inorder failures --data 'else where'`\n" in ended.err
 
 
-def test_a_worker_that_says_skip_is_a_skip_with_its_reason(desk: Desk) -> None:
-    desk.sources("skip nothing in it", "two")
-    ended = desk.stage("count", "--json")
+def test_a_worker_that_says_skip_is_a_skip_with_its_reason(cli: CommandLine) -> None:
+    cli.sources("skip nothing in it", "two")
+    ended = cli.stage("count", "--json")
     assert ended.code == 0
     assert ended.json["skipped"] == 1
-    assert (desk.row("0.txt")["status"], desk.row("0.txt")["reason"]) == ("skip", "nothing in it")
+    assert (cli.row("0.txt")["status"], cli.row("0.txt")["reason"]) == ("skip", "nothing in it")
 
 
 @pytest.mark.parametrize(
@@ -153,33 +153,35 @@ def test_a_worker_that_says_skip_is_a_skip_with_its_reason(desk: Desk) -> None:
         ("outside", "config", "cannot be published in DATA"),
     ],
 )
-def test_an_output_that_cannot_be_published_fails_its_item(desk: Desk, text: str, category: str, message: str) -> None:
-    desk.sources("one", text, "three")
-    ended = desk.stage("count")
+def test_an_output_that_cannot_be_published_fails_its_item(
+    cli: CommandLine, text: str, category: str, message: str
+) -> None:
+    cli.sources("one", text, "three")
+    ended = cli.stage("count")
     assert ended.code == 3
-    error = desk.row("1.txt")["error"]
+    error = cli.row("1.txt")["error"]
     assert error["category"] == category
     assert message in error["message"]
     assert message in ended.err
-    assert sorted(path.name for path in (desk.data / "counts").glob("*.txt")) == ["0.txt", "2.txt"]
-    assert not (desk.folder / "outside").exists()
+    assert sorted(path.name for path in (cli.data / "counts").glob("*.txt")) == ["0.txt", "2.txt"]
+    assert not (cli.folder / "outside").exists()
 
 
 @pytest.mark.parametrize("policy", ["io", "cpu"])
-def test_hooks_that_raise_are_warnings(desk: Desk, policy: str) -> None:
-    desk.sources("one", "two")
-    ended = desk.stage("hooked", "--policy", policy, "--json")
+def test_hooks_that_raise_are_warnings(cli: CommandLine, policy: str) -> None:
+    cli.sources("one", "two")
+    ended = cli.stage("hooked", "--policy", policy, "--json")
     assert (ended.code, ended.json["succeeded"]) == (0, 2)
     assert any("before_stage: RuntimeError: the hook is broken" in warning for warning in ended.json["warnings"])
-    assert any("before_item: RuntimeError" in warning for warning in desk.row("0.txt")["warnings"])
+    assert any("before_item: RuntimeError" in warning for warning in cli.row("0.txt")["warnings"])
     assert "warning: before_stage: RuntimeError: the hook is broken" in ended.err
 
 
-def test_quiet_is_silent_unless_something_went_wrong(desk: Desk) -> None:
-    desk.sources("one")
-    assert desk.stage("count", "--quiet") == (0, "", "")
-    desk.source("1.txt", "fail input")
-    ended = desk.stage("count", "-q")
+def test_quiet_is_silent_unless_something_went_wrong(cli: CommandLine) -> None:
+    cli.sources("one")
+    assert cli.stage("count", "--quiet") == (0, "", "")
+    cli.source("1.txt", "fail input")
+    ended = cli.stage("count", "-q")
     assert (ended.code, ended.out) == (3, "")
     assert ended.err.splitlines() == [
         "inorder: count: 0 succeeded, 1 skipped, 1 failed in " + ended.err.split()[-2] + " s"
@@ -187,64 +189,64 @@ def test_quiet_is_silent_unless_something_went_wrong(desk: Desk) -> None:
 
 
 @pytest.mark.req("RUN-3")
-def test_a_stage_for_a_device_refuses_processes_unless_somebody_insists(desk: Desk) -> None:
-    desk.sources("one")
-    ended = desk.stage("device", "--policy", "cpu")
+def test_a_stage_for_a_device_refuses_processes_unless_somebody_insists(cli: CommandLine) -> None:
+    cli.sources("one")
+    ended = cli.stage("device", "--policy", "cpu")
     assert (ended.code, ended.out) == (2, "")
     assert "stage count needs policy gpu" in ended.err
     assert "--i-know-what-im-doing" in ended.err
-    assert not desk.data.exists()
-    assert desk.stage("device", "--policy", "cpu", "--i-know-what-im-doing").code == 0
-    assert desk.stage("device", "--policy", "io").code == 0
-    assert desk.stage("device").code == 0
+    assert not cli.data.exists()
+    assert cli.stage("device", "--policy", "cpu", "--i-know-what-im-doing").code == 0
+    assert cli.stage("device", "--policy", "io").code == 0
+    assert cli.stage("device").code == 0
 
 
 @pytest.mark.parametrize("data", ["occupied", "occupied/data"])
-def test_a_file_as_data_is_a_mistake_of_the_operator(desk: Desk, data: str) -> None:
-    desk.sources("one")
-    desk.write("occupied", "a file, where a folder is wanted")
+def test_a_file_as_data_is_a_mistake_of_the_operator(cli: CommandLine, data: str) -> None:
+    cli.sources("one")
+    cli.write("occupied", "a file, where a folder is wanted")
     said = "inorder: DATA cannot be used: occupied is not a directory; choose another directory with --data\n"
-    assert desk.stage("count", "--data", data) == (2, "", said)
+    assert cli.stage("count", "--data", data) == (2, "", said)
 
 
-def test_a_data_folder_that_the_system_refuses_is_named_with_the_reason(desk: Desk) -> None:
-    desk.sources("one")
+def test_a_data_folder_that_the_system_refuses_is_named_with_the_reason(cli: CommandLine) -> None:
+    cli.sources("one")
     name = "x" * 300
     said = f"inorder: DATA cannot be used: {name}: File name too long; choose another directory with --data\n"
-    assert desk.stage("count", "--data", name) == (2, "", said)
+    assert cli.stage("count", "--data", name) == (2, "", said)
 
 
-def test_a_damaged_journal_is_refused_and_named(desk: Desk) -> None:
-    desk.sources("one")
-    desk.stage("count")
-    (desk.data / "journal" / "count.journal").write_bytes(b"no journal")
-    ended = desk.stage("count")
+def test_a_damaged_journal_is_refused_and_named(cli: CommandLine) -> None:
+    cli.sources("one")
+    cli.stage("count")
+    (cli.data / "journal" / "count.journal").write_bytes(b"no journal")
+    ended = cli.stage("count")
     assert ended.code == 6
     assert "journal/count.journal" in ended.err
     assert "restore it from a backup, or remove it to start over" in ended.err
     assert len(ended.err.splitlines()) == 1
 
 
-def test_what_watches_a_run_can_be_switched_on(desk: Desk) -> None:
-    desk.sources("one", "two")
-    assert desk.stage("count", "--adaptive", "--attempts-log").code == 0
-    [log] = (desk.data / "attempts").iterdir()
+def test_what_watches_a_run_can_be_switched_on(cli: CommandLine) -> None:
+    cli.sources("one", "two")
+    assert cli.stage("count", "--adaptive", "--attempts-log").code == 0
+    [log] = (cli.data / "attempts").iterdir()
     assert log.read_text().count('"started"') == 2
 
 
-def test_an_error_shows_its_traceback_with_debug_alone(desk: Desk) -> None:
-    desk.sources("one")
-    plain = desk.stage("broken")
+def test_an_error_shows_its_traceback_with_debug_alone(cli: CommandLine) -> None:
+    cli.sources("one")
+    plain = cli.stage("broken")
     assert "Traceback" not in plain.err
-    thorough = desk.run("--debug", "stage", "jobs:broken", "sources")
+    thorough = cli.run("--debug", "stage", "jobs:broken", "sources")
     assert plain.code == thorough.code == 2
     assert "Traceback" in thorough.err
     assert "no items today" in thorough.err
 
 
-def test_a_source_whose_name_is_no_text_is_worked_on_like_any_other(desk: Desk) -> None:
+def test_a_source_whose_name_is_no_text_is_worked_on_like_any_other(cli: CommandLine) -> None:
     folder = os.fsdecode(b"caf\xe9")
-    os.mkdir(desk.folder / folder)
-    (desk.folder / folder / "0.txt").write_text("one")
-    assert desk.run("stage", "jobs:count", folder).code == 0
-    assert desk.output("0.txt").read_text() == "1\n"
+    os.mkdir(cli.folder / folder)
+    (cli.folder / folder / "0.txt").write_text("one")
+    assert cli.run("stage", "jobs:count", folder).code == 0
+    assert cli.output("0.txt").read_text() == "1\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.desk import Desk
+from tests.support.command_line import CommandLine
 
 pytestmark = [pytest.mark.req("CLI-3"), pytest.mark.process]
 
@@ -25,46 +25,46 @@ pytestmark = [pytest.mark.req("CLI-3"), pytest.mark.process]
         ("planless:stage", "the plan of stage planless must be a StagePlan, got list"),
     ],
 )
-def test_what_cannot_be_loaded_is_named(desk: Desk, entry: str, said: str) -> None:
-    desk.sources("one")
-    desk.write("faulty.py", "1 / 0")
-    desk.write("leaving.py", "raise SystemExit(7)")
-    desk.write("hungry.py", "import no_such_library")
-    desk.write("plain.py", "")
-    desk.write(
+def test_what_cannot_be_loaded_is_named(cli: CommandLine, entry: str, said: str) -> None:
+    cli.sources("one")
+    cli.write("faulty.py", "1 / 0")
+    cli.write("leaving.py", "raise SystemExit(7)")
+    cli.write("hungry.py", "import no_such_library")
+    cli.write("plain.py", "")
+    cli.write(
         "planless.py", "import inorder\nstage = inorder.Stage(name='planless', plan=lambda s, d: [], worker=print)"
     )
-    ended = desk.run("stage", entry, "sources")
+    ended = cli.run("stage", entry, "sources")
     assert (ended.code, ended.out) == (2, "")
     [line] = ended.err.splitlines()
     assert line.startswith(f"inorder: {said}")
-    assert not desk.data.exists()
+    assert not cli.data.exists()
 
 
-def test_a_source_that_is_not_there_is_named(desk: Desk) -> None:
-    ended = desk.run("stage", "jobs:count", "sources", "elsewhere")
+def test_a_source_that_is_not_there_is_named(cli: CommandLine) -> None:
+    ended = cli.run("stage", "jobs:count", "sources", "elsewhere")
     assert ended.code == 2
-    assert ended.err == f"inorder: no such file or directory: {desk.folder / 'elsewhere'}\n"
+    assert ended.err == f"inorder: no such file or directory: {cli.folder / 'elsewhere'}\n"
 
 
-def test_a_plan_that_breaks_off_ends_the_run_and_what_is_done_stays(desk: Desk) -> None:
-    desk.sources("one", "two")
-    ended = desk.stage("breaking")
+def test_a_plan_that_breaks_off_ends_the_run_and_what_is_done_stays(cli: CommandLine) -> None:
+    cli.sources("one", "two")
+    ended = cli.stage("breaking")
     assert ended.code == 2
     last = ended.err.splitlines()[-1]
     assert last == "inorder: the plan of stage breaking failed at item 2: LookupError: the list was cut off"
 
 
-def test_a_plan_that_is_read_once_is_made_again_when_it_has_changed_since_the_interruption(desk: Desk) -> None:
-    desk.sources("one", "two")
-    desk.held("2.txt")
-    program = desk.start("stage", "jobs:lazy", "sources", "--workers", "1")
-    desk.is_held("2.txt", committed=2, stage="lazy")
+def test_a_plan_that_is_read_once_is_made_again_when_it_has_changed_since_the_interruption(cli: CommandLine) -> None:
+    cli.sources("one", "two")
+    cli.held("2.txt")
+    program = cli.start("stage", "jobs:lazy", "sources", "--workers", "1")
+    cli.is_held("2.txt", committed=2, stage="lazy")
     program.kill()
     program.wait()
-    desk.source("2.txt", "three")
-    desk.source("00.txt", "a new first one")
-    ended = desk.stage("lazy", "--json")
+    cli.source("2.txt", "three")
+    cli.source("00.txt", "a new first one")
+    ended = cli.stage("lazy", "--json")
     assert (ended.code, ended.json["scheduled"]) == (0, 4)
 
 
@@ -75,10 +75,12 @@ def test_a_plan_that_is_read_once_is_made_again_when_it_has_changed_since_the_in
         ("nested", 2, "the worker of stage nested cannot be sent to a process (AttributeError: "),
     ],
 )
-def test_a_stage_that_processes_cannot_have_is_told_in_one_line(desk: Desk, stage: str, code: int, said: str) -> None:
-    desk.sources("one")
-    desk.write("odd.py", ODD)
-    ended = desk.run("stage", f"odd:{stage}", "sources", "--policy", "cpu", "--quiet")
+def test_a_stage_that_processes_cannot_have_is_told_in_one_line(
+    cli: CommandLine, stage: str, code: int, said: str
+) -> None:
+    cli.sources("one")
+    cli.write("odd.py", ODD)
+    ended = cli.run("stage", f"odd:{stage}", "sources", "--policy", "cpu", "--quiet")
     assert (ended.code, ended.out) == (code, "")
     assert ended.err.startswith(f"inorder: {said}")
     assert len(ended.err.splitlines()) == 1
@@ -107,10 +109,10 @@ nested = inorder.Stage(name="nested", plan=items("nested"), worker=made())
 """
 
 
-def test_a_module_elsewhere_is_found_where_python_looks(desk: Desk) -> None:
-    desk.sources("one")
-    away = desk.folder / "away"
+def test_a_module_elsewhere_is_found_where_python_looks(cli: CommandLine) -> None:
+    cli.sources("one")
+    away = cli.folder / "away"
     away.mkdir()
-    (desk.folder / "jobs.py").rename(away / "jobs.py")
-    assert desk.stage("count").code == 2
-    assert desk.run("stage", "jobs:count", "sources", PYTHONPATH=str(away)).code == 0
+    (cli.folder / "jobs.py").rename(away / "jobs.py")
+    assert cli.stage("count").code == 2
+    assert cli.run("stage", "jobs:count", "sources", PYTHONPATH=str(away)).code == 0

@@ -4,23 +4,23 @@ import platform
 
 import pytest
 
-from tests.cli.desk import Desk
+from tests.support.command_line import CommandLine
 
 pytestmark = [pytest.mark.req("CLI-3"), pytest.mark.process]
 
 
 @pytest.fixture
-def busy(desk: Desk) -> Desk:
-    """A desk at which a run is held at its second item."""
-    desk.sources("one")
-    desk.held("1.txt")
-    desk.source("2.txt", "three")
-    desk.start("stage", "jobs:count", "sources", "--workers", "1")
-    desk.is_held("1.txt", committed=1)
-    return desk
+def busy(cli: CommandLine) -> CommandLine:
+    """A cli at which a run is held at its second item."""
+    cli.sources("one")
+    cli.held("1.txt")
+    cli.source("2.txt", "three")
+    cli.start("stage", "jobs:count", "sources", "--workers", "1")
+    cli.is_held("1.txt", committed=1)
+    return cli
 
 
-def test_the_second_is_told_who_has_it_and_the_first_is_unharmed(busy: Desk) -> None:
+def test_the_second_is_told_who_has_it_and_the_first_is_unharmed(busy: CommandLine) -> None:
     [first] = busy.started
     ended = busy.stage("count")
     assert (ended.code, ended.out) == (5, "")
@@ -33,13 +33,13 @@ def test_the_second_is_told_who_has_it_and_the_first_is_unharmed(busy: Desk) -> 
 
 
 @pytest.mark.parametrize("command", ["retry", "verify"])
-def test_commands_that_need_peace_are_turned_away_too(busy: Desk, command: str) -> None:
+def test_commands_that_need_peace_are_turned_away_too(busy: CommandLine, command: str) -> None:
     ended = busy.run(command)
     assert ended.code == 5
     assert f"process {busy.started[0].pid}" in ended.err
 
 
-def test_commands_that_only_look_may_look_meanwhile(busy: Desk) -> None:
+def test_commands_that_only_look_may_look_meanwhile(busy: CommandLine) -> None:
     inspected = busy.run("inspect", "--json").json["stages"][0]
     assert inspected["latest_run"]["state"] == "running"
     assert f"process {busy.started[0].pid}" in inspected["warnings"][0]
@@ -49,7 +49,7 @@ def test_commands_that_only_look_may_look_meanwhile(busy: Desk) -> None:
     assert planned["stages"]["count"] == {"process": 2, "skip": 1, "missing": 0}
 
 
-def test_a_run_whose_process_has_died_does_not_lock_anybody_out(busy: Desk) -> None:
+def test_a_run_whose_process_has_died_does_not_lock_anybody_out(busy: CommandLine) -> None:
     [first] = busy.started
     first.kill()
     first.wait()

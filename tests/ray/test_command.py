@@ -9,18 +9,18 @@ import pytest
 
 from inorder.stage.data_layout import RESERVED_FOLDERS
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
-from tests.cli.desk import COMMAND, GUARD_S, Ended, clean_environment
 from tests.index.project import Project as IndexProject
 from tests.ray.machines import Machine, Machines, supervisors_of
 from tests.ray.meanwhile import Meanwhile
 from tests.stage.jobs import tree
+from tests.support.command_line import COMMAND, GUARD_S, CommandResult, clean_environment
 from tests.support.misbehaviour import wait_until
 
 ROOT = Path(__file__).parents[2]
 STAGES = ("doctags", "chunk", "embed", "index")
 
 
-def command(data: Path, *options: str) -> Ended:
+def command(data: Path, *options: str) -> CommandResult:
     """`inorder run` on the bundled documents and code, three of which are broken."""
     ended = subprocess.run(
         [COMMAND, "run", "examples/sample", "--data", str(data), "--json", "--quiet", *options],
@@ -31,7 +31,7 @@ def command(data: Path, *options: str) -> Ended:
         timeout=GUARD_S,
         check=False,
     )
-    return Ended(ended.returncode, ended.stdout, ended.stderr)
+    return CommandResult(ended.returncode, ended.stdout, ended.stderr)
 
 
 class Made:
@@ -41,9 +41,9 @@ class Made:
         reserved = {*RESERVED_FOLDERS, "index.sqlite"}
         self.files = {path: content for path, content in tree(data).items() if path.split("/")[0] not in reserved}
         self.rows = {stage: rows_of(data / "manifests" / f"{stage}.jsonl", data) for stage in STAGES}
-        desk = IndexProject.__new__(IndexProject)
-        desk.data = data
-        self.index = desk.content_hash()
+        project = IndexProject.__new__(IndexProject)
+        project.data = data
+        self.index = project.content_hash()
 
 
 def rows_of(manifest: Path, data: Path) -> list[dict[str, Any]]:

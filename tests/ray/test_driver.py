@@ -10,100 +10,100 @@ from typing import Any
 
 import pytest
 
-from tests.cli.desk import GUARD_S, Desk
 from tests.ray.machines import Machines, supervisors_of
 from tests.stage.jobs import tree
+from tests.support.command_line import GUARD_S, CommandLine
 from tests.support.misbehaviour import Endings
 
 TEXTS = ["one", "one two", "hold", "one two three", "five", "six more", "seven"]
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(tmp_path)
-    yield desk
-    desk.close()
+def cli(tmp_path: Path) -> Iterator[CommandLine]:
+    cli = CommandLine(tmp_path)
+    yield cli
+    cli.close()
 
 
 def on(machines: Machines) -> list[str]:
     return ["--engine", "ray", "--ray-address", machines.address, "--workers", "2", "--json"]
 
 
-def undisturbed(desk: Desk) -> tuple[Any, Any]:
+def undisturbed(cli: CommandLine) -> tuple[Any, Any]:
     """The result of an uninterrupted run on this machine."""
-    desk.sources(*(text if text != "hold" else "two words" for text in TEXTS))
-    assert desk.stage("hasty").code == 0
-    lasting = desk.lasting()
-    desk.put_aside()
+    cli.sources(*(text if text != "hold" else "two words" for text in TEXTS))
+    assert cli.stage("hasty").code == 0
+    lasting = cli.lasting()
+    cli.put_aside()
     return lasting
 
 
-def held(desk: Desk, machines: Machines) -> tuple["subprocess.Popen[str]", Endings]:
+def held(cli: CommandLine, machines: Machines) -> tuple["subprocess.Popen[str]", Endings]:
     """A run whose worker is at the third item, and its processes on the nodes."""
-    desk.sources(*TEXTS)
-    desk.held("2.txt")
-    program = desk.start("stage", "jobs:hasty", "sources", *on(machines))
-    desk.is_held("2.txt", committed=2)
+    cli.sources(*TEXTS)
+    cli.held("2.txt")
+    program = cli.start("stage", "jobs:hasty", "sources", *on(machines))
+    cli.is_held("2.txt", committed=2)
     supervisors = supervisors_of(machines.staying)
     assert len(supervisors) == 2
     return program, Endings([*supervisors, *(pid for pids in supervisors.values() for pid in pids)])
 
 
-def assert_resumes(desk: Desk, where: list[str], expected: tuple[Any, Any]) -> None:
+def assert_resumes(cli: CommandLine, where: list[str], expected: tuple[Any, Any]) -> None:
     """The same command resumes the run, with the same result."""
-    desk.source("2.txt", "two words")
-    resumed = desk.stage("hasty", *where)
+    cli.source("2.txt", "two words")
+    resumed = cli.stage("hasty", *where)
     assert (resumed.code, resumed.json["resumed_at"]) == (0, 2), resumed.err
-    rows, outputs = desk.lasting()
+    rows, outputs = cli.lasting()
     assert (rows[1:], outputs) == (expected[0][1:], expected[1])
-    assert [row["seq"] for row in desk.rows()] == list(range(len(TEXTS)))
-    assert desk.calls().count("0.txt") == desk.calls().count("1.txt") == 1
-    assert [name for name in tree(desk.data) if name.startswith(".staging/")] == []
+    assert [row["seq"] for row in cli.rows()] == list(range(len(TEXTS)))
+    assert cli.calls().count("0.txt") == cli.calls().count("1.txt") == 1
+    assert [name for name in tree(cli.data) if name.startswith(".staging/")] == []
 
 
 @pytest.mark.req("JRN-7")
 @pytest.mark.parametrize("goes_on", ["on nodes", "at home"])
 def test_a_run_whose_driver_is_killed_leaves_no_process_behind_and_resumes(
-    machines: Machines, desk: Desk, goes_on: str
+    machines: Machines, cli: CommandLine, goes_on: str
 ) -> None:
-    expected = undisturbed(desk)
-    program, endings = held(desk, machines)
+    expected = undisturbed(cli)
+    program, endings = held(cli, machines)
     program.send_signal(signal.SIGKILL)
-    assert desk.end_of(program).code == -signal.SIGKILL
+    assert cli.end_of(program).code == -signal.SIGKILL
     assert endings.come(), "a process outlived the driver"
-    assert_resumes(desk, on(machines) if goes_on == "on nodes" else ["--json"], expected)
+    assert_resumes(cli, on(machines) if goes_on == "on nodes" else ["--json"], expected)
 
 
 @pytest.mark.req("CAN-2")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_run_stopped_by_a_signal_resumes_with_the_same_result(
-    machines: Machines, desk: Desk, number: signal.Signals, code: int
+    machines: Machines, cli: CommandLine, number: signal.Signals, code: int
 ) -> None:
-    expected = undisturbed(desk)
-    program, endings = held(desk, machines)
+    expected = undisturbed(cli)
+    program, endings = held(cli, machines)
     program.send_signal(number)
-    ended = desk.end_of(program)
+    ended = cli.end_of(program)
     assert ended.code == code, ended.err
     assert (ended.json["stop_kind"], ended.json["stop_signal"]) == ("cancelled", number)
     assert (ended.json["succeeded"], ended.json["cancelled"]) == (2, 5)
     assert "run the same command again to resume" in ended.err
     assert "Traceback" not in ended.err
     assert endings.come(), "a process outlived the driver"
-    assert_resumes(desk, on(machines), expected)
+    assert_resumes(cli, on(machines), expected)
 
 
-def test_an_interrupt_at_the_terminal_harms_no_cluster_that_the_run_has_started_itself(desk: Desk) -> None:
+def test_an_interrupt_at_the_terminal_harms_no_cluster_that_the_run_has_started_itself(cli: CommandLine) -> None:
     """Ctrl-C goes to every process of the group. Without an address, Ray's own processes are in it."""
-    desk.sources("one", "two")
-    desk.held("2.txt")
+    cli.sources("one", "two")
+    cli.held("2.txt")
     command = ["stage", "jobs:patient", "sources", "--workers", "1", "--engine", "ray", "--json"]
-    program = desk.start(*command, in_group=True)
-    desk.is_held("2.txt")
+    program = cli.start(*command, in_group=True)
+    cli.is_held("2.txt")
     os.killpg(program.pid, signal.SIGINT)
     assert program.stderr is not None
     assert any("stopping" in line for line in program.stderr)
-    desk.let_go("2.txt")
-    ended = desk.end_of(program)
+    cli.let_go("2.txt")
+    ended = cli.end_of(program)
     assert (ended.code, ended.json["succeeded"], ended.json["failed"]) == (0, 3, 0)
 
 

@@ -14,23 +14,23 @@ from inorder import imap
 from inorder.engines.ray.cluster import _require_reachable
 from inorder.engines.ray.options import RayOptions
 from inorder.errors import InfrastructureError, OperatorError
-from tests.cli.desk import Desk
 from tests.ray.machines import Machines
 from tests.ray.meanwhile import Meanwhile
+from tests.support.command_line import CommandLine
 from tests.support.misbehaviour import serve
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(tmp_path)
-    desk.sources("one", "two")
-    yield desk
-    desk.close()
+def cli(tmp_path: Path) -> Iterator[CommandLine]:
+    cli = CommandLine(tmp_path)
+    cli.sources("one", "two")
+    yield cli
+    cli.close()
 
 
-def error_line(desk: Desk, *options: str, code: int, **environment: str) -> str:
+def error_line(cli: CommandLine, *options: str, code: int, **environment: str) -> str:
     """The error line of the command."""
-    ended = desk.run("stage", "jobs:count", "sources", "--engine", "ray", *options, **environment)
+    ended = cli.run("stage", "jobs:count", "sources", "--engine", "ray", *options, **environment)
     lines = ended.err.strip().splitlines()
     assert ended.code == code, ended.err
     assert len(lines) == 1, ended.err
@@ -45,20 +45,20 @@ def deaf() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def test_no_cluster_at_the_address(desk: Desk) -> None:
+def test_no_cluster_at_the_address(cli: CommandLine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    said = error_line(desk, "--ray-address", f"127.0.0.1:{port}", code=1)
+    said = error_line(cli, "--ray-address", f"127.0.0.1:{port}", code=1)
     assert f"no Ray cluster at 127.0.0.1:{port}" in said
 
 
-def test_a_cluster_of_this_machine_alone_that_has_no_room_is_not_waited_for(desk: Desk) -> None:
-    said = error_line(desk, "--ray-cpus", "5000", code=2)
+def test_a_cluster_of_this_machine_alone_that_has_no_room_is_not_waited_for(cli: CommandLine) -> None:
+    said = error_line(cli, "--ray-cpus", "5000", code=2)
     assert "a worker needs 5000 CPU; the cluster has 1 node with " in said
 
 
-def test_a_server_that_never_replies(desk: Desk, deaf: int) -> None:
-    said = error_line(desk, "--ray-address", f"127.0.0.1:{deaf}", code=1)
+def test_a_server_that_never_replies(cli: CommandLine, deaf: int) -> None:
+    said = error_line(cli, "--ray-address", f"127.0.0.1:{deaf}", code=1)
     assert f"no Ray cluster at 127.0.0.1:{deaf}: timed out" in said
 
 
@@ -80,18 +80,18 @@ def test_a_server_of_another_protocol(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("address", ["nonsense", ":6379", "host:port", "127.0.0.1:"])
-def test_an_invalid_address(desk: Desk, address: str) -> None:
-    assert "HOST:PORT or auto" in error_line(desk, "--ray-address", address, code=2)
+def test_an_invalid_address(cli: CommandLine, address: str) -> None:
+    assert "HOST:PORT or auto" in error_line(cli, "--ray-address", address, code=2)
 
 
-def test_the_address_of_a_ray_client(desk: Desk) -> None:
+def test_the_address_of_a_ray_client(cli: CommandLine) -> None:
     assert "run this command on a machine of the cluster" in error_line(
-        desk, "--ray-address", "ray://somewhere:1", code=2
+        cli, "--ray-address", "ray://somewhere:1", code=2
     )
 
 
-def test_an_address_in_the_environment_is_the_one_that_is_used(desk: Desk) -> None:
-    said = error_line(desk, code=2, RAY_ADDRESS="nonsense")
+def test_an_address_in_the_environment_is_the_one_that_is_used(cli: CommandLine) -> None:
+    said = error_line(cli, code=2, RAY_ADDRESS="nonsense")
     assert "got 'nonsense'" in said
 
 
@@ -106,8 +106,8 @@ def test_an_address_in_the_environment_is_the_one_that_is_used(desk: Desk) -> No
         ("--ray-send-bytes-max", "-5"),
     ],
 )
-def test_an_invalid_option(desk: Desk, option: str, value: str) -> None:
-    ended = desk.run("stage", "jobs:count", "sources", "--engine", "ray", option, value)
+def test_an_invalid_option(cli: CommandLine, option: str, value: str) -> None:
+    ended = cli.run("stage", "jobs:count", "sources", "--engine", "ray", option, value)
     assert ended.code == 2, ended.err
     assert "Traceback" not in ended.err
 
@@ -165,11 +165,11 @@ def test_a_function_of_the_calling_script_travels(machines: Machines) -> None:
     ]
 
 
-def test_ray_that_is_not_installed(desk: Desk) -> None:
+def test_ray_that_is_not_installed(cli: CommandLine) -> None:
     """Two modules on the path hide the installed ones."""
-    (desk.folder / "ray.py").write_text("raise ImportError('no ray here')\n")
-    (desk.folder / "cloudpickle.py").write_text("raise ImportError('nor this')\n")
-    said = error_line(desk, code=2, PYTHONPATH=str(desk.folder))
+    (cli.folder / "ray.py").write_text("raise ImportError('no ray here')\n")
+    (cli.folder / "cloudpickle.py").write_text("raise ImportError('nor this')\n")
+    said = error_line(cli, code=2, PYTHONPATH=str(cli.folder))
     assert said == "inorder: Ray is not installed; install it with: pip install 'inorder[ray]'"
 
 

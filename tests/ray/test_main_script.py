@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli.desk import GUARD_S
 from tests.ray.machines import Machines
+from tests.support.command_line import GUARD_S
 
 SCRIPT = """
 import sys

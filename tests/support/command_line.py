@@ -21,7 +21,7 @@ GUARD_S = 90.0
 DATA = ".inorder"
 
 
-class Ended(NamedTuple):
+class CommandResult(NamedTuple):
     """A command that has ended."""
 
     code: int
@@ -33,7 +33,7 @@ class Ended(NamedTuple):
         return json.loads(self.out)
 
 
-class Desk:
+class CommandLine:
     """Sources, stages, DATA."""
 
     def __init__(self, folder: Path) -> None:
@@ -45,7 +45,7 @@ class Desk:
         self.started: list[subprocess.Popen[str]] = []
         for made in (self.source_folder, self.gates):
             made.mkdir()
-        shutil.copy(Path(__file__).with_name("stages.py"), folder / "jobs.py")
+        shutil.copy(Path(__file__).parents[1] / "cli" / "stages.py", folder / "jobs.py")
 
     # ---- before
 
@@ -70,17 +70,17 @@ class Desk:
 
     # ---- running
 
-    def run(self, *arguments: str, **environment: str) -> Ended:
+    def run(self, *arguments: str, **environment: str) -> CommandResult:
         """Run a command to its end: in this process if it only reads."""
         if is_read_only(arguments):
             return self.run_in_process(*arguments, **environment)
         program = self.start(*arguments, **environment)
         return self.end_of(program)
 
-    def run_in_process(self, *arguments: str, **environment: str) -> Ended:
-        return Ended(*run_in_process(arguments, self.folder, clean_environment() | environment))
+    def run_in_process(self, *arguments: str, **environment: str) -> CommandResult:
+        return CommandResult(*run_in_process(arguments, self.folder, clean_environment() | environment))
 
-    def stage(self, stage: str, *arguments: str) -> Ended:
+    def stage(self, stage: str, *arguments: str) -> CommandResult:
         """Run a stage of the module on all sources."""
         return self.run("stage", f"jobs:{stage}", "sources", *arguments)
 
@@ -100,9 +100,9 @@ class Desk:
         )
         return self.started[-1]
 
-    def end_of(self, program: "subprocess.Popen[str]") -> Ended:
+    def end_of(self, program: "subprocess.Popen[str]") -> CommandResult:
         out, err = program.communicate(timeout=GUARD_S)
-        return Ended(program.returncode, out, err)
+        return CommandResult(program.returncode, out, err)
 
     def is_held(self, name: str, committed: int = 0, stage: str = "count") -> None:
         """Come back once the worker of this item is there, and so many items before it are committed."""
