@@ -1,14 +1,14 @@
 """The page on performance and the chart in the README show the figures recorded in `bench/results.json`."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from bench.chart import RESULTS, verdict
 from tests.docs.pages import read
-from tests.mutants.catalogue import MUTANTS
-from tests.mutants.journal import JOURNAL_MUTANTS
+from tests.mutants.test_mutants import ALL
 
 RECORDED: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
 PAGE = "docs/explanation/performance.md"
@@ -47,4 +47,6 @@ def test_verdicts_of_the_gauntlet() -> None:
 
 @pytest.mark.parametrize("page", ["README.md", "docs/explanation/guarantees.md"])
 def test_the_number_of_mutants_is_current(page: str) -> None:
-    assert f"each of {len(MUTANTS) + len(JOURNAL_MUTANTS)} hand-written mutants is caught" in read(page)
+    stated = re.search(r"each of more than (\d+) hand-written mutants is caught", read(page))
+    assert stated
+    assert int(stated[1]) < len(ALL) <= int(stated[1]) + 100

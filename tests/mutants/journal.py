@@ -1,6 +1,6 @@
 """Hand-written bugs in the journal, the commit step and recovery."""
 
-from tests.mutants.catalogue import Mutant
+from tests.mutants.mutant import Mutant
 
 JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     # ---- reading

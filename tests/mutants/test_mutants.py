@@ -8,10 +8,30 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.catalogue import MUTANTS, Mutant
+from tests.mutants.cli import CLI_MUTANTS
+from tests.mutants.core import CORE_MUTANTS
+from tests.mutants.documents import DOCUMENTS_MUTANTS
+from tests.mutants.engines import ENGINES_MUTANTS
+from tests.mutants.host import HOST_MUTANTS
+from tests.mutants.identity import IDENTITY_MUTANTS
+from tests.mutants.index import INDEX_MUTANTS
 from tests.mutants.journal import JOURNAL_MUTANTS
+from tests.mutants.mutant import Mutant
+from tests.mutants.sinks import SINKS_MUTANTS
+from tests.mutants.stage import STAGE_MUTANTS
 
-ALL = MUTANTS + JOURNAL_MUTANTS
+ALL = (
+    *CORE_MUTANTS,
+    *JOURNAL_MUTANTS,
+    *HOST_MUTANTS,
+    *SINKS_MUTANTS,
+    *IDENTITY_MUTANTS,
+    *ENGINES_MUTANTS,
+    *STAGE_MUTANTS,
+    *CLI_MUTANTS,
+    *INDEX_MUTANTS,
+    *DOCUMENTS_MUTANTS,
+)
 ROOT = Path(__file__).parents[2]
 SEEDS = 1500
 BROKEN_PROMISE = 6
@@ -21,7 +41,7 @@ TESTS_FAILED = 1
 def _mutated_copy(mutant: Mutant, place: Path) -> Path:
     copy = place / "src"
     shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
-    file = copy / "inorder" / (mutant.file if "/" in mutant.file else f"core/{mutant.file}")
+    file = copy / "inorder" / mutant.file
     source = file.read_text(encoding="utf-8")
     assert source.count(mutant.old) == 1, f"{mutant.file} no longer holds the piece that {mutant.name!r} replaces"
     file.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")

@@ -1,142 +1,125 @@
-"""Bugs written by hand, each of them plausible.
+"""Bugs in the kernel."""
 
-A mutant replaces one piece of one file. The simulator, or the tests named, must notice. When the source changes so
-that a piece is no longer there, the mutant's test fails and the mutant is to be brought up to date.
-"""
+from tests.mutants.mutant import Mutant
 
-from typing import NamedTuple
-
-
-class Mutant(NamedTuple):
-    """One bug."""
-
-    name: str
-    file: str
-    """In the core, or with the folder it is in."""
-    old: str
-    new: str
-    caught_by: str = "sim"
-    """`sim`: the seeds; otherwise a test file."""
-
-
-MUTANTS: tuple[Mutant, ...] = (
+CORE_MUTANTS: tuple[Mutant, ...] = (
     # ---- fencing and leases
     Mutant(
         "a stale result is applied",
-        "results.py",
+        "core/results.py",
         "self._refuse(worker, envelope.seq, envelope.attempt)\n                continue",
         "state.reorder_buffer.setdefault(envelope.seq, envelope)\n                continue",
     ),
     Mutant(
         "the attempt number is not compared",
-        "results.py",
+        "core/results.py",
         "if lease is None or seq not in lease.seqs or ledger.attempt(seq) != envelope.attempt:",
         "if lease is None or seq not in lease.seqs:",
         "tests/core/test_results.py",
     ),
     Mutant(
         "a reclaimed attempt is not fenced",
-        "ledger.py",
+        "core/ledger.py",
         "self.dispatched_count += 1\n        self.fence(seq)",
         "self.dispatched_count += 1",
     ),
     Mutant(
         "a second answer from the holder is overlooked",
-        "results.py",
+        "core/results.py",
         "check(not is_second, ",
         "check(True, ",
     ),
     Mutant(
         "an overrun is not fenced",
-        "results.py",
+        "core/results.py",
         "window.used_bytes -= lease.share_bytes\n        ledger.fence(seq)",
         "window.used_bytes -= lease.share_bytes",
     ),
     Mutant(
         "an overrun is retried",
-        "results.py",
+        "core/results.py",
         "self.fail_item(lease, event.seq, Failure(category=Category.TIMEOUT, message=message))\n",
         "pass\n",
     ),
     Mutant(
         "a beat does not refresh the lease",
-        "leases.py",
+        "core/leases.py",
         "lease.heartbeat_ms = now_ms\n",
         "pass\n",
     ),
     Mutant(
         "leases never expire",
-        "leases.py",
+        "core/leases.py",
         "return lease if now_ms - lease.heartbeat_ms >= self._lease_ms else None",
         "return None",
     ),
     Mutant(
         "a jump of the clock is held against the leases",
-        "kernel.py",
+        "core/kernel.py",
         "watched_ms = min(gap_ms, state.options.lease_ms // 4)",
         "watched_ms = gap_ms",
     ),
     Mutant(
         "a stopped worker may pull again",
-        "dispatch.py",
+        "core/dispatch.py",
         "if worker in state.stopping_workers:\n            return\n",
         "pass\n",
     ),
     # ---- order and commit
     Mutant(
         "a commit passes a hole",
-        "cursor.py",
+        "core/cursor.py",
         "while frontier < end and frontier in reorder_buffer:",
         "while frontier < end and (frontier in reorder_buffer or frontier + 1 in reorder_buffer):",
     ),
     Mutant(
         "the second window commits",
-        "cursor.py",
+        "core/cursor.py",
         "end = min(window.frontier, start + state.options.commit_run_max)",
         "end = min(state.windows[-1].frontier if window.frontier == window.end else window.frontier, "
         "start + state.options.commit_run_max)",
     ),
     Mutant(
         "a second run is handed over before the first is acknowledged",
-        "cursor.py",
+        "core/cursor.py",
         "if self._committing or not state.windows:",
         "if not state.windows:",
     ),
     Mutant(
         "a repeated acknowledgement moves the cursor back",
-        "cursor.py",
+        "core/cursor.py",
         "if count <= 0:\n            return\n",
         "pass\n",
     ),
     Mutant(
         "runs are handed over one by one",
-        "cursor.py",
+        "core/cursor.py",
         "end = min(window.frontier, start + state.options.commit_run_max)",
         "end = min(window.frontier, start + 1)",
         "tests/core/test_cursor.py",
     ),
     Mutant(
         "a window closes one seq early",
-        "cursor.py",
+        "core/cursor.py",
         "state.ledger.next_commit_seq < window.end:",
         "state.ledger.next_commit_seq < window.end - 1:",
     ),
     Mutant(
         "bytes are not freed by the commit",
-        "cursor.py",
+        "core/cursor.py",
         "state.windows[0].used_bytes -= sum(",
         "state.windows[0].used_bytes -= 0 * sum(",
     ),
     Mutant(
         "the ledger commits what is not terminal",
-        "ledger.py",
+        "core/ledger.py",
         "if terminal != end - start:",
         "if terminal > end - start:",
         "tests/core/test_ledger.py",
     ),
     Mutant(
         "a retry counts as terminal",
-        "ledger.py",
+        "core/ledger.py",
         "self.in_flight_count -= 1\n        self.dispatched_count += 1\n",
         "self.in_flight_count -= 1\n        self.dispatched_count += 1\n        self.terminal_count += 1\n",
     ),
@@ -176,13 +159,13 @@ MUTANTS: tuple[Mutant, ...] = (
     # ---- dispatch
     Mutant(
         "the second window is served first",
-        "dispatch.py",
+        "core/dispatch.py",
         "for window in self._choose_windows())",
         "for window in self._choose_windows()[::-1])",
     ),
     Mutant(
         "a batch mixes keys",
-        "ready_queue.py",
+        "core/ready_queue.py",
         "taken = self._drain(queue, limit)\n            if not queue:\n                del self._fresh[key]\n"
         "            if taken:\n                return taken\n        return []",
         "taken = self._drain(queue, limit)\n            for other in self._fresh.values():\n"
@@ -191,76 +174,76 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "shortest job first is not",
-        "ready_queue.py",
+        "core/ready_queue.py",
         '"sjf": _ShortestFirst}',
         '"sjf": _Fifo}',
         "tests/core/test_ready_queue.py",
     ),
     Mutant(
         "a worker gets more than it asked for",
-        "dispatch.py",
+        "core/dispatch.py",
         "return max(1, min(limit, state.options.batch_max,",
         "return max(1, min(limit + 1, state.options.batch_max,",
     ),
     # ---- pressure
     Mutant(
         "dispatch resumes without hysteresis",
-        "pressure.py",
+        "core/pressure.py",
         "if level < self.level:\n            level, reason = self._apply_hysteresis(values, level, reason)\n",
         "pass\n",
     ),
     Mutant(
         "hard pressure does not pause",
-        "dispatch.py",
+        "core/dispatch.py",
         "if level == Level.HARD or is_crowded:",
         "if is_crowded:",
     ),
     Mutant(
         "soft pressure does not slow",
-        "dispatch.py",
+        "core/dispatch.py",
         "limit = 1 if is_slowed else state.idle[worker]",
         "limit = state.idle[worker]",
     ),
     Mutant(
         "soft pressure keeps every worker busy",
-        "dispatch.py",
+        "core/dispatch.py",
         "is_crowded = is_slowed and",
         "is_crowded = False and",
     ),
     Mutant(
         "the item that the cursor waits for is held back",
-        "dispatch.py",
+        "core/dispatch.py",
         "if seq not in window.ready:",
         "if True:",
     ),
     Mutant(
         "an item goes out against the pressure although the cursor waits for the commit lane",
-        "dispatch.py",
+        "core/dispatch.py",
         "seq = self._state.ledger.next_commit_seq\n",
         "seq = window.frontier\n",
     ),
     Mutant(
         "computing ahead never stops",
-        "pressure.py",
+        "core/pressure.py",
         "self.is_prefetch_open = window_bytes <= self._prefetch_mark",
         "self.is_prefetch_open = True",
     ),
     Mutant(
         "a batch may overfill the budget",
-        "dispatch.py",
+        "core/dispatch.py",
         "state.options.batch_max, room // state.share_bytes, fair",
         "state.options.batch_max, fair",
     ),
     # ---- failure and retry
     Mutant(
         "a lost worker spends the item's retries",
-        "results.py",
+        "core/results.py",
         "state.counters.reclaims += 1\n",
         "state.counters.reclaims += 1\n            window.retries.grant(seq)\n",
     ),
     Mutant(
         "one retry too many",
-        "retry.py",
+        "core/retry.py",
         "return self.by_seq.get(seq, 0) >= self._retries_max",
         "return self.by_seq.get(seq, 0) > self._retries_max",
     ),
@@ -272,104 +255,104 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a window's last retry goes to the item that fails first",
-        "retry.py",
+        "core/retry.py",
         "if not is_frontier:\n            return RetryDecision.WAIT\n",
         "pass\n",
     ),
     Mutant(
         "retries do not wait",
-        "results.py",
+        "core/results.py",
         "due_ms = state.now_ms + max(failure.wait_ms, backoff_ms(state.options.retry, seq, number))",
         "due_ms = state.now_ms",
     ),
     Mutant(
         "the wait that a server asked for is ignored",
-        "results.py",
+        "core/results.py",
         "max(failure.wait_ms, backoff_ms(state.options.retry, seq, number))",
         "backoff_ms(state.options.retry, seq, number)",
         "tests/core/test_retry.py",
     ),
     Mutant(
         "the jitter depends on the moment",
-        "retry.py",
+        "core/retry.py",
         'identity = b"%d.%d.%d" % (options.seed, seq, attempt)',
         'identity = b"%d.%d.%d" % (options.seed, seq, id(options))',
         "tests/core/test_retry.py",
     ),
     Mutant(
         "an item fails as poison after its first death",
-        "lost_workers.py",
+        "core/lost_workers.py",
         "if lease.isolated:\n",
         "if True:\n",
     ),
     Mutant(
         "a suspect runs together with others",
-        "results.py",
+        "core/results.py",
         "if seq in window.suspects:\n                window.ready.add_suspect(seq)\n            else:\n"
         "                window.ready.requeue(seq)",
         "window.ready.requeue(seq)",
     ),
     Mutant(
         "an infrastructure loss makes a suspect",
-        "lost_workers.py",
+        "core/lost_workers.py",
         "if lease is not None and event.cause is Loss.DIED:",
         "if lease is not None:",
     ),
     Mutant(
         "the infrastructure budget is never refilled",
-        "cursor.py",
+        "core/cursor.py",
         "state.infrastructure_spent = 0\n",
         "pass\n",
         "tests/core/test_lost_workers.py",
     ),
     Mutant(
         "the infrastructure budget is never used up",
-        "lost_workers.py",
+        "core/lost_workers.py",
         "if state.infrastructure_spent > state.options.infrastructure_budget:",
         "if False:",
     ),
     # ---- stopping
     Mutant(
         "one failure more than the error budget",
-        "cursor.py",
+        "core/cursor.py",
         "while self.failed <= self.limit:",
         "while self.failed <= self.limit and position < len(outcomes) - 2:",
     ),
     Mutant(
         "what was computed beyond the error budget is committed",
-        "cursor.py",
+        "core/cursor.py",
         "end = min(end, state.stop.limit_seq)",
         "end = min(end, state.stop.limit_seq + 1)",
     ),
     Mutant(
         "dispatch goes on after a stop",
-        "kernel.py",
+        "core/kernel.py",
         "if self._state.stop is None:\n            self._dispatcher.run()\n            self._planner.request_items()",
         "self._dispatcher.run()",
     ),
     Mutant(
         "leases survive a cancel",
-        "stopping.py",
+        "core/stopping.py",
         "for lease in state.leases.drain():",
         "for lease in ():",
     ),
     Mutant(
         "a cancel gives no grace",
-        "stopping.py",
+        "core/stopping.py",
         "if len(state.leases) and state.now_ms < stop.deadline_ms:\n            return\n",
         "pass\n",
         "tests/core/test_stopping.py",
     ),
     Mutant(
         "the stop of a run never ends",
-        "kernel.py",
+        "core/kernel.py",
         "times.append(state.stop.deadline_ms)",
         "pass",
         "tests/core/test_kernel.py",
     ),
     Mutant(
         "the loop is woken for nothing",
-        "kernel.py",
+        "core/kernel.py",
         "times.append(state.now_ms + state.options.lease_ms // 4)",
         "times.append(state.now_ms)",
     ),
