@@ -10,7 +10,8 @@ import typer
 
 from inorder.cli import command_group, commands
 from inorder.cli.builtin import ENTRIES
-from inorder.cli.options import ALL, OWN, SECTIONS, SHARED
+from inorder.cli.option_spec import SECTIONS
+from inorder.cli.options import ALL, OWN, SHARED
 from tests.support.command_line import GUARD_S, CommandLine, clean_environment
 from tests.tidy.test_import import HEAVY, modules_loaded_by
 

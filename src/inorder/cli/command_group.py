@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from inorder.cli.commands import COMMANDS
-from inorder.cli.options import SECTIONS, Section
+from inorder.cli.option_spec import SECTIONS, Section
 from inorder.cli.output import DEBUG
 from inorder.errors import OperatorError
 from inorder.version import __version__

@@ -5,91 +5,23 @@ An option has one name: `timeout_s` is `--timeout-s` on the command line, `INORD
 the other places. Help texts name no defaults: those depend on the stage, and are computed when help is shown.
 """
 
-from collections.abc import Mapping
-from enum import StrEnum
-from typing import Any, NamedTuple
-
+from inorder.cli.option_spec import OptionSpec, Section, index_by_name
 from inorder.cli.option_types import (
     ChoiceType,
     FlagType,
     IntegerType,
     NamedNumbersType,
     NumberType,
-    OptionType,
     SecondsType,
     SizeType,
     TextType,
 )
 from inorder.engines.base import WORKERS_MAX
 
-PREFIX = "INORDER_"
 PROFILE = "profile"
 """Names a profile; can be given on the command line and in the environment only."""
 RENAMED = {"memory_limit": "memory_bytes_max", "ray_send_max": "ray_send_bytes_max"}
 """Old names of options, which still work, with a warning."""
-
-
-class Section(StrEnum):
-    """Titles of the groups of options in help."""
-
-    INPUT = "Input"
-    DOCTAGS = "Conversion to DocTags"
-    CHUNK = "Chunks"
-    EMBED = "Vectors"
-    QUERY = "Query"
-    OUTPUT = "Output"
-    EXECUTION = "Execution"
-    FAILURES = "Failure handling"
-    RAY = "Ray"
-    DISPLAY = "Display"
-
-
-SECTIONS = tuple(section.value for section in Section)
-
-
-class OptionSpec(NamedTuple):
-    """One option of a run."""
-
-    section: Section
-    name: str
-    field: str
-    """The field of `StageOptions` or, for an option of one stage, of its settings; `part.field` for a nested one."""
-    type: OptionType
-    help: str
-    metavar: str = ""
-    flags: tuple[str, ...] = ()
-    """Spellings on the command line, where they differ from the name."""
-    meanings: Mapping[str, str] = {}
-    """What a default means that does not speak for itself."""
-
-    @property
-    def variable(self) -> str:
-        """The environment variable."""
-        return to_variable(self.name)
-
-    @property
-    def flag(self) -> str:
-        """The option on the command line."""
-        return self.flags[0].split("/")[0] if self.flags else to_flag(self.name)
-
-    def format_default(self, value: Any) -> str:
-        """A default value for help."""
-        text = self.type.format(value)
-        return f"{text} ({self.meanings[text]})" if text in self.meanings else text
-
-
-def to_variable(name: str) -> str:
-    """The environment variable of an option."""
-    return PREFIX + name.upper()
-
-
-def to_flag(name: str) -> str:
-    """The spelling of an option on the command line."""
-    return "--" + name.replace("_", "-")
-
-
-def _index_by_name(*options: OptionSpec) -> dict[str, OptionSpec]:
-    return {option.name: option for option in options}
 
 
 _OUTPUT, _EXECUTION, _FAILURES, _RAY, _DISPLAY = (
@@ -100,7 +32,7 @@ _OUTPUT, _EXECUTION, _FAILURES, _RAY, _DISPLAY = (
     Section.DISPLAY,
 )
 
-SHARED = _index_by_name(
+SHARED = index_by_name(
     OptionSpec(_OUTPUT, "data", "data", TextType(), "Directory for all results (DATA).", "DIR"),
     OptionSpec(
         _OUTPUT,
@@ -300,7 +232,7 @@ SHARED = _index_by_name(
 """Options of every run, by name."""
 
 OWN = {
-    "doctags": _index_by_name(
+    "doctags": index_by_name(
         OptionSpec(
             Section.DOCTAGS,
             "split_pages",
@@ -325,7 +257,7 @@ OWN = {
             flags=("--ocr/--no-ocr",),
         ),
     ),
-    "chunk": _index_by_name(
+    "chunk": index_by_name(
         OptionSpec(Section.CHUNK, "tokens_max", "tokens_max", IntegerType(1, 10**6), "Most tokens per chunk.", "N"),
         OptionSpec(
             Section.CHUNK,
@@ -346,7 +278,7 @@ OWN = {
         ),
         OptionSpec(Section.CHUNK, "format", "format", ChoiceType("parquet", "jsonl"), "File format of chunks."),
     ),
-    "embed": _index_by_name(
+    "embed": index_by_name(
         OptionSpec(
             Section.EMBED,
             "dense",

@@ -10,7 +10,7 @@ from inorder.cli.builtin import ENTRIES
 from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.dry_run import DryRun, Forecast, compare_fingerprint
 from inorder.cli.item_status import ItemStatuses
-from inorder.cli.options import Section
+from inorder.cli.option_spec import Section
 from inorder.cli.output import pluralize, print_json, print_out, to_one_line
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
 from inorder.cli.settings import resolve

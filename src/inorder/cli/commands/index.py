@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from inorder.cli.builtin import describe_defaults, run_builtin
-from inorder.cli.options import Section
+from inorder.cli.option_spec import Section
 from inorder.cli.output import print_json
 from inorder.cli.parameters import Given, JsonOption, run_options
 

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from inorder.cli.exit_codes import Exit
-from inorder.cli.options import Section
+from inorder.cli.option_spec import Section
 from inorder.cli.output import format_table, print_json, print_out
 from inorder.cli.parameters import JsonOption
 from inorder.errors import OperatorError

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from inorder.cli.data_dir import open_data
-from inorder.cli.options import Section
+from inorder.cli.option_spec import Section
 from inorder.cli.output import encode_text, stream_json, stream_lines, to_one_line
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
 from inorder.errors import require

@@ -11,7 +11,7 @@ import typer
 from inorder.cli.builtin import ENTRIES, load_builtin, sort_stages
 from inorder.cli.data_dir import open_data
 from inorder.cli.dry_run import MISSING, PROCESS, SKIP, DryRun, Forecast
-from inorder.cli.options import Section
+from inorder.cli.option_spec import Section
 from inorder.cli.output import encode_json, encode_text, print_out, stream_json, stream_lines
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
 from inorder.cli.settings import SettingsReader

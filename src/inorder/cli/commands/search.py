@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from inorder.cli.exit_codes import Exit
-from inorder.cli.options import Section
+from inorder.cli.option_spec import Section
 from inorder.cli.output import info, pluralize, print_json, print_out
 from inorder.cli.parameters import DataOption, JsonOption
 from inorder.cli.settings import resolve

@@ -1,0 +1,73 @@
+"""The description of one option: its group in help, its names, its type and its text."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from inorder.cli.option_types import OptionType
+
+PREFIX = "INORDER_"
+
+
+class Section(StrEnum):
+    """Titles of the groups of options in help."""
+
+    INPUT = "Input"
+    DOCTAGS = "Conversion to DocTags"
+    CHUNK = "Chunks"
+    EMBED = "Vectors"
+    QUERY = "Query"
+    OUTPUT = "Output"
+    EXECUTION = "Execution"
+    FAILURES = "Failure handling"
+    RAY = "Ray"
+    DISPLAY = "Display"
+
+
+SECTIONS = tuple(section.value for section in Section)
+
+
+class OptionSpec(NamedTuple):
+    """One option of a run."""
+
+    section: Section
+    name: str
+    field: str
+    """The field of `StageOptions` or, for an option of one stage, of its settings; `part.field` for a nested one."""
+    type: OptionType
+    help: str
+    metavar: str = ""
+    flags: tuple[str, ...] = ()
+    """Spellings on the command line, where they differ from the name."""
+    meanings: Mapping[str, str] = {}
+    """What a default means that does not speak for itself."""
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return to_variable(self.name)
+
+    @property
+    def flag(self) -> str:
+        """The option on the command line."""
+        return self.flags[0].split("/")[0] if self.flags else to_flag(self.name)
+
+    def format_default(self, value: Any) -> str:
+        """A default value for help."""
+        text = self.type.format(value)
+        return f"{text} ({self.meanings[text]})" if text in self.meanings else text
+
+
+def to_variable(name: str) -> str:
+    """The environment variable of an option."""
+    return PREFIX + name.upper()
+
+
+def to_flag(name: str) -> str:
+    """The spelling of an option on the command line."""
+    return "--" + name.replace("_", "-")
+
+
+def index_by_name(*options: OptionSpec) -> dict[str, OptionSpec]:
+    """The options by name."""
+    return {option.name: option for option in options}
