@@ -13,6 +13,7 @@ import pytest
 
 from inorder.host.filesystem import Filesystem, PathInfo, SystemFilesystem, write_atomic
 from inorder.sim.disk.disk import Disk
+from tests.support.system_calls import SystemCalls
 
 
 @dataclass(frozen=True)
@@ -161,12 +162,21 @@ def test_a_closed_file_is_not_mistaken_for_one_opened_after_it(place: Place) -> 
     assert later.size == 10
 
 
-def test_a_sync_changes_nothing_that_can_be_seen(place: Place) -> None:
+def test_a_sync_reaches_the_disk_and_changes_nothing_that_can_be_seen(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log: list[tuple[str, str]] = []
+    if isinstance(place.system, Disk):
+        place.system.on_operation = lambda number, name, path: log.append((name, os.path.relpath(path, place.folder)))
+    else:
+        log = SystemCalls(monkeypatch, place.folder).log
     file = place.system.open(place.path("file"))
     file.append(b"data")
     file.sync()
     file.sync()
     place.system.sync_directory(place.folder)
+    synced = [("sync", "file"), ("sync", "file"), ("sync_directory", ".")]
+    assert log == [("create", "file"), ("append", "file"), *synced]
     assert place.system.read(place.path("file")) == b"data"
     assert place.names() == ["file"]
 

@@ -1,5 +1,84 @@
-"""Bugs in the real filesystem."""
+"""Bugs in the filesystem of the operating system and in what is written atomically."""
 
 from tests.mutants.mutant import Mutant
 
-HOST_MUTANTS: tuple[Mutant, ...] = ()
+_CALLS = "tests/host/test_system_calls.py"
+_SAME = f"{_CALLS}::test_the_real_filesystem_makes_the_calls_that_the_simulated_one_is_told"
+_ATOMIC = f"{_CALLS}::test_an_atomic_write_syncs_the_bytes_then_renames_then_syncs_the_folder"
+_MANY = f"{_CALLS}::test_many_files_become_durable_in_one_call"
+
+HOST_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "a file is not synced",
+        "host/filesystem.py",
+        "os.fsync(self._descriptor)",
+        "os.fstat(self._descriptor)",
+        _ATOMIC,
+    ),
+    Mutant(
+        "a folder is not synced",
+        "host/filesystem.py",
+        "            os.fsync(descriptor)\n",
+        "            os.fstat(descriptor)\n",
+        _ATOMIC,
+    ),
+    Mutant(
+        "the disk is not synced",
+        "host/filesystem.py",
+        "            _sync_disk(descriptor)\n",
+        "            pass\n",
+        _MANY,
+    ),
+    Mutant(
+        "an error while syncing the disk is ignored",
+        "host/filesystem.py",
+        "elif libc.syncfs(descriptor) != 0:",
+        "elif libc.syncfs(descriptor) > 0:",
+        f"{_CALLS}::test_an_error_of_any_call_is_raised_and_not_swallowed",
+    ),
+    Mutant(
+        "a disk that cannot be synced alone is not synced",
+        "host/filesystem.py",
+        "        os.sync()\n",
+        "        pass\n",
+        f"{_CALLS}::test_a_disk_that_cannot_be_synced_alone_is_synced_with_all_others",
+    ),
+    Mutant(
+        "an atomic write does not sync the file",
+        "host/filesystem.py",
+        "file.append(data)\n        file.sync()\n",
+        "file.append(data)\n",
+        _ATOMIC,
+    ),
+    Mutant(
+        "an atomic write does not sync the folder",
+        "host/filesystem.py",
+        '    filesystem.sync_directory(os.path.dirname(path) or ".")\n',
+        "",
+        _ATOMIC,
+    ),
+    Mutant(
+        "an atomic write renames before it syncs",
+        "host/filesystem.py",
+        "        file.append(data)\n        file.sync()\n    finally:\n        file.close()\n"
+        "    filesystem.rename(temporary, path)\n",
+        "        file.append(data)\n        filesystem.rename(temporary, path)\n        file.sync()\n"
+        "    finally:\n        file.close()\n",
+        _ATOMIC,
+    ),
+    Mutant(
+        "an atomic write appends to what an earlier one left behind",
+        "host/filesystem.py",
+        "        filesystem.unlink(temporary)\n",
+        "        pass\n",
+        "tests/conformance/test_filesystems.py"
+        "::test_what_an_earlier_attempt_left_beside_it_does_not_get_into_a_whole_file",
+    ),
+    Mutant(
+        "the file is replaced by writing into it",
+        "host/filesystem.py",
+        "os.replace(old, new)",
+        "shutil.copyfile(old, new)",
+        _SAME,
+    ),
+)

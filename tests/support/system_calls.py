@@ -1,0 +1,121 @@
+"""Records the system calls that change files or wait for the disk, in the order in which this process makes them.
+
+The calls have the names that the simulated disk gives to its operations, so the log of a program on the real filesystem
+can be compared with the log of the same program on the simulated one.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable
+from errno import EIO
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+Operation = tuple[str, str]
+"""The name of an operation and its path; for a rename, the new path."""
+
+
+class SystemCalls:
+    """The calls about files below `root`, from creation until the test ends."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, root: str | os.PathLike[str]) -> None:
+        self.log: list[Operation] = []
+        """Paths are relative to `root`, which is `.` itself."""
+        self.before: Callable[[Operation], None] = lambda operation: None
+        """Called before each call. An exception that it raises replaces the call."""
+        self._root = os.path.realpath(root)
+        self._paths: dict[int, str] = {}
+        """By open descriptor."""
+        self._real = SimpleNamespace(**{name: getattr(os, name) for name in _PATCHED}, CDLL=ctypes.CDLL)
+        for name in _PATCHED:
+            monkeypatch.setattr(os, name, getattr(self, f"_{name}"))
+        monkeypatch.setattr(ctypes, "CDLL", self._load_library)
+
+    def fail_at(self, number: int) -> None:
+        """Let the call with this number fail with EIO."""
+
+        def fail(operation: Operation) -> None:
+            if len(self.log) - 1 == number:
+                raise OSError(EIO, os.strerror(EIO))
+
+        self.before = fail
+
+    def _add(self, name: str, path: str | bytes | os.PathLike[Any] | None) -> None:
+        if path is None:
+            return
+        full = os.path.abspath(os.fsdecode(path))
+        if full == self._root or full.startswith(f"{self._root}/"):
+            operation = (name, os.path.relpath(full, self._root))
+            self.log.append(operation)
+            self.before(operation)
+
+    # ---- Replacements of functions of `os`
+
+    def _open(self, path: Any, flags: int, *arguments: Any, **options: Any) -> int:
+        is_new = flags & os.O_CREAT and not os.path.lexists(path)
+        is_emptied = flags & os.O_TRUNC and os.path.isfile(path) and os.path.getsize(path)
+        if is_new or is_emptied:
+            self._add("create" if is_new else "truncate", path)
+        descriptor: int = self._real.open(path, flags, *arguments, **options)
+        self._paths[descriptor] = os.path.abspath(os.fsdecode(path))
+        return descriptor
+
+    def _close(self, descriptor: int) -> None:
+        self._paths.pop(descriptor, None)
+        self._real.close(descriptor)
+
+    def _write(self, descriptor: int, data: Any) -> int:
+        if len(data):
+            self._add("append", self._paths.get(descriptor))
+        written: int = self._real.write(descriptor, data)
+        return written
+
+    def _ftruncate(self, descriptor: int, size: int) -> None:
+        self._add("truncate", self._paths.get(descriptor))
+        self._real.ftruncate(descriptor, size)
+
+    def _fsync(self, descriptor: int) -> None:
+        path = self._paths.get(descriptor)
+        self._add("sync_directory" if path is not None and os.path.isdir(path) else "sync", path)
+        self._real.fsync(descriptor)
+
+    def _replace(self, old: Any, new: Any, **options: Any) -> None:
+        self._add("rename", new)
+        self._real.replace(old, new, **options)
+
+    def _rename(self, old: Any, new: Any, **options: Any) -> None:
+        self._add("rename", new)
+        self._real.rename(old, new, **options)
+
+    def _unlink(self, path: Any, **options: Any) -> None:
+        if os.path.lexists(path):
+            self._add("unlink", path)
+        self._real.unlink(path, **options)
+
+    _remove = _unlink
+
+    def _mkdir(self, path: Any, *arguments: Any, **options: Any) -> None:
+        if not os.path.exists(path):
+            self._add("make_directory", path)
+        self._real.mkdir(path, *arguments, **options)
+
+    # ---- The C library, for `syncfs`
+
+    def _load_library(self, *arguments: Any, **options: Any) -> Any:
+        library = self._real.CDLL(*arguments, **options)
+
+        def syncfs(descriptor: int) -> int:
+            try:
+                self._add("sync_all", self._paths.get(descriptor))
+            except OSError as error:
+                ctypes.set_errno(error.errno or 0)
+                return -1
+            result: int = library.syncfs(descriptor)
+            return result
+
+        return SimpleNamespace(syncfs=syncfs)
+
+
+_PATCHED = ("open", "close", "write", "ftruncate", "fsync", "replace", "rename", "unlink", "remove", "mkdir")
