@@ -1,5 +1,6 @@
 """The context that a worker and the hooks of a stage are called with."""
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ class StageContext:
         self._staging = staging
         self._token = ""
         self.delivery: Any = None
+        self.measures: dict[str, float | str] = {}
+        """What `measure` was called with."""
         self.removals: list[str] = []
         """Files in DATA to remove when the item is committed."""
         self.files: dict[str, str] = {}
@@ -57,6 +60,23 @@ class StageContext:
             self.warnings.append(str(message))
         elif len(self.warnings) == _WARNINGS_MAX:
             self.warnings.append("further warnings were dropped")
+
+    def measure(self, **values: float | str) -> None:
+        """Report values of this item to telemetry. Numbers are summed up over all items, and per `batch_key`; `lines`
+        and `pages` are shown as rates, too. Text and numbers become attributes of the item's span. Values may differ
+        from run to run: they are not in the manifest, and an attempt that fails reports nothing.
+
+        Raises TypeError or ValueError for a value that is neither text nor a finite number of at least 0."""
+        for name, value in values.items():
+            if isinstance(value, str):
+                self.measures[name] = value
+                continue
+            if not isinstance(value, int | float):
+                raise TypeError(f"{name} must be a number or text, got {type(value).__name__}")
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must be a finite number of at least 0, got {value}")
+            known = self.measures.get(name, 0)
+            self.measures[name] = value if isinstance(known, str) else known + value
 
     def output(self, name: str) -> Path:
         """The path to write this output to. It is published when the item is committed. Raises KeyError for a name that

@@ -62,6 +62,10 @@ class StageResult(NamedTuple):
     """Files in DATA to remove when the item is committed."""
     delivery: Any = None
     """The value for the stage's own sinks."""
+    measures: dict[str, float | str] = {}  # noqa: RUF012
+    """What the worker reported to telemetry."""
+    input_bytes: int = 0
+    """Size of all inputs."""
 
 
 class StageWork:
@@ -146,7 +150,16 @@ class StageWork:
         outputs = self._collect_outputs(item, context, extras, digest)
         staged = [context.files[path] for path, _, _ in outputs]
         return StageResult(
-            extras, outputs, staged, digest, inputs, context.warnings, context.removals, context.delivery
+            extras,
+            outputs,
+            staged,
+            digest,
+            inputs,
+            context.warnings,
+            context.removals,
+            context.delivery,
+            context.measures,
+            sum(stat.size for stat in before.values()),
         )
 
     def _require_valid_outputs(self, item: WorkItem, context: StageContext) -> None:

@@ -61,7 +61,7 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collected]:
 @pytest.mark.req("RUN-10")
 def test_every_item_is_counted_and_timed(place: Place, collected: Collected) -> None:
     place.run([place.item("a"), place.item("b", "skip"), place.item("c", "fail"), place.item("d")])
-    assert collected.metrics().keys() == INSTRUMENTS.keys()
+    assert collected.metrics().keys() == INSTRUMENTS.keys() - {"inorder.measures"}
     items = collected.points("inorder.items")
     assert {status: point.value for status, point in items.items()} == {"success": 2, "skip": 1, "failure": 1}
     assert all(LABELS.items() <= point.attributes.items() for point in items.values())
@@ -88,6 +88,25 @@ def test_every_item_has_a_span(place: Place, collected: Collected) -> None:
     assert spans["c"].attributes["error.category"] == "runtime"
     assert spans["c"].attributes["error.message"] == "ValueError: this one is bad"
     assert "error.category" not in spans["a"].attributes
+
+
+def embed(item: inorder.WorkItem, ctx: inorder.StageContext) -> None:
+    ctx.output("loud").write_text("VECTORS")
+    ctx.measure(provider="onnx", model="small", device="cpu", batch_size=32, vectors=5)
+
+
+@pytest.mark.req("RUN-10")
+def test_what_a_worker_measures_is_on_the_span_of_its_item_and_in_a_counter(place: Place, collected: Collected) -> None:
+    place.run([place.item("a", batch_key="dense"), place.item("b", batch_key="dense")], embed)
+    for span in collected.spans.get_finished_spans():
+        wanted = {"provider": "onnx", "model": "small", "device": "cpu", "batch_size": 32, "vectors": 5}
+        assert span.attributes.items() >= wanted.items()
+    points = collected.metrics()["inorder.measures"].data.data_points
+    sums = {(point.attributes["name"], point.attributes["group"]): point.value for point in points}
+    assert sums[("vectors", "dense")] == 10
+    inputs = sum(path.stat().st_size for path in place.sources.iterdir())
+    assert collected.points("inorder.input_bytes")[""].value == inputs
+    assert collected.points("inorder.output_bytes")[""].value == sum(map(len, place.published().values()))
 
 
 @pytest.mark.req("RUN-10")

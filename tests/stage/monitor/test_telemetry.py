@@ -50,7 +50,7 @@ def test_a_snapshot_has_every_metric_and_nothing_else(place: Place) -> None:
         "items_skipped": 0,
         "items_failed": 1,
     }
-    assert (snapshot["retries"], snapshot["errors"]) == (1, {"runtime": 1})
+    assert (snapshot["retries"], snapshot["errors"], snapshot["invariant_violations"]) == (1, {"runtime": 1}, 0)
     assert snapshot["output_bytes"] == sum(map(len, place.published().values()))
     assert snapshot["items_per_s"] > 0
     assert (snapshot["workers"], snapshot["next_commit_seq"], snapshot["max_seen_seq"]) == (2, 3, 2)
@@ -59,7 +59,7 @@ def test_a_snapshot_has_every_metric_and_nothing_else(place: Place) -> None:
     assert snapshot["windows"] == []
     histograms = {name: snapshot[name]["count"] for name, (kind, _) in METRICS.items() if kind == "histogram"}
     assert histograms.pop("commit_ms") >= 1
-    assert histograms == {"item_queue_ms": 3, "item_exec_ms": 3, "item_wait_ms": 3}
+    assert histograms == {"item_queue_ms": 3, "item_start_ms": 3, "item_exec_ms": 3, "item_wait_ms": 3}
     assert snapshot["item_exec_ms"].keys() == {"count", "p50", "p95", "p99", "max"}
 
 
@@ -159,6 +159,8 @@ def test_a_violated_invariant_is_told_with_its_snapshot(place: Place, monkeypatc
     last = read_lines(path)[-1]
     assert (last["event"], last["error"]) == ("run_failed", "InvariantViolation")
     assert "next_commit_seq" in last["message"]
+    assert last["kernel"]["oldest_blocked_seq"] == 0
+    assert read_lines(path)[-2]["invariant_violations"] == 1
 
 
 def test_every_event_of_a_run_has_a_name_of_its_own() -> None:
@@ -251,6 +253,35 @@ def test_waits_and_commits_are_timed_where_they_happen() -> None:
     driven.step(98, WorkerLost(2, Loss.RETIRED))
     assert driven.gauges["active_workers"] == 1
     assert json.dumps(driven.gauges)
+
+
+def test_the_time_between_dispatch_and_start_is_that_of_the_final_attempt() -> None:
+    driven = Driven()
+    for event in (Tick(), Planned([PlanItem()] * 2, ended=True)):
+        driven.step(0, event)
+    driven.step(10, Pulled(1, limit=1))
+    driven.step(40, WorkerLost(1, Loss.RETIRED))
+    driven.step(50, Pulled(2, limit=1))
+    driven.step(80, Finished(2, [Envelope(0, 2, int(State.TERMINAL_SUCCESS), exec_ms=25.0)]))
+    assert (driven.metrics.start_ms.count, driven.metrics.start_ms.largest) == (1, 5.0)
+
+
+@pytest.mark.req("RUN-10")
+def test_terminal_lag_leaves_out_what_only_waits_for_its_commit() -> None:
+    driven = Driven()
+    success = int(State.TERMINAL_SUCCESS)
+    for event in (Tick(), Planned([PlanItem()] * 3, ended=True), Pulled(1), Pulled(2), Pulled(3)):
+        driven.step(0, event)
+    driven.step(1, Finished(3, [Envelope(2, 1, success)]))
+    assert (driven.gauges["commit_lag"], driven.gauges["terminal_lag"]) == (3, 3)
+    assert (driven.gauges["oldest_blocked_seq"], driven.gauges["oldest_blocked_state"]) == (0, "IN_FLIGHT")
+    driven.step(2, Finished(1, [Envelope(0, 1, success)]))
+    assert (driven.gauges["commit_lag"], driven.gauges["terminal_lag"]) == (3, 2)
+    assert driven.gauges["oldest_blocked_seq"] == 1
+    driven.step(3, Finished(2, [Envelope(1, 1, success)]))
+    assert (driven.gauges["commit_lag"], driven.gauges["terminal_lag"]) == (3, 0)
+    assert driven.gauges["oldest_blocked_seq"] is None
+    assert driven.gauges["waiting_for"].startswith("the commit lane")
 
 
 def test_a_worker_in_flight_is_seen_in_the_gauges(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,15 +40,19 @@ def held_by(monitor: RunMonitor) -> int:
             len,
             (
                 metrics._planned_ms,
-                metrics._computed_ms,
+                metrics._dispatched_ms,
+                metrics._computed,
                 metrics._active,
                 monitor._exec_ms._buckets,
                 metrics.queue_ms._buckets,
+                metrics.start_ms._buckets,
                 metrics.wait_ms._buckets,
                 metrics.commit_ms._buckets,
                 monitor._errors._counts,
                 monitor._errors._first,
                 monitor._slowest.items,
+                monitor._sums.totals,
+                monitor._sums.groups,
             ),
         )
     )

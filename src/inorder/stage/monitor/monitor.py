@@ -9,6 +9,7 @@ from inorder.core.commands import Command, Stopping, Summary
 from inorder.core.events import Event
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
+from inorder.errors import InvariantViolation
 from inorder.host.filesystem import SystemFilesystem
 from inorder.runtime.loop import Runtime
 from inorder.runtime.recovery import OpenedJournal
@@ -18,7 +19,9 @@ from inorder.stage.data_layout import DataLayout
 from inorder.stage.options import StageOptions
 
 from .attempt_log import AttemptLog
+from .gpu import read_gpu_memory_bytes
 from .histograms import ErrorTally, Histogram, SlowestItems
+from .measures import MeasureSums
 from .metrics import RunMetrics
 from .otel import start_otel
 from .progress import Display, NoDisplay, StageProgress, format_stopping, open_display
@@ -26,6 +29,7 @@ from .telemetry import Telemetry
 
 _GAUGES_S = 0.1
 _FAIL = int(State.TERMINAL_FAIL)
+_SUCCESS = int(State.TERMINAL_SUCCESS)
 _SKIP = int(State.TERMINAL_SKIP)
 
 
@@ -40,7 +44,8 @@ class RunMonitor:
         self._exec_ms = Histogram()
         self._errors, self._slowest = ErrorTally(), SlowestItems()
         self._counts = [0] * 8
-        self._output_bytes = 0
+        self._sums = MeasureSums()
+        self._violations = 0
         self._resumed_end = 0
         self._gauges_read_s = self._started_s = time.monotonic()
         self._gauges: dict[str, Any] = {}
@@ -107,10 +112,10 @@ class RunMonitor:
             self._otel.record_committed(entries)
         for entry in entries:
             self._counts[entry.outcome] += 1
-            for output in entry.outputs:
-                self._output_bytes += output.size
             if entry.outcome == _SKIP:
                 continue
+            if entry.outcome == _SUCCESS:
+                self._sums.record(entry)
             item_id = escape_surrogates(entry.item.item.item_id)
             self._exec_ms.record(entry.exec_ms)
             self._slowest.record(item_id, entry.exec_ms)
@@ -151,8 +156,17 @@ class RunMonitor:
         self._emit("run_ended", outcome=outcome)
 
     def fail(self, error: BaseException) -> None:
-        """Write the exception that ended the run."""
-        self._emit("run_failed", error=type(error).__name__, message=escape_surrogates(str(error)))
+        """Write the exception that ended the run; before that of a violated invariant, a last snapshot."""
+        if isinstance(error, InvariantViolation):
+            self._violations += 1
+            self._read_gauges()
+            self._write_snapshot(self._make_progress())
+        self._emit(
+            "run_failed",
+            error=type(error).__name__,
+            message=escape_surrogates(str(error)),
+            kernel=getattr(error, "snapshot", None),
+        )
 
     def close(self) -> None:
         """Show the final progress, and close every file. Called however the run ended."""
@@ -178,17 +192,26 @@ class RunMonitor:
                 self._write_snapshot(progress)
 
     def _write_snapshot(self, progress: StageProgress) -> None:
-        metrics, elapsed_s = self._metrics, progress.elapsed_s
+        metrics, sums, elapsed_s = self._metrics, self._sums, progress.elapsed_s
+        totals = dict(sorted(sums.totals.copy().items()))
         self._emit(
             "snapshot",
             items_total=progress.total,
             items_succeeded=progress.succeeded,
             items_skipped=progress.skipped,
             items_failed=progress.failed,
-            items_per_s=round((progress.done - self._resumed_end) / elapsed_s, 3) if elapsed_s > 0 else 0.0,
-            output_bytes=self._output_bytes,
+            items_per_s=_compute_rate(progress.done - self._resumed_end, elapsed_s),
+            bytes_per_s=_compute_rate(sums.input_bytes, elapsed_s),
+            lines_per_s=_compute_rate(totals.get("lines", 0), elapsed_s),
+            pages_per_s=_compute_rate(totals.get("pages", 0), elapsed_s),
+            input_bytes=sums.input_bytes,
+            output_bytes=sums.output_bytes,
+            measures=totals,
+            groups=sums.summarize(),
+            invariant_violations=self._violations,
             **self._gauges,
             item_queue_ms=metrics.queue_ms.summarize(),
+            item_start_ms=metrics.start_ms.summarize(),
             item_exec_ms=self._exec_ms.summarize(),
             item_wait_ms=metrics.wait_ms.summarize(),
             commit_ms=metrics.commit_ms.summarize(),
@@ -202,7 +225,11 @@ class RunMonitor:
         """Read the state of the kernel, on the thread that runs it."""
         self._gauges_read_s = time.monotonic()
         if self._runtime is not None:
-            self._gauges = {"workers": self._count_workers(), **self._metrics.read_gauges(self._runtime.kernel)}
+            self._gauges = {
+                "workers": self._count_workers(),
+                "gpu_memory_bytes": read_gpu_memory_bytes(),
+                **self._metrics.read_gauges(self._runtime.kernel),
+            }
             if self._otel is not None:
                 self._otel.record_gauges(self._gauges)
 
@@ -232,3 +259,7 @@ class RunMonitor:
     def _emit(self, event: str, **fields: Any) -> None:
         if self._telemetry is not None:
             self._telemetry.emit(event, **fields)
+
+
+def _compute_rate(count: float, elapsed_s: float) -> float:
+    return round(count / elapsed_s, 3) if elapsed_s > 0 else 0.0

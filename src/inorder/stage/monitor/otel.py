@@ -8,24 +8,35 @@ import contextlib
 import importlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
 from inorder.sinks.base import Entry
-from inorder.stage.manifest.rows import STATUSES
+from inorder.stage.manifest.rows import STATUSES, get_result
 from inorder.stage.options import StageOptions
 
 from .metrics import METRICS
 
 VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_METRICS_EXPORTER", "OTEL_TRACES_EXPORTER")
 _FAIL = int(State.TERMINAL_FAIL)
+_SUCCESS = int(State.TERMINAL_SUCCESS)
 _SKIP = int(State.TERMINAL_SKIP)
-_GAUGES = ("active_workers", "in_flight", "queue_depth", "pending_results", "buffered_bytes", "commit_lag")
+_GAUGES = (
+    "active_workers",
+    "in_flight",
+    "queue_depth",
+    "pending_results",
+    "buffered_bytes",
+    "commit_lag",
+    "terminal_lag",
+    "gpu_memory_bytes",
+)
 INSTRUMENTS = {
     "inorder.items": ("counter", "items with an outcome, by `status`"),
-    **{f"inorder.{name}": METRICS[name] for name in ("item_exec_ms", "item_queue_ms")},
+    **{f"inorder.{name}": METRICS[name] for name in ("input_bytes", "output_bytes", "item_exec_ms", "item_queue_ms")},
+    "inorder.measures": ("counter", "numbers that workers reported with `ctx.measure`, by `name` and `group`"),
     **{f"inorder.{name}": ("up-down counter", METRICS[name][1]) for name in _GAUGES},
 }
 """Every instrument, with its kind and meaning."""
@@ -51,6 +62,10 @@ def _configure() -> None:
         configuration._OTelSDKConfigurator().configure()
 
 
+def _find_unit(name: str) -> str:
+    return "ms" if name.endswith("_ms") else "By" if name.endswith("_bytes") else "1"
+
+
 class OtelExporter:
     """Counters, histograms, and one span per item."""
 
@@ -63,11 +78,12 @@ class OtelExporter:
             "up-down counter": meter.create_up_down_counter,
         }
         instruments = {
-            name: create[kind](name, unit="ms" if name.endswith("_ms") else "1", description=meaning)
+            name: create[kind](name, unit=_find_unit(name), description=meaning)
             for name, (kind, meaning) in INSTRUMENTS.items()
         }
         self._items, self._exec_ms = instruments["inorder.items"], instruments["inorder.item_exec_ms"]
-        self._queue_ms = instruments["inorder.item_queue_ms"]
+        self._queue_ms, self._measures = instruments["inorder.item_queue_ms"], instruments["inorder.measures"]
+        self._input_bytes, self._output_bytes = instruments["inorder.input_bytes"], instruments["inorder.output_bytes"]
         self._gauges = {name: instruments[f"inorder.{name}"] for name in _GAUGES}
         self._latest = dict.fromkeys(self._gauges, 0)
 
@@ -79,11 +95,13 @@ class OtelExporter:
             self._items.add(1, labels)
             if entry.outcome != _SKIP:
                 self._exec_ms.record(entry.exec_ms, labels)
+            measures = self._record_measures(entry) if entry.outcome == _SUCCESS else {}
             ended_ns = time.time_ns()
             span = self._tracer.start_span(
                 f"{self._labels['stage']} item",
                 start_time=ended_ns - int(entry.exec_ms * 1e6),
                 attributes={
+                    **measures,
                     **labels,
                     "item_id": escape_surrogates(entry.item.item.item_id),
                     "seq": entry.seq,
@@ -95,14 +113,27 @@ class OtelExporter:
                 span.set_attribute("error.message", entry.failure.message)
             span.end(end_time=ended_ns)
 
+    def _record_measures(self, entry: Entry) -> dict[str, float | str]:
+        """Record what the worker of an item reported. Returns it."""
+        self._output_bytes.add(sum(output.size for output in entry.outputs), self._labels)
+        result = get_result(entry)
+        if result is None:
+            return {}
+        self._input_bytes.add(result.input_bytes, self._labels)
+        group = entry.item.item.batch_key
+        for name, value in result.measures.items():
+            if not isinstance(value, str):
+                self._measures.add(value, {**self._labels, "name": name, "group": group})
+        return result.measures
+
     def record_queued(self, queued_ms: float) -> None:
         """Record the queue time of an item."""
         self._queue_ms.record(queued_ms, self._labels)
 
-    def record_gauges(self, gauges: dict[str, int]) -> None:
-        """Set the gauges to these values; a missing one is 0."""
+    def record_gauges(self, gauges: Mapping[str, int | None]) -> None:
+        """Set the gauges to these values; one that is missing or None is 0."""
         for name, counter in self._gauges.items():
-            value = gauges.get(name, 0)
+            value = gauges.get(name) or 0
             counter.add(value - self._latest[name], self._labels)
             self._latest[name] = value
 

@@ -43,7 +43,11 @@ RUN_EVENTS = {
     "run_started": ("stage, run_id, resumed_at", "the run starts, or resumes at `resumed_at`"),
     "snapshot": ("the metrics below", "every `diagnostics_interval_s`, and at the end"),
     "run_ended": ("outcome", "the run ended; the whole StageOutcome"),
-    "run_failed": ("error, message", "the run raised an exception: a violated invariant, a failing disk, a bad plan"),
+    "run_failed": (
+        "error, message, kernel",
+        "the run raised an exception: a violated invariant, a failing disk, a bad plan; `kernel`: the state of the "
+        "kernel at a violated invariant, null otherwise",
+    ),
 }
 _BUFFER_BYTES = 64 * 1024
 _ENCODER = msgspec.json.Encoder()

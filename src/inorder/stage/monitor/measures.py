@@ -1,0 +1,54 @@
+"""Sums of what the workers of a run report of their items with `ctx.measure`."""
+
+from inorder.sinks.base import Entry
+from inorder.stage.manifest.rows import get_result
+
+NAMES_MAX = 100
+"""Distinct names that are summed up; further ones are dropped."""
+GROUPS_MAX = 100
+"""Distinct batch keys; the items of further ones are counted together."""
+_OTHER = "(other)"
+
+
+class MeasureSums:
+    """Sums over the items that succeeded. Their size does not grow with the number of items."""
+
+    def __init__(self) -> None:
+        self.input_bytes = 0
+        self.output_bytes = 0
+        self.totals: dict[str, float] = {}
+        self.groups: dict[str, dict[str, float]] = {}
+        """By `batch_key`: number of items, time in workers, and the sums of the measures."""
+
+    def record(self, entry: Entry) -> None:
+        """Add an item that succeeded."""
+        self.output_bytes += sum(output.size for output in entry.outputs)
+        result = get_result(entry)
+        if result is None:
+            return
+        self.input_bytes += result.input_bytes
+        key = entry.item.item.batch_key
+        if not key and not result.measures:
+            return
+        group = self._get_group(key)
+        group["items"] += 1
+        group["exec_ms"] += entry.exec_ms
+        for name, value in result.measures.items():
+            if not isinstance(value, str):
+                _add(self.totals, name, value)
+                _add(group, name, value)
+
+    def summarize(self) -> dict[str, dict[str, float]]:
+        """Return the groups, with rounded times."""
+        groups = sorted(self.groups.copy().items())
+        return {key: group | {"exec_ms": round(group["exec_ms"], 3)} for key, group in groups}
+
+    def _get_group(self, key: str) -> dict[str, float]:
+        if key not in self.groups and len(self.groups) >= GROUPS_MAX:
+            key = _OTHER
+        return self.groups.setdefault(key, {"items": 0, "exec_ms": 0.0})
+
+
+def _add(sums: dict[str, float], name: str, value: float) -> None:
+    if name in sums or len(sums) < NAMES_MAX:
+        sums[name] = sums.get(name, 0) + value
