@@ -102,6 +102,18 @@ def test_statistics_are_a_copy() -> None:
     assert (before.steps, driver.kernel.statistics().steps) == (2, 3)
 
 
+def test_it_is_saturated_while_items_are_ready_and_no_worker_is_idle() -> None:
+    driver = Driver.of(3)
+    assert driver.kernel.is_saturated
+    driver.pull(1)
+    driver.pull(2)
+    assert driver.kernel.is_saturated
+    driver.pull(3)
+    assert not driver.kernel.is_saturated
+    driver.pull(4)
+    assert not driver.kernel.is_saturated
+
+
 def test_the_kernel_says_what_it_waits_for() -> None:
     assert Kernel(options()).snapshot().waiting_for == "an event"
     driver = Driver(options(retries_max=1, backoff_ms=10), total=1)

@@ -8,7 +8,7 @@ from inorder.engines.pool import PoolEngine
 from inorder.stage import autoscale
 from inorder.stage.autoscale import AutoscaleRule, LoadSample, StageAutoscaler
 from tests.stage.jobs import Place, steady
-from tests.support.gates import ManualTime, no_thread_leaks
+from tests.support.gates import Gate, no_thread_leaks
 
 QUIET = LoadSample(items=100, failures=0, p95_ms=10.0)
 
@@ -64,31 +64,77 @@ class Engine:
         self.sizes.append(count)
 
 
-def test_decisions_are_taken_once_a_second_from_what_came_since(monkeypatch: pytest.MonkeyPatch) -> None:
-    time = ManualTime()
-    monkeypatch.setattr(autoscale.time, "monotonic", time)
+def test_decisions_are_taken_once_a_second_from_what_came_since() -> None:
     engine = Engine()
-    autoscaler = StageAutoscaler(engine, 8)
+    autoscaler = StageAutoscaler(engine, 8, lambda: False, now_ms=500)
 
     def items(count: int, exec_ms: float, *, is_failure: bool = False) -> None:
         for _ in range(count):
             autoscaler.record(exec_ms, is_failure=is_failure)
 
     items(100, 10.0)
-    time.advance(0.9)
-    autoscaler.adjust()
+    autoscaler.adjust(1499)
     assert autoscaler.workers == 4
-    time.advance(0.2)
-    autoscaler.adjust()
+    autoscaler.adjust(1500)
     assert autoscaler.workers == 5
     items(100, 10.0, is_failure=True)
-    time.advance(1.1)
-    autoscaler.adjust()
+    autoscaler.adjust(2500)
     assert autoscaler.workers == 3
-    time.advance(1.1)
-    autoscaler.adjust()
+    autoscaler.adjust(3500)
     assert autoscaler.workers == 3
     assert engine.sizes == [4, 5, 3]
+
+
+def slow_ramp(
+    workers_max: int, item_ms: int, seconds: int, *, is_saturated: bool = True, failure_every: int = 0
+) -> list[int]:
+    """The number of workers after each second, with items that take this long on every worker."""
+    autoscaler = StageAutoscaler(Engine(), workers_max, lambda: is_saturated, now_ms=0)
+    ramp = [autoscaler.workers]
+    finished = 0
+    progress_ms = 0
+    for second in range(1, seconds + 1):
+        progress_ms += 1000 * autoscaler.workers
+        while progress_ms >= item_ms:
+            progress_ms -= item_ms
+            finished += 1
+            autoscaler.record(float(item_ms), is_failure=failure_every > 0 and finished % failure_every == 0)
+        autoscaler.adjust(1000 * second)
+        ramp.append(autoscaler.workers)
+    return ramp
+
+
+@pytest.mark.req("RUN-11")
+def test_it_rises_for_items_of_half_a_second_and_for_items_of_minutes() -> None:
+    assert slow_ramp(8, 500, 6) == [4, 5, 6, 7, 8, 8, 8]
+    assert slow_ramp(8, 120_000, 6) == [4, 5, 6, 7, 8, 8, 8]
+
+
+@pytest.mark.req("RUN-11")
+def test_it_does_not_rise_for_slow_items_while_a_worker_is_idle_or_failures_are_frequent() -> None:
+    assert slow_ramp(8, 500, 6, is_saturated=False)[:3] == [4, 4, 4]
+    assert max(slow_ramp(8, 500, 6, failure_every=2)) == 4
+
+
+@pytest.mark.req("RUN-11")
+def test_few_items_per_second_are_judged_once_there_are_enough_of_them() -> None:
+    engine = Engine()
+    autoscaler = StageAutoscaler(engine, 8, lambda: False, now_ms=0)
+    for second in range(1, 4):
+        for _ in range(8):
+            autoscaler.record(500.0, is_failure=True)
+        autoscaler.adjust(1000 * second)
+    assert engine.sizes == [4, 2]
+
+
+@pytest.mark.req("RUN-11")
+def test_a_run_of_slow_items_comes_to_use_all_its_workers(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(autoscale, "DECISION_MS", 0)
+    with Gate() as gate:
+        gate.on_arrival = lambda: gate.arrivals == 8 and gate.open()
+        items = [place.item(f"item-{n}", outputs={}) for n in range(64)]
+        assert place.run(items, lambda item: gate.hold(), workers=8, adaptive=True).succeeded == 64
+        assert gate.inside_max == 8
 
 
 @pytest.mark.process
@@ -99,7 +145,7 @@ def test_a_run_whose_workers_come_and_go_gives_what_a_fixed_one_does(
 ) -> None:
     fixed = Place(tmp_path_factory.mktemp("fixed"))
     fixed.run(fixed.items(300), workers=4)
-    for name, value in (("DECISION_S", 0.0), ("ITEMS_MIN", 1)):
+    for name, value in (("DECISION_MS", 0), ("ITEMS_MIN", 1)):
         monkeypatch.setattr(autoscale, name, value)
     patience = 15 if policy == "cpu" else 1  # processes take long to start
     wanted = (size for _ in range(10_000) for size in (4, 1, 3, 2) for _ in range(patience))

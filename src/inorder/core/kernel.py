@@ -111,6 +111,11 @@ class Kernel:
         """Whether a commit run is handed over and not yet acknowledged."""
         return self._cursor.is_committing
 
+    @property
+    def is_saturated(self) -> bool:
+        """Whether items are ready and no worker is idle."""
+        return not self._state.idle and self._state.ready_count > 0
+
     def statistics(self) -> Counters:
         """Return a copy of the counters."""
         return msgspec.structs.replace(self._state.counters)

@@ -202,8 +202,12 @@ class _StageRun:
             opened.writer.close()
             raise
         worker_count = make_engine_spec(self._options).worker_count
-        self._autoscaler = StageAutoscaler(engine, worker_count) if self._options.adaptive else None
-        scaled = self._autoscaler
+        self._autoscaler = scaled = None
+        if self._options.adaptive:
+            kernel = run.runtime.kernel
+            self._autoscaler = scaled = StageAutoscaler(
+                engine, worker_count, lambda: kernel.is_saturated, self._clock.now_ms()
+            )
         self._monitor.start(run.runtime, opened, lambda: worker_count if scaled is None else scaled.workers)
         with cancel_on_signals(run.runtime.cancel) as self._signals:
             return run.run()
@@ -212,7 +216,7 @@ class _StageRun:
         """Called after every step of the kernel, before its commands are performed."""
         _require_disk_space(event)
         if self._autoscaler is not None:
-            self._autoscaler.adjust()
+            self._autoscaler.adjust(now_ms)
         self._monitor.observe(now_ms, event, commands)
 
     def _open_journal(self, job: DurableJob) -> OpenedJournal:
