@@ -19,6 +19,7 @@ from tests.mutants.journal import JOURNAL_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.sinks import SINKS_MUTANTS
 from tests.mutants.stage import STAGE_MUTANTS
+from tests.mutants.wiring import WIRING_MUTANTS
 
 ALL = (
     *CORE_MUTANTS,
@@ -31,6 +32,7 @@ ALL = (
     *CLI_MUTANTS,
     *INDEX_MUTANTS,
     *DOCUMENTS_MUTANTS,
+    *WIRING_MUTANTS,
 )
 ROOT = Path(__file__).parents[2]
 SEEDS = 1500

@@ -58,6 +58,10 @@ class Gate:
                 self.inside -= 1
         return value
 
+    def hold_item(self, item: Any) -> None:
+        """A worker of a stage: stay here until the gate opens."""
+        self.hold()
+
     def await_arrivals(self, count: int = 1) -> None:
         """Called by the test: continue once this many more workers are held."""
         for _ in range(count):

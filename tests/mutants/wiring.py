@@ -1,0 +1,89 @@
+"""Options that are parsed and then ignored, or taken for something else."""
+
+from tests.mutants.mutant import Mutant
+
+_ENGINE = "stage/engine.py"
+_RUN = "stage/run.py"
+_TABLE = "tests/wiring/test_wiring.py::test_the_option_has_an_effect"
+_REPORTS = "tests/wiring/test_reports.py"
+
+
+def _cut(option: str, file: str, old: str, new: str, door: str = "StageOptions") -> Mutant:
+    """An option that has no effect."""
+    return Mutant(f"{option} is ignored ({door})", file, old, new, f"{_TABLE}[{option}-{door}]")
+
+
+WIRING_MUTANTS: tuple[Mutant, ...] = (
+    _cut("retry_backoff_s", _ENGINE, "int(options.retry_backoff_s * 1000)", "100"),
+    _cut("fsync", _RUN, "JournalOptions(fsync=self._options.fsync)", "JournalOptions()"),
+    _cut("cancel_grace_s", _ENGINE, "        cancel_grace_ms=int(options.cancel_grace_s * 1000),\n", ""),
+    Mutant(
+        "the grace is taken for milliseconds",
+        _ENGINE,
+        "int(options.cancel_grace_s * 1000)",
+        "int(options.cancel_grace_s)",
+        f"{_TABLE}[cancel_grace_s-StageOptions]",
+    ),
+    _cut("buffered_bytes_max", _ENGINE, "hard = options.buffered_bytes_max", "hard = 256 * 2**20"),
+    _cut("memory_bytes_max", _ENGINE, "        memory_bytes_max=options.memory_bytes_max,\n", ""),
+    _cut("timeout_s", _ENGINE, "        timeout_s=options.timeout_s or None,\n", ""),
+    _cut("classify", _ENGINE, "        classify=options.classify,\n", ""),
+    _cut("schedule", _ENGINE, "        schedule=options.schedule,\n", ""),
+    _cut("error_budget", _ENGINE, "        error_budget=options.error_budget,\n", ""),
+    _cut("retries", _ENGINE, "retries_max=options.retries, ", ""),
+    _cut("max_queue", _ENGINE, "entries, ahead = 1024, options.max_queue", "entries, ahead = 1024, 1024"),
+    _cut("workers", _ENGINE, "        workers=options.workers,\n", ""),
+    _cut("policy", _ENGINE, "        policy=options.policy,\n", ""),
+    _cut("ray.send_bytes_max", _ENGINE, "options.ray.send_bytes_max", "2**20"),
+    _cut(
+        "diagnostics_interval_s",
+        "stage/monitor/monitor.py",
+        "snapshot_s >= self._options.diagnostics_interval_s",
+        "snapshot_s >= 5.0",
+    ),
+    _cut("telemetry", "stage/monitor/monitor.py", " if options.telemetry else None", ""),
+    _cut("force", "stage/plan_reader.py", "options.force or not options.resume", "not options.resume"),
+    _cut("fingerprinting", "stage/plan_reader.py", "fingerprinting=options.fingerprinting", "fingerprinting=True"),
+    Mutant("the batch key is ignored", "stage/plan_reader.py", ", batch_key=item.batch_key", "", _REPORTS),
+    Mutant(
+        "a wrong percentile is reported",
+        "stage/monitor/monitor.py",
+        "exec_p95_ms=self._exec_ms.quantile(0.95)",
+        "exec_p95_ms=self._exec_ms.quantile(0.9)",
+        _REPORTS,
+    ),
+    Mutant(
+        "the telemetry has the 95th percentile for the 99th",
+        "stage/monitor/histograms.py",
+        "self.quantile(0.99)",
+        "self.quantile(0.95)",
+        _REPORTS,
+    ),
+    _cut("retries", "iteration.py", "RetryOptions(retries_max=retries)", "RetryOptions()", "imap"),
+    _cut(
+        "memory_bytes_max",
+        "iteration.py",
+        "        memory_bytes_max=memory_bytes_max,\n        rec",
+        "        rec",
+        "imap",
+    ),
+    _cut("fsync", "runtime/delivery.py", "JournalOptions(fsync=fsync)", "JournalOptions()", "imap"),
+    _cut(
+        "buffered_bytes_max",
+        "iteration.py",
+        "pressure=_make_pressure(buffered_bytes_max)",
+        "pressure=PressureOptions()",
+        "imap",
+    ),
+    _cut(
+        "workers",
+        "cli/settings.py",
+        "values | self._environment | self._command_line",
+        "values | self._command_line",
+        "environment",
+    ),
+    _cut(
+        "tokens_min", "documents/chunk/stage.py", "if self.tokens_min is None else self.tokens_min", "", "command-line"
+    ),
+)
+"""Every option's wiring is cut somewhere."""

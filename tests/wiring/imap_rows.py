@@ -1,0 +1,163 @@
+"""Parameters of `imap`."""
+
+import contextlib
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import inorder
+from inorder.errors import InfrastructureError
+from tests.wiring.doors import WiredRun, path_of
+from tests.wiring.row import OptionRow, index_rows
+from tests.wiring.workers import fail
+
+BIG = 64 * 1024
+
+
+def count_workers_inside(run: WiredRun) -> int:
+    run.time.on_quiet = run.gate.open
+    list(run.imap(run.gate.hold, range(12)))
+    return run.gate.inside_max
+
+
+def name_worker_kind(run: WiredRun) -> str:
+    list(run.imap(abs, range(2)))
+    return "process" if run.started else "thread"
+
+
+def is_on_ray(run: WiredRun) -> bool:
+    try:
+        list(run.imap(abs, range(2)))
+    except InfrastructureError:
+        return bool(run.ray_engines)
+    return False
+
+
+def get_address(run: WiredRun) -> Any:
+    try:
+        list(run.imap(abs, range(2), engine="ray"))
+    except InfrastructureError:
+        return run.ray_engines[0]["options"].address
+    return None
+
+
+def ends_after_10_s(run: WiredRun) -> str:
+    """How an item ends that takes ten seconds."""
+
+    def wait() -> None:
+        run.time.advance(10)
+        run.time.on_quiet = run.gate.open
+
+    run.time.on_quiet = wait
+    [result] = run.imap(run.gate.hold, ["done"], workers=1, errors="yield")
+    return str(result.category) if isinstance(result, inorder.ItemError) else result
+
+
+def count_attempts(run: WiredRun) -> int:
+    called: list[int] = []
+
+    def work(item: int) -> None:
+        called.append(item)
+        fail(item)
+
+    list(run.imap(work, [0], errors="yield"))
+    return len(called)
+
+
+def name_category(run: WiredRun) -> str:
+    [error] = run.imap(fail, [0], errors="yield")
+    return str(error.category)
+
+
+def count_ran_beside_the_head(run: WiredRun) -> int:
+    """How many large results are computed while the first item is not done."""
+    ended: list[int] = []
+
+    def work(item: int) -> str:
+        if item == 0:
+            run.gate.hold()
+        ended.append(item)
+        return "x" * BIG
+
+    seen: list[int] = []
+    run.time.on_quiet = lambda: (seen.append(len(ended)), run.gate.open())
+    list(run.imap(work, range(20), workers=2))
+    return seen[0]
+
+
+def count_results(run: WiredRun) -> int:
+    """How many results come out of three items that fail."""
+    results = run.imap(fail, range(3))
+    count = 0
+    with contextlib.suppress(inorder.ItemError):
+        for _ in results:
+            count += 1
+    return count
+
+
+def list_starts(run: WiredRun, **base: Any) -> list[int]:
+    started: list[int] = []
+    list(run.imap(started.append, [3, 1, 2], workers=1, **base))
+    return started
+
+
+def get_memory_limit(run: WiredRun) -> Any:
+    list(run.imap(abs, [0], policy="cpu", workers=1))
+    return run.started[0].memory_bytes_max
+
+
+def count_processes(run: WiredRun) -> int:
+    """How many processes one worker uses for six items."""
+    list(run.imap(abs, range(6), policy="cpu", workers=1))
+    return len(run.started)
+
+
+def list_files(run: WiredRun) -> list[str]:
+    list(run.imap(abs, range(2), workers=1))
+    return sorted(path.name for path in run.folder.iterdir())
+
+
+def count_syncs(run: WiredRun) -> int:
+    real, synced = os.fsync, []
+
+    def sync(descriptor: int) -> None:
+        synced.append(path_of(descriptor))
+        real(descriptor)
+
+    run.patch.setattr(os, "fsync", sync)
+    list(run.imap(abs, [0], workers=1, journal=run.folder / "run.journal"))
+    return sum(path.endswith(".journal") for path in synced)
+
+
+def resumes(run: WiredRun) -> bool:
+    """Whether an iteration resumes when its items are others with the same key."""
+    journal = Path(run.folder / "run.journal")
+    with run.imap(abs, [1, 2, 3], workers=1, journal=journal) as results:
+        next(results)
+        next(results)
+    try:
+        return list(run.imap(abs, [-1, -2, -3], workers=1, journal=journal)) == [2, 3]
+    except inorder.OperatorError:
+        return False
+
+
+IMAP_ROWS = index_rows(
+    OptionRow("workers", count_workers_inside, [(2, 2), (5, 5)]),
+    OptionRow("policy", name_worker_kind, [("io", "thread"), ("cpu", "process")]),
+    OptionRow("engine", is_on_ray, [("local", False), ("ray", True)]),
+    OptionRow("ray", get_address, [(inorder.RayOptions(address="auto"), "auto"), (None, None)]),
+    OptionRow("timeout_s", ends_after_10_s, [(9.0, "timeout"), (11.0, "done")]),
+    OptionRow("retries", count_attempts, [(0, 1), (3, 4)]),
+    OptionRow("classify", name_category, [(None, "provider"), (lambda error: ("input", False), "input")]),
+    OptionRow("buffered_bytes_max", count_ran_beside_the_head, [(4 * BIG, 3), (2**30, 19)]),
+    OptionRow("errors", count_results, [("raise", 0), ("yield", 3)]),
+    OptionRow("schedule", partial(list_starts, cost=float), [("fifo", [3, 1, 2]), ("sjf", [1, 2, 3])]),
+    OptionRow("cost", partial(list_starts, schedule="sjf"), [(abs, [1, 2, 3]), (lambda item: -item + 4, [3, 2, 1])]),
+    OptionRow("memory_bytes_max", get_memory_limit, [(None, None), (3 * 2**30, 3 * 2**30)]),
+    OptionRow("recycle_tasks", count_processes, [(None, 1), (2, 3)]),
+    OptionRow("journal", list_files, [(None, []), ("run.journal", ["run.journal", "run.journal.lock"])]),
+    OptionRow("fsync", count_syncs, [("always", 3), ("batch", 2), ("interval", 1), ("off", 0)]),
+    OptionRow("key", resumes, [(None, False), (abs, True)]),
+)
+"""Every parameter of `imap` besides the function and the items."""

@@ -1,0 +1,118 @@
+"""Options of the built-in stages."""
+
+from collections.abc import Callable
+from typing import Any
+
+from inorder.errors import OperatorError
+from tests.wiring.doors import WiredRun
+from tests.wiring.row import OptionRow, index_rows
+
+TEXT = (
+    "# Lamps\n\n"
+    + "\n\n".join(f"The keeper lights lamp {number} at dusk." for number in range(6))
+    + "\n\n# Oil\n\nIt burns.\n"
+)
+TOKENIZER = (
+    '{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,"pre_tokenizer":null,'
+    '"post_processor":null,"decoder":null,"model":{"type":"WordLevel","vocab":{"?":0},"unk_token":"?"}}'
+)
+"""Takes any text for one token."""
+
+
+def read_manifest(run: WiredRun, stage: str) -> list[dict[str, Any]]:
+    found = [line for line in run.lines("manifests") if line["stage"] == stage]
+    return [row for row in found if row["doc_id"] != "__config__"]
+
+
+def make_source(run: WiredRun, name: str, content: bytes) -> None:
+    (run.folder / "docs").mkdir()
+    (run.folder / "docs" / name).write_bytes(content)
+
+
+def run_stages(run: WiredRun, *stages: str) -> None:
+    """Run these stages on a small text, the last one with the option."""
+    make_source(run, "a.md", TEXT.encode())
+    for stage in stages:
+        sources = ["docs"] if stage == "doctags" else []
+        run.command(stage, *sources, "--quiet", "--workers", "1", is_set=stage == stages[-1])
+
+
+def count_parts(run: WiredRun) -> int:
+    """In how many items a PDF of four pages is read."""
+    from inorder.documents.doctags import stage as doctags_stage
+    from tests.documents.pdf_files import draw_lines, draw_pdf
+
+    run.patch.setattr(doctags_stage, "_LARGE_BYTES", 1)
+    make_source(run, "a.pdf", draw_pdf(*(draw_lines(f"page {number}") for number in range(4))))
+    run.command("doctags", "docs", "--quiet", "--workers", "1")
+    return len(read_manifest(run, "doctags"))
+
+
+def needs_packages(run: WiredRun) -> bool:
+    """Whether the packages of an extra are asked for."""
+    from inorder.documents.readers import registry
+
+    def refuse(packages: Any, *, by: str, extra: str) -> None:
+        raise OperatorError(f"{by} needs packages")
+
+    run.patch.setattr(registry, "require_packages", refuse)
+    run_stages(run, "doctags")
+    return "needs packages" in run.stderr
+
+
+def count_chunks(run: WiredRun) -> int:
+    run_stages(run, "doctags", "chunk")
+    return _count_stored(run)
+
+
+def _count_stored(run: WiredRun) -> int:
+    from inorder.documents.chunk.storage import read_texts
+
+    [path] = (run.data / "chunks").rglob("*.parquet")
+    return len(read_texts(str(path))[0])
+
+
+def count_chunks_by_tokenizer(run: WiredRun) -> int:
+    """How many chunks there are, with at most ten tokens each."""
+    (run.folder / "tokenizer.json").write_text(TOKENIZER)
+    make_source(run, "a.md", TEXT.encode())
+    run.command("doctags", "docs", "--quiet", "--workers", "1", is_set=False)
+    run.command("chunk", "--quiet", "--workers", "1", "--tokens-max", "10")
+    return _count_stored(run)
+
+
+def list_endings(run: WiredRun) -> list[str]:
+    run_stages(run, "doctags", "chunk")
+    return sorted({path.suffix for path in (run.data / "chunks").rglob("*") if path.suffix in (".parquet", ".jsonl")})
+
+
+def describe_embedded(field: str) -> Callable[[WiredRun], Any]:
+    def probe(run: WiredRun) -> Any:
+        run_stages(run, "doctags", "chunk", "embed")
+        return sorted({row[field] for row in read_manifest(run, "embed") if field in row})
+
+    return probe
+
+
+def list_families(run: WiredRun) -> list[str]:
+    run_stages(run, "doctags", "chunk", "embed")
+    return sorted({row["doc_id"].partition("/")[0] for row in read_manifest(run, "embed")})
+
+
+OWN_ROWS = index_rows(
+    OptionRow("split_pages", count_parts, [(0, 1), (2, 4)]),
+    OptionRow("reader", needs_packages, [("native", False), ("docling", True)]),
+    OptionRow("ocr", needs_packages, [(False, False), (True, True)]),
+    OptionRow("tokens_max", count_chunks, [(512, 1), (20, 3)]),
+    OptionRow("tokens_min", count_chunks, [(0, 2), (512, 1)]),
+    OptionRow("tokenizer", count_chunks_by_tokenizer, [("words", 7), ("hf:tokenizer.json", 1)]),
+    OptionRow("format", list_endings, [("parquet", [".parquet"]), ("jsonl", [".jsonl"])]),
+    OptionRow("dense", describe_embedded("dimensions"), [("hash:8", [8]), ("hash:16", [16])]),
+    OptionRow(
+        "sparse",
+        list_families,
+        [("none", ["__corpus__", "dense", "lexical"]), ("splade:x", ["__corpus__", "dense", "lexical", "sparse"])],
+    ),
+    OptionRow("lexical", list_families, [(True, ["__corpus__", "dense", "lexical"]), (False, ["dense"])]),
+)
+"""Every option of one built-in stage."""

@@ -1,0 +1,90 @@
+"""Every option that a user can set has an effect, through every door that it has.
+
+The options are read from the code: the fields of `StageOptions` and `RayOptions`, the options of the command line
+(which are also variables of the environment and settings of `inorder.toml`), and the parameters of `imap`. An option
+without a row fails here by its name.
+
+To add a row: write a probe in `stage_rows.py`, `own_rows.py` or `imap_rows.py`. A probe gets a `WiredRun`, in which the
+option is set to one value through one door. It runs a stage (`run.run_stage(items, worker, **conditions)`), a command
+(`run.command(...)`) or `imap` (`run.imap(function, items, **conditions)`), and returns what a user sees at the far end:
+which items ran, what is in a file, when something happened by `run.time`; never what a dataclass holds. Then add an
+`OptionRow(option, probe, [(value, what is seen), ...])`. The same row serves all doors of the option.
+
+Nothing sleeps. `run.gate` holds a worker inside its item. `run.time.on_quiet` is called once when nothing can happen by
+itself; from then on time passes as the kernel asks for it. A stage needs `policy="cpu"` to have worker processes, which
+are doubles (`FakeProcess`).
+"""
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import inorder
+from inorder.cli.options import OWN, SHARED
+from tests.wiring.doors import COMMAND_DOORS, Door, WiredRun
+from tests.wiring.imap_rows import IMAP_ROWS
+from tests.wiring.own_rows import OWN_ROWS
+from tests.wiring.row import OptionRow
+from tests.wiring.stage_rows import STAGE_ROWS
+
+pytestmark = pytest.mark.req("REA-1")
+STRUCTS = {"ray": inorder.RayOptions}
+"""Nested options of `StageOptions`."""
+NO_EFFECT = {("i_know_what_im_doing", Door.STAGE_OPTIONS): "a program that names the policy cpu is taken at its word"}
+"""Options without an effect behind a door, and why."""
+
+
+def list_fields() -> Iterator[str]:
+    for field in msgspec.structs.fields(inorder.StageOptions):
+        nested = STRUCTS.get(field.name)
+        if nested is None:
+            yield field.name
+        else:
+            yield from (f"{field.name}.{each.name}" for each in msgspec.structs.fields(nested))
+
+
+def list_doors() -> list[tuple[str, Door]]:
+    """Every option, with every door that it has."""
+    own = [name for options in OWN.values() for name in options]
+    found = [(field, Door.STAGE_OPTIONS) for field in list_fields()]
+    found += [(name, door) for name in (*SHARED, *own) for door in COMMAND_DOORS]
+    found += [(name, Door.IMAP) for name in list(inspect.signature(inorder.imap).parameters)[2:]]
+    return [each for each in found if each not in NO_EFFECT]
+
+
+def find_row(option: str, door: Door) -> OptionRow:
+    if door is Door.IMAP:
+        rows, key = IMAP_ROWS, option
+    elif option in OWN_ROWS:
+        rows, key = OWN_ROWS, option
+    else:
+        is_command = door in COMMAND_DOORS and option != "quiet"
+        rows, key = STAGE_ROWS, SHARED[option].field if is_command and option in SHARED else option
+    assert key in rows, f"the option {option} ({door}) has no row in tests/wiring: see how to add one in test_wiring.py"
+    return rows[key]
+
+
+@pytest.mark.parametrize(("option", "door"), list_doors(), ids=str)
+def test_the_option_has_an_effect(option: str, door: Door, tmp_path: Path) -> None:
+    row = find_row(option, door)
+    results = []
+    for number, (value, expected) in enumerate(row.seen):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with pytest.MonkeyPatch.context() as patch:
+            run = WiredRun(folder, patch, door, option, value)
+            try:
+                results.append(row.probe(run))
+            finally:
+                run.close()
+        assert results[-1] == expected, f"{option}={value!r} through {door}:\n{run.stderr}"
+    assert all(one != other for index, one in enumerate(results) for other in results[:index])
+
+
+@pytest.mark.parametrize("rows", [STAGE_ROWS, OWN_ROWS, IMAP_ROWS])
+def test_every_row_belongs_to_an_option(rows: dict[str, OptionRow]) -> None:
+    known = {option for option, _ in list_doors()} | set(list_fields())
+    assert set(rows) <= known
