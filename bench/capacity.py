@@ -38,7 +38,7 @@ from inorder.core.events import Envelope, Event, Finished, Pulled
 from inorder.core.options import KernelOptions, WindowOptions
 from inorder.core.transitions import State
 from inorder.core.windows.plan import PlanItem
-from inorder.engines.base import Batch
+from inorder.engines.base import Batch, Task
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.records import Header
@@ -108,8 +108,12 @@ class InstantEngine:
         """From the commit thread."""
         self._woken.set()
 
-    def close(self) -> None:
+    def drain(self) -> None:
+        """Nothing waits to be started."""
+
+    def close(self, grace_s: float = 0.0) -> list[Task]:
         """Nothing to end."""
+        return []
 
 
 def item_of(number: int, files: int) -> WorkItem:

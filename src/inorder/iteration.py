@@ -22,7 +22,7 @@ from inorder.engines.ray.options import RayOptions
 from inorder.errors import InfrastructureError, ItemError, OperatorError, require
 from inorder.host.clock import SystemClock
 from inorder.runtime.delivery import Delivery, open_delivery
-from inorder.runtime.loop import Runtime
+from inorder.runtime.loop import Runtime, describe_survivors
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -58,6 +58,7 @@ def imap(
     cost: Callable[[T], float] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
+    cancel_grace_s: float = 5.0,
     ray: RayOptions | None = None,
     journal: str | os.PathLike[str] | None = None,
     fsync: Literal["always", "batch", "interval", "off"] = "batch",
@@ -82,6 +83,7 @@ def imap(
     cost: Callable[[T], float] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
+    cancel_grace_s: float = 5.0,
     ray: RayOptions | None = None,
     journal: str | os.PathLike[str] | None = None,
     fsync: Literal["always", "batch", "interval", "off"] = "batch",
@@ -105,6 +107,7 @@ def imap(
     cost: Callable[[T], float] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
+    cancel_grace_s: float = 5.0,
     ray: RayOptions | None = None,
     journal: str | os.PathLike[str] | None = None,
     fsync: Literal["always", "batch", "interval", "off"] = "batch",
@@ -112,7 +115,8 @@ def imap(
 ) -> "Imap[R] | Imap[R | ItemError]":
     """Apply `function` to each item on several workers and yield the results in input order.
 
-    The input is consumed lazily and may be infinite. Closing the iterator, or dropping it, stops the workers.
+    The input is consumed lazily and may be infinite. Closing the iterator, or dropping it, stops the workers:
+    afterwards nothing of `function` runs, except in threads that a warning names.
 
     >>> list(imap(str.upper, ["a", "b", "c"], workers=2))
     ['A', 'B', 'C']
@@ -137,6 +141,8 @@ def imap(
         cost: The expected cost of an item, for `schedule="sjf"`.
         memory_bytes_max: Address space of a worker process. An item that needs more fails with a MemoryError.
         recycle_tasks: Replace a worker process after this many items.
+        cancel_grace_s: How long threads may finish the items they run when the iteration is closed early or an item
+            raises. Items that still run after that are named in a RuntimeWarning. Processes are killed at once.
         ray: Which cluster to use and what one worker needs there (`engine="ray"` only).
         journal: Path of a journal that makes the iteration resumable. A result is committed when the consumer asks for
             the next one. After a crash the same call resumes at the first uncommitted result. `Imap.position` is its
@@ -156,7 +162,7 @@ def imap(
     if policy == "ray":
         warn("policy='ray' is deprecated; use engine='ray'", DeprecationWarning, stacklevel=2)
         policy, engine = "io", "ray"
-    _check_options(policy, engine, workers, timeout_s, errors, buffered_bytes_max)
+    _check_options(policy, engine, workers, timeout_s, cancel_grace_s, errors, buffered_bytes_max)
     require(ray is None or engine == "ray", "the option ray needs engine='ray'")
     count = None if workers == "auto" else workers
     spec = EngineSpec(
@@ -181,6 +187,7 @@ def imap(
         pressure=_make_pressure(buffered_bytes_max),
         retry=RetryOptions(retries_max=retries),
         schedule=schedule,
+        cancel_grace_ms=int(cancel_grace_s * 1000),
     )
     plan = ((_PLAIN, item) for item in items) if cost is None else ((_to_plan_item(cost, item), item) for item in items)
     clock = SystemClock()
@@ -209,13 +216,20 @@ def _to_plan_item(cost: Callable[[T], float], item: T) -> PlanItem:
 
 
 def _check_options(
-    policy: str, engine: str, workers: Any, timeout_s: float | None, errors: str, buffered_bytes_max: int
+    policy: str,
+    engine: str,
+    workers: Any,
+    timeout_s: float | None,
+    cancel_grace_s: float,
+    errors: str,
+    buffered_bytes_max: int,
 ) -> None:
     for name, value, choices in (("policy", policy, POLICIES), ("engine", engine, ENGINES), ("errors", errors, ERRORS)):
         require(value in choices, f"{name} must be one of {', '.join(choices)}, got {value!r}")
     is_number = type(workers) is int and 1 <= workers <= WORKERS_MAX
     require(is_number or workers in (None, "auto"), f"workers must be between 1 and {WORKERS_MAX}, got {workers}")
     require(timeout_s is None or timeout_s > 0, f"timeout_s must be greater than 0, got {timeout_s}")
+    require(0 <= cancel_grace_s <= 10**9, f"cancel_grace_s must be between 0 and 1000000000, got {cancel_grace_s}")
     require(buffered_bytes_max >= 1, f"buffered_bytes_max must be at least 1, got {buffered_bytes_max}")
     if policy == "inline":
         require(engine == "local", "the policy inline runs in the calling thread; it needs engine='local'")
@@ -259,6 +273,7 @@ class Imap(Iterator[R_co], Generic[R_co]):
         self._item: Any = None
         self._fed_ms = 0
         self._closed = False
+        self._grace_s = options.cancel_grace_ms / 1000
         # The runtime gets no bound method of this object: a reference cycle would keep an abandoned iteration alive.
         try:
             self._runtime = Runtime(
@@ -309,9 +324,12 @@ class Imap(Iterator[R_co], Generic[R_co]):
         if not self._closed:
             self._closed = True
             try:
-                self._runtime.close()
+                survivors = self._runtime.close(0.0 if is_end else self._grace_s)
             finally:
                 self._delivery.close(is_end=is_end)
+            if survivors:
+                names = [f"seq {task.seq} ({task.item!r:.40})" for task in survivors]
+                warn(describe_survivors(names), RuntimeWarning, stacklevel=3)
 
     def _acknowledge(self) -> None:
         """Commit the last result: the consumer has finished with it."""

@@ -25,7 +25,7 @@ from inorder.errors import Category
 from inorder.sim.clock import VirtualClock
 from inorder.sim.engine import SimEngine
 from inorder.sim.scenario import Fate, Scenario, SimItem
-from tests.support.gates import Gate, alive, no_thread_leaks, wait_for_end
+from tests.support.gates import GUARD_S, Gate, alive, no_thread_leaks, wait_for_end
 
 ROUNDS_MAX = 200
 
@@ -397,3 +397,47 @@ def test_a_closed_simulation_stands_still(kind: Kind, drive: Drive) -> None:
     kernel.give(kernel.worker(), items(3))
     kernel.engine.close()
     assert kernel.poll(kind.patience_s) == []
+
+
+@kinds(lambda kind: kind.shares_memory and kind.works_in_background)
+@pytest.mark.req("CAN-4")
+def test_a_worker_of_a_run_that_stops_starts_nothing_more(kind: Kind, drive: Drive, gate: Gate) -> None:
+    started: list[str] = []
+
+    def hold(item: SimItem) -> None:
+        started.append(item.item_id)
+        gate.hold()
+
+    kernel = drive(kind, hold)
+    kernel.wait_for_all(kind.workers)
+    for number in sorted(kernel.idle):  # with none idle, nobody takes items of another
+        kernel.give(number, items(3))
+    gate.await_arrivals(kind.workers)
+    kernel.engine.drain()
+    kernel.wait(lambda: len(kernel.returned) == 2 * kind.workers)
+    gate.open()
+    kernel.wait_for_all(kind.workers)
+    assert started == ["item-0"] * kind.workers
+
+
+@kinds(lambda kind: kind.shares_memory and kind.works_in_background)
+@pytest.mark.req("CAN-4")
+def test_closing_returns_the_tasks_that_cannot_be_ended(kind: Kind, drive: Drive, gate: Gate) -> None:
+    kernel = drive(kind, lambda item: gate.hold())
+    kernel.wait_for_all(kind.workers)
+    [task] = kernel.give(kernel.worker(), items(1))
+    gate.await_arrivals()
+    assert kernel.engine.close() == [task]
+    gate.open()
+
+
+@kinds(lambda kind: kind.shares_memory and kind.works_in_background)
+@pytest.mark.req("CAN-4")
+def test_closing_with_grace_waits_for_what_runs(kind: Kind, drive: Drive, gate: Gate) -> None:
+    kernel = drive(kind, lambda item: gate.hold())
+    kernel.wait_for_all(kind.workers)
+    kernel.give(kernel.worker(), items(1))
+    gate.await_arrivals()
+    gate.open()
+    assert kernel.engine.close(grace_s=GUARD_S) == []
+    assert gate.inside == 0

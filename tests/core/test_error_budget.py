@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.core.commands import Stopping, StopWorker, Summary
+from inorder.core.commands import Ended, Stopping, StopWorker, Summary
 from inorder.core.cursor import ErrorBudget
 from inorder.core.transitions import State
 from tests.core.driver import FAIL, SUCCESS, Driver, Story, options
@@ -88,14 +88,44 @@ def test_what_was_computed_beyond_the_stop_is_cancelled() -> None:
 
 
 @pytest.mark.req("CAN-3")
-def test_work_in_flight_is_given_no_grace_when_the_budget_runs_out() -> None:
-    driver = Driver.of(3, error_budget=0, cancel_grace_ms=60_000)
+@pytest.mark.req("CAN-4")
+def test_work_in_flight_has_the_grace_of_a_cancel_when_the_budget_runs_out() -> None:
+    driver = Driver.of(4, error_budget=0, cancel_grace_ms=60_000)
+    for worker in range(3):
+        driver.pull(worker)
+    reason = "error budget of 0 exceeded at seq 0"
+    assert driver.fail(0)[0] == Stopping(reason, 60_000)
+    driver.ack()
+    assert driver.finish(1) == []
+    assert driver.tick(59_999) == []
+    assert driver.tick(1)[0] == StopWorker(2, reason)
+    summary = driver.kernel.summary
+    assert ([envelope.seq for envelope in driver.committed], summary.cancelled) == ([0], 3)
+
+
+@pytest.mark.req("CAN-4")
+def test_a_budget_that_runs_out_can_let_work_in_flight_end() -> None:
+    driver = Driver.of(3, error_budget=0, cancel_grace_ms=0, on_budget="drain")
     driver.pull(1)
     driver.pull(2)
-    commands = driver.fail(0)
-    reason = "error budget of 0 exceeded at seq 0"
-    assert commands[0] == Stopping(reason, 0)
-    assert commands[-1] == StopWorker(2, reason)
+    driver.fail(0)
+    driver.ack()
+    for _ in range(100):
+        driver.beat(2)
+        assert driver.tick(1000) == []
+    assert isinstance(driver.finish(1)[-1], Ended)
+    assert driver.kernel.summary.stopped_at == 1
+
+
+@pytest.mark.req("CAN-4")
+def test_a_cancel_shortens_the_wait_for_work_in_flight() -> None:
+    driver = Driver.of(3, error_budget=0, cancel_grace_ms=1000, on_budget="drain")
+    driver.pull(1)
+    driver.pull(2)
+    driver.fail(0)
+    driver.ack()
+    driver.cancel(grace_ms=0)
+    assert driver.kernel.summary.stop_kind == "error budget"
 
 
 @pytest.mark.req("CAN-3")
@@ -109,7 +139,7 @@ def test_a_failure_that_is_retried_does_not_count() -> None:
 
 @pytest.mark.req("CAN-3")
 def test_a_budget_that_runs_out_at_the_last_seq_of_a_window_stops_there() -> None:
-    driver = Driver.of(4, entries=2, error_budget=0)
+    driver = Driver.of(4, entries=2, error_budget=0, cancel_grace_ms=0)
     driver.pull(1)
     driver.pull(2)
     driver.pull(3)
@@ -142,6 +172,7 @@ def test_a_budget_that_runs_out_during_the_grace_of_a_cancel_cuts_earlier() -> N
     driver.finish(2)
     driver.fail(0)
     driver.ack()
+    driver.finish(1)
     summary = driver.kernel.summary
     assert (summary.stop_kind, summary.stopped_at, summary.failed, summary.succeeded) == ("error budget", 1, 1, 0)
 
@@ -202,7 +233,7 @@ def test_the_run_ends_exactly_where_a_single_worker_in_order_would_have_ended(
 def test_the_summary_is_the_same_where_the_plan_announces_nothing() -> None:
     summaries = []
     for workers in (1, 8):
-        driver = Driver(options(entries=64, plan_ahead=4, error_budget=0))
+        driver = Driver(options(entries=64, plan_ahead=4, error_budget=0, cancel_grace_ms=0))
         driver.plan(driver.asked_count)
         for worker in range(workers):
             driver.pull(worker)

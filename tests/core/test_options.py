@@ -45,6 +45,7 @@ OUT_OF_RANGE: dict[str, list[Any]] = {
     "lease_ms": [3, 2**40 + 1],
     "infrastructure_budget": [-1, 2**30 + 1],
     "error_budget": [-1, 2**62 + 1],
+    "on_budget": ["", "wait"],
     "cancel_grace_ms": [-1, 2**40 + 1],
 }
 
@@ -70,6 +71,7 @@ AT_THE_EDGE: dict[str, list[Any]] = {
     "lease_ms": [4, 2**40],
     "infrastructure_budget": [0, 2**30],
     "error_budget": [None, 0, 2**62],
+    "on_budget": ["stop", "drain"],
     "cancel_grace_ms": [0, 2**40],
 }
 

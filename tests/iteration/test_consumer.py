@@ -41,7 +41,7 @@ class Leisure:
         self._head = threading.Event()
         monkeypatch.setattr(iteration, "SystemClock", lambda: self.clock)
         monkeypatch.setattr(threads, "ThreadEngine", self._hire)
-        self.results: Any = inorder.imap(self._work, itertools.count(), workers=2)
+        self.results: Any = inorder.imap(self._work, itertools.count(), workers=2, cancel_grace_s=0)
         assert self.take(0) == 0
 
     def take(self, after_ms: int) -> int:
@@ -106,6 +106,7 @@ def test_a_consumer_that_takes_its_time_costs_no_worker_its_lease(leisure: Leisu
     assert leisure.calls[39] == 1
 
 
+@pytest.mark.filterwarnings("ignore:still running")
 def test_idle_workers_are_fed_while_the_consumer_works_through_what_is_at_hand(leisure: Leisure) -> None:
     for _ in range(10):
         leisure.somebody_pulls()

@@ -234,7 +234,7 @@ class Crew:
         self.started: list[int] = []
 
     def results(self) -> Any:
-        results: Any = inorder.imap(self._work, itertools.count(), workers=2)
+        results: Any = inorder.imap(self._work, itertools.count(), workers=2, cancel_grace_s=0)
         assert next(results) == 0
         assert self.threads
         return results
@@ -271,12 +271,31 @@ def test_an_exhausted_iteration_has_stopped_its_workers() -> None:
 
 def test_closing_stops_the_workers_and_twice_is_once(crew: Crew) -> None:
     results = crew.results()
-    results.close()
+    with pytest.warns(RuntimeWarning, match=r"still running in threads, which cannot be killed: seq [12] \("):
+        results.close()
     results.close()
     assert crew.goes_home()
     assert list(results) == []
 
 
+@pytest.mark.req("CAN-4")
+def test_closing_waits_for_the_items_that_threads_run(gate: Gate) -> None:
+    ended = []
+
+    def work(item: int) -> int:
+        if item:
+            gate.hold()
+            ended.append(item)
+        return item
+
+    with inorder.imap(work, range(2), workers=2) as results:
+        assert next(results) == 0
+        gate.await_arrivals()
+        gate.open()
+    assert ended == [1]
+
+
+@pytest.mark.filterwarnings("ignore:still running")
 def test_leaving_the_loop_stops_the_workers(crew: Crew) -> None:
     def leave_early() -> None:
         for _ in itertools.chain([0], crew.results()):
@@ -287,6 +306,7 @@ def test_leaving_the_loop_stops_the_workers(crew: Crew) -> None:
     assert crew.goes_home()
 
 
+@pytest.mark.filterwarnings("ignore:still running")
 def test_an_exception_in_the_loop_stops_the_workers(crew: Crew) -> None:
     def stumble() -> None:
         results = crew.results()
@@ -298,6 +318,7 @@ def test_an_exception_in_the_loop_stops_the_workers(crew: Crew) -> None:
     assert crew.goes_home()
 
 
+@pytest.mark.filterwarnings("ignore:still running")
 def test_an_iteration_that_nobody_wants_is_collected_and_stops_its_workers(crew: Crew) -> None:
     watched = weakref.ref(crew.results())
     gc.collect()

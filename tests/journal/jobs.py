@@ -98,8 +98,12 @@ class Crew:
     def wake(self) -> None:
         """Nobody ever waits here."""
 
-    def close(self) -> None:
+    def drain(self) -> None:
+        """Nothing waits to be started."""
+
+    def close(self, grace_s: float = 0.0) -> list[Task]:
         self._holdings.clear()
+        return []
 
     def _work(self, task: Task) -> Envelope:
         seq, attempt = task.seq, task.attempt

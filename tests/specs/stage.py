@@ -155,6 +155,6 @@ def progress_lines() -> str:
         ("the rate is not known yet", format_line(known._replace(succeeded=0, skipped=0, failed=0), 0.0)),
         ("the number of items is not known yet", format_line(known._replace(total=None), 92.4)),
         ("a signal was received", format_stopping("doctags", "received SIGINT", 5000)),
-        ("the error budget is used up", format_stopping("doctags", "error budget of 1 exceeded at seq 7", 0)),
+        ("the error budget is used up", format_stopping("doctags", "error budget of 1 exceeded at seq 7", 5000)),
     ]
     return table(("when", "line"), [(when, code(said)) for when, said in rows])

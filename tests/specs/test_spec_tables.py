@@ -36,7 +36,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("cancellation.md", "stop-kinds"): observed.stop_kinds,
     ("cancellation.md", "stop-effects"): observed.stop_effects,
     ("cancellation.md", "stop-options"): lambda: option_table(
-        "cancel_grace_ms", "error_budget", "infrastructure_budget"
+        "cancel_grace_ms", "error_budget", "on_budget", "infrastructure_budget"
     ),
     ("lanes.md", "lane-outcomes"): lanes.outcome_rules,
     ("lanes.md", "lane-reasons"): lanes.reasons,

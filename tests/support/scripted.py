@@ -8,7 +8,7 @@ from inorder.core.events import Envelope, Event, Finished, Pulled
 from inorder.core.options import KernelOptions
 from inorder.core.transitions import State
 from inorder.core.windows.plan import PlanItem
-from inorder.engines.base import Batch
+from inorder.engines.base import Batch, Task
 from inorder.errors import Category, Failure
 from inorder.runtime.loop import Runtime
 from inorder.sim.clock import VirtualClock
@@ -50,8 +50,12 @@ class Script:
     def wake(self) -> None:
         self.log.append(("wake", None))
 
-    def close(self) -> None:
+    def drain(self) -> None:
+        self.log.append(("drain", None))
+
+    def close(self, grace_s: float = 0.0) -> list[Task]:
         self.log.append(("close", None))
+        return []
 
     def logged(self, name: str) -> list[Any]:
         return [what for logged, what in self.log if logged == name]
@@ -80,8 +84,12 @@ class Obedient:
     def wake(self) -> None:
         """Nobody ever waits here."""
 
-    def close(self) -> None:
+    def drain(self) -> None:
+        """Nothing waits to be started."""
+
+    def close(self, grace_s: float = 0.0) -> list[Task]:
         self._events = []
+        return []
 
 
 def plain(*items: Any) -> Iterator[tuple[PlanItem, Any]]:

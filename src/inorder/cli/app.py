@@ -69,6 +69,7 @@ def _report(error: BaseException, code: int, message: str, hint: str = "") -> in
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     print_error(message or f"{type(error).__name__}: {error}")
-    if hint:
-        print_error(hint)
+    for note in (*getattr(error, "__notes__", ()), hint):
+        if note:
+            print_error(note)
     return code

@@ -163,6 +163,21 @@ SHARED = index_by_name(
         meanings={"none": "failures never stop a run"},
     ),
     OptionSpec(
+        _FAILURES,
+        "on_budget",
+        "on_budget",
+        ChoiceType("stop", "drain"),
+        "Running items when the error budget is exceeded: end them after --cancel-grace-s, or let them end.",
+    ),
+    OptionSpec(
+        _FAILURES,
+        "cancel_grace_s",
+        "cancel_grace_s",
+        SecondsType(),
+        "How long running items may continue when a run is stopped. Then their processes are killed.",
+        "SECONDS",
+    ),
+    OptionSpec(
         _RAY,
         "engine",
         "engine",

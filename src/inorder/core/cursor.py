@@ -13,6 +13,7 @@ from collections import deque
 from .commands import CommitRun, WindowClosed
 from .invariants import check
 from .ledger import FAIL
+from .options import DRAIN_MS
 from .results import Results
 from .state import KernelState, StopKind
 from .transitions import TERMINAL_STATES
@@ -153,6 +154,6 @@ class CommitCursor:
         state.request_stop(
             StopKind.ERROR_BUDGET,
             f"error budget of {self._budget.limit} exceeded at seq {limit_seq - 1}",
-            grace_ms=0,
+            grace_ms=DRAIN_MS if state.options.on_budget == "drain" else state.options.cancel_grace_ms,
             limit_seq=limit_seq,
         )

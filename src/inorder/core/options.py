@@ -115,6 +115,9 @@ class RetryOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SCHEDULES = ("fifo", "sjf")
+ON_BUDGET = ("stop", "drain")
+DRAIN_MS = 2**41
+"""The grace period of a run that lets running items end, however long they take. More than any that can be set."""
 
 
 class KernelOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,8 +140,10 @@ class KernelOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Lost workers and expired leases tolerated until a window closes. Beyond it the run stops and can be resumed."""
     error_budget: int | None = None
     """Final failures tolerated. None: any number. 0: stop at the first."""
+    on_budget: str = "stop"
+    """When the error budget is exceeded: `stop` ends running items after `cancel_grace_ms`, `drain` lets them end."""
     cancel_grace_ms: int = 5_000
-    """How long items in flight may continue after a cancel."""
+    """How long items in flight may continue after a cancel, or after the error budget is exceeded."""
 
     def __post_init__(self) -> None:
         require(
@@ -149,6 +154,10 @@ class KernelOptions(msgspec.Struct, frozen=True, kw_only=True):
         require(
             self.schedule in SCHEDULES,
             f"option schedule must be one of {', '.join(SCHEDULES)}, got {self.schedule!r}",
+        )
+        require(
+            self.on_budget in ON_BUDGET,
+            f"option on_budget must be one of {', '.join(ON_BUDGET)}, got {self.on_budget!r}",
         )
         _require_between("aged_ms", self.aged_ms, 0, 2**40)
         _require_between("batch_max", self.batch_max, 1, 2**16)

@@ -67,8 +67,13 @@ class Engine(Protocol):
         """Make a waiting `poll` return soon. May be called from any thread."""
         ...
 
-    def close(self) -> None:
-        """End every worker. Running work is abandoned. Idempotent."""
+    def drain(self) -> None:
+        """Have every worker return the items that it has not started, now and later: the run is stopping."""
+        ...
+
+    def close(self, grace_s: float = 0.0) -> list[Task]:
+        """End every worker. Processes are killed; a thread cannot be killed, so the item that it runs may go on for
+        `grace_s`. Returns the tasks that run even after that. Idempotent."""
         ...
 
 

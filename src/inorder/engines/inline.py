@@ -65,9 +65,17 @@ class InlineEngine:
         """Make a waiting `poll` return soon."""
         self._wake.set()
 
-    def close(self) -> None:
-        """Drop the queued tasks."""
+    def drain(self) -> None:
+        """Return the queued tasks."""
+        if self._tasks:
+            self._events.append(Returned(self._worker, [task.seq for task in self._tasks]))
+            self._tasks.clear()
+            self._pull()
+
+    def close(self, grace_s: float = 0.0) -> list[Task]:
+        """Drop the queued tasks. None is running."""
         self._tasks.clear()
+        return []
 
     def _pull(self) -> None:
         self._events.append(Pulled(self._worker, self._sizer.limit))

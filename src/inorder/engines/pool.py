@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from inorder.core.events import Beat, Event, Loss, Overran, Pulled, Tick, WorkerLost
 from inorder.lanes import Lane, LaneConfig, Ticket
 
-from .base import Batch
+from .base import Batch, Task
 
 BEAT_S = 5.0
 SLOW_S = 0.02
@@ -67,6 +67,10 @@ class PoolWorker(Protocol):
         """End it. From now on it puts nothing into the outbox."""
         ...
 
+    def find_survivor(self) -> Task | None:
+        """The task that it is still running although it was stopped; None if it could be ended."""
+        ...
+
 
 Outbox = SimpleQueue[Event | Exception]
 
@@ -87,6 +91,9 @@ class PoolEngine:
         """Overruns that were reported, by worker."""
         self._retiring: set[int] = set()
         """Workers that end when they next pull."""
+        self._abandoned: list[PoolWorker] = []
+        """Workers that were stopped and could not be ended at that moment."""
+        self._is_draining = False
         self._next_number = 0
         self._last_beat_s = monotonic()
         self._tickets: dict[int, Ticket[None]] = {}
@@ -145,11 +152,26 @@ class PoolEngine:
         """Make a waiting `poll` return soon."""
         self._outbox.put(Tick())
 
-    def close(self) -> None:
-        """End every worker. Running work is abandoned."""
-        for number in list(self._workers):
-            self._remove_worker(number)
-        self._lane.close(drain=False)
+    def drain(self) -> None:
+        """From now on, have busy workers return all items that they have not started."""
+        self._is_draining = True
+
+    def close(self, grace_s: float = 0.0) -> list[Task]:
+        """End every worker. Waits up to `grace_s` for those that cannot be ended; returns what they still run, and what
+        workers still run that were abandoned before."""
+        until_s = monotonic() + grace_s
+        for worker in self._workers.values():
+            worker.stop()
+        try:
+            for number, ticket in list(self._tickets.items()):
+                if number in self._workers and self._workers[number].find_survivor() is not None:
+                    ticket.wait(max(0.0, until_s - monotonic()))
+        finally:
+            for number in list(self._workers):
+                self._remove_worker(number)
+            self._lane.close(drain=False)
+        survivors = [worker.find_survivor() for worker in self._abandoned]
+        return sorted((task for task in survivors if task is not None), key=lambda task: task.seq)
 
     def _add_worker(self) -> None:
         worker = self._make_worker(self._next_number, self._outbox)
@@ -166,6 +188,7 @@ class PoolEngine:
         ticket = self._tickets.pop(number, None)
         if ticket is not None:
             self._lane.abandon(ticket)
+            self._abandoned = [each for each in (*self._abandoned, worker) if each.find_survivor() is not None]
 
     def _wait(self, timeout_s: float | None) -> list[Event]:
         arrived: list[Event | Exception] = []
@@ -218,8 +241,8 @@ class PoolEngine:
                 worker.flush()
             if self._timeout_s is not None and now_s - running.began_s >= self._timeout_s:
                 events.extend(self._report_overrun(number, running, int(self._timeout_s * 1000)))
-            elif has_idle:
-                worker.return_unstarted(half=not is_slow)
+            elif has_idle or self._is_draining:
+                worker.return_unstarted(half=not is_slow and not self._is_draining)
         return events
 
     def _report_overrun(self, number: int, running: RunningItem, limit_ms: int) -> list[Event]:

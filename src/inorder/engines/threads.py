@@ -13,7 +13,7 @@ from typing import Any
 from inorder.core.events import Envelope, Event, Finished, Pulled, Returned
 
 from .attempt import run_attempt
-from .base import Batch, BatchSizer
+from .base import Batch, BatchSizer, Task
 from .pool import Outbox, PoolEngine, RunningItem
 
 _FLUSH_S = 0.002
@@ -32,6 +32,8 @@ class ThreadPoolWorker:
         self._unstarted: list[int] = []
         """Seqs of the batch that are not started, the next one last."""
         self._running: RunningItem | None = None
+        self._task: Task | None = None
+        """The task that is running."""
         self._is_stopped = False
 
     def prepare(self, batch: Batch) -> None:
@@ -44,13 +46,13 @@ class ThreadPoolWorker:
         done = 0
         self._unstarted = [task.seq for task in reversed(batch.tasks)]
         for task in batch.tasks:
-            if not self._begin(task.seq, task.attempt):
+            if not self._begin(task):
                 break
             envelope = run_attempt(self._function, task)
             bytes_left -= envelope.payload_bytes
             done += 1
             with self._lock:
-                self._running = None
+                self._running = self._task = None
                 self._envelopes.append(envelope)
             del envelope  # the traceback of a caught exception holds this frame, which must not hold the envelope
             if bytes_left < 0:
@@ -93,12 +95,17 @@ class ThreadPoolWorker:
             self._is_stopped = True
             self._unstarted = []
 
-    def _begin(self, seq: int, attempt: int) -> bool:
+    def find_survivor(self) -> Task | None:
+        """The task that its thread is running: a thread cannot be killed."""
+        return self._task
+
+    def _begin(self, task: Task) -> bool:
         with self._lock:
             if self._is_stopped or not self._unstarted:
                 return False
             self._unstarted.pop()
-            self._running = RunningItem(seq, attempt, monotonic())
+            self._task = task
+            self._running = RunningItem(task.seq, task.attempt, monotonic())
             return True
 
     def _put(self, event: Event) -> None:

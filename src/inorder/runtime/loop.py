@@ -45,6 +45,16 @@ Observer = Callable[[int, Event, Sequence[Command] | None], None]
 """Called after every step with the time, the event, and the commands, or None if the kernel raised."""
 
 
+_SURVIVORS_SHOWN = 10
+
+
+def describe_survivors(names: Sequence[str]) -> str:
+    """Name the items that still run in threads after a run has ended."""
+    shown = ", ".join(names[:_SURVIVORS_SHOWN])
+    more = f" and {len(names) - _SURVIVORS_SHOWN} more" if len(names) > _SURVIVORS_SHOWN else ""
+    return f"still running in threads, which cannot be killed: {shown}{more}"
+
+
 class ResumeState(NamedTuple):
     """What a run with a journal needs in order to resume, now and after the next interruption."""
 
@@ -87,13 +97,16 @@ class Runtime:
         """The plan is not read before every seq below is committed."""
         self._delayed_request: NeedItems | None = None
         self._slack_bytes = min(SLACK_BYTES, options.pressure.buffered_bytes_hard // 16)
+        self._grace_s = options.cancel_grace_ms / 1000
         self._inbox: deque[Event] = deque([Tick()])
+        self.survivors: list[Task] = []
+        """Tasks that were still running when the engine was closed."""
         self._perform: dict[type[Any], Callable[[Any], None]] = {
             NeedItems: self._read_plan,
             Dispatch: self._dispatch,
             StopWorker: lambda command: self._engine.stop_worker(command.worker, command.reason),
             CommitRun: self._commit_run,
-            Stopping: self._drop_request,
+            Stopping: self._begin_stop,
         }
         if resume.note is not None:
             self._perform[WindowOpened] = self._perform[RetryScheduled] = resume.note
@@ -111,13 +124,16 @@ class Runtime:
         return self.kernel.summary
 
     def run(self) -> Summary:
-        """Run to the end, then close the engine."""
+        """Run to the end, then close the engine. If an exception ends the run, running items have the same grace period
+        as after a cancel."""
         try:
             while self.kernel.summary is None:
                 self.turn()
-            return self.kernel.summary
-        finally:
-            self.close()
+        except BaseException:
+            self.close(self._grace_s)
+            raise
+        self.close()
+        return self.kernel.summary
 
     def turn(self, *, wait: bool = True) -> None:
         """Handle all events that have happened. Waits for the first one, unless `wait` is false."""
@@ -142,12 +158,14 @@ class Runtime:
         """Stop the run. `grace_ms`: see `CancelRequested`. May be called from any thread."""
         self.post(CancelRequested(reason, grace_ms))
 
-    def close(self) -> None:
-        """Close the engine, whatever the state of the run."""
+    def close(self, grace_s: float = 0.0) -> list[Task]:
+        """Close the engine, whatever the state of the run. Threads that run items have up to `grace_s` to end. Returns
+        the tasks that still run after that."""
         self._items.clear()
         self._inbox.clear()
         self.kernel.release()
-        self._engine.close()
+        self.survivors = self._engine.close(grace_s)
+        return self.survivors
 
     def _step(self, event: Event) -> None:
         now_ms = self._clock.now_ms()
@@ -216,8 +234,9 @@ class Runtime:
         else:
             self._delayed_request = command
 
-    def _drop_request(self, _: Stopping) -> None:
+    def _begin_stop(self, _: Stopping) -> None:
         self._delayed_request = None
+        self._engine.drain()
 
     def _dispatch(self, command: Dispatch) -> None:
         pairs = zip(command.seqs, command.attempts, strict=True)

@@ -141,9 +141,13 @@ class SimEngine:
     def wake(self) -> None:
         """Do nothing: `poll` never blocks."""
 
-    def close(self) -> None:
+    def drain(self) -> None:
+        """Do nothing: the items of a batch count as started."""
+
+    def close(self, grace_s: float = 0.0) -> list[Task]:
         """Drop everything that is scheduled."""
         self._event_queue.clear()
+        return []
 
     @property
     def _beat_ms(self) -> int:

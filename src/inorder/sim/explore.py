@@ -152,8 +152,12 @@ class ExploringEngine:
             return []
         return self._take(options)
 
-    def close(self) -> None:
+    def drain(self) -> None:
+        """Do nothing: the items of a batch count as started."""
+
+    def close(self, grace_s: float = 0.0) -> list[Task]:
         """Do nothing: there is nothing to close."""
+        return []
 
     def _take(self, options: list[PossibleEvent]) -> list[Event]:
         option = self._chooser.choose(options)

@@ -77,5 +77,6 @@ def make_kernel_options(options: StageOptions) -> KernelOptions:
         retry=retry,
         schedule=options.schedule,
         error_budget=options.error_budget,
+        on_budget=options.on_budget,
         cancel_grace_ms=int(options.cancel_grace_s * 1000),
     )

@@ -6,6 +6,7 @@ from warnings import warn
 
 import msgspec
 
+from inorder.core.options import ON_BUDGET
 from inorder.engines.base import WORKERS_MAX
 from inorder.engines.error_table import Classify
 from inorder.engines.ray.options import RayOptions
@@ -81,6 +82,9 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
     worker."""
     error_budget: int | None = None
     """Number of failures that is tolerated; 0: stop at the first; None: no limit."""
+    on_budget: Literal["stop", "drain"] = "stop"
+    """What happens to running items when the error budget is exceeded: `stop` gives them `cancel_grace_s`, `drain` lets
+    them end. Their results are not committed in either case."""
     max_queue: int = 1024
     """Items read from the plan ahead of the workers."""
     diagnostics_interval_s: float = 5.0
@@ -98,7 +102,8 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
     memory_bytes_max: int | None = None
     """Address space of a worker process; None: no limit."""
     cancel_grace_s: float = 5.0
-    """How long running items may continue after a cancel."""
+    """How long running items may continue after a cancel, or after the error budget is exceeded. Then processes are
+    killed, and items that still run in threads are named in a warning."""
     adaptive: bool = False
     """Adapt the number of workers between 1 and `workers` to the measured throughput."""
     attempts_log: bool = False
@@ -124,6 +129,7 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
             ("policy", POLICIES),
             ("schedule", SCHEDULES),
             ("fsync", FSYNCS),
+            ("on_budget", ON_BUDGET),
             ("progress", PROGRESSES),
         ):
             value = getattr(self, name)

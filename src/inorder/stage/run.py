@@ -19,6 +19,7 @@ import msgspec
 from inorder.core.commands import Command, Summary
 from inorder.core.events import Envelope, Event, Finished
 from inorder.core.transitions import State
+from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, require
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
@@ -27,6 +28,7 @@ from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.runtime.durable_run import DurableJob, DurableRun
 from inorder.runtime.identity import PlanChanged, new_run_id
+from inorder.runtime.loop import Runtime, describe_survivors
 from inorder.runtime.recovery import DISTRUST_SUFFIX, OpenedJournal, read_journal
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
@@ -209,8 +211,21 @@ class _StageRun:
                 engine, worker_count, lambda: kernel.is_saturated, self._clock.now_ms()
             )
         self._monitor.start(run.runtime, opened, lambda: worker_count if scaled is None else scaled.workers)
-        with cancel_on_signals(run.runtime.cancel) as self._signals:
-            return run.run()
+        try:
+            with cancel_on_signals(run.runtime.cancel) as self._signals:
+                summary = run.run()
+        except BaseException as error:
+            for message in self._list_survivors(run.runtime):
+                error.add_note(message)
+            raise
+        for message in self._list_survivors(run.runtime):
+            self._context.warn(message)
+        return summary
+
+    def _list_survivors(self, runtime: Runtime) -> list[str]:
+        """Return a warning that names the items that threads still run, if there are any."""
+        names = [escape_surrogates(task.item.item.item_id) for task in runtime.survivors]
+        return [describe_survivors(names)] if names else []
 
     def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
         """Called after every step of the kernel, before its commands are performed."""

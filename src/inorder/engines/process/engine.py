@@ -15,7 +15,7 @@ import msgspec
 
 from inorder.core.events import Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
 from inorder.engines.attempt import classify_error
-from inorder.engines.base import Batch, BatchSizer, PackTasks
+from inorder.engines.base import Batch, BatchSizer, PackTasks, Task
 from inorder.engines.pool import Outbox, PoolEngine, RunningItem
 from inorder.errors import InfrastructureError, OperatorError, require
 
@@ -150,6 +150,10 @@ class ProcessPoolWorker:
             self._is_stopped = True
             if self._process is not None:
                 self._process.close()
+
+    def find_survivor(self) -> Task | None:
+        """None: the process was killed."""
+        return None
 
     def _ensure_process(self) -> WorkerProcess:
         with self._lock:

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from inorder.core.events import Beat, Event, Loss, Pulled, Tick, WorkerLost
-from inorder.engines.base import WORKERS_MAX, Batch
+from inorder.engines.base import WORKERS_MAX, Batch, Task
 from inorder.engines.pool import BEAT_S
 from inorder.engines.process.engine import BATCH_S, ProcessOptions, pickle_function
 from inorder.errors import InfrastructureError, OperatorError, require
@@ -89,6 +89,7 @@ class RayEngine:
         self._lost_nodes: dict[str, float] = {}
         """When each node was lost, on the watch clock."""
         self._failed_starts = 0
+        self._is_draining = False
         self._watch_s = 0.0
         """The watch clock: time during which this engine was polled. It stands still while the driver is suspended, so
         that no worker seems silent afterwards."""
@@ -159,11 +160,16 @@ class RayEngine:
         """Make a waiting `poll` return soon."""
         self._outbox.put(Tick())
 
-    def close(self) -> None:
-        """Kill every actor. Running work is abandoned."""
+    def drain(self) -> None:
+        """From now on, have workers return all items that they have not started."""
+        self._is_draining = True
+
+    def close(self, grace_s: float = 0.0) -> list[Task]:
+        """Kill every actor, and its process with it."""
         for actor in list(self._actors):
             self._remove_actor(actor)
         self._channel.close()
+        return []
 
     # ---- actors
 
@@ -333,8 +339,8 @@ class RayEngine:
         return len(self._idle) == len(self._actors)
 
     def _can_steal(self) -> bool:
-        """Whether a worker is idle while another holds more than one item."""
-        return bool(self._idle) and any(len(actor.held_seqs) > 1 for actor in self._actors)
+        """Whether a worker holds more than one item while another is idle, or the run is stopping."""
+        return (bool(self._idle) or self._is_draining) and any(len(actor.held_seqs) > 1 for actor in self._actors)
 
     def _poll_idle(self) -> None:
         """Poll idle actors too: without a pending poll, nothing would show that they ended."""

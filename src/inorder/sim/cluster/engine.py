@@ -137,9 +137,13 @@ class ClusterEngine:
     def wake(self) -> None:
         """Do nothing: `poll` never blocks."""
 
-    def close(self) -> None:
+    def drain(self) -> None:
+        """Do nothing: the items of a batch count as started."""
+
+    def close(self, grace_s: float = 0.0) -> list[Task]:
         """Drop everything that is scheduled."""
         self.event_queue.clear()
+        return []
 
     # ---- Measurements
 

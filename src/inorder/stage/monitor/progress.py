@@ -5,6 +5,8 @@ import sys
 from collections import Counter, deque
 from typing import Any, NamedTuple, Protocol, TextIO
 
+from inorder.core.options import DRAIN_MS
+
 from .histograms import SlowestItems
 
 _RATE_SAMPLES = 12
@@ -64,8 +66,9 @@ def format_stopping(stage: str, reason: str, grace_ms: int) -> str:
     """Format the line that announces a stop."""
     if grace_ms <= 0:
         return f"[{stage}] stopping now: {reason}"
-    grace = f"waiting up to {grace_ms / 1000:g} s for running items; press Ctrl-C again to stop now"
-    return f"[{stage}] stopping: {reason}; {grace}"
+    limit = "" if grace_ms >= DRAIN_MS else f" up to {grace_ms / 1000:g} s"
+    hint = "; press Ctrl-C again to stop now" if reason.startswith("received ") else ""
+    return f"[{stage}] stopping: {reason}; waiting{limit} for running items{hint}"
 
 
 def format_details(slowest: SlowestItems, categories: Counter[str]) -> list[str]:
