@@ -46,8 +46,8 @@ HOST_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an atomic write does not sync the file",
         "host/filesystem.py",
-        "file.append(data)\n        file.sync()\n",
-        "file.append(data)\n",
+        "            file.append(data)\n        file.sync()\n",
+        "            file.append(data)\n",
         _ATOMIC,
     ),
     Mutant(
@@ -60,9 +60,9 @@ HOST_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an atomic write renames before it syncs",
         "host/filesystem.py",
-        "        file.append(data)\n        file.sync()\n    finally:\n        file.close()\n"
+        "            file.append(data)\n        file.sync()\n    finally:\n        file.close()\n"
         "    filesystem.rename(temporary, path)\n",
-        "        file.append(data)\n        filesystem.rename(temporary, path)\n        file.sync()\n"
+        "            file.append(data)\n        filesystem.rename(temporary, path)\n        file.sync()\n"
         "    finally:\n        file.close()\n",
         _ATOMIC,
     ),

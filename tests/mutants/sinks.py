@@ -4,6 +4,11 @@ from tests.mutants.mutant import Mutant
 
 _CALLS = "tests/host/test_system_calls.py"
 _MANY = f"{_CALLS}::test_many_files_become_durable_in_one_call"
+_PUBLISHING = "tests/index/test_publishing.py"
+_PUBLISH = f"{_PUBLISHING}::test_everything_is_durable_before_the_rename_and_what_is_old_is_removed_after_it"
+_OLD_LOG = f"{_PUBLISHING}::test_the_log_of_an_old_draft_is_gone_for_good_before_a_new_draft_is_there"
+_ENDED = f"{_PUBLISHING}::test_killed_between_the_end_of_the_journal_and_publishing_the_next_run_repeats_nothing"
+_LOST = f"{_PUBLISHING}::test_a_lost_file_of_vectors_is_found_by_verify_and_said_by_search_and_written_again"
 _FEW = f"{_CALLS}::test_files_are_published_by_a_rename_and_become_durable_with_their_folders"
 
 SINKS_MUTANTS: tuple[Mutant, ...] = (
@@ -28,5 +33,97 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         "            self._filesystem.sync_directory(self._full_path(folder))\n",
         "            pass\n",
         _FEW,
+    ),
+    # ---- the index
+    Mutant(
+        "the database of the index is not synced before it is published",
+        "index/draft.py",
+        "            file.sync()\n",
+        "            pass\n",
+        _PUBLISH,
+    ),
+    Mutant(
+        "the name of the published index is not synced",
+        "index/draft.py",
+        "        filesystem.rename(path, published_path(data))\n        filesystem.sync_directory(data)\n",
+        "        filesystem.rename(path, published_path(data))\n",
+        _PUBLISH,
+    ),
+    Mutant(
+        "the matrix of the index is not synced",
+        "index/vectors.py",
+        "        file.sync()\n",
+        "        pass\n",
+        _PUBLISH,
+    ),
+    Mutant(
+        "the name of the matrix is not synced before the database is published",
+        "index/vectors.py",
+        "        filesystem.sync_directory(data)\n",
+        "        pass\n",
+        _PUBLISH,
+    ),
+    Mutant(
+        "old matrices are removed before the new database is in place",
+        "index/draft.py",
+        "        filesystem.rename(path, published_path(data))\n",
+        '        remove_old_matrices(data, "")\n        filesystem.rename(path, published_path(data))\n',
+        _PUBLISH,
+    ),
+    Mutant(
+        "the copy that a draft begins with is not synced",
+        "host/filesystem.py",
+        "            file.append(data)\n        file.sync()\n",
+        "            file.append(data)\n",
+        _PUBLISH,
+    ),
+    Mutant(
+        "the log of an old draft is left beside a new copy",
+        "index/draft.py",
+        'for ending in ("", "-wal",',
+        'for ending in ("",',
+        _OLD_LOG,
+    ),
+    Mutant(
+        "the log of an old draft reappears beside a new copy",
+        "index/draft.py",
+        "        if found:\n            filesystem.sync_directory(data)\n",
+        "",
+        _OLD_LOG,
+    ),
+    Mutant(
+        "a complete draft is not published by the next run",
+        "index/draft.py",
+        "            if _is_complete(self._path):\n",
+        "            if False:\n",
+        _ENDED,
+    ),
+    Mutant(
+        "a complete draft is not marked",
+        "runtime/commit.py",
+        "                complete_sink(sink)\n",
+        "                pass\n",
+        _ENDED,
+    ),
+    Mutant(
+        "a draft counts as complete before its run is",
+        "runtime/durable_run.py",
+        "is_complete=summary.stop_kind is None",
+        "is_complete=True",
+        f"{_PUBLISHING}::test_a_draft_of_a_run_that_was_stopped_by_its_error_budget_is_not_published",
+    ),
+    Mutant(
+        "a lost matrix is not noticed by the next run",
+        "index/draft.py",
+        " and not MatrixFile(connection, data).find_problem()",
+        "",
+        f"{_LOST}[missing]",
+    ),
+    Mutant(
+        "the size of a matrix is not compared",
+        "index/matrix_file.py",
+        'return "" if size == expected else',
+        'return "" if size else',
+        f"{_LOST}[cut]",
     ),
 )

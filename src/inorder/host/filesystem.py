@@ -19,10 +19,13 @@ import ctypes
 import os
 import shutil
 import stat
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 CLOSED_DESCRIPTOR = 2**31 - 1
 """A descriptor that no file has. Using it fails with EBADF."""
+_BLOCK_BYTES = 2**20
+"""A file is copied in blocks of this size."""
 
 
 class PathInfo(NamedTuple):
@@ -217,15 +220,30 @@ def _sync_disk(descriptor: int) -> None:
         raise OSError(code, os.strerror(code))
 
 
+def copy_atomic(filesystem: Filesystem, source: str, path: str) -> None:
+    """Copy a file, atomically and durably like `write_atomic`, in blocks."""
+    original = filesystem.open(source)
+    try:
+        blocks = range(0, original.size, _BLOCK_BYTES)
+        _replace_file(filesystem, path, (original.read(offset, _BLOCK_BYTES) for offset in blocks))
+    finally:
+        original.close()
+
+
 def write_atomic(filesystem: Filesystem, path: str, data: bytes) -> None:
     """Create or replace a file atomically and durably: a reader, or a crash, finds either the old or the new
     content."""
+    _replace_file(filesystem, path, [data])
+
+
+def _replace_file(filesystem: Filesystem, path: str, blocks: Iterable[bytes]) -> None:
     temporary = f"{path}.new"
     with contextlib.suppress(FileNotFoundError):
         filesystem.unlink(temporary)
     file = filesystem.open(temporary)
     try:
-        file.append(data)
+        for data in blocks:
+            file.append(data)
         file.sync()
     finally:
         file.close()

@@ -4,20 +4,25 @@ Readers never see a partly updated index. A run writes to a draft beside the pub
 by the first change. The draft has its own write-ahead log, and stores its position in the same transaction as the rows,
 so a run that was killed at any moment can be resumed. When everything is committed, the draft replaces the published
 database in one rename. A reader that has the old one open keeps it.
+
+A draft that has every change of its run is marked as complete before the journal records the end of the run. If the
+process dies before the rename, the next run finds the mark, publishes the draft, and repeats nothing.
 """
 
+import contextlib
 import os
-import shutil
 import sqlite3
 from collections.abc import Sequence
 
-from inorder.errors import InfrastructureError
-from inorder.host.filesystem import SystemFilesystem
+from inorder.errors import IntegrityError, OperatorError
+from inorder.host.filesystem import SystemFilesystem, copy_atomic
+from inorder.host.os_errors import translate_os_errors
 from inorder.sinks.base import AppliedRun, Entry, Position, advance_position, check_run
 from inorder.sinks.sqlite import SqliteSink
 
 from .connection import open_index, translate_index_errors
 from .locations import are_roots_current, store_roots
+from .matrix_file import MatrixFile
 from .rows import decode_rows
 from .schema import SCHEMA, VERSION, read_meta, write_meta
 from .vectors import remove_old_matrices, write_matrix
@@ -26,6 +31,8 @@ from .writer import content_hash, remove_file, replace_file
 NAME = "index"
 _SMALL_CHANGE_SHARE = 10
 """A run that changes less than one file in this many makes a small change."""
+_COMPLETE = "draft_is_complete"
+"""Name in `meta` of the mark of a draft that has every change of its run. It stays in the published database."""
 
 
 def published_path(data: str) -> str:
@@ -65,6 +72,19 @@ class IndexSink:
         """The position after the last applied entry."""
         return check_run(self.name, self._position, ())
 
+    def origin(self) -> Position:
+        """Where a new run begins: at the published database, after a complete draft of an earlier run is published."""
+        with contextlib.suppress(OperatorError, IntegrityError):  # a draft that cannot be published is made again
+            if _is_complete(self._path):
+                publish(self._data)
+        return Position()
+
+    def complete(self) -> None:
+        """Mark the draft as complete: every entry of the run is applied."""
+        if self._inner is not None:
+            with translate_index_errors(published_path(self._data), "it cannot be written"):
+                _mark(self._path, is_complete=True)
+
     def sync(self) -> None:
         """Make everything applied so far durable."""
         if self._inner is not None:
@@ -84,6 +104,7 @@ class IndexSink:
             remove_draft(self._data)
         else:
             self._open().roll_back(position, undone)
+            _mark(self._path, is_complete=False)
 
     def close(self) -> None:
         """Close the draft. Idempotent."""
@@ -96,6 +117,7 @@ class IndexSink:
         remove_draft(self._data)
         if os.path.exists(published_path(self._data)):
             _copy_published(self._data)
+            _mark(self._path, is_complete=False)
         inner = self._open()
         inner.skip_to(self.position())
 
@@ -116,57 +138,82 @@ def _write_entries(connection: sqlite3.Connection, entries: Sequence[Entry]) -> 
 
 def _copy_published(data: str) -> None:
     path = draft_path(data)
-    try:
-        shutil.copyfile(published_path(data), f"{path}.new")
-        os.replace(f"{path}.new", path)
-    except OSError as error:
-        raise InfrastructureError(f"cannot create {path} ({error.strerror or error})") from error
+    with translate_os_errors(f"cannot create {path}"):
+        copy_atomic(SystemFilesystem(), published_path(data), path)
 
 
 def remove_draft(data: str) -> None:
-    """Remove the draft and its log files. Idempotent."""
-    for ending in ("", "-wal", "-shm", "-journal", ".new", f".{NAME}.lock"):
-        try:
-            os.unlink(f"{draft_path(data)}{ending}")
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise InfrastructureError(f"cannot remove {draft_path(data)} ({error.strerror or error})") from error
+    """Remove the draft and its log files, durably: a log that reappeared would be applied to the next draft."""
+    filesystem = SystemFilesystem()
+    with translate_os_errors(f"cannot remove {draft_path(data)}"):
+        paths = [f"{draft_path(data)}{ending}" for ending in ("", "-wal", "-shm", "-journal", ".new", f".{NAME}.lock")]
+        found = [path for path in paths if os.path.exists(path)]
+        for path in found:
+            filesystem.unlink(path)
+        if found:
+            filesystem.sync_directory(data)
 
 
 def publish(data: str) -> None:
     """Complete the draft and replace the published database with it. Without a draft no file has changed, but a source
-    may have been moved."""
+    may have been moved, or the matrix lost. Can be repeated after it was interrupted at any point."""
     path = draft_path(data)
+    filesystem = SystemFilesystem()
     if not os.path.exists(path):
+        if not os.path.exists(published_path(data)):
+            return
         if _is_published_current(data):
+            _remove_leftovers(data)
             return
         _copy_published(data)
-    with translate_index_errors(published_path(data), "it cannot be published"):
-        matrix = _complete(path, data)
-    filesystem = SystemFilesystem()
-    try:
+    with (
+        translate_os_errors(f"cannot write {published_path(data)}"),
+        translate_index_errors(published_path(data), "it cannot be published"),
+    ):
+        _complete(path, data)
         file = filesystem.open(path)
-        file.sync()
-        file.close()
+        try:
+            file.sync()
+        finally:
+            file.close()
         filesystem.rename(path, published_path(data))
         filesystem.sync_directory(data)
-    except OSError as error:
-        raise InfrastructureError(f"cannot write {published_path(data)} ({error.strerror or error})") from error
     open_index.cache_clear()  # open connections still read the old database
-    remove_draft(data)
-    remove_old_matrices(data, matrix)
+    _remove_leftovers(data)
 
 
 def _is_published_current(data: str) -> bool:
-    """Whether no source was moved since the database was published; also if there is none."""
+    """Whether no source was moved since the database was published, and its matrix is there."""
     path = published_path(data)
     with translate_index_errors(path):
-        return not os.path.exists(path) or are_roots_current(open_index(path), data)
+        connection = open_index(path)
+        return are_roots_current(connection, data) and not MatrixFile(connection, data).find_problem()
 
 
-def _complete(path: str, data: str) -> str:
-    """Write what describes the draft as a whole, and leave no log file behind. Returns the name of its matrix."""
+def _remove_leftovers(data: str) -> None:
+    """Remove what only the database before the published one needed."""
+    remove_draft(data)
+    path = published_path(data)
+    with translate_index_errors(path):
+        remove_old_matrices(data, MatrixFile(open_index(path), data).name)
+
+
+def _is_complete(path: str) -> bool:
+    """Whether there is a draft that has every change of its run."""
+    if not os.path.exists(path):
+        return False
+    with translate_index_errors(path), contextlib.closing(sqlite3.connect(path)) as connection:
+        return bool(read_meta(connection, _COMPLETE))
+
+
+def _mark(path: str, *, is_complete: bool) -> None:
+    """Set or remove the mark of a complete draft, durably."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        write_meta(connection, _COMPLETE, "1" if is_complete else "")
+
+
+def _complete(path: str, data: str) -> None:
+    """Write what describes the draft as a whole, and leave no log file behind."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute("BEGIN")
@@ -179,7 +226,6 @@ def _complete(path: str, data: str) -> str:
         connection.execute("COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA journal_mode=DELETE")
-        return read_meta(connection, "vectors_file")
     finally:
         connection.close()
 

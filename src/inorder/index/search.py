@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inorder.documents.embed.providers.registry import open_dense
-from inorder.errors import OperatorError
+from inorder.errors import IntegrityError, OperatorError
 
 from .query import Query
 from .rows import CODE
@@ -94,7 +94,9 @@ class Searcher:
         self._provider: Any = None
 
     def search(self, query: Query, mode: str, count: int, filters: Filters) -> list[Hit]:
-        """The `count` best chunks."""
+        """The `count` best chunks. Hybrid search does without vectors that are not there: see `warning`."""
+        if mode == "dense" and self._matrix.problem:
+            raise IntegrityError(self._matrix.problem)
         if mode == "dense" and not self._matrix.is_available:
             raise OperatorError("the index has no dense vectors: run `inorder embed` and `inorder index`")
         lists: dict[str, list[Hit]] = {}
@@ -103,6 +105,11 @@ class Searcher:
         if mode != "lexical" and self._matrix.is_available:
             lists["dense"] = self._search_dense(query, filters, lists.get("lexical", []))
         return _fuse(lists, self.weights(), count)
+
+    @property
+    def warning(self) -> str:
+        """Why hybrid search has only words to go by, although the index was made with vectors; empty if it does not."""
+        return f"hybrid search uses words only: {self._matrix.problem}" if self._matrix.problem else ""
 
     def weights(self) -> dict[str, float]:
         """The weight of each list in the fusion."""

@@ -1,14 +1,14 @@
 """The dense vectors of the documents in an index: one matrix in a file of its own, and the chunk of each of its rows.
 
-The file is named after its content, and the database names the file, so both always match: a new matrix is written
-first, then the database is published, then the old matrix is removed.
+The file is named after its content, and the database names the file, so both always match: a new matrix is written and
+made durable first, then the database is published, then the old matrix is removed. A matrix that was lost or cut is
+written again by the next run of stage `index`.
 """
 
 import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +19,10 @@ from inorder.documents.layout import vectors_path
 from inorder.documents.parquet import read_footer
 from inorder.host.filesystem import SystemFilesystem
 
+from .matrix_file import PREFIX, MatrixFile, make_name, new_digest
 from .schema import read_meta, write_meta
 
 _Rows = npt.NDArray[np.float32]
-_PREFIX, _SUFFIX = "index.vectors.", ".f32"
 _SETTINGS = ("vectors_file", "vectors_width", "vectors_count", "vectors_provider")
 
 
@@ -31,11 +31,12 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
     database."""
     connection.execute("DROP TABLE IF EXISTS vectors")
     connection.execute("CREATE TABLE vectors (row INTEGER PRIMARY KEY, chunk INTEGER NOT NULL UNIQUE)")
-    temporary = f"{data}/{_PREFIX}new"
+    filesystem = SystemFilesystem()
+    temporary = f"{data}/{PREFIX}new"
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)
-    file = SystemFilesystem().open(temporary)
-    digest, width, provider, count = blake2b(digest_size=12), 0, "", 0
+        filesystem.unlink(temporary)
+    file = filesystem.open(temporary)
+    digest, width, provider, count = new_digest(), 0, "", 0
     try:
         for item_id, matrix, chunks in _read_documents(connection, data):
             footer = read_footer(f"{data}/{vectors_path('dense', item_id)}")
@@ -50,11 +51,12 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
         file.sync()
     finally:
         file.close()
-    name = f"{_PREFIX}{digest.hexdigest()}{_SUFFIX}" if count else ""
+    name = make_name(digest) if count else ""
     if count:
-        SystemFilesystem().rename(temporary, f"{data}/{name}")
+        filesystem.rename(temporary, f"{data}/{name}")
+        filesystem.sync_directory(data)
     else:
-        os.unlink(temporary)
+        filesystem.unlink(temporary)
     for setting, value in zip(_SETTINGS, (name, width, count, provider), strict=True):
         write_meta(connection, setting, str(value))
 
@@ -75,7 +77,7 @@ def _read_documents(connection: sqlite3.Connection, data: str) -> Iterator[tuple
 
 def remove_old_matrices(data: str, kept: str) -> None:
     """Remove every matrix file except `kept`."""
-    for path in Path(data).glob(f"{_PREFIX}*"):
+    for path in Path(data).glob(f"{PREFIX}*"):
         if path.name != kept:
             with contextlib.suppress(OSError):
                 path.unlink()
@@ -86,12 +88,14 @@ class VectorMatrix:
 
     def __init__(self, connection: sqlite3.Connection, data: str) -> None:
         self.provider = read_meta(connection, "vectors_provider")
-        name = read_meta(connection, "vectors_file")
-        count, width = (int(read_meta(connection, f"vectors_{each}") or 0) for each in ("count", "width"))
-        self.is_available = bool(name) and os.path.exists(f"{data}/{name}")
+        file = MatrixFile(connection, data)
+        reason = file.find_problem()
+        self.problem = f"{file.path} {reason}; run `inorder index` to write it again" if reason else ""
+        """Why the vectors of this index cannot be used; empty if they can, or if it has none."""
+        self.is_available = bool(file.name) and not reason
         self._rows: _Rows | None = None
         if self.is_available:
-            self._rows = np.memmap(f"{data}/{name}", dtype="<f4", mode="r", shape=(count, width))
+            self._rows = np.memmap(file.path, dtype="<f4", mode="r", shape=file.shape)
 
     def find_nearest(self, vector: _Rows, count: int) -> list[tuple[int, float]]:
         """The nearest rows and their similarities, best first; of equal ones the lower row first."""

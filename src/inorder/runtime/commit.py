@@ -28,7 +28,7 @@ from inorder.lanes import Lane, LaneConfig
 from inorder.runtime.identity import PlanDigest
 from inorder.runtime.loop import ResumeState
 from inorder.runtime.recovery import mark_distrusted
-from inorder.sinks.base import Entry, Position, Sink
+from inorder.sinks.base import Entry, Position, Sink, complete_sink
 
 Describe = Callable[[Envelope, Any, int], Entry]
 """Builds the entry for the sinks from an envelope, its item and its number of attempts."""
@@ -164,8 +164,12 @@ class CommitLane:
         self._sync_sinks()
         self._journal.checkpoint(is_end=is_end)
 
-    def finish(self, *, is_end: bool) -> None:
-        """Write the last checkpoint. `is_end`: there is nothing to resume."""
+    def finish(self, *, is_end: bool, is_complete: bool = False) -> None:
+        """Write the last checkpoint. `is_end`: there is nothing to resume. `is_complete`: every item of the plan is
+        committed."""
+        if is_complete:
+            for sink in self._sinks:
+                complete_sink(sink)
         self.checkpoint(is_end=is_end)
 
     def mark_distrusted(self) -> None:
@@ -215,10 +219,10 @@ class ThreadedCommit:
             raise report
         return report
 
-    def finish(self, *, is_end: bool) -> None:
+    def finish(self, *, is_end: bool, is_complete: bool = False) -> None:
         """Wait for the thread and write the last checkpoint."""
         self._lane.close(drain=True)
-        self._inner.finish(is_end=is_end)
+        self._inner.finish(is_end=is_end, is_complete=is_complete)
 
     def mark_distrusted(self) -> None:
         """Wait for the thread and note on disk that a sync failed."""

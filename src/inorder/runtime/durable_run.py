@@ -90,7 +90,9 @@ class DurableRun:
         """Run to the end. A run that was cancelled or stopped by an infrastructure failure can be resumed."""
         try:
             summary = self.runtime.run()
-            self._lane.finish(is_end=summary.stop_kind in (None, StopKind.ERROR_BUDGET.value))
+            self._lane.finish(
+                is_end=summary.stop_kind in (None, StopKind.ERROR_BUDGET.value), is_complete=summary.stop_kind is None
+            )
         except SyncError:
             self._lane.mark_distrusted()
             raise

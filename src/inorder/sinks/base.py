@@ -26,6 +26,10 @@ transaction. It may *stay ahead* instead: it `holds` every position below its ow
 `roll_back`, and `apply` skips what is stored already. Either way no seq is applied twice. At position 0 such a sink
 becomes empty too.
 
+A sink may have two more methods. `origin` returns the position at which a new run begins, if that is not the empty
+sink. `complete` is called once every entry of a run is applied, before the journal records its end: see `find_origin`
+and `complete_sink`.
+
 A sink has no method to verify its content. `inorder verify` reads what is on disk without opening a sink: it needs no
 lock, no schema and no function of the user, and it compares the content with manifest, journal and fingerprints, which
 no sink knows.
@@ -174,6 +178,17 @@ def find_origin(sink: Sink) -> Position:
     origin = getattr(sink, "origin", None)
     found: Position = Position() if origin is None else origin()
     return found
+
+
+def complete_sink(sink: Sink) -> None:
+    """Tell a sink that every entry of the run is applied, if it has a method `complete`.
+
+    It is called before the journal records the end of the run, and again by a run that was killed in between. A sink
+    that publishes what it has at the end of a run notes there that it may do so.
+    """
+    complete = getattr(sink, "complete", None)
+    if complete is not None:
+        complete()
 
 
 def check_run(name: str, position: Position | None, entries: Sequence[Entry]) -> Position:

@@ -18,6 +18,7 @@ from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.index.connection import open_index, translate_index_errors
+from inorder.index.matrix_file import MatrixFile
 from inorder.index.verify import find_problems
 from inorder.journal.scan import ScanVerdict
 from inorder.sinks.checksums import PrefixChecksums
@@ -37,7 +38,8 @@ def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     Prints one line per problem: outputs and fingerprints that are missing or altered, inputs that have changed since
     they were processed, files that no manifest names, files that interrupted runs left behind, torn or altered
-    manifests and journals, runs that have not ended, and an index whose contents do not match its content hash.
+    manifests and journals, runs that have not ended, and an index whose contents do not match its content hash or whose
+    dense vectors are missing or altered.
 
     Exit codes: 0 no problems, 6 problems found, 5 a stage is running.
     """
@@ -297,10 +299,22 @@ def check_index(root: str) -> Iterator[Problem]:
         return
     try:
         with translate_index_errors(path):
-            for message in find_problems(open_index(path)):
+            database = open_index(path)
+            for message in find_problems(database):
                 yield Problem(ALTERED, "index", "index.sqlite", message)
+            yield from _check_matrix(MatrixFile(database, os.path.abspath(root)))
     except (OperatorError, IntegrityError, InfrastructureError) as error:
         yield Problem(ALTERED, "index", "index.sqlite", str(error))
+
+
+def _check_matrix(matrix: MatrixFile) -> Iterator[Problem]:
+    """Check the file with the dense vectors of the index."""
+    if reason := matrix.find_problem():
+        message = f"the file with the dense vectors {reason}; run `inorder index` to write it again"
+        yield Problem(ALTERED if os.path.exists(matrix.path) else MISSING, "index", matrix.name, message)
+    elif matrix.name and matrix.is_altered():
+        message = "the dense vectors differ from what was written; remove the file and run `inorder index`"
+        yield Problem(ALTERED, "index", matrix.name, message)
 
 
 class OutputNames:

@@ -1,0 +1,53 @@
+"""The file with the dense vectors of an index: how it is named, and whether it is there.
+
+It is named after its content, and the database stores the name and the shape of the matrix.
+"""
+
+import os
+import sqlite3
+from hashlib import blake2b
+
+from .schema import read_meta
+
+PREFIX, _SUFFIX = "index.vectors.", ".f32"
+_NUMBER_BYTES = 4
+_BLOCK_BYTES = 2**20
+
+
+def new_digest() -> blake2b:
+    """The digest that a file is named after, of no bytes yet."""
+    return blake2b(digest_size=12)
+
+
+def make_name(digest: blake2b) -> str:
+    """The name of a file with this digest."""
+    return f"{PREFIX}{digest.hexdigest()}{_SUFFIX}"
+
+
+class MatrixFile:
+    """The file of a published index, as the database describes it. The name is empty if there are no vectors."""
+
+    def __init__(self, connection: sqlite3.Connection, data: str) -> None:
+        self.name = read_meta(connection, "vectors_file")
+        self.path = f"{data}/{self.name}"
+        count, width = (int(read_meta(connection, f"vectors_{each}") or 0) for each in ("count", "width"))
+        self.shape = (count, width)
+
+    def find_problem(self) -> str:
+        """What is wrong with the file, without reading it; empty if nothing is."""
+        if not self.name:
+            return ""
+        expected = self.shape[0] * self.shape[1] * _NUMBER_BYTES
+        try:
+            size = os.stat(self.path).st_size
+        except OSError as error:
+            return "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+        return "" if size == expected else f"has {size} bytes instead of {expected}"
+
+    def is_altered(self) -> bool:
+        """Whether the bytes are not those that the file is named after. Reads the file."""
+        digest = new_digest()
+        with open(self.path, "rb") as file:
+            while block := file.read(_BLOCK_BYTES):
+                digest.update(block)
+        return self.name != make_name(digest)

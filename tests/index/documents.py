@@ -1,0 +1,37 @@
+"""Documents of DATA as the stages before `index` leave them: chunks and dense vectors, made without these stages."""
+
+from pathlib import Path
+
+from inorder.documents.chunk.chunks import Chunk
+from inorder.documents.chunk.storage import write_chunks
+from inorder.documents.embed.providers.registry import open_dense
+from inorder.documents.embed.storage import write_dense
+from inorder.documents.layout import CHUNKS, vectors_path
+
+PROVIDER = "hash:64"
+
+
+def add_document(data: Path, name: str, *texts: str) -> None:
+    """A document with these chunks, and the vector of each."""
+    chunks = [
+        Chunk(
+            chunk_id=f"{name}-{number}-{text}",
+            doc_id=name,
+            number=number,
+            text=text,
+            tokens=len(text.split()),
+            start=0,
+            end=len(text),
+            section_path=[],
+            pages=[],
+            refs=[],
+        )
+        for number, text in enumerate(texts)
+    ]
+    path = data / CHUNKS / f"{name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_chunks(path, "jsonl", chunks, "cfg")
+    vectors = data / vectors_path("dense", name)
+    vectors.parent.mkdir(parents=True, exist_ok=True)
+    matrix = open_dense(PROVIDER).embed(list(texts))
+    write_dense(vectors, [chunk.chunk_id for chunk in chunks], matrix, PROVIDER, PROVIDER, "cfg")

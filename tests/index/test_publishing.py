@@ -1,0 +1,350 @@
+"""Publishing an index: killed at any step it repeats nothing; a lost file of vectors is noticed and written again."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import inorder
+from inorder.index.connection import open_index
+from inorder.index.draft import IndexSink, published_path
+from inorder.index.matrix_file import MatrixFile
+from inorder.index.schema import read_meta
+from inorder.index.stage import plan, sinks, stage
+from inorder.index.verify import find_problems
+from tests.index.documents import add_document
+from tests.index.project import Project
+from tests.index.test_draft import begun, built, success
+from tests.support.system_calls import SystemCalls
+
+FILES = {"lamp.py": "def light():\n    return wick()\n", "tide.txt": "High water at noon.\n", "horn.py": "x = 1\n"}
+DOCUMENTS = {"docs/a": ("the keeper of the lamp", "oil and wick"), "docs/b": ("fog and horn",)}
+COUNT = len(FILES) + len(DOCUMENTS)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project(tmp_path)
+    for name, text in FILES.items():
+        project.write(name, text)
+    for name, texts in DOCUMENTS.items():
+        add_document(project.data, name, *texts)
+    return project
+
+
+def build(
+    project: Project, data: Path, finish: Callable[[Path], None] | None = stage.finish, **options: Any
+) -> inorder.StageOutcome:
+    """Run the stage in this process."""
+    assert finish is not None
+    publish = finish
+    open_index.cache_clear()
+    outcome = inorder.run_stage(
+        plan([project.source], data),
+        stage.worker,
+        inorder.StageOptions(data=data, policy="io", workers=1, progress="none", telemetry=False, **options),
+        sinks=sinks(data),
+        finish=lambda: publish(data),
+    )
+    open_index.cache_clear()
+    return outcome
+
+
+def made(data: Path) -> list[str]:
+    """Every item that was ever processed, once for each time."""
+    rows = map(json.loads, (data / "manifests" / "index.jsonl").read_text(encoding="utf-8").splitlines())
+    return sorted(row["doc_id"] for row in rows if row["status"] == "success")
+
+
+def content(data: Path) -> str:
+    """The content hash of an index that is whole, with its vectors and nothing left beside it."""
+    assert not list(data.glob("index.draft*"))
+    connection = sqlite3.connect(published_path(str(data)))
+    try:
+        assert list(find_problems(connection)) == []
+        matrix = MatrixFile(connection, str(data))
+        assert not matrix.find_problem()
+        assert not matrix.is_altered()
+        assert [path.name for path in data.glob("index.vectors.*")] == [matrix.name]
+        return read_meta(connection, "content_hash")
+    finally:
+        connection.close()
+
+
+class Snapshots:
+    """Copies of DATA, which are what a SIGKILL at that moment leaves."""
+
+    def __init__(self, data: Path, folder: Path) -> None:
+        self._data = data
+        self._folder = folder
+        self.taken: dict[str, Path] = {}
+
+    def take(self, moment: str) -> None:
+        number = len(self.taken)
+        self.taken[f"{number}: {moment}"] = Path(
+            shutil.copytree(self._data, self._folder / str(number), ignore=shutil.ignore_patterns("*.lock"))
+        )
+
+
+def take_snapshots(project: Project, snapshots: Snapshots, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build the index, and copy DATA before every step from the last entry on: system calls and SQL statements."""
+
+    class Connection(sqlite3.Connection):
+        def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:  # type: ignore[override]
+            snapshots.take(sql)
+            return super().execute(sql, *arguments)
+
+    complete = IndexSink.complete
+
+    def completing(sink: IndexSink) -> None:
+        snapshots.take("the last entry is applied")
+        complete(sink)
+        snapshots.take("the draft is complete")
+
+    def finishing(data: Path) -> None:
+        snapshots.take("the journal has ended")
+        calls.before = lambda operation: snapshots.take(" ".join(operation))
+        connect = sqlite3.connect
+        assert stage.finish is not None
+        with monkeypatch.context() as inner:
+            inner.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **{"factory": Connection, **k}))
+            stage.finish(data)
+        calls.before = lambda operation: None
+        snapshots.take("everything is published")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(IndexSink, "complete", completing)
+        calls = SystemCalls(patch, project.data)
+        build(project, project.data, finishing)
+
+
+@pytest.mark.slow
+@pytest.mark.req("IDX-2", "IDX-3", "JRN-7")
+@pytest.mark.parametrize("is_update", [False, True], ids=["first", "update"])
+def test_killed_at_any_step_of_publishing_the_next_run_repeats_nothing(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_update: bool
+) -> None:
+    if is_update:
+        build(project, project.data)
+        project.write("lamp.py", "def dark():\n    return 0\n")
+        add_document(project.data, "docs/b", "neither fog nor horn")
+    snapshots = Snapshots(project.data, tmp_path / "killed")
+    take_snapshots(project, snapshots, monkeypatch)
+    wanted, processed = content(project.data), made(project.data)
+    assert len(processed) == COUNT + 2 * is_update
+    assert len(snapshots.taken) > 25
+    for moment, data in snapshots.taken.items():
+        build(project, data)
+        assert made(data) == processed, moment
+        assert content(data) == wanted, moment
+
+
+@pytest.mark.req("IDX-2", "JRN-7")
+def test_killed_between_the_end_of_the_journal_and_publishing_the_next_run_repeats_nothing(project: Project) -> None:
+    class KilledError(Exception):
+        """The process is gone."""
+
+    def die(data: Path) -> None:
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        build(project, project.data, die)
+    assert not (project.data / "index.sqlite").exists()
+    assert build(project, project.data).succeeded == 0
+    assert len(made(project.data)) == COUNT
+    assert content(project.data)
+
+
+@pytest.mark.req("IDX-3")
+def test_everything_is_durable_before_the_rename_and_what_is_old_is_removed_after_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(project, project.data)
+    [old] = project.data.glob("index.vectors.*")
+    add_document(project.data, "docs/b", "neither fog nor horn")
+    calls = SystemCalls(monkeypatch, project.data)
+    build(project, project.data)
+    monkeypatch.undo()
+    [new] = project.data.glob("index.vectors.*")
+    draft = "index.draft.sqlite"
+    log = [call for call in calls.log if call[1].startswith("index.") or call == ("sync_directory", ".")]
+    begun = log.index(("create", f"{draft}.new"))
+    written = log.index(("create", "index.vectors.new"))
+    assert log[begun : begun + 5] == [
+        ("create", f"{draft}.new"),
+        ("append", f"{draft}.new"),
+        ("sync", f"{draft}.new"),
+        ("rename", draft),
+        ("sync_directory", "."),
+    ]
+    assert [call for call in log[written:] if call[1] != f"{draft}.index.lock"] == [
+        ("create", "index.vectors.new"),
+        ("append", "index.vectors.new"),
+        ("append", "index.vectors.new"),
+        ("sync", "index.vectors.new"),
+        ("rename", new.name),
+        ("sync_directory", "."),
+        ("sync", draft),
+        ("rename", "index.sqlite"),
+        ("sync_directory", "."),
+        ("sync_directory", "."),
+        ("unlink", old.name),
+    ]
+
+
+def test_the_log_of_an_old_draft_is_gone_for_good_before_a_new_draft_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite would apply the log to the new draft."""
+    data = tmp_path / "data"
+    data.mkdir()
+    built(data, [success(0, "a")])
+    sink = begun(data, [success(0, "b")])
+    killed = {path: path.read_bytes() for path in data.glob("index.draft.sqlite*")}
+    sink.close()
+    for path, found in killed.items():
+        path.write_bytes(found)
+    assert {path.name for path in killed} >= {"index.draft.sqlite", "index.draft.sqlite-wal"}
+    calls = SystemCalls(monkeypatch, data)
+    again = begun(data, [success(0, "c")])
+    placed = calls.log.index(("rename", "index.draft.sqlite"))
+    for path in killed:
+        removed = calls.log.index(("unlink", path.name))
+        assert ("sync_directory", ".") in calls.log[removed:placed]
+    again.close()
+
+
+@pytest.mark.process
+@pytest.mark.req("IDX-2", "JRN-7")
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_killed_at_the_rename_the_command_repeats_nothing(project: Project, moment: str) -> None:
+    (project.folder / "sitecustomize.py").write_text(
+        "import os, signal\n"
+        "replace = os.replace\n"
+        "def killing(old, new):\n"
+        "    if str(new).endswith('/index.sqlite'):\n"
+        f"        if {moment == 'after'}: replace(old, new)\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    replace(old, new)\n"
+        "os.replace = killing\n"
+    )
+    command = [sys.executable, "-m", "inorder", "index", "src", "--data", str(project.data), "--quiet"]
+    environment = {**os.environ, "PYTHONPATH": str(project.folder)}
+    killed = subprocess.run(command, cwd=project.folder, env=environment, check=False, timeout=100)
+    assert killed.returncode == -9
+    assert (project.data / "index.sqlite").exists() == (moment == "after")
+    processed = made(project.data)
+    assert len(processed) == COUNT
+    assert project.index()["succeeded"] == 0
+    assert made(project.data) == processed
+    assert content(project.data)
+    assert index_problems(project) == []
+
+
+def test_a_draft_of_a_run_that_was_stopped_by_its_error_budget_is_not_published(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = stage.worker
+
+    def fail(item: inorder.WorkItem, context: inorder.StageContext) -> object:
+        if item.item_id == "src/lamp.py":
+            raise ValueError("broken")
+        return work(item, context)
+
+    monkeypatch.setattr("tests.index.test_publishing.stage", inorder.Stage(**{**vars_of(stage), "worker": fail}))
+    outcome = build(project, project.data, error_budget=0)
+    assert (outcome.stop_kind, outcome.succeeded) == ("error budget", 3)
+    monkeypatch.undo()
+    outcome = build(project, project.data)
+    assert outcome.stop_kind is None
+    assert outcome.skipped == 0
+    assert content(project.data)
+
+
+def vars_of(made_of: inorder.Stage) -> dict[str, Any]:
+    return {name: getattr(made_of, name) for name in ("name", "plan", "worker", "sinks", "finish", "options")}
+
+
+# ---- the file of vectors
+
+LOSSES: dict[str, Callable[[Path], object]] = {
+    "missing": Path.unlink,
+    "cut": lambda path: os.truncate(path, 100),
+}
+
+
+def index_problems(project: Project) -> list[dict[str, Any]]:
+    """What `inorder verify` says of the index. Chunks and vectors were written without a manifest here."""
+    answer = json.loads(project.call("verify", "--json").stdout)
+    return [problem for problem in answer["problems"] if problem["kind"] != "orphaned"]
+
+
+def lose(project: Project, loss: str) -> Path:
+    [matrix] = project.data.glob("index.vectors.*")
+    LOSSES[loss](matrix)
+    return matrix
+
+
+@pytest.mark.req("IDX-5")
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_lost_file_of_vectors_is_found_by_verify_and_said_by_search_and_written_again(
+    project: Project, loss: str
+) -> None:
+    build(project, project.data)
+    assert index_problems(project) == []
+    matrix = lose(project, loss)
+    [problem] = index_problems(project)
+    assert problem["path"] == matrix.name
+    assert problem["kind"] == {"missing": "missing", "cut": "altered"}[loss]
+    assert "run `inorder index`" in problem["message"]
+    hybrid = project.call("search", "lamp")
+    assert hybrid.returncode == 0
+    assert f"warning: hybrid search uses words only: {matrix}" in hybrid.stderr
+    dense = project.call("search", "lamp", "--mode", "dense")
+    assert dense.returncode == 6
+    assert str(matrix) in dense.stderr
+    assert project.call("search", "lamp", "--mode", "lexical").stderr == ""
+    outcome = build(project, project.data)
+    assert (outcome.succeeded, outcome.skipped) == (0, COUNT)
+    assert content(project.data)
+    assert project.call("search", "lamp").stderr == ""
+    assert project.ask("search", "lamp", "--mode", "dense")["hits"]
+
+
+@pytest.mark.process
+@pytest.mark.req("IDX-5")
+def test_the_command_writes_a_lost_file_of_vectors_again(project: Project) -> None:
+    shutil.rmtree(project.data)
+    project.write("notes.md", "# Notes\n\nThe keeper lights the lamp at dusk.\n")
+    assert project.call("run", "src", "--quiet").returncode == 0
+    assert project.call("verify").returncode == 0
+    lose(project, "missing")
+    assert project.call("verify").returncode == 6
+    assert project.call("run", "src", "--quiet").returncode == 0
+    assert content(project.data)
+    assert project.call("verify").returncode == 0
+
+
+def test_altered_vectors_are_found_by_verify(project: Project) -> None:
+    build(project, project.data)
+    [matrix] = project.data.glob("index.vectors.*")
+    data = bytearray(matrix.read_bytes())
+    data[5] ^= 1
+    matrix.write_bytes(data)
+    [problem] = index_problems(project)
+    assert (problem["kind"], problem["path"]) == ("altered", matrix.name)
+
+
+def test_an_index_without_vectors_is_nothing_to_warn_of(project: Project) -> None:
+    shutil.rmtree(project.data)
+    build(project, project.data)
+    assert project.call("verify").returncode == 0
+    assert project.call("search", "lamp").stderr == ""
+    assert project.call("search", "lamp", "--mode", "dense").returncode == 2
