@@ -92,11 +92,12 @@ def test_another_chunk_size_redoes_chunks_and_vectors_but_reads_no_document(work
 
 
 @pytest.mark.req("DOC-4")
-def test_another_dense_provider_redoes_dense_vectors_and_nothing_else(workspace: Workspace) -> None:
+def test_another_dense_provider_redoes_dense_vectors_their_totals_and_nothing_else(workspace: Workspace) -> None:
     workspace.run()
     workspace.run("run", "docs", "--dense", "hash:64")
     assert (workspace.done("doctags"), workspace.done("chunk")) == ({}, {})
-    assert set(workspace.done("embed")) == {f"dense/{name}" for name in names("guide.md", "page.html", "notes/one.txt")}
+    redone = {f"dense/{name}" for name in names("guide.md", "page.html", "notes/one.txt")}
+    assert set(workspace.done("embed")) == {*redone, "__corpus__"}
 
 
 @pytest.mark.req("DOC-4")

@@ -1,13 +1,18 @@
 """Parquet files: the same bytes for the same rows, with metadata in the footer that says what they are."""
 
+import os
 from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_ROW_GROUP_SIZE = 4096
+ROW_GROUP_BYTES = 32 * 2**20
+"""Size of a row group in memory: large enough to scan fast, small enough to read one by itself."""
+ROW_GROUP_BYTES_MAX = 64 * 2**20
+"""A table up to this size is one row group."""
 
 
 def make_schema(fields: Sequence[tuple[str, Any]], footer: Mapping[str, str]) -> pa.Schema:
@@ -16,10 +21,27 @@ def make_schema(fields: Sequence[tuple[str, Any]], footer: Mapping[str, str]) ->
     return pa.schema(columns, metadata={f"inorder.{name}": value for name, value in footer.items()})
 
 
-def write_table(path: Path, table: pa.Table) -> None:
+class ParquetFacts(NamedTuple):
+    """The size of a file. The fields are those of a manifest row."""
+
+    row_group_count: int
+    parquet_bytes: int
+
+
+def write_table(path: Path, table: pa.Table) -> ParquetFacts:
     """Write a table. The bytes depend on nothing but its rows and schema. Dictionaries are off: tables of one document
     are small, and dictionaries would cost more time than they save space."""
-    pq.write_table(table, path, compression="zstd", use_dictionary=False, row_group_size=_ROW_GROUP_SIZE, version="2.6")
+    rows = compute_row_group_rows(table.num_rows, table.nbytes)
+    pq.write_table(table, path, compression="zstd", use_dictionary=False, row_group_size=rows, version="2.6")
+    return ParquetFacts(max(1, ceil(table.num_rows / rows)), os.path.getsize(path))
+
+
+def compute_row_group_rows(rows: int, table_bytes: int) -> int:
+    """The number of rows per row group: groups of equal size, between 16 and 64 MB in memory, unless a single row is
+    larger."""
+    if table_bytes <= ROW_GROUP_BYTES_MAX:
+        return max(1, rows)
+    return max(1, ceil(rows / round(table_bytes / ROW_GROUP_BYTES)))
 
 
 def read_table(path: str | Path, *columns: str) -> pa.Table:

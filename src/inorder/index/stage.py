@@ -14,6 +14,7 @@ from pathlib import Path
 from inorder.code.discovery import discover
 from inorder.code.grammars import grammar_version
 from inorder.core.windows.plan import IdSet
+from inorder.documents.cost import count_chunks, estimate_code_chunks
 from inorder.documents.layout import OutputFile, list_chunk_files, vectors_path
 from inorder.files.listing import list_folder
 from inorder.runtime.identity import hash_strings
@@ -30,7 +31,6 @@ from .worker import REMOVE, work
 SCHEMA_VERSION = 1
 _TIMEOUT_S = 60.0
 _MEMORY_BYTES = 4 * 2**30
-_BYTES_PER_COST = 20_000
 
 
 def plan(sources: list[Path], data: Path) -> StagePlan:
@@ -60,7 +60,7 @@ class IndexItems:
                 item_id=found.item_id,
                 inputs={} if found.skip else {"source": found.path},
                 cfg_hash=hash_strings(NAME, str(SCHEMA_VERSION), grammar_version(language)),
-                cost_hint=1.0 + found.size / _BYTES_PER_COST,
+                cost_hint=estimate_code_chunks(found.size),
                 meta={"task": CODE, "language": language, "skip": found.skip, "path": found.path},
                 batch_key=language,
             )
@@ -99,7 +99,7 @@ class IndexItems:
             item_id=chunks.doc_id,
             inputs={"chunks": chunks.path} | ({"dense": dense} if os.path.exists(dense) else {}),
             cfg_hash=hash_strings(NAME, str(SCHEMA_VERSION), DOCUMENT),
-            cost_hint=1.0 + chunks.size / _BYTES_PER_COST,
+            cost_hint=count_chunks(chunks.path, chunks.size),
             meta={"task": DOCUMENT},
             batch_key=DOCUMENT,
         )

@@ -29,6 +29,7 @@ def work(item: WorkItem, context: StageContext) -> Any:
         return Skip(item.meta["skip"])
     rows = _make_document_rows(item) if task == DOCUMENT else _make_code_rows(item, context)
     context.deliver(encode_rows(rows))
+    context.measure(lines=rows.lines, chunks=len(rows.chunks))
     return {
         "kind": rows.kind,
         "language": rows.language,

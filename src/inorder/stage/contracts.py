@@ -54,7 +54,7 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     cfg_hash: str = ""
     """Hash of the options that the result depends on."""
     cost_hint: float = 1.0
-    """Expected cost, for the schedule `sjf`: pages, bytes, chunks."""
+    """Expected cost, for the schedule `sjf`, in a unit of the stage: pages, chunks."""
     meta: Mapping[str, Any] = {}
     """Small hints for the worker; not part of any fingerprint."""
     batch_key: str = ""

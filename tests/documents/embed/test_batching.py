@@ -9,6 +9,7 @@ import pytest
 
 from inorder.documents.embed.batching import Batcher, BatchLimits, Tokens
 from inorder.documents.embed.providers.base import Matrix
+from inorder.documents.embed.providers.local_model import ModelProvider
 from inorder.stage.contracts import StageError
 from tests.lanes.doubles import Caller
 from tests.support.gates import Gate
@@ -102,6 +103,15 @@ def test_batches_hold_texts_of_like_length_within_the_budget(make: MakeBatcher) 
     model = Letters(batch_tokens_max=30)
     make(model).embed(texts_of(1, 9, 2, 10, 3, 8, 50, 3))
     assert model.batches == [[50], [10, 9, 8], [3, 3, 2, 1]]
+
+
+def test_every_batch_is_counted_once_for_telemetry() -> None:
+    provider = ModelProvider("test", Letters(batch_tokens_max=30))
+    try:
+        provider.embed(texts_of(1, 9, 2, 10, 3, 8, 50, 3))
+        assert (provider.batches.take(), provider.batches.take()) == ((3, 8), (0, 0))
+    finally:
+        provider.close()
 
 
 def test_a_batch_ends_where_padding_would_cost_too_much(make: MakeBatcher) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from inorder.documents.layout import CHUNK_SUFFIXES, CHUNKS, RECORD_SUFFIX, list_outputs
+from inorder.documents.cost import count_blocks
+from inorder.documents.layout import CHUNK_SUFFIXES, CHUNKS, DOCTAGS_SUFFIX, RECORD_SUFFIX, list_outputs
 from inorder.errors import OperatorError, require
 from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import Configurable, Stage, StagePlan, WorkItem
@@ -19,7 +20,6 @@ from .tokens import load_counter
 from .worker import work
 
 NAME = "chunk"
-_BYTES_PER_COST = 100_000
 
 
 class ChunkSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +99,6 @@ class ChunkItems:
                 inputs={"record": record.path},
                 outputs={"chunks": f"{CHUNKS}/{record.doc_id}{self._suffix}"},
                 cfg_hash=self._cfg_hash,
-                cost_hint=1.0 + record.size / _BYTES_PER_COST,
+                cost_hint=count_blocks(f"{record.path.removesuffix(RECORD_SUFFIX)}{DOCTAGS_SUFFIX}", record.size),
                 meta=self._meta,
             )

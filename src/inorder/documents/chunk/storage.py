@@ -13,12 +13,12 @@ from .chunks import SCHEMA_VERSION, Chunk
 _LINE = msgspec.json.Decoder(Chunk)
 
 
-def write_chunks(path: Path, format_: str, chunks: Sequence[Chunk], cfg_hash: str) -> None:
-    """Write all chunks of a document, in order."""
+def write_chunks(path: Path, format_: str, chunks: Sequence[Chunk], cfg_hash: str) -> dict[str, Any]:
+    """Write all chunks of a document, in order. Returns the format and the size of the file, for the manifest."""
     if format_ == "jsonl":
         head = {"schema": "inorder.chunks", "schema_version": SCHEMA_VERSION, "cfg_hash": cfg_hash}
         path.write_bytes(msgspec.json.Encoder().encode_lines([head, *chunks]))
-        return
+        return {"chunks_format": format_, "row_group_count": None, "parquet_bytes": None}
     import pyarrow as pa
 
     from inorder.documents.parquet import make_schema, write_table
@@ -38,7 +38,8 @@ def write_chunks(path: Path, format_: str, chunks: Sequence[Chunk], cfg_hash: st
     ]
     footer = {"schema": "inorder.chunks", "schema_version": str(SCHEMA_VERSION), "cfg_hash": cfg_hash}
     columns = {name: [getattr(chunk, name) for chunk in chunks] for name, _ in fields}
-    write_table(path, pa.table(columns, schema=make_schema(fields, footer)))
+    written = write_table(path, pa.table(columns, schema=make_schema(fields, footer)))
+    return {"chunks_format": format_, **written._asdict()}
 
 
 def read_chunks(path: str | Path) -> list[Chunk]:

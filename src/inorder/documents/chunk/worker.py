@@ -1,10 +1,12 @@
 """The worker of stage `chunk`: from the record of one document to its chunks."""
 
+from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from inorder.documents.layout import CHUNK_SUFFIXES, CHUNKS
+from inorder.documents.quantiles import find_quantile
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
@@ -27,11 +29,12 @@ def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
         raise StageError(str(error), category="input") from None
     count = _load_counter(item.meta["tokenizer"])
     chunks = build_chunks(item.item_id, pieces, count, item.meta["tokens_min"], item.meta["tokens_max"])
-    write_chunks(context.output("chunks"), item.meta["format"], chunks, item.cfg_hash)
+    written = write_chunks(context.output("chunks"), item.meta["format"], chunks, item.cfg_hash)
     _remove_other_formats(item, context)
     if not chunks:
         context.warn("the document has no text")
-    return _summarize(chunks)
+    context.measure(chunks=len(chunks), tokens=sum(chunk.tokens for chunk in chunks))
+    return _summarize(chunks) | written
 
 
 _load_counter = lru_cache(maxsize=1)(load_counter)
@@ -46,6 +49,7 @@ def _remove_other_formats(item: WorkItem, context: StageContext) -> None:
 
 
 def _summarize(chunks: list[Chunk]) -> dict[str, Any]:
+    sizes = Counter(chunk.tokens for chunk in chunks)
     histogram = [0] * (len(HISTOGRAM) + 1)
     for chunk in chunks:
         histogram[sum(chunk.tokens > bound for bound in HISTOGRAM)] += 1
@@ -54,4 +58,7 @@ def _summarize(chunks: list[Chunk]) -> dict[str, Any]:
         "tokens": sum(chunk.tokens for chunk in chunks),
         "characters": sum(len(chunk.text) for chunk in chunks),
         "histogram": histogram,
+        "tokens_p50": find_quantile(sizes, 0.5),
+        "tokens_p95": find_quantile(sizes, 0.95),
+        "empty_chunks": sum(not chunk.text.strip() for chunk in chunks),
     }

@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from inorder.documents.cost import estimate_pages
 from inorder.documents.discovery import DocumentFile, discover
 from inorder.documents.readers.docling import DOCLING_FORMATS, PDF_NOT_CONVERTED, kind_for_docling
 from inorder.documents.readers.registry import (
@@ -44,7 +45,6 @@ from .storage import (
 from .worker import work
 
 SCHEMA_VERSION = 1
-_BYTES_PER_COST = 100_000
 _LARGE_BYTES = 256 * 1024
 """A smaller PDF is not worth a survey."""
 _OCR_PAGES_MAX = 10
@@ -165,11 +165,12 @@ class _DocumentItems:
 
 def _make_item(file: DocumentFile, settings: DoctagsSettings) -> WorkItem:
     """The item of one file. It has outputs even if the file is not a document now: an earlier version may have been."""
-    problem, kind = file.problem, ""
+    problem, kind, head = file.problem, "", b""
     if not problem:
         try:
             with open(file.path, "rb") as stream:
-                kind = settings.kind_of(file.path, sniff(file.path, stream.read(HEAD_BYTES)))
+                head = stream.read(HEAD_BYTES)
+            kind = settings.kind_of(file.path, sniff(file.path, head))
         except OSError as error:
             problem = f"the file cannot be read: {error.strerror or error}"
     return WorkItem(
@@ -177,7 +178,7 @@ def _make_item(file: DocumentFile, settings: DoctagsSettings) -> WorkItem:
         inputs={} if problem else {"document": file.path},
         outputs=document_outputs(file.item_id),
         cfg_hash=hash_strings(STAGE_NAME, str(SCHEMA_VERSION), settings.version_of(kind)),
-        cost_hint=1.0 + file.size / _BYTES_PER_COST,
+        cost_hint=estimate_pages(kind, head, file.size),
         meta={
             "task": "document",
             "kind": kind,

@@ -50,6 +50,7 @@ def _convert(item: WorkItem, context: StageContext) -> Any:
         document = pdf.read(data, _document_name(item), ocr=item.meta["ocr"])
     else:
         document = load_reader(kind)(data, _document_name(item))
+    context.measure(pages=len(document.pages))
     return _write_outputs(item, context, document, data)
 
 
@@ -62,6 +63,7 @@ def _convert_with_docling(item: WorkItem, context: StageContext) -> dict[str, An
         context.warn(warning)
     context.output("record").write_bytes(converted.record)
     context.output("doctags").write_bytes(converted.doctags)
+    context.measure(pages=converted.pages)
     return {
         "engine": docling_version().partition(" ")[0],
         "pages": converted.pages,
@@ -108,6 +110,7 @@ def _convert_part(item: WorkItem, context: StageContext) -> dict[str, Any]:
         ocr=item.meta["ocr"],
     )
     context.output("part").write_bytes(encode(document))
+    context.measure(pages=len(document.pages))
     return {"pages": len(document.pages), "blocks": len(document.blocks)}
 
 

@@ -105,8 +105,16 @@ class _BatchText(NamedTuple):
 class Batcher:
     """Embeds the texts of many callers with one model. Thread-safe."""
 
-    def __init__(self, name: str, encoder: Encoder, limits: BatchLimits | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        encoder: Encoder,
+        limits: BatchLimits | None = None,
+        on_batch: Callable[[int], None] = lambda texts: None,
+    ) -> None:
         self._encoder = encoder
+        self._on_batch = on_batch
+        """Called with the number of texts of every batch that was computed."""
         self._limits = limits or BatchLimits()
         self._lock = threading.Lock()
         self._pending: deque[_BatchRequest] = deque()
@@ -199,6 +207,7 @@ class Batcher:
         except Exception as error:
             self._retry_by_request(batch, error)
             return
+        self._on_batch(len(batch))
         for text, row in zip(batch, rows, strict=True):
             text.request.set_row(text.number, row)
 

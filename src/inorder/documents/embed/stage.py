@@ -1,8 +1,8 @@
 """The stage `embed`: the chunks of every document become vectors, one table per document and family.
 
 An item is one document in one family, so that another dense provider recomputes dense vectors and nothing else. After
-all of them, the statistics of the corpus are updated: the item `__corpus__` depends on all term tables, and is skipped
-if none of them has changed.
+all of them, the totals and the term statistics of the corpus are updated: the item `__corpus__` depends on all tables,
+and is skipped if none of them has changed.
 """
 
 import os
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from inorder.documents.cost import count_chunks
 from inorder.documents.layout import VECTORS, list_chunk_files, list_outputs, vectors_path
 from inorder.errors import require
 from inorder.runtime.identity import hash_strings
@@ -27,7 +28,8 @@ from .worker import CORPUS, close_providers, open_providers, open_shared, work
 NAME = "embed"
 STATISTICS = f"{VECTORS}/{CORPUS}.parquet"
 SCHEMA_VERSION = 1
-_BYTES_PER_COST = 10_000
+_CORPUS_VERSION = "totals 1"
+"""To be increased whenever the totals of the corpus change."""
 _NONE = "none"
 
 
@@ -100,36 +102,38 @@ class EmbedItems:
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
         for chunks in list_chunk_files(self._data):
+            cost = count_chunks(chunks.path, chunks.size)
             for family, cfg_hash in self._cfg_hashes.items():
                 yield WorkItem(
                     item_id=f"{family}/{chunks.doc_id}",
                     inputs={"chunks": chunks.path},
                     outputs={"vectors": vectors_path(family, chunks.doc_id)},
                     cfg_hash=cfg_hash,
-                    cost_hint=1.0 + chunks.size / _BYTES_PER_COST,
+                    cost_hint=cost,
                     meta={"family": family, "spec": self._families[family]},
                     batch_key=family,
                 )
-        if "lexical" in self._cfg_hashes:
-            yield Barrier()
-            yield WorkItem(
-                item_id=CORPUS,
-                outputs={"statistics": STATISTICS},
-                cfg_hash=self._hash_corpus(),
-                meta={"family": CORPUS},
-                reads=("chunks", f"{VECTORS}/lexical"),
-            )
+        yield Barrier()
+        yield WorkItem(
+            item_id=CORPUS,
+            outputs={"statistics": STATISTICS},
+            cfg_hash=self._hash_corpus(),
+            meta={"family": CORPUS, "families": list(self._cfg_hashes)},
+            reads=("chunks", VECTORS),
+        )
 
     def estimate_count(self) -> int:
         """The number of items, `__corpus__` included."""
         return sum(1 for _ in list_chunk_files(self._data)) * len(self._cfg_hashes) + 1
 
     def _hash_corpus(self) -> str:
-        """A hash of every term table, taken from its fingerprint."""
-        current = {f"lexical/{chunks.doc_id}" for chunks in list_chunk_files(self._data)}
-        parts = [NAME, str(SCHEMA_VERSION)]
-        for table in list_outputs(self._data, f"{VECTORS}/lexical", FINGERPRINT_SUFFIX):
-            fingerprint = decode_fingerprint(Path(table.path).read_bytes())
-            if fingerprint is not None and fingerprint.item_id in current:
-                parts.append(f"{fingerprint.item_id} {fingerprint.outputs['vectors'].crc32}")
+        """A hash of every table of the enabled families, taken from its fingerprint."""
+        current = {chunks.doc_id for chunks in list_chunk_files(self._data)}
+        parts = [NAME, str(SCHEMA_VERSION), _CORPUS_VERSION]
+        for family in self._cfg_hashes:
+            parts.append(family)
+            for table in list_outputs(self._data, f"{VECTORS}/{family}", FINGERPRINT_SUFFIX):
+                fingerprint = decode_fingerprint(Path(table.path).read_bytes())
+                if fingerprint is not None and fingerprint.item_id.removeprefix(f"{family}/") in current:
+                    parts.append(f"{fingerprint.item_id} {fingerprint.outputs['vectors'].crc32}")
         return hash_strings(*parts)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from inorder.documents.parquet import make_schema, read_table, write_table
+from inorder.documents.parquet import ParquetFacts, make_schema, read_table, write_table
 
 from .providers.base import Matrix, SparseVector
 
@@ -19,7 +19,9 @@ def _make_footer(family: str, cfg_hash: str, **more: object) -> dict[str, str]:
     return {name: str(value) for name, value in fields.items()}
 
 
-def write_dense(path: Path, ids: Sequence[str], vectors: Matrix, provider: str, spec: str, cfg_hash: str) -> None:
+def write_dense(
+    path: Path, ids: Sequence[str], vectors: Matrix, provider: str, spec: str, cfg_hash: str
+) -> ParquetFacts:
     """One vector per chunk. `spec` is how to open the provider again, to embed queries."""
     width = vectors.shape[1]
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), width)
@@ -27,12 +29,12 @@ def write_dense(path: Path, ids: Sequence[str], vectors: Matrix, provider: str, 
         [("chunk_id", pa.string()), ("vector", pa.list_(pa.float32(), width))],
         _make_footer("dense", cfg_hash, provider=provider, spec=spec, dimensions=width, normalised="l2"),
     )
-    write_table(path, pa.table([pa.array(ids, pa.string()), column], schema=layout))
+    return write_table(path, pa.table([pa.array(ids, pa.string()), column], schema=layout))
 
 
 def write_sparse(
     path: Path, ids: Sequence[str], vectors: Sequence[SparseVector], provider: str, vocabulary: int, cfg_hash: str
-) -> None:
+) -> ParquetFacts:
     """The terms with a weight above 0 of each chunk, and their weights."""
     layout = make_schema(
         [("chunk_id", pa.string()), ("indices", pa.list_(pa.int32())), ("weights", pa.list_(pa.float32()))],
@@ -43,10 +45,10 @@ def write_sparse(
         "indices": [indices for indices, _ in vectors],
         "weights": [weights for _, weights in vectors],
     }
-    write_table(path, pa.table(columns, schema=layout))
+    return write_table(path, pa.table(columns, schema=layout))
 
 
-def write_lexical(path: Path, ids: Sequence[str], counts: Sequence[Mapping[str, int]], cfg_hash: str) -> None:
+def write_lexical(path: Path, ids: Sequence[str], counts: Sequence[Mapping[str, int]], cfg_hash: str) -> ParquetFacts:
     """The terms of each chunk, and the frequency of each."""
     layout = make_schema(
         [
@@ -63,7 +65,7 @@ def write_lexical(path: Path, ids: Sequence[str], counts: Sequence[Mapping[str, 
         "terms": [list(each) for each in counts],
         "counts": [list(each.values()) for each in counts],
     }
-    write_table(path, pa.table(columns, schema=layout))
+    return write_table(path, pa.table(columns, schema=layout))
 
 
 def write_statistics(path: Path, chunks: int, length: int, documents: Mapping[str, tuple[int, int]]) -> None:
@@ -95,3 +97,14 @@ def read_dense(path: str | Path) -> tuple[list[str], Matrix]:
     flat = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     matrix: Matrix = np.asarray(flat, dtype=np.float32).reshape(-1, width)
     return table["chunk_id"].to_pylist(), matrix
+
+
+def read_sparse(path: str | Path) -> tuple[list[int], list[float]]:
+    """For each chunk, the number of its terms and the length of its vector."""
+    table = read_table(path, "weights")
+    weights = table["weights"].combine_chunks()
+    counts = np.asarray(weights.value_lengths())
+    squares = np.asarray(weights.flatten(), dtype=np.float64) ** 2
+    ends = np.cumsum(counts)
+    sums = np.concatenate([[0.0], np.cumsum(squares)])
+    return counts.tolist(), np.sqrt(sums[ends] - sums[ends - counts]).tolist()

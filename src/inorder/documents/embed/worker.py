@@ -1,20 +1,23 @@
 """The worker of stage `embed`: from the chunks of one document to its vectors; and the statistics of the corpus."""
 
+import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
-from inorder.documents.layout import VECTORS, list_chunk_files, list_outputs
 from inorder.errors import OperatorError
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
 
 from .lexical import count_terms
 from .providers.registry import open_dense, open_sparse
+from .totals import FamilyTotals, add_dense_table, add_sparse_table, list_current_tables, summarize_norms
 
 CORPUS = "__corpus__"
 _OPEN_ERROR = "open_error"
+_FORMAT = "parquet"
 
 
 def open_providers(providers: Mapping[str, str], open_now: list[Any], context: StageContext) -> None:
@@ -45,7 +48,7 @@ def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
     """Embed one document in one family, or compute the statistics of the corpus."""
     family = item.meta["family"]
     if family == CORPUS:
-        return _compute_statistics(context)
+        return _summarize_corpus(item.meta["families"], context)
     from inorder.documents.chunk.storage import read_texts
 
     ids, texts = read_texts(item.inputs["chunks"])
@@ -53,36 +56,84 @@ def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
 
 
 def _embed_dense(item: WorkItem, context: StageContext, ids: list[str], texts: list[str]) -> dict[str, Any]:
+    from .providers.base import measure_rows
     from .storage import write_dense
 
     provider = _get_provider(context, "dense")
+    started_s = perf_counter()
     try:
         vectors = provider.embed(texts)
     except ValueError as error:
         raise StageError(f"{provider.name}: {error}", category="runtime") from None
-    write_dense(context.output("vectors"), ids, vectors, provider.name, item.meta["spec"], item.cfg_hash)
-    return {"vectors": len(ids), "dimensions": provider.dimensions, "provider": provider.name}
+    norms = measure_rows(vectors).tolist()
+    _report(context, item.meta["spec"], provider, norms, started_s)
+    written = write_dense(context.output("vectors"), ids, vectors, provider.name, item.meta["spec"], item.cfg_hash)
+    return {
+        "vectors": len(ids),
+        "dimensions": provider.dimensions,
+        "provider": provider.name,
+        "norms": summarize_norms(norms),
+        "vector_format": _FORMAT,
+        **written._asdict(),
+    }
 
 
 def _embed_sparse(item: WorkItem, context: StageContext, ids: list[str], texts: list[str]) -> dict[str, Any]:
     from .storage import write_sparse
 
     provider = _get_provider(context, "sparse")
+    started_s = perf_counter()
     vectors = provider.encode(texts)
-    write_sparse(context.output("vectors"), ids, vectors, provider.name, provider.vocabulary_size, item.cfg_hash)
+    norms = [math.hypot(*weights.tolist()) for _, weights in vectors]
+    _report(context, item.meta["spec"], provider, norms, started_s)
+    written = write_sparse(
+        context.output("vectors"), ids, vectors, provider.name, provider.vocabulary_size, item.cfg_hash
+    )
     terms = sum(len(indices) for indices, _ in vectors)
-    return {"vectors": len(ids), "provider": provider.name, "avg_nnz": round(terms / max(1, len(ids)), 3)}
+    return {
+        "vectors": len(ids),
+        "provider": provider.name,
+        "avg_nnz": round(terms / max(1, len(ids)), 3),
+        "norms": summarize_norms(norms),
+        "vector_format": _FORMAT,
+        **written._asdict(),
+    }
 
 
 def _embed_lexical(item: WorkItem, context: StageContext, ids: list[str], texts: list[str]) -> dict[str, Any]:
     from .storage import write_lexical
 
     counts = [count_terms(text) for text in texts]
-    write_lexical(context.output("vectors"), ids, counts, item.cfg_hash)
-    return {"vectors": len(ids), "avg_nnz": round(sum(map(len, counts)) / max(1, len(ids)), 3)}
+    context.measure(vectors=len(ids))
+    written = write_lexical(context.output("vectors"), ids, counts, item.cfg_hash)
+    return {
+        "vectors": len(ids),
+        "avg_nnz": round(sum(map(len, counts)) / max(1, len(ids)), 3),
+        "vector_format": _FORMAT,
+        **written._asdict(),
+    }
 
 
 _FAMILIES = {"dense": _embed_dense, "sparse": _embed_sparse, "lexical": _embed_lexical}
+
+
+def _report(context: StageContext, spec: str, provider: Any, norms: Sequence[float], started_s: float) -> None:
+    """Report to telemetry what a provider did for one document. A batch may have texts of several documents: it is
+    reported by the first one that ends after it."""
+    kind, _, detail = spec.partition(":")
+    tally = getattr(provider, "batches", None)
+    batches, texts = (1, len(norms)) if tally is None else tally.take()
+    context.measure(
+        provider=kind,
+        model=getattr(provider, "model", detail),
+        device=getattr(provider, "device", "cpu"),
+        vectors=len(norms),
+        norms=sum(norms),
+        batches=batches,
+        provider_ms=round((perf_counter() - started_s) * 1000, 3),
+    )
+    if batches:
+        context.measure(batch_size=str(round(texts / batches)))
 
 
 def _get_provider(context: StageContext, family: str) -> Any:
@@ -93,27 +144,43 @@ def _get_provider(context: StageContext, family: str) -> Any:
     return provider
 
 
-def _compute_statistics(context: StageContext) -> dict[str, Any]:
-    """Statistics over all term tables. Memory grows with the vocabulary only."""
-    from .storage import read_lexical, write_statistics
+def _summarize_corpus(families: Sequence[str], context: StageContext) -> dict[str, Any]:
+    """Totals of every family, and the statistics of all terms. Memory grows with the vocabulary only."""
+    from .storage import write_statistics
 
+    data = os.fspath(context.data)
+    totals = {family: FamilyTotals() for family in families}
     frequencies: dict[str, tuple[int, int]] = {}
-    documents = chunks = length = 0
-    current = {each.doc_id for each in list_chunk_files(os.fspath(context.data))}
-    for table in list_outputs(os.fspath(context.data), f"{VECTORS}/lexical", ".parquet"):
-        if table.doc_id not in current:  # removed, and its table is about to be
-            continue
-        documents += 1
-        for size, terms, counts in read_lexical(table.path):
-            chunks += 1
-            length += size
-            for term, count in zip(terms, counts, strict=True):
-                known = frequencies.get(term, (0, 0))
-                frequencies[term] = known[0] + 1, known[1] + count
+    length = 0
+    for family, total in totals.items():
+        for table in list_current_tables(data, family):
+            if family == "dense":
+                add_dense_table(total, data, table)
+            elif family == "sparse":
+                add_sparse_table(total, table)
+            else:
+                length += _add_terms(total, table.path, frequencies)
+    documents = max(total.documents for total in totals.values())
+    chunks = max(total.vectors for total in totals.values())
     write_statistics(Path(context.output("statistics")), chunks, length, frequencies)
     return {
         "documents": documents,
         "chunks": chunks,
         "terms": len(frequencies),
         "average_length": round(length / max(1, chunks), 3),
+        "families": {family: total.summarize() for family, total in totals.items()},
     }
+
+
+def _add_terms(total: FamilyTotals, path: str, frequencies: dict[str, tuple[int, int]]) -> int:
+    """Add a table of terms. Returns the number of words in it."""
+    from .storage import read_lexical
+
+    rows = read_lexical(path)
+    total.add_file(len(rows), {})
+    total.add_terms(len(terms) for _, terms, _ in rows)
+    for _, terms, counts in rows:
+        for term, count in zip(terms, counts, strict=True):
+            known = frequencies.get(term, (0, 0))
+            frequencies[term] = known[0] + 1, known[1] + count
+    return sum(size for size, _, _ in rows)

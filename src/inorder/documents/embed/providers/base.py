@@ -1,5 +1,6 @@
 """The protocols of dense and sparse embedding providers."""
 
+import threading
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -55,10 +56,39 @@ class SparseProvider(Protocol):
         ...
 
 
+class BatchTally:
+    """Counts the batches that a provider has run, for telemetry. Thread-safe.
+
+    A provider with batches has one as its attribute `batches`. A provider may also have the attributes `model` and
+    `device`; without them, the model is the detail of its specification, and the device is the CPU."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._batches = self._texts = 0
+
+    def add(self, texts: int) -> None:
+        """Count a batch of this many texts."""
+        with self._lock:
+            self._batches += 1
+            self._texts += texts
+
+    def take(self) -> tuple[int, int]:
+        """Return the number of batches and of texts in them since the last call: each batch is reported once."""
+        with self._lock:
+            taken, self._batches, self._texts = (self._batches, self._texts), 0, 0
+            return taken
+
+
+def measure_rows(matrix: Matrix) -> npt.NDArray[np.float64]:
+    """The length of each row."""
+    lengths: npt.NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
+    return lengths
+
+
 def normalize_rows(matrix: Matrix) -> Matrix:
     """Scale the rows to unit length. Raises ValueError for a row that is zero or not finite: it has no direction."""
     with np.errstate(over="ignore", invalid="ignore"):
-        lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
+        lengths = measure_rows(matrix)
     wrong = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
     if wrong.size:
         raise ValueError(f"the vector of text {int(wrong[0])} is zero or not finite")

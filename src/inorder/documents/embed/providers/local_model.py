@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from inorder.documents.embed.batching import Batcher, Encoder
 from inorder.lanes import LaneStatistics
 
-from .base import Matrix, normalize_rows
+from .base import BatchTally, Matrix, normalize_rows
 
 
 class ModelProvider:
@@ -14,7 +14,9 @@ class ModelProvider:
     def __init__(self, name: str, encoder: Encoder) -> None:
         self.name = name
         self.dimensions = encoder.dimensions
-        self._batcher = Batcher(name.partition(":")[0], encoder)
+        self.device = getattr(encoder, "device", "cpu")
+        self.batches = BatchTally()
+        self._batcher = Batcher(name.partition(":")[0], encoder, on_batch=self.batches.add)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """One row per text, in order."""

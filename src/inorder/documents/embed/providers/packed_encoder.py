@@ -52,6 +52,7 @@ class PackedEncoder:
             raise ValueError(f"no attention without padding on {model.device}")
         self._torch = torch
         self._device = model.device
+        self.device = str(model.device)
         self._attend = attend
         self._tokenizer = ModelTokenizer(model)
         self._first_only = model[1].pooling_mode == "cls"

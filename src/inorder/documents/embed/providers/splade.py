@@ -10,12 +10,14 @@ from inorder.files.optional_deps import require_module
 from inorder.lanes import Lane, LaneConfig, NotAdmitted, TaskCancelled
 from inorder.stage.contracts import StageError
 
-from .base import SparseVector, replace_surrogates
+from .base import BatchTally, SparseVector, replace_surrogates
 from .sentence_models import EXTRA, load_model
 
 _WAITING_MAX = 16
 """Calls that wait for the model besides the current one."""
 _CLOSE_S = 10.0
+_BATCH_TEXTS = 32
+"""Texts per batch; the default of sentence-transformers."""
 
 
 def open_splade(name: str) -> "SpladeProvider":
@@ -32,6 +34,8 @@ class SpladeProvider:
     def __init__(self, name: str, model: Any) -> None:
         self.name = name
         self._model = model
+        self.device = str(getattr(model, "device", "cpu"))
+        self.batches = BatchTally()
         # The width that a model reports before its first run is not always correct.
         self.vocabulary_size = int(self._run_model(["words"]).shape[1])
         self._lane = Lane(LaneConfig(name="splade", max_concurrency=1, capacity=_WAITING_MAX))
@@ -50,11 +54,19 @@ class SpladeProvider:
         self._lane.close(drain=False, timeout_s=_CLOSE_S)
 
     def _run_model(self, texts: list[str]) -> Any:
-        return self._model.encode(texts, show_progress_bar=False, convert_to_sparse_tensor=True, save_to_cpu=True)
+        return self._model.encode(
+            texts,
+            batch_size=_BATCH_TEXTS,
+            show_progress_bar=False,
+            convert_to_sparse_tensor=True,
+            save_to_cpu=True,
+        )
 
     def _encode(self, texts: list[str]) -> list[SparseVector]:
         """The task of the lane."""
         table = self._run_model(texts).coalesce()
+        for start in range(0, len(texts), _BATCH_TEXTS):
+            self.batches.add(len(texts[start : start + _BATCH_TEXTS]))
         owners, terms = table.indices().numpy()
         weights = table.values().float().numpy()
         if not np.isfinite(weights).all():

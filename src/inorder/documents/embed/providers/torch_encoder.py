@@ -43,6 +43,7 @@ class PaddedEncoder:
         self._torch = torch
         self._model = model
         self._device = model.device
+        self.device = str(model.device)
         self._tokenizer = ModelTokenizer(model)
         self._padding = model.tokenizer.pad_token_id or 0
         self.batch_tokens_max = batch_tokens_for(self._device)

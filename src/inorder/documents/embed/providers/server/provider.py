@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy as np
 
-from inorder.documents.embed.providers.base import Matrix, normalize_rows, replace_surrogates
+from inorder.documents.embed.providers.base import BatchTally, Matrix, normalize_rows, replace_surrogates
 from inorder.errors import require
 from inorder.lanes import LaneStatistics
 from inorder.stage.contracts import StageError
@@ -95,7 +95,9 @@ class ServerProvider:
     ) -> None:
         self.name = name
         self._protocol = protocol
-        self._model = model
+        self.model = model
+        self.device = "server"
+        self.batches = BatchTally()
         self._calls = calls
         self._limits = limits
         self._lock = threading.Lock()
@@ -131,7 +133,7 @@ class ServerProvider:
         self._calls.close()
 
     def _body(self, texts: Sequence[str]) -> bytes:
-        return msgspec.json.encode(self._protocol.body(self._model, texts))
+        return msgspec.json.encode(self._protocol.body(self.model, texts))
 
     def _collect(self, call: ServerCall, count: int) -> Matrix:
         """The rows of one response, checked."""
@@ -147,6 +149,7 @@ class ServerProvider:
         other = next((len(row) for row in rows if len(row) != self._dimensions), None)
         if other is not None or not self._dimensions:
             raise self._make_response_error(f"has a vector of {other or 0} dimensions instead of {self._dimensions}")
+        self.batches.add(count)
         return np.array(rows, dtype=np.float32)
 
     def _make_response_error(self, problem: str) -> StageError:

@@ -1,0 +1,212 @@
+"""The fields that document stages add to their rows, the totals of the corpus, and what telemetry has of them."""
+
+from pathlib import Path
+from statistics import median_low
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from inorder.documents import parquet
+from inorder.documents.chunk.storage import read_chunks
+from inorder.documents.embed.storage import read_dense
+from tests.documents.pdf_files import draw_lines, draw_pdf
+from tests.documents.stage_runs import StageRuns, pick
+from tests.documents.workspace import PROSE
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> StageRuns:
+    made = StageRuns(tmp_path)
+    made.write("docs/guide.md", "# Guide\n\n" + PROSE * 30 + "\n\n## Lamps\n\n" + PROSE * 6)
+    made.write("docs/note.txt", PROSE * 9)
+    return made
+
+
+@pytest.mark.req("RUN-16")
+def test_a_row_of_chunk_has_the_sizes_of_its_chunks_and_of_its_file(runs: StageRuns) -> None:
+    runs.doctags()
+    runs.chunk(tokens_max=100)
+    row = runs.rows("chunk")["docs/guide.md"]
+    path = runs.data / "chunks" / "docs" / "guide.md.parquet"
+    sizes = sorted(chunk.tokens for chunk in read_chunks(path))
+    assert len(sizes) > 3
+    assert (row["tokens_p50"], row["tokens_p95"]) == (median_low(sizes), sizes[-1])
+    assert row["empty_chunks"] == 0
+    assert pick(row, ("chunks_format", "row_group_count", "parquet_bytes")) == {
+        "chunks_format": "parquet",
+        "row_group_count": pq.read_metadata(path).num_row_groups,
+        "parquet_bytes": path.stat().st_size,
+    }
+    runs.chunk(tokens_max=100, format="jsonl")
+    row = runs.rows("chunk")["docs/guide.md"]
+    names = ("chunks_format", "row_group_count", "parquet_bytes")
+    assert [row[name] for name in names] == ["jsonl", None, None]
+
+
+@pytest.mark.req("RUN-16")
+def test_a_row_of_embed_has_the_format_the_norms_and_the_size_of_its_file(runs: StageRuns) -> None:
+    for stage in (runs.doctags, runs.chunk, runs.embed):
+        stage()
+    rows = runs.rows("embed")
+    dense, lexical = rows["dense/docs/note.txt"], rows["lexical/docs/note.txt"]
+    assert dense["norms"] == {"min": 1.0, "avg": 1.0, "max": 1.0}
+    for family, row in (("dense", dense), ("lexical", lexical)):
+        path = runs.data / "vectors" / family / "docs" / "note.txt.parquet"
+        assert (row["vector_format"], row["row_group_count"]) == ("parquet", 1)
+        assert row["parquet_bytes"] == path.stat().st_size
+
+
+@pytest.mark.req("RUN-16")
+@pytest.mark.parametrize("lexical", [True, False])
+def test_the_row_of_the_corpus_has_totals_per_family_also_without_lexical(runs: StageRuns, lexical: bool) -> None:
+    runs.doctags()
+    runs.chunk(tokens_max=100)
+    runs.embed(lexical=lexical)
+    corpus = runs.rows("embed")["__corpus__"]
+    vectors = sum(row["vectors"] for name, row in runs.rows("embed").items() if name.startswith("dense/"))
+    assert (corpus["documents"], corpus["chunks"]) == (2, vectors)
+    families = corpus["families"]
+    assert list(families) == (["dense", "lexical"] if lexical else ["dense"])
+    assert families["dense"] == {
+        "documents": 2,
+        "vectors": vectors,
+        "dimensions": 384,
+        "providers": ["hash/1:384"],
+        "norms": {"min": 1.0, "avg": 1.0, "max": 1.0},
+    }
+    if not lexical:
+        assert corpus["terms"] == 0
+        return
+    tables = (runs.data / "vectors" / "lexical").rglob("*.parquet")
+    counts = sorted(len(terms) for table in tables for terms in pq.read_table(table)["terms"].to_pylist())
+    assert families["lexical"]["vectors"] == len(counts)
+    assert families["lexical"]["nnz"] == {
+        "avg": round(sum(counts) / len(counts), 4),
+        "p95": counts[int(np.ceil(0.95 * len(counts))) - 1],
+        "p99": counts[-1],
+    }
+
+
+@pytest.mark.req("RUN-16")
+def test_totals_follow_what_changes_and_nothing_is_redone_without_a_change(runs: StageRuns) -> None:
+    for stage in (runs.doctags, runs.chunk):
+        stage()
+    runs.embed(lexical=False)
+    runs.embed(lexical=False)
+    assert runs.done("embed") == set()
+    runs.embed(dense="hash:64", lexical=False)
+    assert runs.rows("embed")["__corpus__"]["families"]["dense"]["providers"] == ["hash/1:64"]
+    (runs.docs / "note.txt").unlink()
+    for stage in (runs.doctags, runs.chunk):
+        stage()
+    runs.embed(dense="hash:64", lexical=False)
+    assert runs.done("embed") == {"__corpus__"}
+    assert runs.rows("embed")["__corpus__"]["documents"] == 1
+    runs.embed(dense="hash:64")
+    assert {"lexical/docs/guide.md", "__corpus__"} == runs.done("embed")
+    assert runs.rows("embed")["__corpus__"]["terms"] > 10
+
+
+@pytest.mark.req("RUN-16")
+def test_vectors_without_norms_in_their_fingerprint_are_measured(runs: StageRuns) -> None:
+    for stage in (runs.doctags, runs.chunk, runs.embed):
+        stage()
+    wanted = runs.rows("embed")["__corpus__"]["families"]
+    for fingerprint in (runs.data / "vectors" / "dense").rglob("*.fp.json"):
+        fingerprint.unlink()
+    (runs.data / "vectors" / "__corpus__.parquet.fp.json").unlink()
+    from inorder.documents.embed.stage import EmbedSettings, make
+
+    runs.run(make(EmbedSettings()), fingerprinting=False, force=True)
+    assert runs.rows("embed")["__corpus__"]["families"] == wanted
+
+
+@pytest.mark.req("RUN-10")
+def test_telemetry_of_embed_has_vectors_norms_batches_and_time_per_family(runs: StageRuns) -> None:
+    for stage in (runs.doctags, runs.chunk):
+        stage()
+    outcome = runs.embed()
+    groups = runs.snapshot(outcome)["groups"]
+    assert set(groups) == {"dense", "lexical"}
+    vectors = runs.rows("embed")["__corpus__"]["chunks"]
+    assert (groups["dense"]["items"], groups["dense"]["vectors"], groups["dense"]["batches"]) == (2, vectors, 2)
+    assert groups["dense"]["norms"] == pytest.approx(vectors)
+    assert groups["dense"]["exec_ms"] >= groups["dense"]["provider_ms"] > 0
+    assert groups["lexical"]["vectors"] == vectors
+
+
+@pytest.mark.req("RUN-10")
+def test_pages_are_counted_once_also_for_a_pdf_that_is_read_in_parts(
+    runs: StageRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from inorder.documents.doctags import stage
+
+    monkeypatch.setattr(stage, "_LARGE_BYTES", 0)
+    for name, pages in (("long.pdf", 7), ("short.pdf", 2)):
+        (runs.docs / name).write_bytes(draw_pdf(*(draw_lines(f"Page {number}") for number in range(pages))))
+    outcome = runs.doctags(split_pages=3)
+    assert outcome.failed == 0
+    snapshot = runs.snapshot(outcome)
+    assert snapshot["groups"]["pdf"]["pages"] == 9
+    assert snapshot["pages_per_s"] > 0
+
+
+@pytest.mark.req("RUN-10")
+def test_lines_of_source_code_are_counted(runs: StageRuns) -> None:
+    runs.write("code/a.py", "import os\n\n\ndef f():\n    return os\n")
+    runs.write("code/b.sh", "echo one\necho two\n")
+    snapshot = runs.snapshot(runs.index("code"))
+    assert (snapshot["measures"]["lines"], snapshot["groups"]["python"]["lines"]) == (7, 5)
+    assert snapshot["lines_per_s"] > 0
+
+
+MB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("rows", "size", "wanted"),
+    [(10_000, 20 * MB, 1), (50_000, 64 * MB, 1), (50_000, 65 * MB, 2), (100_000, 320 * MB, 10), (3, 900 * MB, 3)],
+)
+def test_row_groups_have_16_to_64_megabytes(rows: int, size: int, wanted: int) -> None:
+    per_group = parquet.compute_row_group_rows(rows, size)
+    groups = -(-rows // per_group)
+    assert groups == wanted
+    if rows > wanted:
+        assert size <= 64 * MB or 16 * MB <= size * per_group / rows <= 64 * MB
+
+
+def test_a_large_table_is_written_in_several_row_groups_and_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from inorder.documents.embed.storage import write_dense
+
+    monkeypatch.setattr(parquet, "ROW_GROUP_BYTES", 32 * 1024)
+    monkeypatch.setattr(parquet, "ROW_GROUP_BYTES_MAX", 64 * 1024)
+    vectors = np.eye(300, dtype=np.float32)
+    facts = write_dense(tmp_path / "v.parquet", [str(n) for n in range(300)], vectors, "p", "s", "c")
+    metadata = pq.read_metadata(tmp_path / "v.parquet")
+    assert metadata.num_row_groups == facts.row_group_count > 3
+    ids, found = read_dense(tmp_path / "v.parquet")
+    assert (len(ids), np.array_equal(found, vectors)) == (300, True)
+
+
+@pytest.mark.req("RUN-16")
+def test_totals_of_sparse_vectors_have_terms_and_norms(tmp_path: Path) -> None:
+    from inorder.documents.embed.storage import write_sparse
+    from inorder.documents.embed.totals import FamilyTotals, add_sparse_table
+    from inorder.documents.layout import OutputFile
+
+    rows = [([0, 5], [3.0, 4.0]), ([], []), ([7], [1.0])]
+    vectors = [(np.array(terms, np.int32), np.array(weights, np.float32)) for terms, weights in rows]
+    path = tmp_path / "a.parquet"
+    write_sparse(path, ["a", "b", "c"], vectors, "splade:x", 100, "cfg")
+    totals = FamilyTotals()
+    add_sparse_table(totals, OutputFile("a", str(path), 0))
+    assert totals.summarize() == {
+        "documents": 1,
+        "vectors": 3,
+        "providers": ["splade:x"],
+        "nnz": {"avg": 1.0, "p95": 2, "p99": 2},
+        "norms": {"min": 0.0, "avg": 2.0, "max": 5.0},
+    }
