@@ -38,7 +38,7 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an overrun is retried",
         "core/results.py",
-        "self.fail_item(lease, event.seq, Failure(category=Category.TIMEOUT, message=message))\n",
+        "self.fail_item(lease, event.seq, failure, event.exec_ms, event.began_ms)\n",
         "pass\n",
     ),
     Mutant(

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
+import msgspec
 import pytest
 
 from inorder.core.events import Beat, Event, Pulled
@@ -100,6 +101,11 @@ def stop_time(monkeypatch: pytest.MonkeyPatch) -> ManualTime:
         if name.startswith("inorder.engines.") and hasattr(module, "monotonic"):
             monkeypatch.setattr(module, "monotonic", time)
     return time
+
+
+def without_times(event: Any) -> Any:
+    """The same event without what differs from run to run."""
+    return msgspec.structs.replace(event, exec_ms=0.0, began_ms=0.0)
 
 
 class FixedSizer:

@@ -27,6 +27,9 @@ class Envelope(msgspec.Struct, frozen=True, gc=False, array_like=True):
     failure: Failure | None = None
     exec_ms: float = 0.0
     """Execution time. Volatile: differs from run to run."""
+    began_ms: float = 0.0
+    """When the execution began, in milliseconds since 1970 by the clock of the worker's machine. 0: it did not run.
+    Volatile."""
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -57,6 +60,9 @@ class Overran(msgspec.Struct, frozen=True):
     seq: int
     attempt: int
     limit_ms: int
+    exec_ms: float = 0.0
+    began_ms: float = 0.0
+    """See `Envelope`."""
 
 
 class Loss(StrEnum):
@@ -78,6 +84,12 @@ class WorkerLost(msgspec.Struct, frozen=True):
     running_seq: int | None = None
     """The item that it was running. None: unknown."""
     reason: str = ""
+    """How it ended: the same in every run, because the failure of an item may quote it."""
+    detail: str = ""
+    """Volatile: which process or actor it was."""
+    exec_ms: float = 0.0
+    began_ms: float = 0.0
+    """Of the item that it was running; see `Envelope`."""
 
 
 class Returned(msgspec.Struct, frozen=True):

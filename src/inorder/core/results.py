@@ -69,17 +69,19 @@ class Results:
         state.counters.overruns += 1
         state.leases.drop(event.worker)
         state.stop_worker(event.worker, f"seq {event.seq} {message}")
-        self.fail_item(lease, event.seq, Failure(category=Category.TIMEOUT, message=message))
+        failure = Failure(category=Category.TIMEOUT, message=message)
+        self.fail_item(lease, event.seq, failure, event.exec_ms, event.began_ms)
         self.reclaim(lease, f"seq {event.seq} {message}")
 
-    def fail_item(self, lease: Lease, seq: int, failure: Failure) -> None:
+    def fail_item(self, lease: Lease, seq: int, failure: Failure, exec_ms: float, began_ms: float) -> None:
         """Fail an item for good although its worker reported no result. Fences the attempt."""
         ledger = self._state.ledger
         window = self._state.find_window(seq)
         del lease.seqs[seq]
         window.used_bytes -= lease.share_bytes
         ledger.fence(seq)
-        self._hold(window, Envelope(seq, ledger.attempt(seq), FAIL, failure=failure))
+        attempt = ledger.attempt(seq)
+        self._hold(window, Envelope(seq, attempt, FAIL, failure=failure, exec_ms=exec_ms, began_ms=began_ms))
 
     def reclaim(self, lease: Lease, reason: str, *, suspect: int | None = None) -> None:
         """Requeue every item of a dropped lease. A suspect will be dispatched in isolation."""

@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Callable
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any, NamedTuple
 
 from inorder.core.events import Envelope
@@ -53,6 +53,7 @@ def get_classify(function: Callable[[Any], Any]) -> Classify | None:
 def run_attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bool = False) -> Envelope:
     """Run one task. Everything that the function raises becomes a failure, except, with `may_interrupt`, a
     KeyboardInterrupt: the calling thread is then the one that Ctrl-C interrupts."""
+    began_ms = time() * 1000
     began_s = perf_counter()
     try:
         value = function(task.item)
@@ -60,12 +61,11 @@ def run_attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bo
         if may_interrupt and isinstance(error, KeyboardInterrupt):
             raise
         elapsed_ms = (perf_counter() - began_s) * 1000
-        return Envelope(
-            task.seq, task.attempt, FAIL, error, 0, classify_error(error, get_classify(function)), elapsed_ms
-        )
+        failure = classify_error(error, get_classify(function))
+        return Envelope(task.seq, task.attempt, FAIL, error, 0, failure, elapsed_ms, began_ms)
     elapsed_ms = (perf_counter() - began_s) * 1000
     outcome = SKIP if type(value) is Skip else SUCCESS
-    return Envelope(task.seq, task.attempt, outcome, value, estimate_bytes(value), None, elapsed_ms)
+    return Envelope(task.seq, task.attempt, outcome, value, estimate_bytes(value), None, elapsed_ms, began_ms)
 
 
 def classify_error(error: BaseException, classify: Classify | None = None) -> Failure:

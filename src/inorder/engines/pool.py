@@ -8,7 +8,7 @@ results sent that wait behind a slow item, and takes items that a busy worker ha
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from time import monotonic
+from time import monotonic, time
 from typing import NamedTuple, Protocol
 
 from inorder.core.events import Beat, Event, Loss, Overran, Pulled, Tick, WorkerLost
@@ -28,6 +28,11 @@ class RunningItem(NamedTuple):
     seq: int
     attempt: int
     began_s: float
+
+    def measure(self) -> tuple[float, float]:
+        """Return for how long it has run, and when it began since 1970, both in milliseconds."""
+        exec_ms = (monotonic() - self.began_s) * 1000
+        return exec_ms, time() * 1000 - exec_ms
 
 
 class PoolWorker(Protocol):
@@ -252,4 +257,4 @@ class PoolEngine:
             self.stop_worker(number, f"seq {running.seq} exceeded its limit of {limit_ms} ms after it was taken back")
             return []
         self._reported[number] = running
-        return [Overran(number, running.seq, running.attempt, limit_ms)]
+        return [Overran(number, running.seq, running.attempt, limit_ms, *running.measure())]

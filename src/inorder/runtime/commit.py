@@ -38,7 +38,16 @@ _SUCCESS = int(State.TERMINAL_SUCCESS)
 def describe_plain(envelope: Envelope, item: Any, attempts: int) -> Entry:
     """Build an entry without files."""
     payload = envelope.payload if envelope.outcome == _SUCCESS else None
-    return Entry(envelope.seq, envelope.outcome, attempts, item, payload, envelope.failure, exec_ms=envelope.exec_ms)
+    return Entry(
+        envelope.seq,
+        envelope.outcome,
+        attempts,
+        item,
+        payload,
+        envelope.failure,
+        exec_ms=envelope.exec_ms,
+        began_ms=envelope.began_ms,
+    )
 
 
 class CommitJournal:

@@ -90,6 +90,8 @@ class Entry(msgspec.Struct, frozen=True):
     item is processed again, and must not need them."""
     exec_ms: float = 0.0
     """Volatile."""
+    began_ms: float = 0.0
+    """When the final attempt began, in milliseconds since 1970; 0: it did not run. Volatile."""
 
     @property
     def is_success(self) -> bool:

@@ -321,7 +321,14 @@ class _StageRun:
         """Turn an envelope into an entry for the sinks. With `retires`, a failed item loses its earlier outputs."""
         payload: Any = envelope.payload if envelope.outcome in (_SUCCESS, _SKIP) else None
         entry = Entry(
-            envelope.seq, envelope.outcome, attempts, task, payload, envelope.failure, exec_ms=envelope.exec_ms
+            envelope.seq,
+            envelope.outcome,
+            attempts,
+            task,
+            payload,
+            envelope.failure,
+            exec_ms=envelope.exec_ms,
+            began_ms=envelope.began_ms,
         )
         result = get_result(entry)
         if result is not None:

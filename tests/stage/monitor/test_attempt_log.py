@@ -1,6 +1,7 @@
 """The stream of attempts: one line when each begins, one when it ends, whatever becomes of it."""
 
 import os
+import re
 import signal
 from collections import Counter
 from pathlib import Path
@@ -70,6 +71,8 @@ def test_attempts_of_workers_that_died_end_too(place: Place) -> None:
     ended = paired(lines)
     killer = [ended[key] for key in sorted(ended) if key[0] == 5]
     assert killer[-2:] == ["reclaimed", "lost"]
+    details = [line["detail"] for line in lines if line["event"] == "finished" and line["seq"] == 5]
+    assert [re.fullmatch(r"process \d+", detail) is not None for detail in details[-2:]] == [True, True]
     reasons = [line["reason"] for line in lines if line["event"] == "finished" and line["status"] == "lost"]
     assert len(reasons) == 1
     assert "SIGKILL" in reasons[0]

@@ -1,6 +1,9 @@
 """The same numbers through OpenTelemetry, where its variables ask for it."""
 
+import os
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,6 +91,43 @@ def test_every_item_has_a_span(place: Place, collected: Collected) -> None:
     assert spans["c"].attributes["error.category"] == "runtime"
     assert spans["c"].attributes["error.message"] == "ValueError: this one is bad"
     assert "error.category" not in spans["a"].attributes
+
+
+def answer(item: inorder.WorkItem, ctx: inorder.StageContext) -> None:
+    """Item `a` ends after `c` has begun, and notes that moment; `b` is long done then."""
+    pipe = Path(item.meta["pipe"])
+    if item.item_id == "a":
+        pipe.read_text()
+        pipe.with_name("later").write_text(str(time.time_ns()))
+    if item.item_id == "c":
+        pipe.write_text("begun")
+    ctx.output("loud").write_text("DONE")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("policy", ["io", "cpu"])
+@pytest.mark.req("RUN-10")
+def test_a_span_has_the_start_and_end_of_the_execution_and_not_of_the_commit(
+    place: Place, collected: Collected, policy: str
+) -> None:
+    os.mkfifo(place.folder / "pipe")
+    before_ns = time.time_ns()
+    place.run([place.item(name, meta={"pipe": str(place.folder / "pipe")}) for name in "abc"], answer, policy=policy)
+    spans = {span.attributes["item_id"]: span for span in collected.spans.get_finished_spans()}
+    later_ns = int((place.folder / "later").read_text())
+    assert before_ns - 10**6 <= spans["b"].start_time <= spans["b"].end_time <= later_ns
+    assert spans["a"].start_time < later_ns < spans["a"].end_time
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("deed", ["hang", "kill"])
+@pytest.mark.req("RUN-10")
+def test_an_item_whose_process_is_gone_has_a_span_too(place: Place, collected: Collected, deed: str) -> None:
+    before_ns = time.time_ns()
+    place.run([place.item("a", deed)], policy="cpu", workers=1, timeout_s=0.05 if deed == "hang" else 0)
+    [span] = collected.spans.get_finished_spans()
+    assert before_ns - 10**6 <= span.start_time < span.end_time <= time.time_ns()
+    assert place.row("a")["duration_s"] > (0.05 if deed == "hang" else 0)
 
 
 def embed(item: inorder.WorkItem, ctx: inorder.StageContext) -> None:

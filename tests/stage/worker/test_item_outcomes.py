@@ -4,7 +4,7 @@ import pytest
 
 import inorder
 from inorder.stage.manifest.rows import BASE_FIELDS
-from tests.stage.jobs import Place
+from tests.stage.jobs import Place, steady
 
 POLICIES = pytest.mark.parametrize("policy", ["io", "cpu", "gpu"])
 
@@ -162,3 +162,15 @@ def test_a_full_disk_stops_the_run_and_fails_nobody(place: Place, policy: str) -
     outcome = place.run(items, policy=policy, workers=1)
     assert (outcome.failed, outcome.succeeded + outcome.skipped) == (0, 3)
     assert place.loud("b") == "TEXT OF B\n"
+
+
+@pytest.mark.process
+@pytest.mark.req("JRN-7", "RTY-3")
+def test_the_row_of_an_item_that_kills_its_process_is_the_same_in_every_run(place: Place) -> None:
+    rows = []
+    for _ in range(2):
+        place.run([place.item("a", "kill")], policy="cpu", workers=1)
+        rows.append(steady([place.row("a")]))
+    assert rows[0] == rows[1]
+    message = "its worker died twice while running it, the second time in isolation: the process was killed by SIGKILL"
+    assert rows[0][0]["error"]["message"] == message

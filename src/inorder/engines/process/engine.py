@@ -102,7 +102,7 @@ class ProcessPoolWorker:
                 results, is_last = process.receive()
                 self._put_finished([self._unpack(result) for result in results])
         except ProcessDied as error:
-            self._put_lost(str(error))
+            self._put_lost(str(error), error.detail)
             return
         except InfrastructureError as error:
             self._put(error)
@@ -185,9 +185,10 @@ class ProcessPoolWorker:
             self._finished_seqs.update(envelope.seq for envelope in envelopes)
             self._put(Finished(self.number, envelopes))
 
-    def _put_lost(self, reason: str) -> None:
+    def _put_lost(self, reason: str, detail: str = "") -> None:
         running = self.running_item()
-        self._put(WorkerLost(self.number, Loss.DIED, None if running is None else running.seq, reason))
+        seq, times = (None, (0.0, 0.0)) if running is None else (running.seq, running.measure())
+        self._put(WorkerLost(self.number, Loss.DIED, seq, reason, detail, *times))
 
     def _put_unstarted(self, start: int) -> None:
         """Return the items of the batch from this index on that have no result. The caller holds the lock."""

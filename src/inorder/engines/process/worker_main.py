@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
-from time import monotonic_ns
+from time import monotonic_ns, time
 from typing import Any
 
 import msgspec
@@ -181,6 +181,8 @@ class _BatchRunner:
         self._unchecked: list[PackedTask] = []
         """Tasks run since the last check."""
         self._checked_ns = monotonic_ns()
+        self._latest_times = (0.0, 0.0)
+        """Duration and start of the task that ran last."""
 
     def run(self, message: bytes) -> None:
         """Run a batch, as far as the parent allows and until the results are larger than expected. The parent takes
@@ -229,13 +231,14 @@ class _BatchRunner:
                     continue
                 self._results.drop_unconfirmed()
             failure = Failure(category=Category.RUNTIME, message=damage)
-            self._results.add(Envelope(task[0], task[1], FAIL, _PACKED_NONE.data, 0, failure), [])
+            self._results.add(Envelope(task[0], task[1], FAIL, _PACKED_NONE.data, 0, failure, *self._latest_times), [])
             self._results.confirm()
 
     def _run_one(self, task: PackedTask) -> tuple[int, int]:
         """Run one task; return the size of its result, and when it ended. The work around the function costs every item
         about five microseconds, and several times that if the function has evicted it from the caches."""
         seq, attempt, item_pickle = task
+        began_ms = time() * 1000
         began_ns = monotonic_ns()
         self._status.begin_item(seq, attempt, began_ns)
         packed, outcome, failure = self._compute(item_pickle)
@@ -245,8 +248,8 @@ class _BatchRunner:
         size = len(payload)
         if buffers:
             payload, size = (payload, measure_buffers(buffers)), packed.size_bytes
-        exec_ms = (ended_ns - began_ns) / 1e6
-        self._results.add(Envelope(seq, attempt, outcome, payload, size, failure, exec_ms), buffers)
+        self._latest_times = times = ((ended_ns - began_ns) / 1e6, began_ms)
+        self._results.add(Envelope(seq, attempt, outcome, payload, size, failure, *times), buffers)
         return size, ended_ns
 
     def _compute(self, item_pickle: bytes) -> tuple[PackedValue, int, Failure | None]:

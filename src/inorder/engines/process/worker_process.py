@@ -36,7 +36,11 @@ class StartupError(Exception):
 
 
 class ProcessDied(Exception):
-    """The process ended while it had work."""
+    """The process ended while it had work. `detail` says which process it was."""
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.detail = detail
 
 
 class WorkerProcess:
@@ -101,7 +105,7 @@ class WorkerProcess:
         try:
             self._connection.send_bytes(pickle.dumps((bytes_max, tasks), protocol=5))
         except OSError as error:
-            raise ProcessDied(self.describe_end()) from error
+            raise ProcessDied(self.describe_end(), f"process {self.pid}") from error
 
     def receive(self) -> tuple[list[Envelope], bool]:
         """Wait for the next results, which are still packed; and whether they are the last of the batch.
@@ -116,7 +120,7 @@ class WorkerProcess:
                 for envelope in message.envelopes
             ]
         except (EOFError, OSError) as error:
-            raise ProcessDied(self.describe_end()) from error
+            raise ProcessDied(self.describe_end(), f"process {self.pid}") from error
         self.tasks_done += len(envelopes)
         return envelopes, message.is_last
 
@@ -146,17 +150,17 @@ class WorkerProcess:
         return self._connection.recv_bytes()
 
     def describe_end(self) -> str:
-        """Wait for the end of the process and describe it."""
+        """Wait for the end of the process and describe it, in words that are the same for every process."""
         if self._pidfd is None:
             self._process.join(_JOIN_S)
         else:  # `join` waits for a pipe, which a fork of the process may hold open
             select.select([self._pidfd], [], [], _JOIN_S)
         code = self._process.exitcode
         if code is None:
-            return f"process {self.pid} closed its pipe"
+            return "the process closed its pipe"
         if code < 0:
-            return f"process {self.pid} was killed by {_get_signal_name(-code)}"
-        return f"process {self.pid} exited with status {code}"
+            return f"the process was killed by {_get_signal_name(-code)}"
+        return f"the process exited with status {code}"
 
     def kill(self) -> None:
         """Kill the process and everything that its items started."""
@@ -185,7 +189,7 @@ def unpack_result(envelope: Envelope) -> Envelope:
     except BaseException as error:
         message = f"the result cannot be unpickled: {classify_error(error).message}"
         failure = Failure(category=Category.RUNTIME, message=message)
-        return Envelope(envelope.seq, envelope.attempt, FAIL, None, 0, failure, envelope.exec_ms)
+        return Envelope(envelope.seq, envelope.attempt, FAIL, None, 0, failure, envelope.exec_ms, envelope.began_ms)
     return Envelope(
         envelope.seq,
         envelope.attempt,
@@ -194,6 +198,7 @@ def unpack_result(envelope: Envelope) -> Envelope:
         envelope.payload_bytes,
         envelope.failure,
         envelope.exec_ms,
+        envelope.began_ms,
     )
 
 

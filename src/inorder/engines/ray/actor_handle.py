@@ -121,7 +121,7 @@ class ActorHandle:
         if running is None or running == self._reported or now_s - running.began_s < limit_s:
             return None
         self._reported = running
-        return Overran(self.worker, running.seq, running.attempt, int(limit_s * 1000))
+        return Overran(self.worker, running.seq, running.attempt, int(limit_s * 1000), *running.measure())
 
     def hold(self, batch: Batch) -> None:
         """Record the batch that its worker is given."""

@@ -325,7 +325,8 @@ class RayEngine:
         elif not lost.is_node_alive:
             self._lost_nodes[actor.node] = self._watch_s
         self._add_missing_actors()
-        return [WorkerLost(number, cause, reason=lost.reason) for number in actor.list_workers()]
+        reason = "its actor died" if cause is Loss.DIED else lost.reason
+        return [WorkerLost(number, cause, reason=reason, detail=lost.reason) for number in actor.list_workers()]
 
     def _find_local_overruns(self, now_s: float) -> list[Event]:
         """Items past their limit that run on this machine; supervisors report theirs."""

@@ -1,7 +1,8 @@
 """The attempt log: `DATA/attempts/<run-id>.jsonl`, with one line per start and one per end of every attempt.
 
 It is for observing a run from outside while it happens. The run does not depend on it, and it is not synced. `started`
-is the moment at which an attempt was dispatched to a worker.
+is the moment at which an attempt was dispatched to a worker; `began` in `finished` is when its execution began.
+`detail` names the process or actor that was lost.
 """
 
 from collections.abc import Sequence
@@ -39,9 +40,12 @@ class AttemptLog:
         """Write the starts and ends in one step of the kernel."""
         if isinstance(event, Finished):
             for envelope in event.envelopes:
-                self._finish(envelope.seq, envelope.attempt, STATUSES[envelope.outcome], exec_ms=envelope.exec_ms)
+                status = STATUSES[envelope.outcome]
+                times = {"exec_ms": envelope.exec_ms, "began": int(envelope.began_ms)}
+                self._finish(envelope.seq, envelope.attempt, status, **times)
         elif isinstance(event, Overran):
-            self._finish(event.seq, event.attempt, "timeout")
+            self._finish(event.seq, event.attempt, "timeout", exec_ms=event.exec_ms, began=int(event.began_ms))
+        detail = {"detail": event.detail} if isinstance(event, WorkerLost) and event.detail else {}
         for command in commands:
             if isinstance(command, Dispatch):
                 self._stopped.discard(command.worker)
@@ -49,13 +53,14 @@ class AttemptLog:
                     self._open[seq, attempt] = command.worker
                     self._stream.emit("started", seq=seq, attempt=attempt, worker=command.worker)
             elif isinstance(command, Reclaimed):
-                self._finish(command.seq, command.attempt, "reclaimed", reason=command.reason)
+                self._finish(command.seq, command.attempt, "reclaimed", reason=command.reason, **detail)
             elif isinstance(command, StopWorker):
                 self._stopped.add(command.worker)
         if isinstance(event, WorkerLost) and event.worker not in self._stopped:
             # Attempts that were not reclaimed in this step have failed with their worker.
             for seq, attempt in [key for key, worker in self._open.items() if worker == event.worker]:
-                self._finish(seq, attempt, "lost", reason=event.reason)
+                times = {"exec_ms": event.exec_ms, "began": int(event.began_ms)}
+                self._finish(seq, attempt, "lost", reason=event.reason, **times, **detail)
 
     def close(self) -> None:
         """Write an end for every open attempt, and close the file."""

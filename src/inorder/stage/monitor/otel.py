@@ -96,10 +96,10 @@ class OtelExporter:
             if entry.outcome != _SKIP:
                 self._exec_ms.record(entry.exec_ms, labels)
             measures = self._record_measures(entry) if entry.outcome == _SUCCESS else {}
-            ended_ns = time.time_ns()
+            began_ns = int(entry.began_ms * 1e6) or time.time_ns()
             span = self._tracer.start_span(
                 f"{self._labels['stage']} item",
-                start_time=ended_ns - int(entry.exec_ms * 1e6),
+                start_time=began_ns,
                 attributes={
                     **measures,
                     **labels,
@@ -111,7 +111,7 @@ class OtelExporter:
             if entry.outcome == _FAIL and entry.failure is not None:
                 span.set_attribute("error.category", entry.failure.category.value)
                 span.set_attribute("error.message", entry.failure.message)
-            span.end(end_time=ended_ns)
+            span.end(end_time=began_ns + int(entry.exec_ms * 1e6))
 
     def _record_measures(self, entry: Entry) -> dict[str, float | str]:
         """Record what the worker of an item reported. Returns it."""
