@@ -170,7 +170,7 @@ class StageOutcome(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     """Id of this run. The files of its telemetry and attempts are named after it."""
     scheduled: int
-    """Items of the plan that were read."""
+    """Items of the plan: the sum of the four counts below."""
     skipped: int
     """Items that were up to date or had nothing to do."""
     succeeded: int
@@ -178,7 +178,7 @@ class StageOutcome(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     """Items that failed for good."""
     cancelled: int
-    """Items that were not processed because the run was stopped; 0 if the plan gave no total."""
+    """Items that were not processed because the run was stopped, whether or not they were read from the plan."""
     was_cancelled: bool
     """Whether the run was stopped before its end, for whatever reason."""
     cancel_reason: str | None

@@ -1,6 +1,8 @@
 """Reads the plan of a stage, and checks each item before it is given to the kernel."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -18,9 +20,41 @@ from .options import StageOptions
 from .stale_items import find_run_start, find_stale_items
 from .worker import StageTask
 
+_COUNT_S_MAX = 2.0
+"""How long the rest of a plan is counted after a stop."""
+
+
+class PlanPosition:
+    """How far a plan was read. With `is_counting`, further items are not checked."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.is_complete = False
+        self.is_counting = False
+
+
+def count_rest(rest: Iterator[Any], position: PlanPosition, is_interrupted: Callable[[], bool]) -> str:
+    """Read a plan on to its end without checking its items. Returns why that failed; empty: the count is exact."""
+    position.is_counting = True
+    until_s = time.monotonic() + _COUNT_S_MAX
+    try:
+        for _ in rest:
+            if is_interrupted():
+                return "interrupted"
+            if time.monotonic() > until_s:
+                return f"it has more items than can be read in {_COUNT_S_MAX:g} s"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "" if position.is_complete else "it raised an error"
+
 
 def read_plan(
-    plan: StagePlan, options: StageOptions, layout: DataLayout, cache: HashCache, resumed_end: int
+    plan: StagePlan,
+    options: StageOptions,
+    layout: DataLayout,
+    cache: HashCache,
+    resumed_end: int,
+    position: PlanPosition,
 ) -> Iterator[tuple[PlanItem, StageTask] | None]:
     """Yield the items of the plan, then the stale ones; None for a barrier. Items below the seq `resumed_end` are
     committed, and not checked again. Raises PlanChanged if the plan has fewer items than that."""
@@ -35,16 +69,20 @@ def read_plan(
             raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")
         if plan.retires is not None:
             planned.add(escape_surrogates(item.item_id))
-        task = StageTask(item) if seq < resumed_end else _make_task(item, plan, options, layout, cache)
+        position.count += 1
+        is_unchecked = seq < resumed_end or position.is_counting
+        task = StageTask(item) if is_unchecked else _make_task(item, plan, options, layout, cache)
         yield PlanItem(item_id=item.item_id, cost=item.cost_hint, batch_key=item.batch_key), task
         seq += 1
     if plan.retires is not None:
         for item in find_stale_items(layout.manifest, run_start, planned, plan.retires):
+            position.count += 1
             removals = tuple(list_published(layout.data, item.outputs))
             yield PlanItem(item_id=item.item_id), StageTask(item, REMOVED_FROM_PLAN, removals=removals)
             seq += 1
     if seq < resumed_end:
         raise PlanChanged(f"the plan ends after {seq} items, and {resumed_end} are committed")
+    position.is_complete = True
 
 
 def _make_task(

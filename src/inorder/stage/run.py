@@ -9,7 +9,7 @@ in the manifest, and its place in the order.
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from errno import EDQUOT, ENOSPC
 from functools import partial
 from typing import Any
@@ -45,7 +45,7 @@ from .manifest.rows import get_result, make_config_row, make_row
 from .monitor.monitor import RunMonitor
 from .options import StageOptions
 from .plan_identity import hash_config, hash_plan, identify_item
-from .plan_reader import fill_total, read_plan
+from .plan_reader import PlanPosition, count_rest, fill_total, read_plan
 from .signals import cancel_on_signals
 from .worker import StageResult, StageTask, StageWork
 
@@ -188,12 +188,15 @@ class _StageRun:
         return self._run(job, opened), opened
 
     def _run(self, job: DurableJob, opened: OpenedJournal) -> Summary:
+        position = PlanPosition()
+        resumed_end = opened.resume_point.end
+        rest = read_plan(self._plan, self._options, self._layout, self._cache, resumed_end, position)
         try:
             engine = create_stage_engine(self._options, self._make_work(), self._layout)
             run = DurableRun(
                 job,
                 opened,
-                read_plan(self._plan, self._options, self._layout, self._cache, opened.resume_point.end),
+                rest,
                 engine,
                 self._clock,
                 make_kernel_options(self._options),
@@ -213,7 +216,7 @@ class _StageRun:
         self._monitor.start(run.runtime, opened, lambda: worker_count if scaled is None else scaled.workers)
         try:
             with cancel_on_signals(run.runtime.cancel) as self._signals:
-                summary = run.run()
+                summary = self._count_plan(run.run(), rest, position)
         except BaseException as error:
             for message in self._list_survivors(run.runtime):
                 error.add_note(message)
@@ -221,6 +224,18 @@ class _StageRun:
         for message in self._list_survivors(run.runtime):
             self._context.warn(message)
         return summary
+
+    def _count_plan(self, summary: Summary, rest: Iterator[Any], position: PlanPosition) -> Summary:
+        """Complete the summary of a run that was stopped before the number of its items was known."""
+        if summary.total is not None:
+            return summary
+        signals = len(self._signals)
+        problem = count_rest(rest, position, lambda: len(self._signals) > signals)
+        total = position.count if not problem else max(position.count, self._plan.expected_items or 0)
+        if problem:
+            self._context.warn(f"the plan was not read to its end ({problem}); it has at least {total} items")
+        done = summary.succeeded + summary.skipped + summary.failed
+        return msgspec.structs.replace(summary, total=total, cancelled=total - done)
 
     def _list_survivors(self, runtime: Runtime) -> list[str]:
         """Return a warning that names the items that threads still run, if there are any."""

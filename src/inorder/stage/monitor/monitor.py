@@ -166,6 +166,7 @@ class RunMonitor:
             error=type(error).__name__,
             message=escape_surrogates(str(error)),
             kernel=getattr(error, "snapshot", None),
+            **self._count_items(),
         )
 
     def close(self) -> None:
@@ -176,6 +177,18 @@ class RunMonitor:
         for stream in (self._telemetry, self._attempts, self._otel):
             if stream is not None:
                 stream.close()
+
+    def _count_items(self) -> dict[str, int]:
+        """Return the counts of an outcome for a run that raised. Of a plan of unknown length, what was read counts."""
+        progress = self._make_progress()
+        scheduled = max(progress.done, self._metrics.planned_count if progress.total is None else progress.total)
+        return {
+            "scheduled": scheduled,
+            "succeeded": progress.succeeded,
+            "skipped": progress.skipped,
+            "failed": progress.failed,
+            "cancelled": scheduled - progress.done,
+        }
 
     def _stop_ticker(self) -> None:
         self._is_ending.set()

@@ -44,9 +44,9 @@ RUN_EVENTS = {
     "snapshot": ("the metrics below", "every `diagnostics_interval_s`, and at the end"),
     "run_ended": ("outcome", "the run ended; the whole StageOutcome"),
     "run_failed": (
-        "error, message, kernel",
+        "error, message, kernel, scheduled, succeeded, skipped, failed, cancelled",
         "the run raised an exception: a violated invariant, a failing disk, a bad plan; `kernel`: the state of the "
-        "kernel at a violated invariant, null otherwise",
+        "kernel at a violated invariant, null otherwise; the counts are those of an outcome",
     ),
 }
 _BUFFER_BYTES = 64 * 1024
