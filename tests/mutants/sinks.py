@@ -4,6 +4,8 @@ from tests.mutants.mutant import Mutant
 
 _CALLS = "tests/host/test_system_calls.py"
 _MANY = f"{_CALLS}::test_many_files_become_durable_in_one_call"
+_SQLITE = "tests/sinks/test_sqlite_power.py"
+_POWER = f"{_SQLITE}::test_what_was_synced_survives_a_power_loss_at_any_moment"
 _PUBLISHING = "tests/index/test_publishing.py"
 _PUBLISH = f"{_PUBLISHING}::test_everything_is_durable_before_the_rename_and_what_is_old_is_removed_after_it"
 _OLD_LOG = f"{_PUBLISHING}::test_the_log_of_an_old_draft_is_gone_for_good_before_a_new_draft_is_there"
@@ -33,6 +35,56 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         "            self._filesystem.sync_directory(self._full_path(folder))\n",
         "            pass\n",
         _FEW,
+    ),
+    # ---- SQLite
+    Mutant(
+        "a sink ahead by exactly one run does not compare the outcomes",
+        "sinks/sqlite.py",
+        "if already <= len(entries):",
+        "if already < len(entries):",
+        f"{_SQLITE}::test_ahead_by_exactly_one_run_it_still_compares_the_outcomes",
+    ),
+    Mutant(
+        "an emptied database counts as synced",
+        "sinks/sqlite.py",
+        "        self._stored = Position()\n        self._is_synced = False\n",
+        "        self._stored = Position()\n        self._is_synced = True\n",
+        f"{_POWER}[starts over]",
+    ),
+    Mutant(
+        "a skipped position counts as synced",
+        "sinks/sqlite.py",
+        "        self._stored = self._position = position\n        self._is_synced = False\n",
+        "        self._stored = self._position = position\n",
+        f"{_POWER}[skips]",
+    ),
+    Mutant(
+        "written rows count as synced",
+        "sinks/sqlite.py",
+        "        self._stored = position\n        self._is_synced = False\n",
+        "        self._stored = position\n",
+        f"{_POWER}[skips]",
+    ),
+    Mutant(
+        "a sync of the database does not wait for the disk",
+        "sinks/sqlite.py",
+        'self._connection.execute("PRAGMA synchronous=FULL")',
+        'self._connection.execute("PRAGMA synchronous=NORMAL")',
+        f"{_SQLITE}::test_a_sync_waits_for_the_disk_and_a_commit_does_not",
+    ),
+    Mutant(
+        "every commit to the database waits for the disk",
+        "sinks/sqlite.py",
+        '            finally:\n                self._connection.execute("PRAGMA synchronous=NORMAL")\n',
+        "            finally:\n                pass\n",
+        f"{_SQLITE}::test_a_commit_after_a_sync_does_not_wait_for_the_disk",
+    ),
+    Mutant(
+        "the database is copied from its log before the log is synced",
+        "sinks/sqlite.py",
+        '            finally:\n                self._connection.execute("PRAGMA synchronous=NORMAL")\n',
+        '            finally:\n                self._connection.execute("PRAGMA synchronous=OFF")\n',
+        f"{_POWER}[grows]",
     ),
     # ---- the index
     Mutant(

@@ -23,6 +23,8 @@ class SystemCalls:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, root: str | os.PathLike[str]) -> None:
         self.log: list[Operation] = []
         """Paths are relative to `root`, which is `.` itself."""
+        self.events: list[tuple[Any, ...]] = []
+        """The same, each with what it needs to be repeated: offset and bytes, size, or the old path."""
         self.before: Callable[[Operation], None] = lambda operation: None
         """Called before each call. An exception that it raises replaces the call."""
         self._root = os.path.realpath(root)
@@ -42,14 +44,21 @@ class SystemCalls:
 
         self.before = fail
 
-    def _add(self, name: str, path: str | bytes | os.PathLike[Any] | None) -> None:
+    def add(self, name: str, path: str | bytes | os.PathLike[Any] | None, *details: Any) -> None:
+        """Add a call, if it is about a file below the root."""
         if path is None:
             return
-        full = os.path.abspath(os.fsdecode(path))
-        if full == self._root or full.startswith(f"{self._root}/"):
-            operation = (name, os.path.relpath(full, self._root))
+        relative = self._to_relative(path)
+        if relative is not None:
+            operation = (name, relative)
             self.log.append(operation)
+            self.events.append((*operation, *details))
             self.before(operation)
+
+    def _to_relative(self, path: str | bytes | os.PathLike[Any]) -> str | None:
+        full = os.path.abspath(os.fsdecode(path))
+        is_below = full == self._root or full.startswith(f"{self._root}/")
+        return os.path.relpath(full, self._root) if is_below else None
 
     # ---- Replacements of functions of `os`
 
@@ -57,7 +66,7 @@ class SystemCalls:
         is_new = flags & os.O_CREAT and not os.path.lexists(path)
         is_emptied = flags & os.O_TRUNC and os.path.isfile(path) and os.path.getsize(path)
         if is_new or is_emptied:
-            self._add("create" if is_new else "truncate", path)
+            self.add("create" if is_new else "truncate", path, 0)
         descriptor: int = self._real.open(path, flags, *arguments, **options)
         self._paths[descriptor] = os.path.abspath(os.fsdecode(path))
         return descriptor
@@ -68,47 +77,49 @@ class SystemCalls:
 
     def _write(self, descriptor: int, data: Any) -> int:
         if len(data):
-            self._add("append", self._paths.get(descriptor))
+            self.add("append", self._paths.get(descriptor), os.fstat(descriptor).st_size, bytes(data))
         written: int = self._real.write(descriptor, data)
         return written
 
     def _ftruncate(self, descriptor: int, size: int) -> None:
-        self._add("truncate", self._paths.get(descriptor))
+        self.add("truncate", self._paths.get(descriptor), size)
         self._real.ftruncate(descriptor, size)
 
     def _fsync(self, descriptor: int) -> None:
         path = self._paths.get(descriptor)
-        self._add("sync_directory" if path is not None and os.path.isdir(path) else "sync", path)
+        self.add("sync_directory" if path is not None and os.path.isdir(path) else "sync", path)
         self._real.fsync(descriptor)
 
     def _replace(self, old: Any, new: Any, **options: Any) -> None:
-        self._add("rename", new)
+        self.add("rename", new, self._to_relative(old))
         self._real.replace(old, new, **options)
 
     def _rename(self, old: Any, new: Any, **options: Any) -> None:
-        self._add("rename", new)
+        self.add("rename", new, self._to_relative(old))
         self._real.rename(old, new, **options)
 
     def _unlink(self, path: Any, **options: Any) -> None:
         if os.path.lexists(path):
-            self._add("unlink", path)
+            self.add("unlink", path)
         self._real.unlink(path, **options)
 
     _remove = _unlink
 
     def _mkdir(self, path: Any, *arguments: Any, **options: Any) -> None:
         if not os.path.exists(path):
-            self._add("make_directory", path)
+            self.add("make_directory", path)
         self._real.mkdir(path, *arguments, **options)
 
     # ---- The C library, for `syncfs`
 
     def _load_library(self, *arguments: Any, **options: Any) -> Any:
         library = self._real.CDLL(*arguments, **options)
+        if arguments != (None,):
+            return library
 
         def syncfs(descriptor: int) -> int:
             try:
-                self._add("sync_all", self._paths.get(descriptor))
+                self.add("sync_all", self._paths.get(descriptor))
             except OSError as error:
                 ctypes.set_errno(error.errno or 0)
                 return -1
