@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from inorder.stage.contracts import (
         Barrier,
         Configurable,
+        PredictionRules,
         Skip,
         Stage,
         StageError,
@@ -60,6 +61,7 @@ __all__ = [
     "LaneManager",
     "OperatorError",
     "Outcome",
+    "PredictionRules",
     "RayOptions",
     "Skip",
     "Stage",
@@ -85,6 +87,7 @@ _MODULE_OF = {
     "StageContext": "inorder.stage.context",
     "Barrier": "inorder.stage.contracts",
     "Configurable": "inorder.stage.contracts",
+    "PredictionRules": "inorder.stage.contracts",
     "Skip": "inorder.stage.contracts",
     "Stage": "inorder.stage.contracts",
     "StageError": "inorder.stage.contracts",

@@ -8,6 +8,7 @@ from inorder.stage.file_stat import FileStat
 from inorder.stage.hash_cache import HashCache
 from tests.support.command_line import CommandLine
 
+COUNTS = {"process": 0, "skip": 0, "depends": 0, "remove": 0, "fail": 0}
 pytestmark = [pytest.mark.req("CLI-5"), pytest.mark.process]
 
 
@@ -93,10 +94,10 @@ def test_an_input_that_is_gone_would_fail(done: CommandLine) -> None:
     assert done.run("stage", "listed:stage", "sources").code == 0
     (done.source_folder / "0.txt").unlink()
     verdict, reason = explained(done)
-    assert (verdict, reason) == ("missing", f"no such file or directory: {done.source_folder / '0.txt'}")
+    assert (verdict, reason) == ("fail", f"no such file or directory: {done.source_folder / '0.txt'}")
     assert done.run("explain", "sources/0.txt").out.startswith("count: 0.txt would fail: no such file or directory: ")
     planned = done.run("plan", "--json").json
-    assert planned["stages"]["count"] == {"process": 0, "skip": 0, "missing": 1}
+    assert planned["stages"]["count"] == COUNTS | {"fail": 1}
 
 
 LISTED = """
@@ -187,10 +188,10 @@ def test_a_plan_lists_every_item_with_the_reason_and_counts_them(done: CommandLi
         "skip     count  0.txt  its outputs, inputs and configuration are unchanged",
         "process  count  1.txt  its input has changed",
         "skip     count  2.txt  its outputs, inputs and configuration are unchanged",
-        "count: 1 process, 2 skip, 0 missing",
+        "count: 1 process, 2 skip",
     ]
     as_json = done.run("plan", "jobs:count", "sources", "--json").json
-    assert as_json["stages"] == {"count": {"process": 1, "skip": 2, "missing": 0}}
+    assert as_json["stages"] == {"count": COUNTS | {"process": 1, "skip": 2}}
     assert as_json["items"][1] == {
         "stage": "count",
         "item_id": "1.txt",
@@ -202,6 +203,6 @@ def test_a_plan_lists_every_item_with_the_reason_and_counts_them(done: CommandLi
 def test_a_plan_may_be_asked_for_before_anything_was_run_and_makes_nothing(cli: CommandLine) -> None:
     cli.sources("one", "two")
     ended = cli.run("plan", "jobs:count", "sources", "--data", "later")
-    assert ended.out.splitlines()[-1] == "count: 2 process, 0 skip, 0 missing"
+    assert ended.out.splitlines()[-1] == "count: 2 process, 0 skip"
     assert not (cli.folder / "later").exists()
     assert cli.calls() == []

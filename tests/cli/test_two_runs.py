@@ -46,7 +46,7 @@ def test_commands_that_only_look_may_look_meanwhile(busy: CommandLine) -> None:
     assert [row["doc_id"] for row in busy.run("manifest", "--json").json["rows"]] == ["__config__", "0.txt"]
     assert busy.run("failures").code == 0
     planned = busy.run("plan", "--json").json
-    assert planned["stages"]["count"] == {"process": 2, "skip": 1, "missing": 0}
+    assert planned["stages"]["count"] == {"process": 2, "skip": 1, "depends": 0, "remove": 0, "fail": 0}
 
 
 def test_a_run_whose_process_has_died_does_not_lock_anybody_out(busy: CommandLine) -> None:

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -47,10 +47,10 @@ _PROFILE = inspect.Parameter(
 
 
 def run_options(
-    describe_defaults: Callable[[], Mapping[str, str]], stages: Sequence[str] = ()
+    describe_defaults: Callable[[], Mapping[str, str]], stages: Sequence[str] = (), shared_names: Iterable[str] = SHARED
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of a run, and those of some built-in stages. The function receives the options that
-    were given as `given`. `describe_defaults` returns the defaults to show in help, by option."""
+    """Give a command the options of a run, or some of them, and those of some built-in stages. The function receives
+    the options that were given as `given`. `describe_defaults` returns the defaults to show in help, by option."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(function, eval_str=True)
@@ -59,8 +59,11 @@ def run_options(
             for parameter in signature.parameters.values()
             if parameter.name != "given"
         ]
-        options = [*(option for stage in stages for option in OWN.get(stage, {}).values()), *SHARED.values()]
-        shared = [*map(_to_parameter, options), *map(_to_hidden_parameter, RENAMED), _PROFILE]
+        names = list(shared_names)
+        options = [option for stage in stages for option in OWN.get(stage, {}).values()]
+        options += [SHARED[name] for name in names]
+        old_names = [old for old, name in RENAMED.items() if name in names]
+        shared = [*map(_to_parameter, options), *map(_to_hidden_parameter, old_names), _PROFILE]
 
         @functools.wraps(function)
         def command(**values: Any) -> None:

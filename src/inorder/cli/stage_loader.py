@@ -6,7 +6,7 @@ An error in code that is not ours becomes one line that names the stage; `--debu
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,8 +75,8 @@ def convert_settings(loaded: Configurable, settings: dict[str, Any]) -> Any:
         raise OperatorError(f"invalid setting of the stage: {error}") from error
 
 
-def load_recorded_job(data: DataDirectory, stage: str) -> StageJob:
-    """The job of the latest run of a stage, as its manifest has recorded it."""
+def load_recorded_job(data: DataDirectory, stage: str, settings: Mapping[str, Any] | None = None) -> StageJob:
+    """The job of the latest run of a stage, as its manifest has recorded it. `settings` replace recorded ones."""
     config = data.config(stage)
     if config is None:
         raise OperatorError(f"no run of stage {stage} is recorded in {data.root}; run the stage again")
@@ -86,21 +86,25 @@ def load_recorded_job(data: DataDirectory, stage: str) -> StageJob:
         raise OperatorError(
             f"cannot make the plan of stage {stage} of {data.root}: it was run by a program; run that program instead"
         )
-    settings = origin.get("settings", {})
+    recorded = origin.get("settings", {})
+    merged = (recorded if isinstance(recorded, dict) else {}) | dict(settings or {})
     try:
-        job = load_job(entry, [str(source) for source in sources], settings if isinstance(settings, dict) else {})
+        job = load_job(entry, [str(source) for source in sources], merged)
     except OperatorError as error:
         raise OperatorError(f"cannot make the plan of stage {stage}: {error}") from error
     require(job.stage.name == stage, f"{entry} is now stage {job.stage.name}; the manifest records stage {stage}")
     return job
 
 
-def load_recorded_jobs(data: DataDirectory, stages: list[str]) -> list[StageJob]:
-    """The jobs of these stages. One that cannot be loaded is reported and left out, unless it would leave none."""
+def load_recorded_jobs(
+    data: DataDirectory, stages: list[str], find_settings: Callable[[str], Mapping[str, Any]] = lambda stage: {}
+) -> list[StageJob]:
+    """The jobs of these stages. One that cannot be loaded is reported and left out, unless it would leave none.
+    `find_settings` returns settings of a stage that replace recorded ones."""
     found = []
     for number, stage in enumerate(stages, 1):
         try:
-            found.append(load_recorded_job(data, stage))
+            found.append(load_recorded_job(data, stage, find_settings(stage)))
         except OperatorError as error:
             if number == len(stages) and not found:
                 raise

@@ -12,6 +12,8 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from inorder.files.predicted import get_predicted_change, list_entries
+
 RECORD_SUFFIX = ".docling.json"
 DOCTAGS_SUFFIX = ".doctags"
 CHUNKS = "chunks"
@@ -38,18 +40,14 @@ def list_outputs(data: str | os.PathLike[str], folder: str, *suffixes: str) -> I
     root = os.path.join(os.path.abspath(data), folder)
     stack = [root]
     while stack:
-        current = stack.pop()
-        try:
-            entries = sorted(os.scandir(current), key=lambda entry: entry.name)
-        except FileNotFoundError:
-            continue
         folders = []
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
+        for entry in list_entries(stack.pop()):
+            if entry.is_folder:
                 folders.append(entry.path)
             elif suffix := next((each for each in suffixes if entry.name.endswith(each)), ""):
                 doc_id = os.path.relpath(entry.path, root).removesuffix(suffix)
-                yield OutputFile(doc_id, entry.path, entry.stat().st_size)
+                size = os.stat(entry.path).st_size if get_predicted_change(entry.path) is None else 0
+                yield OutputFile(doc_id, entry.path, size)
         stack.extend(reversed(folders))
 
 

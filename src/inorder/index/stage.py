@@ -2,8 +2,8 @@
 
 An item is one file. It is up to date if the published database has it with the same content and configuration. A worker
 makes the rows that the file owns, from source code with a grammar, or from the chunks of a document. They are written
-in the order of the plan. A file that is in the database but no longer exists is an item, too: its rows are removed.
-Such items come last.
+in the order of the plan. A file that is in the database but no longer exists, or is not to be indexed any more, is an
+item, too: its rows are removed. Items of files that no longer exist come last.
 """
 
 import os
@@ -17,8 +17,9 @@ from inorder.core.windows.plan import IdSet
 from inorder.documents.cost import count_chunks, estimate_code_chunks
 from inorder.documents.layout import OutputFile, list_chunk_files, vectors_path
 from inorder.files.listing import list_folder
+from inorder.files.predicted import will_exist
 from inorder.runtime.identity import hash_strings
-from inorder.stage.contracts import Stage, StagePlan, WorkItem
+from inorder.stage.contracts import PredictionRules, Stage, StagePlan, WorkItem
 from inorder.stage.freshness import UNCHANGED
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots
@@ -26,7 +27,7 @@ from inorder.stage.sources import Roots
 from .connection import open_index, translate_index_errors
 from .draft import NAME, IndexSink, publish, published_path
 from .rows import CODE, DOCUMENT
-from .worker import REMOVE, work
+from .worker import REMOVE, predict_outcome, work
 
 SCHEMA_VERSION = 1
 _TIMEOUT_S = 60.0
@@ -55,6 +56,9 @@ class IndexItems:
             if found.path.startswith(f"{self._data}/") or found.item_id in planned:
                 continue
             planned.add(found.item_id)
+            if found.skip and self._is_published(found.item_id):
+                yield _make_removal(found.item_id)
+                continue
             language = found.language or ""
             yield WorkItem(
                 item_id=found.item_id,
@@ -97,7 +101,7 @@ class IndexItems:
         dense = f"{self._data}/{vectors_path('dense', chunks.doc_id)}"
         return WorkItem(
             item_id=chunks.doc_id,
-            inputs={"chunks": chunks.path} | ({"dense": dense} if os.path.exists(dense) else {}),
+            inputs={"chunks": chunks.path} | ({"dense": dense} if will_exist(dense) else {}),
             cfg_hash=hash_strings(NAME, str(SCHEMA_VERSION), DOCUMENT),
             cost_hint=count_chunks(chunks.path, chunks.size),
             meta={"task": DOCUMENT},
@@ -112,11 +116,22 @@ class IndexItems:
         with translate_index_errors(published_path(self._data)):
             for item_id, kind in database.execute("SELECT item_id, kind FROM files ORDER BY item_id"):
                 if item_id not in planned and (kind == DOCUMENT or self._roots.has(item_id)):
-                    yield WorkItem(item_id=item_id, meta={"task": REMOVE}, batch_key=REMOVE)
+                    yield _make_removal(item_id)
+
+    def _is_published(self, item_id: str) -> bool:
+        database = self._open_database()
+        if database is None:
+            return False
+        with translate_index_errors(published_path(self._data)):
+            return database.execute("SELECT 1 FROM files WHERE item_id = ?", (item_id,)).fetchone() is not None
 
     def _open_database(self) -> sqlite3.Connection | None:
         path = published_path(self._data)
         return open_index(path) if os.path.exists(path) else None
+
+
+def _make_removal(item_id: str) -> WorkItem:
+    return WorkItem(item_id=item_id, meta={"task": REMOVE}, batch_key=REMOVE)
 
 
 def _count_files(root: str) -> int:
@@ -146,4 +161,5 @@ stage = Stage(
     sinks=sinks,
     finish=lambda data: publish(os.fspath(data)),
     options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
+    prediction=PredictionRules(outcome=predict_outcome, is_removal=lambda item: item.meta["task"] == REMOVE),
 )

@@ -25,8 +25,8 @@ def work(item: WorkItem, context: StageContext) -> Any:
     task = item.meta["task"]
     if task == REMOVE:
         return {"removed": True}
-    if item.meta.get("skip"):
-        return Skip(item.meta["skip"])
+    if (known := predict_outcome(item)) is not None:
+        return known
     rows = _make_document_rows(item) if task == DOCUMENT else _make_code_rows(item, context)
     context.deliver(encode_rows(rows))
     context.measure(lines=rows.lines, chunks=len(rows.chunks))
@@ -38,6 +38,11 @@ def work(item: WorkItem, context: StageContext) -> Any:
         "symbols": len(rows.symbols),
         "calls": len(rows.calls),
     }
+
+
+def predict_outcome(item: WorkItem) -> Skip | None:
+    """The outcome of a file that is not indexed; None: it must be read."""
+    return Skip(item.meta["skip"]) if item.meta.get("skip") else None
 
 
 def _make_document_rows(item: WorkItem) -> FileRows:

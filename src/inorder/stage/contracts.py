@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Barrier",
     "Configurable",
+    "PredictionRules",
     "Skip",
     "Stage",
     "StageError",
@@ -264,6 +265,24 @@ def _rebuild_stage_error(
     )
 
 
+class PredictionRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What `inorder plan` may assume about the worker of a stage. Every rule must hold whenever the worker runs.
+
+    >>> rules = PredictionRules(outcome=lambda item: Skip("too large") if item.cost_hint > 100 else None)
+    """
+
+    outcome: Callable[[WorkItem], Skip | StageError | None] = lambda item: None
+    """What the worker returns or raises, if the item alone decides it; None: it must be run."""
+    is_removal: Callable[[WorkItem], bool] = lambda item: False
+    """Whether the item removes what was made of a file that no longer exists."""
+    removes: Callable[[WorkItem], Iterable[str]] = lambda item: ()
+    """Files in DATA that are removed when the item is committed, relative to DATA."""
+    waits_for: Callable[[WorkItem], Iterable[str]] = lambda item: ()
+    """Files in DATA, made by earlier items, that decide whether the plan has this item."""
+    changes_with: tuple[Literal["input", "configuration"], ...] = ()
+    """A change of any of these always changes the bytes of the outputs that other stages read."""
+
+
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """A stage that the command line can run: `inorder stage package.module:name SRC...`.
 
@@ -288,6 +307,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     order."""
     finish: Callable[[Path], None] | None = None
     """Called with DATA after a run that was not stopped, after its sinks are closed, while its lock is still held."""
+    prediction: PredictionRules = PredictionRules()
+    """What `inorder plan` and `inorder explain` may assume about the worker."""
 
 
 class Configurable(msgspec.Struct, frozen=True, kw_only=True):

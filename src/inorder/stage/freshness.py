@@ -7,6 +7,7 @@ is the reason to do the item again; `inorder explain` shows it.
 
 import os
 import stat
+from collections.abc import Callable
 from functools import cache as memoize
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,6 +36,13 @@ SATISFIED_REASONS = (OUTPUTS_EXIST, UNCHANGED)
 """The reasons in the row of an item that was skipped because it is up to date; workers give any other."""
 
 
+INPUT_CHANGED = "its input has changed"
+INPUT_UNREADABLE = "its input cannot be read: "
+"""How the reason begins if an input cannot be hashed."""
+HashOf = Callable[[str], str]
+"""Returns the SHA-256 of a file."""
+
+
 class Freshness(NamedTuple):
     """Whether an item is up to date, and the reason."""
 
@@ -49,16 +57,30 @@ class Freshness(NamedTuple):
 
 
 def check_planned(
-    item: "WorkItem", plan: "StagePlan", data: str, *, fingerprinting: bool, cache: HashCache | None
+    item: "WorkItem",
+    plan: "StagePlan",
+    data: str,
+    *,
+    fingerprinting: bool,
+    cache: HashCache | None,
+    hash_input: HashOf | None = None,
 ) -> Freshness:
-    """Check an item of a plan: by its outputs or, if it has none, with the function of the plan."""
+    """Check an item of a plan: by its outputs or, if it has none, with the function of the plan. Inputs are hashed with
+    `hash_input`, if it is given."""
     if plan.judge is None or item.outputs:
-        return check(item, data, fingerprinting=fingerprinting, cache=cache)
-    reason = plan.judge(item, partial(get_sha256, cache=cache))
+        return check(item, data, fingerprinting=fingerprinting, cache=cache, hash_input=hash_input)
+    reason = plan.judge(item, hash_input or partial(get_sha256, cache=cache))
     return Freshness(bool(reason), reason or "it has changed, or was never done")
 
 
-def check(item: "WorkItem", data: str, *, fingerprinting: bool = True, cache: HashCache | None = None) -> Freshness:
+def check(
+    item: "WorkItem",
+    data: str,
+    *,
+    fingerprinting: bool = True,
+    cache: HashCache | None = None,
+    hash_input: HashOf | None = None,
+) -> Freshness:
     """Check the outputs of an item, its fingerprint and its inputs."""
     if not item.outputs:
         return Freshness(False, "it declares no outputs")
@@ -75,7 +97,7 @@ def check(item: "WorkItem", data: str, *, fingerprinting: bool = True, cache: Ha
     found = _read_fingerprint(f"{data}/{locate_fingerprint(outputs)}")
     if found is None:
         return Freshness(False, "it has no fingerprint")
-    reason = _explain_stale(item, data, outputs, found, cache)
+    reason = _explain_stale(item, data, outputs, found, cache, hash_input or partial(get_sha256, cache=cache))
     return Freshness(not reason, reason or UNCHANGED, found)
 
 
@@ -112,7 +134,12 @@ def _read_fingerprint(path: str) -> Fingerprint | None:
 
 
 def _explain_stale(
-    item: "WorkItem", data: str, outputs: dict[str, str], found: Fingerprint, cache: HashCache | None
+    item: "WorkItem",
+    data: str,
+    outputs: dict[str, str],
+    found: Fingerprint,
+    cache: HashCache | None,
+    hash_input: HashOf,
 ) -> str:
     """Return what has changed since the fingerprint was made; empty: nothing."""
     if found.cfg_hash != item.cfg_hash:
@@ -120,11 +147,11 @@ def _explain_stale(
     if {name: record.path for name, record in found.outputs.items()} != outputs:
         return "its outputs have other names now"
     try:
-        hashes = {name: get_sha256(os.fspath(path), cache) for name, path in item.inputs.items()}
+        hashes = {name: hash_input(os.fspath(path)) for name, path in item.inputs.items()}
     except OSError as error:
-        return f"its input cannot be read: {error.strerror or error}"
+        return f"{INPUT_UNREADABLE}{error.strerror or error}"
     if combine_sha256(hashes) != found.input_sha256:
-        return "its input has changed"
+        return INPUT_CHANGED
     for name, record in found.outputs.items():
         try:
             is_same = _get_checksum(f"{data}/{record.path}", cache) == (record.size, record.crc32)

@@ -6,22 +6,29 @@ from typing import Annotated, Any
 
 import typer
 
-from inorder.cli.builtin import ENTRIES
+from inorder.cli.builtin import sort_stages
 from inorder.cli.data_dir import DataDirectory, open_data
-from inorder.cli.dry_run import DryRun, Forecast, compare_fingerprint
+from inorder.cli.dry_run import DEPENDS, FAIL, PROCESS, REMOVE, SKIP, DryRun, Forecast, compare_fingerprint
 from inorder.cli.item_status import ItemStatuses
 from inorder.cli.option_spec import Section
 from inorder.cli.output import pluralize, print_json, print_out, to_one_line
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
-from inorder.cli.settings import resolve
-from inorder.cli.stage_loader import StageJob, load_recorded_jobs
+from inorder.cli.settings import SettingsReader
+from inorder.cli.stage_loader import load_recorded_jobs
 from inorder.engines.attempt import escape_surrogates
-from inorder.stage.contracts import WorkItem
-from inorder.stage.manifest.reader import read_line_at
+from inorder.files.listing import share_listings
+from inorder.files.predicted import predict_files
+from inorder.stage.manifest.reader import ManifestRow, read_line_at
 
 ABSENT = "absent"
 _NOT_FOUND = "not found in the plan of this stage"
-_VERBS = {"process": "would be processed", "skip": "would be skipped", "missing": "would fail"}
+_VERBS = {
+    PROCESS: "would be processed",
+    SKIP: "would be skipped",
+    DEPENDS: "may be processed",
+    REMOVE: "would be removed",
+    FAIL: "would fail",
+}
 _PARTS = {"cfg_hash": "configuration", "input_sha256": "input"}
 _HASH_SHOWN = 12
 
@@ -39,17 +46,18 @@ def explain(
 ) -> None:
     """Explain for each stage whether a run would process or skip this input, and what is made from it.
 
-    The stages are those in DATA, with the sources of their latest runs. Run it in the directory where they were run.
+    The stages are those in DATA, with the sources and settings of their latest runs; settings in the environment or in
+    inorder.toml come first. Run it in the directory where they were run. The words are those of `inorder plan`.
     """
     directory = open_data(data)
+    reader = SettingsReader({} if data is None else {"data": data})
+    names = sort_stages(directory.select_stages(stage))
     found: list[dict[str, Any]] = []
     derived: set[str] = set()
-    order = list(ENTRIES)
-    stages = sorted(
-        directory.select_stages(stage), key=lambda name: (name in order, order.index(name) if name in order else 0)
-    )
-    for job in load_recorded_jobs(directory, stages):
-        found += _explain_stage(directory, job, path, derived)
+    with share_listings(), predict_files() as files:
+        for job in load_recorded_jobs(directory, names, lambda name: reader.for_stage(name).own_fields(name)):
+            options = reader.for_stage(job.stage.name).with_defaults(job.stage.options).to_options()
+            found += _explain_stage(directory, DryRun(job, options, files), job.stage.name, path, derived)
     if as_json:
         print_json({"path": os.path.abspath(path), "stages": found})
         return
@@ -57,33 +65,34 @@ def explain(
         print_out(*_format(one, path))
 
 
-def _explain_stage(data: DataDirectory, job: StageJob, path: str, derived: set[str]) -> list[dict[str, Any]]:
+def _explain_stage(
+    data: DataDirectory, dry_run: DryRun, stage: str, path: str, derived: set[str]
+) -> list[dict[str, Any]]:
     """Explain every item of a stage that this path belongs to, or that reads one of the files in `derived`: the outputs
-    that other stages make from it. The outputs of the items found here are added to `derived`."""
-    stage = job.stage.name
-    dry_run = DryRun(job, resolve({"data": data.root}, job.stage).to_options(), uses_cache=False)
-    try:
-        wanted = derived | {os.path.abspath(path), os.path.realpath(path)}
-        items = [
-            (seq, item)
-            for seq, item in dry_run.items()
-            if path in (item.item_id, escape_surrogates(item.item_id))
-            or not wanted.isdisjoint(_list_files(item, data.root))
-        ]
-        found = [dry_run.predict(seq, item) for seq, item in items]
-    finally:
-        dry_run.close()
-    for _, item in items:
+    that other stages make from it. The outputs of the items found here are added to `derived`. The other items are
+    predicted, too: items of later stages may depend on them."""
+    statuses = ItemStatuses.read(data.layout(stage).manifest)
+    wanted = derived | {os.path.abspath(path), os.path.realpath(path)}
+    matching = []
+    for found in dry_run.predict():
+        item = found.item
+        if path not in (item.item_id, escape_surrogates(item.item_id)) and wanted.isdisjoint(
+            _list_files(found, data, stage, statuses)
+        ):
+            continue
+        matching.append(_describe(data, stage, dry_run.check_without_cache(found), statuses))
         derived.update(os.path.abspath(os.path.join(data.root, output)) for output in item.outputs.values())
-    if found:
-        statuses = ItemStatuses.read(data.layout(stage).manifest)
-        return [_describe(data, stage, one, statuses) for one in found]
-    return [{"stage": stage, "item_id": None, "verdict": ABSENT, "reason": _NOT_FOUND, "changed": {}, "latest": None}]
+    dry_run.close()
+    absent: dict[str, Any] = {"item_id": None, "verdict": ABSENT, "reason": _NOT_FOUND, "changed": {}, "latest": None}
+    return matching or [{"stage": stage, **absent}]
 
 
-def _list_files(item: WorkItem, data: str) -> Iterator[str]:
-    yield from (os.path.abspath(found) for found in item.inputs.values())
-    yield from (os.path.abspath(os.path.join(data, found)) for found in item.outputs.values())
+def _list_files(found: Forecast, data: DataDirectory, stage: str, statuses: ItemStatuses) -> Iterator[str]:
+    """The inputs and outputs of an item, and the former input of one that is removed."""
+    yield from (os.path.abspath(path) for path in found.item.inputs.values())
+    yield from (os.path.abspath(os.path.join(data.root, path)) for path in found.item.outputs.values())
+    if found.verdict == REMOVE and (row := _read_latest(data, stage, found.item.item_id, statuses)) is not None:
+        yield row.input_path
 
 
 def _describe(data: DataDirectory, stage: str, found: Forecast, statuses: ItemStatuses) -> dict[str, Any]:
@@ -100,14 +109,16 @@ def _describe(data: DataDirectory, stage: str, found: Forecast, statuses: ItemSt
 
 def _describe_latest(data: DataDirectory, stage: str, item_id: str, statuses: ItemStatuses) -> dict[str, Any] | None:
     """What the manifest says about the item; None: no run has reached it."""
-    status = statuses.get(item_id)
-    if status is None:
-        return None
-    row = read_line_at(data.layout(stage).manifest, status.latest).row
-    if row is None:
+    status, row = statuses.get(item_id), _read_latest(data, stage, item_id, statuses)
+    if status is None or row is None:
         return None
     error = None if row.error is None else {"category": row.error.category, "message": row.error.message}
     return {"status": status.status, "attempts": row.attempts, "reason": row.reason, "error": error}
+
+
+def _read_latest(data: DataDirectory, stage: str, item_id: str, statuses: ItemStatuses) -> ManifestRow | None:
+    status = statuses.get(escape_surrogates(item_id))
+    return None if status is None else read_line_at(data.layout(stage).manifest, status.latest).row
 
 
 def _format(described: dict[str, Any], path: str) -> list[str]:

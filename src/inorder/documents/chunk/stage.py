@@ -12,12 +12,12 @@ from inorder.documents.cost import count_blocks
 from inorder.documents.layout import CHUNK_SUFFIXES, CHUNKS, DOCTAGS_SUFFIX, RECORD_SUFFIX, list_outputs
 from inorder.errors import OperatorError, require
 from inorder.runtime.identity import hash_strings
-from inorder.stage.contracts import Configurable, Stage, StagePlan, WorkItem
+from inorder.stage.contracts import Configurable, PredictionRules, Stage, StagePlan, WorkItem
 from inorder.stage.options import StageOptions
 
 from .chunks import SCHEMA_VERSION
 from .tokens import load_counter
-from .worker import work
+from .worker import list_other_formats, work
 
 NAME = "chunk"
 
@@ -52,6 +52,7 @@ def make(settings: ChunkSettings) -> Stage:
         plan=partial(plan, settings, _hash_configuration(settings)),
         worker=work,
         options=StageOptions(policy="cpu"),
+        prediction=PredictionRules(removes=list_other_formats, changes_with=("configuration",)),
     )
 
 

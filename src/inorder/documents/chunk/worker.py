@@ -30,7 +30,8 @@ def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
     count = _load_counter(item.meta["tokenizer"])
     chunks = build_chunks(item.item_id, pieces, count, item.meta["tokens_min"], item.meta["tokens_max"])
     written = write_chunks(context.output("chunks"), item.meta["format"], chunks, item.cfg_hash)
-    _remove_other_formats(item, context)
+    for path in list_other_formats(item):
+        context.remove(path)
     if not chunks:
         context.warn("the document has no text")
     context.measure(chunks=len(chunks), tokens=sum(chunk.tokens for chunk in chunks))
@@ -40,12 +41,11 @@ def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
 _load_counter = lru_cache(maxsize=1)(load_counter)
 
 
-def _remove_other_formats(item: WorkItem, context: StageContext) -> None:
-    for format_, suffix in CHUNK_SUFFIXES.items():
-        if format_ != item.meta["format"]:
-            other = f"{CHUNKS}/{item.item_id}{suffix}"
-            context.remove(f"{other}{FINGERPRINT_SUFFIX}")
-            context.remove(other)
+def list_other_formats(item: WorkItem) -> list[str]:
+    """The chunk files of a document in formats other than the chosen one, and their fingerprints."""
+    suffixes = [suffix for format_, suffix in CHUNK_SUFFIXES.items() if format_ != item.meta["format"]]
+    others = [f"{CHUNKS}/{item.item_id}{suffix}" for suffix in suffixes]
+    return [path for other in others for path in (f"{other}{FINGERPRINT_SUFFIX}", other)]
 
 
 def _summarize(chunks: list[Chunk]) -> dict[str, Any]:

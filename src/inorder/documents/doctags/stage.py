@@ -29,7 +29,7 @@ from inorder.documents.readers.registry import (
 )
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
 from inorder.runtime.identity import hash_strings
-from inorder.stage.contracts import Barrier, Configurable, Stage, StagePlan, WorkItem
+from inorder.stage.contracts import Barrier, Configurable, PredictionRules, Skip, Stage, StagePlan, WorkItem
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots
 
@@ -42,7 +42,7 @@ from .storage import (
     read_survey,
     survey_path,
 )
-from .worker import work
+from .worker import predict_outcome, work
 
 SCHEMA_VERSION = 1
 _LARGE_BYTES = 256 * 1024
@@ -96,6 +96,12 @@ def make(settings: DoctagsSettings) -> Stage:
         plan=partial(plan, settings),
         worker=work,
         options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
+        prediction=PredictionRules(
+            outcome=predict_outcome,
+            removes=_list_removed,
+            waits_for=lambda item: [survey_path(item.item_id.rpartition("#")[0])] if _is_part(item) else [],
+            changes_with=("input",),  # the record of a document, which `chunk` reads, contains a hash of its file
+        ),
     )
 
 
@@ -161,6 +167,16 @@ class _DocumentItems:
         if survey is None or survey.pages <= size:
             return []
         return [PageRange(first, min(first + size - 1, survey.pages)) for first in range(1, survey.pages + 1, size)]
+
+
+def _is_part(item: WorkItem) -> bool:
+    return bool(item.meta["task"] == "part")
+
+
+def _list_removed(item: WorkItem) -> list[str]:
+    """The files that a file which is not a document loses."""
+    is_skipped = isinstance(predict_outcome(item), Skip)
+    return [os.fspath(path) for path in item.outputs.values() if is_skipped]
 
 
 def _make_item(file: DocumentFile, settings: DoctagsSettings) -> WorkItem:

@@ -27,8 +27,12 @@ _SKIP_REASONS = {
 
 def work(item: WorkItem, context: StageContext) -> Any:
     """Process one item. A document that cannot be read raises `StageError` with category `input`."""
-    if item.meta["problem"]:
-        raise StageError(item.meta["problem"], category="input")
+    known = predict_outcome(item)
+    if isinstance(known, StageError):
+        raise known
+    if known is not None:
+        context.remove_outputs()
+        return known
     tasks = {"document": _convert, "survey": _make_survey, "part": _convert_part, "merge": _merge_parts}
     try:
         return tasks[item.meta["task"]](item, context)
@@ -36,13 +40,20 @@ def work(item: WorkItem, context: StageContext) -> Any:
         raise StageError(str(error), category="input") from None
 
 
+def predict_outcome(item: WorkItem) -> Skip | StageError | None:
+    """The outcome of an item whose file cannot be read, or is not a document; None: it must be read."""
+    if item.meta["problem"]:
+        return StageError(item.meta["problem"], category="input")
+    kind = item.meta["kind"]
+    if item.meta["task"] == "document" and item.meta["reader"] != "docling" and kind not in READERS:
+        return Skip(_SKIP_REASONS.get(kind, f"not a document ({kind})"))
+    return None
+
+
 def _convert(item: WorkItem, context: StageContext) -> Any:
     kind = item.meta["kind"]
     if item.meta["reader"] == "docling":
         return _convert_with_docling(item, context)
-    if kind not in READERS:
-        context.remove_outputs()
-        return Skip(_SKIP_REASONS.get(kind, f"not a document ({kind})"))
     data = _read_input(item)
     if kind == "pdf":
         from inorder.documents.readers.pdf import reader as pdf

@@ -15,8 +15,9 @@ import msgspec
 from inorder.documents.cost import count_chunks
 from inorder.documents.layout import VECTORS, list_chunk_files, list_outputs, vectors_path
 from inorder.errors import require
+from inorder.files.predicted import get_predicted_change
 from inorder.runtime.identity import hash_strings
-from inorder.stage.contracts import Barrier, Configurable, Stage, StageHooks, StagePlan, WorkItem
+from inorder.stage.contracts import Barrier, Configurable, PredictionRules, Stage, StageHooks, StagePlan, WorkItem
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 from inorder.stage.fingerprints import decode_fingerprint
 from inorder.stage.options import StageOptions
@@ -71,6 +72,7 @@ def make(settings: EmbedSettings) -> Stage:
             after_stage=partial(close_providers, open_now),
         ),
         options=StageOptions(policy="cpu" if runs_in_processes else "gpu" if "gpu" in policies else "io"),
+        prediction=PredictionRules(changes_with=("configuration",)),
     )
 
 
@@ -133,6 +135,9 @@ class EmbedItems:
         for family in self._cfg_hashes:
             parts.append(family)
             for table in list_outputs(self._data, f"{VECTORS}/{family}", FINGERPRINT_SUFFIX):
+                if (change := get_predicted_change(table.path)) is not None:
+                    parts.append(f"{table.doc_id} {change}")
+                    continue
                 fingerprint = decode_fingerprint(Path(table.path).read_bytes())
                 if fingerprint is not None and fingerprint.item_id.removeprefix(f"{family}/") in current:
                     parts.append(f"{fingerprint.item_id} {fingerprint.outputs['vectors'].crc32}")
