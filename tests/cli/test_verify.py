@@ -199,7 +199,7 @@ def test_each_problem_is_a_line_with_what_to_do(done: CommandLine) -> None:
     assert ended.code == 6
     assert ended.out.splitlines() == [
         "altered     counts/0.txt  count: the output of 0.txt differs from what was written",
-        "leftover    .staging/count/one/two  count: left by an interrupted run; the next run removes it",
+        "leftover    .staging/count/one/two  count: left by an interrupted run; the next run adopts or removes it",
     ]
     assert ended.err == "2 problems in .inorder\n"
     assert done.stage("count").code == 3

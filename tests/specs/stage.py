@@ -56,7 +56,7 @@ def data_layout() -> str:
         found.journal: "where an interrupted run resumes",
         found.lock: "held during a run; names its process",
         found.cache: "hashes of files; may be deleted",
-        found.staging: "outputs that are not committed yet; empty after a run",
+        found.staging: "results that are not committed yet: outputs, and the result log; empty after a run that ended",
         found.telemetry_path("RUN"): "events and metrics of one run",
         found.attempts_path("RUN"): "start and end of every attempt of one run, with `attempts_log`",
     }

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 import inorder
+from inorder.runtime.result_log import ResultLog
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
 from tests.stage.jobs import STAGE, Place
@@ -17,7 +18,8 @@ from tests.stage.workers import obey
 
 
 class Death:
-    """Comes at the given count of the given thing: `committed:40`, `published:7`, `planned:300`, or never."""
+    """Comes at the given count of the given thing: `committed:40`, `published:7`, `planned:300`, `logged:9`, or
+    never."""
 
     def __init__(self, told: str) -> None:
         self._what, _, number = told.partition(":")
@@ -51,6 +53,15 @@ def main(folder: Path, names: list[str], policy: str, told: str) -> None:
     OutputsSink._publish, ManifestSink.apply = publishing, appending  # type: ignore[method-assign]
     OutputsSink._unpublish = removing  # type: ignore[method-assign]
 
+    log = ResultLog.append
+
+    def logging(self: ResultLog, frames: Any, last_seq: int) -> None:
+        log(self, frames, last_seq)
+        for _ in frames:
+            death.look("logged")
+
+    ResultLog.append = logging  # type: ignore[method-assign]
+
     def after_item(item: inorder.WorkItem, result: object, ctx: object) -> None:
         with open(folder / "committed", "a", encoding="utf-8") as file:
             file.write(f"{item.item_id}\n")
@@ -64,7 +75,8 @@ def main(folder: Path, names: list[str], policy: str, told: str) -> None:
                     continue
                 death.look("planned")
                 item_id, _, cfg_hash = name.partition("@")
-                yield place.item(item_id, cfg_hash=cfg_hash or "1")
+                is_held = item_id.endswith("!") and told
+                yield place.item(item_id.rstrip("!"), "hang" if is_held else "shout", cfg_hash=cfg_hash or "1")
 
     hooks = inorder.StageHooks(after_item=after_item)
     plan = inorder.StagePlan(STAGE, Items(), retires=lambda *_: True)

@@ -21,10 +21,11 @@ class Lives:
         """Items of which the hook was told that they are committed; of the last few nobody may have told it."""
 
     def live(self, plan: list[str], death: str, policy: str = "cpu") -> tuple[list[str], dict[str, Any] | None]:
-        """One life: the items that its workers were called for, and the outcome unless it was killed."""
+        """One life: the items that its workers were called for, and the outcome unless it was killed. The item `x!` is
+        held until the kill."""
         for name in plan:
             if name != "|":
-                self.place.item(name.partition("@")[0])
+                self.place.item(name.partition("@")[0].rstrip("!"))
         listed = self.place.folder / "plan"
         listed.write_text("\n".join(plan))
         program = [sys.executable, "-m", "tests.stage.killed", str(self.place.folder), str(listed), policy, death]

@@ -61,6 +61,8 @@ def _summarize(outcome: StageOutcome, settings: Settings) -> list[str]:
     lines = [_format_headline(outcome)]
     if outcome.resumed_at is not None:
         lines.append(f"  resumed after {pluralize(outcome.resumed_at, 'item')}")
+    if outcome.adopted:
+        lines.append(f"  adopted {pluralize(outcome.adopted, 'result')} of the interrupted run")
     shown = outcome.errors[:_ERRORS_SHOWN]
     lines += [
         f"  failed: {error.item_id} ({error.category}): {to_one_line(error.message)}"

@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from inorder.core.commands import Summary
+from inorder.core.commands import Command, Summary
+from inorder.core.events import Event
 from inorder.core.options import KernelOptions
 from inorder.core.state import StopKind
 from inorder.core.windows.plan import PlanItem
@@ -22,10 +23,12 @@ from inorder.host.clock import Clock
 from inorder.host.filesystem import Filesystem
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
+from inorder.runtime.adoption import AdoptingEngine, ResultRecorder, restore_retries
 from inorder.runtime.commit import CommitJournal, CommitLane, Describe, ThreadedCommit, describe_plain
 from inorder.runtime.identity import PlanDigest, encode_identity
 from inorder.runtime.loop import Observer, Runtime
 from inorder.runtime.recovery import OpenedJournal, create_journal, resume_journal
+from inorder.runtime.result_log import ResultLog
 from inorder.sinks.base import Entry, Sink
 
 
@@ -43,6 +46,8 @@ class DurableJob(msgspec.Struct, frozen=True, kw_only=True):
     options: JournalOptions = msgspec.field(default_factory=JournalOptions)
     commit_thread: bool = False
     """Commit on a separate thread, so that waiting for the disk does not delay workers."""
+    results: ResultLog | None = None
+    """Keeps the results that are not committed yet, and has those of the interrupted run."""
     on_commit: Callable[[Sequence[Entry]], None] | None = None
     """Called with the entries of every run after it is committed."""
 
@@ -74,15 +79,23 @@ class DurableRun:
         lane = CommitLane(journal, job.sinks, digest, job.describe, job.on_commit)
         threaded = ThreadedCommit(lane, engine.wake) if job.commit_thread else None
         self._lane: CommitLane | ThreadedCommit = threaded or lane
+        self._results = results = job.results
+        self._observer = observer
+        self._recorder: ResultRecorder | None = None
+        resume_point = opened.resume_point
+        if results is not None:
+            resume_point = restore_retries(resume_point, results)
+            self._recorder = ResultRecorder(results, resume_point, lambda seq: self.runtime.find_item(seq))
+            observer = self._observe
         self.runtime = Runtime(
             plan,
-            engine,
+            AdoptingEngine(engine, results) if results is not None and results.found_count else engine,
             self._lane.commit,
             clock,
             options=options,
             total=total,
             observer=observer,
-            resume=lane.resume_state(opened.resume_point),
+            resume=lane.resume_state(resume_point),
             poll_committed=None if threaded is None else threaded.poll_committed,
         )
 
@@ -98,7 +111,16 @@ class DurableRun:
             raise
         finally:
             self._lane.close()
+            if self._results is not None:
+                self._results.close()
         return summary
+
+    def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
+        """Called after every step of the kernel. What the observer refuses is not logged."""
+        if self._observer is not None:
+            self._observer(now_ms, event, commands)
+        if self._recorder is not None and commands is not None:
+            self._recorder.observe(event, commands)
 
 
 def run_durable(

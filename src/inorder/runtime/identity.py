@@ -25,6 +25,7 @@ def _to_plain(value: Any) -> Any:
     raise TypeError(type(value).__qualname__)
 
 
+_PLAIN = (type(None), bool, int, float, str, bytes)
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic", enc_hook=_to_plain)
 
 
@@ -34,6 +35,17 @@ def encode_identity(item: Any) -> bytes:
         return _ENCODER.encode(item)
     except (UnicodeEncodeError, OverflowError):  # file names may not be valid Unicode, and numbers may be of any size
         return ascii(item).encode()
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is equal and of the same types after it was encoded and decoded: None, numbers, text, bytes, and
+    lists and dicts of these with text as keys."""
+    kind = type(value)
+    if kind is list:
+        return all(map(is_plain, value))
+    if kind is dict:
+        return all(type(key) is str for key in value) and all(map(is_plain, value.values()))
+    return kind in _PLAIN
 
 
 def qualified_name(function: Callable[..., Any]) -> str:

@@ -21,7 +21,7 @@ more than necessary.
 import contextlib
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -48,8 +48,9 @@ class OutputsSink:
     """Publishes staged files below a root folder, which is created. Its parent folder must exist.
 
     `staging` is the staging area, by default `root` with the suffix `.staging`; it must be on the same disk. `name`
-    identifies the sink in the journal. Raises `OperatorError` for an unsafe or repeated path, and `InfrastructureError`
-    for a staged file that is missing.
+    identifies the sink in the journal. `staged` has the names in staging of files that an interrupted run may have
+    published, by their paths: rolling back moves such a file back there instead of removing it. Raises
+    `OperatorError` for an unsafe or repeated path, and `InfrastructureError` for a staged file that is missing.
 
     >>> from inorder.sinks import OutputsSink
     >>> from inorder.testing import Disk
@@ -58,8 +59,17 @@ class OutputsSink:
     0
     """
 
-    def __init__(self, filesystem: Filesystem, root: str, *, staging: str | None = None, name: str = "outputs") -> None:
+    def __init__(
+        self,
+        filesystem: Filesystem,
+        root: str,
+        *,
+        staging: str | None = None,
+        name: str = "outputs",
+        staged: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
+        self._staged_names = staged or {}
         self._filesystem = filesystem
         self._root = os.path.normpath(root)
         self._staging = os.path.normpath(staging or f"{self._root}.staging")
@@ -119,11 +129,13 @@ class OutputsSink:
         return True
 
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
-        """Remove the files of the undone runs, as far as they were published. Folders that become empty stay."""
+        """Remove the files of the undone runs, as far as they were published, or move them back into staging. Folders
+        that become empty stay."""
         self._position = None
         self._intact.clear()
         with translate_os_errors(f"{self._root} cannot be rolled back to seq {position.end}"):
             for path in _collect_outputs(undone):
+                self._move_back(path)
                 self._unpublish(path)
             self._sync_folders()
         self._position = position
@@ -175,6 +187,15 @@ class OutputsSink:
         if folder not in self._folders:
             self._filesystem.make_directory(self._full_path(folder))
             self._folders.update(_iter_folders_up(folder))
+
+    def _move_back(self, path: str) -> None:
+        """Move a published file back into staging, if it is known where it was and it is not there any more. It may be
+        an older file of that name: whoever uses it must check it."""
+        name = self._staged_names.get(path)
+        if name is None or self._filesystem.stat(f"{self._staging}/{name}") is not None:
+            return
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            self._filesystem.rename(self._full_path(path), f"{self._staging}/{name}")
 
     def _unpublish(self, path: str) -> None:
         require_safe_relative(path)
@@ -229,13 +250,14 @@ class OutputsSink:
         return self._intact[output]
 
 
-def clear_staging(filesystem: Filesystem, staging: str) -> list[str]:
-    """Remove the files that earlier runs left in a staging area, and return their paths. Empty folders stay.
+def clear_staging(filesystem: Filesystem, staging: str, *, keep: Container[str] = ()) -> list[str]:
+    """Remove the files that earlier runs left in a staging area, except those whose relative path is in `keep`, and
+    return their paths. Empty folders stay.
 
     Call it at the start of a run, before any worker stages files.
     """
     with translate_os_errors(f"{staging} cannot be cleared"):
-        left = list(_list_files(filesystem, staging))
+        left = [path for path in _list_files(filesystem, staging) if path[len(staging) + 1 :] not in keep]
         for path in left:
             filesystem.unlink(path)
     return left
@@ -256,15 +278,18 @@ def _list_files(filesystem: Filesystem, folder: str) -> Iterator[str]:
 
 
 def _is_as_published(filesystem: Filesystem, root: str, output: Output) -> bool:
-    if find_path_problem(output.path):
-        return False
-    path = f"{root}/{output.path}"
+    is_safe = not find_path_problem(output.path)
+    return is_safe and is_intact(filesystem, f"{root}/{output.path}", output.size, output.checksum)
+
+
+def is_intact(filesystem: Filesystem, path: str, size: int, checksum: int) -> bool:
+    """Whether there is a file of this size and CRC-32."""
     info = filesystem.stat(path)
-    if info is None or info.is_directory or info.size != output.size:
+    if info is None or info.is_directory or info.size != size:
         return False
     file = filesystem.open(path)
     try:
-        return PrefixChecksums(file).checksum(output.size) == output.checksum
+        return PrefixChecksums(file).checksum(size) == checksum
     finally:
         file.close()
 

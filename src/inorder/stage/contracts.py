@@ -190,6 +190,8 @@ class StageOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """Number of the signal that stopped it."""
     resumed_at: int | None
     """The seq at which an interrupted run was resumed; None: this run started over."""
+    adopted: int = 0
+    """Results of the interrupted run that were not committed and did not have to be computed again."""
     wall_ms: float
     """Wall time of this run."""
     queue_p50_ms: float

@@ -1,9 +1,12 @@
 """`run_stage`: runs the plan of a stage, with order, retries, time limits, resume, manifest, progress and telemetry.
 
-    lock DATA ─▶ empty staging ─▶ journal: resume or start over ─▶ plan ─▶ workers ─▶ outputs, manifest ─▶ outcome
+    lock DATA ─▶ journal: resume or start over ─▶ staging ─▶ plan ─▶ workers ─▶ outputs, manifest ─▶ outcome
 
 The plan is read lazily. An item whose outputs are up to date is skipped, but it stays an item: it has its seq, its row
 in the manifest, and its place in the order.
+
+A run that resumes adopts the results that are in staging and not committed; any other run empties staging. After a run
+that ended there is nothing in it.
 """
 
 import os
@@ -18,6 +21,7 @@ import msgspec
 
 from inorder.core.commands import Command, Summary
 from inorder.core.events import Envelope, Event, Finished
+from inorder.core.state import StopKind
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, require
@@ -30,9 +34,10 @@ from inorder.runtime.durable_run import DurableJob, DurableRun
 from inorder.runtime.identity import PlanChanged, new_run_id
 from inorder.runtime.loop import Runtime, describe_survivors
 from inorder.runtime.recovery import DISTRUST_SUFFIX, OpenedJournal, read_journal
+from inorder.runtime.result_log import FORMAT_VERSION, LogHeader, ResultLog
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
-from inorder.sinks.outputs import OutputsSink
+from inorder.sinks.outputs import OutputsSink, clear_staging
 
 from .autoscale import StageAutoscaler
 from .context import StageContext
@@ -47,6 +52,7 @@ from .options import StageOptions
 from .plan_identity import hash_config, hash_plan, identify_item
 from .plan_reader import PlanPosition, count_rest, fill_total, read_plan
 from .signals import cancel_on_signals
+from .staged_results import StageResultCodec
 from .worker import StageResult, StageTask, StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
@@ -140,6 +146,7 @@ class _StageRun:
         self._run_id = new_run_id()
         self._clock = SystemClock()
         self._filesystem = SystemFilesystem()
+        self._results: ResultLog | None = None
         self._resources: dict[str, Any] = {}
         self._signals: list[int] = []
         """Signals that were received during the run."""
@@ -148,10 +155,9 @@ class _StageRun:
         self._config_row = make_config_row(plan.stage_name, self._run_id, options, origin)
 
     def run(self) -> StageOutcome:
-        """Run the stage. Staging is empty before and after."""
+        """Run the stage."""
         started_s = time.monotonic()
-        shutil.rmtree(self._layout.staging, ignore_errors=True)
-        os.makedirs(self._layout.staging, exist_ok=True)
+        is_ended = False
         self._cache = HashCache(self._layout.cache)
         self._monitor = RunMonitor(self._plan, self._options, self._layout, self._run_id)
         try:
@@ -159,7 +165,9 @@ class _StageRun:
             summary, opened = self._run_or_start_over()
             wall_ms = (time.monotonic() - started_s) * 1000
             outcome = self._monitor.make_outcome(summary, opened, wall_ms, self._context.warnings)
-            outcome = msgspec.structs.replace(outcome, stop_signal=self._stop_signal(outcome))
+            is_ended = outcome.stop_kind in (None, StopKind.ERROR_BUDGET.value)
+            adopted = 0 if self._results is None else self._results.adopted_count
+            outcome = msgspec.structs.replace(outcome, stop_signal=self._stop_signal(outcome), adopted=adopted)
             self._call_hook("after_stage", outcome)
             self._monitor.finish(outcome)
         except BaseException as error:
@@ -168,7 +176,8 @@ class _StageRun:
         finally:
             self._monitor.close()
             self._cache.close()
-            shutil.rmtree(self._layout.staging, ignore_errors=True)
+            if is_ended or self._results is None or not self._results.has_uncommitted:
+                shutil.rmtree(self._layout.staging, ignore_errors=True)
         return outcome
 
     def _stop_signal(self, outcome: StageOutcome) -> int | None:
@@ -187,11 +196,23 @@ class _StageRun:
         opened = job.open(start_over=True)
         return self._run(job, opened), opened
 
+    def _open_results(self, plan_hash: str, config_hash: str) -> ResultLog:
+        """Open the result log, with what an interrupted run of the same plan left in staging."""
+        layout, options = self._layout, self._options
+        codec = StageResultCodec(self._filesystem, layout.data, layout.staging, fingerprinting=options.fingerprinting)
+        log_header = LogHeader(FORMAT_VERSION, self._run_id, plan_hash, config_hash)
+        results = ResultLog(self._filesystem, layout.staging, log_header, codec)
+        results.read()
+        return results
+
     def _run(self, job: DurableJob, opened: OpenedJournal) -> Summary:
         position = PlanPosition()
         resumed_end = opened.resume_point.end
         rest = read_plan(self._plan, self._options, self._layout, self._cache, resumed_end, position)
         try:
+            if job.results is not None:
+                job.results.start(opened.resume_point.end if opened.is_resumed else None)
+                clear_staging(self._filesystem, self._layout.staging, keep=job.results.list_files())
             engine = create_stage_engine(self._options, self._make_work(), self._layout)
             run = DurableRun(
                 job,
@@ -213,7 +234,9 @@ class _StageRun:
             self._autoscaler = scaled = StageAutoscaler(
                 engine, worker_count, lambda: kernel.is_saturated, self._clock.now_ms()
             )
-        self._monitor.start(run.runtime, opened, lambda: worker_count if scaled is None else scaled.workers)
+        self._monitor.start(
+            run.runtime, opened, lambda: worker_count if scaled is None else scaled.workers, job.results
+        )
         try:
             with cancel_on_signals(run.runtime.cancel) as self._signals:
                 summary = self._count_plan(run.run(), rest, position)
@@ -272,7 +295,11 @@ class _StageRun:
 
     def _make_job(self) -> DurableJob:
         layout, stage = self._layout, self._plan.stage_name
-        outputs = OutputsSink(self._filesystem, layout.data, staging=layout.staging, name="outputs")
+        plan_hash, config_hash = hash_plan(self._plan), hash_config(stage, self._options)
+        self._results = results = self._open_results(plan_hash, config_hash)
+        outputs = OutputsSink(
+            self._filesystem, layout.data, staging=layout.staging, name="outputs", staged=results.published
+        )
         manifest = ManifestSink(
             self._filesystem,
             layout.manifest,
@@ -283,8 +310,8 @@ class _StageRun:
         )
         header = Header(
             self._run_id,
-            hash_plan(self._plan),
-            hash_config(stage, self._options),
+            plan_hash,
+            config_hash,
             [outputs.name, manifest.name, *(sink.name for sink in self._sinks)],
             self._clock.wall_ms(),
         )
@@ -297,6 +324,7 @@ class _StageRun:
             describe=self._describe,
             options=JournalOptions(fsync=self._options.fsync),
             commit_thread=True,
+            results=results,
             on_commit=self._on_committed,
         )
 
@@ -330,7 +358,8 @@ class _StageRun:
         """Cache the hashes of an item's inputs, which its worker has just read. Outputs are racy now: their change time
         is that of the rename."""
         for path, stat, digest in result.inputs:
-            self._cache.put(path, stat, "sha256", digest)
+            if digest:
+                self._cache.put(path, stat, "sha256", digest)
 
     def _describe(self, envelope: Envelope, task: StageTask, attempts: int) -> Entry:
         """Turn an envelope into an entry for the sinks. With `retires`, a failed item loses its earlier outputs."""

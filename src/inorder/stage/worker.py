@@ -56,7 +56,7 @@ class StageResult(NamedTuple):
     """The path of each of them in staging."""
     input_sha256: str
     inputs: list[tuple[str, FileStat, str]]
-    """Path, stat before the read, and hash of every input that was hashed."""
+    """Path, stat before the read, and hash of every input; the hash is empty if it was not needed."""
     warnings: list[str]
     removals: list[str] = []  # noqa: RUF012
     """Files in DATA to remove when the item is committed."""
@@ -140,7 +140,7 @@ class StageWork:
         self._call_before_item(item, context)
         value = self._worker(item, context) if self._has_context_parameter else self._worker(item)
         self._require_unchanged(item, before, hashes)
-        inputs = [(os.fspath(item.inputs[name]), before[name], digest) for name, digest in hashes.items()]
+        inputs = [(os.fspath(path), before[name], hashes.get(name, "")) for name, path in item.inputs.items()]
         digest = combine_sha256(hashes)
         if isinstance(value, Skip):
             extras = self._encode_extras(item, value.value)

@@ -49,6 +49,7 @@ def test_a_snapshot_has_every_metric_and_nothing_else(place: Place) -> None:
         "items_succeeded": 2,
         "items_skipped": 0,
         "items_failed": 1,
+        "items_adopted": 0,
     }
     assert (snapshot["retries"], snapshot["errors"], snapshot["invariant_violations"]) == (1, {"runtime": 1}, 0)
     assert snapshot["output_bytes"] == sum(map(len, place.published().values()))

@@ -340,7 +340,9 @@ def find_orphans(root: str, names: OutputNames) -> Iterator[Problem]:
     for path in list_files(root):
         top = path.split("/")[0]
         if top == ".staging":
-            yield Problem(LEFTOVER, _get_stage(path), path, "left by an interrupted run; the next run removes it")
+            yield Problem(
+                LEFTOVER, _get_stage(path), path, "left by an interrupted run; the next run adopts or removes it"
+            )
         elif top == "journal" and path.endswith(".new"):
             yield Problem(LEFTOVER, "", path, "left by an interrupted run; the next run replaces it")
         elif not is_reserved(path) and path.removesuffix(FINGERPRINT_SUFFIX) not in names and path not in names:

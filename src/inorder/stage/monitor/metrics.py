@@ -21,6 +21,7 @@ METRICS = {
     "items_succeeded": ("counter", "items that succeeded, those before an interruption included"),
     "items_skipped": ("counter", "items that had nothing to do"),
     "items_failed": ("counter", "items that failed for good"),
+    "items_adopted": ("counter", "results of the interrupted run that were not computed again"),
     "input_bytes": ("counter", "bytes of the inputs of items that succeeded"),
     "output_bytes": ("counter", "bytes published by this run"),
     "measures": ("counter", "sums of the numbers that workers reported with `ctx.measure`, by name"),

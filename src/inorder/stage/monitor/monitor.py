@@ -13,6 +13,7 @@ from inorder.errors import InvariantViolation
 from inorder.host.filesystem import SystemFilesystem
 from inorder.runtime.loop import Runtime
 from inorder.runtime.recovery import OpenedJournal
+from inorder.runtime.result_log import ResultLog
 from inorder.sinks.base import Entry
 from inorder.stage.contracts import StageOutcome, StagePlan
 from inorder.stage.data_layout import DataLayout
@@ -24,7 +25,7 @@ from .histograms import ErrorTally, Histogram, SlowestItems
 from .measures import MeasureSums
 from .metrics import RunMetrics
 from .otel import start_otel
-from .progress import Display, NoDisplay, StageProgress, format_stopping, open_display
+from .progress import Display, NoDisplay, StageProgress, format_adopting, format_stopping, open_display
 from .telemetry import Telemetry
 
 _GAUGES_S = 0.1
@@ -51,6 +52,7 @@ class RunMonitor:
         self._gauges: dict[str, Any] = {}
         self._display: Display = NoDisplay()
         self._runtime: Runtime | None = None
+        self._results: ResultLog | None = None
         self._count_workers: Callable[[], int] = lambda: 0
         self._is_ending = threading.Event()
         self._ticker: threading.Thread | None = None
@@ -61,7 +63,9 @@ class RunMonitor:
         )
         self._otel = start_otel(plan.stage_name, options)
 
-    def start(self, runtime: Runtime, opened: OpenedJournal, count_workers: Callable[[], int]) -> None:
+    def start(
+        self, runtime: Runtime, opened: OpenedJournal, count_workers: Callable[[], int], results: ResultLog | None
+    ) -> None:
         """Observe a run that starts or resumes. Called again if the plan has changed and the run starts over."""
         if self._ticker is not None:
             self._stop_ticker()
@@ -69,6 +73,7 @@ class RunMonitor:
         resume_point = opened.resume_point
         self._runtime = runtime
         self._count_workers = count_workers
+        self._results = results
         self._resumed_end = resume_point.end
         self._metrics = RunMetrics(resume_point.end, None if self._otel is None else self._otel.record_queued)
         self._counts = [0] * 8
@@ -87,7 +92,16 @@ class RunMonitor:
             options.diagnostics_interval_s,
             verbose=options.verbose,
         )
-        self._emit("run_started", stage=self._plan.stage_name, run_id=self._run_id, resumed_at=resume_point.end or None)
+        staged_results = 0 if results is None else results.found_count
+        if staged_results:
+            self._display.announce(format_adopting(self._plan.stage_name, staged_results))
+        self._emit(
+            "run_started",
+            stage=self._plan.stage_name,
+            run_id=self._run_id,
+            resumed_at=resume_point.end or None,
+            staged_results=staged_results,
+        )
         self._is_ending.clear()
         self._ticker = threading.Thread(target=self._tick, name="inorder-monitor", daemon=True)
         self._ticker.start()
@@ -213,6 +227,7 @@ class RunMonitor:
             items_succeeded=progress.succeeded,
             items_skipped=progress.skipped,
             items_failed=progress.failed,
+            items_adopted=0 if self._results is None else self._results.adopted_count,
             items_per_s=_compute_rate(progress.done - self._resumed_end, elapsed_s),
             bytes_per_s=_compute_rate(sums.input_bytes, elapsed_s),
             lines_per_s=_compute_rate(totals.get("lines", 0), elapsed_s),

@@ -71,6 +71,11 @@ def format_stopping(stage: str, reason: str, grace_ms: int) -> str:
     return f"[{stage}] stopping: {reason}; waiting{limit} for running items{hint}"
 
 
+def format_adopting(stage: str, count: int) -> str:
+    """Format the line that announces the results of an interrupted run."""
+    return f"[{stage}] {count} results of the interrupted run are staged; those that are still valid are adopted"
+
+
 def format_details(slowest: SlowestItems, categories: Counter[str]) -> list[str]:
     """Format the lines that `verbose` adds."""
     lines = []

@@ -40,7 +40,10 @@ EVENTS: dict[type[Any], str] = {
 }
 """Events and commands of the kernel that are written."""
 RUN_EVENTS = {
-    "run_started": ("stage, run_id, resumed_at", "the run starts, or resumes at `resumed_at`"),
+    "run_started": (
+        "stage, run_id, resumed_at, staged_results",
+        "the run starts, or resumes at `resumed_at` with `staged_results` results that are not committed",
+    ),
     "snapshot": ("the metrics below", "every `diagnostics_interval_s`, and at the end"),
     "run_ended": ("outcome", "the run ended; the whole StageOutcome"),
     "run_failed": (

@@ -1,0 +1,318 @@
+"""The result log: results that are computed and not yet committed, on disk.
+
+Outcomes become final in order, so everything computed behind a slow item waits for it. The journal knows nothing of
+these results. The result log does: each one is appended when the kernel has accepted it, before it can be committed. A
+run that resumes reads the log and adopts the results in it instead of computing them again.
+
+The log is a folder of segments, each a sequence of frames (`journal/frame.py`): a header that names the plan and the
+configuration, then one record per result. A segment is removed when all its results are committed, so the log is no
+longer than the windows of the run. It is never synced: a record that a power loss has damaged fails its checksum, and
+its item is computed again. The last record of a seq counts.
+
+What a result consists of, and whether it is still valid, is the business of a `ResultCodec`. No codec may unpickle what
+it finds on disk.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from inorder.core.events import Envelope
+from inorder.host.filesystem import AppendFile, Filesystem
+from inorder.host.os_errors import translate_os_errors
+from inorder.journal.frame import BODY_BYTES_MAX, Fault, RecordFrame, encode_frame, read_frame
+
+FORMAT_VERSION = 1
+SEGMENT_SUFFIX = ".results"
+SEGMENT_RECORDS_MAX = 1024
+SEGMENT_BYTES_MAX = 4 * 2**20
+"""A segment that has grown beyond one of these gets no further record."""
+_PAYLOAD_BYTES_MAX = BODY_BYTES_MAX // 2
+_HEADER_TYPE = 64
+_RESULT_TYPE = 65
+
+
+class LogHeader(msgspec.Struct, frozen=True, array_like=True):
+    """The first frame of a segment. Only a run with the same plan and configuration adopts its results."""
+
+    version: int
+    run_id: str
+    plan_hash: str
+    config_hash: str
+
+
+class ResultRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One result."""
+
+    seq: int
+    attempt: int
+    retries: int
+    identity: bytes
+    """Hash of what must stay equal for an item to count as the same."""
+    outcome: int
+    exec_ms: float
+    files: list[tuple[str, str]]
+    """Files of the result: the name of each in staging, and the path at which it is published."""
+    payload: msgspec.Raw
+    """In the encoding of the codec."""
+
+
+class EncodedResult(NamedTuple):
+    """A result as a codec encodes it."""
+
+    payload: bytes
+    """A value of MessagePack."""
+    files: list[tuple[str, str]] = []  # noqa: RUF012
+    """Files of the result: the name of each in staging, and the path at which it is published."""
+
+
+class DecodedResult(NamedTuple):
+    """A result that is still valid."""
+
+    payload: Any
+
+
+class ResultCodec(Protocol):
+    """Encodes the results of a kind of run."""
+
+    def identify(self, item: Any) -> bytes:
+        """Return what must stay equal for an item to count as the same after a restart."""
+        ...
+
+    def encode(self, item: Any, payload: Any) -> EncodedResult | None:
+        """Encode a result; None: it cannot be stored or is not worth it, and will be computed again."""
+        ...
+
+    def decode(self, item: Any, record: ResultRecord) -> DecodedResult | None:
+        """Decode a result; None: it is no longer valid."""
+        ...
+
+
+class _Location(NamedTuple):
+    """Where a record is."""
+
+    segment: str
+    offset: int
+    size: int
+
+
+_HEADERS = msgspec.msgpack.Decoder(LogHeader)
+_RECORDS = msgspec.msgpack.Decoder(ResultRecord)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class ResultLog:
+    """The results of one run and those that an interrupted run left. `folder` must exist."""
+
+    def __init__(self, filesystem: Filesystem, folder: str, header: LogHeader, codec: ResultCodec) -> None:
+        self._filesystem = filesystem
+        self._folder = folder
+        self._header = header
+        self._codec = codec
+        self._file: AppendFile | None = None
+        self._records_left = 0
+        self._bytes_left = 0
+        self._number = 0
+        self._path = ""
+        """The segment that is being written."""
+        self._segments: dict[str, int] = {}
+        """The last seq of every segment, by its path, oldest segment first."""
+        self._found: dict[int, _Location] = {}
+        """The results of the interrupted run that are not committed, by seq."""
+        self.retries: dict[int, int] = {}
+        """The retries of these results, by seq, as far as they had any."""
+        self.published: dict[str, str] = {}
+        """The staged name of every file of these results, by the path at which it is published."""
+        self._committed_end = 0
+        self._adopted: set[int] = set()
+        """Those of them that were adopted."""
+        self.adopted_count = 0
+
+    @property
+    def found_count(self) -> int:
+        """How many results of the interrupted run are not committed yet."""
+        return len(self._found)
+
+    @property
+    def has_uncommitted(self) -> bool:
+        """Whether the log has results that are not committed."""
+        return max(self._segments.values(), default=-1) >= self._committed_end
+
+    def list_files(self) -> set[str]:
+        """List the segments and the staged files of the results in them, relative to the staging area."""
+        return {*(path.rpartition("/")[2] for path in self._segments), *self.published.values()}
+
+    # ---- Reading what an interrupted run left
+
+    def read(self) -> None:
+        """Read what the interrupted run left."""
+        with translate_os_errors(f"the results of the interrupted run in {self._folder} cannot be read"):
+            for name in self._filesystem.list(self._folder):
+                number = _parse_number(name)
+                if number is not None:
+                    self._number = max(self._number, number)
+                    self._read_segment(f"{self._folder}/{name}")
+
+    def _read_segment(self, path: str) -> None:
+        self._segments[path] = -1
+        for frame in self._iter_frames(path):
+            record = _decode_record(frame)
+            if record is None:
+                break
+            seq = record.seq
+            self._found[seq] = _Location(path, frame.offset, frame.end - frame.offset)
+            self.retries[seq] = record.retries
+            self.published.update((published, staged) for staged, published in record.files)
+            self._segments[path] = max(self._segments[path], seq)
+
+    def start(self, end: int | None) -> None:
+        """Begin a run that resumes at `end`: results below are committed. None: it does not resume, and nothing is
+        adopted."""
+        if end is None:
+            self._found, self.retries, self.published = {}, {}, {}
+        self.retries = {seq: count for seq, count in self.retries.items() if count and seq >= (end or 0)}
+        for path in [path for path, last_seq in self._segments.items() if end is None or last_seq < end]:
+            del self._segments[path]
+            with translate_os_errors(f"{path} cannot be removed"):
+                self._filesystem.unlink(path)
+        self.drop_committed(end or 0)
+
+    def _iter_frames(self, path: str) -> Iterator[RecordFrame]:
+        """Yield the frames of a segment up to the first damaged one; nothing if it is of another plan."""
+        data = self._filesystem.read(path)
+        first = read_frame(data, 0)
+        if isinstance(first, Fault) or not self._is_same_plan(first):
+            return
+        offset = first.end
+        while offset < len(data):
+            frame = read_frame(data, offset)
+            if isinstance(frame, Fault):
+                return
+            yield frame
+            offset = frame.end
+
+    def _is_same_plan(self, frame: RecordFrame) -> bool:
+        if frame.type != _HEADER_TYPE:
+            return False
+        try:
+            found = _HEADERS.decode(frame.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+        ours = self._header
+        return (found.version, found.plan_hash, found.config_hash) == (
+            ours.version,
+            ours.plan_hash,
+            ours.config_hash,
+        )
+
+    def take(self, seq: int, item: Any) -> tuple[ResultRecord, Any] | None:
+        """Return the result that the interrupted run had of an item; None: it had none, or it is no longer valid."""
+        location = self._found.get(seq)
+        if location is None:
+            return None
+        record = self._read_record(location)
+        is_same = record is not None and record.seq == seq and record.identity == _hash(self._codec.identify(item))
+        decoded = self._codec.decode(item, record) if is_same and record is not None else None
+        if record is None or decoded is None:
+            del self._found[seq]
+            return None
+        self.adopted_count += seq not in self._adopted
+        self._adopted.add(seq)
+        return record, decoded.payload
+
+    def _read_record(self, location: _Location) -> ResultRecord | None:
+        try:
+            file = self._filesystem.open(location.segment)
+            try:
+                frame = read_frame(file.read(location.offset, location.size), 0)
+            finally:
+                file.close()
+        except OSError:
+            return None
+        return None if isinstance(frame, Fault) else _decode_record(frame)
+
+    # ---- Writing
+
+    def encode(self, envelope: Envelope, item: Any, retries: int) -> bytes | None:
+        """Encode the result of an item; None: it is not stored, or was adopted and is in the log already."""
+        if envelope.seq in self._found:
+            return None
+        encoded = self._codec.encode(item, envelope.payload)
+        if encoded is None or len(encoded.payload) > _PAYLOAD_BYTES_MAX:
+            return None
+        record = ResultRecord(
+            envelope.seq,
+            envelope.attempt,
+            retries,
+            _hash(self._codec.identify(item)),
+            envelope.outcome,
+            envelope.exec_ms,
+            encoded.files,
+            msgspec.Raw(encoded.payload),
+        )
+        return encode_frame(_RESULT_TYPE, _encode(record))
+
+    def append(self, frames: Sequence[bytes], last_seq: int) -> None:
+        """Append results, of which `last_seq` is the highest seq."""
+        data = b"".join(frames)
+        with translate_os_errors(f"results cannot be logged in {self._folder}"):
+            if self._file is None or self._records_left <= 0 or self._bytes_left <= 0:
+                self._start_segment()
+            if self._file is not None:
+                self._file.append(data)
+        self._records_left -= len(frames)
+        self._bytes_left -= len(data)
+        self._segments[self._path] = max(last_seq, self._segments[self._path])
+
+    def drop_committed(self, end: int) -> None:
+        """Remove the segments whose results are all below `end`, which are committed. The one that is being written
+        stays until it is full."""
+        self._committed_end = end
+        if self._found:
+            self._found = {seq: location for seq, location in self._found.items() if seq >= end}
+            self._adopted = {seq for seq in self._adopted if seq >= end}
+        is_full = self._records_left <= 0 or self._bytes_left <= 0
+        for path, last_seq in list(self._segments.items()):
+            if last_seq >= end or (path == self._path and not is_full):
+                continue
+            del self._segments[path]
+            if path == self._path:
+                self.close()
+            with contextlib.suppress(OSError):  # then the next run removes it
+                self._filesystem.unlink(path)
+
+    def close(self) -> None:
+        """Close the file. Idempotent."""
+        if self._file is not None:
+            self._file.close()
+        self._file = None
+
+    def _start_segment(self) -> None:
+        self.close()
+        self._number += 1
+        self._path = f"{self._folder}/{self._number:08}{SEGMENT_SUFFIX}"
+        self._file = self._filesystem.open(self._path)
+        self._file.append(encode_frame(_HEADER_TYPE, _encode(self._header)))
+        self._records_left, self._bytes_left = SEGMENT_RECORDS_MAX, SEGMENT_BYTES_MAX
+        self._segments[self._path] = -1
+
+
+def _parse_number(name: str) -> int | None:
+    number = name.removesuffix(SEGMENT_SUFFIX)
+    return int(number) if number != name and number.isdecimal() else None
+
+
+def _decode_record(frame: RecordFrame) -> ResultRecord | None:
+    if frame.type != _RESULT_TYPE:
+        return None
+    try:
+        return _RECORDS.decode(frame.body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _hash(identity: bytes) -> bytes:
+    return blake2b(identity, digest_size=16).digest()

@@ -1,0 +1,127 @@
+"""How the results of a stage survive a crash: what the result log keeps of them, and when they are still valid.
+
+A result is adopted if its item is the same (id, configuration, inputs and outputs), if no input has changed since the
+worker read it, and if every staged file still has the bytes that the worker wrote. What a worker passed to
+`ctx.deliver` must be plain data; a result with anything else is computed again, and so is every failure.
+"""
+
+import os
+from typing import Any
+
+import msgspec
+
+from inorder.engines.attempt import Skip
+from inorder.host.filesystem import Filesystem
+from inorder.runtime.identity import is_plain
+from inorder.runtime.result_log import DecodedResult, EncodedResult, ResultRecord
+from inorder.sinks.outputs import is_intact
+
+from .file_stat import FileStat
+from .fingerprints import hash_file, resolve_outputs
+from .plan_identity import identify_item
+from .worker import StageResult, StageTask
+
+
+class _StoredResult(msgspec.Struct, frozen=True, array_like=True):
+    """A `StageResult` in the log, without what the item says."""
+
+    skip_reason: str | None
+    extras: dict[str, Any]
+    outputs: list[tuple[str, int, int]]
+    input_sha256: str
+    inputs: list[tuple[FileStat, str]]
+    warnings: list[str]
+    removals: list[str]
+    delivery: Any
+    measures: dict[str, float | str]
+    input_bytes: int
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(_StoredResult)
+
+
+class StageResultCodec:
+    """Encodes the results of a stage. Implements `ResultCodec`."""
+
+    def __init__(self, filesystem: Filesystem, data: str, staging: str, *, fingerprinting: bool) -> None:
+        self._filesystem = filesystem
+        self._data = data
+        self._staging = staging
+        self._fingerprinting = fingerprinting
+
+    def identify(self, item: StageTask) -> bytes:
+        """Return the identity of an item and the paths of its inputs."""
+        inputs = "\x00".join(f"{name}={os.fspath(path)}" for name, path in item.item.inputs.items())
+        return identify_item(item.item) + b"\x01" + inputs.encode("utf-8", "surrogatepass")
+
+    def encode(self, item: StageTask, payload: Any) -> EncodedResult | None:
+        """Encode a result, unless the item was up to date or the result has values that cannot be stored."""
+        reason = payload.reason if isinstance(payload, Skip) else None
+        result: StageResult = payload.value if isinstance(payload, Skip) else payload
+        if item.skip or not is_plain(result.delivery):
+            return None
+        stored = _StoredResult(
+            reason,
+            result.extras,
+            result.outputs,
+            result.input_sha256,
+            [(stat, digest) for _, stat, digest in result.inputs],
+            result.warnings,
+            result.removals,
+            result.delivery,
+            result.measures,
+            result.input_bytes,
+        )
+        try:
+            files = [
+                (os.path.basename(path), output[0]) for path, output in zip(result.staged, result.outputs, strict=True)
+            ]
+            return EncodedResult(_ENCODER.encode(stored), files)
+        except (TypeError, ValueError, OverflowError):  # names that are not valid Unicode, numbers beyond 64 bits
+            return None
+
+    def decode(self, item: StageTask, record: ResultRecord) -> DecodedResult | None:
+        """Decode a result, and check its inputs and staged files."""
+        try:
+            stored = _DECODER.decode(record.payload)
+            resolve_outputs(self._data, item.item.outputs, fingerprinting=self._fingerprinting)
+            inputs = _check_inputs(item, stored)
+            names = [name for name, _ in record.files]
+            has_files = len(stored.outputs) == len(names) and all(map(self._is_staged, stored.outputs, names))
+        except (msgspec.DecodeError, OSError, ValueError):
+            return None
+        if item.skip or inputs is None or not has_files:
+            return None
+        result = StageResult(
+            stored.extras,
+            stored.outputs,
+            [f"{self._staging}/{name}" for name in names],
+            stored.input_sha256,
+            inputs,
+            stored.warnings,
+            stored.removals,
+            stored.delivery,
+            stored.measures,
+            stored.input_bytes,
+        )
+        return DecodedResult(result if stored.skip_reason is None else Skip(stored.skip_reason, result))
+
+    def _is_staged(self, output: tuple[str, int, int], name: str) -> bool:
+        is_safe = name == os.path.basename(name) and name not in ("", ".", "..")
+        return is_safe and is_intact(self._filesystem, f"{self._staging}/{name}", output[1], output[2])
+
+
+def _check_inputs(task: StageTask, stored: _StoredResult) -> list[tuple[str, FileStat, str]] | None:
+    """Return path, stat and hash of every input; None: one of them has changed since the worker read it."""
+    paths = [os.fspath(path) for path in task.item.inputs.values()]
+    if len(paths) != len(stored.inputs):
+        return None
+    found = []
+    for path, (stat, digest) in zip(paths, stored.inputs, strict=True):
+        present = FileStat.read(path)
+        is_same = present.signature == stat.signature and not stat.is_racy
+        if not is_same and (not digest or hash_file(path) != digest):
+            return None
+        found.append((path, present, digest))
+    return found
