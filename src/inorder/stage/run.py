@@ -37,7 +37,7 @@ from inorder.runtime.recovery import DISTRUST_SUFFIX, OpenedJournal, read_journa
 from inorder.runtime.result_log import FORMAT_VERSION, LogHeader, ResultLog
 from inorder.sinks.base import Entry, Output, Sink
 from inorder.sinks.manifest import ManifestSink
-from inorder.sinks.outputs import OutputsSink, clear_staging
+from inorder.sinks.outputs import OutputsSink
 
 from .autoscale import StageAutoscaler
 from .context import StageContext
@@ -52,7 +52,7 @@ from .options import StageOptions
 from .plan_identity import hash_config, hash_plan, identify_item
 from .plan_reader import PlanPosition, count_rest, fill_total, read_plan
 from .signals import cancel_on_signals
-from .staged_results import StageResultCodec
+from .staged_results import read_results, start_results
 from .worker import StageResult, StageTask, StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
@@ -196,23 +196,12 @@ class _StageRun:
         opened = job.open(start_over=True)
         return self._run(job, opened), opened
 
-    def _open_results(self, plan_hash: str, config_hash: str) -> ResultLog:
-        """Open the result log, with what an interrupted run of the same plan left in staging."""
-        layout, options = self._layout, self._options
-        codec = StageResultCodec(self._filesystem, layout.data, layout.staging, fingerprinting=options.fingerprinting)
-        log_header = LogHeader(FORMAT_VERSION, self._run_id, plan_hash, config_hash)
-        results = ResultLog(self._filesystem, layout.staging, log_header, codec)
-        results.read()
-        return results
-
     def _run(self, job: DurableJob, opened: OpenedJournal) -> Summary:
         position = PlanPosition()
         resumed_end = opened.resume_point.end
         rest = read_plan(self._plan, self._options, self._layout, self._cache, resumed_end, position)
         try:
-            if job.results is not None:
-                job.results.start(opened.resume_point.end if opened.is_resumed else None)
-                clear_staging(self._filesystem, self._layout.staging, keep=job.results.list_files())
+            start_results(self._filesystem, self._layout.staging, job.results, opened)
             engine = create_stage_engine(self._options, self._make_work(), self._layout)
             run = DurableRun(
                 job,
@@ -296,7 +285,9 @@ class _StageRun:
     def _make_job(self) -> DurableJob:
         layout, stage = self._layout, self._plan.stage_name
         plan_hash, config_hash = hash_plan(self._plan), hash_config(stage, self._options)
-        self._results = results = self._open_results(plan_hash, config_hash)
+        log_header = LogHeader(FORMAT_VERSION, self._run_id, plan_hash, config_hash)
+        fingerprinting = self._options.fingerprinting
+        self._results = results = read_results(self._filesystem, layout, log_header, fingerprinting=fingerprinting)
         outputs = OutputsSink(
             self._filesystem, layout.data, staging=layout.staging, name="outputs", staged=results.published
         )

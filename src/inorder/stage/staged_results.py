@@ -13,9 +13,11 @@ import msgspec
 from inorder.engines.attempt import Skip
 from inorder.host.filesystem import Filesystem
 from inorder.runtime.identity import is_plain
-from inorder.runtime.result_log import DecodedResult, EncodedResult, ResultRecord
-from inorder.sinks.outputs import is_intact
+from inorder.runtime.recovery import OpenedJournal
+from inorder.runtime.result_log import DecodedResult, EncodedResult, LogHeader, ResultLog, ResultRecord
+from inorder.sinks.outputs import clear_staging, is_intact
 
+from .data_layout import DataLayout
 from .file_stat import FileStat
 from .fingerprints import hash_file, resolve_outputs
 from .plan_identity import identify_item
@@ -125,3 +127,18 @@ def _check_inputs(task: StageTask, stored: _StoredResult) -> list[tuple[str, Fil
             return None
         found.append((path, present, digest))
     return found
+
+
+def read_results(filesystem: Filesystem, layout: DataLayout, header: LogHeader, *, fingerprinting: bool) -> ResultLog:
+    """Open the result log of a stage, and read what an interrupted run of the same plan left in staging."""
+    codec = StageResultCodec(filesystem, layout.data, layout.staging, fingerprinting=fingerprinting)
+    results = ResultLog(filesystem, layout.staging, header, codec)
+    results.read()
+    return results
+
+
+def start_results(filesystem: Filesystem, staging: str, results: ResultLog | None, opened: OpenedJournal) -> None:
+    """Begin a run with these results, if it resumes. Everything else in staging is removed."""
+    if results is not None:
+        results.start(opened.resume_point.end if opened.is_resumed else None)
+    clear_staging(filesystem, staging, keep=() if results is None else results.list_files())
