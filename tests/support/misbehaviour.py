@@ -159,6 +159,12 @@ def _hang(path: str) -> None:
         signal.pause()
 
 
+def _hang_beside_a_child(path: str) -> None:
+    leave_word(path, subprocess.Popen(["sleep", "1000"]).pid)
+    while True:
+        signal.pause()
+
+
 def _hang_in_c(path: str) -> None:
     leave_word(path, os.getpid())
     hold_interpreter()
@@ -244,6 +250,7 @@ MISCHIEF: dict[str, Callable[[str], Any]] = {
     "exit": lambda path: os._exit(3),
     "hang": _hang,
     "hang in C": _hang_in_c,
+    "hang beside a child": _hang_beside_a_child,
     "hang and ignore SIGTERM": _ignore_the_request_to_end,
     "raise sealed": _raise_sealed,
     "raise undecodable": _raise_undecodable,

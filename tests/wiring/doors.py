@@ -108,7 +108,8 @@ class VirtualThreads(threads.ThreadEngine):
         events = self._wait(0.0)
         while not events and (timeout_s is None or timeout_s > 0):
             events = self._wait(_PAUSE_S)
-            if not events and self.gate.inside >= len(self._busy) and not self.pending_commits:
+            is_held = self.gate.inside >= len(self._busy) and not self.gate.is_open
+            if not events and (is_held or not self._busy) and not self.pending_commits:
                 self.time.pass_quietly(5.0 if timeout_s is None else timeout_s)
                 return self._wait(0.0)
         return events

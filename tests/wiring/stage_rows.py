@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 
 import inorder
+from inorder.engines.process.worker_process import StartupError
 from inorder.stage.worker import StageTask
+from tests.support.command_line import DATA
 from tests.support.gates import GUARD_S
-from tests.wiring.doors import STAGE, WiredRun, path_of
+from tests.wiring.doors import STAGE, FakeProcess, WiredRun, path_of
 from tests.wiring.row import OptionRow, index_rows
 from tests.wiring.workers import do_nothing, fail, items, write_output
 
 BIG = 64 * 1024
+MANIFESTS = f"{DATA}/manifests"
 
 
 # ---- output
@@ -44,6 +47,20 @@ def has_lines(folder: str) -> Any:
         return bool(run.lines(folder))
 
     return probe
+
+
+def names_telemetry(run: WiredRun) -> list[str]:
+    """The folders with telemetry."""
+    run.run_stage(items(1), do_nothing)
+    return sorted({str(path.parent.relative_to(run.folder)) for path in run.folder.rglob("*.jsonl")} - {MANIFESTS})
+
+
+def is_committed_elsewhere(run: WiredRun) -> bool:
+    """Whether items are committed on another thread than the one that runs the stage."""
+    seen: list[threading.Thread] = []
+    hooks = inorder.StageHooks(after_item=lambda *_: seen.append(threading.current_thread()))
+    run.run_stage(items(1), do_nothing, hooks)
+    return seen[0] is not threading.current_thread()
 
 
 # ---- execution
@@ -108,6 +125,13 @@ def get_memory_limit(run: WiredRun) -> Any:
     return run.started[0].memory_bytes_max
 
 
+def count_processes(run: WiredRun) -> int:
+    """How many processes one worker uses for six items, in batches of one, two and three. Each item leaks 100 bytes."""
+    run.resident_sizes.update({count: 100 * count for count in range(7)})
+    run.run_stage(items(6), do_nothing, policy="cpu")
+    return len(run.started)
+
+
 def is_refused(run: WiredRun) -> bool:
     """Whether a stage made for a GPU is refused in processes."""
     run.arguments = ("--policy", "cpu")
@@ -170,6 +194,19 @@ def count_failed(run: WiredRun) -> int:
     outcome = run.run_stage(items(10), fail)
     assert outcome is not None
     return outcome.failed
+
+
+def count_lost_workers(run: WiredRun) -> int:
+    """How many workers are lost in a run in which all of them are killed at their start."""
+
+    def die(process: FakeProcess) -> None:
+        raise StartupError("killed", "SIGKILL")
+
+    run.patch.setattr(FakeProcess, "receive", die)
+    outcome = run.run_stage(items(1), do_nothing, policy="cpu")
+    assert outcome is not None
+    assert outcome.stop_kind == "infrastructure"
+    return len(run.started)
 
 
 def measure_grace(run: WiredRun) -> float:
@@ -262,6 +299,13 @@ STAGE_ROWS = index_rows(
     OptionRow("fsync", count_syncs, [("always", 3), ("batch", 2), ("interval", 1), ("off", 0)]),
     OptionRow("attempts_log", has_lines("attempts"), [(True, True), (False, False)]),
     OptionRow("telemetry", has_lines("telemetry"), [(True, True), (False, False)]),
+    OptionRow(
+        "telemetry_dir", names_telemetry, [("metrics", ["metrics"]), (None, [f"{DATA}/telemetry"]), ("a/b", ["a/b"])]
+    ),
+    OptionRow("commit_thread", is_committed_elsewhere, [(True, True), (False, False)]),
+    OptionRow("recycle_tasks", count_processes, [(None, 1), (2, 3)]),
+    OptionRow("recycle_resident_bytes", count_processes, [(None, 1), (150, 2)]),
+    OptionRow("infrastructure_budget", count_lost_workers, [(0, 1), (3, 4)]),
     OptionRow("workers", count_workers_inside, [(2, 2), (5, 5)]),
     OptionRow("adaptive", count_workers_inside, [(False, 8), (True, 4)]),
     OptionRow("schedule", list_starts, [("fifo", ["3", "1", "2"]), ("sjf", ["1", "2", "3"])]),

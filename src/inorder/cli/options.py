@@ -5,6 +5,7 @@ An option has one name: `timeout_s` is `--timeout-s` on the command line, `INORD
 the other places. Help texts name no defaults: those depend on the stage, and are computed when help is shown.
 """
 
+from inorder.cli.builtin_options import OWN
 from inorder.cli.option_spec import OptionSpec, Section, index_by_name
 from inorder.cli.option_types import (
     ChoiceType,
@@ -48,6 +49,31 @@ SHARED = index_by_name(
         FlagType(),
         "Log the start and end of every attempt to DATA/attempts.",
         flags=("--attempts-log/--no-attempts-log",),
+    ),
+    OptionSpec(
+        _OUTPUT,
+        "commit_thread",
+        "commit_thread",
+        FlagType(),
+        "Commit on a thread of its own, so that waiting for the disk delays no worker.",
+        flags=("--commit-thread/--no-commit-thread",),
+    ),
+    OptionSpec(
+        _OUTPUT,
+        "telemetry",
+        "telemetry",
+        FlagType(),
+        "Write events and metrics of the run as JSON lines.",
+        flags=("--telemetry/--no-telemetry",),
+    ),
+    OptionSpec(
+        _OUTPUT,
+        "telemetry_dir",
+        "telemetry_dir",
+        TextType("none"),
+        "Directory for telemetry.",
+        "DIR",
+        meanings={"none": "DATA/telemetry"},
     ),
     OptionSpec(
         _EXECUTION,
@@ -103,6 +129,24 @@ SHARED = index_by_name(
         SizeType("none"),
         "Address space of a worker process (policy cpu). An item that needs more fails.",
         "SIZE",
+    ),
+    OptionSpec(
+        _EXECUTION,
+        "recycle_tasks",
+        "recycle_tasks",
+        IntegerType(1, 10**12, "none"),
+        "Replace a worker process after this many items (policy cpu).",
+        "N",
+        meanings={"none": "never"},
+    ),
+    OptionSpec(
+        _EXECUTION,
+        "recycle_resident_bytes",
+        "recycle_resident_bytes",
+        SizeType("none"),
+        "Replace a worker process between two items when its resident memory is above this (policy cpu, Linux).",
+        "SIZE",
+        meanings={"none": "never"},
     ),
     OptionSpec(
         _EXECUTION,
@@ -171,6 +215,14 @@ SHARED = index_by_name(
     ),
     OptionSpec(
         _FAILURES,
+        "infrastructure_budget",
+        "infrastructure_budget",
+        IntegerType(0, 2**30),
+        "Stop when more workers than this are lost before a window of items is committed. The run can be resumed.",
+        "N",
+    ),
+    OptionSpec(
+        _FAILURES,
         "cancel_grace_s",
         "cancel_grace_s",
         SecondsType(),
@@ -229,6 +281,14 @@ SHARED = index_by_name(
     ),
     OptionSpec(
         _DISPLAY,
+        "diagnostics_interval_s",
+        "diagnostics_interval_s",
+        SecondsType(),
+        "Interval between progress lines, and between snapshots in the telemetry.",
+        "SECONDS",
+    ),
+    OptionSpec(
+        _DISPLAY,
         "quiet",
         "progress",
         FlagType(),
@@ -246,80 +306,4 @@ SHARED = index_by_name(
 )
 """Options of every run, by name."""
 
-OWN = {
-    "doctags": index_by_name(
-        OptionSpec(
-            Section.DOCTAGS,
-            "split_pages",
-            "split_pages",
-            IntegerType(0, 10**6),
-            "Split PDFs with more pages than this into parts that workers read in parallel; 0 never splits.",
-            "N",
-        ),
-        OptionSpec(
-            Section.DOCTAGS,
-            "reader",
-            "reader",
-            ChoiceType("native", "docling"),
-            "Reader library: native, or docling for all formats that it reads without models.",
-        ),
-        OptionSpec(
-            Section.DOCTAGS,
-            "ocr",
-            "ocr",
-            FlagType(),
-            "Recognize the text of scanned PDF pages.",
-            flags=("--ocr/--no-ocr",),
-        ),
-    ),
-    "chunk": index_by_name(
-        OptionSpec(Section.CHUNK, "tokens_max", "tokens_max", IntegerType(1, 10**6), "Most tokens per chunk.", "N"),
-        OptionSpec(
-            Section.CHUNK,
-            "tokens_min",
-            "tokens_min",
-            IntegerType(0, 10**6, "auto"),
-            "Merge a chunk with fewer tokens into a neighbour if both fit.",
-            "N",
-            meanings={"auto": "half of --tokens-max"},
-        ),
-        OptionSpec(
-            Section.CHUNK,
-            "tokenizer",
-            "tokenizer",
-            TextType(),
-            "How to count tokens: words, or hf:PATH for a tokenizer.json.",
-            "words|hf:PATH",
-        ),
-        OptionSpec(Section.CHUNK, "format", "format", ChoiceType("parquet", "jsonl"), "File format of chunks."),
-    ),
-    "embed": index_by_name(
-        OptionSpec(
-            Section.EMBED,
-            "dense",
-            "dense",
-            TextType(),
-            "Dense embedding provider: hash, hash:DIMENSIONS, minilm, onnx:DIR, sentence-transformers:NAME, tei:URL, "
-            "openai:URL#MODEL, or none.",
-            "PROVIDER",
-        ),
-        OptionSpec(
-            Section.EMBED,
-            "sparse",
-            "sparse",
-            TextType(),
-            "Sparse embedding provider: splade:NAME, or none.",
-            "PROVIDER",
-        ),
-        OptionSpec(
-            Section.EMBED,
-            "lexical",
-            "lexical",
-            FlagType(),
-            "Count terms for BM25.",
-            flags=("--lexical/--no-lexical",),
-        ),
-    ),
-}
-"""Options of one built-in stage only, by stage and name."""
 ALL = SHARED | {name: option for options in OWN.values() for name, option in options.items()}

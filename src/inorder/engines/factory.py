@@ -32,6 +32,8 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Address space of a worker process."""
     recycle_tasks: int | None = None
     """Items after which a worker process is replaced."""
+    recycle_resident_bytes: int | None = None
+    """Resident memory above which a worker process is replaced."""
     ray: RayOptions = RayOptions()
     """The cluster, and the resources of one worker there."""
     classify: Classify | None = None
@@ -76,9 +78,18 @@ def create_resizable_engine(
         return ThreadEngine(function, spec.worker_count, timeout_s=spec.timeout_s)
     from .process.engine import ProcessEngine, ProcessOptions
 
-    limits = ProcessOptions(memory_bytes_max=spec.memory_bytes_max, recycle_tasks=spec.recycle_tasks)
+    limits = ProcessOptions(
+        memory_bytes_max=spec.memory_bytes_max,
+        recycle_tasks=spec.recycle_tasks,
+        recycle_resident_bytes=spec.recycle_resident_bytes,
+    )
     if spec.engine == "local":
+        from inorder.host.memory import require_resident_memory
+
         from .process.worker_process import pack_tasks
+
+        if spec.recycle_resident_bytes is not None:
+            require_resident_memory("recycle_resident_bytes")
 
         return ProcessEngine(
             function, spec.worker_count, timeout_s=spec.timeout_s, options=limits, pack=pack or pack_tasks

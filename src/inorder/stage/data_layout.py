@@ -31,9 +31,9 @@ class DataLayout:
         self.cache = f"{self.data}/cache/{stage}.sqlite"
         self.staging = f"{self.data}/.staging/{stage}"
 
-    def telemetry_path(self, run_id: str) -> str:
-        """Events and metrics of one run."""
-        return f"{self.data}/telemetry/{run_id}.jsonl"
+    def telemetry_path(self, run_id: str, folder: str | os.PathLike[str] | None = None) -> str:
+        """Events and metrics of one run, in a folder of the user's or in DATA."""
+        return f"{os.fspath(folder) if folder is not None else f'{self.data}/telemetry'}/{run_id}.jsonl"
 
     def attempts_path(self, run_id: str) -> str:
         """The attempt log of one run."""
@@ -51,6 +51,16 @@ class DataLayout:
             if error.errno in _BAD_PATH:
                 raise OperatorError(f"{message}; {_OTHER_DATA}") from error
             raise InfrastructureError(message) from error
+
+
+def create_option_folder(option: str, path: str | os.PathLike[str]) -> None:
+    """Create a folder that an option names. Raises OperatorError if that is impossible."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise OperatorError(
+            f"{option} cannot be used: {_shorten(os.fspath(path))}: {error.strerror or error}"
+        ) from error
 
 
 def require_directory(data: str) -> None:

@@ -30,6 +30,8 @@ def make_engine_spec(options: StageOptions) -> EngineSpec:
         workers=options.workers,
         timeout_s=options.timeout_s or None,
         memory_bytes_max=options.memory_bytes_max,
+        recycle_tasks=options.recycle_tasks,
+        recycle_resident_bytes=options.recycle_resident_bytes,
         ray=options.ray,
         classify=options.classify,
     )
@@ -78,5 +80,6 @@ def make_kernel_options(options: StageOptions) -> KernelOptions:
         schedule=options.schedule,
         error_budget=options.error_budget,
         on_budget=options.on_budget,
+        infrastructure_budget=options.infrastructure_budget,
         cancel_grace_ms=int(options.cancel_grace_s * 1000),
     )

@@ -24,8 +24,11 @@ _WHOLE = (
     ("max_queue", 1, 2**20),
     ("buffered_bytes_max", 1, 2**62),
     ("memory_bytes_max", 1, 2**62),
+    ("recycle_tasks", 1, 2**62),
+    ("recycle_resident_bytes", 1, 2**62),
+    ("infrastructure_budget", 0, 2**30),
 )
-_OPTIONAL = ("workers", "error_budget", "memory_bytes_max")
+_OPTIONAL = ("workers", "error_budget", "memory_bytes_max", "recycle_tasks", "recycle_resident_bytes")
 _SECONDS = ("timeout_s", "retry_backoff_s", "cancel_grace_s", "diagnostics_interval_s")
 _SECONDS_MAX = 10**9
 _BACKOFF_S_MAX = 86_400
@@ -85,6 +88,9 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
     on_budget: Literal["stop", "drain"] = "stop"
     """What happens to running items when the error budget is exceeded: `stop` gives them `cancel_grace_s`, `drain` lets
     them end. Their results are not committed in either case."""
+    infrastructure_budget: int = 32
+    """Lost workers that are tolerated until a window of items is committed; one more stops the run, which can be
+    resumed. An item that kills its workers does not count: it fails."""
     max_queue: int = 1024
     """Items read from the plan ahead of the workers."""
     diagnostics_interval_s: float = 5.0
@@ -101,6 +107,13 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
     """Upper bound on results that wait to be committed, including what running items are expected to return."""
     memory_bytes_max: int | None = None
     """Address space of a worker process; None: no limit."""
+    recycle_tasks: int | None = None
+    """Replace a worker process after this many items: for libraries that leak; None: never."""
+    recycle_resident_bytes: int | None = None
+    """Replace a worker process between two items when its resident memory is above this; None: never. Linux only."""
+    commit_thread: bool = True
+    """Commit on a thread of its own, so that waiting for the disk delays no worker. False: on the thread that runs the
+    stage, which also calls `after_item` and sinks then."""
     cancel_grace_s: float = 5.0
     """How long running items may continue after a cancel, or after the error budget is exceeded. Then processes are
     killed, and items that still run in threads are named in a warning."""
@@ -109,7 +122,9 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
     attempts_log: bool = False
     """Log the start and end of every attempt to `DATA/attempts`."""
     telemetry: bool = True
-    """Write events and metrics to `DATA/telemetry`."""
+    """Write events and metrics."""
+    telemetry_dir: str | Path | None = None
+    """The folder that receives them; None: `DATA/telemetry`."""
     progress: Literal["auto", "bar", "lines", "none"] = "auto"
     """`auto`: a bar on a terminal, lines elsewhere."""
     verbose: bool = False
@@ -144,6 +159,11 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
             require(type(value) in (int, float), f"{name} must be a number of seconds, got {value!r}")
             high = _BACKOFF_S_MAX if name == "retry_backoff_s" else _SECONDS_MAX
             require(0 <= value <= high, f"{name} must be between 0 and {high}, got {value}")
+        folder: Any = self.telemetry_dir
+        require(
+            folder is None or (isinstance(folder, str | Path) and str(folder) != ""),
+            f"telemetry_dir must be a path, got {folder!r}",
+        )
         require(self.classify is None or callable(self.classify), f"classify must be callable, got {self.classify!r}")
         require(isinstance(self.ray, RayOptions), f"ray must be a RayOptions, got {type(self.ray).__name__}")
         require(

@@ -42,7 +42,7 @@ from inorder.sinks.outputs import OutputsSink
 from .autoscale import StageAutoscaler
 from .context import StageContext
 from .contracts import StageHooks, StageOutcome, StagePlan
-from .data_layout import DataLayout
+from .data_layout import DataLayout, create_option_folder
 from .engine import create_stage_engine, make_engine_spec, make_kernel_options
 from .fingerprints import list_published
 from .hash_cache import HashCache
@@ -110,6 +110,8 @@ def run_stage(
     options = msgspec.structs.replace(options, data=os.path.abspath(options.data))
     layout = DataLayout(os.fspath(options.data), plan.stage_name)
     layout.create_folders()
+    if options.telemetry and options.telemetry_dir is not None:
+        create_option_folder("telemetry_dir", options.telemetry_dir)
     lock = Lock(layout.lock, f"stage {plan.stage_name} of {layout.data}")
     try:
         try:
@@ -314,8 +316,8 @@ class _StageRun:
             identify=lambda task: identify_item(task.item),
             describe=self._describe,
             options=JournalOptions(fsync=self._options.fsync),
-            commit_thread=True,
             results=results,
+            commit_thread=self._options.commit_thread,
             on_commit=self._on_committed,
         )
 

@@ -25,6 +25,7 @@ from tests.support.misbehaviour import (
     GUARD_S,
     HOARD_BYTES,
     MEMORY_BYTES,
+    Endings,
     Mischief,
     Unsendable,
     ended_at_last,
@@ -305,6 +306,22 @@ def test_a_process_is_recycled_once_it_has_grown_too_large(make: Make) -> None:
     assert before == grown
     assert after != grown
     assert not is_running(grown)
+
+
+def test_a_process_that_has_grown_too_large_in_a_batch_gives_back_the_rest_of_it(make: Make) -> None:
+    engine = make(hoard, recycle_resident_bytes=HOARD_BYTES)
+    give(engine, 0, "small", "hoard", "small", "small")
+    [returned, _] = take(engine, 2, Returned, Pulled)
+    assert returned.seqs == [2, 3]
+
+
+@pytest.mark.req("RTY-4")
+def test_what_an_item_has_started_dies_with_its_worker(make: Make, tmp_path: Path) -> None:
+    engine = make(serve)
+    give(engine, 0, Mischief("hang beside a child", str(tmp_path / "pid")))
+    endings = Endings([word_at(tmp_path / "pid")])
+    engine.stop_worker(0, "the item took too long")
+    assert endings.come(), "the child of a stopped item lives on"
 
 
 def test_an_item_beyond_the_memory_limit_fails_and_its_worker_continues(make: Make) -> None:

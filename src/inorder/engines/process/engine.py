@@ -36,7 +36,8 @@ class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
     recycle_tasks: int | None = None
     """Items after which a worker is replaced: for libraries that leak."""
     recycle_resident_bytes: int | None = None
-    """Resident memory above which a worker is replaced after its batch."""
+    """Resident memory above which a worker is replaced after an item. Quick items are checked a few milliseconds
+    apart."""
 
     def __post_init__(self) -> None:
         for name in ("memory_bytes_max", "recycle_tasks", "recycle_resident_bytes"):
@@ -161,7 +162,9 @@ class ProcessPoolWorker:
                 raise ProcessDied("the worker was stopped before it began")
             if self._process is None:
                 try:
-                    self._process = WorkerProcess(self._function_pickle, self._options.memory_bytes_max)
+                    self._process = WorkerProcess(
+                        self._function_pickle, self._options.memory_bytes_max, self._options.recycle_resident_bytes
+                    )
                 except OSError as error:
                     raise InfrastructureError(f"cannot start a worker process: {error}") from error
             return self._process

@@ -28,6 +28,7 @@ from inorder.core.events import Envelope
 from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip, classify_error, get_classify
 from inorder.engines.base import PackedTask
 from inorder.errors import Category, Failure
+from inorder.host.memory import read_resident_bytes
 
 from .guard import ProcessGuard
 from .shared_status import SharedStatus, StatusSnapshot
@@ -58,6 +59,7 @@ def worker_main(
     lifeline: "Connection[Any, Any]",
     function_pickle: bytes,
     memory_bytes_max: int | None,
+    recycle_resident_bytes: int | None,
 ) -> None:
     """Entry point of the process: set up, then run batches until the pipe closes."""
     _bind_to_parent()
@@ -72,7 +74,7 @@ def worker_main(
         connection.send_bytes(classify_error(error).message.encode())
         return
     connection.send_bytes(READY)
-    runners.append(_BatchRunner(_ResultBuffer(connection), status, function))
+    runners.append(_BatchRunner(_ResultBuffer(connection), status, function, recycle_resident_bytes))
     with contextlib.suppress(EOFError, OSError):
         while True:
             runners[0].run(connection.recv_bytes())
@@ -172,12 +174,20 @@ class _BatchRunner:
     previous check, they run again one by one, and the check after each finds the one that did it.
     """
 
-    def __init__(self, results: _ResultBuffer, status: SharedStatus, function: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        results: _ResultBuffer,
+        status: SharedStatus,
+        function: Callable[[Any], Any],
+        resident_bytes_max: int | None,
+    ) -> None:
         self._results = results
         self._status = status
         self._function = function
         self._classify = get_classify(function)
         self._guard = ProcessGuard()
+        self._resident_bytes_max = resident_bytes_max
+        """Above this the rest of a batch is left to the next process."""
         self._unchecked: list[PackedTask] = []
         """Tasks run since the last check."""
         self._checked_ns = monotonic_ns()
@@ -185,8 +195,8 @@ class _BatchRunner:
         """Duration and start of the task that ran last."""
 
     def run(self, message: bytes) -> None:
-        """Run a batch, as far as the parent allows and until the results are larger than expected. The parent takes
-        back the tasks that get no result."""
+        """Run a batch, as far as the parent allows, until the results are larger than expected or this process is too
+        large. The parent takes back the tasks that get no result."""
         bytes_left: int
         tasks: list[PackedTask]
         bytes_left, tasks = pickle.loads(message)
@@ -200,6 +210,8 @@ class _BatchRunner:
                 self._check_damage()
                 if self._results.is_due(ended_ns):
                     self._results.flush()
+                if self._resident_bytes_max is not None and read_resident_bytes() > self._resident_bytes_max:
+                    break
         self._check_damage()
         self._status.clear_item()
         self._results.flush(is_last=True)

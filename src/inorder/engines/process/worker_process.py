@@ -16,6 +16,7 @@ from inorder.core.events import Envelope
 from inorder.engines.attempt import FAIL, classify_error
 from inorder.engines.base import PackedTask, Task
 from inorder.errors import Category, Failure
+from inorder.host.memory import read_resident_bytes
 
 from .shared_status import SharedStatus, StatusSnapshot
 from .spawner import start_process
@@ -46,7 +47,9 @@ class ProcessDied(Exception):
 class WorkerProcess:
     """A child process with one pipe, one status block and one lifeline."""
 
-    def __init__(self, function_pickle: bytes, memory_bytes_max: int | None) -> None:
+    def __init__(
+        self, function_pickle: bytes, memory_bytes_max: int | None, recycle_resident_bytes: int | None = None
+    ) -> None:
         context = get_context("spawn")
         self._connection: Connection[Any, Any]
         self._connection, theirs = context.Pipe()
@@ -56,7 +59,7 @@ class WorkerProcess:
         self.tasks_done = 0
         self._process = context.Process(
             target=worker_main,
-            args=(theirs, lifeline_theirs, function_pickle, memory_bytes_max),
+            args=(theirs, lifeline_theirs, function_pickle, memory_bytes_max, recycle_resident_bytes),
             name="inorder-worker",
             daemon=True,
         )
@@ -93,11 +96,7 @@ class WorkerProcess:
 
     def resident_bytes(self) -> int:
         """Its resident memory; 0 where that cannot be read."""
-        try:
-            with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
-                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        except (OSError, ValueError):
-            return 0
+        return read_resident_bytes(self.pid)
 
     def send(self, tasks: list[PackedTask], bytes_max: int) -> None:
         """Send a batch. Raises `ProcessDied`."""

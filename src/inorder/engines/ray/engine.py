@@ -187,6 +187,7 @@ class RayEngine:
             batch_s=max(BATCH_S, self._count * _REPORT_S),
             memory_bytes_max=self._limits.memory_bytes_max,
             recycle_tasks=self._limits.recycle_tasks,
+            recycle_resident_bytes=self._limits.recycle_resident_bytes,
             path=[os.path.normpath(os.path.join(folder, entry)) for entry in sys.path],
             folder=folder,
             marker_path=self._packer.marker_path,

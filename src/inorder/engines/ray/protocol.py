@@ -31,6 +31,7 @@ class SupervisorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Work to pull at a time."""
     memory_bytes_max: int | None = None
     recycle_tasks: int | None = None
+    recycle_resident_bytes: int | None = None
     path: list[str] = []
     """The driver's `sys.path`; a node adds the folders that exist there to its own."""
     folder: str = ""

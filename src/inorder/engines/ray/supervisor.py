@@ -46,7 +46,11 @@ class Supervisor:
         self._orders: SimpleQueue[Order] = SimpleQueue()
         sees_files = _has_secret(options.marker_path, options.marker_secret)
         self._hello: Hello | None = Hello(platform.node(), os.getpid(), node, sees_files)
-        limits = ProcessOptions(memory_bytes_max=options.memory_bytes_max, recycle_tasks=options.recycle_tasks)
+        limits = ProcessOptions(
+            memory_bytes_max=options.memory_bytes_max,
+            recycle_tasks=options.recycle_tasks,
+            recycle_resident_bytes=options.recycle_resident_bytes,
+        )
 
         def make_worker(number: int, outbox: Outbox) -> ProcessPoolWorker:
             return ProcessPoolWorker(

@@ -57,7 +57,8 @@ class RunMonitor:
         self._is_ending = threading.Event()
         self._ticker: threading.Thread | None = None
         filesystem = SystemFilesystem()
-        self._telemetry = Telemetry(filesystem, layout.telemetry_path(run_id)) if options.telemetry else None
+        telemetry_path = layout.telemetry_path(run_id, options.telemetry_dir)
+        self._telemetry = Telemetry(filesystem, telemetry_path) if options.telemetry else None
         self._attempts = (
             AttemptLog(Telemetry(filesystem, layout.attempts_path(run_id))) if options.attempts_log else None
         )
