@@ -10,8 +10,9 @@ import typer
 
 from inorder.cli import command_group, commands
 from inorder.cli.builtin import ENTRIES
+from inorder.cli.builtin_options import OWN
 from inorder.cli.option_spec import SECTIONS
-from inorder.cli.options import ALL, OWN, SHARED
+from inorder.cli.options import ALL, SHARED
 from tests.support.command_line import GUARD_S, CommandLine, clean_environment
 from tests.tidy.test_import import HEAVY, modules_loaded_by
 

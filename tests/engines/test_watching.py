@@ -51,6 +51,9 @@ class Puppet:
     def stop(self) -> None:
         self.is_stopped = True
 
+    def find_survivor(self) -> None:
+        return None
+
 
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> ManualTime:
@@ -93,7 +96,8 @@ def test_a_worker_whose_overrun_is_not_wanted_any_more_is_replaced(
     give(engine, 0, 7)
     puppets[0].running = RunningItem(7, 1, time.now_s)
     time.advance(10)
-    assert of_kind(engine.poll(0), Overran) == [Overran(0, 7, 1, 10_000)]
+    [overran] = of_kind(engine.poll(0), Overran)
+    assert (overran.worker, overran.seq, overran.attempt, overran.limit_ms) == (0, 7, 1, 10_000)
     assert not puppets[0].is_stopped
     events = engine.poll(0) + engine.poll(0)
     assert puppets[0].is_stopped

@@ -2,12 +2,14 @@
 
 import contextlib
 import os
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import inorder
 from inorder.errors import InfrastructureError
+from inorder.lanes import Ticket
 from tests.wiring.doors import WiredRun, path_of
 from tests.wiring.row import OptionRow, index_rows
 from tests.wiring.workers import fail
@@ -113,6 +115,18 @@ def count_processes(run: WiredRun) -> int:
     return len(run.started)
 
 
+def measure_grace(run: WiredRun) -> float:
+    """How long closing waits for a running item."""
+    waits: list[float] = []
+    run.patch.setattr(Ticket, "wait", lambda ticket, timeout_s=None: waits.append(timeout_s))
+    results = run.imap(lambda item: item and run.gate.hold(), range(2), workers=2)
+    next(results)
+    run.gate.await_arrivals()
+    with warnings.catch_warnings(action="ignore"):
+        results.close()
+    return waits[0]
+
+
 def list_files(run: WiredRun) -> list[str]:
     list(run.imap(abs, range(2), workers=1))
     return sorted(path.name for path in run.folder.iterdir())
@@ -156,6 +170,7 @@ IMAP_ROWS = index_rows(
     OptionRow("cost", partial(list_starts, schedule="sjf"), [(abs, [1, 2, 3]), (lambda item: -item + 4, [3, 2, 1])]),
     OptionRow("memory_bytes_max", get_memory_limit, [(None, None), (3 * 2**30, 3 * 2**30)]),
     OptionRow("recycle_tasks", count_processes, [(None, 1), (2, 3)]),
+    OptionRow("cancel_grace_s", measure_grace, [(3.0, 3.0), (40.0, 40.0)]),
     OptionRow("journal", list_files, [(None, []), ("run.journal", ["run.journal", "run.journal.lock"])]),
     OptionRow("fsync", count_syncs, [("always", 3), ("batch", 2), ("interval", 1), ("off", 0)]),
     OptionRow("key", resumes, [(None, False), (abs, True)]),

@@ -113,6 +113,6 @@ OWN_ROWS = index_rows(
         list_families,
         [("none", ["__corpus__", "dense", "lexical"]), ("splade:x", ["__corpus__", "dense", "lexical", "sparse"])],
     ),
-    OptionRow("lexical", list_families, [(True, ["__corpus__", "dense", "lexical"]), (False, ["dense"])]),
+    OptionRow("lexical", list_families, [(True, ["__corpus__", "dense", "lexical"]), (False, ["__corpus__", "dense"])]),
 )
 """Every option of one built-in stage."""

@@ -196,6 +196,29 @@ def count_failed(run: WiredRun) -> int:
     return outcome.failed
 
 
+def outlasts_the_grace(run: WiredRun) -> bool:
+    """Whether an item that takes 50 seconds ends after the error budget is exceeded, with a grace of three."""
+    ended: list[str] = []
+
+    def pass_a_second() -> None:
+        run.time.advance(1)
+        if run.time.now_s() >= 50:
+            run.gate.open()
+        else:
+            run.time.on_quiet = pass_a_second
+
+    def work(item: inorder.WorkItem) -> None:
+        if item.item_id == "item-0":
+            run.gate.await_arrivals()
+            fail(item)
+        run.gate.hold()
+        ended.append(item.item_id)
+
+    run.time.on_quiet = pass_a_second
+    run.run_stage(items(2), work, workers=2, error_budget=0, cancel_grace_s=3.0)
+    return run.time.now_s() >= 50 and bool(ended)
+
+
 def count_lost_workers(run: WiredRun) -> int:
     """How many workers are lost in a run in which all of them are killed at their start."""
 
@@ -322,6 +345,7 @@ STAGE_ROWS = index_rows(
     OptionRow("retry_backoff_s", measure_backoff, [(1.0, 1.0), (20.0, 20.0)]),
     OptionRow("classify", name_category, [(None, "provider"), (lambda error: ("input", False), "input")]),
     OptionRow("error_budget", count_failed, [(None, 10), (2, 3)]),
+    OptionRow("on_budget", outlasts_the_grace, [("stop", False), ("drain", True)]),
     OptionRow("cancel_grace_s", measure_grace, [(3.0, 3.0), (40.0, 40.0)]),
     OptionRow("diagnostics_interval_s", count_snapshots, [(2.0, 30), (20.0, 3)]),
     OptionRow("progress", shows(f"[{STAGE}] 2/2"), [("lines", True), ("none", False)]),

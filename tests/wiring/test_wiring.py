@@ -23,7 +23,8 @@ import msgspec
 import pytest
 
 import inorder
-from inorder.cli.options import OWN, SHARED
+from inorder.cli.builtin_options import OWN
+from inorder.cli.options import SHARED
 from tests.wiring.doors import COMMAND_DOORS, Door, WiredRun
 from tests.wiring.imap_rows import IMAP_ROWS
 from tests.wiring.own_rows import OWN_ROWS

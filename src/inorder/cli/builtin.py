@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from inorder.cli.builtin_options import OWN
 from inorder.cli.exit_codes import Exit
 from inorder.cli.extras import extra_of, require_extra
-from inorder.cli.options import ALL, OWN, SHARED
+from inorder.cli.options import ALL, SHARED
 from inorder.cli.output import info
 from inorder.cli.parameters import Given
 from inorder.cli.settings import Settings, SettingsReader, StageSettings

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from inorder.cli.builtin_options import OWN
 from inorder.cli.option_spec import OptionSpec, Section, to_flag
 from inorder.cli.option_types import ChoiceType, FlagType
-from inorder.cli.options import OWN, PROFILE, RENAMED, SHARED
+from inorder.cli.options import PROFILE, RENAMED, SHARED
 
 Given = Mapping[str, Any]
 """The options on the command line, by name."""

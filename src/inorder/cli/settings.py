@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from inorder.cli.builtin_options import OWN
 from inorder.cli.option_spec import PREFIX, OptionSpec, to_flag, to_variable
 from inorder.cli.option_types import InvalidValue
-from inorder.cli.options import ALL, OWN, PROFILE, RENAMED, SHARED
+from inorder.cli.options import ALL, PROFILE, RENAMED, SHARED
 from inorder.cli.output import info
 from inorder.errors import OperatorError
 from inorder.stage.contracts import Stage

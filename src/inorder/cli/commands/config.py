@@ -5,10 +5,11 @@ from typing import Annotated
 import typer
 
 from inorder.cli.builtin import ENTRIES, UNLESS_STAGE, default_values, describe_stage_defaults, load_builtin
+from inorder.cli.builtin_options import OWN
 from inorder.cli.command_group import SectionedCommand
 from inorder.cli.data_dir import open_data
 from inorder.cli.option_spec import Section
-from inorder.cli.options import ALL, OWN
+from inorder.cli.options import ALL
 from inorder.cli.output import format_table, info, print_json, print_out
 from inorder.cli.parameters import Given, JsonOption, run_options
 from inorder.cli.settings import FILE, Settings, SettingsReader, Value, resolve
