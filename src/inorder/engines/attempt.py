@@ -11,7 +11,7 @@ from inorder.errors import Category, Failure
 
 from .base import Task
 from .error_table import Classify, apply_mapping, categorize, get_own_category
-from .memory_estimate import estimate_bytes
+from .memory_estimate import estimate_bytes, get_held_bytes
 from .retry_after import RETRY_AFTER_S_MAX, find_retry_after_s
 
 SUCCESS = int(State.TERMINAL_SUCCESS)
@@ -65,7 +65,8 @@ def run_attempt(function: Callable[[Any], Any], task: Task, *, may_interrupt: bo
         return Envelope(task.seq, task.attempt, FAIL, error, 0, failure, elapsed_ms, began_ms)
     elapsed_ms = (perf_counter() - began_s) * 1000
     outcome = SKIP if type(value) is Skip else SUCCESS
-    return Envelope(task.seq, task.attempt, outcome, value, estimate_bytes(value), None, elapsed_ms, began_ms)
+    size = estimate_bytes(value) + get_held_bytes(value)
+    return Envelope(task.seq, task.attempt, outcome, value, size, None, elapsed_ms, began_ms)
 
 
 def classify_error(error: BaseException, classify: Classify | None = None) -> Failure:

@@ -26,6 +26,17 @@ def estimate_bytes(value: Any) -> int:
         return _UNKNOWN_BYTES
 
 
+def get_held_bytes(value: Any) -> int:
+    """Bytes that a result occupies elsewhere, in files for example, as its property `held_bytes` says; usually 0."""
+    if not hasattr(type(value), "held_bytes"):
+        return 0
+    try:
+        held = value.held_bytes
+    except Exception:
+        return 0
+    return held if type(held) is int and held > 0 else 0
+
+
 class _Estimator:
     """One estimate, and the visits it has left."""
 

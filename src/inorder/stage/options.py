@@ -104,7 +104,8 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
     fsync: Literal["always", "batch", "interval", "off"] = "batch"
     """When the journal waits for the disk."""
     buffered_bytes_max: int = 256 * 2**20
-    """Upper bound on results that wait to be committed, including what running items are expected to return."""
+    """Upper bound on results that wait to be committed, staged outputs included, and on what running items are expected
+    to return."""
     memory_bytes_max: int | None = None
     """Address space of a worker process; None: no limit."""
     recycle_tasks: int | None = None

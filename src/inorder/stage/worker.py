@@ -67,6 +67,11 @@ class StageResult(NamedTuple):
     input_bytes: int = 0
     """Size of all inputs."""
 
+    @property
+    def held_bytes(self) -> int:
+        """Size of the staged files, which count against the byte budget until they are published."""
+        return sum(size for _, size, _ in self.outputs)
+
 
 class StageWork:
     """Calls the worker function of a stage. Pickled without `resources`."""

@@ -27,6 +27,7 @@ import msgspec
 from inorder.core.events import Envelope
 from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip, classify_error, get_classify
 from inorder.engines.base import PackedTask
+from inorder.engines.memory_estimate import get_held_bytes
 from inorder.errors import Category, Failure
 from inorder.host.memory import read_resident_bytes
 
@@ -253,33 +254,35 @@ class _BatchRunner:
         began_ms = time() * 1000
         began_ns = monotonic_ns()
         self._status.begin_item(seq, attempt, began_ns)
-        packed, outcome, failure = self._compute(item_pickle)
+        packed, outcome, failure, held_bytes = self._compute(item_pickle)
         ended_ns = monotonic_ns()
         payload: Any
         payload, buffers = packed
         size = len(payload)
         if buffers:
             payload, size = (payload, measure_buffers(buffers)), packed.size_bytes
+        size += held_bytes
         self._latest_times = times = ((ended_ns - began_ns) / 1e6, began_ms)
         self._results.add(Envelope(seq, attempt, outcome, payload, size, failure, *times), buffers)
         return size, ended_ns
 
-    def _compute(self, item_pickle: bytes) -> tuple[PackedValue, int, Failure | None]:
+    def _compute(self, item_pickle: bytes) -> tuple[PackedValue, int, Failure | None, int]:
+        """Return the packed result, the outcome, the failure, and the bytes that the result holds elsewhere."""
         try:
             item = pickle.loads(item_pickle)
         except BaseException as error:
             failure = classify_error(error)
             message = f"the worker cannot unpickle the item: {failure.message}"
-            return _PACKED_NONE, FAIL, Failure(category=Category.INPUT, message=message, detail=failure.detail)
+            return _PACKED_NONE, FAIL, Failure(category=Category.INPUT, message=message, detail=failure.detail), 0
         try:
             value = self._function(item)
         except BaseException as error:
-            return _pack_error(error), FAIL, classify_error(error, self._classify)
+            return _pack_error(error), FAIL, classify_error(error, self._classify), 0
         try:
-            return pack(value), SKIP if type(value) is Skip else SUCCESS, None
+            return pack(value), SKIP if type(value) is Skip else SUCCESS, None, get_held_bytes(value)
         except BaseException as error:
             message = f"the result cannot be pickled: {classify_error(error).message}"
-            return _PACKED_NONE, FAIL, Failure(category=Category.RUNTIME, message=message)
+            return _PACKED_NONE, FAIL, Failure(category=Category.RUNTIME, message=message), 0
 
 
 def _pack_error(error: BaseException) -> PackedValue:

@@ -8,7 +8,7 @@ import msgspec
 from inorder.core.events import Envelope, Event, Finished
 from inorder.engines.attempt import FAIL, classify_error
 from inorder.engines.base import Batch, PackedTask, Task
-from inorder.engines.memory_estimate import estimate_bytes
+from inorder.engines.memory_estimate import estimate_bytes, get_held_bytes
 from inorder.engines.process.main_pickle import dump_by_value
 from inorder.engines.process.worker_process import pack_tasks
 
@@ -101,4 +101,6 @@ class TaskPacker:
         value = files.unpack_value(envelope.payload)
         if value is envelope.payload:
             return envelope
-        return msgspec.structs.replace(envelope, payload=value, payload_bytes=estimate_bytes(value))
+        return msgspec.structs.replace(
+            envelope, payload=value, payload_bytes=estimate_bytes(value) + get_held_bytes(value)
+        )
