@@ -11,7 +11,7 @@ from inorder.documents.layout import CHUNKS, vectors_path
 PROVIDER = "hash:64"
 
 
-def add_document(data: Path, name: str, *texts: str) -> None:
+def add_document(data: Path, name: str, *texts: str, provider: str = PROVIDER) -> None:
     """A document with these chunks, and the vector of each."""
     chunks = [
         Chunk(
@@ -33,5 +33,5 @@ def add_document(data: Path, name: str, *texts: str) -> None:
     write_chunks(path, "jsonl", chunks, "cfg")
     vectors = data / vectors_path("dense", name)
     vectors.parent.mkdir(parents=True, exist_ok=True)
-    matrix = open_dense(PROVIDER).embed(list(texts))
-    write_dense(vectors, [chunk.chunk_id for chunk in chunks], matrix, PROVIDER, PROVIDER, "cfg")
+    matrix = open_dense(provider).embed(list(texts))
+    write_dense(vectors, [chunk.chunk_id for chunk in chunks], matrix, provider, provider, "cfg")

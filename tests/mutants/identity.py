@@ -1,5 +1,160 @@
-"""Bugs in what makes an item, a plan or a configuration another one."""
+"""Bugs in what items, plans, inputs and models are known by."""
 
 from tests.mutants.mutant import Mutant
 
-IDENTITY_MUTANTS: tuple[Mutant, ...] = ()
+_STAGE = "tests/stage/test_identity.py"
+_DOCUMENTS = "tests/documents/test_identity.py"
+_PARTS = f"{_STAGE}::test_the_parts_of_a_digest_do_not_run_together"
+_ITEM = f"{_STAGE}::test_an_item_is_known_by_its_id_its_configuration_and_its_outputs"
+_CHUNKS = f"{_DOCUMENTS}::test_every_setting_of_chunks_is_part_of_their_configuration"
+_MODEL = f"{_DOCUMENTS}::test_another_model_is_another_configuration_of_dense_vectors_alone"
+_STATISTICS = f"{_DOCUMENTS}::test_the_statistics_of_the_corpus_follow_every_change_and_leave_out_what_is_gone"
+
+IDENTITY_MUTANTS: tuple[Mutant, ...] = (
+    # ---- items, plans and inputs
+    Mutant(
+        "the names of inputs are not part of their hash",
+        "stage/fingerprints.py",
+        'f"{name}\\0{digest}\\n" for name, digest in sorted(hashes.items())',
+        'f"{digest}\\n" for digest in sorted(hashes.values())',
+        f"{_STAGE}::test_inputs_that_swap_their_names_are_other_inputs",
+    ),
+    Mutant(
+        "the configuration is not part of the hash of a plan",
+        "stage/plan_identity.py",
+        'return hash_strings(*(f"{item.item_id}\\x00{item.cfg_hash}" for',
+        'return hash_strings(*(f"{item.item_id}" for',
+        f"{_STAGE}::test_a_plan_is_known_by_the_ids_and_configurations_of_its_items",
+    ),
+    Mutant(
+        "outputs are not part of the identity of an item",
+        "stage/plan_identity.py",
+        "{item.cfg_hash}\\x00{outputs}",
+        "{item.cfg_hash}",
+        _ITEM,
+    ),
+    Mutant(
+        "the names of outputs are not part of the identity of an item",
+        "stage/plan_identity.py",
+        'f"{name}={os.fspath(path)}" for name, path in item.outputs.items()',
+        "os.fspath(path) for path in item.outputs.values()",
+        _ITEM,
+    ),
+    Mutant(
+        "id and configuration of an item run together",
+        "stage/plan_identity.py",
+        'return f"{item.item_id}\\x00{item.cfg_hash}',
+        'return f"{item.item_id}{item.cfg_hash}',
+        _PARTS,
+    ),
+    Mutant(
+        "the items of a digest run together",
+        "runtime/identity.py",
+        'self._hash.update(b"%d:%b" % (len(identity), identity))',
+        "self._hash.update(identity)",
+        _PARTS,
+    ),
+    Mutant(
+        "the strings of a hash run together",
+        "runtime/identity.py",
+        '"\\x00".join(parts)',
+        '"".join(parts)',
+        _PARTS,
+    ),
+    Mutant(
+        "the stat of a file is remembered as after hashing",
+        "stage/freshness.py",
+        '        cache.put(path, found, "sha256", digest)\n',
+        '        cache.put(path, FileStat.read(path), "sha256", digest)\n',
+        f"{_STAGE}::test_a_hash_is_stored_with_the_stat_from_before_the_file_was_read",
+    ),
+    Mutant(
+        "the stat of an input is read after it was hashed",
+        "stage/worker.py",
+        "        before = {name: FileStat.read(os.fspath(path)) for name, path in item.inputs.items()}\n"
+        "        hashes = self._hash_inputs(item)\n",
+        "        hashes = self._hash_inputs(item)\n"
+        "        before = {name: FileStat.read(os.fspath(path)) for name, path in item.inputs.items()}\n",
+        f"{_STAGE}::test_an_input_that_changes_between_its_hash_and_its_worker_is_not_taken_for_what_was_hashed",
+    ),
+    Mutant(
+        "a fingerprint is removed after its outputs",
+        "stage/fingerprints.py",
+        "for path in (locate_fingerprint(outputs), *outputs.values()):",
+        "for path in (*outputs.values(), locate_fingerprint(outputs)):",
+        f"{_STAGE}::test_the_fingerprint_of_an_item_is_removed_before_its_outputs",
+    ),
+    # ---- chunks
+    Mutant(
+        "the format of chunks is not part of their configuration",
+        "documents/chunk/stage.py",
+        "sizes, tokenizer, settings.format)",
+        "sizes, tokenizer)",
+        _CHUNKS,
+    ),
+    Mutant(
+        "the smallest chunk is not part of the configuration",
+        "documents/chunk/stage.py",
+        'sizes = f"{settings.resolved_tokens_min} {settings.tokens_max}"',
+        'sizes = f"{settings.tokens_max}"',
+        _CHUNKS,
+    ),
+    Mutant(
+        "the bytes of a tokenizer are not part of the configuration",
+        "documents/chunk/stage.py",
+        'tokenizer = f"hf:{hashlib.sha256(Path(path).read_bytes()).hexdigest()}"',
+        'tokenizer = f"hf:{Path(path).stat().st_mtime > 0}"',
+        f"{_DOCUMENTS}::test_the_bytes_of_a_tokenizer_file_are_part_of_the_configuration_and_its_path_is_not",
+    ),
+    # ---- vectors
+    Mutant(
+        "the model of a server is not part of the configuration of vectors",
+        "documents/embed/providers/registry.py",
+        'return f"{kind} {detail}"',
+        "return f\"{kind} {detail.partition('#')[0]}\"",
+        _MODEL,
+    ),
+    Mutant(
+        "the provider is not part of the configuration of vectors",
+        "documents/embed/stage.py",
+        'family: str(LEXICAL_VERSION) if family == "lexical" else identity(spec)',
+        'family: str(LEXICAL_VERSION) if family == "lexical" else spec.partition(":")[0]',
+        _MODEL,
+    ),
+    Mutant(
+        "the content of a model folder is not part of its identity",
+        "documents/embed/providers/fingerprint.py",
+        "\\0{stat.size}\\0{content}\\n",
+        "\\0{stat.size}\\n",
+        _MODEL,
+    ),
+    Mutant(
+        "the statistics of the corpus do not depend on its content",
+        "documents/embed/stage.py",
+        "{fingerprint.item_id} {fingerprint.outputs['vectors'].crc32}",
+        "{fingerprint.item_id}",
+        _STATISTICS,
+    ),
+    Mutant(
+        "the statistics of the corpus count what is gone",
+        "documents/embed/totals.py",
+        "        if table.doc_id in current:",
+        "        if True:",
+        _STATISTICS,
+    ),
+    # ---- the index
+    Mutant(
+        "dense vectors are not an input of an indexed document",
+        "index/stage.py",
+        'inputs={"chunks": chunks.path} | ({"dense": dense} if os.path.exists(dense) else {}),',
+        'inputs={"chunks": chunks.path},',
+        f"{_DOCUMENTS}::test_other_vectors_redo_a_document_of_the_index",
+    ),
+    Mutant(
+        "another grammar does not redo a file",
+        "index/stage.py",
+        "cfg_hash=hash_strings(NAME, str(SCHEMA_VERSION), grammar_version(language)),",
+        "cfg_hash=hash_strings(NAME, str(SCHEMA_VERSION), language),",
+        f"{_DOCUMENTS}::test_another_grammar_redoes_the_files_of_its_language_and_no_others",
+    ),
+)

@@ -2,6 +2,10 @@
 
 from tests.mutants.mutant import Mutant
 
+_ORDER = "tests/journal/test_recovery_order.py"
+_CUT = f"{_ORDER}::test_a_journal_is_cut_after_its_name_is_durable_and_synced_before_it_goes_on"
+_TRUST = f"{_ORDER}::test_trust_is_restored_after_the_new_journal_is_durable_and_for_good"
+
 JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     # ---- reading
     Mutant(
@@ -112,5 +116,80 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
         "self._budget.failed = resume_point.failed\n",
         "pass\n",
         "tests/core/resume/test_resume_limits.py",
+    ),
+    # ---- what is claimed, and in which order
+    Mutant(
+        "a commit record claims bytes that are not synced",
+        "runtime/commit.py",
+        "Commit(end, self._writer.durable, marks,",
+        "Commit(end, self._writer.offset, marks,",
+        f"{_ORDER}::test_no_record_claims_more_bytes_than_a_power_loss_leaves",
+    ),
+    Mutant(
+        "a checkpoint claims bytes that are not synced",
+        "journal/writer.py",
+        "records = self._build_state_records(self.durable, is_end=is_end)",
+        "records = self._build_state_records(self.offset, is_end=is_end)",
+        f"{_ORDER}::test_no_record_claims_more_bytes_than_a_power_loss_leaves",
+    ),
+    Mutant(
+        "a failed cut trusts more than was to be kept",
+        "runtime/recovery.py",
+        "min(_find_claimed_bytes(scanned), candidate.offset)",
+        "_find_claimed_bytes(scanned)",
+        f"{_ORDER}::test_where_cutting_fails_no_more_is_trusted_than_was_to_be_kept",
+    ),
+    Mutant(
+        "sinks are emptied before the new journal is in place",
+        "runtime/recovery.py",
+        "    data = encode_record(header) + encode_record(first)\n",
+        "    data = encode_record(header) + encode_record(first)\n"
+        "    for sink, origin in zip(sinks, origins, strict=True):\n        sink.roll_back(origin, ())\n",
+        f"{_ORDER}::test_a_new_journal_is_in_place_before_the_sinks_are_emptied",
+    ),
+    Mutant(
+        "trust is restored before the new journal is written",
+        "runtime/recovery.py",
+        "        kept = _replay_until(scanned, state, candidate)\n",
+        "        if is_distrusted:\n            _remove_mark(filesystem, path)\n"
+        "            mark_distrusted(filesystem, path, 0)\n"
+        "        kept = _replay_until(scanned, state, candidate)\n",
+        _TRUST,
+    ),
+    Mutant(
+        "restored trust is not synced",
+        "runtime/recovery.py",
+        '        filesystem.unlink(f"{path}{DISTRUST_SUFFIX}")\n'
+        '        filesystem.sync_directory(os.path.dirname(path) or ".")\n',
+        '        filesystem.unlink(f"{path}{DISTRUST_SUFFIX}")\n',
+        _TRUST,
+    ),
+    Mutant(
+        "a distrusted journal is cut instead of written anew",
+        "runtime/recovery.py",
+        "(_rewrite if is_distrusted else _truncate)",
+        "(_truncate)",
+        _TRUST,
+    ),
+    Mutant(
+        "the name of a journal is not synced before it is cut",
+        "runtime/recovery.py",
+        '        filesystem.sync_directory(os.path.dirname(path) or ".")  # the rename',
+        "        pass  # the rename",
+        _CUT,
+    ),
+    Mutant(
+        "a cut is not synced before the journal goes on",
+        "runtime/recovery.py",
+        "        file.truncate(offset)\n        file.sync()\n",
+        "        file.truncate(offset)\n",
+        _CUT,
+    ),
+    Mutant(
+        "an iteration that is left early ends in its journal",
+        "./iteration.py",
+        "        self._close(is_end=False)\n",
+        "        self._close(is_end=True)\n",
+        f"{_ORDER}::test_an_iteration_that_is_left_early_has_not_ended_in_its_journal",
     ),
 )
