@@ -2,4 +2,162 @@
 
 from tests.mutants.mutant import Mutant
 
-ENGINES_MUTANTS: tuple[Mutant, ...] = ()
+_POOL = "engines/pool.py"
+_MAIN = "engines/process/worker_main.py"
+_STATUS = "engines/process/shared_status.py"
+_WATCHING = "tests/engines/test_watching.py::test_"
+_PROMISES = "tests/engines/process/test_worker_promises.py::test_"
+_PROCESS = "tests/engines/process/test_engine.py::test_"
+
+ENGINES_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "a thread goes on past the bytes of its batch",
+        "engines/threads.py",
+        "            if bytes_left < 0:\n                break\n",
+        "",
+        f"{_WATCHING}a_thread_returns_the_rest_of_a_batch_whose_results_are_larger_than_expected",
+    ),
+    Mutant(
+        "a process goes on past the bytes of its batch",
+        _MAIN,
+        "if bytes_left < 0 or not self._status.may_start(index):",
+        "if not self._status.may_start(index):",
+        f"{_PROMISES}a_process_leaves_the_rest_of_a_batch_whose_results_are_larger_than_expected",
+    ),
+    Mutant(
+        "a process that is too large goes on with its batch",
+        _MAIN,
+        "read_resident_bytes() > self._resident_bytes_max:\n                    break\n",
+        "read_resident_bytes() > self._resident_bytes_max:\n                    pass\n",
+        f"{_PROMISES}a_process_that_is_too_large_leaves_the_rest_of_its_batch",
+    ),
+    Mutant(
+        "only the worker is killed and not what it started",
+        "engines/process/worker_process.py",
+        "            os.killpg(self.pid, signal.SIGKILL)\n",
+        "            pass\n",
+        f"{_PROCESS}what_an_item_has_started_dies_with_its_worker",
+    ),
+    Mutant(
+        "the start time of an item is read once",
+        _STATUS,
+        "if began_ns == _NONE or words[_BEGAN] != began_ns else snapshot",
+        "if began_ns == _NONE else snapshot",
+        f"{_PROMISES}a_reader_that_is_overtaken_by_the_next_item_sees_none",
+    ),
+    Mutant(
+        "a worker reads its limit before it announces the start",
+        _STATUS,
+        "        self._words[_STARTED] = index + 1\n        return index < self._words[_LIMIT]\n",
+        "        is_allowed = index < self._words[_LIMIT]\n"
+        "        self._words[_STARTED] = index + 1\n"
+        "        return is_allowed\n",
+        f"{_PROMISES}an_item_that_the_parent_takes_back_at_its_start_is_not_started",
+    ),
+    Mutant(
+        "an overrun that is not wanted goes on",
+        _POOL,
+        "        if self._reported.get(number) == running:\n            self.stop_worker(",
+        "        if self._reported.get(number) == running:\n            str(",
+        f"{_WATCHING}a_worker_whose_overrun_is_not_wanted_any_more_is_replaced",
+    ),
+    Mutant(
+        "an overrun is reported again and again",
+        _POOL,
+        "        self._reported[number] = running\n",
+        "",
+        f"{_WATCHING}a_worker_whose_overrun_is_not_wanted_any_more_is_replaced",
+    ),
+    Mutant(
+        "an attempt on a replaced worker counts as lost",
+        _POOL,
+        "WorkerLost(worker, Loss.RETIRED, reason=reason)",
+        "WorkerLost(worker, Loss.DIED, reason=reason)",
+        f"{_WATCHING}a_worker_whose_overrun_is_not_wanted_any_more_is_replaced",
+    ),
+    Mutant(
+        "leaving workers are forgotten when the number grows",
+        _POOL,
+        "for _ in range(count - len(self._workers) + len(self._retiring)):",
+        "for _ in range(count - len(self._workers)):",
+        f"{_WATCHING}a_number_of_workers_that_falls_and_rises_again_is_the_number_wanted",
+    ),
+    Mutant(
+        "a worker that was about to leave leaves although the number grew",
+        _POOL,
+        "                self._retiring.pop()\n",
+        "                self._add_worker()\n",
+        f"{_WATCHING}a_number_of_workers_that_falls_and_rises_again_is_the_number_wanted",
+    ),
+    Mutant(
+        "a worker that leaves is blamed for its item",
+        _POOL,
+        'WorkerLost(event.worker, Loss.RETIRED, reason="the number of workers was reduced")',
+        'WorkerLost(event.worker, Loss.DIED, reason="the number of workers was reduced")',
+        f"{_WATCHING}a_worker_that_leaves_is_lost_without_blame",
+    ),
+    Mutant(
+        "a dead worker gives heartbeats",
+        _POOL,
+        "for number, worker in self._workers.items() if worker.is_alive()]",
+        "for number, worker in self._workers.items()]",
+        f"{_WATCHING}a_dead_worker_gives_no_heartbeat",
+    ),
+    Mutant(
+        "the watching thread vouches for the running item",
+        _MAIN,
+        "self._results.confirm_before(running)",
+        "self._results.confirm()",
+        f"{_PROMISES}the_result_of_an_item_is_not_sent_before_the_process_was_checked_after_it",
+    ),
+    Mutant(
+        "a start that was killed by a signal is fatal",
+        "engines/process/engine.py",
+        "is_killed = error.signal_name is not None",
+        "is_killed = False",
+        f"{_PROMISES}a_start_that_is_killed_is_repeated_and_one_that_fails_by_itself_is_fatal",
+    ),
+    Mutant(
+        "a start that failed by itself is repeated",
+        "engines/process/engine.py",
+        "is_killed = error.signal_name is not None",
+        "is_killed = True",
+        f"{_PROMISES}a_start_that_is_killed_is_repeated_and_one_that_fails_by_itself_is_fatal",
+    ),
+    Mutant(
+        "the memory limit is one that an item can raise",
+        _MAIN,
+        "resource.setrlimit(resource.RLIMIT_AS, (size, size))",
+        "resource.setrlimit(resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))",
+        f"{_PROMISES}the_limit_of_memory_is_one_that_an_item_cannot_raise",
+    ),
+    Mutant(
+        "a worker hears Ctrl-C",
+        _MAIN,
+        "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n",
+        "",
+        "tests/engines/test_interrupt.py::"
+        "test_items_and_the_processes_they_start_have_interrupts_ignored_and_not_blocked",
+    ),
+    Mutant(
+        "the worker that has been idle for longest is woken",
+        "lanes/workers.py",
+        "self._parked.pop().wakeup.release",
+        "self._parked.pop(0).wakeup.release",
+        "tests/lanes/test_parking.py::test_the_worker_that_became_idle_last_gets_the_next_task",
+    ),
+    Mutant(
+        "a process is not replaced when it has grown",
+        "engines/process/engine.py",
+        "return size is not None and process.resident_bytes() > size",
+        "return False",
+        "tests/wiring/test_wiring.py::test_the_option_has_an_effect[recycle_resident_bytes-StageOptions]",
+    ),
+    Mutant(
+        "a batch is longer than the items a process may still run",
+        "engines/process/engine.py",
+        "return min(self._sizer.limit, left if left > 0 else tasks)",
+        "return self._sizer.limit",
+        "tests/wiring/test_wiring.py::test_the_option_has_an_effect[recycle_tasks-StageOptions]",
+    ),
+)

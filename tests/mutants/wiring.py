@@ -34,6 +34,23 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
     _cut("max_queue", _ENGINE, "entries, ahead = 1024, options.max_queue", "entries, ahead = 1024, 1024"),
     _cut("workers", _ENGINE, "        workers=options.workers,\n", ""),
     _cut("policy", _ENGINE, "        policy=options.policy,\n", ""),
+    _cut("infrastructure_budget", _ENGINE, "        infrastructure_budget=options.infrastructure_budget,\n", ""),
+    _cut("recycle_tasks", _ENGINE, "        recycle_tasks=options.recycle_tasks,\n", ""),
+    _cut(
+        "recycle_resident_bytes",
+        "engines/factory.py",
+        "        recycle_resident_bytes=spec.recycle_resident_bytes,\n",
+        "",
+    ),
+    _cut("commit_thread", _RUN, "commit_thread=self._options.commit_thread,", "commit_thread=True,"),
+    _cut("on_budget", _ENGINE, "        on_budget=options.on_budget,\n", ""),
+    _cut(
+        "telemetry_dir",
+        "stage/monitor/monitor.py",
+        "layout.telemetry_path(run_id, options.telemetry_dir)",
+        "layout.telemetry_path(run_id)",
+    ),
+    _cut("cancel_grace_s", "iteration.py", "        cancel_grace_ms=int(cancel_grace_s * 1000),\n", "", "imap"),
     _cut("ray.send_bytes_max", _ENGINE, "options.ray.send_bytes_max", "2**20"),
     _cut(
         "diagnostics_interval_s",
