@@ -72,6 +72,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     retryable: bool = False
     detail: str = ""
+    """The traceback in the worker, bounded, or what else is known. It may differ from run to run."""
     wait_ms: int = 0
     """The least wait before the next attempt, as a server asked for; 0: the backoff alone."""
 
@@ -85,7 +86,7 @@ class ItemError(InorderError):
     """One item failed for good. `__cause__` is the exception that the function raised, if it raised one.
 
     It has the item's `seq`, the `item` itself, the `category` and `message` of the failure, whether it was `retryable`,
-    and the number of `attempts`.
+    the number of `attempts`, and the `traceback` in the worker as text, at most 8,192 characters of it.
 
     >>> failure = Failure(category=Category.INPUT, message="not a number")
     >>> error = ItemError(7, "seven", failure, attempts=1)
@@ -105,6 +106,7 @@ class ItemError(InorderError):
         self.message = failure.message
         self.retryable = failure.retryable
         self.attempts = attempts
+        self.traceback = failure.detail
         self.__cause__ = cause
         self._failure = failure
 

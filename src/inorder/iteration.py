@@ -58,6 +58,7 @@ def imap(
     cost: Callable[[T], float] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
+    lease_s: float = 300.0,
     cancel_grace_s: float = 5.0,
     ray: RayOptions | None = None,
     journal: str | os.PathLike[str] | None = None,
@@ -83,6 +84,7 @@ def imap(
     cost: Callable[[T], float] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
+    lease_s: float = 300.0,
     cancel_grace_s: float = 5.0,
     ray: RayOptions | None = None,
     journal: str | os.PathLike[str] | None = None,
@@ -107,6 +109,7 @@ def imap(
     cost: Callable[[T], float] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
+    lease_s: float = 300.0,
     cancel_grace_s: float = 5.0,
     ray: RayOptions | None = None,
     journal: str | os.PathLike[str] | None = None,
@@ -141,6 +144,9 @@ def imap(
         cost: The expected cost of an item, for `schedule="sjf"`.
         memory_bytes_max: Address space of a worker process. An item that needs more fails with a MemoryError.
         recycle_tasks: Replace a worker process after this many items.
+        lease_s: Replace a worker process that gives no heartbeat for this long, and run its item again. A process that
+            was stopped gives none, nor does one whose item keeps the interpreter lock in a C library. An item with a
+            time limit is left to it.
         cancel_grace_s: How long threads may finish the items they run when the iteration is closed early or an item
             raises. Items that still run after that are named in a RuntimeWarning. Processes are killed at once.
         ray: Which cluster to use and what one worker needs there (`engine="ray"` only).
@@ -172,9 +178,11 @@ def imap(
         timeout_s=timeout_s,
         memory_bytes_max=memory_bytes_max,
         recycle_tasks=recycle_tasks,
+        lease_s=lease_s,
         ray=ray or RayOptions(),
         classify=classify,
     )
+    require(lease_s > 0, f"lease_s must be greater than 0, got {lease_s}")
     require(classify is None or callable(classify), "classify must be a function of one exception")
     for name in ("memory_bytes_max", "recycle_tasks"):
         is_given = getattr(spec, name) is not None

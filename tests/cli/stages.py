@@ -72,6 +72,7 @@ def work(item: inorder.WorkItem, ctx: Any) -> Any:
         case "hang":
             threading.Event().wait()
         case "hold":
+            ctx.progress(31, 900, "page")
             hold(item.item_id)
         case "skip":
             return inorder.Skip(rest)

@@ -193,3 +193,18 @@ def test_only_the_stage_that_was_asked_for_is_retried(cli: CommandLine) -> None:
     assert cli.run("retry", "--stage", "lazy").code == 0
     assert len(cli.calls()) == calls + 1
     assert [row["stage"] for row in cli.run("failures", "--json").json["failures"]] == ["count"]
+
+
+@pytest.mark.req("RUN-15")
+def test_tracebacks_are_shown_to_whoever_asks_for_them(failed: CommandLine) -> None:
+    trace = failed.row("3.txt")["traceback"]
+    assert trace.startswith("Traceback (most recent call last):")
+    assert trace.endswith("ConnectionError: not yet")
+    shown = [f"    {line}" for line in trace.splitlines()]
+    lines = failed.run("failures", "-v").out.splitlines()
+    start = lines.index("count  3.txt  provider, 2 attempts: ConnectionError: not yet")
+    assert lines[start + 1 :] == shown
+    explained = failed.run("explain", "sources/3.txt").out.splitlines()
+    assert explained[-len(shown) :] == shown
+    [found] = failed.run("explain", "sources/3.txt", "--json").json["stages"]
+    assert found["latest"]["error"]["traceback"] == trace

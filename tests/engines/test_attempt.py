@@ -3,6 +3,8 @@
 import asyncio
 import io
 import json
+import pickle
+import re
 import sys
 from collections import OrderedDict, deque
 from dataclasses import dataclass
@@ -10,8 +12,9 @@ from typing import Any
 
 import pytest
 
+import inorder
 from inorder.core.transitions import State
-from inorder.engines.attempt import classify_error, run_attempt
+from inorder.engines.attempt import TRACEBACK_CHARACTERS_MAX, classify_error, run_attempt
 from inorder.engines.base import Task
 from inorder.engines.memory_estimate import estimate_bytes
 from inorder.errors import Category
@@ -118,16 +121,53 @@ def test_an_exception_without_a_message_is_named_by_its_class() -> None:
     assert classify_error(Odd()).message == "Odd"
 
 
+def dig_left(depth: int) -> int:
+    return 1 // 0 if depth == 0 else dig_right(depth - 1)
+
+
+def dig_right(depth: int) -> int:
+    return 1 // 0 if depth == 0 else dig_left(depth - 1)
+
+
+@pytest.mark.req("RUN-15")
 def test_a_deep_traceback_is_kept_short() -> None:
-    def dig_left(depth: int) -> int:
-        return 1 // 0 if depth == 0 else dig_right(depth - 1)
+    detail = run_attempt(dig_left, Task(0, 1, 100)).failure.detail
+    assert detail.endswith("ZeroDivisionError: integer division or modulo by zero")
+    assert 1 <= detail.count("in dig_") <= 64
+    assert len(detail) < TRACEBACK_CHARACTERS_MAX + 100
 
-    def dig_right(depth: int) -> int:
-        return 1 // 0 if depth == 0 else dig_left(depth - 1)
 
-    envelope = run_attempt(dig_left, Task(0, 1, 100))
-    assert "ZeroDivisionError" in envelope.failure.detail
-    assert 1 <= envelope.failure.detail.count("in dig_") <= 8
+@pytest.mark.req("RUN-15")
+def test_a_traceback_begins_with_the_code_of_the_user_and_has_no_values() -> None:
+    detail = run_attempt(dig_left, Task(0, 1, 0)).failure.detail
+    first, second, *_ = detail.splitlines()
+    assert first == "Traceback (most recent call last):"
+    assert second.endswith("in dig_left")
+    assert "run_attempt" not in detail
+    assert "depth = 0" not in detail
+
+
+@pytest.mark.req("RUN-15")
+def test_of_a_long_traceback_the_beginning_and_the_end_are_kept() -> None:
+    detail = outcome_of_raising(ValueError("x" * 100_000 + " the end")).failure.detail
+    assert detail.startswith("Traceback (most recent call last):")
+    assert detail.endswith("x the end")
+    assert re.search(r"\n\.\.\. \(\d+ characters left out\) \.\.\.\n", detail)
+    assert len(detail) < TRACEBACK_CHARACTERS_MAX + 100
+
+
+@pytest.mark.req("RUN-15")
+def test_the_detail_of_a_stage_error_precedes_its_traceback() -> None:
+    detail = outcome_of_raising(inorder.StageError("no model", detail="looked in two places")).failure.detail
+    assert detail.startswith("looked in two places\n\nTraceback (most recent call last):")
+
+
+@pytest.mark.req("RUN-15")
+def test_the_error_of_an_iteration_has_the_traceback_of_its_worker() -> None:
+    [error] = inorder.imap(dig_left, [1], errors="yield")
+    assert isinstance(error, inorder.ItemError)
+    assert error.traceback.endswith("ZeroDivisionError: integer division or modulo by zero")
+    assert "in dig_right" in pickle.loads(pickle.dumps(error)).traceback
 
 
 @pytest.mark.parametrize("error", [SystemExit(1), GeneratorExit(), asyncio.CancelledError(), StopIteration("value")])

@@ -8,6 +8,7 @@ from inorder.core.events import Beat, Envelope, Event, Finished, Pulled, Returne
 from inorder.core.transitions import State
 from inorder.engines.base import Batch, Task
 from inorder.engines.pool import Outbox, PoolEngine, RunningItem
+from inorder.engines.progress import ItemProgress
 from tests.support.gates import GUARD_S
 
 
@@ -27,6 +28,12 @@ class Nimble:
 
     def running_item(self) -> RunningItem | None:
         return self._running
+
+    def read_progress(self, running: RunningItem) -> ItemProgress | None:
+        return None
+
+    def find_last_beat(self) -> int | None:
+        return None
 
     def flush(self) -> None:
         """Do nothing."""

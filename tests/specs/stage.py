@@ -55,6 +55,7 @@ def data_layout() -> str:
         found.manifest: "one row per item and run",
         found.journal: "where an interrupted run resumes",
         found.lock: "held during a run; names its process",
+        found.live: "what a run that is under way waits for; removed in the end",
         found.cache: "hashes of files; may be deleted",
         found.staging: "results that are not committed yet: outputs, and the result log; empty after a run that ended",
         found.telemetry_path("RUN"): "events and metrics of one run",

@@ -123,10 +123,29 @@ def raising(error: Exception) -> Callable[..., None]:
     return deed
 
 
+class NotPicklable(Exception):
+    """Cannot be sent from one process to another."""
+
+    def __init__(self) -> None:
+        super().__init__("it holds a lock")
+        self.lock = threading.Lock()
+
+
+def raise_anew(item: inorder.WorkItem, ctx: StageContext) -> None:
+    """Fail with an exception that has no past."""
+    raise ValueError("this one is bad")
+
+
+def raise_not_picklable(item: inorder.WorkItem, ctx: StageContext) -> None:
+    raise NotPicklable
+
+
 DEEDS: dict[str, Callable[..., Any]] = {
     "shout": shout,
     "skip": write_and_skip,
     "fail": raising(ValueError("this one is bad")),
+    "raise anew": raise_anew,
+    "raise not picklable": raise_not_picklable,
     "write and fail": write_and_fail,
     "stage error": stage_error,
     "unreachable": raising(ConnectionError("nobody answers")),

@@ -146,6 +146,12 @@ class FakeProcess:
     def read_status(self) -> None:
         return None
 
+    def find_last_beat(self) -> int | None:
+        return None
+
+    def read_progress(self, seq: int, attempt: int) -> None:
+        return None
+
     def limit_batch(self, count: int) -> int:
         return 2**30
 
@@ -154,6 +160,24 @@ class FakeProcess:
 
     def close(self) -> None:
         self.is_closed = True
+
+
+class SilentProcess(FakeProcess):
+    """A worker process without a heartbeat; the first one is held at the gate. Every look at it takes half a second."""
+
+    gate: ClassVar[Gate]
+    time: ClassVar[VirtualTime]
+
+    def receive(self) -> tuple[list[Envelope], bool]:
+        if self is self.started[0]:
+            self.gate.hold()
+        return super().receive()
+
+    def read_status(self) -> None:
+        self.time.advance(0.5)
+
+    def find_last_beat(self) -> int | None:
+        return 1 if self is self.started[0] else None
 
 
 class WiredRun:
@@ -194,6 +218,20 @@ class WiredRun:
         patch.setattr(threads, "ThreadEngine", engine)
         patch.setattr(process_engine, "WorkerProcess", process)
         patch.setattr(ray_engine, "RayEngine", self._record_ray_engine)
+
+    def silence_first_process(self, after_s: float) -> None:
+        """Have the first worker process give no heartbeat. It goes on after so many seconds."""
+        shared = {"started": self.started, "gate": self.gate, "time": self.time}
+        self.patch.setattr(process_engine, "WorkerProcess", type("Silent", (SilentProcess,), shared))
+        opened_s = self.time.now_s() + after_s
+        advance = self.time.advance
+
+        def advance_and_open(seconds: float) -> None:
+            advance(seconds)
+            if self.time.now_s() >= opened_s:
+                self.gate.open()
+
+        self.patch.setattr(self.time, "advance", advance_and_open)
 
     def _record_ray_engine(self, function: Any, workers: Any, **settings: Any) -> Any:
         self.ray_engines.append({"workers": workers, **settings})

@@ -127,6 +127,13 @@ def measure_grace(run: WiredRun) -> float:
     return waits[0]
 
 
+def count_processes_for_20_silent_s(run: WiredRun) -> int:
+    """How many worker processes one item takes if the first is silent for 20 s."""
+    run.silence_first_process(20.0)
+    list(run.imap(abs, [0], policy="cpu", workers=1))
+    return len(run.started)
+
+
 def list_files(run: WiredRun) -> list[str]:
     list(run.imap(abs, range(2), workers=1))
     return sorted(path.name for path in run.folder.iterdir())
@@ -171,6 +178,7 @@ IMAP_ROWS = index_rows(
     OptionRow("memory_bytes_max", get_memory_limit, [(None, None), (3 * 2**30, 3 * 2**30)]),
     OptionRow("recycle_tasks", count_processes, [(None, 1), (2, 3)]),
     OptionRow("cancel_grace_s", measure_grace, [(3.0, 3.0), (40.0, 40.0)]),
+    OptionRow("lease_s", count_processes_for_20_silent_s, [(10.0, 2), (40.0, 1)]),
     OptionRow("journal", list_files, [(None, []), ("run.journal", ["run.journal", "run.journal.lock"])]),
     OptionRow("fsync", count_syncs, [("always", 3), ("batch", 2), ("interval", 1), ("off", 0)]),
     OptionRow("key", resumes, [(None, False), (abs, True)]),

@@ -245,7 +245,21 @@ def measure_grace(run: WiredRun) -> float:
     return run.time.now_s() - interrupted[0]
 
 
+def count_processes_for_20_silent_s(run: WiredRun) -> int:
+    """How many worker processes one item takes if the first is silent for 20 s."""
+    run.silence_first_process(20.0)
+    run.run_stage(items(1), do_nothing, policy="cpu")
+    return len(run.started)
+
+
 # ---- display
+
+
+def has_stall_in_a_minute(run: WiredRun) -> bool:
+    """Whether a stall is noticed in a minute without a commit."""
+    minute = _MonitorMinute(run.patch)
+    run.run_stage(items(1), lambda item: minute.wait_until_over())
+    return any(line["event"] == "stalled" for line in run.lines("telemetry"))
 
 
 def count_snapshots(run: WiredRun) -> int:
@@ -347,6 +361,15 @@ STAGE_ROWS = index_rows(
     OptionRow("error_budget", count_failed, [(None, 10), (2, 3)]),
     OptionRow("on_budget", outlasts_the_grace, [("stop", False), ("drain", True)]),
     OptionRow("cancel_grace_s", measure_grace, [(3.0, 3.0), (40.0, 40.0)]),
+    OptionRow("lease_s", count_processes_for_20_silent_s, [(10.0, 2), (40.0, 1)]),
+    OptionRow(
+        "stall_warning_s",
+        has_stall_in_a_minute,
+        [
+            (0.0, False),
+            (10.0, True),
+        ],
+    ),
     OptionRow("diagnostics_interval_s", count_snapshots, [(2.0, 30), (20.0, 3)]),
     OptionRow("progress", shows(f"[{STAGE}] 2/2"), [("lines", True), ("none", False)]),
     OptionRow("quiet", shows(f"{STAGE}: 2 succeeded"), [(False, True), (True, False)]),

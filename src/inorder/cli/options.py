@@ -230,6 +230,15 @@ SHARED = index_by_name(
         "SECONDS",
     ),
     OptionSpec(
+        _FAILURES,
+        "lease_s",
+        "lease_s",
+        SecondsType(),
+        "Replace a worker process without heartbeat after this time, and run its item again. Items with a time limit "
+        "are left to it.",
+        "SECONDS",
+    ),
+    OptionSpec(
         _RAY,
         "engine",
         "engine",
@@ -286,6 +295,15 @@ SHARED = index_by_name(
         SecondsType(),
         "Interval between progress lines, and between snapshots in the telemetry.",
         "SECONDS",
+    ),
+    OptionSpec(
+        _DISPLAY,
+        "stall_warning_s",
+        "stall_warning_s",
+        SecondsType(),
+        "Name the item that the run waits for after this time without a commit.",
+        "SECONDS",
+        meanings={"0": "never"},
     ),
     OptionSpec(
         _DISPLAY,

@@ -100,6 +100,11 @@ def to_one_line(message: str) -> str:
     return " ".join(message.split("\n"))
 
 
+def indent_lines(text: str) -> list[str]:
+    """The lines of a text, indented; none if it is empty."""
+    return [f"    {line}" for line in text.splitlines()]
+
+
 def format_table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Lines with aligned columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []

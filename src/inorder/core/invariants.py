@@ -44,6 +44,33 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     waiting_for: str
 
 
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """What the commit position waits for."""
+
+    state: str
+    """`planning`, `queued`, `dispatched`, `retry-waiting`, `committing`, `undecided` or `ended`."""
+    seq: int | None = None
+    """The first seq without a result or, while results are committed, the first of those. None: there is none."""
+    worker: int | None = None
+    """The worker that holds it."""
+    due_ms: int | None = None
+    """When its retry is due."""
+    is_paused: bool = False
+    """Dispatch is paused by backpressure."""
+
+    def describe(self) -> str:
+        """Describe what has to happen next for the run to make progress."""
+        seq = self.seq
+        return {
+            "ended": "nothing: the run has ended",
+            "committing": f"the commit lane, from seq {seq} on",
+            "planning": "the plan",
+            "dispatched": f"worker {self.worker}, which holds seq {seq}",
+            "queued": f"a worker to pull seq {seq}{' (dispatch is paused)' if self.is_paused else ''}",
+            "retry-waiting": f"the retry of seq {seq} at {self.due_ms} ms",
+        }.get(self.state, "an event")
+
+
 class IllegalTransition(InvariantViolation):
     """A transition that the table does not list."""
 

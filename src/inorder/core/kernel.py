@@ -37,7 +37,7 @@ from .events import (
     Tick,
     WorkerLost,
 )
-from .invariants import Snapshot
+from .invariants import Head, Snapshot
 from .lost_workers import LostWorkers
 from .options import KernelOptions
 from .pressure import Level
@@ -122,7 +122,26 @@ class Kernel:
 
     def snapshot(self) -> Snapshot:
         """Describe the present state and what the run waits for."""
-        return self._state.snapshot(self._describe_wait())
+        return self._state.snapshot(self.find_head().describe())
+
+    def find_head(self) -> Head:
+        """Return what the commit position waits for."""
+        state = self._state
+        if self.summary is not None:
+            return Head(state="ended")
+        if self._cursor.is_committing:
+            return Head(state="committing", seq=state.ledger.next_commit_seq)
+        seq = state.blocked_seq
+        if seq >= len(state.ledger):
+            return Head(state="planning" if self._planner.is_request_pending else "undecided")
+        owner = state.ledger.owner(seq)
+        lease = state.leases.get(owner)
+        if lease is not None and seq in lease.seqs:
+            return Head(state="dispatched", seq=seq, worker=owner)
+        if seq in state.find_window(seq).ready:
+            return Head(state="queued", seq=seq, is_paused=state.pressure.level == Level.HARD)
+        due_ms = next((due for due, retried in state.retries_due if retried == seq), None)
+        return Head(state="undecided" if due_ms is None else "retry-waiting", seq=seq, due_ms=due_ms)
 
     def release(self) -> None:
         """Abandon the run and free every result that was not handed over. Further events raise, unless the run had
@@ -171,22 +190,3 @@ class Kernel:
         if state.retries_due and state.idle and state.stop is None:
             times.append(state.retries_due[0][0])
         return min(times, default=None)
-
-    def _describe_wait(self) -> str:
-        """Name what has to happen next for the run to make progress."""
-        state = self._state
-        if self.summary is not None:
-            return "nothing: the run has ended"
-        if self._cursor.is_committing:
-            return f"the commit lane, from seq {state.ledger.next_commit_seq} on"
-        seq = state.blocked_seq
-        if seq >= len(state.ledger):
-            return "the plan" if self._planner.is_request_pending else "an event"
-        owner = state.ledger.owner(seq)
-        lease = state.leases.get(owner)
-        if lease is not None and seq in lease.seqs:
-            return f"worker {owner}, which holds seq {seq}"
-        if seq in state.find_window(seq).ready:
-            paused = " (dispatch is paused)" if state.pressure.level == Level.HARD else ""
-            return f"a worker to pull seq {seq}{paused}"
-        return next((f"the retry of seq {seq} at {due} ms" for due, s in state.retries_due if s == seq), "an event")

@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Callable
 from time import perf_counter, time
+from types import TracebackType
 from typing import Any, NamedTuple
 
 from inorder.core.events import Envelope
@@ -14,6 +15,11 @@ from .error_table import Classify, apply_mapping, categorize, get_own_category
 from .memory_estimate import estimate_bytes, get_held_bytes
 from .retry_after import RETRY_AFTER_S_MAX, find_retry_after_s
 
+TRACEBACK_CHARACTERS_MAX = 8192
+_HEAD_CHARACTERS = 2048
+_TAIL_CHARACTERS = TRACEBACK_CHARACTERS_MAX - _HEAD_CHARACTERS
+_FRAMES_MAX = 64
+_CALLERS = ("inorder.engines.attempt", "inorder.engines.process.worker_main", "inorder.stage.worker")
 SUCCESS = int(State.TERMINAL_SUCCESS)
 SKIP = int(State.TERMINAL_SKIP)
 FAIL = int(State.TERMINAL_FAIL)
@@ -79,7 +85,7 @@ def classify_error(error: BaseException, classify: Classify | None = None) -> Fa
         text = str(error)
         own_category = get_own_category(error)
         category, retryable = categorize(error)
-        detail = _format_detail(error) if own_category is None else _get_detail(error)
+        detail = format_traceback(error, getattr(error, "detail", "") if own_category is not None else "")
         message = f"{type(error).__name__}: {text}" if own_category is None else text
         wait_s = find_retry_after_s(error)
     except Exception:
@@ -105,13 +111,25 @@ def classify_error(error: BaseException, classify: Classify | None = None) -> Fa
     )
 
 
-def _get_detail(error: BaseException) -> str:
-    detail = getattr(error, "detail", "")
-    return detail if detail and isinstance(detail, str) else _format_detail(error)
+def format_traceback(error: BaseException, detail: Any = "") -> str:
+    """Format the traceback of an exception, from the code of the user on, after the detail that it has itself. No
+    values of variables are in it. At most `TRACEBACK_CHARACTERS_MAX` are kept: the beginning and the end."""
+    formatted = traceback.format_exception(type(error), error, _skip_callers(error.__traceback__), limit=-_FRAMES_MAX)
+    text = "".join(formatted).rstrip("\n")
+    if detail and isinstance(detail, str):
+        text = f"{detail}\n\n{text}"
+    left_out = len(text) - TRACEBACK_CHARACTERS_MAX
+    if left_out <= 0:
+        return text
+    return f"{text[:_HEAD_CHARACTERS]}\n... ({left_out} characters left out) ...\n{text[-_TAIL_CHARACTERS:]}"
 
 
-def _format_detail(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error, limit=-8))
+def _skip_callers(trace: TracebackType | None) -> TracebackType | None:
+    """Skip the frames that called the function: they say nothing, and differ from engine to engine."""
+    found = trace
+    while found is not None and found.tb_frame.f_globals.get("__name__") in _CALLERS:
+        found = found.tb_next
+    return trace if found is None else found
 
 
 def escape_surrogates(text: str) -> str:

@@ -13,8 +13,12 @@ from typing import Any, NamedTuple, Protocol
 
 from inorder.core.events import Envelope, Event
 
+from .progress import WorkerActivity
+
 WORKERS_MAX = 1024
 """The most workers that one run may have."""
+LEASE_S = 300.0
+"""How long a busy worker process may be silent: well above what a C library may compute without the interpreter."""
 SLACK_BYTES = 2**20
 """By how much the results of a batch may exceed the bytes reserved for it before its worker returns the rest."""
 
@@ -78,7 +82,11 @@ class Engine(Protocol):
 
 
 class ResizableEngine(Engine, Protocol):
-    """An engine whose number of workers can change during a run."""
+    """An engine whose number of workers can change during a run, and that shows what they are doing."""
+
+    def list_activity(self) -> list[WorkerActivity]:
+        """Return what every worker is running. Must be called on the thread that polls."""
+        ...
 
     def resize(self, count: int) -> None:
         """Change the number of workers to `count`. A worker that is not needed any more finishes its batch first."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from .attempt import ClassifiedFunction
-from .base import Engine, PackTasks, ResizableEngine, count_cpus
+from .base import LEASE_S, Engine, PackTasks, ResizableEngine, count_cpus
 from .error_table import Classify
 from .ray.options import RayOptions
 
@@ -30,6 +30,8 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Time limit of one item."""
     memory_bytes_max: int | None = None
     """Address space of a worker process."""
+    lease_s: float = LEASE_S
+    """How long a busy worker process may give no heartbeat before it is replaced."""
     recycle_tasks: int | None = None
     """Items after which a worker process is replaced."""
     recycle_resident_bytes: int | None = None
@@ -92,14 +94,27 @@ def create_resizable_engine(
             require_resident_memory("recycle_resident_bytes")
 
         return ProcessEngine(
-            function, spec.worker_count, timeout_s=spec.timeout_s, options=limits, pack=pack or pack_tasks
+            function,
+            spec.worker_count,
+            timeout_s=spec.timeout_s,
+            options=limits,
+            pack=pack or pack_tasks,
+            lease_s=spec.lease_s,
         )
     from .ray.engine import RayEngine
 
     ray = spec.ray
     if spec.policy == "gpu" and ray.gpus == 0:
         ray = msgspec.structs.replace(ray, gpus=1.0)
-    return RayEngine(function, spec.workers, timeout_s=spec.timeout_s, options=ray, limits=limits, files=files)
+    return RayEngine(
+        function,
+        spec.workers,
+        timeout_s=spec.timeout_s,
+        options=ray,
+        limits=limits,
+        files=files,
+        lease_s=spec.lease_s,
+    )
 
 
 def _attach_mapping(function: Callable[[Any], Any], spec: EngineSpec) -> Callable[[Any], Any]:

@@ -2,7 +2,13 @@
 
 The lane lends a worker a thread while it has a batch. The worker runs the batch in that thread, or in a process that
 the thread talks to. The engine watches the workers: it reports an item that has exceeded its time limit, has finished
-results sent that wait behind a slow item, and takes items that a busy worker has not started for an idle one.
+results sent that wait behind a slow item, takes items that a busy worker has not started for an idle one, and replaces
+a worker that has fallen silent.
+
+A worker process gives a heartbeat from a thread of its own. It falls silent if it does not get to run (it was stopped,
+or the machine has no time for it) or if an item holds the interpreter lock (a C library that waits for itself, or that
+computes for very long). Python code never silences its process, however long it computes. Silence is measured while the
+engine is polled, so that no worker seems silent after the whole machine was suspended.
 """
 
 from collections.abc import Callable
@@ -14,9 +20,11 @@ from typing import NamedTuple, Protocol
 from inorder.core.events import Beat, Event, Loss, Overran, Pulled, Tick, WorkerLost
 from inorder.lanes import Lane, LaneConfig, Ticket
 
-from .base import Batch, Task
+from .base import LEASE_S, Batch, Task
+from .progress import ItemProgress, WorkerActivity
 
 BEAT_S = 5.0
+_SILENCE_CHECK_S_MAX = 1.0
 SLOW_S = 0.02
 """An item that takes longer is slow: the results before it are sent, and an idle worker takes all items after it. From
 a worker whose items are quick it takes half."""
@@ -55,6 +63,14 @@ class PoolWorker(Protocol):
         """The item it is running."""
         ...
 
+    def read_progress(self, running: RunningItem) -> ItemProgress | None:
+        """What this item reported last."""
+        ...
+
+    def find_last_beat(self) -> int | None:
+        """A number that every heartbeat changes; None: it cannot fall silent."""
+        ...
+
     def flush(self) -> None:
         """Put finished results into the outbox."""
         ...
@@ -84,11 +100,23 @@ class PoolEngine:
     """Implements `engines.base.ResizableEngine` on a lane."""
 
     def __init__(
-        self, make_worker: Callable[[int, Outbox], PoolWorker], count: int, *, timeout_s: float | None, name: str
+        self,
+        make_worker: Callable[[int, Outbox], PoolWorker],
+        count: int,
+        *,
+        timeout_s: float | None,
+        name: str,
+        lease_s: float = LEASE_S,
     ) -> None:
         self._make_worker = make_worker
         self._count = count
         self._timeout_s = timeout_s
+        self._lease_s = lease_s
+        self._beats: dict[int, tuple[int, float]] = {}
+        """The latest heartbeat of each busy worker, and when it was seen on the watch clock."""
+        self._watch_s = 0.0
+        """The watch clock: time during which this engine was polled."""
+        self._silence_checked_s = monotonic()
         self._outbox: Outbox = SimpleQueue()
         self._workers: dict[int, PoolWorker] = {}
         self._busy: set[int] = set()
@@ -111,9 +139,13 @@ class PoolEngine:
 
     def dispatch(self, batch: Batch) -> None:
         """Have the worker run the batch on a thread of the lane."""
-        worker = self._workers[batch.worker]
+        worker = self._workers.get(batch.worker)
+        if worker is None:  # it fell silent after it had pulled; the kernel does not know yet
+            self._outbox.put(WorkerLost(batch.worker, Loss.RETIRED, reason="the worker ended before it got a batch"))
+            return
         worker.prepare(batch)
         self._busy.add(batch.worker)
+        self._beats.pop(batch.worker, None)
         self._tickets[batch.worker] = self._lane.submit(worker.execute, batch)
 
     def stop_worker(self, worker: int, reason: str) -> None:
@@ -153,6 +185,20 @@ class PoolEngine:
         if worker is not None and running is not None:
             worker.return_unstarted(half=monotonic() - running.began_s < SLOW_S)
 
+    def list_activity(self) -> list[WorkerActivity]:
+        """Return what every worker is running."""
+        now_s = monotonic()
+        found = []
+        for number in sorted(self._busy):
+            worker = self._workers[number]
+            running = worker.running_item()
+            if running is not None:
+                progress = worker.read_progress(running)
+                found.append(
+                    WorkerActivity(number, running.seq, running.attempt, max(0.0, now_s - running.began_s), progress)
+                )
+        return found
+
     def wake(self) -> None:
         """Make a waiting `poll` return soon."""
         self._outbox.put(Tick())
@@ -188,6 +234,7 @@ class PoolEngine:
         worker = self._workers.pop(number)
         self._busy.discard(number)
         self._reported.pop(number, None)
+        self._beats.pop(number, None)
         self._retiring.discard(number)
         worker.stop()
         ticket = self._tickets.pop(number, None)
@@ -205,6 +252,7 @@ class PoolEngine:
             arrived.append(self._outbox.get())
         events = [self._track(event) for event in arrived]
         events.extend(overruns)
+        self._replace_silent(now_s)
         if now_s - self._last_beat_s >= BEAT_S:
             self._last_beat_s = now_s
             events.append(Beat([number for number, worker in self._workers.items() if worker.is_alive()]))
@@ -249,6 +297,32 @@ class PoolEngine:
             elif has_idle or self._is_draining:
                 worker.return_unstarted(half=not is_slow and not self._is_draining)
         return events
+
+    def _replace_silent(self, now_s: float) -> None:
+        """Replace every busy worker that gave no heartbeat for the lease time. The time limit of an item, if it has
+        one, decides instead: its worker is then stopped anyway."""
+        interval_s = min(_SILENCE_CHECK_S_MAX, self._lease_s / 8)
+        elapsed_s = now_s - self._silence_checked_s
+        if elapsed_s < interval_s:
+            return
+        self._silence_checked_s = now_s
+        self._watch_s += min(elapsed_s, 2 * interval_s)
+        for number in list(self._busy):
+            worker = self._workers[number]
+            beat = worker.find_last_beat()
+            if beat is None:
+                continue
+            latest, seen_s = self._beats.get(number, (None, 0.0))
+            if latest != beat:
+                self._beats[number] = (beat, self._watch_s)
+                continue
+            running = worker.running_item()
+            if self._watch_s - seen_s >= self._lease_s and (self._timeout_s is None or running is None):
+                reason = f"its process gave no heartbeat for {self._lease_s:g} s"
+                self._remove_worker(number)
+                cause = Loss.INFRASTRUCTURE if running is None else Loss.DIED
+                self._outbox.put(WorkerLost(number, cause, None if running is None else running.seq, reason))
+                self._add_worker()
 
     def _report_overrun(self, number: int, running: RunningItem, limit_ms: int) -> list[Event]:
         """Report an overrun once. If the kernel then does not stop the worker, the attempt was taken back at the moment

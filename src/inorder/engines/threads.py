@@ -15,6 +15,7 @@ from inorder.core.events import Envelope, Event, Finished, Pulled, Returned
 from .attempt import run_attempt
 from .base import Batch, BatchSizer, Task
 from .pool import Outbox, PoolEngine, RunningItem
+from .progress import ItemProgress, Report, set_reporter, shorten_note
 
 _FLUSH_S = 0.002
 
@@ -34,6 +35,8 @@ class ThreadPoolWorker:
         self._running: RunningItem | None = None
         self._task: Task | None = None
         """The task that is running."""
+        self._progress: tuple[RunningItem | None, ItemProgress, float] | None = None
+        """The item that reported last, its report, and when."""
         self._is_stopped = False
 
     def prepare(self, batch: Batch) -> None:
@@ -45,6 +48,7 @@ class ThreadPoolWorker:
         bytes_left = batch.bytes_max
         done = 0
         self._unstarted = [task.seq for task in reversed(batch.tasks)]
+        set_reporter(self._make_report)
         for task in batch.tasks:
             if not self._begin(task):
                 break
@@ -68,6 +72,18 @@ class ThreadPoolWorker:
     def running_item(self) -> RunningItem | None:
         """The item it is running."""
         return self._running
+
+    def read_progress(self, running: RunningItem) -> ItemProgress | None:
+        """What this item reported last."""
+        latest = self._progress
+        if latest is None or latest[0] is not running:
+            return None
+        _, progress, reported_s = latest
+        return ItemProgress(progress.done, progress.total, progress.note, monotonic() - reported_s)
+
+    def find_last_beat(self) -> int | None:
+        """A thread has no heartbeat of its own: it lives as long as its process."""
+        return None
 
     def flush(self) -> None:
         """Put finished results into the outbox."""
@@ -98,6 +114,14 @@ class ThreadPoolWorker:
     def find_survivor(self) -> Task | None:
         """The task that its thread is running: a thread cannot be killed."""
         return self._task
+
+    def _make_report(self) -> Report:
+        running = self._running
+
+        def report(done: float, total: float | None, note: str) -> None:
+            self._progress = (running, ItemProgress(done, total, shorten_note(note).decode()), monotonic())
+
+        return report
 
     def _begin(self, task: Task) -> bool:
         with self._lock:

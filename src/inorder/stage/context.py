@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from inorder.engines.progress import find_reporter
 from inorder.stage.options import StageOptions
 
 from .contracts import WorkItem
@@ -43,6 +44,7 @@ class StageContext:
         self.data = Path(options.data)
         self.resources = resources
         self.warnings: list[str] = []
+        self._report = find_reporter()
         self.item: WorkItem | None = None
         self._staging = staging
         self._token = ""
@@ -77,6 +79,18 @@ class StageContext:
                 raise ValueError(f"{name} must be a finite number of at least 0, got {value}")
             known = self.measures.get(name, 0)
             self.measures[name] = value if isinstance(known, str) else known + value
+
+    def progress(self, done: float, total: float | None = None, note: str = "") -> None:
+        """Tell how far this item is: in the live progress, in the telemetry, and if the run waits for it. Counts as a
+        sign of life of the worker. Cheap enough to be called for every page or batch.
+
+        Args:
+            done: Pages, batches or bytes that are done.
+            total: How many there are; None: not known.
+            note: What is counted, or what the item is doing: `"page"` shows as `page 31 of 900`.
+        """
+        if self._report is not None:
+            self._report(float(done), None if total is None else float(total), str(note))
 
     def output(self, name: str) -> Path:
         """The path to write this output to. It is published when the item is committed. Raises KeyError for a name that

@@ -28,6 +28,7 @@ class DataLayout:
         self.manifest = f"{self.data}/manifests/{stage}.jsonl"
         self.journal = f"{self.data}/journal/{stage}.journal"
         self.lock = f"{self.data}/locks/{stage}.lock"
+        self.live = f"{self.data}/locks/{stage}.live.json"
         self.cache = f"{self.data}/cache/{stage}.sqlite"
         self.staging = f"{self.data}/.staging/{stage}"
 

@@ -29,6 +29,7 @@ def make_engine_spec(options: StageOptions) -> EngineSpec:
         policy=options.policy,
         workers=options.workers,
         timeout_s=options.timeout_s or None,
+        lease_s=options.lease_s,
         memory_bytes_max=options.memory_bytes_max,
         recycle_tasks=options.recycle_tasks,
         recycle_resident_bytes=options.recycle_resident_bytes,

@@ -29,7 +29,7 @@ _WHOLE = (
     ("infrastructure_budget", 0, 2**30),
 )
 _OPTIONAL = ("workers", "error_budget", "memory_bytes_max", "recycle_tasks", "recycle_resident_bytes")
-_SECONDS = ("timeout_s", "retry_backoff_s", "cancel_grace_s", "diagnostics_interval_s")
+_SECONDS = ("timeout_s", "retry_backoff_s", "cancel_grace_s", "diagnostics_interval_s", "stall_warning_s", "lease_s")
 _SECONDS_MAX = 10**9
 _BACKOFF_S_MAX = 86_400
 
@@ -95,6 +95,9 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
     """Items read from the plan ahead of the workers."""
     diagnostics_interval_s: float = 5.0
     """Interval between progress lines, and between snapshots in the telemetry."""
+    stall_warning_s: float = 30.0
+    """After this time without a commit, progress, telemetry and `inorder inspect` name the item that the run waits for;
+    0: never."""
     fingerprinting: bool = True
     """Skip an item only if its outputs were made from the same inputs and configuration."""
     resume: bool = True
@@ -115,6 +118,10 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
     commit_thread: bool = True
     """Commit on a thread of its own, so that waiting for the disk delays no worker. False: on the thread that runs the
     stage, which also calls `after_item` and sinks then."""
+    lease_s: float = 300.0
+    """A worker process that gives no heartbeat for this long is replaced, and its item is run again. A process that was
+    stopped gives none, nor does one whose item keeps the interpreter lock in a C library. Items with a time limit are
+    left to it."""
     cancel_grace_s: float = 5.0
     """How long running items may continue after a cancel, or after the error budget is exceeded. Then processes are
     killed, and items that still run in threads are named in a warning."""
@@ -172,3 +179,4 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
             "adaptive needs workers=N on a cluster: without it, the number of workers follows the cluster",
         )
         require(self.diagnostics_interval_s > 0, "diagnostics_interval_s must be greater than 0")
+        require(self.lease_s > 0, "lease_s must be greater than 0")

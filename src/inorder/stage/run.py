@@ -226,7 +226,7 @@ class _StageRun:
                 engine, worker_count, lambda: kernel.is_saturated, self._clock.now_ms()
             )
         self._monitor.start(
-            run.runtime, opened, lambda: worker_count if scaled is None else scaled.workers, job.results
+            run.runtime, opened, engine, lambda: worker_count if scaled is None else scaled.workers, job.results
         )
         try:
             with cancel_on_signals(run.runtime.cancel) as self._signals:

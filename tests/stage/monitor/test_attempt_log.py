@@ -55,6 +55,8 @@ def test_every_attempt_begins_once_and_ends_once(place: Place, policy: str) -> N
     ]
     outcome = place.run(items, policy=policy, retries=2, timeout_s=2.0, attempts_log=True)
     ended = paired(place.attempts(outcome))
+    names = [item.item_id for item in items]
+    assert all(line["item_id"] == names[line["seq"]] for line in place.attempts(outcome))
     by_seq = {
         seq: [ended[key] for key in sorted(ended) if key[0] == seq and ended[key] != "reclaimed"] for seq in range(5)
     }
@@ -102,7 +104,7 @@ SUCCESS = int(State.TERMINAL_SUCCESS)
 
 @pytest.mark.req("RUN-12")
 def test_a_late_result_of_an_attempt_that_has_ended_is_no_second_end(tmp_path: Path) -> None:
-    attempts = AttemptLog(Telemetry(SystemFilesystem(), str(tmp_path / "attempts.jsonl")))
+    attempts = AttemptLog(Telemetry(SystemFilesystem(), str(tmp_path / "attempts.jsonl")), "item-{}".format)
     for event, commands in (
         (Tick(), [Dispatch(1, [0, 1], [1, 1], "", False, 0)]),
         (
@@ -127,7 +129,7 @@ def test_a_late_result_of_an_attempt_that_has_ended_is_no_second_end(tmp_path: P
 
 @pytest.mark.req("RUN-12")
 def test_what_a_worker_held_that_the_run_itself_stopped_was_abandoned_and_not_lost(tmp_path: Path) -> None:
-    attempts = AttemptLog(Telemetry(SystemFilesystem(), str(tmp_path / "attempts.jsonl")))
+    attempts = AttemptLog(Telemetry(SystemFilesystem(), str(tmp_path / "attempts.jsonl")), "item-{}".format)
     for event, commands in (
         (Tick(), [Dispatch(1, [0], [1], "", False, 0), Dispatch(2, [1], [1], "", False, 0)]),
         (Tick(), [StopWorker(1, "cancelled")]),

@@ -11,7 +11,7 @@ from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.dry_run import DEPENDS, FAIL, PROCESS, REMOVE, SKIP, DryRun, Forecast, compare_fingerprint
 from inorder.cli.item_status import ItemStatuses
 from inorder.cli.option_spec import Section
-from inorder.cli.output import pluralize, print_json, print_out, to_one_line
+from inorder.cli.output import indent_lines, pluralize, print_json, print_out, to_one_line
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
 from inorder.cli.settings import SettingsReader
 from inorder.cli.stage_loader import load_recorded_jobs
@@ -112,7 +112,9 @@ def _describe_latest(data: DataDirectory, stage: str, item_id: str, statuses: It
     status, row = statuses.get(item_id), _read_latest(data, stage, item_id, statuses)
     if status is None or row is None:
         return None
-    error = None if row.error is None else {"category": row.error.category, "message": row.error.message}
+    error = None
+    if row.error is not None:
+        error = {"category": row.error.category, "message": row.error.message, "traceback": row.traceback}
     return {"status": status.status, "attempts": row.attempts, "reason": row.reason, "error": error}
 
 
@@ -129,7 +131,10 @@ def _format(described: dict[str, Any], path: str) -> list[str]:
     for part, change in described["changed"].items():
         old, new = (value[:_HASH_SHOWN] or "(none)" for value in (change["was"], change["is"]))
         lines.append(f"  {_PARTS[part]}: was {old}, is {new}")
-    return [*lines, f"  latest run: {_format_latest(described['latest'])}"]
+    latest = described["latest"]
+    error = latest["error"] if latest is not None else None
+    trace = indent_lines(error["traceback"]) if error is not None else []
+    return [*lines, f"  latest run: {_format_latest(latest)}", *trace]
 
 
 def _format_latest(latest: dict[str, Any] | None) -> str:

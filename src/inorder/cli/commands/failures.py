@@ -8,7 +8,7 @@ import typer
 
 from inorder.cli.data_dir import open_data
 from inorder.cli.item_status import ItemStatuses
-from inorder.cli.output import encode_text, info, pluralize, stream_json, stream_lines, to_one_line
+from inorder.cli.output import encode_text, indent_lines, info, pluralize, stream_json, stream_lines, to_one_line
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
 from inorder.stage.manifest.reader import ManifestLine, read_line
 
@@ -20,6 +20,7 @@ def failures(
     as_jsonl: Annotated[
         bool, typer.Option("--jsonl", help="Print the manifest rows, one JSON object per line.")
     ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the tracebacks, too.")] = False,
 ) -> None:
     """List the items that failed the last time they were tried, with category, attempts and error.
 
@@ -44,14 +45,14 @@ def failures(
     elif as_jsonl:
         stream_lines(line.raw for line in find())
     else:
-        stream_lines(encode_text(_format(line)) for line in find())
+        stream_lines(encode_text(text) for line in find() for text in _format(line, verbose=verbose))
         hint = f"{pluralize(count, 'item')} failed; `inorder retry{directory.option}` runs them again"
         info(hint if count else "no failed items")
 
 
-def _format(line: ManifestLine) -> str:
+def _format(line: ManifestLine, *, verbose: bool) -> list[str]:
     row = line.row
     if row is None or row.error is None:
-        return line.raw.decode("utf-8", "replace")
+        return [line.raw.decode("utf-8", "replace")]
     reason = f"{row.error.category}, {pluralize(row.attempts, 'attempt')}: {to_one_line(row.error.message)}"
-    return f"{row.stage}  {row.doc_id}  {reason}"
+    return [f"{row.stage}  {row.doc_id}  {reason}", *(indent_lines(row.traceback) if verbose else ())]

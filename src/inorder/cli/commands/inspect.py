@@ -13,6 +13,8 @@ from inorder.cli.item_status import ItemStatuses
 from inorder.cli.output import format_table, pluralize, print_json, print_out
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
 from inorder.stage.manifest.reader import read_line
+from inorder.stage.monitor.live import read_live_state
+from inorder.stage.monitor.stall import HeadReport, describe_progress
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _BAR_WIDTH = 40
@@ -45,6 +47,7 @@ def _describe_stage(data: DataDirectory, stage: str) -> dict[str, Any]:
         latest = {name: getattr(config, name) for name in ("run_id", "started_at", "version", "origin")}
         latest["state"] = "running" if holder else "ended" if unfinished_at is None else "interrupted"
         latest["unfinished_at"] = unfinished_at
+        latest["live"] = read_live_state(data.layout(stage).live) if holder else None
     return {
         "stage": stage,
         "items": statuses.count_by_status(),
@@ -96,6 +99,7 @@ def _format(description: dict[str, Any]) -> list[str]:
             rows.append(("failures", ", ".join(f"{count} {name}" for name, count in stage["failures"].items())))
         if (latest := stage["latest_run"]) is not None:
             rows.append(("latest run", f"{latest['run_id']} of {latest['started_at']}, {latest['state']}"))
+            rows += _format_live(latest["live"])
         rows += [("warning", warning) for warning in stage["warnings"]]
         lines += ["", f"stage {stage['stage']}", *(f"  {line}" for line in format_table(rows))]
     has_index = os.path.exists(f"{description['data']}/index.sqlite")
@@ -105,6 +109,16 @@ def _format(description: dict[str, Any]) -> list[str]:
         for name, sums in description["sizes"].items()
     ]
     return [*lines, "", "on disk", *(f"  {line}" for line in format_table(sizes))]
+
+
+def _format_live(live: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """What a run that is under way waits for, and which items report their progress."""
+    if live is None or live["head"] is None:
+        return []
+    head = msgspec.convert(live["head"], HeadReport)
+    rows = [("waiting for", f"{head.describe()}; no commit for {live['waited_s']:.0f} s")]
+    others = [item for item in live["running"] if item["progress"] is not None and item["seq"] != head.seq]
+    return rows + [("running", f"{item['item_id']}: {describe_progress(item['progress'])}") for item in others]
 
 
 def _format_size(count: int) -> str:

@@ -15,8 +15,9 @@ import msgspec
 
 from inorder.core.events import Envelope, Event, Finished, Loss, Pulled, Returned, WorkerLost
 from inorder.engines.attempt import classify_error
-from inorder.engines.base import Batch, BatchSizer, PackTasks, Task
+from inorder.engines.base import LEASE_S, Batch, BatchSizer, PackTasks, Task
 from inorder.engines.pool import Outbox, PoolEngine, RunningItem
+from inorder.engines.progress import ItemProgress
 from inorder.errors import InfrastructureError, OperatorError, require
 
 from .worker_process import ProcessDied, StartupError, WorkerProcess, pack_tasks, unpack_result
@@ -128,6 +129,17 @@ class ProcessPoolWorker:
         status = None if process is None else process.read_status()
         return None if status is None else RunningItem(status.seq, status.attempt, status.began_ns / 1e9)
 
+    def read_progress(self, running: RunningItem) -> ItemProgress | None:
+        """What this item reported last."""
+        process = self._process
+        return None if process is None else process.read_progress(running.seq, running.attempt)
+
+    def find_last_beat(self) -> int | None:
+        """A number that every heartbeat of the process changes. A process that was stopped, or whose interpreter lock
+        is held, gives none; None: there is no process."""
+        process = self._process
+        return None if process is None else process.find_last_beat()
+
     def flush(self) -> None:
         """The process sends its results without being asked."""
 
@@ -142,7 +154,7 @@ class ProcessPoolWorker:
                     self._put_unstarted(self._process.limit_batch(kept))
 
     def is_alive(self) -> bool:
-        """Whether the process is running. An item that holds the interpreter lock does not matter."""
+        """Whether the process exists. Heartbeats show whether it runs."""
         return self._process is None or self._process.is_alive()
 
     def stop(self) -> None:
@@ -226,6 +238,7 @@ class ProcessEngine(PoolEngine):
         timeout_s: float | None,
         options: ProcessOptions | None = None,
         pack: PackTasks = pack_tasks,
+        lease_s: float = LEASE_S,
     ) -> None:
         function_pickle = pickle_function(function)
         limits = options or ProcessOptions()
@@ -233,7 +246,7 @@ class ProcessEngine(PoolEngine):
         def make_worker(number: int, outbox: Outbox) -> ProcessPoolWorker:
             return ProcessPoolWorker(number, outbox.put, function_pickle, limits, pack=pack)
 
-        super().__init__(make_worker, workers, timeout_s=timeout_s, name="processes")
+        super().__init__(make_worker, workers, timeout_s=timeout_s, name="processes", lease_s=lease_s)
 
 
 def pickle_function(

@@ -1,22 +1,33 @@
 """The status of a worker process, readable by its parent at any moment without a message.
 
-It is 64 bytes of shared memory: when the running item began, its seq, its attempt, and up to which item of its batch
-the worker may go. The worker writes a few words per item. The parent reads them to see whether an item has exceeded its
-time limit, and which item a dead worker was running.
+It is a block of shared memory: when the running item began, its seq, its attempt, up to which item of its batch the
+worker may go, its latest heartbeat, and the progress that the item reported last. The worker writes a few words per
+item. The parent reads them to see whether an item has exceeded its time limit, which item a dead worker was running,
+and whether the worker still runs at all.
 
 A reader must never mix the words of two items: the seq of a new item with the start time of the slow one before it
 would look like an overrun. So the start time works as a sequence lock. The writer invalidates it, writes the other
 words, and then sets it to a value that no other item has. A reader that finds the same valid start time before and
-after the other words has read one item.
+after the other words has read one item. Progress has a sequence lock of its own: a version, odd during a write.
 """
 
 import mmap
 import os
+import struct
 import tempfile
+from math import isnan, nan
+from time import monotonic_ns
 from typing import NamedTuple
 
-_SIZE = 64
-_BEGAN, _SEQ, _ATTEMPT, _LIMIT, _STARTED = range(5)  # words of eight bytes, each written atomically
+from inorder.engines.progress import NOTE_BYTES_MAX, ItemProgress, shorten_note
+
+# words of eight bytes, each written atomically
+_BEGAN, _SEQ, _ATTEMPT, _LIMIT, _STARTED, _BEAT, _VERSION, _WORDS = range(8)
+_PROGRESS_START = 8 * _WORDS
+_PROGRESS = struct.Struct("<qqqddH")
+"""Seq, attempt and time of a report, what is done, the total (nan: none), and the length of the note after it."""
+_SIZE = _PROGRESS_START + _PROGRESS.size + NOTE_BYTES_MAX
+_READS_MAX = 3
 _NONE = -1
 
 
@@ -43,7 +54,8 @@ class SharedStatus:
     """The block of one worker, mapped by both processes."""
 
     def __init__(self, descriptor: int) -> None:
-        self._words = memoryview(mmap.mmap(descriptor, _SIZE)).cast("q")
+        self._bytes = memoryview(mmap.mmap(descriptor, _SIZE))
+        self._words = self._bytes[:_PROGRESS_START].cast("q")
 
     @classmethod
     def create(cls) -> tuple["SharedStatus", int]:
@@ -71,6 +83,39 @@ class SharedStatus:
         began_ns = words[_BEGAN]
         snapshot = StatusSnapshot(words[_SEQ], words[_ATTEMPT], began_ns)
         return None if began_ns == _NONE or words[_BEGAN] != began_ns else snapshot
+
+    def beat(self) -> None:
+        """Called by the worker, from a thread of its own: the process runs, and its interpreter is not blocked."""
+        self._words[_BEAT] = monotonic_ns()
+
+    def find_last_beat(self) -> int:
+        """Return a number that every heartbeat changes; 0 before the first."""
+        return self._words[_BEAT]
+
+    def write_progress(self, seq: int, attempt: int, done: float, total: float | None, note: str) -> None:
+        """Called by the worker, by one thread at a time: how far this attempt is. Counts as a heartbeat."""
+        encoded = shorten_note(note)
+        now_ns = monotonic_ns()
+        head = _PROGRESS.pack(seq, attempt, now_ns, done, nan if total is None else total, len(encoded))
+        words = self._words
+        words[_VERSION] += 1
+        self._bytes[_PROGRESS_START : _PROGRESS_START + len(head) + len(encoded)] = head + encoded
+        words[_VERSION] += 1
+        words[_BEAT] = now_ns
+
+    def read_progress(self, seq: int, attempt: int) -> ItemProgress | None:
+        """Return what this attempt reported last; None: nothing, or it is being written again and again."""
+        for _ in range(_READS_MAX):
+            version = self._words[_VERSION]
+            data = bytes(self._bytes[_PROGRESS_START:])
+            if version % 2 == 0 and self._words[_VERSION] == version:
+                found_seq, found_attempt, reported_ns, done, total, length = _PROGRESS.unpack_from(data)
+                if version == 0 or (found_seq, found_attempt) != (seq, attempt):
+                    return None
+                note = data[_PROGRESS.size : _PROGRESS.size + length].decode("utf-8", "replace")
+                age_s = (monotonic_ns() - reported_ns) / 1e9
+                return ItemProgress(done, None if isnan(total) else total, note, age_s)
+        return None
 
     def begin_batch(self, count: int) -> None:
         """Called by the parent before it sends a batch of `count` items: the worker has started none of them."""

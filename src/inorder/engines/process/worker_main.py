@@ -28,6 +28,7 @@ from inorder.core.events import Envelope
 from inorder.engines.attempt import FAIL, SKIP, SUCCESS, Skip, classify_error, get_classify
 from inorder.engines.base import PackedTask
 from inorder.engines.memory_estimate import get_held_bytes
+from inorder.engines.progress import Report, set_reporter
 from inorder.errors import Category, Failure
 from inorder.host.memory import read_resident_bytes
 
@@ -64,11 +65,15 @@ def worker_main(
 ) -> None:
     """Entry point of the process: set up, then run batches until the pipe closes."""
     _bind_to_parent()
+    statuses: list[SharedStatus] = []
     runners: list[_BatchRunner] = []
-    threading.Thread(target=_watch_parent, args=(lifeline, runners), name="inorder-watch", daemon=True).start()
+    threading.Thread(
+        target=_watch_parent, args=(lifeline, statuses, runners), name="inorder-watch", daemon=True
+    ).start()
     if memory_bytes_max is not None:
         _limit_memory(memory_bytes_max)
     status = SharedStatus(reduction.recv_handle(connection))
+    statuses.append(status)
     try:
         function = pickle.loads(function_pickle)
     except BaseException as error:
@@ -92,10 +97,14 @@ def _bind_to_parent() -> None:
         libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _watch_parent(lifeline: "Connection[Any, Any]", runners: "list[_BatchRunner]") -> None:
-    """Die with the parent. Until then, send finished results that wait behind a slow item."""
+def _watch_parent(
+    lifeline: "Connection[Any, Any]", statuses: list[SharedStatus], runners: "list[_BatchRunner]"
+) -> None:
+    """Die with the parent. Until then, give a heartbeat, and send finished results that wait behind a slow item."""
     with contextlib.suppress(EOFError, OSError):
         while not lifeline.poll(_FLUSH_S):
+            for status in statuses:
+                status.beat()
             for runner in runners:
                 runner.flush_if_due()
         lifeline.recv_bytes()
@@ -194,6 +203,19 @@ class _BatchRunner:
         self._checked_ns = monotonic_ns()
         self._latest_times = (0.0, 0.0)
         """Duration and start of the task that ran last."""
+        self._report_lock = threading.Lock()
+        set_reporter(self._make_report)
+
+    def _make_report(self) -> Report:
+        """Return what takes the reports of the running attempt. Items that have ended report nothing."""
+        running = self._status.read()
+
+        def report(done: float, total: float | None, note: str) -> None:
+            with self._report_lock:
+                if running is not None and running == self._status.read():
+                    self._status.write_progress(running.seq, running.attempt, done, total, note)
+
+        return report
 
     def run(self, message: bytes) -> None:
         """Run a batch, as far as the parent allows, until the results are larger than expected or this process is too

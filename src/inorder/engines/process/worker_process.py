@@ -15,6 +15,7 @@ import msgspec
 from inorder.core.events import Envelope
 from inorder.engines.attempt import FAIL, classify_error
 from inorder.engines.base import PackedTask, Task
+from inorder.engines.progress import ItemProgress
 from inorder.errors import Category, Failure
 from inorder.host.memory import read_resident_bytes
 
@@ -85,6 +86,14 @@ class WorkerProcess:
     def read_status(self) -> StatusSnapshot | None:
         """Return the item that the process is running; None between items."""
         return self._status.read()
+
+    def find_last_beat(self) -> int:
+        """Return a number that every heartbeat of the process changes; 0 before the first."""
+        return self._status.find_last_beat()
+
+    def read_progress(self, seq: int, attempt: int) -> ItemProgress | None:
+        """Return what this attempt reported last."""
+        return self._status.read_progress(seq, attempt)
 
     def limit_batch(self, count: int) -> int:
         """Let it start no more than `count` items of its batch; see `SharedStatus.limit_batch`."""

@@ -14,6 +14,7 @@ from inorder.core.events import Event, Finished, Overran, Pulled, Returned, Work
 from inorder.engines.base import Batch
 from inorder.engines.pool import RunningItem
 from inorder.engines.process.engine import ProcessPoolWorker
+from inorder.engines.progress import WorkerActivity
 
 from .protocol import Hello
 
@@ -32,6 +33,8 @@ class ActorHandle:
         """Whether a `poll` of the actor is pending."""
         self.held_seqs: set[int] = set()
         """Seqs of its batch that have no result."""
+        self.activity: list[WorkerActivity] = []
+        """What its worker was running at its last report, under the supervisor's number."""
         self.last_report_s = 0.0
         """When its last report came, on the watch clock of the engine."""
         self.last_return_s = 0.0
@@ -123,6 +126,21 @@ class ActorHandle:
         self._reported = running
         return Overran(self.worker, running.seq, running.attempt, int(limit_s * 1000), *running.measure())
 
+    def list_activity(self, silence_s: float) -> list[WorkerActivity]:
+        """What its worker is running, `silence_s` after its last report; or a local process in its place."""
+        with self._lock:
+            process = self._local_process
+            running = None if process is None else process.running_item()
+            progress = None if process is None or running is None else process.read_progress(running)
+        if self._worker is None:
+            return []
+        if running is not None:
+            elapsed_s = max(0.0, monotonic() - running.began_s)
+            return [WorkerActivity(self._worker, running.seq, running.attempt, elapsed_s, progress)]
+        return [
+            _advance(activity, self._worker, silence_s) for activity in self.activity if activity.seq in self.held_seqs
+        ]
+
     def hold(self, batch: Batch) -> None:
         """Record the batch that its worker is given."""
         self.held_seqs = {task.seq for task in batch.tasks}
@@ -141,3 +159,11 @@ class ActorHandle:
         elif isinstance(event, WorkerLost):
             self._worker = None
             self.held_seqs = set()
+
+
+def _advance(activity: WorkerActivity, worker: int, silence_s: float) -> WorkerActivity:
+    """The same activity under the driver's number of the worker, so many seconds later."""
+    progress = activity.progress
+    if progress is not None:
+        progress = msgspec.structs.replace(progress, age_s=progress.age_s + silence_s)
+    return WorkerActivity(worker, activity.seq, activity.attempt, activity.elapsed_s + silence_s, progress)

@@ -163,6 +163,7 @@ class ActorChannel:
             actor.on_hello(report.hello, self._files)
         if report.error:
             raise InfrastructureError(f"node {actor.host} cannot run the work: {report.error}; {_HINT}")
+        actor.activity = report.activity
         return [self._packer.unpack(actor.translate(event, self.allocate_number)) for event in events]
 
 

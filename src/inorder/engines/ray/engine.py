@@ -15,9 +15,10 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from inorder.core.events import Beat, Event, Loss, Pulled, Tick, WorkerLost
-from inorder.engines.base import WORKERS_MAX, Batch, Task
+from inorder.engines.base import LEASE_S, WORKERS_MAX, Batch, Task
 from inorder.engines.pool import BEAT_S
 from inorder.engines.process.engine import BATCH_S, ProcessOptions, pickle_function
+from inorder.engines.progress import WorkerActivity
 from inorder.errors import InfrastructureError, OperatorError, require
 from inorder.version import __version__
 
@@ -70,10 +71,12 @@ class RayEngine:
         options: RayOptions | None = None,
         limits: ProcessOptions | None = None,
         files: FileTransfer | None = None,
+        lease_s: float = LEASE_S,
     ) -> None:
         self._options = options or RayOptions()
         self._limits = limits or ProcessOptions()
         self._timeout_s = timeout_s
+        self._lease_s = lease_s
         self._packer = TaskPacker(files)
         self._follows_cluster = workers is None
         self._count = workers or 1
@@ -156,6 +159,10 @@ class RayEngine:
                 self._outbox.put(WorkerLost(number, Loss.RETIRED, reason=_FEWER_WORKERS))
             self._remove_actor(actor)
 
+    def list_activity(self) -> list[WorkerActivity]:
+        """Return what every worker is running, as it was at its last report."""
+        return [activity for actor in self._actors for activity in actor.list_activity(self._measure_silence(actor))]
+
     def wake(self) -> None:
         """Make a waiting `poll` return soon."""
         self._outbox.put(Tick())
@@ -184,6 +191,7 @@ class RayEngine:
         folder = _get_current_folder()
         settings = SupervisorOptions(
             timeout_s=self._timeout_s,
+            lease_s=self._lease_s,
             batch_s=max(BATCH_S, self._count * _REPORT_S),
             memory_bytes_max=self._limits.memory_bytes_max,
             recycle_tasks=self._limits.recycle_tasks,

@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from inorder.core.events import Envelope, Event, Finished, Overran, Pulled, Returned, WorkerLost
-from inorder.engines.base import PackedTask, Task
+from inorder.engines.base import LEASE_S, PackedTask, Task
 from inorder.engines.process.transfer import PackedValue, measure_buffers
 from inorder.engines.process.worker_process import unpack_result
+from inorder.engines.progress import WorkerActivity
 
 _EVENTS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Pulled, Finished, Overran, WorkerLost, Returned)}
 _EVENT_DECODERS = {name: msgspec.msgpack.Decoder(kind) for name, kind in _EVENTS.items()}
@@ -27,6 +28,8 @@ class SupervisorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a supervisor runs its worker process."""
 
     timeout_s: float | None = None
+    lease_s: float = LEASE_S
+    """How long the worker process may give no heartbeat."""
     batch_s: float = 0.2
     """Work to pull at a time."""
     memory_bytes_max: int | None = None
@@ -67,6 +70,8 @@ class Report(msgspec.Struct, array_like=True):
     hello: Hello | None = None
     error: str = ""
     """Why the supervisor cannot work at all."""
+    activity: list[WorkerActivity] = []
+    """What its worker is running."""
 
 
 _REPORT_DECODER = msgspec.msgpack.Decoder(Report)
@@ -94,7 +99,10 @@ def pass_packed_result(envelope: Envelope) -> Envelope:
 
 
 def encode_report(
-    events: Sequence[Event], hello: Hello | None = None, error: str = ""
+    events: Sequence[Event],
+    hello: Hello | None = None,
+    error: str = "",
+    activity: Sequence[WorkerActivity] = (),
 ) -> tuple[bytes, list[pickle.PickleBuffer]]:
     """Encode a report, whose results are still packed; and the buffers that travel beside it."""
     buffers: list[bytes | memoryview] = []
@@ -105,7 +113,8 @@ def encode_report(
         name = type(event).__name__
         if name in _EVENTS:
             encoded.append((name, msgspec.Raw(_ENCODER.encode(event))))
-    return _ENCODER.encode(Report(encoded, hello, error)), [pickle.PickleBuffer(buffer) for buffer in buffers]
+    report = Report(encoded, hello, error, list(activity))
+    return _ENCODER.encode(report), [pickle.PickleBuffer(buffer) for buffer in buffers]
 
 
 def _extract_buffers(envelope: Envelope, extracted: list[bytes | memoryview]) -> Envelope:

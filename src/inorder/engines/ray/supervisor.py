@@ -64,7 +64,9 @@ class Supervisor:
             )
 
         self._gather_s = options.batch_s - BATCH_S
-        self._engine = PoolEngine(make_worker, 1, timeout_s=options.timeout_s, name="supervisor")
+        self._engine = PoolEngine(
+            make_worker, 1, timeout_s=options.timeout_s, name="supervisor", lease_s=options.lease_s
+        )
         self._engine.start()
 
     def submit(self, order: bytes) -> None:
@@ -78,7 +80,8 @@ class Supervisor:
             self._orders.put(decode_order(order))
         hello, self._hello = self._hello, None
         try:
-            return encode_report(self._collect_events(0.0 if hello is not None else timeout_s), hello)
+            events = self._collect_events(0.0 if hello is not None else timeout_s)
+            return encode_report(events, hello, activity=self._engine.list_activity())
         except InfrastructureError as error:
             return encode_report([], hello, str(error.__cause__ or error))
 

@@ -44,6 +44,7 @@ class ManifestRow(msgspec.Struct, frozen=True, kw_only=True):
     input_sha256: str = ""
     reason: str = ""
     error: RowError | None = None
+    traceback: str = ""
     warnings: list[str] = []
 
     @property

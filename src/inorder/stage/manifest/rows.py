@@ -1,7 +1,7 @@
 """Makes the rows of a manifest. Every stage has the base fields; what a worker returned comes after them.
 
-Volatile fields may differ from run to run: `duration_s` of a row, and `run_id`, `started_at`, `host`, `pid` and `argv`
-of the `__config__` row. Everything else is the same for the same inputs and configuration.
+Volatile fields may differ from run to run: `duration_s` and `traceback` of a row, and `run_id`, `started_at`, `host`,
+`pid` and `argv` of the `__config__` row. Everything else is the same for the same inputs and configuration.
 """
 
 import datetime
@@ -41,10 +41,11 @@ BASE_FIELDS = {
     "input_sha256": "hash of all inputs; empty: no inputs, not hashed, or failed",
     "reason": "why the item was skipped; empty: it was not",
     "error": "`category`, `message` and `retryable` of a failure; null: the item did not fail",
+    "traceback": "the traceback of a failure in the worker, at most 8,192 characters of it; empty: there is none",
     "warnings": "warnings of the worker, `before_item` and `worker_setup`; a failed item has none",
 }
 """The base fields of every row, in order, and their meaning."""
-VOLATILE_FIELDS = ("duration_s", "run_id", "started_at", "host", "pid", "argv")
+VOLATILE_FIELDS = ("duration_s", "traceback", "run_id", "started_at", "host", "pid", "argv")
 
 
 def make_config_row(stage: str, run_id: str, options: StageOptions, origin: dict[str, Any]) -> dict[str, Any]:
@@ -100,6 +101,7 @@ def make_row(stage: str, entry: Entry) -> dict[str, Any]:
         "error": None
         if failure is None
         else {"category": failure.category.value, "message": failure.message, "retryable": failure.retryable},
+        "traceback": "" if failure is None else failure.detail,
         "warnings": [escape_surrogates(warning) for warning in result.warnings] if result is not None else [],
     }
     extras = result.extras if result is not None else {}

@@ -12,6 +12,7 @@ from inorder.core.commands import Command, Dispatch, Reclaimed, StopWorker
 from inorder.core.events import Event, Finished, Overran, WorkerLost
 from inorder.stage.manifest.rows import STATUSES
 
+from .stall import FindItemId
 from .telemetry import Telemetry
 
 ATTEMPT_STATUSES = {
@@ -29,10 +30,11 @@ ATTEMPT_STATUSES = {
 class AttemptLog:
     """Follows attempts through the steps of a run."""
 
-    def __init__(self, stream: Telemetry) -> None:
+    def __init__(self, stream: Telemetry, find_item_id: FindItemId) -> None:
         self._stream = stream
-        self._open: dict[tuple[int, int], int] = {}
-        """Attempts that were started and have not ended: seq and attempt to worker."""
+        self._find_item_id = find_item_id
+        self._open: dict[tuple[int, int], tuple[int, str]] = {}
+        """Attempts that were started and have not ended: seq and attempt to worker and `item_id`."""
         self._stopped: set[int] = set()
         """Workers that the run stopped itself: their loss is not the fault of an item."""
 
@@ -50,15 +52,16 @@ class AttemptLog:
             if isinstance(command, Dispatch):
                 self._stopped.discard(command.worker)
                 for seq, attempt in zip(command.seqs, command.attempts, strict=True):
-                    self._open[seq, attempt] = command.worker
-                    self._stream.emit("started", seq=seq, attempt=attempt, worker=command.worker)
+                    item_id = self._find_item_id(seq)
+                    self._open[seq, attempt] = (command.worker, item_id)
+                    self._stream.emit("started", seq=seq, item_id=item_id, attempt=attempt, worker=command.worker)
             elif isinstance(command, Reclaimed):
                 self._finish(command.seq, command.attempt, "reclaimed", reason=command.reason, **detail)
             elif isinstance(command, StopWorker):
                 self._stopped.add(command.worker)
         if isinstance(event, WorkerLost) and event.worker not in self._stopped:
             # Attempts that were not reclaimed in this step have failed with their worker.
-            for seq, attempt in [key for key, worker in self._open.items() if worker == event.worker]:
+            for seq, attempt in [key for key, (worker, _) in self._open.items() if worker == event.worker]:
                 times = {"exec_ms": event.exec_ms, "began": int(event.began_ms)}
                 self._finish(seq, attempt, "lost", reason=event.reason, **times, **detail)
 
@@ -73,6 +76,9 @@ class AttemptLog:
         self._stream.flush()
 
     def _finish(self, seq: int, attempt: int, status: str, **fields: Any) -> None:
-        worker = self._open.pop((seq, attempt), None)
-        if worker is not None:
-            self._stream.emit("finished", seq=seq, attempt=attempt, worker=worker, status=status, **fields)
+        started = self._open.pop((seq, attempt), None)
+        if started is not None:
+            worker, item_id = started
+            self._stream.emit(
+                "finished", seq=seq, item_id=item_id, attempt=attempt, worker=worker, status=status, **fields
+            )

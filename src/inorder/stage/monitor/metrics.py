@@ -52,6 +52,8 @@ METRICS = {
     "max_seen_seq": ("gauge", "the furthest computed seq"),
     "windows": ("gauge", "the active windows: id, bounds, items computed, bytes"),
     "gpu_memory_bytes": ("gauge", "bytes that torch has reserved on GPUs in this process; null: it uses none"),
+    "head": ("gauge", "what the cursor waits for: `seq`, `item_id`, `state`, `worker`, `running_s`, `progress`"),
+    "running": ("gauge", "items that workers are running, the 16 that run longest, with what they report"),
     "item_queue_ms": ("histogram", "per item, from being read from the plan to its first dispatch"),
     "item_start_ms": ("histogram", "per item, from the dispatch of its final attempt to its start in the worker"),
     "item_exec_ms": ("histogram", "per item, time of the final attempt in its worker; skipped items are left out"),

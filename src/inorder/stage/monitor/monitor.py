@@ -5,10 +5,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from inorder.core.commands import Command, Stopping, Summary
-from inorder.core.events import Event
+from inorder.core.events import Event, Tick
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
+from inorder.engines.base import ResizableEngine
 from inorder.errors import InvariantViolation
 from inorder.host.filesystem import SystemFilesystem
 from inorder.runtime.loop import Runtime
@@ -22,13 +25,30 @@ from inorder.stage.options import StageOptions
 from .attempt_log import AttemptLog
 from .gpu import read_gpu_memory_bytes
 from .histograms import ErrorTally, Histogram, SlowestItems
+from .live import LiveState
 from .measures import MeasureSums
 from .metrics import RunMetrics
 from .otel import start_otel
-from .progress import Display, NoDisplay, StageProgress, format_adopting, format_stopping, open_display
+from .progress import (
+    Display,
+    NoDisplay,
+    StageProgress,
+    format_adopting,
+    format_stall_ended,
+    format_stalled,
+    format_stopping,
+    open_display,
+)
+from .stall import HeadReport, StallWatchdog, describe_progress, report_head, report_running
 from .telemetry import Telemetry
 
 _GAUGES_S = 0.1
+_STALL_CHECK_S_MAX = 5.0
+_TICK_SLACK_S = 1e-6
+_BLOCKED_S = 1.0
+"""A run that takes no step for this long, although it was asked to, is blocked by its plan."""
+_LIVE_S = 1.0
+"""During a stall, what `inorder inspect` shows is at most this old."""
 _FAIL = int(State.TERMINAL_FAIL)
 _SUCCESS = int(State.TERMINAL_SUCCESS)
 _SKIP = int(State.TERMINAL_SKIP)
@@ -47,6 +67,7 @@ class RunMonitor:
         self._counts = [0] * 8
         self._sums = MeasureSums()
         self._violations = 0
+        self._now_ms = 0
         self._resumed_end = 0
         self._gauges_read_s = self._started_s = time.monotonic()
         self._gauges: dict[str, Any] = {}
@@ -60,12 +81,23 @@ class RunMonitor:
         telemetry_path = layout.telemetry_path(run_id, options.telemetry_dir)
         self._telemetry = Telemetry(filesystem, telemetry_path) if options.telemetry else None
         self._attempts = (
-            AttemptLog(Telemetry(filesystem, layout.attempts_path(run_id))) if options.attempts_log else None
+            AttemptLog(Telemetry(filesystem, layout.attempts_path(run_id)), self._find_item_id)
+            if options.attempts_log
+            else None
         )
         self._otel = start_otel(plan.stage_name, options)
+        self._engine: ResizableEngine | None = None
+        self._watchdog = StallWatchdog(options.stall_warning_s, self._started_s)
+        self._live = LiveState(filesystem, layout.live)
+        self._live_written_s = 0.0
 
     def start(
-        self, runtime: Runtime, opened: OpenedJournal, count_workers: Callable[[], int], results: ResultLog | None
+        self,
+        runtime: Runtime,
+        opened: OpenedJournal,
+        engine: ResizableEngine,
+        count_workers: Callable[[], int],
+        results: ResultLog | None,
     ) -> None:
         """Observe a run that starts or resumes. Called again if the plan has changed and the run starts over."""
         if self._ticker is not None:
@@ -73,6 +105,7 @@ class RunMonitor:
             self._display.stop()
         resume_point = opened.resume_point
         self._runtime = runtime
+        self._engine = engine
         self._count_workers = count_workers
         self._results = results
         self._resumed_end = resume_point.end
@@ -109,6 +142,7 @@ class RunMonitor:
 
     def observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
         """Take in one step of the kernel."""
+        self._now_ms = now_ms
         self._metrics.observe(now_ms, event, commands or ())
         for command in commands or ():
             if type(command) is Stopping:
@@ -142,6 +176,7 @@ class RunMonitor:
     ) -> StageOutcome:
         """Return the outcome of the run."""
         done = summary.succeeded + summary.skipped + summary.failed
+        warnings += self._watchdog.describe_longest(time.monotonic())
         cancelled = summary.cancelled or 0
         return StageOutcome(
             stage=self._plan.stage_name,
@@ -189,6 +224,7 @@ class RunMonitor:
         if self._ticker is not None:
             self._stop_ticker()
             self._display.close(self._make_progress(), self._slowest, self._errors.categories)
+        self._live.remove()
         for stream in (self._telemetry, self._attempts, self._otel):
             if stream is not None:
                 stream.close()
@@ -211,13 +247,34 @@ class RunMonitor:
             self._ticker.join()
 
     def _tick(self) -> None:
-        snapshot_s = 0.0
-        while not self._is_ending.wait(min(self._display.interval_s, self._options.diagnostics_interval_s)):
-            progress = self._make_progress()
-            self._display.show(progress, self._slowest, self._errors.categories)
-            if progress.elapsed_s - snapshot_s >= self._options.diagnostics_interval_s:
-                snapshot_s = progress.elapsed_s
-                self._write_snapshot(progress)
+        """Watch, show and record, each at its interval, until the run ends."""
+        options = self._options
+        duties: list[tuple[float, Callable[[], None]]] = [
+            (_find_stall_interval_s(options.stall_warning_s), self._check_stall),
+            (self._display.interval_s, self._show),
+            (options.diagnostics_interval_s, self._record),
+        ]
+        started_s = time.monotonic()
+        due_s = [interval_s for interval_s, _ in duties]
+        while not self._is_ending.wait(max(0.0, min(due_s) - (time.monotonic() - started_s))):
+            elapsed_s = time.monotonic() - started_s
+            for place, (interval_s, perform) in enumerate(duties):
+                if elapsed_s >= due_s[place] - _TICK_SLACK_S:
+                    due_s[place] = elapsed_s + interval_s
+                    perform()
+
+    def _show(self) -> None:
+        self._request_gauges()
+        self._display.show(self._make_progress(), self._slowest, self._errors.categories)
+
+    def _record(self) -> None:
+        self._write_snapshot(self._make_progress())
+        self._write_live_state()
+
+    def _request_gauges(self) -> None:
+        """Have the thread of the run read the gauges, also while nothing happens."""
+        if self._runtime is not None and time.monotonic() - self._gauges_read_s >= _GAUGES_S:
+            self._runtime.post(Tick())
 
     def _write_snapshot(self, progress: StageProgress) -> None:
         metrics, sums, elapsed_s = self._metrics, self._sums, progress.elapsed_s
@@ -250,6 +307,39 @@ class RunMonitor:
             if stream is not None:
                 stream.flush()
 
+    def _check_stall(self) -> None:
+        """Announce a stall when it begins and when it ends."""
+        now_s = time.monotonic()
+        interval_s = _find_stall_interval_s(self._options.stall_warning_s)
+        is_outdated = now_s - self._gauges_read_s > max(2 * interval_s, _BLOCKED_S)
+        self._request_gauges()
+        head = HeadReport(state="planning") if is_outdated else self._gauges.get("head")
+        found = self._watchdog.check(now_s, sum(self._counts), head)
+        stage = self._plan.stage_name
+        if isinstance(found, HeadReport):
+            waited_s = self._watchdog.measure_wait_s(now_s)
+            self._emit("stalled", **msgspec.structs.asdict(found), waited_s=round(waited_s, 3))
+            self._display.announce(format_stalled(stage, found, waited_s))
+        elif found is not None:
+            self._emit("stall_ended", seq=found.head.seq, item_id=found.head.item_id, waited_s=found.waited_s)
+            self._display.announce(format_stall_ended(stage, found))
+        if found is not None and self._telemetry is not None:
+            self._telemetry.flush()
+        if found is not None or (self._watchdog.is_stalled and now_s - self._live_written_s >= _LIVE_S):
+            self._write_live_state()
+
+    def _write_live_state(self) -> None:
+        self._live_written_s = now_s = time.monotonic()
+        self._live.write(
+            run_id=self._run_id,
+            items_total=self._count_total(),
+            items_done=sum(self._counts),
+            waited_s=round(self._watchdog.measure_wait_s(now_s), 3),
+            is_stalled=self._watchdog.is_stalled,
+            head=self._gauges.get("head"),
+            running=self._gauges.get("running", []),
+        )
+
     def _read_gauges(self) -> None:
         """Read the state of the kernel, on the thread that runs it."""
         self._gauges_read_s = time.monotonic()
@@ -258,9 +348,34 @@ class RunMonitor:
                 "workers": self._count_workers(),
                 "gpu_memory_bytes": read_gpu_memory_bytes(),
                 **self._metrics.read_gauges(self._runtime.kernel),
+                **self._read_head(self._runtime),
             }
             if self._otel is not None:
                 self._otel.record_gauges(self._gauges)
+
+    def _read_head(self, runtime: Runtime) -> dict[str, Any]:
+        """Read what the commit position waits for, and what the workers are running."""
+        head = runtime.kernel.find_head()
+        activities = [] if self._engine is None or head.state == "ended" else self._engine.list_activity()
+        report = None if head.state == "ended" else report_head(head, self._now_ms, activities, self._find_item_id)
+        return {"head": report, "running": report_running(activities, self._find_item_id)}
+
+    def _find_item_id(self, seq: int) -> str:
+        """Return the `item_id` of a seq that is not handed over for commit; empty: it is unknown."""
+        task = None if self._runtime is None else self._runtime.find_item(seq)
+        return "" if task is None else escape_surrogates(task.item.item_id)
+
+    def _format_note(self) -> str:
+        """What the progress display says about the item that the run waits for, or about one that reports progress."""
+        head: HeadReport | None = self._gauges.get("head")
+        if self._watchdog.is_stalled and head is not None:
+            waited_s = self._watchdog.measure_wait_s(time.monotonic())
+            return f"waiting {waited_s:.0f} s for {head.describe()}"
+        reporting = [one for one in self._gauges.get("running", ()) if one["progress"] is not None]
+        if not reporting:
+            return ""
+        first = min(reporting, key=lambda one: one["seq"])
+        return f"{first['item_id']}: {describe_progress(first['progress'])}"
 
     def _count_total(self) -> int | None:
         """How many items the run has. A number that the plan announced may be too low or too high: it counts neither
@@ -283,6 +398,7 @@ class RunMonitor:
             self._gauges.get("in_flight", 0),
             self._gauges.get("buffered_bytes", 0),
             self._gauges.get("commit_lag", 0),
+            self._format_note(),
         )
 
     def _emit(self, event: str, **fields: Any) -> None:
@@ -292,3 +408,8 @@ class RunMonitor:
 
 def _compute_rate(count: float, elapsed_s: float) -> float:
     return round(count / elapsed_s, 3) if elapsed_s > 0 else 0.0
+
+
+def _find_stall_interval_s(limit_s: float) -> float:
+    """Return the time between two checks for a stall."""
+    return min(max(limit_s / 4, _GAUGES_S), _STALL_CHECK_S_MAX) if limit_s > 0 else _STALL_CHECK_S_MAX

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, TextIO
 from inorder.core.options import DRAIN_MS
 
 from .histograms import SlowestItems
+from .stall import HeadReport, StallEnded
 
 _RATE_SAMPLES = 12
 
@@ -24,6 +25,8 @@ class StageProgress(NamedTuple):
     in_flight: int = 0
     buffered_bytes: int = 0
     commit_lag: int = 0
+    note: str = ""
+    """The item that the run waits for, or the progress that it reports."""
 
     @property
     def done(self) -> int:
@@ -59,7 +62,18 @@ def format_line(progress: StageProgress, rate: float) -> str:
     return (
         f"[{progress.stage}] {progress.done}/{total} | succ {progress.succeeded} | skip {progress.skipped} | "
         f"fail {progress.failed} | {rate:.1f} it/s | ETA {format_eta(progress, rate)}"
+        + (f" | {progress.note}" if progress.note else "")
     )
+
+
+def format_stalled(stage: str, head: HeadReport, waited_s: float) -> str:
+    """Format the line that announces a stall."""
+    return f"[{stage}] no commit for {waited_s:.0f} s; waiting for {head.describe()}"
+
+
+def format_stall_ended(stage: str, ended: StallEnded) -> str:
+    """Format the line that announces the end of a stall."""
+    return f"[{stage}] committing again after {ended.waited_s:.0f} s of waiting for {ended.head.name}"
 
 
 def format_stopping(stage: str, reason: str, grace_ms: int) -> str:
@@ -170,6 +184,7 @@ class BarDisplay:
 
     def __init__(self, stream: TextIO, stage: str, total: int | None, done: int, *, verbose: bool) -> None:
         from rich.console import Console
+        from rich.markup import escape
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         columns: list[Any] = [
@@ -182,6 +197,7 @@ class BarDisplay:
         self._task = self._bar.add_task(stage, total=total, completed=done, details="")
         self._rate = Rate(done)
         self._verbose = verbose
+        self._escape = escape
         self._bar.start()
 
     def show(self, progress: StageProgress, slowest: SlowestItems, categories: Counter[str]) -> None:
@@ -191,6 +207,7 @@ class BarDisplay:
             f"succ {progress.succeeded} skip {progress.skipped} fail {progress.failed} | {rate:.1f} it/s | "
             f"ETA {format_eta(progress, rate)} | {progress.in_flight} in flight | "
             f"{progress.buffered_bytes / 2**20:.1f} MB buffered | lag {progress.commit_lag}"
+            + (f" | {self._escape(progress.note)}" if progress.note else "")
         )
         self._bar.update(self._task, total=progress.total, completed=progress.done, details=details)
 

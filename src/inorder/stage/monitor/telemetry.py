@@ -45,6 +45,11 @@ RUN_EVENTS = {
         "the run starts, or resumes at `resumed_at` with `staged_results` results that are not committed",
     ),
     "snapshot": ("the metrics below", "every `diagnostics_interval_s`, and at the end"),
+    "stalled": (
+        "seq, item_id, state, worker, running_s, retry_in_s, progress, waited_s",
+        "nothing was committed for `stall_warning_s`: what the run waits for, once per stall",
+    ),
+    "stall_ended": ("seq, item_id, waited_s", "something was committed again"),
     "run_ended": ("outcome", "the run ended; the whole StageOutcome"),
     "run_failed": (
         "error, message, kernel, scheduled, succeeded, skipped, failed, cancelled",

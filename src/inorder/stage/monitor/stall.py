@@ -1,0 +1,165 @@
+"""The stall watchdog: which item the commit position waits for, and since when.
+
+Commits are in order, so one item that hangs holds back all items after it. A run is *stalled* if nothing was committed
+for a while. The watchdog decides nothing: it says what the run waits for.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from inorder.core.invariants import Head
+from inorder.engines.progress import ItemProgress, WorkerActivity
+
+RUNNING_SHOWN_MAX = 16
+"""Running items in a snapshot: those that run longest."""
+
+FindItemId = Callable[[int], str]
+"""Returns the `item_id` of a seq that is not committed; empty: unknown."""
+
+
+class HeadReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the commit position waits for, in words and numbers for people."""
+
+    state: str
+    """`planning`, `queued`, `dispatched`, `running`, `retry-waiting` or `committing`."""
+    seq: int | None = None
+    item_id: str = ""
+    worker: int | None = None
+    running_s: float | None = None
+    """Since when its worker runs it."""
+    retry_in_s: float | None = None
+    """When its next attempt is due."""
+    is_paused: bool = False
+    """It is not dispatched because of backpressure."""
+    progress: dict[str, Any] | None = None
+    """What it reported last: `done`, `total`, `note` and `age_s`."""
+
+    @property
+    def name(self) -> str:
+        """The item, or what else the run waits for."""
+        if self.state == "committing":
+            return f"the commit of seq {self.seq}"
+        if self.seq is None:
+            return "the plan"
+        return f"{self.item_id} (seq {self.seq})" if self.item_id else f"seq {self.seq}"
+
+    def describe(self) -> str:
+        """Name the item, its state and worker, and its last progress note."""
+        details = {
+            "running": f", running on worker {self.worker} for {self.running_s or 0:.0f} s",
+            "dispatched": f", given to worker {self.worker}",
+            "queued": ", waiting for a worker" + (" (dispatch is paused)" if self.is_paused else ""),
+            "retry-waiting": f", waiting {self.retry_in_s or 0:.0f} s for its retry",
+        }.get(self.state, "")
+        if self.progress is None:
+            return f"{self.name}{details}"
+        return f"{self.name}{details}: {describe_progress(self.progress)} ({self.progress['age_s']:.0f} s ago)"
+
+
+def describe_progress(progress: dict[str, Any]) -> str:
+    """Describe in words what an item has reported."""
+    return ItemProgress(progress["done"], progress["total"], progress["note"]).describe()
+
+
+def report_head(head: Head, now_ms: int, activities: Sequence[WorkerActivity], find_item_id: FindItemId) -> HeadReport:
+    """Describe what the commit position waits for, from the kernel's view and from what the workers are running."""
+    state, running_s, progress = head.state, None, None
+    for activity in activities:
+        if head.state == "dispatched" and (activity.worker, activity.seq) == (head.worker, head.seq):
+            state, running_s = "running", round(activity.elapsed_s, 3)
+            progress = _to_dict(activity.progress)
+    return HeadReport(
+        state="planning" if head.seq is None else state,
+        seq=head.seq,
+        item_id="" if head.seq is None else find_item_id(head.seq),
+        worker=head.worker,
+        running_s=running_s,
+        retry_in_s=None if head.due_ms is None else max(0, head.due_ms - now_ms) / 1000,
+        is_paused=head.is_paused,
+        progress=progress,
+    )
+
+
+def report_running(activities: Sequence[WorkerActivity], find_item_id: FindItemId) -> list[dict[str, Any]]:
+    """Describe what the workers are running, longest running first."""
+    longest = sorted(activities, key=lambda activity: -activity.elapsed_s)[:RUNNING_SHOWN_MAX]
+    return [
+        {
+            "seq": activity.seq,
+            "item_id": find_item_id(activity.seq),
+            "attempt": activity.attempt,
+            "worker": activity.worker,
+            "running_s": round(activity.elapsed_s, 3),
+            "progress": _to_dict(activity.progress),
+        }
+        for activity in longest
+    ]
+
+
+def _to_dict(progress: ItemProgress | None) -> dict[str, Any] | None:
+    if progress is None:
+        return None
+    return {
+        "done": progress.done,
+        "total": progress.total,
+        "note": progress.note,
+        "age_s": round(progress.age_s, 3),
+    }
+
+
+class StallEnded(msgspec.Struct, frozen=True):
+    """Something was committed again."""
+
+    waited_s: float
+    head: HeadReport
+    """What the run waited for."""
+
+
+class StallWatchdog:
+    """Notices when nothing is committed for `limit_s`; 0: never."""
+
+    def __init__(self, limit_s: float, now_s: float) -> None:
+        self._limit_s = limit_s
+        self._position = -1
+        self._moved_s = now_s
+        self._stalled_at: HeadReport | None = None
+        self._longest: StallEnded | None = None
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether nothing was committed for the limit."""
+        return self._stalled_at is not None
+
+    def measure_wait_s(self, now_s: float) -> float:
+        """Return the time since the last commit."""
+        return now_s - self._moved_s
+
+    def check(self, now_s: float, position: int, head: HeadReport | None) -> HeadReport | StallEnded | None:
+        """Take in the commit position and what it waits for; None: the run has ended. Returns the head when a stall
+        begins, and a `StallEnded` when it ends."""
+        waited_s = self.measure_wait_s(now_s)
+        if position != self._position or head is None:
+            self._position, self._moved_s = position, now_s
+            return self._end(waited_s)
+        if self._limit_s <= 0 or waited_s < self._limit_s:
+            return None
+        is_new, self._stalled_at = self._stalled_at is None, head
+        return head if is_new else None
+
+    def _end(self, waited_s: float) -> StallEnded | None:
+        head, self._stalled_at = self._stalled_at, None
+        if head is None:
+            return None
+        ended = StallEnded(round(waited_s, 3), head)
+        if self._longest is None or ended.waited_s > self._longest.waited_s:
+            self._longest = ended
+        return ended
+
+    def describe_longest(self, now_s: float) -> list[str]:
+        """Describe the longest stall, for the report of the run. Empty: there was none."""
+        self._end(self.measure_wait_s(now_s))
+        if self._longest is None:
+            return []
+        return [f"nothing was committed for {self._longest.waited_s:.0f} s: {self._longest.head.describe()}"]

@@ -1,0 +1,61 @@
+"""A run that waits for one item, seen from outside."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.command_line import CommandLine
+from tests.support.misbehaviour import wait_until
+
+pytestmark = [pytest.mark.req("STL-1"), pytest.mark.process]
+
+
+def live_state(cli: CommandLine) -> dict[str, Any]:
+    latest = cli.run("inspect", "--json").json["stages"][0]["latest_run"]
+    return (latest or {}).get("live") or {}
+
+
+@pytest.mark.parametrize(("door", "policy"), [("option", "cpu"), ("variable", "io"), ("profile", "io")])
+def test_inspect_names_the_item_that_a_live_run_waits_for(cli: CommandLine, door: str, policy: str) -> None:
+    cli.sources("one")
+    cli.held("1.txt")
+    cli.source("2.txt", "three")
+    if door == "profile":
+        cli.write("inorder.toml", "[profile.watched]\nstall_warning_s = 0.2\n")
+    arguments = {"option": ("--stall-warning-s", "0.2"), "profile": ("--profile", "watched")}.get(door, ())
+    environment = {"INORDER_STALL_WARNING_S": "0.2"} if door == "variable" else {}
+    running = cli.start(
+        "stage", "jobs:count", "sources", "--workers", "2", "--policy", policy, *arguments, **environment
+    )
+    cli.is_held("1.txt", committed=1)
+    found: list[dict[str, Any]] = []
+
+    def is_named() -> bool:
+        live = live_state(cli)
+        found[:] = [live["head"]] if live.get("is_stalled") and live["head"] is not None else []
+        return bool(found) and found[0]["state"] == "running" and found[0].get("item_id") == "1.txt"
+
+    assert wait_until(is_named)
+    [head] = found
+    assert (head["seq"], head["running_s"] > 0) == (1, True)
+    assert head["worker"] in (0, 1)
+    assert head["progress"]["note"] == "page"
+    shown = cli.run("inspect").out
+    assert "waiting for  1.txt (seq 1), running on worker" in shown
+    assert "page 31 of 900" in shown
+    cli.let_go("1.txt")
+    ended = cli.end_of(running)
+    assert ended.code == 0
+    assert "] no commit for " in ended.err
+    assert " s for 1.txt (seq 1), running on worker" in ended.err
+    assert "warning: nothing was committed for" in ended.err
+    [path] = (cli.data / "telemetry").iterdir()
+    events = [json.loads(line)["event"] for line in path.read_text().splitlines()]
+    assert "stalled" in events
+    assert cli.run("inspect", "--json").json["stages"][0]["latest_run"]["live"] is None
+
+
+def test_no_stall_is_announced_if_it_is_switched_off(cli: CommandLine) -> None:
+    shown = cli.run("config", "show", "--stall-warning-s", "0", "--json").json["options"]["stall_warning_s"]
+    assert shown == {"value": 0.0, "origin": "command line"}

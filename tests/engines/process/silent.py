@@ -1,0 +1,24 @@
+"""Items that silence their worker process."""
+
+import ctypes
+import os
+from pathlib import Path
+
+
+def tell_pid_and_wait(folder: str) -> int:
+    """The first attempt tells its process id and waits for ever; any other returns its own."""
+    told = Path(folder, "pid")
+    if told.exists():
+        return os.getpid()
+    Path(folder, "pid.new").write_text(str(os.getpid()), encoding="ascii")
+    Path(folder, "pid.new").rename(told)
+    with open(Path(folder, "never"), encoding="ascii") as never:
+        never.read()
+    return 0
+
+
+def hold_interpreter(number: int) -> int:
+    """Item 1 keeps the interpreter lock for ever, in a C function."""
+    if number == 1:
+        ctypes.PyDLL(None).pause()
+    return number

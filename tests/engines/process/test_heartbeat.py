@@ -1,0 +1,78 @@
+"""Worker processes that are stopped or wedged, for real."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+import inorder
+from inorder.engines.process.shared_status import SharedStatus
+from tests.engines.process.silent import hold_interpreter, tell_pid_and_wait
+from tests.support.misbehaviour import wait_until
+
+LEASE_S = 1.0
+
+
+@pytest.mark.process
+@pytest.mark.req("HBT-1")
+def test_the_item_of_a_stopped_worker_process_is_done_by_another(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "never")
+    stopped: list[int] = []
+
+    def stop_worker() -> None:
+        assert wait_until((tmp_path / "pid").exists)
+        stopped.append(int((tmp_path / "pid").read_text()))
+        os.kill(stopped[0], signal.SIGSTOP)
+
+    stopper = threading.Thread(target=stop_worker)
+    stopper.start()
+    [pid] = inorder.imap(tell_pid_and_wait, [str(tmp_path)], policy="cpu", workers=1, lease_s=LEASE_S)
+    stopper.join()
+    assert pid not in (0, *stopped)
+    assert wait_until(lambda: not Path(f"/proc/{stopped[0]}").exists())
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.req("HBT-1")
+def test_an_item_that_wedges_two_processes_fails_and_the_others_are_done() -> None:
+    found = list(inorder.imap(hold_interpreter, range(3), policy="cpu", workers=2, lease_s=LEASE_S, errors="yield"))
+    assert found[0] == 0
+    assert found[2] == 2
+    assert isinstance(found[1], inorder.ItemError)
+    assert "its process gave no heartbeat for 1 s" in found[1].message
+
+
+def test_a_lease_of_no_time_is_refused() -> None:
+    with pytest.raises(inorder.OperatorError, match="lease_s must be greater than 0"):
+        inorder.imap(str, [], lease_s=0)
+    with pytest.raises(inorder.OperatorError, match="lease_s must be greater than 0"):
+        inorder.StageOptions(lease_s=0)
+
+
+@pytest.mark.req("HBT-1")
+def test_progress_is_read_whole_and_only_for_the_attempt_that_reported_it() -> None:
+    status, _ = SharedStatus.create()
+    assert status.read_progress(0, 0) is None
+    before = status.find_last_beat()
+    status.write_progress(7, 2, 31, 900, "page")
+    assert status.find_last_beat() > before
+    found = status.read_progress(7, 2)
+    assert found is not None
+    assert (found.done, found.total, found.note) == (31, 900, "page")
+    assert status.read_progress(7, 1) is None
+    assert status.read_progress(8, 2) is None
+    status.write_progress(7, 2, 0.5, None, "ä" * 500)
+    found = status.read_progress(7, 2)
+    assert found is not None
+    assert (found.done, found.total, found.note) == (0.5, None, "ä" * 100)
+
+
+@pytest.mark.req("HBT-1")
+def test_progress_that_is_being_written_is_not_read() -> None:
+    status, _ = SharedStatus.create()
+    status.write_progress(7, 2, 1, None, "")
+    status._words[6] += 1
+    assert status.read_progress(7, 2) is None
