@@ -123,11 +123,6 @@ class Runtime:
         """How the run ended; None while it is running."""
         return self.kernel.summary
 
-    def find_item(self, seq: int) -> Any:
-        """Return the item of a seq that is planned and not handed over for commit; None: there is none. Must be called
-        on the thread of the run."""
-        return self._items.get(seq)
-
     def run(self) -> Summary:
         """Run to the end, then close the engine. If an exception ends the run, running items have the same grace period
         as after a cancel."""

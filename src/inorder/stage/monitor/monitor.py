@@ -29,6 +29,7 @@ from .live import LiveState
 from .measures import MeasureSums
 from .metrics import RunMetrics
 from .otel import start_otel
+from .periodic import Duty, run_periodically
 from .progress import (
     Display,
     NoDisplay,
@@ -39,14 +40,10 @@ from .progress import (
     format_stopping,
     open_display,
 )
-from .stall import HeadReport, StallWatchdog, describe_progress, report_head, report_running
+from .stall import HeadReport, StallWatchdog, find_blocked_s, find_check_interval_s, format_note, read_head
 from .telemetry import Telemetry
 
 _GAUGES_S = 0.1
-_STALL_CHECK_S_MAX = 5.0
-_TICK_SLACK_S = 1e-6
-_BLOCKED_S = 1.0
-"""A run that takes no step for this long, although it was asked to, is blocked by its plan."""
 _LIVE_S = 1.0
 """During a stall, what `inorder inspect` shows is at most this old."""
 _FAIL = int(State.TERMINAL_FAIL)
@@ -249,19 +246,12 @@ class RunMonitor:
     def _tick(self) -> None:
         """Watch, show and record, each at its interval, until the run ends."""
         options = self._options
-        duties: list[tuple[float, Callable[[], None]]] = [
-            (_find_stall_interval_s(options.stall_warning_s), self._check_stall),
+        duties: list[Duty] = [
+            (find_check_interval_s(options.stall_warning_s), self._check_stall),
             (self._display.interval_s, self._show),
             (options.diagnostics_interval_s, self._record),
         ]
-        started_s = time.monotonic()
-        due_s = [interval_s for interval_s, _ in duties]
-        while not self._is_ending.wait(max(0.0, min(due_s) - (time.monotonic() - started_s))):
-            elapsed_s = time.monotonic() - started_s
-            for place, (interval_s, perform) in enumerate(duties):
-                if elapsed_s >= due_s[place] - _TICK_SLACK_S:
-                    due_s[place] = elapsed_s + interval_s
-                    perform()
+        run_periodically(self._is_ending, duties, time.monotonic)
 
     def _show(self) -> None:
         self._request_gauges()
@@ -310,8 +300,7 @@ class RunMonitor:
     def _check_stall(self) -> None:
         """Announce a stall when it begins and when it ends."""
         now_s = time.monotonic()
-        interval_s = _find_stall_interval_s(self._options.stall_warning_s)
-        is_outdated = now_s - self._gauges_read_s > max(2 * interval_s, _BLOCKED_S)
+        is_outdated = now_s - self._gauges_read_s > find_blocked_s(self._options.stall_warning_s)
         self._request_gauges()
         head = HeadReport(state="planning") if is_outdated else self._gauges.get("head")
         found = self._watchdog.check(now_s, sum(self._counts), head)
@@ -348,34 +337,15 @@ class RunMonitor:
                 "workers": self._count_workers(),
                 "gpu_memory_bytes": read_gpu_memory_bytes(),
                 **self._metrics.read_gauges(self._runtime.kernel),
-                **self._read_head(self._runtime),
+                **read_head(self._runtime.kernel, self._engine, self._now_ms, self._find_item_id),
             }
             if self._otel is not None:
                 self._otel.record_gauges(self._gauges)
-
-    def _read_head(self, runtime: Runtime) -> dict[str, Any]:
-        """Read what the commit position waits for, and what the workers are running."""
-        head = runtime.kernel.find_head()
-        activities = [] if self._engine is None or head.state == "ended" else self._engine.list_activity()
-        report = None if head.state == "ended" else report_head(head, self._now_ms, activities, self._find_item_id)
-        return {"head": report, "running": report_running(activities, self._find_item_id)}
 
     def _find_item_id(self, seq: int) -> str:
         """Return the `item_id` of a seq that is not handed over for commit; empty: it is unknown."""
         task = None if self._runtime is None else self._runtime.find_item(seq)
         return "" if task is None else escape_surrogates(task.item.item_id)
-
-    def _format_note(self) -> str:
-        """What the progress display says about the item that the run waits for, or about one that reports progress."""
-        head: HeadReport | None = self._gauges.get("head")
-        if self._watchdog.is_stalled and head is not None:
-            waited_s = self._watchdog.measure_wait_s(time.monotonic())
-            return f"waiting {waited_s:.0f} s for {head.describe()}"
-        reporting = [one for one in self._gauges.get("running", ()) if one["progress"] is not None]
-        if not reporting:
-            return ""
-        first = min(reporting, key=lambda one: one["seq"])
-        return f"{first['item_id']}: {describe_progress(first['progress'])}"
 
     def _count_total(self) -> int | None:
         """How many items the run has. A number that the plan announced may be too low or too high: it counts neither
@@ -398,7 +368,7 @@ class RunMonitor:
             self._gauges.get("in_flight", 0),
             self._gauges.get("buffered_bytes", 0),
             self._gauges.get("commit_lag", 0),
-            self._format_note(),
+            format_note(self._watchdog, self._gauges, time.monotonic()),
         )
 
     def _emit(self, event: str, **fields: Any) -> None:
@@ -408,8 +378,3 @@ class RunMonitor:
 
 def _compute_rate(count: float, elapsed_s: float) -> float:
     return round(count / elapsed_s, 3) if elapsed_s > 0 else 0.0
-
-
-def _find_stall_interval_s(limit_s: float) -> float:
-    """Return the time between two checks for a stall."""
-    return min(max(limit_s / 4, _GAUGES_S), _STALL_CHECK_S_MAX) if limit_s > 0 else _STALL_CHECK_S_MAX

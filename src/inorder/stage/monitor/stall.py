@@ -10,10 +10,16 @@ from typing import Any
 import msgspec
 
 from inorder.core.invariants import Head
+from inorder.core.kernel import Kernel
+from inorder.engines.base import ResizableEngine
 from inorder.engines.progress import ItemProgress, WorkerActivity
 
 RUNNING_SHOWN_MAX = 16
 """Running items in a snapshot: those that run longest."""
+
+_CHECK_S_MIN = 0.1
+_CHECK_S_MAX = 5.0
+_BLOCKED_S_MIN = 1.0
 
 FindItemId = Callable[[int], str]
 """Returns the `item_id` of a seq that is not committed; empty: unknown."""
@@ -109,6 +115,28 @@ def _to_dict(progress: ItemProgress | None) -> dict[str, Any] | None:
     }
 
 
+def read_head(kernel: Kernel, engine: ResizableEngine | None, now_ms: int, find_item_id: FindItemId) -> dict[str, Any]:
+    """Return the gauges `head` and `running`. Must be called on the thread that runs the kernel."""
+    head = kernel.find_head()
+    if head.state == "ended":
+        return {"head": None, "running": []}
+    activities = [] if engine is None else engine.list_activity()
+    return {
+        "head": report_head(head, now_ms, activities, find_item_id),
+        "running": report_running(activities, find_item_id),
+    }
+
+
+def find_check_interval_s(limit_s: float) -> float:
+    """Return the time between two checks for a stall."""
+    return min(max(limit_s / 4, _CHECK_S_MIN), _CHECK_S_MAX) if limit_s > 0 else _CHECK_S_MAX
+
+
+def find_blocked_s(limit_s: float) -> float:
+    """Return the time after which a run that takes no step, although it was asked to, is blocked by its plan."""
+    return max(2 * find_check_interval_s(limit_s), _BLOCKED_S_MIN)
+
+
 class StallEnded(msgspec.Struct, frozen=True):
     """Something was committed again."""
 
@@ -163,3 +191,16 @@ class StallWatchdog:
         if self._longest is None:
             return []
         return [f"nothing was committed for {self._longest.waited_s:.0f} s: {self._longest.head.describe()}"]
+
+
+def format_note(watchdog: StallWatchdog, gauges: dict[str, Any], now_s: float) -> str:
+    """Format what the progress display says about the item that the run waits for, or about one that reports
+    progress. Empty: neither."""
+    head: HeadReport | None = gauges.get("head")
+    if watchdog.is_stalled and head is not None:
+        return f"waiting {watchdog.measure_wait_s(now_s):.0f} s for {head.describe()}"
+    reporting = [one for one in gauges.get("running", ()) if one["progress"] is not None]
+    if not reporting:
+        return ""
+    first = min(reporting, key=lambda one: one["seq"])
+    return f"{first['item_id']}: {describe_progress(first['progress'])}"
