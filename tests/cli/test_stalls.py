@@ -48,7 +48,7 @@ def test_inspect_names_the_item_that_a_live_run_waits_for(cli: CommandLine, door
     ended = cli.end_of(running)
     assert ended.code == 0
     assert "] no commit for " in ended.err
-    assert " s for 1.txt (seq 1), running on worker" in ended.err
+    assert "waiting for 1.txt (seq 1)" in ended.err
     assert "warning: nothing was committed for" in ended.err
     [path] = (cli.data / "telemetry").iterdir()
     events = [json.loads(line)["event"] for line in path.read_text().splitlines()]
