@@ -198,7 +198,8 @@ def test_each_problem_is_a_line_with_what_to_do(done: CommandLine) -> None:
     ended = done.run("verify")
     assert ended.code == 6
     assert ended.out.splitlines() == [
-        "altered     counts/0.txt  count: the output of 0.txt differs from what was written",
+        "altered     counts/0.txt  count: the output of 0.txt differs from what was written; "
+        "run the stage again to make it",
         "leftover    .staging/count/one/two  count: left by an interrupted run; the next run adopts or removes it",
     ]
     assert ended.err == "2 problems in .inorder\n"

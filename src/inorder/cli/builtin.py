@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from inorder.cli.builtin_options import OWN
+from inorder.cli.data_dir import require_data
 from inorder.cli.exit_codes import Exit
 from inorder.cli.extras import extra_of, require_extra
 from inorder.cli.options import ALL, SHARED
@@ -54,6 +55,8 @@ def run_builtin(stages: Sequence[str], sources: Sequence[Path], given: Given) ->
     reader = SettingsReader(given)
     jobs = [load_builtin(stage, sources, reader) for stage in stages]
     options = [check_options(settings, job.stage) for job, settings in jobs]
+    if not sources:
+        require_data(jobs[0][1].data, "run `inorder doctags SRC` or `inorder run SRC` first")
     outcomes: list[StageOutcome] = []
     worst = Exit.DONE
     with share_listings():

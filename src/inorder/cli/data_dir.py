@@ -4,13 +4,15 @@ import os
 import platform
 import shlex
 from collections.abc import Iterator
+from errno import EACCES, EPERM, EROFS
 from typing import NamedTuple
 
 from inorder.cli.parameters import Given
 from inorder.cli.settings import resolve
-from inorder.errors import BusyError, OperatorError
+from inorder.errors import BusyError, InfrastructureError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
+from inorder.host.os_errors import translate_os_errors
 from inorder.journal.replay import CorruptRecord, Replay, replay
 from inorder.journal.scan import ScanResult
 from inorder.runtime.recovery import scan_journal
@@ -56,8 +58,15 @@ class DataDirectory:
     def lock(self, stage: str) -> Lock:
         """Lock a stage against runs. Raises `BusyError` if one is active."""
         layout = self.layout(stage)
-        os.makedirs(os.path.dirname(layout.lock), exist_ok=True)
-        return Lock(layout.lock, f"stage {stage} of {self.root}")
+        with translate_os_errors(f"stage {stage} of {self.root} cannot be locked"):
+            os.makedirs(os.path.dirname(layout.lock), exist_ok=True)
+        try:
+            return Lock(layout.lock, f"stage {stage} of {self.root}")
+        except InfrastructureError as error:
+            cause = error.__cause__
+            if isinstance(cause, OSError) and cause.errno in (EACCES, EPERM, EROFS):
+                raise InfrastructureError(f"{error}; make it writable, or copy DATA to a place where it is") from error
+            raise
 
     def describe_holder(self, stage: str) -> str:
         """Which process runs a stage now; empty: none does.
@@ -106,13 +115,19 @@ class JournalState(NamedTuple):
 def open_data(data: str | None, given: Given | None = None) -> DataDirectory:
     """The DATA directory given on the command line, or else by the settings. It must exist and have a stage."""
     root = resolve(dict(given or {}) | ({} if data is None else {"data": data})).data
+    require_data(root, "run a stage first")
+    return DataDirectory(root, "" if data is None else f" --data {shlex.quote(data)}")
+
+
+def require_data(root: str, hint: str) -> None:
+    """Raise `OperatorError` if this is not a DATA directory with a stage. `hint` says how to create one."""
     if not os.path.isdir(root):
         require_directory(root)
-        raise OperatorError(f"no DATA directory at {root}; run a stage first, or choose another with --data")
-    directory = DataDirectory(root, "" if data is None else f" --data {shlex.quote(data)}")
-    if not directory.stages():
-        raise OperatorError(f"{root} is not a DATA directory: it has no manifests; choose another with --data")
-    return directory
+        raise OperatorError(f"no DATA directory at {root}; {hint}, or choose another with --data")
+    if not DataDirectory(root).stages():
+        raise OperatorError(
+            f"{root} is not a DATA directory: it has no manifests; {hint}, or choose another with --data"
+        )
 
 
 def list_files(root: str, folder: str = "") -> Iterator[str]:

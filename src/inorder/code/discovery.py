@@ -3,7 +3,7 @@
 Folders are walked in the byte order of their names. Hidden files, Python caches, and what a `.gitignore` or an
 `.inorderignore` excludes in its folder and below, are left out. Everything else is listed. What should not be indexed
 is listed with a reason to skip it: folders of third-party code, as one entry each, and files that are binary, too
-large, generated, or symbolic links.
+large, generated, or symbolic links. What cannot be read is listed with the problem.
 """
 
 import os
@@ -26,6 +26,7 @@ _IGNORE_FILES = (".gitignore", IGNORE_FILE)
 _THIRD_PARTY_FOLDERS = frozenset(
     ("node_modules", "bower_components", "jspm_packages", "vendor", "third_party", "site-packages")
 )
+_THIRD_PARTY = "third-party code"
 _CACHES = frozenset(("__pycache__",))
 _VIRTUAL_ENVIRONMENT_FILE = "pyvenv.cfg"
 
@@ -39,6 +40,8 @@ class CodeFile(NamedTuple):
     skip: str = ""
     """Why it is not indexed; empty if it is."""
     language: str | None = None
+    problem: str = ""
+    """Why it cannot be read; empty if no reason is known."""
 
 
 def discover(roots: Roots) -> Iterator[CodeFile]:
@@ -51,16 +54,23 @@ def discover(roots: Roots) -> Iterator[CodeFile]:
 
 
 def _walk(root: str, prefix: str) -> Iterator[CodeFile]:
-    for path, below, skip in walk(root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_find_third_party_reason):
+    for path, below, reason in walk(
+        root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_find_third_party_reason
+    ):
         name = f"{prefix}/{below}".rstrip("/")
-        yield CodeFile(quote_id(name), path, 0, skip) if skip else _inspect(path, name)
+        if not reason:
+            yield _inspect(path, name)
+        elif reason == _THIRD_PARTY:
+            yield CodeFile(quote_id(name), path, 0, reason)
+        else:
+            yield CodeFile(quote_id(name), path, 0, problem=reason)
 
 
 def _find_third_party_reason(folder: str, entries: Entries) -> str:
     is_third_party = os.path.basename(folder) in _THIRD_PARTY_FOLDERS or any(
         entry.name == _VIRTUAL_ENVIRONMENT_FILE for entry in entries
     )
-    return "third-party code" if is_third_party else ""
+    return _THIRD_PARTY if is_third_party else ""
 
 
 def _inspect(path: str, item_id: str) -> CodeFile:
@@ -74,7 +84,7 @@ def _inspect(path: str, item_id: str) -> CodeFile:
         with open(path, "rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError as error:
-        return CodeFile(name, path, 0, f"cannot be read: {error.strerror or error}")
+        return CodeFile(name, path, 0, problem=f"the file cannot be read: {error.strerror or error}")
     language = language_of(path, head)
     skip = f"larger than {SIZE_MAX:,} bytes" if status.st_size > SIZE_MAX else reason_to_skip(path, head)
     return CodeFile(name, path, status.st_size, skip, language)

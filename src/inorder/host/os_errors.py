@@ -12,4 +12,5 @@ def translate_os_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InfrastructureError(f"{doing}: {error}") from error
+        where = f" ({error.filename})" if error.filename else ""
+        raise InfrastructureError(f"{doing}: {error.strerror or error}{where}") from error

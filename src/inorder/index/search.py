@@ -166,10 +166,20 @@ class Searcher:
             self._provider = open_dense(self._matrix.provider)
         return self._provider
 
+    def check_filters(self, filters: Filters) -> None:
+        """Raise OperatorError for a language or a kind that nothing in the index has."""
+        for name, value, table in (("language", filters.language, "files"), ("kind", filters.kind, "chunks")):
+            if not value:
+                continue
+            rows = self._connection.execute(f"SELECT DISTINCT {name} FROM {table} WHERE {name} != '' ORDER BY {name}")
+            known = [str(found) for (found,) in rows]
+            if value not in known:
+                similar = "".join(f"; did you mean {word}?" for word in _find_similar(value, known, 1))
+                listed = f"; there is: {', '.join(known)}" if known and not similar else ""
+                raise OperatorError(f"nothing in the index has {name} {value!r}{similar}{listed}")
+
     def suggest_words(self, query: Query) -> list[str]:
         """Words of the index that are similar to those of the query."""
-        from difflib import get_close_matches
-
         found: list[str] = []
         for term in query.terms:
             known = self._connection.execute(
@@ -177,7 +187,7 @@ class Searcher:
                 (f"{term[:1]}%", len(term) - 2, len(term) + 2),
             )
             words = {str(name).lower() for (name,) in known} | self._find_similar_words(term)
-            found += get_close_matches(term, sorted(words), n=2, cutoff=0.75)
+            found += _find_similar(term, sorted(words), 2)
         return list(dict.fromkeys(found))
 
     def _find_similar_words(self, term: str) -> set[str]:
@@ -188,6 +198,12 @@ class Searcher:
             (term[:1], term[:1] + "\U0010ffff", len(term) - 3, len(term) + 2),
         )
         return {str(stem) for (stem,) in rows}
+
+
+def _find_similar(word: str, known: Sequence[str], count: int) -> list[str]:
+    from difflib import get_close_matches
+
+    return get_close_matches(word, known, n=count, cutoff=0.75)
 
 
 def _make_hit(row: Sequence[Any]) -> Hit:

@@ -62,10 +62,16 @@ class IndexItems:
             language = found.language or ""
             yield WorkItem(
                 item_id=found.item_id,
-                inputs={} if found.skip else {"source": found.path},
+                inputs={} if found.skip or found.problem else {"source": found.path},
                 cfg_hash=hash_strings(NAME, str(SCHEMA_VERSION), grammar_version(language)),
                 cost_hint=estimate_code_chunks(found.size),
-                meta={"task": CODE, "language": language, "skip": found.skip, "path": found.path},
+                meta={
+                    "task": CODE,
+                    "language": language,
+                    "skip": found.skip,
+                    "problem": found.problem,
+                    "path": found.path,
+                },
                 batch_key=language,
             )
         yield from self._find_removed_items(planned)
@@ -82,7 +88,7 @@ class IndexItems:
 
     def check_freshness(self, item: WorkItem, sha256_of: Callable[[str], str]) -> str:
         """The reason to skip an item that the published database has in its present state; empty if it does not."""
-        if item.meta["task"] == REMOVE or item.meta.get("skip"):
+        if item.meta["task"] == REMOVE or item.meta.get("skip") or item.meta.get("problem"):
             return ""
         database = self._open_database()
         if database is None:

@@ -1,5 +1,6 @@
 """Check an index against its digests: that of each file, recomputed from its rows, and that of the whole content."""
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 
@@ -7,25 +8,36 @@ from .rows import CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, hash_rows
 from .schema import read_meta
 from .writer import content_hash
 
+_REBUILD = "remove index.sqlite and run `inorder index` again"
+
 
 def find_problems(connection: sqlite3.Connection) -> Iterator[str]:
     """What is wrong with the index, one line per problem."""
     for (message,) in connection.execute("PRAGMA integrity_check(20)").fetchall():
         if message != "ok":
-            yield f"the database is damaged: {message}"
+            yield f"the database is damaged: {message}; {_REBUILD}"
             return
-    try:
-        connection.execute("INSERT INTO lookup (lookup, rank) VALUES ('integrity-check', 1)")
-    except sqlite3.DatabaseError as error:
-        if "readonly" not in str(error):
-            yield f"the full-text index does not match the chunks: {error}"
+    if problem := _check_full_text(connection):
+        yield f"the full-text index does not match the chunks: {problem}; {_REBUILD}"
     for (item_id,) in connection.execute("SELECT item_id FROM files ORDER BY item_id").fetchall():
         rows, digest = read_rows(connection, item_id)
         if hash_rows(rows) != digest:
-            yield f"{item_id}: its rows do not match its digest"
+            yield f"{item_id}: its rows do not match its digest; {_REBUILD}"
     found, recorded = content_hash(connection), read_meta(connection, "content_hash")
     if found != recorded:
-        yield f"the content hash is {found}, but {recorded} was recorded"
+        yield f"the content hash is {found}, but {recorded} was recorded; {_REBUILD}"
+
+
+def _check_full_text(connection: sqlite3.Connection) -> str:
+    """What is wrong with the full-text index; empty: nothing. SQLite checks it by an INSERT, so it needs a copy that
+    can be written: a temporary database, on disk if it is large."""
+    with contextlib.closing(sqlite3.connect("", isolation_level=None)) as copy:
+        connection.backup(copy)
+        try:
+            copy.execute("INSERT INTO lookup (lookup, rank) VALUES ('integrity-check', 1)")
+        except sqlite3.DatabaseError as error:
+            return str(error)
+    return ""
 
 
 def read_rows(connection: sqlite3.Connection, item_id: str) -> tuple[FileRows, str]:

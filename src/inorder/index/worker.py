@@ -25,7 +25,10 @@ def work(item: WorkItem, context: StageContext) -> Any:
     task = item.meta["task"]
     if task == REMOVE:
         return {"removed": True}
-    if (known := predict_outcome(item)) is not None:
+    known = predict_outcome(item)
+    if isinstance(known, StageError):
+        raise known
+    if known is not None:
         return known
     rows = _make_document_rows(item) if task == DOCUMENT else _make_code_rows(item, context)
     context.deliver(encode_rows(rows))
@@ -40,8 +43,10 @@ def work(item: WorkItem, context: StageContext) -> Any:
     }
 
 
-def predict_outcome(item: WorkItem) -> Skip | None:
-    """The outcome of a file that is not indexed; None: it must be read."""
+def predict_outcome(item: WorkItem) -> Skip | StageError | None:
+    """The outcome of a file that cannot be read, or is not indexed; None: it must be read."""
+    if item.meta.get("problem"):
+        return StageError(item.meta["problem"], category="input")
     return Skip(item.meta["skip"]) if item.meta.get("skip") else None
 
 

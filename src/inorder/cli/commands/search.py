@@ -178,6 +178,8 @@ def answer_question(question: str, mode: str, count: int, filters: Filters, data
             return SearchAnswer(query, "names", [], look_up(connection, query, count), [])
         searcher = Searcher(connection, folder)
         hits = searcher.search(query, mode, count, filters)
+        if not hits:
+            searcher.check_filters(filters)
         if mode == "hybrid" and searcher.warning:
             info(f"warning: {searcher.warning}")
         suggestions = searcher.suggest_words(query) if not any("lexical" in hit.ranks for hit in hits) else []

@@ -30,6 +30,7 @@ from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_line, 
 
 MISSING, ALTERED, TORN, UNFINISHED, JOURNAL = "missing", "altered", "torn", "unfinished", "journal"
 ORPHANED, LEFTOVER, OUTDATED = "orphaned", "leftover", "outdated"
+_RESTORE = "restore it from a backup, or remove DATA and start over"
 _AGAIN = "run the stage again"
 
 
@@ -181,15 +182,15 @@ class StageCheck:
         try:
             if file.size < offset:
                 yield self._make_problem(
-                    ALTERED, path, f"the manifest has {file.size} bytes, but {offset} were written"
+                    ALTERED, path, f"the manifest has {file.size} bytes, but {offset} were written; {_RESTORE}"
                 )
             elif PrefixChecksums(file).checksum(offset) != checksum:
                 yield self._make_problem(
-                    ALTERED, path, f"the first {offset} bytes of the manifest differ from what was written"
+                    ALTERED, path, f"the first {offset} bytes of the manifest differ from what was written; {_RESTORE}"
                 )
             elif file.size > offset and journal.unfinished_at is None:
                 yield self._make_problem(
-                    ALTERED, path, f"the manifest has {file.size - offset} bytes more than were written"
+                    ALTERED, path, f"the manifest has {file.size - offset} bytes more than were written; {_RESTORE}"
                 )
         finally:
             file.close()
@@ -214,7 +215,7 @@ class StageCheck:
                 return
             fault = _check_file(f"{self._data.root}/{path}")
             if fault:
-                yield self._make_problem(MISSING, path, f"the output of {row.doc_id} is {fault}")
+                yield self._make_problem(MISSING, path, f"the output of {row.doc_id} is {fault}; {_AGAIN} to make it")
         if status.is_fingerprinted:
             yield from self._check_fingerprint(paths, row)
 
@@ -224,17 +225,19 @@ class StageCheck:
             with open(f"{self._data.root}/{beside}", "rb") as file:
                 found = decode_fingerprint(file.read())
         except FileNotFoundError:
-            yield self._make_problem(MISSING, beside, f"the fingerprint of {row.doc_id} is missing")
+            yield self._make_problem(
+                MISSING, beside, f"the fingerprint of {row.doc_id} is missing; {_AGAIN} to make it"
+            )
             return
         fault = "cannot be decoded" if found is None else _compare(found, row, self._stage, paths)
         if fault or found is None:
-            yield self._make_problem(ALTERED, beside, f"the fingerprint of {row.doc_id} {fault}")
+            yield self._make_problem(ALTERED, beside, f"the fingerprint of {row.doc_id} {fault}; {_AGAIN} to make it")
             return
         for made in found.outputs.values():
             path = f"{self._data.root}/{made.path}"
             if not _check_file(path) and checksum_file(path) != (made.size, made.crc32):
                 yield self._make_problem(
-                    ALTERED, made.path, f"the output of {row.doc_id} differs from what was written"
+                    ALTERED, made.path, f"the output of {row.doc_id} differs from what was written; {_AGAIN} to make it"
                 )
 
     # ---- the inputs

@@ -23,7 +23,7 @@ from inorder.stage.fingerprints import decode_fingerprint
 from inorder.stage.options import StageOptions
 
 from .lexical import VERSION as LEXICAL_VERSION
-from .providers.registry import identity, policy
+from .providers.registry import identity, is_sparse_provider, policy
 from .worker import CORPUS, close_providers, open_providers, open_shared, work
 
 NAME = "embed"
@@ -58,6 +58,8 @@ class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
 def make(settings: EmbedSettings) -> Stage:
     """The stage with these settings."""
     providers = {family: spec for family, spec in settings.families.items() if family != "lexical"}
+    for family, spec in providers.items():
+        _require_family(family, spec)
     policies = {policy(spec) for spec in providers.values()} or {"cpu"}
     runs_in_processes = policies == {"cpu"}
     open_now: list[object] = []
@@ -77,6 +79,16 @@ def make(settings: EmbedSettings) -> Stage:
 
 
 stage = Configurable(settings=EmbedSettings, make=make)
+
+
+def _require_family(family: str, spec: str) -> None:
+    """Refuse a sparse provider for dense vectors, and the other way round, before any item fails because of it."""
+    is_sparse = is_sparse_provider(spec)
+    require(
+        is_sparse == (family == "sparse"),
+        f"{spec!r} computes {'sparse' if is_sparse else 'dense'} vectors; give it as "
+        f"--{'sparse' if is_sparse else 'dense'} {spec}",
+    )
 
 
 def _hash_configurations(settings: EmbedSettings) -> dict[str, str]:

@@ -11,6 +11,7 @@ from .histograms import SlowestItems
 from .stall import HeadReport, StallEnded
 
 _RATE_SAMPLES = 12
+_BAR_WIDTH_MAX = 40
 
 
 class StageProgress(NamedTuple):
@@ -103,6 +104,14 @@ def format_details(slowest: SlowestItems, categories: Counter[str]) -> list[str]
     return lines
 
 
+def fit_details(details: str, width: int) -> str:
+    """Leave out the last parts of a line that is too long for a terminal."""
+    parts = details.split(" | ")
+    while parts and len(" | ".join(parts)) > width:
+        parts.pop()
+    return " | ".join(parts)
+
+
 class Display(Protocol):
     """Shows the progress of a stage."""
 
@@ -186,14 +195,17 @@ class BarDisplay:
         from rich.console import Console
         from rich.markup import escape
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.table import Column
 
+        console = Console(file=stream, highlight=False)
+        self._bar_width = min(_BAR_WIDTH_MAX, console.width // 4)
         columns: list[Any] = [
             TextColumn("[bold]{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
+            BarColumn(bar_width=self._bar_width),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
             TextColumn("{task.fields[details]}"),
         ]
-        self._bar = Progress(*columns, console=Console(file=stream, highlight=False), transient=False)
+        self._bar = Progress(*columns, console=console, transient=False)
         self._task = self._bar.add_task(stage, total=total, completed=done, details="")
         self._rate = Rate(done)
         self._verbose = verbose
@@ -209,7 +221,9 @@ class BarDisplay:
             f"{progress.buffered_bytes / 2**20:.1f} MB buffered | lag {progress.commit_lag}"
             + (f" | {self._escape(progress.note)}" if progress.note else "")
         )
-        self._bar.update(self._task, total=progress.total, completed=progress.done, details=details)
+        taken = len(f"{progress.stage}  {progress.done}/{progress.total}  ") + self._bar_width
+        fitting = fit_details(details, self._bar.console.width - taken)
+        self._bar.update(self._task, total=progress.total, completed=progress.done, details=fitting)
 
     def announce(self, message: str) -> None:
         """Print the message above the bar."""

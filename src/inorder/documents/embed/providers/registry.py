@@ -76,6 +76,11 @@ def policy(spec: str) -> Policy:
     return _POLICIES[_parse_spec(spec)[0]]
 
 
+def is_sparse_provider(spec: str) -> bool:
+    """Whether this provider computes sparse vectors; otherwise dense ones."""
+    return _parse_spec(spec)[0] == "splade"
+
+
 def identity(spec: str) -> str:
     """What the vectors depend on, as far as it is known without loading a model or calling a server."""
     kind, detail = _parse_spec(spec)
@@ -91,6 +96,9 @@ def identity(spec: str) -> str:
     if kind in ("sentence-transformers", "splade"):
         versions = list_package_versions("sentence-transformers", "transformers", "torch")
         return f"{kind} {versions} {model_identity(detail)}"
+    from .server.provider import parse_server_address
+
+    parse_server_address(kind, detail)
     return f"{kind} {detail}"
 
 

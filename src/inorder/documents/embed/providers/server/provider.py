@@ -63,6 +63,19 @@ PROTOCOLS = {
 }
 
 
+def parse_server_address(kind: str, address: str) -> tuple[str, str]:
+    """The URL and the model in `URL` or `URL#MODEL`. Raises OperatorError for an invalid one."""
+    url, _, model = address.partition("#")
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_valid = False
+    require(is_valid, f"{kind}:URL must be an http address such as {kind}:http://localhost:8080, got {url!r}")
+    require(kind != "openai" or bool(model), f"openai:URL#MODEL needs the name of a model: openai:{url}#NAME")
+    return url, model
+
+
 def open_server(
     kind: str,
     address: str,
@@ -71,12 +84,7 @@ def open_server(
     wait: Callable[[float], object] | None = None,
 ) -> "ServerProvider":
     """The provider at `URL` or `URL#MODEL`. No request is sent yet."""
-    url, _, model = address.partition("#")
-    parts = urlsplit(url)
-    require(
-        parts.scheme in ("http", "https") and bool(parts.hostname), f"{kind}:URL must be an http address, got {url!r}"
-    )
-    require(kind != "openai" or bool(model), f"openai:URL#MODEL needs the name of a model: openai:{url}#NAME")
+    url, model = parse_server_address(kind, address)
     key = os.environ.get(KEY_VARIABLE)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     protocol = PROTOCOLS[kind]
