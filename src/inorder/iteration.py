@@ -33,6 +33,7 @@ Policy = Literal["io", "cpu", "inline", "ray"]
 POLICIES = ("io", "cpu", "inline")
 ENGINES = ("local", "ray")
 ERRORS = ("raise", "yield")
+SPOOLS = ("memory", "disk")
 _FAIL = int(State.TERMINAL_FAIL)
 _FEED_MS = 2
 """While results are ready, the event loop still runs this often, so that workers stay busy."""
@@ -64,6 +65,7 @@ def imap(
     journal: str | os.PathLike[str] | None = None,
     fsync: Literal["always", "batch", "interval", "off"] = "batch",
     key: Callable[[T], Any] | None = None,
+    spool: Literal["memory", "disk"] = "memory",
 ) -> "Imap[R]": ...
 
 
@@ -90,6 +92,7 @@ def imap(
     journal: str | os.PathLike[str] | None = None,
     fsync: Literal["always", "batch", "interval", "off"] = "batch",
     key: Callable[[T], Any] | None = None,
+    spool: Literal["memory", "disk"] = "memory",
 ) -> "Imap[R | ItemError]": ...
 
 
@@ -115,6 +118,7 @@ def imap(
     journal: str | os.PathLike[str] | None = None,
     fsync: Literal["always", "batch", "interval", "off"] = "batch",
     key: Callable[[T], Any] | None = None,
+    spool: Literal["memory", "disk"] = "memory",
 ) -> "Imap[R] | Imap[R | ItemError]":
     """Apply `function` to each item on several workers and yield the results in input order.
 
@@ -155,6 +159,9 @@ def imap(
             seq.
         fsync: When the journal waits for the disk. With any value a killed process repeats at most one result.
         key: Maps an item to plain data that identifies it in the journal. Needed if the item is not plain data.
+        spool: `"disk"` also writes every result to the folder `JOURNAL.results` until it is committed. After a crash,
+            results that were computed behind a slow item are then adopted and not computed again, if they are plain
+            data: None, numbers, text, bytes, lists, and dicts with text as keys. Nothing is unpickled.
 
     Returns:
         An iterator over the results, which is also a context manager.
@@ -199,7 +206,8 @@ def imap(
     )
     plan = ((_PLAIN, item) for item in items) if cost is None else ((_to_plan_item(cost, item), item) for item in items)
     clock = SystemClock()
-    return Imap(plan, workers_engine, options, errors, _make_delivery(journal, function, fsync, key, clock), clock)
+    delivery = _make_delivery(journal, function, fsync, key, spool, clock)
+    return Imap(plan, workers_engine, options, errors, delivery, clock)
 
 
 def _make_delivery(
@@ -207,12 +215,15 @@ def _make_delivery(
     function: Callable[[T], R],
     fsync: Any,
     key: Callable[[T], Any] | None,
+    spool: str,
     clock: SystemClock,
 ) -> Delivery:
+    require(spool in SPOOLS, f"spool must be one of {', '.join(SPOOLS)}, got {spool!r}")
     if journal is None:
-        require(fsync == "batch" and key is None, "fsync and key need journal=PATH")
+        is_plain = fsync == "batch" and key is None and spool == "memory"
+        require(is_plain, "fsync, key and spool need journal=PATH")
         return Delivery()
-    return open_delivery(os.fspath(journal), function, fsync, key, clock)
+    return open_delivery(os.fspath(journal), function, fsync, key, clock, is_spooled=spool == "disk")
 
 
 def _to_plan_item(cost: Callable[[T], float], item: T) -> PlanItem:
@@ -292,6 +303,7 @@ class Imap(Iterator[R_co], Generic[R_co]):
                 options=options,
                 resume=delivery.resume,
                 poll_committed=delivery.poll_committed,
+                results=delivery.results,
             )
         except BaseException:
             delivery.close(is_end=False)

@@ -151,6 +151,12 @@ def count_syncs(run: WiredRun) -> int:
     return sum(path.endswith(".journal") for path in synced)
 
 
+def list_spooled(run: WiredRun) -> list[str]:
+    with run.imap(abs, range(2), workers=1, journal=run.folder / "run.journal") as results:
+        next(results)
+        return [path.name for path in run.folder.iterdir() if path.is_dir()]
+
+
 def resumes(run: WiredRun) -> bool:
     """Whether an iteration resumes when its items are others with the same key."""
     journal = Path(run.folder / "run.journal")
@@ -181,6 +187,7 @@ IMAP_ROWS = index_rows(
     OptionRow("lease_s", count_processes_for_20_silent_s, [(10.0, 2), (40.0, 1)]),
     OptionRow("journal", list_files, [(None, []), ("run.journal", ["run.journal", "run.journal.lock"])]),
     OptionRow("fsync", count_syncs, [("always", 3), ("batch", 2), ("interval", 1), ("off", 0)]),
+    OptionRow("spool", list_spooled, [("memory", []), ("disk", ["run.journal.results"])]),
     OptionRow("key", resumes, [(None, False), (abs, True)]),
 )
 """Every parameter of `imap` besides the function and the items."""

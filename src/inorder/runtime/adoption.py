@@ -6,7 +6,7 @@ result is the result of a valid attempt. So it counts against the budgets, waits
 committed like any other, and no more of them are in memory than the windows hold.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from inorder.core.events import Committed, Envelope, Event, Finished, Pulled, Wo
 from inorder.core.resume_point import ResumePoint
 from inorder.core.transitions import State
 from inorder.engines.base import Batch, Engine, Task
-from inorder.engines.memory_estimate import estimate_bytes
+from inorder.engines.memory_estimate import estimate_bytes, get_held_bytes
 
 from .result_log import ResultLog
 
@@ -24,12 +24,13 @@ _FAIL = int(State.TERMINAL_FAIL)
 
 
 class ResultRecorder:
-    """Logs the results that the kernel accepts. `find_item` returns the item of a seq that is not committed."""
+    """Logs the results that the kernel accepts. `items` has the items that are not committed, by seq."""
 
-    def __init__(self, log: ResultLog, resume_point: ResumePoint, find_item: Callable[[int], Any]) -> None:
+    def __init__(self, log: ResultLog, resume_point: ResumePoint, items: Mapping[int, Any]) -> None:
         self._log = log
-        self._find_item = find_item
-        self._retries = dict(resume_point.retries_granted)
+        self._items = items
+        self._retries = {seq: count for seq, count in resume_point.retries_granted.items() if seq >= resume_point.end}
+        self._committed_end = resume_point.end
 
     def observe(self, event: Event, commands: Sequence[Command]) -> None:
         """Take in one step of the kernel, before its commands are performed."""
@@ -52,7 +53,7 @@ class ResultRecorder:
             seq = envelope.seq
             if envelope.outcome == _FAIL or (refused and (event.worker, seq, envelope.attempt) in refused):
                 continue
-            frame = self._log.encode(envelope, self._find_item(seq), self._retries.get(seq, 0))
+            frame = self._log.encode(envelope, self._items[seq], self._retries.get(seq, 0))
             if frame is not None:
                 frames.append(frame)
                 last_seq = max(last_seq, seq)
@@ -62,7 +63,9 @@ class ResultRecorder:
     def _on_committed(self, end: int) -> None:
         self._log.drop_committed(end)
         if self._retries:
-            self._retries = {seq: count for seq, count in self._retries.items() if seq >= end}
+            for seq in range(self._committed_end, end):
+                self._retries.pop(seq, None)
+        self._committed_end = end
 
 
 class AdoptingEngine:
@@ -105,8 +108,9 @@ class AdoptingEngine:
         if found is None:
             return None
         record, payload = found
-        size = estimate_bytes(payload)
-        return Envelope(task.seq, task.attempt, record.outcome, payload, size, None, record.exec_ms)
+        size = estimate_bytes(payload) + get_held_bytes(payload)
+        times = record.exec_ms, record.began_ms
+        return Envelope(task.seq, task.attempt, record.outcome, payload, size, None, *times)
 
     def stop_worker(self, worker: int, reason: str) -> None:
         """End this worker and start another in its place."""

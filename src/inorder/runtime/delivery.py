@@ -18,10 +18,16 @@ from inorder.runtime.identity import PlanDigest, encode_identity, hash_strings, 
 from inorder.runtime.loop import ResumeState
 
 if TYPE_CHECKING:
+    from inorder.host.filesystem import Filesystem
     from inorder.host.lock import Lock
+    from inorder.journal.records import Header
     from inorder.journal.writer import FsyncPolicy
     from inorder.runtime.commit import CommitJournal
     from inorder.runtime.recovery import OpenedJournal
+    from inorder.runtime.result_log import ResultLog
+
+RESULTS_SUFFIX = ".results"
+"""Suffix of the folder beside the journal with the results that are not delivered yet."""
 
 
 class Delivery:
@@ -30,6 +36,8 @@ class Delivery:
     def __init__(self) -> None:
         self.ready: deque[tuple[Envelope, Any]] = deque()
         self.resume = ResumeState()
+        self.results: ResultLog | None = None
+        """Keeps the results that are not delivered yet."""
         self._committed_end: int | None = None
 
     def commit(self, run: CommitRun, items: Sequence[Any]) -> None:
@@ -51,10 +59,18 @@ class Delivery:
 
 
 class DurableDelivery(Delivery):
-    """Delivery with a journal."""
+    """Delivery with a journal. With `results`, what is computed and not delivered survives a crash, too."""
 
-    def __init__(self, lock: "Lock", journal: "CommitJournal", opened: "OpenedJournal", digest: PlanDigest) -> None:
+    def __init__(
+        self,
+        lock: "Lock",
+        journal: "CommitJournal",
+        opened: "OpenedJournal",
+        digest: PlanDigest,
+        results: "ResultLog | None" = None,
+    ) -> None:
         super().__init__()
+        self.results = results
         self._lock = lock
         self._journal = journal
         self._digest = digest
@@ -85,13 +101,22 @@ class DurableDelivery(Delivery):
                 raise
         finally:
             self._journal.close()
+            if self.results is not None:
+                self.results.clear() if is_end else self.results.close()
             self._lock.release()
 
 
 def open_delivery(
-    path: str, function: Callable[..., Any], fsync: "FsyncPolicy", key: Callable[[Any], Any] | None, clock: Clock
+    path: str,
+    function: Callable[..., Any],
+    fsync: "FsyncPolicy",
+    key: Callable[[Any], Any] | None,
+    clock: Clock,
+    *,
+    is_spooled: bool = False,
 ) -> DurableDelivery:
-    """Open the journal of `function` at `path`, or create it, and lock it until the delivery is closed."""
+    """Open the journal of `function` at `path`, or create it, and lock it until the delivery is closed. `is_spooled`:
+    results that are not delivered yet are kept beside it."""
     # Imported here because an iteration without a journal needs none of it, and it doubles the time of its start.
     from inorder.host.filesystem import SystemFilesystem
     from inorder.host.lock import Lock
@@ -118,8 +143,26 @@ def open_delivery(
                 "pass the function that it was created with, or another journal to start over"
             ) from error
         raise
-    digest = PlanDigest(_make_identify(key), end=opened.resume_point.end, expected=opened.digest)
-    return DurableDelivery(lock, CommitJournal(opened.writer, filesystem, path, options, clock), opened, digest)
+    identify = _make_identify(key)
+    results = _open_results(filesystem, path, opened, header, identify) if is_spooled else None
+    digest = PlanDigest(identify, end=opened.resume_point.end, expected=opened.digest)
+    journal = CommitJournal(opened.writer, filesystem, path, options, clock)
+    return DurableDelivery(lock, journal, opened, digest, results)
+
+
+def _open_results(
+    filesystem: "Filesystem", path: str, opened: "OpenedJournal", header: "Header", identify: Callable[[Any], bytes]
+) -> "ResultLog":
+    """Open the folder with the results that are not delivered, and read those of the interrupted run."""
+    from inorder.runtime.result_log import FORMAT_VERSION, LogHeader, PlainCodec, ResultLog
+
+    folder = f"{path}{RESULTS_SUFFIX}"
+    filesystem.make_directory(folder)
+    log_header = LogHeader(FORMAT_VERSION, header.run_id, header.plan_hash, header.config_hash)
+    results = ResultLog(filesystem, folder, log_header, PlainCodec(identify))
+    results.read()
+    results.start(opened.resume_point.end if opened.is_resumed else None)
+    return results
 
 
 def _make_identify(key: Callable[[Any], Any] | None) -> Callable[[Any], bytes]:

@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.core.commands import Command, Summary
-from inorder.core.events import Event
+from inorder.core.commands import Summary
 from inorder.core.options import KernelOptions
 from inorder.core.state import StopKind
 from inorder.core.windows.plan import PlanItem
@@ -23,7 +22,6 @@ from inorder.host.clock import Clock
 from inorder.host.filesystem import Filesystem
 from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
-from inorder.runtime.adoption import AdoptingEngine, ResultRecorder, restore_retries
 from inorder.runtime.commit import CommitJournal, CommitLane, Describe, ThreadedCommit, describe_plain
 from inorder.runtime.identity import PlanDigest, encode_identity
 from inorder.runtime.loop import Observer, Runtime
@@ -79,24 +77,18 @@ class DurableRun:
         lane = CommitLane(journal, job.sinks, digest, job.describe, job.on_commit)
         threaded = ThreadedCommit(lane, engine.wake) if job.commit_thread else None
         self._lane: CommitLane | ThreadedCommit = threaded or lane
-        self._results = results = job.results
-        self._observer = observer
-        self._recorder: ResultRecorder | None = None
-        resume_point = opened.resume_point
-        if results is not None:
-            resume_point = restore_retries(resume_point, results)
-            self._recorder = ResultRecorder(results, resume_point, lambda seq: self.runtime.find_item(seq))
-            observer = self._observe
+        self._results = job.results
         self.runtime = Runtime(
             plan,
-            AdoptingEngine(engine, results) if results is not None and results.found_count else engine,
+            engine,
             self._lane.commit,
             clock,
             options=options,
             total=total,
             observer=observer,
-            resume=lane.resume_state(resume_point),
+            resume=lane.resume_state(opened.resume_point),
             poll_committed=None if threaded is None else threaded.poll_committed,
+            results=job.results,
         )
 
     def run(self) -> Summary:
@@ -114,13 +106,6 @@ class DurableRun:
             if self._results is not None:
                 self._results.close()
         return summary
-
-    def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
-        """Called after every step of the kernel. What the observer refuses is not logged."""
-        if self._observer is not None:
-            self._observer(now_ms, event, commands)
-        if self._recorder is not None and commands is not None:
-            self._recorder.observe(event, commands)
 
 
 def run_durable(

@@ -11,7 +11,7 @@ elsewhere (on a commit thread, or with the consumer of an iterator), and the loo
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inorder.core.commands import (
     Command,
@@ -32,6 +32,10 @@ from inorder.core.resume_point import ResumePoint
 from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import SLACK_BYTES, Batch, Engine, Task
 from inorder.host.clock import Clock
+
+if TYPE_CHECKING:
+    from inorder.runtime.adoption import ResultRecorder
+    from inorder.runtime.result_log import ResultLog
 
 PLAN_SLICE_MS = 10
 """Once a slow plan has yielded an item, the loop waits no longer than this for further ones."""
@@ -68,7 +72,8 @@ class ResumeState(NamedTuple):
 
 class Runtime:
     """One run: a plan of (description, item) pairs, an engine that runs the items, and a commit step. None in the plan
-    is a barrier: the items after it are not read before everything before it is committed."""
+    is a barrier: the items after it are not read before everything before it is committed. `results` keeps the results
+    that are not committed, and has those of an interrupted run, which are adopted."""
 
     def __init__(
         self,
@@ -82,6 +87,7 @@ class Runtime:
         observer: Observer | None = None,
         resume: ResumeState | None = None,
         poll_committed: Callable[[], int | None] | None = None,
+        results: "ResultLog | None" = None,
     ) -> None:
         self._plan = iter(plan)
         self._engine = engine
@@ -89,8 +95,12 @@ class Runtime:
         self._clock = clock
         self._observer = observer
         self._poll_committed = poll_committed
-        self._resume = resume = resume or ResumeState()
         self._items: dict[int, Any] = {}
+        self._recorder: ResultRecorder | None = None
+        self._resume = resume or ResumeState()
+        if results is not None:
+            self._record_results(results)
+        resume = self._resume
         self._next_seq = 0
         self._committed_end = resume.resume_point.end
         self._barrier = 0
@@ -117,6 +127,16 @@ class Runtime:
         except BaseException:
             self._engine.close()
             raise
+
+    def _record_results(self, results: "ResultLog") -> None:
+        """Log the results that are not committed, and adopt those of the interrupted run."""
+        from inorder.runtime import adoption  # a run without a log needs none of it
+
+        resume_point = adoption.restore_retries(self._resume.resume_point, results)
+        self._resume = self._resume._replace(resume_point=resume_point)
+        self._recorder = adoption.ResultRecorder(results, resume_point, self._items)
+        if results.found_count:
+            self._engine = adoption.AdoptingEngine(self._engine, results)
 
     @property
     def summary(self) -> Summary | None:
@@ -149,10 +169,6 @@ class Runtime:
         while self._inbox:
             self._step(self._inbox.popleft())
 
-    def find_item(self, seq: int) -> Any:
-        """Return the item of a planned seq that is not handed over for commit; None for any other."""
-        return self._items.get(seq)
-
     def post(self, event: Event) -> None:
         """Add an event. May be called from any thread."""
         self._inbox.append(event)
@@ -181,6 +197,8 @@ class Runtime:
             raise
         if self._observer is not None:
             self._observer(now_ms, event, commands)
+        if self._recorder is not None:
+            self._recorder.observe(event, commands)
         for command in commands:
             perform = self._perform.get(type(command))
             if perform is not None:

@@ -14,7 +14,7 @@ it finds on disk.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
@@ -24,6 +24,7 @@ from inorder.core.events import Envelope
 from inorder.host.filesystem import AppendFile, Filesystem
 from inorder.host.os_errors import translate_os_errors
 from inorder.journal.frame import BODY_BYTES_MAX, Fault, RecordFrame, encode_frame, read_frame
+from inorder.runtime.identity import is_plain
 
 FORMAT_VERSION = 1
 SEGMENT_SUFFIX = ".results"
@@ -54,6 +55,8 @@ class ResultRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Hash of what must stay equal for an item to count as the same."""
     outcome: int
     exec_ms: float
+    began_ms: float
+    """Wall clock at its start."""
     files: list[tuple[str, str]]
     """Files of the result: the name of each in staging, and the path at which it is published."""
     payload: msgspec.Raw
@@ -127,6 +130,8 @@ class ResultLog:
         self.published: dict[str, str] = {}
         """The staged name of every file of these results, by the path at which it is published."""
         self._committed_end = 0
+        self._oldest_end = -1
+        """No segment can be removed before more than this is committed."""
         self._adopted: set[int] = set()
         """Those of them that were adopted."""
         self.adopted_count = 0
@@ -178,7 +183,8 @@ class ResultLog:
             del self._segments[path]
             with translate_os_errors(f"{path} cannot be removed"):
                 self._filesystem.unlink(path)
-        self.drop_committed(end or 0)
+        self._found = {seq: location for seq, location in self._found.items() if seq >= (end or 0)}
+        self._committed_end = end or 0
 
     def _iter_frames(self, path: str) -> Iterator[RecordFrame]:
         """Yield the frames of a segment up to the first damaged one; nothing if it is of another plan."""
@@ -250,6 +256,7 @@ class ResultLog:
             _hash(self._codec.identify(item)),
             envelope.outcome,
             envelope.exec_ms,
+            envelope.began_ms,
             encoded.files,
             msgspec.Raw(encoded.payload),
         )
@@ -270,10 +277,13 @@ class ResultLog:
     def drop_committed(self, end: int) -> None:
         """Remove the segments whose results are all below `end`, which are committed. The one that is being written
         stays until it is full."""
-        self._committed_end = end
         if self._found:
-            self._found = {seq: location for seq, location in self._found.items() if seq >= end}
-            self._adopted = {seq for seq in self._adopted if seq >= end}
+            for seq in range(self._committed_end, end):
+                self._found.pop(seq, None)
+                self._adopted.discard(seq)
+        self._committed_end = end
+        if end <= self._oldest_end:
+            return
         is_full = self._records_left <= 0 or self._bytes_left <= 0
         for path, last_seq in list(self._segments.items()):
             if last_seq >= end or (path == self._path and not is_full):
@@ -283,6 +293,15 @@ class ResultLog:
                 self.close()
             with contextlib.suppress(OSError):  # then the next run removes it
                 self._filesystem.unlink(path)
+        self._oldest_end = min((last for path, last in self._segments.items() if path != self._path), default=end)
+
+    def clear(self) -> None:
+        """Remove every segment: all results are committed."""
+        self.close()
+        for path in self._segments:
+            with contextlib.suppress(OSError):
+                self._filesystem.unlink(path)
+        self._segments.clear()
 
     def close(self) -> None:
         """Close the file. Idempotent."""
@@ -316,3 +335,24 @@ def _decode_record(frame: RecordFrame) -> ResultRecord | None:
 
 def _hash(identity: bytes) -> bytes:
     return blake2b(identity, digest_size=16).digest()
+
+
+class PlainCodec:
+    """Encodes results that are plain data (`is_plain`). Implements `ResultCodec`."""
+
+    def __init__(self, identify: Callable[[Any], bytes]) -> None:
+        self.identify = identify
+
+    def encode(self, item: Any, payload: Any) -> EncodedResult | None:
+        """Encode a result, if it is plain data."""
+        try:
+            return EncodedResult(_encode(payload)) if is_plain(payload) else None
+        except (ValueError, OverflowError, RecursionError):  # not valid Unicode, beyond 64 bits, nested too deeply
+            return None
+
+    def decode(self, item: Any, record: ResultRecord) -> DecodedResult | None:
+        """Decode a result."""
+        try:
+            return DecodedResult(msgspec.msgpack.decode(record.payload))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None

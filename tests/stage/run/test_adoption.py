@@ -66,7 +66,7 @@ def crash_behind_head(
             return worker(item, ctx)
 
         with pytest.raises(Crashed):
-            place.run(iter(items) if is_lazy else items, hold_head, **options)
+            place.run(iter(items) if is_lazy else items, hold_head, cancel_grace_s=0, **options)
     place.called()
 
 
@@ -163,7 +163,7 @@ def test_an_adopted_result_is_complete(place: Place) -> None:
     task = StageTask(item)
     encoded = codec.encode(task, result)
     assert encoded is not None
-    record = ResultRecord(0, 1, 0, b"", 3, 1.0, encoded.files, msgspec.Raw(encoded.payload))
+    record = ResultRecord(0, 1, 0, b"", 3, 1.0, 0.0, encoded.files, msgspec.Raw(encoded.payload))
     decoded = codec.decode(task, record)
     assert decoded is not None
     read = [(path, stat._replace(read_ns=0), digest) for path, stat, digest in decoded.payload.inputs]
