@@ -169,6 +169,10 @@ class Runtime:
         while self._inbox:
             self._step(self._inbox.popleft())
 
+    def find_item(self, seq: int) -> Any:
+        """Return the item of a planned seq that is not handed over for commit; None for any other."""
+        return self._items.get(seq)
+
     def post(self, event: Event) -> None:
         """Add an event. May be called from any thread."""
         self._inbox.append(event)
