@@ -29,12 +29,14 @@ def make_source(run: WiredRun, name: str, content: bytes) -> None:
     (run.folder / "docs" / name).write_bytes(content)
 
 
-def run_stages(run: WiredRun, *stages: str) -> None:
-    """Run these stages on a small text, the last one with the option."""
+def run_stages(run: WiredRun, *stages: str, arguments: tuple[str, ...] = (), is_set: bool = True) -> None:
+    """Run these stages on a small text, the last one with the option and the arguments."""
     make_source(run, "a.md", TEXT.encode())
     for stage in stages:
+        is_last = stage == stages[-1]
         sources = ["docs"] if stage == "doctags" else []
-        run.command(stage, *sources, "--quiet", "--workers", "1", is_set=stage == stages[-1])
+        further = arguments if is_last else ()
+        run.command(stage, *sources, "--quiet", "--workers", "1", *further, is_set=is_set and is_last)
 
 
 def count_parts(run: WiredRun) -> int:
@@ -75,9 +77,7 @@ def _count_stored(run: WiredRun) -> int:
 def count_chunks_by_tokenizer(run: WiredRun) -> int:
     """How many chunks there are, with at most ten tokens each."""
     (run.folder / "tokenizer.json").write_text(TOKENIZER)
-    make_source(run, "a.md", TEXT.encode())
-    run.command("doctags", "docs", "--quiet", "--workers", "1", is_set=False)
-    run.command("chunk", "--quiet", "--workers", "1", "--tokens-max", "10")
+    run_stages(run, "doctags", "chunk", arguments=("--tokens-max", "10"))
     return _count_stored(run)
 
 

@@ -4,7 +4,8 @@ The options are read from the code: the fields of `StageOptions` and `RayOptions
 (which are also variables of the environment and settings of `inorder.toml`), and the parameters of `imap`. An option
 without a row fails here by its name.
 
-To add a row: write a probe in `stage_rows.py`, `own_rows.py` or `imap_rows.py`. A probe gets a `WiredRun`, in which the
+To add a row: write a probe in `stage_rows.py`, `own_rows.py`, `server_rows.py` or
+`imap_rows.py`. A probe gets a `WiredRun`, in which the
 option is set to one value through one door. It runs a stage (`run.run_stage(items, worker, **conditions)`), a command
 (`run.command(...)`) or `imap` (`run.imap(function, items, **conditions)`), and returns what a user sees at the far end:
 which items ran, what is in a file, when something happened by `run.time`; never what a dataclass holds. Then add an
@@ -29,11 +30,13 @@ from tests.wiring.doors import COMMAND_DOORS, Door, WiredRun
 from tests.wiring.imap_rows import IMAP_ROWS
 from tests.wiring.own_rows import OWN_ROWS
 from tests.wiring.row import OptionRow
+from tests.wiring.server_rows import SERVER_ROWS
 from tests.wiring.stage_rows import STAGE_ROWS
 
 pytestmark = pytest.mark.req("REA-1")
 STRUCTS = {"ray": inorder.RayOptions}
 """Nested options of `StageOptions`."""
+BUILTIN_ROWS = OWN_ROWS | SERVER_ROWS
 NO_EFFECT = {("i_know_what_im_doing", Door.STAGE_OPTIONS): "a program that names the policy cpu is taken at its word"}
 """Options without an effect behind a door, and why."""
 
@@ -59,8 +62,8 @@ def list_doors() -> list[tuple[str, Door]]:
 def find_row(option: str, door: Door) -> OptionRow:
     if door is Door.IMAP:
         rows, key = IMAP_ROWS, option
-    elif option in OWN_ROWS:
-        rows, key = OWN_ROWS, option
+    elif option in BUILTIN_ROWS:
+        rows, key = BUILTIN_ROWS, option
     else:
         is_command = door in COMMAND_DOORS and option != "quiet"
         rows, key = STAGE_ROWS, SHARED[option].field if is_command and option in SHARED else option
@@ -85,7 +88,7 @@ def test_the_option_has_an_effect(option: str, door: Door, tmp_path: Path) -> No
     assert all(one != other for index, one in enumerate(results) for other in results[:index])
 
 
-@pytest.mark.parametrize("rows", [STAGE_ROWS, OWN_ROWS, IMAP_ROWS])
+@pytest.mark.parametrize("rows", [STAGE_ROWS, BUILTIN_ROWS, IMAP_ROWS])
 def test_every_row_belongs_to_an_option(rows: dict[str, OptionRow]) -> None:
     known = {option for option, _ in list_doors()} | set(list_fields())
     assert set(rows) <= known

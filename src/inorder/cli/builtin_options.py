@@ -1,7 +1,14 @@
 """The options of the built-in stages."""
 
 from inorder.cli.option_spec import OptionSpec, Section, index_by_name
-from inorder.cli.option_types import ChoiceType, FlagType, IntegerType, TextType
+from inorder.cli.option_types import ChoiceType, FlagType, IntegerType, NumberType, OptionType, SecondsType, TextType
+
+
+def _limit(name: str, type_: OptionType, text: str, metavar: str) -> OptionSpec:
+    """A limit of the providers `tei` and `openai`."""
+    field = f"server_{name}"
+    return OptionSpec(Section.SERVER, field, field, type_, text, metavar)
+
 
 OWN = {
     "doctags": index_by_name(
@@ -76,6 +83,18 @@ OWN = {
             "Count terms for BM25.",
             flags=("--lexical/--no-lexical",),
         ),
+        _limit("in_flight", IntegerType(1, 10**4), "Concurrent requests.", "N"),
+        _limit("rate_per_s", NumberType("none"), "Requests per second on average, including retries.", "N"),
+        _limit("burst", IntegerType(1, 10**6), "Requests that may start at once after a pause, with a rate.", "N"),
+        _limit(
+            "tokens_per_minute",
+            IntegerType(1, 10**12, "none"),
+            "Tokens sent per minute on average, estimated as one per four bytes, including retries.",
+            "N",
+        ),
+        _limit("texts_max", IntegerType(1, 10**6), "Texts per request.", "N"),
+        _limit("attempts_max", IntegerType(1, 1000), "Attempts per request before its document fails.", "N"),
+        _limit("deadline_s", SecondsType(), "Time for a request with all its attempts.", "SECONDS"),
     ),
 }
 """Options of one built-in stage only, by stage and name."""

@@ -16,6 +16,7 @@ class Section(StrEnum):
     DOCTAGS = "Conversion to DocTags"
     CHUNK = "Chunks"
     EMBED = "Vectors"
+    SERVER = "Embedding server"
     QUERY = "Query"
     OUTPUT = "Output"
     EXECUTION = "Execution"

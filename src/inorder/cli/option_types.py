@@ -110,11 +110,24 @@ class IntegerType:
 
 
 class NumberType:
-    """A number that is not negative."""
+    """A number that is not negative. `none` is the word for None, if None is allowed."""
 
-    allowed = "a number, 0 or more"
+    _kind = "a number, 0 or more"
 
-    def parse(self, found: Any) -> float:
+    def __init__(self, none: str = "") -> None:
+        self._none = none
+
+    @property
+    def allowed(self) -> str:
+        return self._kind + (f", or {self._none}" if self._none else "")
+
+    def parse(self, found: Any) -> float | None:
+        if self._none and found == self._none:
+            return None
+        return self.parse_number(found)
+
+    def parse_number(self, found: Any) -> float:
+        """Convert text or a number of a TOML file."""
         try:
             value = float(found) if not isinstance(found, bool) else -1.0
         except (TypeError, ValueError):
@@ -123,14 +136,14 @@ class NumberType:
             raise InvalidValue
         return value
 
-    def format(self, value: float) -> str:
-        return f"{value:.15g}"
+    def format(self, value: float | None) -> str:
+        return self._none if value is None else f"{value:.15g}"
 
 
 class SecondsType(NumberType):
     """A duration."""
 
-    allowed = "a number of seconds, 0 or more"
+    _kind = "a number of seconds, 0 or more"
 
 
 class NamedNumbersType:
@@ -146,7 +159,7 @@ class NamedNumbersType:
             found = {name.strip(): amount.strip() for name, _, amount in pairs}
         if not isinstance(found, dict) or not all(found):
             raise InvalidValue
-        return {name: NumberType().parse(amount) for name, amount in found.items()}
+        return {name: NumberType().parse_number(amount) for name, amount in found.items()}
 
     def format(self, value: dict[str, float]) -> str:
         return ",".join(f"{name}={amount:.15g}" for name, amount in value.items()) or "none"

@@ -9,7 +9,7 @@ import pytest
 from inorder.documents.embed.providers.server import calls
 from inorder.documents.embed.providers.server.calls import ServerCalls
 from inorder.documents.embed.providers.server.http import KEY_VARIABLE
-from inorder.documents.embed.providers.server.limits import ServerLimits
+from inorder.documents.embed.providers.server.limits import ServerLimits, TokenPacer, estimate_tokens
 from inorder.documents.embed.providers.server.provider import ServerProvider
 from inorder.errors import OperatorError
 from inorder.stage.contracts import StageError
@@ -233,6 +233,40 @@ def test_every_request_takes_a_token(first: Any) -> None:
     assert isinstance(error, StageError)
     assert "still queued" in str(error)
     assert len(script.texts) == 1
+
+
+def test_requests_are_spread_by_their_tokens_and_the_wait_is_not_charged_to_the_deadline() -> None:
+    """Each text of 40 bytes counts ten tokens, which take ten seconds."""
+    script = Script()
+    time = StillTime()
+    with serving(script) as address:
+        provider = client(address, time, texts_max=1, tokens_per_minute=60, deadline_s=5.0)
+        provider.embed(["x" * 40] * 3)
+        provider.close()
+    assert time.waits == [10.0, 10.0]
+    assert len(script.texts) == 3
+
+
+def test_a_retry_is_charged_for_its_tokens_again() -> None:
+    time = StillTime()
+    with serving(Script(status(503))) as address:
+        provider = client(address, time, tokens_per_minute=60, backoff_s=1.0)
+        provider.embed(["x" * 40])
+        provider.embed(["x" * 40])
+        provider.close()
+    assert time.waits == [1.0, 9.0, 10.0], "after the error, for what is left of ten seconds, and for the retry"
+
+
+def test_a_pause_is_not_saved_up_for_later() -> None:
+    pacer = TokenPacer(60)
+    assert pacer.reserve(10, 0.0) == 0.0
+    assert pacer.reserve(10, 1000.0) == 0.0
+    assert pacer.reserve(10, 1000.0) == 10.0
+
+
+@pytest.mark.parametrize(("texts", "tokens"), [([], 0), ([""], 0), (["a"], 1), (["abcd", "abcde"], 3), (["\u706f"], 1)])
+def test_a_token_is_taken_for_four_bytes(texts: list[str], tokens: int) -> None:
+    assert estimate_tokens(texts) == tokens
 
 
 def closed_while(provider: ServerProvider, script: Script) -> None:

@@ -24,6 +24,7 @@ from inorder.stage.options import StageOptions
 
 from .lexical import VERSION as LEXICAL_VERSION
 from .providers.registry import identity, is_sparse_provider, policy
+from .providers.server.limits import ServerLimits
 from .worker import CORPUS, close_providers, open_providers, open_shared, work
 
 NAME = "embed"
@@ -32,6 +33,7 @@ SCHEMA_VERSION = 1
 _CORPUS_VERSION = "totals 1"
 """To be increased whenever the totals of the corpus change."""
 _NONE = "none"
+_LIMITS = ServerLimits()
 
 
 class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,9 +45,25 @@ class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Sparse embedding provider; `none` for no sparse vectors."""
     lexical: bool = True
     """Whether to compute term frequencies."""
+    server_in_flight: int = _LIMITS.in_flight
+    """Concurrent requests to a server. Vectors do not depend on this, nor on what follows."""
+    server_rate_per_s: float | None = _LIMITS.rate_per_s
+    server_burst: int = _LIMITS.burst
+    server_tokens_per_minute: int | None = _LIMITS.tokens_per_minute
+    server_texts_max: int = _LIMITS.texts_max
+    server_attempts_max: int = _LIMITS.attempts_max
+    server_deadline_s: float = _LIMITS.deadline_s
 
     def __post_init__(self) -> None:
         require(bool(self.families), "at least one of dense, sparse and lexical must be enabled")
+        _ = self.server_limits  # checks them
+
+    @property
+    def server_limits(self) -> ServerLimits:
+        """The limits of a provider behind a server."""
+        prefix = "server_"
+        names = [name.removeprefix(prefix) for name in self.__struct_fields__ if name.startswith(prefix)]
+        return ServerLimits(**{name: getattr(self, f"{prefix}{name}") for name in names})
 
     @property
     def families(self) -> dict[str, str]:
@@ -63,7 +81,7 @@ def make(settings: EmbedSettings) -> Stage:
     policies = {policy(spec) for spec in providers.values()} or {"cpu"}
     runs_in_processes = policies == {"cpu"}
     open_now: list[object] = []
-    open_all = partial(open_providers, providers, open_now)
+    open_all = partial(open_providers, providers, settings.server_limits, open_now)
     return Stage(
         name=NAME,
         plan=partial(plan, settings, _hash_configurations(settings)),

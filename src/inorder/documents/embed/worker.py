@@ -13,6 +13,7 @@ from inorder.stage.contracts import StageError, WorkItem
 
 from .lexical import count_terms
 from .providers.registry import open_dense, open_sparse
+from .providers.server.limits import ServerLimits
 from .totals import FamilyTotals, add_dense_table, add_sparse_table, list_current_tables, summarize_norms
 
 CORPUS = "__corpus__"
@@ -20,11 +21,14 @@ _OPEN_ERROR = "open_error"
 _FORMAT = "parquet"
 
 
-def open_providers(providers: Mapping[str, str], open_now: list[Any], context: StageContext) -> None:
-    """Open the providers, once for all items of this process, and add them to `open_now`."""
+def open_providers(
+    providers: Mapping[str, str], limits: ServerLimits, open_now: list[Any], context: StageContext
+) -> None:
+    """Open the providers, once for all items of this process, and add them to `open_now`. `limits` are those of a
+    provider behind a server."""
     for family, spec in providers.items():
         try:
-            provider = open_dense(spec) if family == "dense" else open_sparse(spec)
+            provider = open_dense(spec, limits) if family == "dense" else open_sparse(spec)
         except OperatorError as error:
             context.resources[_OPEN_ERROR] = str(error)
             continue

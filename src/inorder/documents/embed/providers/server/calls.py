@@ -1,7 +1,8 @@
 """Calls to one server, through a lane.
 
 The lane bounds how many requests are in flight and how often one starts. Every attempt goes through it, so a retry
-takes a token like any other request. Between two attempts a call holds no place in the lane. When the server sends
+takes a token like any other request. A limit on the tokens of texts delays a request before it enters the lane; this
+wait does not count against its deadline. Between two attempts a call holds no place in the lane. When the server sends
 `Retry-After`, all callers wait, not only the one that received it.
 """
 
@@ -13,7 +14,7 @@ from inorder.lanes import CancelToken, Lane, LaneConfig, LaneStatistics, NotAdmi
 from inorder.stage.contracts import StageError
 
 from .http import RetryableError
-from .limits import ServerLimits
+from .limits import ServerLimits, TokenPacer
 
 Send = Callable[[bytes, float], bytes]
 """Sends one attempt: the body, and its timeout in seconds."""
@@ -25,8 +26,9 @@ _CLOSE_S = 1.0
 class ServerCall:
     """A request with all its attempts."""
 
-    def __init__(self, body: bytes, deadline_at_s: float) -> None:
+    def __init__(self, body: bytes, tokens: int, deadline_at_s: float) -> None:
         self.body = body
+        self.tokens = tokens
         self.deadline_at_s = deadline_at_s
         self.attempts = 0
         self.ticket: Ticket[bytes] | None = None
@@ -50,6 +52,7 @@ class ServerCalls:
         self._cancel = CancelToken()
         self._wait = wait or self._closing.wait
         self._not_before_s = clock()
+        self._pacer = TokenPacer(limits.tokens_per_minute)
         self._lane = Lane(
             LaneConfig(
                 name=name,
@@ -61,9 +64,14 @@ class ServerCalls:
             clock,
         )
 
-    def begin(self, body: bytes) -> ServerCall:
-        """Start a call. Waits for a place in the lane."""
-        call = ServerCall(body, self._clock() + self._limits.deadline_s)
+    @property
+    def must_wait(self) -> bool:
+        """Whether the next call waits for its turn."""
+        return not self._pacer.is_free(self._clock())
+
+    def begin(self, body: bytes, tokens: int = 0) -> ServerCall:
+        """Start a call with texts of so many tokens. Waits for a place in the lane."""
+        call = ServerCall(body, tokens, self._clock() + self._limits.deadline_s)
         self._submit(call)
         return call
 
@@ -91,6 +99,10 @@ class ServerCalls:
         if pause_s > 0:
             self._check_deadline(call, pause_s, "the server asked for a longer pause")
             self._wait(pause_s)
+        turn_s = self._pacer.reserve(call.tokens, self._clock())
+        if turn_s > 0:
+            call.deadline_at_s += turn_s
+            self._wait(turn_s)
         call.attempts += 1
         left_s = call.deadline_at_s - self._clock()
         call.ticket = self._lane.submit(self._attempt, call, deadline_s=left_s, cancel=self._cancel)

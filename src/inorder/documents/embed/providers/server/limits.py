@@ -1,4 +1,7 @@
-"""The limits of a provider behind a server."""
+"""The limits of a provider behind a server, and the pace that a limit on tokens demands."""
+
+import threading
+from collections.abc import Sequence
 
 import msgspec
 
@@ -14,6 +17,9 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Requests per second on average, retries included; None for no limit but the server's own."""
     burst: int = 1
     """Requests that may start at once after a pause. Only used with a rate."""
+    tokens_per_minute: int | None = None
+    """Tokens sent per minute on average, retries included; None for no limit but the server's own. The tokens of a text
+    are estimated: one per four bytes."""
     texts_max: int = 32
     """Texts per request. TEI refuses more than 32 by default."""
     attempts_max: int = 5
@@ -32,3 +38,35 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
             require(getattr(self, name) >= 1, f"option {name} must be at least 1, got {getattr(self, name)}")
         for name in ("backoff_s", "backoff_s_max", "deadline_s"):
             require(getattr(self, name) > 0, f"option {name} must be above 0, got {getattr(self, name)}")
+        for name in ("rate_per_s", "tokens_per_minute"):
+            value = getattr(self, name)
+            require(value is None or value > 0, f"option {name} must be above 0, got {value}")
+
+
+_BYTES_PER_TOKEN = 4
+
+
+def estimate_tokens(texts: Sequence[str]) -> int:
+    """Estimate what a server counts for these texts, without its tokenizer."""
+    return sum(-(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN) for text in texts)
+
+
+class TokenPacer:
+    """Spreads requests so that their tokens stay below a rate. A request may start when the time that the ones before
+    it take at this rate is over; a pause is not saved up. Thread-safe."""
+
+    def __init__(self, tokens_per_minute: int | None) -> None:
+        self._seconds_per_token = 0.0 if tokens_per_minute is None else 60 / tokens_per_minute
+        self._lock = threading.Lock()
+        self._free_at_s = float("-inf")
+
+    def is_free(self, now_s: float) -> bool:
+        """Whether a request may start at once."""
+        return now_s >= self._free_at_s
+
+    def reserve(self, tokens: int, now_s: float) -> float:
+        """Count a request, and return the seconds until it may start."""
+        with self._lock:
+            starts_s = max(now_s, self._free_at_s)
+            self._free_at_s = starts_s + tokens * self._seconds_per_token
+        return starts_s - now_s

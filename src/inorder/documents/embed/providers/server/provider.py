@@ -17,7 +17,7 @@ from inorder.stage.contracts import StageError
 
 from .calls import ServerCall, ServerCalls
 from .http import KEY_VARIABLE, post
-from .limits import ServerLimits
+from .limits import ServerLimits, estimate_tokens
 
 
 class ServerProtocol(msgspec.Struct, frozen=True):
@@ -126,9 +126,9 @@ class ServerProvider:
         matrices: list[Matrix] = []
         for start in range(0, len(texts), self._limits.texts_max):
             portion = [replace_surrogates(text) for text in texts[start : start + self._limits.texts_max]]
-            if len(waiting) == self._limits.in_flight:
+            while waiting and (len(waiting) == self._limits.in_flight or self._calls.must_wait):
                 matrices.append(self._collect(*waiting.popleft()))
-            waiting.append((self._calls.begin(self._body(portion)), len(portion)))
+            waiting.append((self._calls.begin(self._body(portion), estimate_tokens(portion)), len(portion)))
         matrices.extend(self._collect(call, count) for call, count in waiting)
         return normalize_rows(np.concatenate(matrices))
 

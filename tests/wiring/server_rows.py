@@ -1,0 +1,111 @@
+"""Limits of embedding providers behind a server. The server is a function that is called instead of `http.post`."""
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tests.wiring.doors import WiredRun
+from tests.wiring.own_rows import read_manifest, run_stages
+from tests.wiring.row import OptionRow, index_rows
+
+BASE = ("--dense", "tei:http://server", "--no-lexical", "--retries", "0")
+
+
+class FakeServer:
+    """What arrives at the server, and what its client waits for."""
+
+    def __init__(self, run: WiredRun) -> None:
+        from inorder.documents.embed.providers.server import provider
+        from inorder.documents.embed.providers.server.calls import ServerCalls
+
+        self.sizes: list[int] = []
+        """Texts per request."""
+        self.timeouts: list[float] = []
+        self.waits: list[float] = []
+        self.begun = 0
+        self.begun_at_first_response = 0
+        self.error: Exception | None = None
+        server = self
+
+        class WatchedCalls(ServerCalls):
+            def __init__(self, *arguments: Any) -> None:
+                super().__init__(*arguments)
+                self._wait = server.waits.append
+
+            def begin(self, *arguments: Any) -> Any:
+                server.begun += 1
+                return super().begin(*arguments)
+
+            def finish(self, call: Any) -> bytes:
+                server.begun_at_first_response = server.begun_at_first_response or server.begun
+                return super().finish(call)
+
+        run.patch.setattr(provider, "ServerCalls", WatchedCalls)
+        run.patch.setattr(provider, "post", self._post)
+
+    def _post(self, url: str, body: bytes, headers: Any, timeout_s: float, bytes_max: int) -> bytes:
+        texts = json.loads(body)["inputs"]
+        self.sizes.append(len(texts))
+        self.timeouts.append(timeout_s)
+        if self.error is not None:
+            raise self.error
+        return json.dumps([[1.0, 0.0]] * len(texts)).encode()
+
+
+def embed(run: WiredRun, *arguments: str) -> FakeServer:
+    """Embed a document of seven chunks."""
+    server = FakeServer(run)
+    run_stages(run, "doctags", "chunk", arguments=("--tokens-max", "10"), is_set=False)
+    run.command("embed", "--quiet", "--workers", "1", *BASE, *arguments)
+    return server
+
+
+def count_begun(run: WiredRun) -> int:
+    """How many requests are sent before the first response is awaited."""
+    return embed(run, "--server-texts-max", "1").begun_at_first_response
+
+
+def name_status(*arguments: str) -> Callable[[WiredRun], str]:
+    """How a document ends that takes two requests with little time for both."""
+
+    def probe(run: WiredRun) -> str:
+        embed(run, "--server-texts-max", "4", "--server-deadline-s", "0.05", *arguments)
+        return str(read_manifest(run, "embed")[0]["status"])
+
+    return probe
+
+
+def measure_pace(run: WiredRun) -> int:
+    """How long the second request waits, in units of ten seconds: as long as the first takes at this rate."""
+    return round(sum(embed(run, "--server-texts-max", "4").waits) / 10)
+
+
+def list_sizes(run: WiredRun) -> list[int]:
+    return sorted(embed(run).sizes)
+
+
+def count_attempts(run: WiredRun) -> int:
+    from inorder.documents.embed.providers.server.http import RetryableError
+
+    server = FakeServer(run)
+    server.error = RetryableError("busy")
+    run_stages(run, "doctags", "chunk", arguments=(), is_set=False)
+    run.command("embed", "--quiet", "--workers", "1", *BASE)
+    return len(server.sizes)
+
+
+def get_timeout(run: WiredRun) -> int:
+    return math.ceil(max(embed(run).timeouts))
+
+
+SERVER_ROWS = index_rows(
+    OptionRow("server_in_flight", count_begun, [(1, 1), (3, 3)]),
+    OptionRow("server_rate_per_s", name_status(), [(None, "success"), (0.001, "failure")]),
+    OptionRow("server_burst", name_status("--server-rate-per-s", "0.001"), [(1, "failure"), (2, "success")]),
+    OptionRow("server_tokens_per_minute", measure_pace, [(None, 0), (6, 37), (60, 4)]),
+    OptionRow("server_texts_max", list_sizes, [(2, [1, 2, 2, 2]), (5, [2, 5])]),
+    OptionRow("server_attempts_max", count_attempts, [(1, 1), (3, 3)]),
+    OptionRow("server_deadline_s", get_timeout, [(7.0, 7), (70.0, 70)]),
+)
+"""Every limit of a server."""
