@@ -102,5 +102,34 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
     _cut(
         "tokens_min", "documents/chunk/stage.py", "if self.tokens_min is None else self.tokens_min", "", "command-line"
     ),
+    _cut(
+        "server_rate_per_s",
+        "documents/embed/worker.py",
+        "open_dense(spec, limits)",
+        "open_dense(spec)",
+        "command-line",
+    ),
+    _cut(
+        "server_tokens_per_minute",
+        "documents/embed/providers/server/calls.py",
+        "            self._wait(turn_s)\n",
+        "",
+        "command-line",
+    ),
+    Mutant(
+        "a retry is not charged for its tokens",
+        "documents/embed/providers/server/calls.py",
+        "self._pacer.reserve(call.tokens, self._clock())",
+        "self._pacer.reserve(0 if call.attempts else call.tokens, self._clock())",
+        "tests/documents/embed/test_server.py::test_a_retry_is_charged_for_its_tokens_again",
+    ),
+    Mutant(
+        "waiting for tokens counts against the deadline",
+        "documents/embed/providers/server/calls.py",
+        "            call.deadline_at_s += turn_s\n",
+        "",
+        "tests/documents/embed/test_server.py::"
+        "test_requests_are_spread_by_their_tokens_and_the_wait_is_not_charged_to_the_deadline",
+    ),
 )
 """Every option's wiring is cut somewhere."""
