@@ -20,6 +20,7 @@ from inorder.errors import (
     OperatorError,
 )
 from inorder.iteration import Imap, imap
+from inorder.runtime.limits import Budgets, Windows
 from inorder.version import __version__
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ importlib.import_module("inorder.index")  # reserves its files in DATA, in this 
 
 __all__ = [
     "Barrier",
+    "Budgets",
     "BusyError",
     "Category",
     "Configurable",
@@ -72,6 +74,7 @@ __all__ = [
     "StageOptions",
     "StageOutcome",
     "StagePlan",
+    "Windows",
     "WorkItem",
     "__version__",
     "imap",

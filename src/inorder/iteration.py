@@ -12,17 +12,20 @@ from warnings import warn
 
 from inorder.core.events import Envelope
 from inorder.core.invariants import raise_violation
-from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions, entries_for
+from inorder.core.options import KernelOptions, RetryOptions, entries_for
 from inorder.core.transitions import State
 from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import WORKERS_MAX, Engine
 from inorder.engines.error_table import Classify
 from inorder.engines.factory import EngineSpec, create_engine
 from inorder.engines.ray.options import RayOptions
-from inorder.errors import InfrastructureError, ItemError, OperatorError, require
+from inorder.errors import InfrastructureError, ItemError, require
 from inorder.host.clock import SystemClock
-from inorder.runtime.delivery import Delivery, open_delivery
+from inorder.runtime.delivery import Delivery, make_delivery
+from inorder.runtime.limits import Budgets, Windows
 from inorder.runtime.loop import Runtime, describe_survivors
+from inorder.runtime.memory_probe import MemoryProbe, create_memory_probe
+from inorder.runtime.plan_items import ItemHints
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -33,13 +36,11 @@ Policy = Literal["io", "cpu", "inline", "ray"]
 POLICIES = ("io", "cpu", "inline")
 ENGINES = ("local", "ray")
 ERRORS = ("raise", "yield")
-SPOOLS = ("memory", "disk")
 _FAIL = int(State.TERMINAL_FAIL)
 _FEED_MS = 2
 """While results are ready, the event loop still runs this often, so that workers stay busy."""
 _ENTRIES = 8192
 """Seqs per window."""
-_PLAIN = PlanItem()
 
 
 @overload
@@ -54,9 +55,13 @@ def imap(
     retries: int = 0,
     classify: Classify | None = None,
     buffered_bytes_max: int = 256 * 2**20,
+    windows: Windows | None = None,
+    budgets: Budgets | None = None,
     errors: Literal["raise"] = "raise",
     schedule: Literal["fifo", "sjf"] = "fifo",
     cost: Callable[[T], float] | None = None,
+    size: Callable[[T], int] | None = None,
+    batch_key: Callable[[T], str] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
     lease_s: float = 300.0,
@@ -81,9 +86,13 @@ def imap(
     retries: int = 0,
     classify: Classify | None = None,
     buffered_bytes_max: int = 256 * 2**20,
+    windows: Windows | None = None,
+    budgets: Budgets | None = None,
     errors: Literal["yield"],
     schedule: Literal["fifo", "sjf"] = "fifo",
     cost: Callable[[T], float] | None = None,
+    size: Callable[[T], int] | None = None,
+    batch_key: Callable[[T], str] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
     lease_s: float = 300.0,
@@ -107,9 +116,13 @@ def imap(
     retries: int = 0,
     classify: Classify | None = None,
     buffered_bytes_max: int = 256 * 2**20,
+    windows: Windows | None = None,
+    budgets: Budgets | None = None,
     errors: Literal["raise", "yield"] = "raise",
     schedule: Literal["fifo", "sjf"] = "fifo",
     cost: Callable[[T], float] | None = None,
+    size: Callable[[T], int] | None = None,
+    batch_key: Callable[[T], str] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
     lease_s: float = 300.0,
@@ -142,10 +155,16 @@ def imap(
         classify: Maps an exception to `(category, retryable)`, or to None if the table of exceptions shall decide.
             Called in the worker.
         buffered_bytes_max: Upper bound on results that wait for their turn, also behind a slow first item.
+        windows: How far the iteration goes ahead of a slow item; see `Windows`.
+        budgets: When the iteration slows down or pauses, by bytes, lag and memory; see `Budgets`.
         errors: `"raise"` raises `ItemError` at the failed item and ends the iteration; `"yield"` yields the error in
             the item's place and continues.
         schedule: `"sjf"` starts the cheapest items first, by `cost(item)`. Results stay in input order.
-        cost: The expected cost of an item, for `schedule="sjf"`.
+        cost: The expected cost of an item, for `schedule="sjf"` and `Windows(cost_max=)`.
+        size: The expected size of an item's result in bytes, which is reserved in the byte budgets while the item runs.
+            Default: that of the largest recent result.
+        batch_key: Items with the same key are run one after the other by the same worker, if possible, so that what it
+            has loaded for them is used again. Results stay in input order.
         memory_bytes_max: Address space of a worker process. An item that needs more fails with a MemoryError.
         recycle_tasks: Replace a worker process after this many items.
         lease_s: Replace a worker process that gives no heartbeat for this long, and run its item again. A process that
@@ -195,43 +214,21 @@ def imap(
         is_given = getattr(spec, name) is not None
         require(spec.has_processes or not is_given, f"{name} needs worker processes; use policy='cpu'")
     workers_engine = create_engine(function, spec)
-    require(cost is None or callable(cost), "cost must be a function of one item")
+    hints = ItemHints(cost, size, batch_key)
+    hints.check()
+    windows, budgets = windows or Windows(), budgets or Budgets()
     entries = max(_ENTRIES, entries_for(count or WORKERS_MAX)) if engine == "ray" else _ENTRIES
     options = KernelOptions(
-        windows=WindowOptions(entries=entries, entries_max=entries, plan_ahead=4096, plan_by_demand=schedule == "fifo"),
-        pressure=_make_pressure(buffered_bytes_max),
-        retry=RetryOptions(retries_max=retries),
+        windows=windows.to_window_options(entries, 4096, plan_by_demand=schedule == "fifo" and batch_key is None),
+        pressure=budgets.to_pressure_options(buffered_bytes_max),
+        retry=RetryOptions(retries_max=retries, window_retries_max=windows.retries_max),
         schedule=schedule,
         cancel_grace_ms=int(cancel_grace_s * 1000),
     )
-    plan = ((_PLAIN, item) for item in items) if cost is None else ((_to_plan_item(cost, item), item) for item in items)
     clock = SystemClock()
-    delivery = _make_delivery(journal, function, fsync, key, spool, clock)
-    return Imap(plan, workers_engine, options, errors, delivery, clock)
-
-
-def _make_delivery(
-    journal: str | os.PathLike[str] | None,
-    function: Callable[[T], R],
-    fsync: Any,
-    key: Callable[[T], Any] | None,
-    spool: str,
-    clock: SystemClock,
-) -> Delivery:
-    require(spool in SPOOLS, f"spool must be one of {', '.join(SPOOLS)}, got {spool!r}")
-    if journal is None:
-        is_plain = fsync == "batch" and key is None and spool == "memory"
-        require(is_plain, "fsync, key and spool need journal=PATH")
-        return Delivery()
-    return open_delivery(os.fspath(journal), function, fsync, key, clock, is_spooled=spool == "disk")
-
-
-def _to_plan_item(cost: Callable[[T], float], item: T) -> PlanItem:
-    price = cost(item)
-    try:
-        return PlanItem(cost=float(price))
-    except (TypeError, ValueError) as error:
-        raise OperatorError(f"cost must return a number, got {price!r} for {item!r:.80}") from error
+    memory = create_memory_probe(workers_engine, budgets, None)
+    delivery = make_delivery(journal, function, fsync, key, spool, clock)
+    return Imap(hints.describe_all(items), workers_engine, options, errors, delivery, clock, memory)
 
 
 def _check_options(
@@ -256,14 +253,6 @@ def _check_options(
         require(timeout_s is None, "the policy inline cannot interrupt an item; use policy='io' with timeout_s")
 
 
-def _make_pressure(hard: int) -> PressureOptions:
-    """Each window may use the whole budget: the budget exists for a straggler at the head of the first one."""
-    soft = max(1, hard * 3 // 4)
-    return PressureOptions(
-        buffered_bytes_soft=soft, buffered_bytes_hard=hard, window_bytes_soft=soft, window_bytes_hard=hard
-    )
-
-
 class Imap(Iterator[R_co], Generic[R_co]):
     """The iterator that `imap` returns: results in input order, and a context manager that stops the workers.
 
@@ -283,6 +272,7 @@ class Imap(Iterator[R_co], Generic[R_co]):
         errors: str,
         delivery: Delivery,
         clock: SystemClock,
+        memory: MemoryProbe | None = None,
     ) -> None:
         self._clock = clock
         self._errors = errors
@@ -304,6 +294,7 @@ class Imap(Iterator[R_co], Generic[R_co]):
                 resume=delivery.resume,
                 poll_committed=delivery.poll_committed,
                 results=delivery.results,
+                memory=memory,
             )
         except BaseException:
             delivery.close(is_end=False)

@@ -30,7 +30,7 @@ def test_dispatch_pauses_before_the_next_result_would_not_fit() -> None:
     driver = sized(6, 4, entries=8, **TIGHT)
     assert [driver.pull(worker) for worker in (1, 2, 3)] == [[0], [1], []]
     assert driver.told(PressureChanged) == [
-        PressureChanged("hard", "buffered bytes 12 above the hard mark 10", at_ms=0, paused_ms=0, resumes=0)
+        PressureChanged("hard", "buffered bytes 12 above buffered_bytes_max 10", at_ms=0, paused_ms=0, resumes=0)
     ]
     assert driver.kernel.snapshot().buffered_bytes == 8
 
@@ -53,7 +53,7 @@ def test_what_is_set_aside_is_exchanged_for_what_has_come() -> None:
 def test_the_bytes_of_the_first_window_alone_can_pause() -> None:
     driver = sized(4, 4, window_bytes_soft=6, window_bytes_hard=6)
     driver.pull()
-    assert driver.told(PressureChanged)[-1].reason == "window bytes 8 above the hard mark 6"
+    assert driver.told(PressureChanged)[-1].reason == "window bytes 8 above budgets.window_bytes_hard 6"
 
 
 @pytest.mark.req("BPR-1")
@@ -62,13 +62,13 @@ def test_commit_lag_alone_can_pause() -> None:
     for worker in range(5):
         driver.pull(worker)
     driver.finish(2)
-    assert driver.told(PressureChanged)[-1].reason == "commit lag 3 above the hard mark 2"
+    assert driver.told(PressureChanged)[-1].reason == "commit lag 3 above budgets.commit_lag_hard 2"
     assert driver.pull(2) == []
 
 
 @pytest.mark.req("BPR-1", "BPR-2", "BPR-4")
 def test_process_memory_pauses_and_releases_and_the_pause_is_timed() -> None:
-    driver = Driver.of(4, memory_bytes_soft=100, memory_bytes_hard=200)
+    driver = Driver.of(4, resident_bytes_soft=100, resident_bytes_hard=200)
     driver.pull(1)
     driver.step(MemorySampled(201))
     assert driver.pull(2) == []
@@ -83,7 +83,7 @@ def test_process_memory_pauses_and_releases_and_the_pause_is_timed() -> None:
 
 @pytest.mark.req("BPR-1")
 def test_soft_pressure_gives_single_items_to_half_of_the_workers() -> None:
-    driver = Driver.of(20, entries=100, memory_bytes_soft=100, memory_bytes_hard=200)
+    driver = Driver.of(20, entries=100, resident_bytes_soft=100, resident_bytes_hard=200)
     for worker in range(6):
         driver.pull(worker)
     driver.finish(*range(6))
@@ -96,7 +96,7 @@ def test_soft_pressure_gives_single_items_to_half_of_the_workers() -> None:
 
 @pytest.mark.req("BPR-3")
 def test_a_crowd_under_soft_pressure_still_serves_the_item_the_cursor_waits_for() -> None:
-    driver = Driver.of(4, memory_bytes_soft=100, memory_bytes_hard=200)
+    driver = Driver.of(4, resident_bytes_soft=100, resident_bytes_hard=200)
     driver.pull(1)
     driver.pull(2)
     driver.step(MemorySampled(150))

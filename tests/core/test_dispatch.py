@@ -177,7 +177,7 @@ def test_a_worker_that_idles_because_both_windows_are_too_small_is_counted() -> 
 
 @pytest.mark.req("WIN-6")
 def test_a_worker_that_idles_for_another_reason_is_not_counted() -> None:
-    no_plan, small_plan, paused = Driver(), Driver.of(1, entries=1), Driver(options(entries=1, memory_bytes_soft=1))
+    no_plan, small_plan, paused = Driver(), Driver.of(1, entries=1), Driver(options(entries=1, resident_bytes_soft=1))
     slow_plan = Driver(options(entries=2))
     slow_plan.plan(3)
     for worker in range(4):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inorder.core.options import PressureOptions
-from inorder.core.pressure import Level, Pressure
+from inorder.core.pressure import USER_OPTIONS, Level, Pressure
 
 CALM = (0, 0, 0, 0)
 MARKS = {
@@ -17,8 +17,8 @@ MARKS = {
     "window_bytes_hard": 150,
     "commit_lag_soft": 10,
     "commit_lag_hard": 20,
-    "memory_bytes_soft": 1000,
-    "memory_bytes_hard": 2000,
+    "resident_bytes_soft": 1000,
+    "resident_bytes_hard": 2000,
 }
 
 
@@ -36,7 +36,7 @@ SIGNAL_MARKS = [
     pytest.param(0, 100, 200, id="buffered bytes"),
     pytest.param(1, 50, 150, id="window bytes"),
     pytest.param(2, 10, 20, id="commit lag"),
-    pytest.param(3, 1000, 2000, id="process memory"),
+    pytest.param(3, 1000, 2000, id="resident memory"),
 ]
 
 
@@ -49,10 +49,16 @@ def test_each_signal_slows_above_its_soft_mark_and_pauses_above_its_hard_one(
     watched = pressure()
     assert not watched.observe(0, only(position, soft))
     assert watched.observe(0, only(position, soft + 1))
-    assert (watched.level, watched.reason) == (Level.SOFT, f"{signal} {soft + 1} above the soft mark {soft}")
+    assert (watched.level, watched.reason) == (
+        Level.SOFT,
+        f"{signal} {soft + 1} above {USER_OPTIONS[Level.SOFT][position]} {soft}",
+    )
     assert not watched.observe(0, only(position, hard))
     assert watched.observe(0, only(position, hard + 1))
-    assert (watched.level, watched.reason) == (Level.HARD, f"{signal} {hard + 1} above the hard mark {hard}")
+    assert (watched.level, watched.reason) == (
+        Level.HARD,
+        f"{signal} {hard + 1} above {USER_OPTIONS[Level.HARD][position]} {hard}",
+    )
 
 
 @pytest.mark.req("BPR-2")
@@ -110,6 +116,16 @@ def test_leaving_soft_is_no_resume() -> None:
     assert (watched.resumes, watched.paused_ms(9)) == (0, 0)
 
 
+@pytest.mark.req("BPR-3")
+@pytest.mark.parametrize(("prefetch", "window"), [(30, 50), (50, 30)])
+def test_prefetch_closes_above_its_own_mark_and_above_that_of_a_window(prefetch: int, window: int) -> None:
+    watched = pressure(prefetch_bytes_max=prefetch, window_bytes_soft=window)
+    watched.observe_prefetch(30)
+    assert watched.is_prefetch_open
+    watched.observe_prefetch(31)
+    assert not watched.is_prefetch_open
+
+
 @pytest.mark.req("BPR-2", "BPR-3")
 def test_prefetch_closes_above_the_soft_mark_of_a_window_and_reopens_at_the_release_share() -> None:
     watched = pressure()
@@ -129,7 +145,7 @@ def test_prefetch_closes_above_the_soft_mark_of_a_window_and_reopens_at_the_rele
 def test_a_level_is_entered_above_a_mark_and_left_at_or_below_every_release_level(
     observations: list[tuple[int, int, int, int]], ratio: int
 ) -> None:
-    watched = pressure(memory_bytes_soft=100, memory_bytes_hard=200, release_ratio_percent=ratio)
+    watched = pressure(resident_bytes_soft=100, resident_bytes_hard=200, release_ratio_percent=ratio)
     soft, hard = (100, 50, 10, 100), (200, 150, 20, 200)
     for now_ms, values in enumerate(observations):
         before = watched.level

@@ -11,13 +11,14 @@ import msgspec
 
 from inorder.core import options as options_module
 from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, WindowOptions
-from inorder.core.pressure import SIGNALS, Level, Pressure
+from inorder.core.pressure import SIGNALS, USER_OPTIONS, Level, Pressure
 from inorder.core.retry import backoff_ms
 from inorder.core.transitions import TERMINAL_STATES, TRANSITIONS, State, is_legal
 from inorder.core.windows import window as windows_module
 from inorder.core.windows.window import SizingSnapshot, choose_target
 from inorder.engines.error_table import RULES, TRANSIENT_ERRNOS
 from inorder.errors import Category, Failure
+from inorder.runtime import limits as limits_module
 from tests.specs.pages import code, table
 
 OPTION_GROUPS = {
@@ -73,6 +74,15 @@ def option_table(*names: str) -> str:
     ]
     rows = [(code(name), code(known[name].default), known[name].meaning) for name in chosen]
     return table(("option", "default", "reason"), rows)
+
+
+def user_limits(class_name: str) -> str:
+    """The fields of `Windows` or `Budgets`."""
+    rows = [
+        (code(f"{class_name.lower()}.{field.name}"), code(field.default), field.meaning)
+        for field in fields_of(limits_module, class_name)
+    ]
+    return table(("option", "default", "meaning"), rows)
 
 
 def states() -> str:
@@ -136,10 +146,15 @@ def sizing() -> str:
 
 def signals() -> str:
     rows = [
-        (signal, code(f"pressure.{_mark_of(index, Level.SOFT)}"), code(f"pressure.{_mark_of(index, Level.HARD)}"))
+        (
+            signal,
+            code(f"pressure.{_mark_of(index, Level.SOFT)}"),
+            code(f"pressure.{_mark_of(index, Level.HARD)}"),
+            " and ".join(code(options[index]) for options in USER_OPTIONS.values()),
+        )
         for index, signal in enumerate(SIGNALS)
     ]
-    return table(("signal", "slows above", "pauses above"), rows)
+    return table(("signal", "slows above", "pauses above", "set by the user with"), rows)
 
 
 def _mark_of(index: int, level: Level) -> str:

@@ -68,7 +68,7 @@ def levels() -> str:
 
 
 def _let_through(memory_bytes: int) -> tuple[int, str, str]:
-    options = KernelOptions(pressure=PressureOptions(memory_bytes_soft=100, memory_bytes_hard=200))
+    options = KernelOptions(pressure=PressureOptions(resident_bytes_soft=100, resident_bytes_hard=200))
     kernel = begun(options, items=64)
     kernel.step(0, MemorySampled(memory_bytes))
     commands = [command for worker in (1, 2, 3, 4) for command in kernel.step(0, Pulled(worker, limit=4))]

@@ -3,13 +3,16 @@
 import contextlib
 import os
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import inorder
+from inorder.engines import threads
 from inorder.errors import InfrastructureError
 from inorder.lanes import Ticket
+from tests.support.gates import FixedSizer
 from tests.wiring.doors import WiredRun, path_of
 from tests.wiring.row import OptionRow, index_rows
 from tests.wiring.workers import fail
@@ -98,9 +101,9 @@ def count_results(run: WiredRun) -> int:
     return count
 
 
-def list_starts(run: WiredRun, **base: Any) -> list[int]:
+def list_starts(run: WiredRun, items: Sequence[int] = (3, 1, 2), **base: Any) -> list[int]:
     started: list[int] = []
-    list(run.imap(started.append, [3, 1, 2], workers=1, **base))
+    list(run.imap(started.append, items, workers=1, **base))
     return started
 
 
@@ -169,6 +172,26 @@ def resumes(run: WiredRun) -> bool:
         return False
 
 
+def count_ahead(run: WiredRun, **base: Any) -> int:
+    """How many items are run while the first one is not done."""
+    ended: list[int] = []
+    seen: list[int] = []
+
+    def work(item: int) -> None:
+        if item == 0:
+            run.gate.hold()
+        ended.append(item)
+
+    run.time.on_quiet = lambda: (seen.append(len(ended)), run.gate.open())
+    run.patch.setattr(threads, "BatchSizer", partial(FixedSizer, 1))
+    list(run.imap(work, range(40), workers=2, **base))
+    return seen[0]
+
+
+def name_parity(item: int) -> str:
+    return "odd" if item % 2 else "even"
+
+
 IMAP_ROWS = index_rows(
     OptionRow("workers", count_workers_inside, [(2, 2), (5, 5)]),
     OptionRow("policy", name_worker_kind, [("io", "thread"), ("cpu", "process")]),
@@ -178,6 +201,16 @@ IMAP_ROWS = index_rows(
     OptionRow("retries", count_attempts, [(0, 1), (3, 4)]),
     OptionRow("classify", name_category, [(None, "provider"), (lambda error: ("input", False), "input")]),
     OptionRow("buffered_bytes_max", count_ran_beside_the_head, [(4 * BIG, 3), (2**30, 19)]),
+    OptionRow("windows", count_ahead, [(inorder.Windows(entries=4), 7), (inorder.Windows(entries=9), 17)]),
+    OptionRow("budgets", count_ahead, [(inorder.Budgets(commit_lag_soft=5), 5), (inorder.Budgets(), 39)]),
+    OptionRow(
+        "size",
+        partial(count_ahead, windows=inorder.Windows(bytes_max=30)),
+        [(None, 39), (lambda item: 10, 5), (lambda item: 5, 11)],
+    ),
+    OptionRow(
+        "batch_key", partial(list_starts, items=[1, 2, 3, 4]), [(None, [1, 2, 3, 4]), (name_parity, [1, 3, 2, 4])]
+    ),
     OptionRow("errors", count_results, [("raise", 0), ("yield", 3)]),
     OptionRow("schedule", partial(list_starts, cost=float), [("fifo", [3, 1, 2]), ("sjf", [1, 2, 3])]),
     OptionRow("cost", partial(list_starts, schedule="sjf"), [(abs, [1, 2, 3]), (lambda item: -item + 4, [3, 2, 1])]),

@@ -4,8 +4,7 @@ The options are read from the code: the fields of `StageOptions` and `RayOptions
 (which are also variables of the environment and settings of `inorder.toml`), and the parameters of `imap`. An option
 without a row fails here by its name.
 
-To add a row: write a probe in `stage_rows.py`, `own_rows.py`, `server_rows.py` or
-`imap_rows.py`. A probe gets a `WiredRun`, in which the
+To add a row: write a probe in one of the files `*_rows.py`. A probe gets a `WiredRun`, in which the
 option is set to one value through one door. It runs a stage (`run.run_stage(items, worker, **conditions)`), a command
 (`run.command(...)`) or `imap` (`run.imap(function, items, **conditions)`), and returns what a user sees at the far end:
 which items ran, what is in a file, when something happened by `run.time`; never what a dataclass holds. Then add an
@@ -32,9 +31,10 @@ from tests.wiring.own_rows import OWN_ROWS
 from tests.wiring.row import OptionRow
 from tests.wiring.server_rows import SERVER_ROWS
 from tests.wiring.stage_rows import STAGE_ROWS
+from tests.wiring.tuning_rows import TUNING_ROWS
 
 pytestmark = pytest.mark.req("REA-1")
-STRUCTS = {"ray": inorder.RayOptions}
+STRUCTS = {"ray": inorder.RayOptions, "windows": inorder.Windows, "budgets": inorder.Budgets}
 """Nested options of `StageOptions`."""
 BUILTIN_ROWS = OWN_ROWS | SERVER_ROWS
 NO_EFFECT = {("i_know_what_im_doing", Door.STAGE_OPTIONS): "a program that names the policy cpu is taken at its word"}
@@ -66,7 +66,7 @@ def find_row(option: str, door: Door) -> OptionRow:
         rows, key = BUILTIN_ROWS, option
     else:
         is_command = door in COMMAND_DOORS and option != "quiet"
-        rows, key = STAGE_ROWS, SHARED[option].field if is_command and option in SHARED else option
+        rows, key = STAGE_ROWS | TUNING_ROWS, SHARED[option].field if is_command and option in SHARED else option
     assert key in rows, f"the option {option} ({door}) has no row in tests/wiring: see how to add one in test_wiring.py"
     return rows[key]
 
@@ -88,7 +88,7 @@ def test_the_option_has_an_effect(option: str, door: Door, tmp_path: Path) -> No
     assert all(one != other for index, one in enumerate(results) for other in results[:index])
 
 
-@pytest.mark.parametrize("rows", [STAGE_ROWS, BUILTIN_ROWS, IMAP_ROWS])
+@pytest.mark.parametrize("rows", [STAGE_ROWS, TUNING_ROWS, BUILTIN_ROWS, IMAP_ROWS])
 def test_every_row_belongs_to_an_option(rows: dict[str, OptionRow]) -> None:
     known = {option for option, _ in list_doors()} | set(list_fields())
     assert set(rows) <= known

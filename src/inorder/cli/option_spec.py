@@ -23,6 +23,8 @@ class Section(StrEnum):
     FAILURES = "Failure handling"
     RAY = "Ray"
     DISPLAY = "Display"
+    WINDOWS = "Windows"
+    BUDGETS = "Memory and backpressure"
 
 
 SECTIONS = tuple(section.value for section in Section)

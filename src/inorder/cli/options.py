@@ -17,6 +17,7 @@ from inorder.cli.option_types import (
     SizeType,
     TextType,
 )
+from inorder.cli.tuning_options import TUNING
 from inorder.engines.base import WORKERS_MAX
 
 PROFILE = "profile"
@@ -321,6 +322,7 @@ SHARED = index_by_name(
         "Show the slowest items and the most frequent errors too.",
         flags=("--verbose/--no-verbose", "-v"),
     ),
+    *TUNING,
 )
 """Options of every run, by name."""
 

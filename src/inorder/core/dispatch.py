@@ -56,7 +56,7 @@ class Dispatcher:
         share = state.share_bytes
         first = windows[0].used_bytes if windows else 0
         second = windows[1].used_bytes if len(windows) > 1 else 0
-        values = (first + second + share, first + share, state.commit_lag, state.memory_bytes)
+        values = (first + second + share, first + share, state.commit_lag, state.resident_bytes)
         pressure.observe_prefetch(second + share)
         if pressure.observe(state.now_ms, values):
             paused_ms = pressure.paused_ms(state.now_ms)

@@ -120,7 +120,7 @@ class CancelRequested(msgspec.Struct, frozen=True):
 
 
 class MemorySampled(msgspec.Struct, frozen=True):
-    """The resident memory of the process."""
+    """The resident memory of the driver and its worker processes."""
 
     bytes: int
 

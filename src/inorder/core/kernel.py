@@ -178,7 +178,7 @@ class Kernel:
         self._state.request_stop(StopKind.CANCELLED, event.reason, grace_ms)
 
     def _on_memory_sampled(self, event: MemorySampled) -> None:
-        self._state.memory_bytes = event.bytes
+        self._state.resident_bytes = event.bytes
 
     def _find_wake_ms(self) -> int | None:
         state = self._state

@@ -69,25 +69,29 @@ class PressureOptions(msgspec.Struct, frozen=True, kw_only=True):
     buffered_bytes_hard: int = 256 * 2**20
     """The byte budget: no item that might exceed it is dispatched, except the one that the cursor waits for."""
     window_bytes_soft: int = 128 * 2**20
-    """The same for one window. Above it the second window is not served, long before the first is affected."""
+    """The same for one window."""
     window_bytes_hard: int = 224 * 2**20
     """The hard mark of one window, below the global one, so that one window cannot use the whole budget."""
+    prefetch_bytes_max: int = 128 * 2**20
+    """Above this, or above the soft mark of a window, the second window is not served: prefetch stops first, and the
+    rest of the budget is left to the first window."""
     commit_lag_soft: int = 2**20
     """Seqs between the cursor and the highest computed one. Two windows of the default size never reach it."""
     commit_lag_hard: int = 2**21
     """Above this the commit lane is so far behind that computing more would only use memory."""
-    memory_bytes_soft: int = 2**60
-    """Resident memory of the process, sampled by the runtime. Off by default."""
-    memory_bytes_hard: int = 2**61
+    resident_bytes_soft: int = 2**60
+    """Resident memory of the driver and its worker processes, sampled by the runtime. Off by default."""
+    resident_bytes_hard: int = 2**61
     """The hard mark of the resident memory. Off by default."""
     release_ratio_percent: int = 80
     """Dispatch resumes when every signal is at or below this share of its mark."""
 
     def __post_init__(self) -> None:
-        for name in ("buffered_bytes", "window_bytes", "commit_lag", "memory_bytes"):
+        for name in ("buffered_bytes", "window_bytes", "commit_lag", "resident_bytes"):
             soft, hard = getattr(self, f"{name}_soft"), getattr(self, f"{name}_hard")
             _require_between(f"pressure.{name}_hard", hard, 1, 2**62)
             _require_between(f"pressure.{name}_soft", soft, 1, hard)
+        _require_between("pressure.prefetch_bytes_max", self.prefetch_bytes_max, 1, 2**62)
         _require_between("pressure.release_ratio_percent", self.release_ratio_percent, 1, 99)
 
 

@@ -1,9 +1,9 @@
 """Backpressure with hysteresis: how much dispatch is allowed.
 
 There are four signals: bytes buffered in all windows, bytes of the committing window, commit lag, and resident memory
-of the process. Each has a soft and a hard mark. Above a soft mark dispatch slows, above a hard mark it pauses. A level
-is left only when *every* signal is at or below the release level, a fixed share of the mark of that level, so that
-dispatch does not flap around a mark.
+of the driver and its workers. Each has a soft and a hard mark. Above a soft mark dispatch slows, above a hard mark it
+pauses. A level is left only when *every* signal is at or below the release level, a fixed share of the mark of that
+level, so that dispatch does not flap around a mark.
 
 The byte signals count results that are computed and not committed, bytes reserved for running items, and one more
 result: would the next one fit? The dispatcher always admits the item that the cursor waits for, so backpressure cannot
@@ -15,7 +15,7 @@ from enum import IntEnum
 from .options import PressureOptions
 
 Signals = tuple[int, int, int, int]
-SIGNALS = ("buffered bytes", "window bytes", "commit lag", "process memory")
+SIGNALS = ("buffered bytes", "window bytes", "commit lag", "resident memory")
 
 
 class Level(IntEnum):
@@ -24,6 +24,23 @@ class Level(IntEnum):
     NORMAL = 0
     SOFT = 1
     HARD = 2
+
+
+USER_OPTIONS = {
+    Level.SOFT: (
+        "budgets.buffered_bytes_soft",
+        "budgets.window_bytes_soft",
+        "budgets.commit_lag_soft",
+        "budgets.resident_bytes_soft",
+    ),
+    Level.HARD: (
+        "buffered_bytes_max",
+        "budgets.window_bytes_hard",
+        "budgets.commit_lag_hard",
+        "budgets.resident_bytes_hard",
+    ),
+}
+"""The option by which a user sets the mark of each signal. Reasons name it."""
 
 
 class Pressure:
@@ -35,17 +52,17 @@ class Pressure:
                 options.buffered_bytes_soft,
                 options.window_bytes_soft,
                 options.commit_lag_soft,
-                options.memory_bytes_soft,
+                options.resident_bytes_soft,
             ),
             Level.HARD: (
                 options.buffered_bytes_hard,
                 options.window_bytes_hard,
                 options.commit_lag_hard,
-                options.memory_bytes_hard,
+                options.resident_bytes_hard,
             ),
         }
         self._ratio = options.release_ratio_percent
-        self._prefetch_mark = options.window_bytes_soft
+        self._prefetch_mark = min(options.prefetch_bytes_max, options.window_bytes_soft)
         self._paused_since_ms = 0
         self._paused_ms = 0
         self.level = Level.NORMAL
@@ -74,7 +91,7 @@ class Pressure:
         return True
 
     def observe_prefetch(self, window_bytes: int) -> None:
-        """Update whether the second window is served: not while it is above the soft mark of a window."""
+        """Update whether the second window is served: not while it is above the mark of prefetch."""
         if self.is_prefetch_open:
             self.is_prefetch_open = window_bytes <= self._prefetch_mark
         else:
@@ -88,16 +105,16 @@ class Pressure:
     def _find_level(self, values: Signals) -> tuple[Level, str]:
         """Find the highest level with a signal above its mark, and the reason."""
         for level, marks in reversed(self._marks.items()):
-            for name, value, mark in zip(SIGNALS, values, marks, strict=True):
+            for name, option, value, mark in zip(SIGNALS, USER_OPTIONS[level], values, marks, strict=True):
                 if value > mark:
-                    return level, f"{name} {value} above the {level.name.lower()} mark {mark}"
+                    return level, f"{name} {value} above {option} {mark}"
         return Level.NORMAL, ""
 
     def _apply_hysteresis(self, values: Signals, level: Level, reason: str) -> tuple[Level, str]:
         """Find the lowest level at or above `level` that may be entered from the present one, and the reason."""
         for left, marks in reversed(self._marks.items()):
             if level < left <= self.level:
-                for name, value, mark in zip(SIGNALS, values, marks, strict=True):
+                for name, option, value, mark in zip(SIGNALS, USER_OPTIONS[left], values, marks, strict=True):
                     if value * 100 > mark * self._ratio:
-                        return left, f"{name} {value} above {self._ratio} % of the {left.name.lower()} mark {mark}"
+                        return left, f"{name} {value} above {self._ratio} % of {option} {mark}"
         return level, reason

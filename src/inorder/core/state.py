@@ -109,7 +109,7 @@ class KernelState:
         self.commands: list[Command] = []
         self.now_ms = 0
         self.watched_ms = 0
-        self.memory_bytes = 0
+        self.resident_bytes = 0
         self.max_seen_seq = resume_point.end - 1
         self.expected_bytes = -1
         """Expected size of a result: rises at once to the largest seen and falls slowly. -1: none seen yet."""

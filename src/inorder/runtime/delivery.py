@@ -30,6 +30,9 @@ RESULTS_SUFFIX = ".results"
 """Suffix of the folder beside the journal with the results that are not delivered yet."""
 
 
+SPOOLS = ("memory", "disk")
+
+
 class Delivery:
     """Results that are ready for the consumer. The commit step of an iteration without a journal."""
 
@@ -104,6 +107,23 @@ class DurableDelivery(Delivery):
             if self.results is not None:
                 self.results.clear() if is_end else self.results.close()
             self._lock.release()
+
+
+def make_delivery(
+    journal: str | os.PathLike[str] | None,
+    function: Callable[..., Any],
+    fsync: Any,
+    key: Callable[[Any], Any] | None,
+    spool: str,
+    clock: Clock,
+) -> Delivery:
+    """Make the delivery of an iteration: with a journal if there is a path for one."""
+    require(spool in SPOOLS, f"spool must be one of {', '.join(SPOOLS)}, got {spool!r}")
+    if journal is None:
+        is_plain = fsync == "batch" and key is None and spool == "memory"
+        require(is_plain, "fsync, key and spool need journal=PATH")
+        return Delivery()
+    return open_delivery(os.fspath(journal), function, fsync, key, clock, is_spooled=spool == "disk")
 
 
 def open_delivery(

@@ -25,6 +25,7 @@ from inorder.journal.writer import JournalOptions
 from inorder.runtime.commit import CommitJournal, CommitLane, Describe, ThreadedCommit, describe_plain
 from inorder.runtime.identity import PlanDigest, encode_identity
 from inorder.runtime.loop import Observer, Runtime
+from inorder.runtime.memory_probe import MemoryProbe
 from inorder.runtime.recovery import OpenedJournal, create_journal, resume_journal
 from inorder.runtime.result_log import ResultLog
 from inorder.sinks.base import Entry, Sink
@@ -71,6 +72,7 @@ class DurableRun:
         *,
         total: int | None = None,
         observer: Observer | None = None,
+        memory: MemoryProbe | None = None,
     ) -> None:
         journal = CommitJournal(opened.writer, job.filesystem, job.path, job.options, clock)
         digest = PlanDigest(job.identify, end=opened.resume_point.end, expected=opened.digest)
@@ -89,6 +91,7 @@ class DurableRun:
             resume=lane.resume_state(opened.resume_point),
             poll_committed=None if threaded is None else threaded.poll_committed,
             results=job.results,
+            memory=memory,
         )
 
     def run(self) -> Summary:

@@ -24,7 +24,7 @@ from inorder.core.commands import (
     Summary,
     WindowOpened,
 )
-from inorder.core.events import CancelRequested, Committed, Event, Planned, Tick
+from inorder.core.events import CancelRequested, Committed, Event, MemorySampled, Planned, Tick
 from inorder.core.invariants import raise_violation
 from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions
@@ -33,6 +33,8 @@ from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import SLACK_BYTES, Batch, Engine, Task
 from inorder.host.clock import Clock
 
+from .memory_probe import MemoryProbe
+
 if TYPE_CHECKING:
     from inorder.runtime.adoption import ResultRecorder
     from inorder.runtime.result_log import ResultLog
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 PLAN_SLICE_MS = 10
 """Once a slow plan has yielded an item, the loop waits no longer than this for further ones."""
 
-COMMIT_WAIT_S_MAX = 5.0
+COMMIT_WAIT_MS_MAX = 5000
 """Longest wait for a commit. The commit thread normally wakes the loop earlier."""
 
 Commit = Callable[[CommitRun, Sequence[Any]], int | None]
@@ -88,6 +90,7 @@ class Runtime:
         resume: ResumeState | None = None,
         poll_committed: Callable[[], int | None] | None = None,
         results: "ResultLog | None" = None,
+        memory: MemoryProbe | None = None,
     ) -> None:
         self._plan = iter(plan)
         self._engine = engine
@@ -95,6 +98,8 @@ class Runtime:
         self._clock = clock
         self._observer = observer
         self._poll_committed = poll_committed
+        self._memory = memory
+        self._sample_due_ms = 0
         self._items: dict[int, Any] = {}
         self._recorder: ResultRecorder | None = None
         self._resume = resume or ResumeState()
@@ -158,12 +163,14 @@ class Runtime:
     def turn(self, *, wait: bool = True) -> None:
         """Handle all events that have happened. Waits for the first one, unless `wait` is false."""
         self._poll_commits()
+        self._sample_memory()
         is_waiting = wait and not self._inbox
-        self._inbox.extend(self._engine.poll(self._find_wait_s() if is_waiting else 0.0))
+        wait_s = self._find_wait_s() if is_waiting else 0.0
+        self._inbox.extend(self._engine.poll(wait_s))
         if is_waiting:
             self._poll_commits()
         if not self._inbox:
-            if is_waiting and self.kernel.wake_at_ms is None and not self._is_commit_pending():
+            if wait_s is None:
                 raise_violation(f"no event is possible; the run waits for {self.kernel.snapshot().waiting_for}")
             self._inbox.append(Tick())
         while self._inbox:
@@ -221,11 +228,18 @@ class Runtime:
     def _is_commit_pending(self) -> bool:
         return self._poll_committed is not None and self.kernel.is_committing
 
+    def _sample_memory(self) -> None:
+        if self._memory is not None and self._clock.now_ms() >= self._sample_due_ms:
+            self._sample_due_ms = self._clock.now_ms() + self._memory.interval_ms
+            self._inbox.append(MemorySampled(self._memory.read()))
+
     def _find_wait_s(self) -> float | None:
-        wake_at_ms = self.kernel.wake_at_ms
-        if wake_at_ms is None:
-            return COMMIT_WAIT_S_MAX if self._is_commit_pending() else None
-        return max(0, wake_at_ms - self._clock.now_ms()) / 1000
+        times = [] if self._memory is None else [self._sample_due_ms]
+        if self.kernel.wake_at_ms is not None:
+            times.append(self.kernel.wake_at_ms)
+        elif self._is_commit_pending():
+            times.append(self._clock.now_ms() + COMMIT_WAIT_MS_MAX)
+        return max(0, min(times) - self._clock.now_ms()) / 1000 if times else None
 
     def _read_plan(self, command: NeedItems) -> None:
         self._delayed_request = None

@@ -59,7 +59,7 @@ class Books:
         self.acknowledged = 0
         self.outstanding: deque[int] = deque()
         self.max_seen = -1
-        self.memory_bytes = 0
+        self.resident_bytes = 0
         self.pressure = "normal"
         self.stopping = False
         self.outcomes: list[int] = []

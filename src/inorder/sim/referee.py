@@ -176,7 +176,7 @@ class Referee:
             books.acknowledged += 1
 
     def _on_memory_sampled(self, event: MemorySampled) -> None:
-        self.books.memory_bytes = event.bytes
+        self.books.resident_bytes = event.bytes
 
     # ---- Commands
 
@@ -219,10 +219,11 @@ class Referee:
             expect(books.used_bytes(window) + share <= limits.window_bytes_hard, "the budget of the window is held")
         else:
             ahead = books.used_bytes(window) + command.share_bytes
-            expect(ahead <= limits.window_bytes_soft, "a second window above its soft mark is not served")
+            mark = min(limits.prefetch_bytes_max, limits.window_bytes_soft)
+            expect(ahead <= mark, "a second window above its mark is not served")
         expect(books.commit_lag <= limits.commit_lag_hard, "the commit lag is held")
-        expect(books.memory_bytes <= limits.memory_bytes_hard, "the memory mark is held")
-        is_soft = books.commit_lag > limits.commit_lag_soft or books.memory_bytes > limits.memory_bytes_soft
+        expect(books.resident_bytes <= limits.resident_bytes_hard, "the memory mark is held")
+        is_soft = books.commit_lag > limits.commit_lag_soft or books.resident_bytes > limits.resident_bytes_soft
         expect(not is_soft or books.pressure == "soft", "above a soft mark dispatch is slowed")
         expect(books.pressure == "normal" or len(command.seqs) == 1, "under soft pressure items go out one by one")
         is_crowded = len(books.leases) * 2 >= len(books.workers)
@@ -331,7 +332,7 @@ class Referee:
             "buffered_bytes": books.used_bytes(),
             "window_bytes": books.used_bytes(books.windows[0]) if books.windows else 0,
             "commit_lag": books.commit_lag,
-            "memory_bytes": books.memory_bytes,
+            "resident_bytes": books.resident_bytes,
         }
         for name, value in signals.items():
             mark = getattr(limits, f"{name}_{level}") * limits.release_ratio_percent

@@ -179,10 +179,11 @@ def _draw_options(rng: Random, items: tuple[SimItem, ...]) -> KernelOptions:
             buffered_bytes_hard=hard,
             window_bytes_soft=max(1, soft * rng.choice((50, 100)) // 100),
             window_bytes_hard=hard,
+            prefetch_bytes_max=max(1, soft * 3 // 8),
             commit_lag_soft=lag_soft,
             commit_lag_hard=lag_hard,
-            memory_bytes_soft=50,
-            memory_bytes_hard=100,
+            resident_bytes_soft=50,
+            resident_bytes_hard=100,
             release_ratio_percent=rng.choice((50, 80, 99)),
         ),
         retry=RetryOptions(

@@ -55,7 +55,10 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     cfg_hash: str = ""
     """Hash of the options that the result depends on."""
     cost_hint: float = 1.0
-    """Expected cost, for the schedule `sjf`, in a unit of the stage: pages, chunks."""
+    """Expected cost, for the schedule `sjf` and for `windows.cost_max`, in a unit of the stage: pages, chunks."""
+    size_hint: int = 0
+    """Expected size of the result in bytes: reserved in the byte budgets while the item runs, and counted in
+    `windows.bytes_max`. 0: the largest recent result is reserved, and the size of the inputs is counted."""
     meta: Mapping[str, Any] = {}
     """Small hints for the worker; not part of any fingerprint."""
     batch_key: str = ""
@@ -75,6 +78,8 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
         hint: Any = self.cost_hint
         if type(hint) not in (int, float) and not isinstance(hint, Real):
             raise OperatorError(f"item {self.item_id!r}: cost_hint must be a number, got {hint!r}")
+        if type(self.size_hint) is not int or self.size_hint < 0:
+            raise OperatorError(f"item {self.item_id!r}: size_hint must be a number of bytes, got {self.size_hint!r}")
 
     def satisfies(self, data: str | Path = ".", *, fingerprinting: bool = True) -> bool:
         """Whether every output exists, is not empty, and was made from these inputs with this configuration."""

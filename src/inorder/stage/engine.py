@@ -1,24 +1,21 @@
 """Makes the engine of a stage, and the options of its kernel, from the options of the stage."""
 
+from errno import EDQUOT, ENOSPC
 from functools import partial
 
-from inorder.core.events import Envelope
-from inorder.core.options import (
-    PLAN_AHEAD_PER_WORKER,
-    KernelOptions,
-    PressureOptions,
-    RetryOptions,
-    WindowOptions,
-    entries_for,
-)
+from inorder.core.events import Envelope, Event, Finished
+from inorder.core.options import PLAN_AHEAD_PER_WORKER, KernelOptions, RetryOptions, entries_for
 from inorder.engines.attempt import run_attempt
 from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task
 from inorder.engines.factory import EngineSpec, create_resizable_engine
+from inorder.errors import InfrastructureError
+from inorder.runtime.memory_probe import MemoryProbe, create_memory_probe
 from inorder.stage.options import StageOptions
 
 from .data_layout import DataLayout
 from .worker import StageWork
 
+_DISK_FULL = (ENOSPC, EDQUOT)
 _BACKOFF_MS_MAX = RetryOptions().backoff_ms_max
 
 
@@ -62,21 +59,20 @@ def _pack_tasks(work: StageWork, tasks: list[Task]) -> tuple[list[PackedTask], l
 
 def make_kernel_options(options: StageOptions) -> KernelOptions:
     """Make the options of the kernel."""
-    hard = options.buffered_bytes_max
     backoff_ms = int(options.retry_backoff_s * 1000)
     retry = RetryOptions(
-        retries_max=options.retries, backoff_ms=backoff_ms, backoff_ms_max=max(_BACKOFF_MS_MAX, backoff_ms)
+        retries_max=options.retries,
+        window_retries_max=options.windows.retries_max,
+        backoff_ms=backoff_ms,
+        backoff_ms_max=max(_BACKOFF_MS_MAX, backoff_ms),
     )
-    soft = max(1, hard * 3 // 4)
     entries, ahead = 1024, options.max_queue
     if options.engine == "ray":
         workers = options.workers or WORKERS_MAX  # the number follows the size of the cluster
         entries, ahead = entries_for(workers), max(ahead, PLAN_AHEAD_PER_WORKER * workers)
     return KernelOptions(
-        windows=WindowOptions(entries=entries, entries_max=max(8192, entries), plan_ahead=ahead),
-        pressure=PressureOptions(
-            buffered_bytes_soft=soft, buffered_bytes_hard=hard, window_bytes_soft=soft, window_bytes_hard=hard
-        ),
+        windows=options.windows.to_window_options(entries, ahead),
+        pressure=options.budgets.to_pressure_options(options.buffered_bytes_max),
         retry=retry,
         schedule=options.schedule,
         error_budget=options.error_budget,
@@ -84,3 +80,21 @@ def make_kernel_options(options: StageOptions) -> KernelOptions:
         infrastructure_budget=options.infrastructure_budget,
         cancel_grace_ms=int(options.cancel_grace_s * 1000),
     )
+
+
+def create_stage_memory_probe(options: StageOptions, engine: ResizableEngine) -> MemoryProbe | None:
+    """Create the probe that samples the resident memory of the run."""
+    return create_memory_probe(engine, options.budgets, int(options.diagnostics_interval_s * 1000))
+
+
+def require_disk_space(event: Event) -> None:
+    """Stop at the first item that found the disk full, before it counts as failed: every item after it would fail in
+    the same way, and none of them is at fault."""
+    if type(event) is not Finished:
+        return
+    for envelope in event.envelopes:
+        error = envelope.payload if envelope.failure is not None else None
+        if isinstance(error, OSError) and error.errno in _DISK_FULL:
+            raise InfrastructureError(
+                f"a worker found the disk full ({error}); free some space and run the same command again: it resumes"
+            )

@@ -11,6 +11,7 @@ from inorder.engines.base import WORKERS_MAX
 from inorder.engines.error_table import Classify
 from inorder.engines.ray.options import RayOptions
 from inorder.errors import require
+from inorder.runtime.limits import Budgets, Windows
 
 ENGINES = ("local", "ray")
 POLICIES = ("io", "cpu", "gpu")
@@ -109,6 +110,10 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
     buffered_bytes_max: int = 256 * 2**20
     """Upper bound on results that wait to be committed, staged outputs included, and on what running items are expected
     to return."""
+    windows: Windows = Windows()
+    """How far the run goes ahead of a slow item."""
+    budgets: Budgets = Budgets()
+    """When the run slows down or pauses."""
     memory_bytes_max: int | None = None
     """Address space of a worker process; None: no limit."""
     recycle_tasks: int | None = None
@@ -173,7 +178,10 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
             f"telemetry_dir must be a path, got {folder!r}",
         )
         require(self.classify is None or callable(self.classify), f"classify must be callable, got {self.classify!r}")
-        require(isinstance(self.ray, RayOptions), f"ray must be a RayOptions, got {type(self.ray).__name__}")
+        for name, kind in (("ray", RayOptions), ("windows", Windows), ("budgets", Budgets)):
+            found = type(getattr(self, name))
+            require(found is kind, f"{name} must be a {kind.__name__}, got {found.__name__}")
+        self.budgets.check(self.buffered_bytes_max)
         require(
             not (self.adaptive and self.engine == "ray" and self.workers is None),
             "adaptive needs workers=N on a cluster: without it, the number of workers follows the cluster",

@@ -1,7 +1,9 @@
 """Reads the plan of a stage, and checks each item before it is given to the kernel."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -72,7 +74,7 @@ def read_plan(
         position.count += 1
         is_unchecked = seq < resumed_end or position.is_counting
         task = StageTask(item) if is_unchecked else _make_task(item, plan, options, layout, cache)
-        yield PlanItem(item_id=item.item_id, cost=item.cost_hint, batch_key=item.batch_key), task
+        yield _describe(item), task
         seq += 1
     if plan.retires is not None:
         for item in find_stale_items(layout.manifest, run_start, planned, plan.retires):
@@ -83,6 +85,20 @@ def read_plan(
     if seq < resumed_end:
         raise PlanChanged(f"the plan ends after {seq} items, and {resumed_end} are committed")
     position.is_complete = True
+
+
+def _describe(item: WorkItem) -> PlanItem:
+    """Return what the kernel needs to know about an item."""
+    input_bytes = 0 if item.size_hint else sum(map(_get_size, item.inputs.values()))
+    return PlanItem(item.item_id, item.cost_hint, item.size_hint, item.batch_key, input_bytes)
+
+
+def _get_size(path: str | Path) -> int:
+    """The size of a file; 0 if it cannot be read, which is a matter of its item."""
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):
+        return 0
 
 
 def _make_task(

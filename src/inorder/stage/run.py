@@ -13,18 +13,17 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from errno import EDQUOT, ENOSPC
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from inorder.core.commands import Command, Summary
-from inorder.core.events import Envelope, Event, Finished
+from inorder.core.events import Envelope, Event
 from inorder.core.state import StopKind
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
-from inorder.errors import InfrastructureError, require
+from inorder.errors import require
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
@@ -43,7 +42,13 @@ from .autoscale import StageAutoscaler
 from .context import StageContext
 from .contracts import StageHooks, StageOutcome, StagePlan
 from .data_layout import DataLayout, create_option_folder
-from .engine import create_stage_engine, make_engine_spec, make_kernel_options
+from .engine import (
+    create_stage_engine,
+    create_stage_memory_probe,
+    make_engine_spec,
+    make_kernel_options,
+    require_disk_space,
+)
 from .fingerprints import list_published
 from .hash_cache import HashCache
 from .manifest.rows import get_result, make_config_row, make_row
@@ -58,7 +63,6 @@ from .worker import StageResult, StageTask, StageWork
 _SUCCESS = int(State.TERMINAL_SUCCESS)
 _SKIP = int(State.TERMINAL_SKIP)
 _FAIL = int(State.TERMINAL_FAIL)
-_DISK_FULL = (ENOSPC, EDQUOT)
 _ONE_SHOT = (
     "the plan has changed since it was interrupted, and its items can be read only once; "
     "give StagePlan a list, or run with resume off"
@@ -214,6 +218,7 @@ class _StageRun:
                 make_kernel_options(self._options),
                 total=self._plan.total_items,
                 observer=self._observe,
+                memory=create_stage_memory_probe(self._options, engine),
             )
         except BaseException:
             opened.writer.close()
@@ -258,7 +263,7 @@ class _StageRun:
 
     def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
         """Called after every step of the kernel, before its commands are performed."""
-        _require_disk_space(event)
+        require_disk_space(event)
         if self._autoscaler is not None:
             self._autoscaler.adjust(now_ms)
         self._monitor.observe(now_ms, event, commands)
@@ -383,16 +388,3 @@ class _StageRun:
                 hook(*arguments)
             except Exception as error:
                 self._context.warn(f"{name}: {type(error).__name__}: {error}")
-
-
-def _require_disk_space(event: Event) -> None:
-    """Stop at the first item that found the disk full, before it counts as failed: every item after it would fail in
-    the same way, and none of them is at fault."""
-    if type(event) is not Finished:
-        return
-    for envelope in event.envelopes:
-        error = envelope.payload if envelope.failure is not None else None
-        if isinstance(error, OSError) and error.errno in _DISK_FULL:
-            raise InfrastructureError(
-                f"a worker found the disk full ({error}); free some space and run the same command again: it resumes"
-            )

@@ -157,9 +157,15 @@ def test_the_windows_that_were_open_are_cut_as_they_were() -> None:
 
 
 @pytest.mark.req("JRN-3", "WIN-6")
-def test_the_window_after_them_has_the_size_of_the_last_and_the_next_number() -> None:
-    driver = resumed(done_up_to(31, windows=(ResumeWindow(5, 30, 3),)), 60, entries=5)
+def test_an_adaptive_window_after_them_has_the_size_of_the_last_and_the_next_number() -> None:
+    driver = resumed(done_up_to(31, windows=(ResumeWindow(5, 30, 3),)), 60, entries=5, adaptive=True)
     assert driver.told(WindowOpened)[1] == WindowOpened(6, 33, 3, None)
+
+
+@pytest.mark.req("JRN-3", "REA-1")
+def test_the_window_after_them_has_the_size_of_the_options_unless_sizes_are_adaptive() -> None:
+    driver = resumed(done_up_to(31, windows=(ResumeWindow(5, 30, 3),)), 60, entries=5)
+    assert driver.told(WindowOpened)[1] == WindowOpened(6, 33, 5, None)
 
 
 @pytest.mark.req("JRN-3", "WIN-6")

@@ -51,6 +51,7 @@ def test_an_id_costs_at_most_24_bytes_once_there_are_many() -> None:
         (PlanItem("b", cost=math.nan), "plan item 1 ('b') has cost nan; a cost must be a finite number of at least 0"),
         (PlanItem(cost=math.inf), "plan item 1 has cost inf; a cost must be a finite number of at least 0"),
         (PlanItem("b", size_bytes=-1), "plan item 1 ('b') has size -1; a size must be at least 0 bytes"),
+        (PlanItem("b", input_bytes=-2), "plan item 1 ('b') has size -2; a size must be at least 0 bytes"),
         (PlanItem("a"), "plan item 1 ('a') repeats an earlier id; ids must be unique in a plan"),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from inorder.core.options import WindowOptions
 from inorder.core.windows.plan import PlanItem
 from inorder.core.windows.window import SealedWindow, SizingSnapshot, WindowCutter, choose_target
-from tests.core.driver import options
+from tests.core.driver import Driver, options
 
 
 def cut(items: list[PlanItem], **limits: Any) -> list[SealedWindow]:
@@ -87,6 +87,17 @@ def test_an_item_above_a_cap_stands_alone_as_oversize(limits: dict[str, Any], it
 def test_an_item_exactly_at_a_cap_is_not_oversize() -> None:
     [record] = cut([PlanItem(cost=5.0, size_bytes=10)], cost_max=5.0, bytes_max=10)
     assert not record.oversize
+
+
+def test_what_an_item_reads_counts_where_the_size_of_its_result_is_unknown() -> None:
+    items = [PlanItem(input_bytes=6), PlanItem(size_bytes=1, input_bytes=6), PlanItem(input_bytes=6)]
+    assert [(record.entries, record.predicted_bytes) for record in cut(items, bytes_max=10)] == [(2, 7), (1, 6)]
+
+
+def test_nothing_is_reserved_for_what_an_item_reads() -> None:
+    driver = Driver(options(buffered_bytes_soft=10, buffered_bytes_hard=10))
+    driver.plan([PlanItem(input_bytes=100)] * 3, ended=True)
+    assert [driver.pull(worker) for worker in (1, 2, 3)] == [[0], [1], [2]]
 
 
 @pytest.mark.req("WIN-3")

@@ -90,6 +90,7 @@ class Planner:
         """Open the next window, with its previous id and size if it was open when the run was interrupted."""
         state = self._state
         start = len(state.ledger)
+        state.cutter.forget_target()
         for known in state.resume_point.windows:
             if known.start == start:
                 state.cutter.restore(known.id, known.target_entries, known.sizing)

@@ -29,6 +29,8 @@ class PlanItem(msgspec.Struct, frozen=True, gc=False):
     """Predicted size of the result. 0: unknown, estimated from earlier results."""
     batch_key: str = ""
     """Items with the same key are dispatched together."""
+    input_bytes: int = 0
+    """Size of what the item reads: its weight in `windows.bytes_max` if the size of its result is unknown."""
 
 
 class IdSet:
@@ -112,10 +114,9 @@ class PlanIntake:
                 raise OperatorError(
                     f"{_format_name(position, item)} has cost {cost}; a cost must be a finite number of at least 0"
                 )
-            if item.size_bytes < 0:
-                raise OperatorError(
-                    f"{_format_name(position, item)} has size {item.size_bytes}; a size must be at least 0 bytes"
-                )
+            if item.size_bytes < 0 or item.input_bytes < 0:
+                size = min(item.size_bytes, item.input_bytes)
+                raise OperatorError(f"{_format_name(position, item)} has size {size}; a size must be at least 0 bytes")
             if item.item_id and not add(item.item_id):
                 raise OperatorError(
                     f"{_format_name(position, item)} repeats an earlier id; ids must be unique in a plan"

@@ -105,6 +105,11 @@ class WindowCutter:
         self._next_id += 1
         return window
 
+    def forget_target(self) -> None:
+        """Size the windows that an interrupted run has not opened as the options say."""
+        if not self._options.windows.adaptive:
+            self.target_entries, self.sizing = self._options.windows.entries, None
+
     def restore(self, id_: int, target_entries: int, sizing: SizingSnapshot | None) -> None:
         """Give the next window the id and size that it had in an interrupted run."""
         self._next_id = id_
@@ -127,7 +132,7 @@ class WindowCutter:
         placed: list[PlanItem] = []
         while carry and room > len(placed) and not full:
             item = carry[0]
-            cost_after, size_after = cost + item.cost, size + item.size_bytes
+            cost_after, size_after = cost + item.cost, size + (item.size_bytes or item.input_bytes)
             if cost_after > limits.cost_max or size_after > limits.bytes_max:
                 full = True
                 if seq > window.start:

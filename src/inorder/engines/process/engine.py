@@ -153,6 +153,11 @@ class ProcessPoolWorker:
                 if kept < len(self._batch_seqs) and self._process is not None:
                     self._put_unstarted(self._process.limit_batch(kept))
 
+    def process_id(self) -> int | None:
+        """The id of its process; None: it has none at present."""
+        process = self._process
+        return None if process is None else process.pid
+
     def is_alive(self) -> bool:
         """Whether the process exists. Heartbeats show whether it runs."""
         return self._process is None or self._process.is_alive()
@@ -247,6 +252,11 @@ class ProcessEngine(PoolEngine):
             return ProcessPoolWorker(number, outbox.put, function_pickle, limits, pack=pack)
 
         super().__init__(make_worker, workers, timeout_s=timeout_s, name="processes", lease_s=lease_s)
+
+    def process_ids(self) -> list[int]:
+        """The ids of the worker processes."""
+        workers = [worker for worker in self._workers.values() if isinstance(worker, ProcessPoolWorker)]
+        return [pid for worker in workers if (pid := worker.process_id()) is not None]
 
 
 def pickle_function(

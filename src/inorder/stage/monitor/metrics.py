@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from inorder.core.commands import Command, CommitRun, Dispatch
-from inorder.core.events import Committed, Envelope, Event, Finished, Planned, Pulled, WorkerLost
+from inorder.core.events import Committed, Envelope, Event, Finished, MemorySampled, Planned, Pulled, WorkerLost
 from inorder.core.invariants import Snapshot
 from inorder.core.kernel import Kernel
 
@@ -51,6 +51,7 @@ METRICS = {
     "next_commit_seq": ("gauge", "the cursor"),
     "max_seen_seq": ("gauge", "the furthest computed seq"),
     "windows": ("gauge", "the active windows: id, bounds, items computed, bytes"),
+    "resident_bytes": ("gauge", "resident memory of this process and its worker processes; 0: it cannot be read"),
     "gpu_memory_bytes": ("gauge", "bytes that torch has reserved on GPUs in this process; null: it uses none"),
     "head": ("gauge", "what the cursor waits for: `seq`, `item_id`, `state`, `worker`, `running_s`, `progress`"),
     "running": ("gauge", "items that workers are running, the 16 that run longest, with what they report"),
@@ -81,6 +82,7 @@ class RunMetrics:
         """By seq: when its latest result came, and how long that attempt waited in its worker; None: not known."""
         self._active: set[int] = set()
         self._commit_started_ms: int | None = None
+        self._resident_bytes = 0
 
     def observe(self, now_ms: int, event: Event, commands: Sequence[Command]) -> None:
         """Take in one step of the kernel."""
@@ -90,6 +92,8 @@ class RunMetrics:
                     self._record_computed(now_ms, envelope)
         elif isinstance(event, Planned):
             self._record_planned(now_ms, event)
+        elif isinstance(event, MemorySampled):
+            self._resident_bytes = event.bytes
         elif isinstance(event, Pulled | WorkerLost):
             self._active.discard(event.worker)
         elif isinstance(event, Committed) and self._commit_started_ms is not None:
@@ -147,6 +151,7 @@ class RunMetrics:
             "next_commit_seq": found.next_commit_seq,
             "max_seen_seq": found.max_seen_seq,
             "windows": msgspec.to_builtins(found.windows),
+            "resident_bytes": self._resident_bytes,
             **{name: getattr(counters, name) for name in _COUNTERS},
         }
 

@@ -31,6 +31,7 @@ _GAUGES = (
     "buffered_bytes",
     "commit_lag",
     "terminal_lag",
+    "resident_bytes",
     "gpu_memory_bytes",
 )
 INSTRUMENTS = {

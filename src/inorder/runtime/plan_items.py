@@ -1,0 +1,45 @@
+"""Describes the items of an iteration to the kernel, with what functions of the user say about each."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from inorder.core.windows.plan import PlanItem
+from inorder.errors import OperatorError, require
+
+_PLAIN = PlanItem()
+
+
+class ItemHints(NamedTuple):
+    """Functions of an item."""
+
+    cost: Callable[[Any], float] | None = None
+    """Its expected cost."""
+    size: Callable[[Any], int] | None = None
+    """The expected size of its result in bytes."""
+    batch_key: Callable[[Any], str] | None = None
+    """Items with the same key are run by the same worker, if possible."""
+
+    def check(self) -> None:
+        """Raise OperatorError unless each is a function."""
+        for name, function in zip(self._fields, self, strict=True):
+            require(function is None or callable(function), f"{name} must be a function of one item")
+
+    def describe_all(self, items: Iterable[Any]) -> Iterable[tuple[PlanItem, Any]]:
+        """Yield each item with its description."""
+        if self == ItemHints():
+            return ((_PLAIN, item) for item in items)
+        return ((self._describe(item), item) for item in items)
+
+    def _describe(self, item: Any) -> PlanItem:
+        cost = 1.0 if self.cost is None else self.cost(item)
+        try:
+            cost = float(cost)
+        except (TypeError, ValueError) as error:
+            raise OperatorError(f"cost must return a number, got {cost!r} for {item!r:.80}") from error
+        size: Any = 0 if self.size is None else self.size(item)
+        if type(size) is not int or size < 0:
+            raise OperatorError(f"size must return a number of bytes, got {size!r} for {item!r:.80}")
+        key: Any = "" if self.batch_key is None else self.batch_key(item)
+        if type(key) is not str:
+            raise OperatorError(f"batch_key must return a string, got {key!r} for {item!r:.80}")
+        return PlanItem(cost=cost, size_bytes=size, batch_key=key)
