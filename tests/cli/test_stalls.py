@@ -59,3 +59,11 @@ def test_inspect_names_the_item_that_a_live_run_waits_for(cli: CommandLine, door
 def test_no_stall_is_announced_if_it_is_switched_off(cli: CommandLine) -> None:
     shown = cli.run("config", "show", "--stall-warning-s", "0", "--json").json["options"]["stall_warning_s"]
     assert shown == {"value": 0.0, "origin": "command line"}
+
+
+@pytest.mark.parametrize(
+    ("stage", "limit_s"), [("doctags", 300.0), ("chunk", 300.0), ("embed", 3600.0), ("index", 60.0)]
+)
+def test_every_built_in_stage_has_a_time_limit(cli: CommandLine, stage: str, limit_s: float) -> None:
+    shown = cli.run("config", "show", "--stage", stage, "--json").json["options"]["timeout_s"]
+    assert shown == {"value": limit_s, "origin": "the stage"}

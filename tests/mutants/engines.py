@@ -5,6 +5,8 @@ from tests.mutants.mutant import Mutant
 _POOL = "engines/pool.py"
 _MAIN = "engines/process/worker_main.py"
 _STATUS = "engines/process/shared_status.py"
+_SILENCE = "tests/engines/test_silence.py"
+_HEARTBEAT = "tests/engines/process/test_heartbeat.py"
 _WATCHING = "tests/engines/test_watching.py::test_"
 _PROMISES = "tests/engines/process/test_worker_promises.py::test_"
 _PROCESS = "tests/engines/process/test_engine.py::test_"
@@ -159,5 +161,83 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
         "return min(self._sizer.limit, left if left > 0 else tasks)",
         "return self._sizer.limit",
         "tests/wiring/test_wiring.py::test_the_option_has_an_effect[recycle_tasks-StageOptions]",
+    ),
+    # ---- heartbeats and progress
+    Mutant(
+        "a silent worker process is never replaced",
+        _POOL,
+        "self._watch_s - seen_s >= self._lease_s",
+        "False",
+        f"{_SILENCE}::test_a_worker_without_a_heartbeat_is_replaced_after_the_lease_time",
+    ),
+    Mutant(
+        "a worker is replaced although it gives heartbeats",
+        _POOL,
+        "            if latest != beat:\n",
+        "            if latest is None:\n",
+        f"{_SILENCE}::test_a_worker_with_a_heartbeat_may_take_as_long_as_it_likes",
+    ),
+    Mutant(
+        "silence is counted while the machine is suspended",
+        _POOL,
+        "self._watch_s += min(elapsed_s, 2 * interval_s)",
+        "self._watch_s += elapsed_s",
+        f"{_SILENCE}::test_no_worker_seems_silent_after_the_whole_machine_was_suspended",
+    ),
+    Mutant(
+        "the lease time cuts the time limit of an item",
+        _POOL,
+        " and (self._timeout_s is None or running is None)",
+        "",
+        f"{_SILENCE}::test_the_time_limit_of_an_item_decides_alone",
+    ),
+    Mutant(
+        "a batch for a worker that fell silent is lost",
+        _POOL,
+        'self._outbox.put(WorkerLost(batch.worker, Loss.RETIRED, reason="the worker ended before it got a batch"))',
+        "pass",
+        f"{_SILENCE}::test_a_batch_for_a_worker_that_fell_silent_comes_back",
+    ),
+    Mutant(
+        "a worker process gives no heartbeat",
+        "engines/process/worker_main.py",
+        "                status.beat()\n",
+        "                pass\n",
+        "tests/engines/process/test_heartbeat.py::test_a_process_that_computes_in_python_gives_heartbeats",
+    ),
+    Mutant(
+        "progress of another attempt is shown",
+        _STATUS,
+        "(found_seq, found_attempt) != (seq, attempt)",
+        "found_seq != seq",
+        f"{_HEARTBEAT}::test_progress_is_read_whole_and_only_for_the_attempt_that_reported_it",
+    ),
+    Mutant(
+        "progress is no heartbeat",
+        _STATUS,
+        "        words[_VERSION] += 1\n        words[_BEAT] = now_ns\n",
+        "        words[_VERSION] += 1\n",
+        f"{_HEARTBEAT}::test_progress_is_read_whole_and_only_for_the_attempt_that_reported_it",
+    ),
+    Mutant(
+        "progress is read while it is written",
+        _STATUS,
+        "if version % 2 == 0 and ",
+        "if ",
+        f"{_HEARTBEAT}::test_progress_that_is_being_written_is_not_read",
+    ),
+    Mutant(
+        "a traceback of any length is kept",
+        "engines/attempt.py",
+        "    if left_out <= 0:\n",
+        "    if True:\n",
+        "tests/engines/test_attempt.py::test_of_a_long_traceback_the_beginning_and_the_end_are_kept",
+    ),
+    Mutant(
+        "a traceback begins in the engine",
+        "engines/attempt.py",
+        "return trace if found is None else found",
+        "return trace",
+        "tests/engines/test_attempt.py::test_a_traceback_begins_with_the_code_of_the_user_and_has_no_values",
     ),
 )

@@ -55,8 +55,16 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
     _cut(
         "diagnostics_interval_s",
         "stage/monitor/monitor.py",
-        "snapshot_s >= self._options.diagnostics_interval_s",
-        "snapshot_s >= 5.0",
+        "(options.diagnostics_interval_s, self._record)",
+        "(5.0, self._record)",
+    ),
+    _cut("lease_s", _ENGINE, "        lease_s=options.lease_s,\n", ""),
+    _cut("lease_s", "iteration.py", "        lease_s=lease_s,\n", "", "imap"),
+    _cut(
+        "stall_warning_s",
+        "stage/monitor/monitor.py",
+        "StallWatchdog(options.stall_warning_s, ",
+        "StallWatchdog(30.0, ",
     ),
     _cut("telemetry", "stage/monitor/monitor.py", " if options.telemetry else None", ""),
     _cut("force", "stage/plan_reader.py", "options.force or not options.resume", "not options.resume"),

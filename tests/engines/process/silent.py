@@ -22,3 +22,12 @@ def hold_interpreter(number: int) -> int:
     if number == 1:
         ctypes.PyDLL(None).pause()
     return number
+
+
+def compute_until(path: str) -> int:
+    """Compute in Python, without a pause, until this file exists."""
+    number = 0
+    while not os.path.exists(path):
+        for _ in range(1000):
+            number = (number * 31 + 7) % 1_000_003
+    return number

@@ -1,6 +1,7 @@
 """Worker processes that are stopped or wedged, for real."""
 
 import os
+import pickle
 import signal
 import threading
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 
 import inorder
 from inorder.engines.process.shared_status import SharedStatus
-from tests.engines.process.silent import hold_interpreter, tell_pid_and_wait
+from inorder.engines.process.worker_process import WorkerProcess
+from tests.engines.process.silent import compute_until, hold_interpreter, tell_pid_and_wait
 from tests.support.misbehaviour import wait_until
 
 LEASE_S = 1.0
@@ -43,6 +45,25 @@ def test_an_item_that_wedges_two_processes_fails_and_the_others_are_done() -> No
     assert found[2] == 2
     assert isinstance(found[1], inorder.ItemError)
     assert "its process gave no heartbeat for 1 s" in found[1].message
+
+
+@pytest.mark.process
+@pytest.mark.req("HBT-1")
+def test_a_process_that_computes_in_python_gives_heartbeats(tmp_path: Path) -> None:
+    worker = WorkerProcess(pickle.dumps(compute_until), None)
+    try:
+        worker.send([(0, 1, pickle.dumps(str(tmp_path / "enough")))], 2**20)
+        beats: set[int] = set()
+
+        def has_beaten() -> bool:
+            beats.add(worker.find_last_beat())
+            return len(beats - {0}) >= 3
+
+        assert wait_until(has_beaten)
+        (tmp_path / "enough").touch()
+        assert worker.receive()[1]
+    finally:
+        worker.close()
 
 
 def test_a_lease_of_no_time_is_refused() -> None:

@@ -20,6 +20,8 @@ from .tokens import load_counter
 from .worker import list_other_formats, work
 
 NAME = "chunk"
+_TIMEOUT_S = 300.0
+"""As long as a document may take to be read; chunking it takes a fraction of that."""
 
 
 class ChunkSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +53,7 @@ def make(settings: ChunkSettings) -> Stage:
         name=NAME,
         plan=partial(plan, settings, _hash_configuration(settings)),
         worker=work,
-        options=StageOptions(policy="cpu"),
+        options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S),
         prediction=PredictionRules(removes=list_other_formats, changes_with=("configuration",)),
     )
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def _convert(item: WorkItem, context: StageContext) -> Any:
     if kind == "pdf":
         from inorder.documents.readers.pdf import reader as pdf
 
-        document = pdf.read(data, _document_name(item), ocr=item.meta["ocr"])
+        document = pdf.read(data, _document_name(item), ocr=item.meta["ocr"], on_page=partial(_report_page, context))
     else:
         document = load_reader(kind)(data, _document_name(item))
     context.measure(pages=len(document.pages))
@@ -119,10 +120,16 @@ def _convert_part(item: WorkItem, context: StageContext) -> dict[str, Any]:
         last_page=pages.last,
         stats=msgspec.json.decode(survey.stats, type=pdf.DocumentStats),
         ocr=item.meta["ocr"],
+        on_page=partial(_report_page, context),
     )
     context.output("part").write_bytes(encode(document))
     context.measure(pages=len(document.pages))
     return {"pages": len(document.pages), "blocks": len(document.blocks)}
+
+
+def _report_page(context: StageContext, number: int, last: int) -> None:
+    """Tell which page is being read."""
+    context.progress(number, last, "page")
 
 
 def _merge_parts(item: WorkItem, context: StageContext) -> dict[str, Any]:

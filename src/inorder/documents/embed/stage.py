@@ -34,6 +34,8 @@ _CORPUS_VERSION = "totals 1"
 """To be increased whenever the totals of the corpus change."""
 _NONE = "none"
 _LIMITS = ServerLimits()
+_TIMEOUT_S = 3600.0
+"""A long document has ten thousand chunks, and a model without a GPU makes a few vectors per second."""
 
 
 class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +93,9 @@ def make(settings: EmbedSettings) -> Stage:
             before_stage=partial(open_shared, open_all),
             after_stage=partial(close_providers, open_now),
         ),
-        options=StageOptions(policy="cpu" if runs_in_processes else "gpu" if "gpu" in policies else "io"),
+        options=StageOptions(
+            policy="cpu" if runs_in_processes else "gpu" if "gpu" in policies else "io", timeout_s=_TIMEOUT_S
+        ),
         prediction=PredictionRules(changes_with=("configuration",)),
     )
 

@@ -56,6 +56,7 @@ def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
     from inorder.documents.chunk.storage import read_texts
 
     ids, texts = read_texts(item.inputs["chunks"])
+    context.progress(0, len(texts), "vector")
     return _FAMILIES[family](item, context, ids, texts)
 
 

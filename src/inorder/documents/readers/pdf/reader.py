@@ -9,7 +9,7 @@ called once, its result is passed to `read` for every part, and `merge` joins th
 A page without text gives a warning. It is an error only if no page can be read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -41,10 +41,12 @@ def read(
     last_page: int | None = None,
     stats: DocumentStats | None = None,
     ocr: bool = False,
+    on_page: Callable[[int, int], None] | None = None,
 ) -> Document:
     """Read a PDF, or a range of its pages. Raises `ReadError` with the reason if it cannot be read.
 
-    With `ocr`, the text of pages without a text layer is recognized.
+    With `ocr`, the text of pages without a text layer is recognized. `on_page` is called before each page is read, with
+    its number and that of the last one.
     """
     with open_pdf(data) as file:
         last = file.page_count if last_page is None else min(last_page, file.page_count)
@@ -56,6 +58,8 @@ def read(
             stats = compute_stats(list(sampled.values()))
         document = Document(name=name, mimetype=MIMETYPE, blocks=[], reader=_reader_version(ocr))
         for number in range(first_page, last + 1):
+            if on_page is not None:
+                on_page(number, last)
             page = sampled.pop(number, None) or _read_page(file, number)
             recognized = _recognize(file, page) if ocr else None
             has_text, is_ocr = bool(page.segments), recognized is not None
