@@ -60,3 +60,14 @@ def test_a_holder_that_has_not_said_its_number_is_another_process(tmp_path: Path
 def test_a_lock_that_cannot_be_made_is_the_machines_fault(tmp_path: Path) -> None:
     with pytest.raises(InfrastructureError, match=r"^it cannot be locked: .*No such file"):
         Lock(str(tmp_path / "missing" / "it.lock"), "it")
+
+
+def test_a_refused_lock_leaves_no_file_open(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    lock = Lock(path, "it")
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(BusyError) as caught:
+        Lock(path, "it")
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+    assert "in use by process" in str(caught.value)
+    lock.release()

@@ -190,6 +190,18 @@ def test_many_files_become_durable_in_one_call(calls: SystemCalls) -> None:
     assert calls.log.count(("sync_all", "out")) == 1
 
 
+def test_the_name_of_a_new_manifest_becomes_durable_with_its_first_rows(calls: SystemCalls) -> None:
+    write_rows(SystemFilesystem())
+    path = "rows/rows.jsonl"
+    synced = [("append", path), ("sync", path), ("sync_directory", "rows"), ("append", path), ("sync", path)]
+    assert calls.log[2:7] == synced
+
+
+def test_a_cut_manifest_is_synced_before_it_goes_on(calls: SystemCalls) -> None:
+    write_rows(SystemFilesystem())
+    assert calls.log[-2:] == [("truncate", "rows/rows.jsonl"), ("sync", "rows/rows.jsonl")]
+
+
 # ---- Errors of the system
 
 

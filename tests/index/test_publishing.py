@@ -242,6 +242,8 @@ def test_killed_at_the_rename_the_command_repeats_nothing(project: Project, mome
     assert (project.data / "index.sqlite").exists() == (moment == "after")
     processed = made(project.data)
     assert len(processed) == COUNT
+    problems = [] if moment == "after" else [("unfinished", "index.draft.sqlite")]
+    assert [(problem["kind"], problem["path"]) for problem in index_problems(project)] == problems
     assert project.index()["succeeded"] == 0
     assert made(project.data) == processed
     assert content(project.data)

@@ -7,6 +7,8 @@ _SAME = f"{_CALLS}::test_the_real_filesystem_makes_the_calls_that_the_simulated_
 _ATOMIC = f"{_CALLS}::test_an_atomic_write_syncs_the_bytes_then_renames_then_syncs_the_folder"
 _MANY = f"{_CALLS}::test_many_files_become_durable_in_one_call"
 
+_LOCK = "tests/host/test_lock.py"
+
 HOST_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a file is not synced",
@@ -80,5 +82,35 @@ HOST_MUTANTS: tuple[Mutant, ...] = (
         "os.replace(old, new)",
         "shutil.copyfile(old, new)",
         _SAME,
+    ),
+    # ---- locks and paths
+    Mutant(
+        "two processes may hold a lock",
+        "host/lock.py",
+        "fcntl.LOCK_EX | fcntl.LOCK_NB",
+        "fcntl.LOCK_SH | fcntl.LOCK_NB",
+        f"{_LOCK}::test_another_process_has_it_until_it_dies",
+    ),
+    Mutant(
+        "the file of a lock is removed when it is released",
+        "host/lock.py",
+        "            os.close(self._descriptor)\n",
+        '            os.unlink(os.readlink(f"/proc/self/fd/{self._descriptor}"))\n'
+        "            os.close(self._descriptor)\n",
+        f"{_LOCK}::test_the_file_of_a_lock_is_never_removed_and_names_its_latest_holder",
+    ),
+    Mutant(
+        "a refused lock keeps its file open",
+        "host/lock.py",
+        "                self.release()\n                who =",
+        "                who =",
+        f"{_LOCK}::test_a_refused_lock_leaves_no_file_open",
+    ),
+    Mutant(
+        "a path may leave its folder",
+        "host/paths.py",
+        'if ".." in parts:',
+        'if parts[0] == "..":',
+        "tests/host/test_paths.py",
     ),
 )

@@ -4,6 +4,11 @@ from tests.mutants.mutant import Mutant
 
 _CALLS = "tests/host/test_system_calls.py"
 _MANY = f"{_CALLS}::test_many_files_become_durable_in_one_call"
+_NAMES = f"{_CALLS}::test_the_name_of_a_new_manifest_becomes_durable_with_its_first_rows"
+_SAME_CUT = f"{_CALLS}::test_a_cut_manifest_is_synced_before_it_goes_on"
+_OUTPUTS = "tests/sinks/test_outputs.py"
+_MANIFEST = "tests/sinks/test_manifest.py"
+_SINK_CRASHES = "tests/sinks/test_crashes.py"
 _SQLITE = "tests/sinks/test_sqlite_power.py"
 _POWER = f"{_SQLITE}::test_what_was_synced_survives_a_power_loss_at_any_moment"
 _PUBLISHING = "tests/index/test_publishing.py"
@@ -35,6 +40,74 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         "            self._filesystem.sync_directory(self._full_path(folder))\n",
         "            pass\n",
         _FEW,
+    ),
+    Mutant(
+        "a file that is the right size counts as published",
+        "sinks/outputs.py",
+        "return PrefixChecksums(file).checksum(size) == checksum",
+        "return file.size == size",
+        f"{_OUTPUTS}::test_a_file_that_is_not_as_it_was_published_is_not_held",
+    ),
+    Mutant(
+        "files that a dead process had not synced are not synced by the next one",
+        "sinks/outputs.py",
+        "        self._add_unsynced(outputs.values())\n",
+        "",
+        f"{_SINK_CRASHES}::test_what_a_dead_process_had_not_synced_is_synced_by_the_next",
+    ),
+    Mutant(
+        "files are removed before others are published",
+        "sinks/outputs.py",
+        "            for move in moves:\n                self._publish(move)\n"
+        "            for path in chain.from_iterable(entry.removals for entry in entries):\n"
+        "                self._unpublish(path)\n",
+        "            for path in chain.from_iterable(entry.removals for entry in entries):\n"
+        "                self._unpublish(path)\n"
+        "            for move in moves:\n                self._publish(move)\n",
+        f"{_OUTPUTS}::test_a_file_that_was_published_and_is_gone_again_is_not_missed_when_syncing",
+    ),
+    Mutant(
+        "a removal is not synced",
+        "sinks/outputs.py",
+        "        if self._filesystem.stat(self._full_path(folder)) is not None:\n",
+        "        if False:\n",
+        f"{_OUTPUTS}::test_what_an_entry_wants_gone_goes_and_is_gone_after_a_loss_of_power",
+    ),
+    Mutant(
+        "some files of a run are published before all are checked",
+        "sinks/outputs.py",
+        "moves = [move for entry in entries if entry.is_success for move in self._plan_moves(entry)]",
+        "moves = (move for entry in entries if entry.is_success for move in self._plan_moves(entry))",
+        f"{_OUTPUTS}::test_a_staged_file_that_is_not_as_stated_is_named_and_nothing_of_the_run_is_published",
+    ),
+    # ---- rows
+    Mutant(
+        "the name of a manifest is not synced",
+        "sinks/manifest.py",
+        "            if not self._is_name_durable:\n",
+        "            if False:\n",
+        _NAMES,
+    ),
+    Mutant(
+        "a cut manifest is not synced",
+        "sinks/manifest.py",
+        "            self._file.truncate(position.offset)\n        self._sync()\n",
+        "            self._file.truncate(position.offset)\n",
+        _SAME_CUT,
+    ),
+    Mutant(
+        "a manifest of the right size holds its position",
+        "sinks/manifest.py",
+        "return self._prefixes.checksum(position.offset) == position.checksum",
+        "return True",
+        f"{_MANIFEST}::test_a_position_is_not_held_when_a_byte_before_it_differs_or_is_missing",
+    ),
+    Mutant(
+        "a new run begins after a torn row",
+        "sinks/manifest.py",
+        "            size = _find_complete_size(self._file)\n",
+        "            size = self._file.size\n",
+        f"{_MANIFEST}::test_a_new_run_begins_after_the_last_complete_row_of_the_one_before",
     ),
     # ---- SQLite
     Mutant(

@@ -1,6 +1,7 @@
 """Manifests: their bytes, their readers, and what they refuse."""
 
 import threading
+import zlib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -143,6 +144,17 @@ def test_a_torn_end_is_cut(path: Path) -> None:
     assert sink.holds(position, ())
     sink.roll_back(position, ())
     assert path.read_bytes() == whole
+
+
+def test_a_new_run_begins_after_the_last_complete_row_of_the_one_before(path: Path) -> None:
+    """The run before was killed in the middle of an append."""
+    path.write_bytes(b'{"seq":0}\n{"seq":1}\n{"seq":2,"sta')
+    sink = ManifestSink(SystemFilesystem(), str(path), row_of, appends=True)
+    origin = sink.origin()
+    assert origin == Position(0, 20, zlib.crc32(b'{"seq":0}\n{"seq":1}\n'))
+    sink.roll_back(origin, ())
+    assert path.read_bytes() == b'{"seq":0}\n{"seq":1}\n'
+    sink.close()
 
 
 def test_a_position_is_not_held_when_a_byte_before_it_differs_or_is_missing(path: Path) -> None:

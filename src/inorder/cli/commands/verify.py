@@ -29,6 +29,7 @@ from inorder.stage.freshness import has_changed_input
 from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_line, read_line_at, read_lines
 
 MISSING, ALTERED, TORN, UNFINISHED, JOURNAL = "missing", "altered", "torn", "unfinished", "journal"
+DRAFT = "index.draft.sqlite"
 ORPHANED, LEFTOVER, OUTDATED = "orphaned", "leftover", "outdated"
 _RESTORE = "restore it from a backup, or remove DATA and start over"
 _AGAIN = "run the stage again"
@@ -55,7 +56,7 @@ def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
             for problem in check.find_problems():
                 count += 1
                 yield problem
-        for problem in (*find_orphans(directory.root, names), *check_index(directory.root)):
+        for problem in (*find_orphans(directory.root, names), *check_index(directory)):
             count += 1
             yield problem
 
@@ -107,7 +108,8 @@ class StageCheck:
         yield from self._check_manifest()
         yield from self._check_journal()
         yield from self._check_outputs()
-        yield from self._check_inputs()
+        if self._stage != "index" or not has_unpublished_draft(self._data):
+            yield from self._check_inputs()
 
     def _make_problem(self, kind: str, path: str, message: str) -> Problem:
         return Problem(kind, self._stage, path, message)
@@ -295,9 +297,13 @@ def _compare(found: Fingerprint, row: ManifestRow, stage: str, paths: list[str])
     return "" if [made.path for made in found.outputs.values()] == paths else "has other outputs than the manifest"
 
 
-def check_index(root: str) -> Iterator[Problem]:
-    """Check the index, if there is one."""
+def check_index(directory: DataDirectory) -> Iterator[Problem]:
+    """Check the index, if there is one, and whether the latest run has published its changes."""
+    root = directory.root
     path = f"{os.path.abspath(root)}/index.sqlite"
+    if has_unpublished_draft(directory):
+        message = f"the latest run has ended, but its changes are not in the index yet; {_AGAIN}"
+        yield Problem(UNFINISHED, "index", DRAFT, message)
     if not os.path.exists(path):
         return
     try:
@@ -308,6 +314,14 @@ def check_index(root: str) -> Iterator[Problem]:
             yield from _check_matrix(MatrixFile(database, os.path.abspath(root)))
     except (OperatorError, IntegrityError, InfrastructureError) as error:
         yield Problem(ALTERED, "index", "index.sqlite", str(error))
+
+
+def has_unpublished_draft(directory: DataDirectory) -> bool:
+    """Whether the latest run of stage `index` has ended without publishing its changes."""
+    if not os.path.exists(f"{directory.root}/{DRAFT}"):
+        return False
+    journal = directory.read_journal("index")
+    return journal is not None and journal.unfinished_at is None
 
 
 def _check_matrix(matrix: MatrixFile) -> Iterator[Problem]:
