@@ -1,6 +1,8 @@
 """The command as a whole: its help, its shell completion, and how quickly it answers."""
 
 import re
+import shlex
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -8,11 +10,16 @@ from typing import Any
 import pytest
 import typer
 
-from inorder.cli import command_group, commands
+from inorder.cli import app, command_group, commands
 from inorder.cli.builtin import ENTRIES
 from inorder.cli.builtin_options import OWN
+from inorder.cli.exit_codes import exit_code_of
 from inorder.cli.option_spec import SECTIONS
 from inorder.cli.options import ALL, SHARED
+from inorder.cli.settings import resolve
+from inorder.cli.stage_runner import _data_option
+from inorder.errors import BusyError, InfrastructureError, IntegrityError, InvariantViolation, OperatorError
+from inorder.stage.contracts import StageOutcome
 from tests.support.command_line import GUARD_S, CommandLine, clean_environment
 from tests.tidy.test_import import HEAVY, modules_loaded_by
 
@@ -191,3 +198,105 @@ def test_the_version_is_shown(cli: CommandLine) -> None:
     from inorder import __version__
 
     assert cli.run("--version").out == f"inorder {__version__}\n"
+
+
+@pytest.mark.req("CLI-3")
+@pytest.mark.parametrize(
+    ("raised", "code", "lines"),
+    [
+        (InvariantViolation("two\nlines"), 6, ["InvariantViolation: two lines", "this is a bug in inorder"]),
+        (IntegrityError("damaged\r\n  at the end"), 6, ["damaged at the end"]),
+        (OperatorError("wrong\x0buse"), 2, ["wrong use"]),
+        (InfrastructureError("no\nmachine"), 1, ["no machine"]),
+        (BusyError("in\u2028use"), 5, ["in use"]),
+        (OSError(5, "broken"), 1, ["OSError: [Errno 5] broken"]),
+        (KeyError("x"), 1, ["KeyError: 'x'", "run it again with `inorder --debug ...`"]),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_an_exception_is_an_exit_code_and_lines_that_begin_with_our_name(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, raised: Exception, code: int, lines: list[str]
+) -> None:
+    def fail(arguments: list[str]) -> int:
+        raise raised
+
+    monkeypatch.setattr(command_group, "invoke", fail)
+    ended = cli.run("inspect")
+    assert (ended.code, ended.out) == (code, "")
+    said = ended.err.splitlines()
+    assert [line[: len(f"inorder: {start}")] for line, start in zip(said, lines, strict=True)] == [
+        f"inorder: {start}" for start in lines
+    ]
+
+
+@pytest.mark.req("CLI-3")
+@pytest.mark.parametrize(
+    ("stop_kind", "stop_signal", "failed", "code"),
+    [
+        (None, None, 0, 0),
+        (None, None, 2, 3),
+        ("cancelled", 2, 0, 130),
+        ("cancelled", 15, 1, 143),
+        ("cancelled", None, 0, 1),
+        ("error budget", None, 2, 4),
+        ("infrastructure", None, 0, 1),
+    ],
+)
+def test_the_exit_code_says_how_a_stage_ended(
+    stop_kind: str | None, stop_signal: int | None, failed: int, code: int
+) -> None:
+    names = ("scheduled", "skipped", "succeeded", "cancelled", "wall_ms", "queue_p50_ms", "exec_p50_ms", "exec_p95_ms")
+    numbers: dict[str, Any] = dict.fromkeys((*names, "items_per_s"), 0)
+    outcome = StageOutcome(
+        stage="count",
+        run_id="1",
+        failed=failed,
+        was_cancelled=stop_kind is not None,
+        cancel_reason=stop_kind,
+        stop_kind=stop_kind,
+        stop_signal=stop_signal,
+        resumed_at=None,
+        **numbers,
+    )
+    assert exit_code_of(outcome) == code
+
+
+@pytest.mark.req("CLI-3")
+@pytest.mark.parametrize("data", ["else where", "it's", "$HOME;x"])
+def test_commands_in_hints_can_be_pasted(cli: CommandLine, data: str) -> None:
+    resolved = resolve({"data": data})
+    assert shlex.split(_data_option(resolved)) == ["--data", data]
+    manifest = cli.folder / data / "manifests" / "count.jsonl"
+    manifest.parent.mkdir(parents=True)
+    row = '"doc_id":"a","status":"failure","error":{"category":"io","message":"no\\nway"}'
+    manifest.write_text('{"stage":"count",' + row + "}\n")
+    ended = cli.run("failures", "--data", data)
+    assert ended.out == "count  a  io, 0 attempts: no way\n"
+    hint = ended.err.split("`")[1]
+    assert shlex.split(hint) == ["inorder", "retry", "--data", data]
+
+
+@pytest.mark.req("CAN-2")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_was_started_to_ignore_a_signal_ignores_it(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    found: dict[int, Any] = {}
+
+    def remember(arguments: object) -> int:
+        found.update({each: signal.getsignal(each) for each in before})
+        return 0
+
+    monkeypatch.setattr(app, "run_command", remember)
+    try:
+        signal.signal(number, signal.SIG_IGN)
+        with pytest.raises(SystemExit):
+            app.main()
+        assert [each for each, handler in found.items() if handler is signal.SIG_IGN] == [number]
+        assert [each for each, handler in found.items() if handler is app._interrupt] == [
+            each for each in before if each != number
+        ]
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

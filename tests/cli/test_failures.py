@@ -208,3 +208,15 @@ def test_tracebacks_are_shown_to_whoever_asks_for_them(failed: CommandLine) -> N
     assert explained[-len(shown) :] == shown
     [found] = failed.run("explain", "sources/3.txt", "--json").json["stages"]
     assert found["latest"]["error"]["traceback"] == trace
+
+
+def test_a_retry_has_the_settings_of_the_run(cli: CommandLine) -> None:
+    (cli.folder / "docs").mkdir()
+    (cli.folder / "docs" / "torn.pdf").write_bytes(b"%PDF-1.4 and no more")
+    options = ("--policy", "io", "-q")
+    assert cli.run_in_process("doctags", "docs", "--split-pages", "7", *options).code == 3
+    assert cli.run_in_process("retry", *options).code == 3
+    first, second = [row["origin"] for row in cli.lines("doctags") if row["status"] == "config"]
+    assert second == first | {"only": "failures"}
+    assert second["settings"]["split_pages"] == 7
+    assert cli.run_in_process("explain", "docs/torn.pdf", "--json").json["stages"][0]["verdict"] == "fail"

@@ -132,3 +132,19 @@ def test_the_latest_run_is_found_from_the_end(tmp_path: Path, monkeypatch: pytes
     assert (alone[0], alone[1].run_id) == (0, "one")
     assert find_last_run(written(tmp_path, row("a", "success"))) is None
     assert find_last_run(str(tmp_path / "no.jsonl")) is None
+
+
+def test_failures_come_in_the_order_in_which_they_happened_last(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, CONFIG, row("a", "failure"), row("c", "failure"), row("b", "failure"), CONFIG, row("a", "failure")
+    )
+    assert [found.doc_id for found in ItemStatuses.read(path).failures()] == ["c", "b", "a"]
+
+
+def test_a_config_row_is_found_wherever_a_block_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, row("a", "success"), CONFIG | {"run_id": "one"}, *[row("b", "success")] * 3)
+    for piece in range(1, Path(path).stat().st_size + 2):
+        monkeypatch.setattr(manifests, "_BLOCK_BYTES", piece)
+        found = find_last_run(path)
+        assert found is not None, f"not with blocks of {piece} bytes"
+        assert found[1].run_id == "one"

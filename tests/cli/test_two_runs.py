@@ -1,9 +1,16 @@
 """Two runs on one DATA at once: the second is turned away at once, and the first does not notice."""
 
 import platform
+import subprocess
+import sys
+from typing import Any
 
 import pytest
 
+from inorder.cli.commands import verify
+from inorder.cli.data_dir import DataDirectory
+from inorder.errors import BusyError
+from inorder.host.lock import Lock
 from tests.support.command_line import CommandLine
 
 pytestmark = [pytest.mark.req("CLI-3"), pytest.mark.process]
@@ -56,3 +63,47 @@ def test_a_run_whose_process_has_died_does_not_lock_anybody_out(busy: CommandLin
     busy.source("1.txt", "two words")
     assert busy.run("inspect", "--json").json["stages"][0]["latest_run"]["state"] == "interrupted"
     assert busy.stage("count").code == 0
+
+
+def held_elsewhere(cli: CommandLine) -> Lock:
+    """A lock that is held, by a process on another machine as its file says."""
+    path = cli.data / "locks" / "count.lock"
+    path.parent.mkdir(parents=True)
+    lock = Lock(str(path), "it")
+    path.write_text("process 1 on another-machine since 2026-01-01T00:00:00+00:00\n")
+    return lock
+
+
+def test_a_lock_of_another_machine_is_believed(cli: CommandLine) -> None:
+    lock = held_elsewhere(cli)
+    said = DataDirectory(str(cli.data)).describe_holder("count")
+    assert "in use by process 1 on another-machine since 2026" in said
+    lock.release()
+    assert DataDirectory(str(cli.data)).describe_holder("count") == ""
+
+
+def test_a_lock_of_a_process_that_is_gone_is_not_even_tried(cli: CommandLine) -> None:
+    lock = held_elsewhere(cli)
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (cli.data / "locks" / "count.lock").write_text(f"process {gone.pid} on {platform.node()} since then\n")
+    assert DataDirectory(str(cli.data)).describe_holder("count") == ""
+    lock.release()
+
+
+def test_no_run_can_start_while_data_is_verified(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    (cli.folder / "docs").mkdir()
+    (cli.folder / "docs" / "a.py").write_text("x = 1\n")
+    assert cli.run_in_process("index", "docs", "--policy", "io", "-q").code == 0
+    seen = []
+
+    def look(root: str, names: object) -> list[Any]:
+        with pytest.raises(BusyError, match="in use"):
+            DataDirectory(root).lock("index")
+        seen.append(root)
+        return []
+
+    monkeypatch.setattr(verify, "find_orphans", look)
+    assert cli.run_in_process("verify").code == 0
+    assert seen == [".inorder"]
+    DataDirectory(str(cli.data)).lock("index").release()

@@ -1,8 +1,10 @@
 """`inorder verify`: everything that can be wrong with DATA is found, named, and left as it is."""
 
+import contextlib
 import json
 import shutil
 import signal
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -250,3 +252,48 @@ def test_stages_share_data_and_each_is_checked(cli: CommandLine) -> None:
         ("altered", "count", "counts/0.txt.fp.json")
     ]
     assert "belongs to item 0.txt of stage lazy" in json.dumps(found)
+
+
+@pytest.fixture
+def indexed(cli: CommandLine) -> CommandLine:
+    (cli.folder / "docs").mkdir()
+    (cli.folder / "docs" / "a.py").write_text("def quick_answer():\n    return 42\n")
+    assert cli.run_in_process("index", "docs", "--policy", "io", "-q").code == 0
+    return cli
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE chunks SET text = 'other'", "its rows do not match its digest"),
+        ("UPDATE meta SET value = 'x' WHERE name = 'content_hash'", "the content hash is"),
+        (
+            "INSERT INTO lookup (lookup, rowid, name, context, words, text) "
+            "SELECT 'delete', id, name, context, words, text FROM chunks",
+            "the full-text index does not match the chunks",
+        ),
+    ],
+    ids=["rows", "content hash", "full text"],
+)
+def test_the_index_is_verified_too(indexed: CommandLine, damage: str, said: str) -> None:
+    assert indexed.run("verify").code == 0
+    with contextlib.closing(sqlite3.connect(indexed.data / "index.sqlite", isolation_level=None)) as database:
+        database.execute(damage)
+    ended = indexed.run("verify")
+    assert ended.code == 6
+    assert said in ended.out
+    for line in ended.out.splitlines():
+        assert line.startswith("altered     index.sqlite  index: ")
+        assert line.endswith("; remove index.sqlite and run `inorder index` again")
+
+
+@pytest.mark.process
+def test_to_verify_the_index_changes_nothing_in_it(indexed: CommandLine) -> None:
+    def look() -> dict[str, tuple[bytes, int]]:
+        found = [path for path in indexed.data.iterdir() if path.is_file()]
+        return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
+
+    before = look()
+    assert indexed.run("verify").code == 0
+    assert look() == before

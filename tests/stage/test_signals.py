@@ -1,6 +1,7 @@
 """Signals and everything that ends a run before its time: it is cut at one item, and goes on there."""
 
 import contextlib
+import errno
 import os
 import signal
 import threading
@@ -199,3 +200,33 @@ def test_a_disk_that_fails_stops_the_run_which_goes_on_once_it_is_mended(
     assert len(place.called()) + outcome.adopted == 60 - committed
     assert len(place.published()) == 120
     assert place.staged() == []
+
+
+@pytest.mark.req("CAN-2")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_the_process_ignores_stays_ignored(number: signal.Signals) -> None:
+    """As in the background of a script, or under a supervisor."""
+    before = signal.signal(number, signal.SIG_IGN)
+    reasons: list[str] = []
+    try:
+        with cancel_on_signals(lambda reason, grace_ms: reasons.append(reason)) as received:
+            os.kill(os.getpid(), number)
+            assert signal.getsignal(number) is signal.SIG_IGN
+        assert (reasons, received) == ([], [])
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+
+
+@pytest.mark.req("RUN-8")
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_or_quota_stops_the_run_and_is_no_fault_of_the_item(place: Place, number: int) -> None:
+    def fill(item: inorder.WorkItem) -> None:
+        raise OSError(number, os.strerror(number))
+
+    plan = inorder.StagePlan("full", [inorder.WorkItem(item_id="a"), inorder.WorkItem(item_id="b")])
+    options = inorder.StageOptions(data=place.folder / "full", progress="none", workers=1, error_budget=None)
+    with pytest.raises(inorder.InfrastructureError, match=r"found the disk full.*free some space"):
+        inorder.run_stage(plan, fill, options)
+    manifest = place.folder / "full" / "manifests" / "full.jsonl"
+    assert not manifest.exists() or b"failure" not in manifest.read_bytes()

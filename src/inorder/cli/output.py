@@ -97,7 +97,7 @@ def encode_text(text: str) -> bytes:
 
 def to_one_line(message: str) -> str:
     """Replace line breaks by spaces."""
-    return " ".join(message.split("\n"))
+    return " ".join(line.strip() for line in message.splitlines())
 
 
 def indent_lines(text: str) -> list[str]:
