@@ -129,9 +129,11 @@ class Searcher:
             )
         else:
             found = self._connection.execute(
-                f"SELECT {_COLUMNS} FROM (SELECT rowid AS chunk, {_BM25} AS score FROM lookup WHERE lookup MATCH ? "
-                f"ORDER BY score LIMIT {LIST_MAX}) JOIN chunks ON chunks.id = chunk JOIN files ON files.id = file "
-                "ORDER BY score, item_id, number",
+                f"WITH matches AS MATERIALIZED (SELECT rowid AS chunk, {_BM25} AS score FROM lookup "
+                f"WHERE lookup MATCH ?) SELECT {_COLUMNS} FROM matches "
+                "JOIN chunks ON chunks.id = chunk JOIN files ON files.id = file "
+                f"WHERE score <= (SELECT MAX(score) FROM (SELECT score FROM matches ORDER BY score LIMIT {LIST_MAX})) "
+                f"ORDER BY score, item_id, number LIMIT {LIST_MAX}",
                 [query.match_expression],
             )
         return [_make_hit(row) for row in found]

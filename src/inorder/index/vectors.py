@@ -103,6 +103,7 @@ class VectorMatrix:
             return []
         similarity = self._rows @ vector
         kept = min(count, len(similarity))
-        best = np.argpartition(-similarity, kept - 1)[:kept]
-        ordered = sorted(best, key=lambda row: (-similarity[row], row))
+        least = np.partition(similarity, len(similarity) - kept)[len(similarity) - kept]
+        best = np.flatnonzero(similarity >= least)
+        ordered = sorted(best, key=lambda row: (-similarity[row], row))[:kept]
         return [(int(row), float(similarity[row])) for row in ordered]

@@ -1,0 +1,200 @@
+"""What the document stages keep, take away and do again: each rule by a small corpus in this process."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from inorder.documents import discovery
+from inorder.documents.chunk import stage as chunk_stage
+from inorder.documents.chunk.chunks import build_chunks
+from inorder.documents.chunk.tokens import count_words
+from inorder.documents.chunk.units import Piece
+from inorder.documents.chunk.worker import HISTOGRAM
+from inorder.documents.doctags import worker
+from inorder.documents.embed.lexical import count_terms, split_terms
+from inorder.documents.layout import list_chunk_files
+from inorder.documents.quantiles import find_quantile
+from inorder.stage.sources import Roots
+from tests.documents.embed.models import tokenizer
+from tests.documents.stage_runs import StageRuns
+from tests.documents.workspace import PROSE
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> StageRuns:
+    made = StageRuns(tmp_path)
+    made.write("docs/note.md", "# Note\n\n" + PROSE * 40)
+    return made
+
+
+@pytest.fixture
+def chunked(runs: StageRuns) -> StageRuns:
+    runs.doctags()
+    runs.chunk(tokens_max=100, tokens_min=10)
+    return runs
+
+
+# ---- discovery
+
+
+def test_a_link_into_a_sibling_folder_with_the_same_beginning_is_not_read(runs: StageRuns) -> None:
+    secret = runs.write("docs2/secret.txt", "not yours\n")
+    inside = runs.write("docs/own.txt", "ours\n")
+    (runs.docs / "out.txt").symlink_to(secret)
+    (runs.docs / "in.txt").symlink_to(inside)
+    found = {file.item_id: file.problem for file in discovery.discover(Roots([runs.docs]))}
+    assert found == {
+        "docs/in.txt": "",
+        "docs/note.md": "",
+        "docs/out.txt": "a symbolic link to a file outside of the source folder",
+        "docs/own.txt": "",
+    }
+    runs.doctags()
+    assert runs.rows("doctags")["docs/out.txt"]["status"] == "failure"
+    assert not (runs.data / "doctags" / "docs" / "out.txt.doctags").exists()
+
+
+def test_data_below_a_source_is_no_document_and_its_neighbours_are(runs: StageRuns) -> None:
+    runs.write("data/own.txt", "inside\n")
+    runs.write("data2/other.txt", "beside\n")
+    runs.doctags("docs", ".")
+    assert sorted(name.rpartition("/")[2] for name in runs.done("doctags")) == ["note.md", "note.md", "other.txt"]
+
+
+@pytest.mark.req("DOC-4")
+def test_documents_of_other_sources_stay(runs: StageRuns) -> None:
+    runs.write("more/other.md", PROSE)
+    runs.doctags("docs")
+    runs.doctags("more")
+    assert (runs.data / "doctags" / "docs" / "note.md.doctags").exists()
+    (runs.docs / "note.md").unlink()
+    runs.doctags("more")
+    assert not (runs.data / "doctags" / "docs" / "note.md.doctags").exists()
+
+
+@pytest.mark.parametrize("excess", [0, 1])
+def test_the_largest_document_has_exactly_the_limit(
+    runs: StageRuns, monkeypatch: pytest.MonkeyPatch, excess: int
+) -> None:
+    monkeypatch.setattr(worker, "_BYTES_MAX", os.path.getsize(runs.docs / "note.md") - excess)
+    assert runs.doctags().failed == excess
+
+
+# ---- chunks
+
+
+@pytest.mark.req("DOC-4")
+@pytest.mark.parametrize("settings", [{"tokens_min": 20}, {"tokens_max": 120}, {"format": "jsonl"}], ids=str)
+def test_every_setting_of_chunk_does_the_chunks_again(chunked: StageRuns, settings: dict[str, object]) -> None:
+    chunked.chunk(**({"tokens_max": 100, "tokens_min": 10} | settings))
+    assert chunked.done("chunk") == {"docs/note.md"}
+    chunked.chunk(**({"tokens_max": 100, "tokens_min": 10} | settings))
+    assert chunked.done("chunk") == set()
+
+
+@pytest.mark.req("DOC-4")
+def test_a_format_is_part_of_the_configuration() -> None:
+    hashes = {chunk_stage._hash_configuration(chunk_stage.ChunkSettings(format=each)) for each in ("parquet", "jsonl")}
+    assert len(hashes) == 2
+
+
+@pytest.mark.req("DOC-4")
+def test_another_content_of_the_tokenizer_file_does_the_chunks_again(runs: StageRuns) -> None:
+    path = runs.folder / "tokenizer.json"
+    tokenizer().save(str(path))
+    runs.doctags()
+    for wanted in ({"docs/note.md"}, set()):
+        runs.chunk(tokenizer=f"hf:{path}")
+        assert runs.done("chunk") == wanted
+    path.write_text(json.dumps(json.loads(path.read_text()), indent=1))
+    runs.chunk(tokenizer=f"hf:{path}")
+    assert runs.done("chunk") == {"docs/note.md"}
+
+
+@pytest.mark.req("DOC-2")
+def test_chunks_of_the_other_format_are_removed(chunked: StageRuns) -> None:
+    chunked.chunk(format="jsonl")
+    assert [Path(file.path).name for file in list_chunk_files(chunked.data)] == ["note.md.jsonl"]
+    assert sorted(path.name for path in (chunked.data / "chunks" / "docs").iterdir()) == [
+        "note.md.jsonl",
+        "note.md.jsonl.fp.json",
+    ]
+    chunked.chunk(format="parquet")
+    assert [Path(file.path).name for file in list_chunk_files(chunked.data)] == ["note.md.parquet"]
+
+
+def a_piece(text: str, kind: str = "text") -> Piece:
+    return Piece(text=text, kind=kind, path=(), pages=(), ref="#/texts/0")
+
+
+@pytest.mark.req("DOC-2")
+@pytest.mark.parametrize("kind", ["text", "code", "table"])
+def test_no_chunk_is_empty(kind: str) -> None:
+    pieces = [a_piece(" \n \n", kind), a_piece("word", kind), a_piece("\t\n", kind)]
+    assert [chunk.text for chunk in build_chunks("d", pieces, count_words, 0, 1)] == ["word"]
+    assert build_chunks("d", [pieces[0], pieces[2]], count_words, 0, 1) == []
+
+
+@pytest.mark.req("DOC-2")
+def test_the_largest_chunk_has_exactly_the_limit() -> None:
+    chunks = build_chunks("d", [a_piece("one two three"), a_piece("four five six")], count_words, 0, 3)
+    assert [chunk.tokens for chunk in chunks] == [3, 3]
+    [whole] = build_chunks("d", [a_piece("one two three"), a_piece("four")], count_words, 4, 4)
+    assert whole.tokens == 4
+
+
+def test_a_chunk_of_exactly_a_bound_is_counted_below_it(runs: StageRuns) -> None:
+    runs.write("docs/note.md", "word " * HISTOGRAM[1])
+    runs.doctags()
+    runs.chunk(tokens_max=512)
+    assert runs.rows("chunk")["docs/note.md"]["histogram"][:3] == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "wanted"), [([1, 2], 0.5, 1), ([1, 2, 3], 0.5, 2), ([1] * 19 + [9], 0.95, 1), ([], 0.5, 0)]
+)
+def test_a_quantile_is_the_smallest_value_that_suffices(values: list[int], share: float, wanted: int) -> None:
+    assert find_quantile({value: values.count(value) for value in values}, share) == wanted
+
+
+# ---- terms and vectors
+
+
+@pytest.mark.req("DOC-3")
+def test_terms_are_folded_so_that_spellings_of_one_word_are_one_term() -> None:
+    assert split_terms("Straße STRASSE strasse") == ["strasse"] * 3
+    assert count_terms("\uff26ine FINE") == {"fine": 2}
+
+
+@pytest.mark.req("DOC-3")
+def test_a_long_term_is_cut_at_exactly_64_characters() -> None:
+    assert [len(term) for term in split_terms("a" * 63 + " " + "b" * 64 + " " + "c" * 65)] == [63, 64, 64]
+
+
+@pytest.mark.req("DOC-4")
+def test_another_provider_does_the_vectors_again_and_leaves_none_of_the_old(chunked: StageRuns) -> None:
+    from inorder.documents.embed.storage import read_dense
+
+    chunked.embed()
+    chunked.embed(dense="hash:64")
+    path = chunked.data / "vectors" / "dense" / "docs" / "note.md.parquet"
+    assert read_dense(path)[1].shape[1] == 64
+    chunked.embed(dense="none")
+    assert not path.exists()
+
+
+@pytest.mark.req("DOC-4")
+def test_statistics_do_not_count_what_is_gone(chunked: StageRuns) -> None:
+    chunked.write("docs/gone.md", "Foghorn.")
+    chunked.doctags()
+    chunked.chunk()
+    chunked.embed()
+    assert chunked.rows("embed")["__corpus__"]["documents"] == 2
+    (chunked.docs / "gone.md").unlink()
+    chunked.doctags()
+    chunked.chunk()
+    chunked.embed()
+    corpus = chunked.rows("embed")["__corpus__"]
+    assert (corpus["status"], corpus["documents"]) == ("success", 1)

@@ -1,0 +1,322 @@
+"""What an index keeps, takes away and does again, and the order of its answers: each rule by a small index made in this
+process."""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inorder.code import discovery, parse
+from inorder.index import search, stage
+from inorder.index.connection import open_index
+from inorder.index.query import parse_query
+from inorder.index.schema import read_meta
+from inorder.index.search import Filters, Hit, Searcher
+from inorder.index.symbols import CodeLocation, list_symbols, look_up
+from inorder.index.vectors import VectorMatrix
+from inorder.index.verify import find_problems
+from inorder.index.worker import work
+from inorder.stage.context import StageContext
+from inorder.stage.options import StageOptions
+from tests.documents.stage_runs import StageRuns
+from tests.documents.workspace import PROSE
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> StageRuns:
+    return StageRuns(tmp_path)
+
+
+def opened(runs: StageRuns) -> sqlite3.Connection:
+    open_index.cache_clear()
+    return open_index(str(runs.data / "index.sqlite"))
+
+
+def files_of(runs: StageRuns) -> dict[str, str]:
+    """The kind of every file in the index."""
+    return dict(opened(runs).execute("SELECT item_id, kind FROM files ORDER BY item_id").fetchall())
+
+
+def found(runs: StageRuns, question: str, mode: str = "lexical", **filters: str) -> list[str]:
+    hits = Searcher(opened(runs), str(runs.data)).search(parse_query(question), mode, 10, Filters(**filters))
+    return [hit.item_id for hit in hits]
+
+
+def names(runs: StageRuns, question: str) -> list[str]:
+    return [place.name for place in look_up(opened(runs), parse_query(question), 10)]
+
+
+def embedded(runs: StageRuns, **settings: Any) -> None:
+    runs.doctags()
+    runs.chunk()
+    runs.embed(**settings)
+
+
+# ---- what stays and what goes
+
+
+@pytest.mark.req("IDX-3")
+def test_indexing_another_source_keeps_what_is_there(runs: StageRuns) -> None:
+    runs.write("a/one.py", "ONE = 1\n")
+    runs.write("b/two.py", "TWO = 2\n")
+    runs.index("a")
+    runs.index("b")
+    assert list(files_of(runs)) == ["a/one.py", "b/two.py"]
+    (runs.folder / "a" / "one.py").unlink()
+    runs.index("b")
+    assert list(files_of(runs)) == ["a/one.py", "b/two.py"]
+    runs.index("a")
+    assert list(files_of(runs)) == ["b/two.py"]
+
+
+@pytest.mark.req("IDX-3")
+def test_a_source_whose_name_begins_like_another_is_another(runs: StageRuns) -> None:
+    runs.write("lib/one.py", "ONE = 1\n")
+    runs.write("lib2/two.py", "TWO = 2\n")
+    runs.index("lib2")
+    runs.index("lib")
+    assert list(files_of(runs)) == ["lib/one.py", "lib2/two.py"]
+
+
+@pytest.mark.req("IDX-3")
+def test_a_file_that_is_gone_leaves_no_row_in_any_table(runs: StageRuns) -> None:
+    runs.write("a/one.py", "import os\n\n\ndef one():\n    return os.getcwd()\n")
+    runs.write("a/two.txt", "two\n")
+    runs.index("a")
+    (runs.folder / "a" / "one.py").unlink()
+    runs.index("a")
+    connection = opened(runs)
+    counts = {
+        table: connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
+        for table in ("files", "chunks", "symbols", "imports", "calls")
+    }
+    assert counts == {"files": 1, "chunks": 1, "symbols": 0, "imports": 0, "calls": 0}
+    writable = sqlite3.connect(runs.data / "index.sqlite")  # the full-text index is checked only if it can be written
+    assert list(find_problems(writable)) == []
+    writable.close()
+    assert found(runs, "getcwd") == []
+
+
+def test_a_document_is_not_indexed_as_code_too(runs: StageRuns) -> None:
+    runs.write("docs/note.md", PROSE)
+    embedded(runs)
+    runs.index("docs")
+    assert files_of(runs) == {"docs/note.md": "document"}
+
+
+def test_data_below_a_source_is_left_out_and_its_neighbours_are_not(runs: StageRuns) -> None:
+    runs.write("data-notes/a.txt", "beside\n")
+    runs.write("data/own.txt", "inside\n")
+    runs.index(".")
+    [name] = files_of(runs)
+    assert name.endswith("/data-notes/a.txt")
+
+
+@pytest.mark.req("IDX-3")
+def test_another_grammar_does_a_file_again(runs: StageRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs.write("a/one.py", "ONE = 1\n")
+    runs.index("a")
+    runs.index("a")
+    assert runs.done("index") == set()
+    monkeypatch.setattr(stage, "grammar_version", lambda language: "another")
+    runs.index("a")
+    assert runs.done("index") == {"a/one.py"}
+
+
+# ---- vectors
+
+
+@pytest.mark.req("DOC-4", "IDX-5")
+def test_another_dense_provider_replaces_the_vectors_of_the_index(runs: StageRuns) -> None:
+    runs.write("docs/note.md", PROSE)
+    embedded(runs)
+    runs.index("docs")
+    assert read_meta(opened(runs), "vectors_width") == "384"
+    embedded(runs, dense="hash:64")
+    runs.index("docs")
+    assert (read_meta(opened(runs), "vectors_width"), read_meta(opened(runs), "vectors_provider")) == ("64", "hash:64")
+    assert found(runs, "lamp", "dense") == ["docs/note.md"]
+
+
+@pytest.mark.req("IDX-5")
+def test_vectors_of_two_providers_are_never_in_one_matrix(runs: StageRuns) -> None:
+    from inorder.documents.embed.storage import read_dense, write_dense
+
+    for name in ("a.md", "b.md", "c.md"):
+        runs.write(f"docs/{name}", f"{PROSE} {name}")
+    embedded(runs, dense="hash:64")
+    other = runs.data / "vectors" / "dense" / "docs" / "b.md.parquet"
+    write_dense(other, *read_dense(other), "other", "onnx:other", "cfg")
+    runs.index("docs")
+    connection = opened(runs)
+    rows = connection.execute(
+        "SELECT row, item_id FROM vectors JOIN chunks ON chunks.id = chunk JOIN files ON files.id = file ORDER BY row"
+    )
+    assert rows.fetchall() == [(0, "docs/a.md"), (1, "docs/c.md")]
+    assert read_meta(connection, "vectors_provider") == "hash:64"
+
+
+# ---- the order of answers
+
+
+def indexed_in_two_runs(runs: StageRuns, text: str) -> None:
+    """Five files of the same text; the last ones of them were there first, so their rows come first."""
+    for names_ in ("ed", "cba"):
+        for name in names_:
+            runs.write(f"a/{name}.txt", text)
+        runs.index("a")
+
+
+@pytest.mark.req("IDX-3", "IDX-5")
+@pytest.mark.parametrize("filters", [{}, {"path": "a/*"}], ids=["all", "filtered"])
+def test_equal_scores_are_ordered_by_item_before_the_list_is_cut(
+    runs: StageRuns, monkeypatch: pytest.MonkeyPatch, filters: dict[str, str]
+) -> None:
+    indexed_in_two_runs(runs, "keeper of the lamp\n")
+    monkeypatch.setattr(search, "LIST_MAX", 3)
+    assert found(runs, "lamp", **filters) == ["a/a.txt", "a/b.txt", "a/c.txt"]
+
+
+@pytest.mark.req("IDX-5")
+def test_equal_vectors_are_ordered_by_row_before_the_list_is_cut() -> None:
+    matrix = object.__new__(VectorMatrix)
+    matrix._rows = np.zeros((1000, 2), dtype=np.float32)
+    matrix._rows[::3, 0] = 1.0
+    matrix._rows[7::50, 0] = 2.0
+    best, equal = list(range(7, 1000, 50)), [row for row in range(0, 1000, 3) if row % 50 != 7]
+    vector = np.array([1.0, 0.0], dtype=np.float32)
+    found_ = matrix.find_nearest(vector, 100)
+    assert found_ == [(row, 2.0) for row in best] + [(row, 1.0) for row in equal[:80]]
+    assert len(matrix.find_nearest(vector, 5000)) == 1000
+
+
+def a_hit(item_id: str, number: int = 0) -> Hit:
+    return Hit(
+        chunk_id=f"{item_id}#{number}", item_id=item_id, path=item_id, file_kind="code", language="", kind="lines",
+        name="", context="", start=1, end=1, number=number, text="",
+    )  # fmt: skip
+
+
+@pytest.mark.req("IDX-5")
+def test_hits_of_equal_score_from_two_lists_are_ordered_by_item_and_number() -> None:
+    lists = {"lexical": [a_hit("z"), a_hit("b", 2)], "dense": [a_hit("y"), a_hit("b", 1)]}
+    fused = search._fuse(lists, {"lexical": 1.0, "dense": 1.0}, 10)
+    assert [(hit.item_id, hit.number) for hit in fused] == [("y", 0), ("z", 0), ("b", 1), ("b", 2)]
+    assert len(search._fuse(lists, {"lexical": 1.0, "dense": 1.0}, 3)) == 3
+
+
+def test_ranks_count_from_one() -> None:
+    [hit] = search._fuse({"lexical": [a_hit("a")]}, {"lexical": 1.0}, 10)
+    assert (hit.ranks, hit.score) == ({"lexical": 1}, 1 / 61)
+
+
+def test_places_of_calls_and_definitions_are_ordered_by_file_and_line(runs: StageRuns) -> None:
+    for name in ("z", "y", "a"):  # one run each: the rows of `a` come last
+        runs.write(f"a/{name}.py", "def twin():\n    pass\n\n\ntwin()\ntwin(); twin()\n")
+        runs.index("a")
+    connection = opened(runs)
+
+    def places(question: str) -> list[tuple[str, int]]:
+        return [(place.item_id, place.line) for place in look_up(connection, parse_query(question), 4)]
+
+    assert places("def:twin") == [("a/a.py", 1), ("a/y.py", 1), ("a/z.py", 1)]
+    assert places("ref:twin") == [("a/a.py", 5), ("a/a.py", 6), ("a/a.py", 6), ("a/y.py", 5)]
+
+
+# ---- names
+
+
+def test_an_underscore_in_a_name_stands_for_itself(runs: StageRuns) -> None:
+    runs.write(
+        "a/one.py", "import my_lib\nimport my2lib.x\n\n\ndef read_it():\n    pass\n\n\ndef readXit():\n    pass\n"
+    )
+    runs.write("a/s_b.py", "def inner():\n    pass\n")
+    runs.write("a/sxb.py", "def outer():\n    pass\n")
+    runs.index("a")
+    assert names(runs, "sym:read_") == ["read_it"]
+    assert names(runs, "imports:my_lib") == ["my_lib"]
+    assert [place.name for place in list_symbols(opened(runs), "s_b.py")] == ["inner"]
+
+
+def test_a_percent_sign_in_a_name_stands_for_itself(runs: StageRuns) -> None:
+    runs.write("a/one.py", "def read_it():\n    pass\n")
+    runs.index("a")
+    assert names(runs, "sym:r%") == []
+
+
+def test_a_query_by_name_gives_as_many_places_as_were_asked_for(runs: StageRuns) -> None:
+    runs.write("a/one.py", "twin()\ntwin()\ntwin()\n")
+    runs.index("a")
+    connection = opened(runs)
+    assert [len(look_up(connection, parse_query("ref:twin"), count)) for count in (1, 2, 3, 4)] == [1, 2, 3, 3]
+
+
+def test_calls_within_a_definition_include_those_of_its_last_line(runs: StageRuns) -> None:
+    runs.write("a/one.py", "def outer():\n    first()\n    last()\n\n\nbeyond()")
+    runs.index("a")
+    [outer] = look_up(opened(runs), parse_query("def:outer"), 10)
+    from inorder.index.symbols import find_calls_in
+
+    def calls(place: CodeLocation) -> list[str]:
+        return [call.name for call in find_calls_in(opened(runs), place)]
+
+    assert calls(outer) == ["first", "last"]
+    assert names(runs, "ref:beyond") == ["beyond"]
+
+
+# ---- parsing
+
+
+def parsed_rows(runs: StageRuns, text: str) -> list[str]:
+    """The notes of two attempts at one file."""
+    path = runs.write("a/one.py", text)
+    context = StageContext("index", StageOptions(data=runs.data), {})
+    os.makedirs(f"{runs.data}/.staging/index", exist_ok=True)
+    [item] = list(stage.IndexItems(stage.Roots([path]), str(runs.data)))
+    notes = []
+    for _ in range(2):
+        work(item, context)
+        notes.append(context.warnings[-1] if context.warnings else "")
+    return notes
+
+
+def test_a_good_parse_leaves_no_mark_for_the_next_attempt(runs: StageRuns) -> None:
+    assert parsed_rows(runs, "def one():\n    pass\n") == ["", ""]
+
+
+def test_a_parse_that_did_not_end_makes_the_next_attempt_go_without_a_grammar(
+    runs: StageRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(path: str, data: bytes) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parse, "parse", broken)
+        with pytest.raises(KeyboardInterrupt):
+            parsed_rows(runs, "def one():\n    pass\n")
+    assert parsed_rows(runs, "def one():\n    pass\n")[0] == "its grammar crashed or took too long: cut by lines"
+
+
+def test_a_grammar_has_a_time_limit_and_a_limit_of_memory() -> None:
+    assert 0 < stage.stage.options.timeout_s <= 60
+    assert 0 < (stage.stage.options.memory_bytes_max or 0) <= 4 * 2**30
+
+
+@pytest.mark.parametrize(("size", "is_parsed"), [(2_000_000, True), (2_000_001, False)])
+def test_the_largest_file_that_is_parsed_has_exactly_the_limit(size: int, is_parsed: bool) -> None:
+    line = b"# " + b"w" * 897 + b"\n"
+    data = line * 2221 + b"def one():\n    pass\n" + b"\n" * 200
+    found_ = parse.parse("a.py", data + b"\n" * (size - len(data)))
+    assert bool(found_.symbols) == is_parsed
+    assert ("larger than" in found_.note) != is_parsed
+
+
+@pytest.mark.parametrize(("size", "is_indexed"), [(5_000_000, True), (5_000_001, False)])
+def test_the_largest_file_that_is_indexed_has_exactly_the_limit(tmp_path: Path, size: int, is_indexed: bool) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"0123456\n" * 625_000 + b"\n" * (size - 5_000_000))
+    [found_] = discovery.discover(stage.Roots([path]))
+    assert (found_.skip == "") == is_indexed
