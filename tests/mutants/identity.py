@@ -78,6 +78,13 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
         f"{_STAGE}::test_an_input_that_changes_between_its_hash_and_its_worker_is_not_taken_for_what_was_hashed",
     ),
     Mutant(
+        "the cache of hashes does not sync its log",
+        "stage/hash_cache.py",
+        "PRAGMA synchronous=NORMAL",
+        "PRAGMA synchronous=OFF",
+        "tests/stage/test_hash_cache_power.py",
+    ),
+    Mutant(
         "a fingerprint is removed after its outputs",
         "stage/fingerprints.py",
         "for path in (locate_fingerprint(outputs), *outputs.values()):",
@@ -146,7 +153,7 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "dense vectors are not an input of an indexed document",
         "index/stage.py",
-        'inputs={"chunks": chunks.path} | ({"dense": dense} if os.path.exists(dense) else {}),',
+        'inputs={"chunks": chunks.path} | ({"dense": dense} if will_exist(dense) else {}),',
         'inputs={"chunks": chunks.path},',
         f"{_DOCUMENTS}::test_other_vectors_redo_a_document_of_the_index",
     ),

@@ -135,6 +135,7 @@ def skip(program: Program) -> None:
     program.sync()
 
 
+@pytest.mark.slow
 @pytest.mark.req("JRN-7")
 @pytest.mark.parametrize("steps", [grow, start_over, skip], ids=["grows", "starts over", "skips"])
 def test_what_was_synced_survives_a_power_loss_at_any_moment(
