@@ -12,7 +12,7 @@ from warnings import warn
 
 from inorder.core.events import Envelope
 from inorder.core.invariants import raise_violation
-from inorder.core.options import KernelOptions, RetryOptions, entries_for
+from inorder.core.options import KernelOptions, entries_for
 from inorder.core.transitions import State
 from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import WORKERS_MAX, Engine
@@ -22,7 +22,7 @@ from inorder.engines.ray.options import RayOptions
 from inorder.errors import InfrastructureError, ItemError, require
 from inorder.host.clock import SystemClock
 from inorder.runtime.delivery import Delivery, make_delivery
-from inorder.runtime.limits import Budgets, Windows
+from inorder.runtime.limits import Budgets, Windows, make_retry_options
 from inorder.runtime.loop import Runtime, describe_survivors
 from inorder.runtime.memory_probe import MemoryProbe, create_memory_probe
 from inorder.runtime.plan_items import ItemHints
@@ -53,6 +53,7 @@ def imap(
     engine: Literal["local", "ray"] = "local",
     timeout_s: float | None = None,
     retries: int = 0,
+    retry_backoff_s: float = 0.1,
     classify: Classify | None = None,
     buffered_bytes_max: int = 256 * 2**20,
     windows: Windows | None = None,
@@ -64,7 +65,9 @@ def imap(
     batch_key: Callable[[T], str] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
+    recycle_resident_bytes: int | None = None,
     lease_s: float = 300.0,
+    infrastructure_budget: int = 32,
     cancel_grace_s: float = 5.0,
     ray: RayOptions | None = None,
     journal: str | os.PathLike[str] | None = None,
@@ -84,6 +87,7 @@ def imap(
     engine: Literal["local", "ray"] = "local",
     timeout_s: float | None = None,
     retries: int = 0,
+    retry_backoff_s: float = 0.1,
     classify: Classify | None = None,
     buffered_bytes_max: int = 256 * 2**20,
     windows: Windows | None = None,
@@ -95,7 +99,9 @@ def imap(
     batch_key: Callable[[T], str] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
+    recycle_resident_bytes: int | None = None,
     lease_s: float = 300.0,
+    infrastructure_budget: int = 32,
     cancel_grace_s: float = 5.0,
     ray: RayOptions | None = None,
     journal: str | os.PathLike[str] | None = None,
@@ -114,6 +120,7 @@ def imap(
     engine: Literal["local", "ray"] = "local",
     timeout_s: float | None = None,
     retries: int = 0,
+    retry_backoff_s: float = 0.1,
     classify: Classify | None = None,
     buffered_bytes_max: int = 256 * 2**20,
     windows: Windows | None = None,
@@ -125,7 +132,9 @@ def imap(
     batch_key: Callable[[T], str] | None = None,
     memory_bytes_max: int | None = None,
     recycle_tasks: int | None = None,
+    recycle_resident_bytes: int | None = None,
     lease_s: float = 300.0,
+    infrastructure_budget: int = 32,
     cancel_grace_s: float = 5.0,
     ray: RayOptions | None = None,
     journal: str | os.PathLike[str] | None = None,
@@ -152,6 +161,7 @@ def imap(
         timeout_s: An item that runs longer fails and the others continue. A process is killed; a thread cannot be
             killed: it is abandoned and replaced. Not available for `inline`.
         retries: Further attempts after a failure that may be transient, with exponential backoff.
+        retry_backoff_s: Wait before the first retry. It doubles with each further one.
         classify: Maps an exception to `(category, retryable)`, or to None if the table of exceptions shall decide.
             Called in the worker.
         buffered_bytes_max: Upper bound on results that wait for their turn, also behind a slow first item.
@@ -167,9 +177,13 @@ def imap(
             has loaded for them is used again. Results stay in input order.
         memory_bytes_max: Address space of a worker process. An item that needs more fails with a MemoryError.
         recycle_tasks: Replace a worker process after this many items.
+        recycle_resident_bytes: Replace a worker process between two items when its resident memory is above this. Linux
+            only.
         lease_s: Replace a worker process that gives no heartbeat for this long, and run its item again. A process that
             was stopped gives none, nor does one whose item keeps the interpreter lock in a C library. An item with a
             time limit is left to it.
+        infrastructure_budget: Lost workers that are tolerated until a window of items is committed. One more raises
+            `InfrastructureError`. An item that kills its workers does not count: it fails.
         cancel_grace_s: How long threads may finish the items they run when the iteration is closed early or an item
             raises. Items that still run after that are named in a RuntimeWarning. Processes are killed at once.
         ray: Which cluster to use and what one worker needs there (`engine="ray"` only).
@@ -194,7 +208,7 @@ def imap(
     if policy == "ray":
         warn("policy='ray' is deprecated; use engine='ray'", DeprecationWarning, stacklevel=2)
         policy, engine = "io", "ray"
-    _check_options(policy, engine, workers, timeout_s, cancel_grace_s, errors, buffered_bytes_max)
+    _check_options(policy, engine, workers, cancel_grace_s, errors, buffered_bytes_max)
     require(ray is None or engine == "ray", "the option ray needs engine='ray'")
     count = None if workers == "auto" else workers
     spec = EngineSpec(
@@ -204,15 +218,12 @@ def imap(
         timeout_s=timeout_s,
         memory_bytes_max=memory_bytes_max,
         recycle_tasks=recycle_tasks,
+        recycle_resident_bytes=recycle_resident_bytes,
         lease_s=lease_s,
         ray=ray or RayOptions(),
         classify=classify,
     )
-    require(lease_s > 0, f"lease_s must be greater than 0, got {lease_s}")
-    require(classify is None or callable(classify), "classify must be a function of one exception")
-    for name in ("memory_bytes_max", "recycle_tasks"):
-        is_given = getattr(spec, name) is not None
-        require(spec.has_processes or not is_given, f"{name} needs worker processes; use policy='cpu'")
+    spec.check()
     workers_engine = create_engine(function, spec)
     hints = ItemHints(cost, size, batch_key)
     hints.check()
@@ -221,8 +232,9 @@ def imap(
     options = KernelOptions(
         windows=windows.to_window_options(entries, 4096, plan_by_demand=schedule == "fifo" and batch_key is None),
         pressure=budgets.to_pressure_options(buffered_bytes_max),
-        retry=RetryOptions(retries_max=retries, window_retries_max=windows.retries_max),
+        retry=make_retry_options(retries, retry_backoff_s, windows.retries_max),
         schedule=schedule,
+        infrastructure_budget=infrastructure_budget,
         cancel_grace_ms=int(cancel_grace_s * 1000),
     )
     clock = SystemClock()
@@ -235,7 +247,6 @@ def _check_options(
     policy: str,
     engine: str,
     workers: Any,
-    timeout_s: float | None,
     cancel_grace_s: float,
     errors: str,
     buffered_bytes_max: int,
@@ -244,13 +255,8 @@ def _check_options(
         require(value in choices, f"{name} must be one of {', '.join(choices)}, got {value!r}")
     is_number = type(workers) is int and 1 <= workers <= WORKERS_MAX
     require(is_number or workers in (None, "auto"), f"workers must be between 1 and {WORKERS_MAX}, got {workers}")
-    require(timeout_s is None or timeout_s > 0, f"timeout_s must be greater than 0, got {timeout_s}")
     require(0 <= cancel_grace_s <= 10**9, f"cancel_grace_s must be between 0 and 1000000000, got {cancel_grace_s}")
     require(buffered_bytes_max >= 1, f"buffered_bytes_max must be at least 1, got {buffered_bytes_max}")
-    if policy == "inline":
-        require(engine == "local", "the policy inline runs in the calling thread; it needs engine='local'")
-        require(workers in (None, "auto", 1), f"the policy inline has one worker, got workers={workers}")
-        require(timeout_s is None, "the policy inline cannot interrupt an item; use policy='io' with timeout_s")
 
 
 class Imap(Iterator[R_co], Generic[R_co]):

@@ -14,7 +14,7 @@ def _cut(option: str, file: str, old: str, new: str, door: str = "StageOptions")
 
 
 WIRING_MUTANTS: tuple[Mutant, ...] = (
-    _cut("retry_backoff_s", _ENGINE, "int(options.retry_backoff_s * 1000)", "100"),
+    _cut("retry_backoff_s", _ENGINE, "options.retry_backoff_s,", "0.1,"),
     _cut("fsync", _RUN, "JournalOptions(fsync=self._options.fsync)", "JournalOptions()"),
     _cut("cancel_grace_s", _ENGINE, "        cancel_grace_ms=int(options.cancel_grace_s * 1000),\n", ""),
     Mutant(
@@ -24,13 +24,18 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
         "int(options.cancel_grace_s)",
         f"{_TABLE}[cancel_grace_s-StageOptions]",
     ),
-    _cut("buffered_bytes_max", _ENGINE, "hard = options.buffered_bytes_max", "hard = 256 * 2**20"),
+    _cut(
+        "buffered_bytes_max",
+        _ENGINE,
+        "to_pressure_options(options.buffered_bytes_max)",
+        "to_pressure_options(256 * 2**20)",
+    ),
     _cut("memory_bytes_max", _ENGINE, "        memory_bytes_max=options.memory_bytes_max,\n", ""),
     _cut("timeout_s", _ENGINE, "        timeout_s=options.timeout_s or None,\n", ""),
     _cut("classify", _ENGINE, "        classify=options.classify,\n", ""),
     _cut("schedule", _ENGINE, "        schedule=options.schedule,\n", ""),
     _cut("error_budget", _ENGINE, "        error_budget=options.error_budget,\n", ""),
-    _cut("retries", _ENGINE, "retries_max=options.retries, ", ""),
+    _cut("retries", _ENGINE, "make_retry_options(options.retries,", "make_retry_options(0,"),
     _cut("max_queue", _ENGINE, "entries, ahead = 1024, options.max_queue", "entries, ahead = 1024, 1024"),
     _cut("workers", _ENGINE, "        workers=options.workers,\n", ""),
     _cut("policy", _ENGINE, "        policy=options.policy,\n", ""),
@@ -69,7 +74,9 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
     _cut("telemetry", "stage/monitor/monitor.py", " if options.telemetry else None", ""),
     _cut("force", "stage/plan_reader.py", "options.force or not options.resume", "not options.resume"),
     _cut("fingerprinting", "stage/plan_reader.py", "fingerprinting=options.fingerprinting", "fingerprinting=True"),
-    Mutant("the batch key is ignored", "stage/plan_reader.py", ", batch_key=item.batch_key", "", _REPORTS),
+    Mutant(
+        "the batch key is ignored", "stage/plan_reader.py", "item.batch_key, input_bytes", "'', input_bytes", _REPORTS
+    ),
     Mutant(
         "a wrong percentile is reported",
         "stage/monitor/monitor.py",
@@ -84,7 +91,7 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
         "self.quantile(0.95)",
         _REPORTS,
     ),
-    _cut("retries", "iteration.py", "RetryOptions(retries_max=retries)", "RetryOptions()", "imap"),
+    _cut("retries", "iteration.py", "make_retry_options(retries,", "make_retry_options(0,", "imap"),
     _cut(
         "memory_bytes_max",
         "iteration.py",
@@ -96,8 +103,8 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
     _cut(
         "buffered_bytes_max",
         "iteration.py",
-        "pressure=_make_pressure(buffered_bytes_max)",
-        "pressure=PressureOptions()",
+        "to_pressure_options(buffered_bytes_max)",
+        "to_pressure_options(256 * 2**20)",
         "imap",
     ),
     _cut(

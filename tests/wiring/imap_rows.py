@@ -8,12 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import inorder
 from inorder.engines import threads
+from inorder.engines.process.worker_process import StartupError
 from inorder.errors import InfrastructureError
 from inorder.lanes import Ticket
 from tests.support.gates import FixedSizer
-from tests.wiring.doors import WiredRun, path_of
+from tests.wiring.doors import FakeProcess, WiredRun, path_of
 from tests.wiring.row import OptionRow, index_rows
 from tests.wiring.workers import fail
 
@@ -70,6 +73,31 @@ def count_attempts(run: WiredRun) -> int:
     return len(called)
 
 
+def measure_backoff(run: WiredRun) -> float:
+    """The wait before the only retry, in units of the option, at least half of it and at most all of it."""
+    began: list[float] = []
+
+    def work(item: int) -> None:
+        began.append(run.time.now_s())
+        fail(item)
+
+    list(run.imap(work, [0], retries=1, errors="yield"))
+    assert run.value / 2 <= began[1] - began[0] <= run.value
+    return run.value
+
+
+def count_lost_workers(run: WiredRun) -> int:
+    """How many workers are lost in an iteration in which all of them are killed at their start."""
+
+    def die(process: FakeProcess) -> None:
+        raise StartupError("killed", "SIGKILL")
+
+    run.patch.setattr(FakeProcess, "receive", die)
+    with pytest.raises(InfrastructureError):
+        list(run.imap(abs, [0], policy="cpu", workers=1))
+    return len(run.started)
+
+
 def name_category(run: WiredRun) -> str:
     [error] = run.imap(fail, [0], errors="yield")
     return str(error.category)
@@ -113,7 +141,8 @@ def get_memory_limit(run: WiredRun) -> Any:
 
 
 def count_processes(run: WiredRun) -> int:
-    """How many processes one worker uses for six items."""
+    """How many processes one worker uses for six items, in batches of one, two and three. Each item leaks 100 bytes."""
+    run.resident_sizes.update({count: 100 * count for count in range(7)})
     list(run.imap(abs, range(6), policy="cpu", workers=1))
     return len(run.started)
 
@@ -218,6 +247,9 @@ IMAP_ROWS = index_rows(
     OptionRow("recycle_tasks", count_processes, [(None, 1), (2, 3)]),
     OptionRow("cancel_grace_s", measure_grace, [(3.0, 3.0), (40.0, 40.0)]),
     OptionRow("lease_s", count_processes_for_20_silent_s, [(10.0, 2), (40.0, 1)]),
+    OptionRow("recycle_resident_bytes", count_processes, [(None, 1), (150, 2)]),
+    OptionRow("retry_backoff_s", measure_backoff, [(1.0, 1.0), (20.0, 20.0)]),
+    OptionRow("infrastructure_budget", count_lost_workers, [(0, 1), (3, 4)]),
     OptionRow("journal", list_files, [(None, []), ("run.journal", ["run.journal", "run.journal.lock"])]),
     OptionRow("fsync", count_syncs, [("always", 3), ("batch", 2), ("interval", 1), ("off", 0)]),
     OptionRow("spool", list_spooled, [("memory", []), ("disk", ["run.journal.results"])]),

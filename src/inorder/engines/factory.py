@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from inorder.errors import require
+
 from .attempt import ClassifiedFunction
 from .base import LEASE_S, Engine, PackTasks, ResizableEngine, count_cpus
 from .error_table import Classify
@@ -50,6 +52,21 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
     def worker_count(self) -> int:
         """The number of workers on this machine."""
         return self.workers or count_cpus() * (2 if self.policy == "io" else 1)
+
+    def check(self) -> None:
+        """Raise `OperatorError` if a value is out of range, or if no engine has this combination."""
+        require(self.timeout_s is None or self.timeout_s > 0, f"timeout_s must be greater than 0, got {self.timeout_s}")
+        require(self.lease_s > 0, f"lease_s must be greater than 0, got {self.lease_s}")
+        require(self.classify is None or callable(self.classify), "classify must be a function of one exception")
+        for name in ("memory_bytes_max", "recycle_tasks", "recycle_resident_bytes"):
+            is_given = getattr(self, name) is not None
+            require(self.has_processes or not is_given, f"{name} needs worker processes; use policy='cpu'")
+        if self.policy == "inline":
+            require(self.engine == "local", "the policy inline runs in the calling thread; it needs engine='local'")
+            require(self.workers in (None, 1), f"the policy inline has one worker, got workers={self.workers}")
+            require(
+                self.timeout_s is None, "the policy inline cannot interrupt an item; use policy='io' with timeout_s"
+            )
 
 
 def create_engine(function: Callable[[Any], Any], spec: EngineSpec) -> Engine:

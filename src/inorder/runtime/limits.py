@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.core.options import ENTRIES_MAX, PressureOptions, WindowOptions
+from inorder.core.options import ENTRIES_MAX, PressureOptions, RetryOptions, WindowOptions
 from inorder.errors import require
 
 _BYTES_MAX = 2**62
@@ -13,6 +13,8 @@ _ENTRIES_MIN = WindowOptions().entries_min
 _ENTRIES_GROWN = WindowOptions().entries_max
 _OFF = _BYTES_MAX
 """A mark that nothing exceeds."""
+_BACKOFF_MS_MAX = RetryOptions().backoff_ms_max
+_BACKOFF_S_MAX = 86_400
 _PAIRS = ("window_bytes", "commit_lag", "resident_bytes")
 
 
@@ -183,3 +185,16 @@ def _complete(soft: int | None, hard: int | None) -> tuple[int, int]:
     if hard is None:
         return soft or _OFF, _OFF
     return soft or _three_quarters(hard), hard
+
+
+def make_retry_options(retries: int, backoff_s: float, window_retries_max: int | None) -> RetryOptions:
+    """Make the options for retries. The longest wait is the usual one, or the first wait if that is longer."""
+    is_valid = type(backoff_s) in (int, float) and 0 <= backoff_s <= _BACKOFF_S_MAX
+    require(is_valid, f"retry_backoff_s must be between 0 and {_BACKOFF_S_MAX}, got {backoff_s!r}")
+    backoff_ms = int(backoff_s * 1000)
+    return RetryOptions(
+        retries_max=retries,
+        window_retries_max=window_retries_max,
+        backoff_ms=backoff_ms,
+        backoff_ms_max=max(_BACKOFF_MS_MAX, backoff_ms),
+    )

@@ -4,11 +4,12 @@ from errno import EDQUOT, ENOSPC
 from functools import partial
 
 from inorder.core.events import Envelope, Event, Finished
-from inorder.core.options import PLAN_AHEAD_PER_WORKER, KernelOptions, RetryOptions, entries_for
+from inorder.core.options import PLAN_AHEAD_PER_WORKER, KernelOptions, entries_for
 from inorder.engines.attempt import run_attempt
 from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task
 from inorder.engines.factory import EngineSpec, create_resizable_engine
 from inorder.errors import InfrastructureError
+from inorder.runtime.limits import make_retry_options
 from inorder.runtime.memory_probe import MemoryProbe, create_memory_probe
 from inorder.stage.options import StageOptions
 
@@ -16,7 +17,6 @@ from .data_layout import DataLayout
 from .worker import StageWork
 
 _DISK_FULL = (ENOSPC, EDQUOT)
-_BACKOFF_MS_MAX = RetryOptions().backoff_ms_max
 
 
 def make_engine_spec(options: StageOptions) -> EngineSpec:
@@ -59,13 +59,6 @@ def _pack_tasks(work: StageWork, tasks: list[Task]) -> tuple[list[PackedTask], l
 
 def make_kernel_options(options: StageOptions) -> KernelOptions:
     """Make the options of the kernel."""
-    backoff_ms = int(options.retry_backoff_s * 1000)
-    retry = RetryOptions(
-        retries_max=options.retries,
-        window_retries_max=options.windows.retries_max,
-        backoff_ms=backoff_ms,
-        backoff_ms_max=max(_BACKOFF_MS_MAX, backoff_ms),
-    )
     entries, ahead = 1024, options.max_queue
     if options.engine == "ray":
         workers = options.workers or WORKERS_MAX  # the number follows the size of the cluster
@@ -73,7 +66,7 @@ def make_kernel_options(options: StageOptions) -> KernelOptions:
     return KernelOptions(
         windows=options.windows.to_window_options(entries, ahead),
         pressure=options.budgets.to_pressure_options(options.buffered_bytes_max),
-        retry=retry,
+        retry=make_retry_options(options.retries, options.retry_backoff_s, options.windows.retries_max),
         schedule=options.schedule,
         error_budget=options.error_budget,
         on_budget=options.on_budget,
