@@ -75,6 +75,9 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """The traceback in the worker, bounded, or what else is known. It may differ from run to run."""
     wait_ms: int = 0
     """The least wait before the next attempt, as a server asked for; 0: the backoff alone."""
+    stage: str = ""
+    item_id: str = ""
+    """Where it happened, of a `StageError`."""
 
     @property
     def may_succeed_later(self) -> bool:

@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from inorder.cli.exit_codes import Exit, exit_code_of
 from inorder.cli.output import error as print_error
 from inorder.cli.output import info, pluralize, to_one_line
@@ -25,6 +27,7 @@ def run_job(
 ) -> StageOutcome:
     """Run a plan of a stage. `origin` replaces what the manifest records about the job."""
     stage, data = job.stage, Path(options.data).absolute()
+    plan = msgspec.structs.replace(plan, policy=plan.policy or stage.options.policy)
     return run_stage(
         plan,
         stage.worker,

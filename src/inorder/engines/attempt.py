@@ -108,7 +108,18 @@ def classify_error(error: BaseException, classify: Classify | None = None) -> Fa
         retryable=retryable,
         detail=escape_surrogates(detail),
         wait_ms=int(wait_s * 1000) if retryable else 0,
+        stage=escape_surrogates(_get_text(error, "stage")),
+        item_id=escape_surrogates(_get_text(error, "item_id")),
     )
+
+
+def _get_text(error: BaseException, name: str) -> str:
+    """Return an attribute of an error that has a category of its own; empty: it has none."""
+    try:
+        value = getattr(error, name, "") if get_own_category(error) is not None else ""
+    except Exception:
+        return ""
+    return value if isinstance(value, str) else ""
 
 
 def format_traceback(error: BaseException, detail: Any = "") -> str:

@@ -5,10 +5,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from inorder.engines.progress import find_reporter
 from inorder.stage.options import StageOptions
 
-from .contracts import WorkItem
+from .contracts import StageHooks, WorkItem
 from .data_layout import resolve_output
 from .fingerprints import list_published
 
@@ -51,6 +53,8 @@ class StageContext:
         self.delivery: Any = None
         self.measures: dict[str, float | str] = {}
         """What `measure` was called with."""
+        self.fields: dict[str, Any] = {}
+        """What `annotate` was called with."""
         self.removals: list[str] = []
         """Files in DATA to remove when the item is committed."""
         self.files: dict[str, str] = {}
@@ -92,6 +96,13 @@ class StageContext:
         if self._report is not None:
             self._report(float(done), None if total is None else float(total), str(note))
 
+    def annotate(self, **fields: Any) -> None:
+        """Add fields to the row of this item in the manifest or, in `before_stage`, to the `__config__` row. A field of
+        the same name that the worker returns replaces it. An attempt that fails adds nothing.
+
+        Raises TypeError for a value that cannot be encoded as JSON."""
+        self.fields |= msgspec.json.decode(msgspec.json.encode(fields, order="deterministic"))
+
     def output(self, name: str) -> Path:
         """The path to write this output to. It is published when the item is committed. Raises KeyError for a name that
         the item does not declare."""
@@ -121,3 +132,22 @@ class StageContext:
             ending = relative.rpartition("/")[2][-_ENDING_MAX:]
             self.files[relative] = f"{self._staging}/{self._token}-{len(self.files)}-{ending}"
         return self.files[relative]
+
+
+class HookCaller:
+    """Calls the hooks of a stage. What one raises becomes a warning."""
+
+    def __init__(self, hooks: StageHooks, context: StageContext) -> None:
+        self._hooks = hooks
+        self._context = context
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Call a hook, if the stage has it, and return what it returned."""
+        hook = getattr(self._hooks, name)
+        if hook is None:
+            return None
+        try:
+            return hook(*arguments)
+        except Exception as error:
+            self._context.warn(f"{name}: {type(error).__name__}: {error}")
+            return None

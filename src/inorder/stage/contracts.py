@@ -82,7 +82,10 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
             raise OperatorError(f"item {self.item_id!r}: size_hint must be a number of bytes, got {self.size_hint!r}")
 
     def satisfies(self, data: str | Path = ".", *, fingerprinting: bool = True) -> bool:
-        """Whether every output exists, is not empty, and was made from these inputs with this configuration."""
+        """Whether every output exists, is not empty, and was made from these inputs with this configuration.
+
+        A subclass may override it, also without parameters: what it returns then decides whether the item is skipped.
+        An item for which it raises is processed."""
         from .freshness import check
 
         return check(self, str(data), fingerprinting=fingerprinting).is_satisfied
@@ -119,6 +122,9 @@ class StagePlan(msgspec.Struct, frozen=True):
     with the item and a function that returns the SHA-256 of a file."""
     expected_items: int | None = None
     """Estimate of the number of items for the progress bar, if the exact number is unknown."""
+    policy: Literal["io", "cpu", "gpu"] | None = None
+    """The policy that the stage is made for. A stage made for `gpu` is not run with `cpu`, unless the options say
+    `i_know_what_im_doing`."""
 
     def __post_init__(self) -> None:
         require(
@@ -136,13 +142,17 @@ class StageHooks(msgspec.Struct, frozen=True, kw_only=True):
     argument is the item's result, or the `Failure`. `worker_setup` runs once in every worker process, before its
     first item.
 
+    Hooks can add fields: `ctx.annotate` in `before_item` to the row of the item, and in `before_stage` to the
+    `__config__` row; `ctx.measure` in `before_item` to the telemetry. A mapping that `after_item` returns becomes a
+    telemetry event `item`, and attributes of the item's span.
+
     >>> hooks = StageHooks(before_stage=lambda ctx: ctx.resources.update(model="loaded"))
     """
 
     before_stage: "Callable[[StageContext], None] | None" = None
     after_stage: "Callable[[StageOutcome], None] | None" = None
     before_item: "Callable[[WorkItem, StageContext], None] | None" = None
-    after_item: "Callable[[WorkItem, Any, StageContext], None] | None" = None
+    after_item: "Callable[[WorkItem, Any, StageContext], Mapping[str, Any] | None] | None" = None
     worker_setup: "Callable[[StageContext], None] | None" = None
 
 

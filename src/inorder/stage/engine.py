@@ -8,15 +8,26 @@ from inorder.core.options import PLAN_AHEAD_PER_WORKER, KernelOptions, entries_f
 from inorder.engines.attempt import run_attempt
 from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task
 from inorder.engines.factory import EngineSpec, create_resizable_engine
-from inorder.errors import InfrastructureError
+from inorder.errors import InfrastructureError, require
 from inorder.runtime.limits import make_retry_options
 from inorder.runtime.memory_probe import MemoryProbe, create_memory_probe
 from inorder.stage.options import StageOptions
 
+from .contracts import StagePlan
 from .data_layout import DataLayout
 from .worker import StageWork
 
 _DISK_FULL = (ENOSPC, EDQUOT)
+
+
+def require_gpu_policy(plan: StagePlan, options: StageOptions) -> None:
+    """Require that a stage made for `gpu` is not run in processes, each of which would claim the device."""
+    require(
+        not (plan.policy == "gpu" and options.policy == "cpu" and options.engine == "local")
+        or options.i_know_what_im_doing,
+        f"stage {plan.stage_name} needs policy gpu: with policy cpu, every process would claim the device; "
+        "use policy='gpu', or i_know_what_im_doing=True",
+    )
 
 
 def make_engine_spec(options: StageOptions) -> EngineSpec:

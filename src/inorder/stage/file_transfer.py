@@ -233,6 +233,8 @@ def _translate_error(
         retryable=failure.retryable,
         detail=detail,
         retry_after_s=failure.wait_ms / 1000,
+        stage=failure.stage,
+        item_id=failure.item_id,
     )
 
 

@@ -5,13 +5,15 @@ they were made of these inputs with this configuration and have not been altered
 is the reason to do the item again; `inorder explain` shows it.
 """
 
+import inspect
 import os
 import stat
 from collections.abc import Callable
 from functools import cache as memoize
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from .contracts import StagePlan, WorkItem
 from .data_layout import resolve_output
 from .file_stat import FileStat
 from .fingerprints import (
@@ -24,15 +26,13 @@ from .fingerprints import (
 )
 from .hash_cache import HashCache
 
-if TYPE_CHECKING:
-    from .contracts import StagePlan, WorkItem
-
 # These reasons are part of the manifest format: rows of earlier runs are recognized by them.
 OUTPUTS_EXIST = "its outputs are there"
 UNCHANGED = "its outputs, inputs and configuration are unchanged"
 REMOVED_FROM_PLAN = "it is no longer in the plan, and its outputs were removed"
 """The reason in the last row of a stale item."""
-SATISFIED_REASONS = (OUTPUTS_EXIST, UNCHANGED)
+SAYS_SATISFIED = "its method satisfies returned True"
+SATISFIED_REASONS = (OUTPUTS_EXIST, UNCHANGED, SAYS_SATISFIED)
 """The reasons in the row of an item that was skipped because it is up to date; workers give any other."""
 
 
@@ -57,24 +57,47 @@ class Freshness(NamedTuple):
 
 
 def check_planned(
-    item: "WorkItem",
-    plan: "StagePlan",
+    item: WorkItem,
+    plan: StagePlan,
     data: str,
     *,
     fingerprinting: bool,
     cache: HashCache | None,
     hash_input: HashOf | None = None,
 ) -> Freshness:
-    """Check an item of a plan: by its outputs or, if it has none, with the function of the plan. Inputs are hashed with
-    `hash_input`, if it is given."""
+    """Check an item of a plan: by its own `satisfies`, if it overrides that of WorkItem; else by its outputs or, if it
+    has none, with the function of the plan. Inputs are hashed with `hash_input`, if it is given."""
+    if type(item).satisfies is not WorkItem.satisfies:
+        return _ask_item(item, data, fingerprinting=fingerprinting)
     if plan.judge is None or item.outputs:
         return check(item, data, fingerprinting=fingerprinting, cache=cache, hash_input=hash_input)
     reason = plan.judge(item, hash_input or partial(get_sha256, cache=cache))
     return Freshness(bool(reason), reason or "it has changed, or was never done")
 
 
+def _ask_item(item: WorkItem, data: str, *, fingerprinting: bool) -> Freshness:
+    """Let an item decide itself."""
+    parameters = _get_parameters(type(item))
+    arguments = [data] if "data" in parameters else []
+    options = {"fingerprinting": fingerprinting} if "fingerprinting" in parameters else {}
+    ask: Any = item.satisfies
+    try:
+        is_satisfied = bool(ask(*arguments, **options))
+        outputs = {name: resolve_output(data, path) for name, path in item.outputs.items()}
+    except Exception as error:
+        return Freshness(False, f"its method satisfies raised {type(error).__name__}: {error}")
+    if not is_satisfied:
+        return Freshness(False, "its method satisfies returned False")
+    return Freshness(True, SAYS_SATISFIED, _read_fingerprint(f"{data}/{locate_fingerprint(outputs)}"))
+
+
+@memoize
+def _get_parameters(kind: type[WorkItem]) -> frozenset[str]:
+    return frozenset(inspect.signature(kind.satisfies).parameters)
+
+
 def check(
-    item: "WorkItem",
+    item: WorkItem,
     data: str,
     *,
     fingerprinting: bool = True,
@@ -101,7 +124,7 @@ def check(
     return Freshness(not reason, reason or UNCHANGED, found)
 
 
-def has_changed_input(item: "WorkItem", plan: "StagePlan", recorded: str) -> bool:
+def has_changed_input(item: WorkItem, plan: StagePlan, recorded: str) -> bool:
     """Whether the inputs of a processed item differ from those it was made of, which have the hash `recorded`. Reads
     every input; False also if one of them no longer exists, or if it is not known what the item was made of."""
     hash_once = memoize(hash_file)
@@ -134,7 +157,7 @@ def _read_fingerprint(path: str) -> Fingerprint | None:
 
 
 def _explain_stale(
-    item: "WorkItem",
+    item: WorkItem,
     data: str,
     outputs: dict[str, str],
     found: Fingerprint,

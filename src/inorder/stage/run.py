@@ -12,14 +12,14 @@ that ended there is nothing in it.
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from inorder.core.commands import Command, Summary
-from inorder.core.events import Envelope, Event
+from inorder.core.events import Event
 from inorder.core.state import StopKind
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
@@ -34,12 +34,12 @@ from inorder.runtime.identity import PlanChanged, new_run_id
 from inorder.runtime.loop import Runtime, describe_survivors
 from inorder.runtime.recovery import DISTRUST_SUFFIX, OpenedJournal, read_journal
 from inorder.runtime.result_log import FORMAT_VERSION, LogHeader, ResultLog
-from inorder.sinks.base import Entry, Output, Sink
+from inorder.sinks.base import Entry, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
 
 from .autoscale import StageAutoscaler
-from .context import StageContext
+from .context import HookCaller, StageContext
 from .contracts import StageHooks, StageOutcome, StagePlan
 from .data_layout import DataLayout, create_option_folder
 from .engine import (
@@ -48,21 +48,24 @@ from .engine import (
     make_engine_spec,
     make_kernel_options,
     require_disk_space,
+    require_gpu_policy,
 )
-from .fingerprints import list_published
 from .hash_cache import HashCache
-from .manifest.rows import get_result, make_config_row, make_row
+from .manifest.entries import describe_entry
+from .manifest.rows import add_fields, make_config_row, make_row
 from .monitor.monitor import RunMonitor
 from .options import StageOptions
 from .plan_identity import hash_config, hash_plan, identify_item
 from .plan_reader import PlanPosition, count_rest, fill_total, read_plan
 from .signals import cancel_on_signals
 from .staged_results import read_results, start_results
-from .worker import StageResult, StageTask, StageWork
+from .worker import StageResult, StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
 _SKIP = int(State.TERMINAL_SKIP)
 _FAIL = int(State.TERMINAL_FAIL)
+MakeManifest = Callable[[Callable[[Entry], dict[str, Any]], dict[str, Any]], Sink]
+"""Makes the sink for manifest rows from the function that makes a row, and the `__config__` row."""
 _ONE_SHOT = (
     "the plan has changed since it was interrupted, and its items can be read only once; "
     "give StagePlan a list, or run with resume off"
@@ -78,6 +81,7 @@ def run_stage(
     origin: dict[str, Any] | None = None,
     sinks: Sequence[Sink] = (),
     finish: Callable[[], None] | None = None,
+    manifest: MakeManifest | None = None,
 ) -> StageOutcome:
     """Run every item of a plan and commit the results in plan order; resume where an earlier run was interrupted.
 
@@ -97,6 +101,8 @@ def run_stage(
         origin: Recorded in the `__config__` row of the manifest: how to make the same plan again.
         sinks: Further sinks, which get what workers pass to `ctx.deliver`. They are closed at the end.
         finish: Called after the sinks are closed, unless the run was stopped.
+        manifest: Makes the sink for manifest rows, instead of `DATA/manifests/<stage>.jsonl`. Called with a function
+            that makes the row of an entry, and with the `__config__` row. Commands that read manifests find no rows.
 
     Returns:
         Counts, durations and errors of the run. Failed items do not raise.
@@ -110,6 +116,7 @@ def run_stage(
     options = options or StageOptions()
     require(isinstance(plan, StagePlan), f"run_stage needs a StagePlan, got {type(plan).__name__}")
     require(callable(worker), f"run_stage needs a worker that can be called, got {type(worker).__name__}")
+    require_gpu_policy(plan, options)
     plan = fill_total(plan)
     options = msgspec.structs.replace(options, data=os.path.abspath(options.data))
     layout = DataLayout(os.fspath(options.data), plan.stage_name)
@@ -119,7 +126,8 @@ def run_stage(
     lock = Lock(layout.lock, f"stage {plan.stage_name} of {layout.data}")
     try:
         try:
-            outcome = _StageRun(plan, worker, options, hooks or StageHooks(), layout, origin or {}, sinks).run()
+            run = _StageRun(plan, worker, options, hooks or StageHooks(), layout, origin or {}, sinks, manifest)
+            outcome = run.run()
         finally:
             for sink in sinks:
                 sink.close()
@@ -142,6 +150,7 @@ class _StageRun:
         layout: DataLayout,
         origin: dict[str, Any],
         sinks: Sequence[Sink],
+        make_manifest: MakeManifest | None,
     ) -> None:
         self._plan = plan
         self._sinks = sinks
@@ -158,7 +167,9 @@ class _StageRun:
         """Signals that were received during the run."""
         self._autoscaler: StageAutoscaler | None = None
         self._context = StageContext(plan.stage_name, options, self._resources)
+        self._call_hook = HookCaller(hooks, self._context).call
         self._config_row = make_config_row(plan.stage_name, self._run_id, options, origin)
+        self._make_manifest = make_manifest or self._open_manifest
 
     def run(self) -> StageOutcome:
         """Run the stage."""
@@ -168,6 +179,7 @@ class _StageRun:
         self._monitor = RunMonitor(self._plan, self._options, self._layout, self._run_id)
         try:
             self._call_hook("before_stage", self._context)
+            add_fields(self._config_row, self._context.fields)
             summary, opened = self._run_or_start_over()
             wall_ms = (time.monotonic() - started_s) * 1000
             outcome = self._monitor.make_outcome(summary, opened, wall_ms, self._context.warnings)
@@ -298,14 +310,7 @@ class _StageRun:
         outputs = OutputsSink(
             self._filesystem, layout.data, staging=layout.staging, name="outputs", staged=results.published
         )
-        manifest = ManifestSink(
-            self._filesystem,
-            layout.manifest,
-            partial(make_row, stage),
-            head=[self._config_row],
-            name="manifest",
-            appends=True,
-        )
+        manifest = self._make_manifest(partial(make_row, stage), self._config_row)
         header = Header(
             self._run_id,
             plan_hash,
@@ -319,12 +324,16 @@ class _StageRun:
             header=header,
             sinks=[outputs, manifest, *self._sinks],
             identify=lambda task: identify_item(task.item),
-            describe=self._describe,
+            describe=partial(describe_entry, layout.data, self._plan.retires is not None),
             options=JournalOptions(fsync=self._options.fsync),
             results=results,
             commit_thread=self._options.commit_thread,
             on_commit=self._on_committed,
         )
+
+    def _open_manifest(self, row: Callable[[Entry], dict[str, Any]], head: dict[str, Any]) -> Sink:
+        path = self._layout.manifest
+        return ManifestSink(self._filesystem, path, row, head=[head], name="manifest", appends=True)
 
     def _make_work(self) -> StageWork:
         options, hooks = self._options, self._hooks
@@ -346,11 +355,15 @@ class _StageRun:
                 self._cache_hashes(entry.payload)
             if self._autoscaler is not None and entry.outcome != _SKIP:
                 self._autoscaler.record(entry.exec_ms, is_failure=entry.outcome == _FAIL)
-        self._monitor.record_committed(entries)
-        if self._hooks.after_item is not None:
-            for entry in entries:
-                result = entry.payload if entry.failure is None else entry.failure
-                self._call_hook("after_item", entry.item.item, result, self._context)
+        self._monitor.record_committed(entries, {} if self._hooks.after_item is None else self._call_after(entries))
+
+    def _call_after(self, entries: Sequence[Entry]) -> dict[int, Mapping[str, Any]]:
+        """Call `after_item` for each entry. Returns the fields for telemetry that it returned, by seq."""
+        fields = {}
+        for entry in entries:
+            result = entry.payload if entry.failure is None else entry.failure
+            fields[entry.seq] = self._call_hook("after_item", entry.item.item, result, self._context)
+        return {seq: found for seq, found in fields.items() if isinstance(found, Mapping) and found}
 
     def _cache_hashes(self, result: StageResult) -> None:
         """Cache the hashes of an item's inputs, which its worker has just read. Outputs are racy now: their change time
@@ -358,33 +371,3 @@ class _StageRun:
         for path, stat, digest in result.inputs:
             if digest:
                 self._cache.put(path, stat, "sha256", digest)
-
-    def _describe(self, envelope: Envelope, task: StageTask, attempts: int) -> Entry:
-        """Turn an envelope into an entry for the sinks. With `retires`, a failed item loses its earlier outputs."""
-        payload: Any = envelope.payload if envelope.outcome in (_SUCCESS, _SKIP) else None
-        entry = Entry(
-            envelope.seq,
-            envelope.outcome,
-            attempts,
-            task,
-            payload,
-            envelope.failure,
-            exec_ms=envelope.exec_ms,
-            began_ms=envelope.began_ms,
-        )
-        result = get_result(entry)
-        if result is not None:
-            outputs = [Output(*output) for output in result.outputs]
-            return msgspec.structs.replace(entry, outputs=outputs, staged=result.staged, removals=result.removals)
-        if self._plan.retires is None:
-            return entry
-        return msgspec.structs.replace(entry, removals=list_published(self._layout.data, task.item.outputs))
-
-    def _call_hook(self, name: str, *arguments: Any) -> None:
-        """Call a hook. What it raises becomes a warning."""
-        hook = getattr(self._hooks, name)
-        if hook is not None:
-            try:
-                hook(*arguments)
-            except Exception as error:
-                self._context.warn(f"{name}: {type(error).__name__}: {error}")

@@ -130,8 +130,10 @@ class StageWork:
         context = StageContext(self._stage, self._options, self._set_up(), self._staging)
         try:
             result = self._attempt(task.item, context)
-        except BaseException:
+        except BaseException as error:
             _discard(context)
+            if isinstance(error, StageError):
+                _locate_error(error, self._stage, task.item)
             raise
         if isinstance(result, Skip):
             _discard(context)
@@ -148,10 +150,10 @@ class StageWork:
         inputs = [(os.fspath(path), before[name], hashes.get(name, "")) for name, path in item.inputs.items()]
         digest = combine_sha256(hashes)
         if isinstance(value, Skip):
-            extras = self._encode_extras(item, value.value)
+            extras = context.fields | self._encode_extras(item, value.value)
             result = StageResult(extras, [], [], digest, inputs, context.warnings, context.removals)
             return Skip(str(value.reason), result)
-        extras = self._encode_extras(item, value)
+        extras = context.fields | self._encode_extras(item, value)
         outputs = self._collect_outputs(item, context, extras, digest)
         staged = [context.files[path] for path, _, _ in outputs]
         return StageResult(
@@ -267,6 +269,16 @@ class StageWork:
         self, item: WorkItem, message: str, category: str = "runtime", *, retryable: bool = False
     ) -> StageError:
         return StageError(message, category=category, retryable=retryable, stage=self._stage, item_id=item.item_id)
+
+
+def _locate_error(error: StageError, stage: str, item: WorkItem) -> None:
+    """Complete the place of an error. If it is not that of the item, the message names it."""
+    place = [error.stage] if error.stage not in ("", stage) else []
+    place += [error.item_id] if error.item_id not in ("", item.item_id) else []
+    error.stage, error.item_id = error.stage or stage, error.item_id or item.item_id
+    if place:
+        error.message = ": ".join([*place, error.message])
+        error.args = (error.message,)
 
 
 def _discard(context: StageContext) -> None:

@@ -211,3 +211,12 @@ def test_a_program_without_providers_gets_them_from_the_variables(monkeypatch: p
     monkeypatch.setattr(otel, "_configure", lambda: called.append("configured"))
     assert otel.start_otel("shout", inorder.StageOptions()) is not None
     assert called == ["configured"]
+
+
+@pytest.mark.req("RUN-14")
+def test_fields_of_after_item_are_attributes_of_the_span(place: Place, collected: Collected) -> None:
+    hooks = inorder.StageHooks(after_item=lambda item, result, ctx: {"provider": "onnx", "where": place.folder})
+    place.run([place.item("a")], hooks=hooks)
+    [span] = collected.spans.get_finished_spans()
+    assert (span.attributes["provider"], span.attributes["where"]) == ("onnx", str(place.folder))
+    assert span.attributes["item_id"] == "a"

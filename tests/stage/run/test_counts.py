@@ -98,7 +98,8 @@ def test_a_run_that_raises_tells_its_counts_to_telemetry(place: Place, given: st
     last = msgspec.json.decode(path.read_bytes().splitlines()[-1])
     assert last["event"] == "run_failed"
     assert last["succeeded"] + last["cancelled"] == last["scheduled"]
-    assert (last["succeeded"], last["skipped"], last["failed"]) == (2, 0, 0)
+    assert last["succeeded"] == len(place.lines()[1:]) <= 2
+    assert (last["skipped"], last["failed"]) == (0, 0)
     assert last["scheduled"] >= 3
     if given.startswith("a list"):
         assert last["scheduled"] == COUNT

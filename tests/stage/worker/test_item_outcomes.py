@@ -57,7 +57,8 @@ def test_a_failure_says_whose_fault_it_is(
 ) -> None:
     outcome = place.run([place.item("a", do)], policy=policy, workers=1)
     row = place.row("a")
-    assert row["error"] == {"category": category, "message": message, "retryable": retryable}
+    where = {"stage": "shout", "item_id": "a"} if do == "stage error" else {}
+    assert row["error"] == {"category": category, "message": message, "retryable": retryable, **where}
     assert row["attempts"] == 1
     [summary] = outcome.errors
     assert (summary.category, summary.message, summary.count, summary.item_id) == (category, message, 1, "a")

@@ -26,7 +26,8 @@ def test_an_output_that_is_not_there_or_empty_fails_its_item_alone(
     outcome = place.run([place.item("a"), place.item("b", do), place.item("c")], policy=policy, retries=2)
     assert place.statuses() == {"a": "success", "b": "failure", "c": "success"}
     row = place.row("b")
-    assert row["error"] == {"category": "runtime", "message": message, "retryable": False}
+    where = {"stage": "shout", "item_id": "b"}
+    assert row["error"] == {"category": "runtime", "message": message, "retryable": False, **where}
     assert row["attempts"] == 1
     assert outcome.failed == 1
     assert not any("/b." in path for path in place.published())
@@ -161,4 +162,5 @@ def test_a_file_where_the_folder_of_an_output_should_lie_fails_its_item_alone(pl
     outcome = place.run([place.item("b", outputs={"loud": "loud/deep/b.txt"}), place.item("c", outputs={"loud": "c"})])
     assert (outcome.succeeded, outcome.failed) == (1, 1)
     message = "the output 'loud/deep/b.txt' cannot be published: one of its parent folders is a file"
-    assert place.row("b")["error"] == {"category": "config", "message": message, "retryable": False}
+    error = place.row("b")["error"]
+    assert (error["category"], error["message"], error["retryable"]) == ("config", message, False)

@@ -125,7 +125,14 @@ def _hash_configurations(settings: EmbedSettings) -> dict[str, str]:
 def plan(settings: EmbedSettings, cfg_hashes: dict[str, str], sources: list[Path], data: Path) -> StagePlan:
     """Plan every document that has chunks. The vectors of other documents are removed."""
     items = EmbedItems(settings.families, cfg_hashes, os.path.abspath(data))
-    return StagePlan(NAME, items, retires=lambda *_: True, expected_items=items.estimate_count())
+    needs_gpu = any(policy(spec) == "gpu" for family, spec in settings.families.items() if family != "lexical")
+    return StagePlan(
+        NAME,
+        items,
+        retires=lambda *_: True,
+        expected_items=items.estimate_count(),
+        policy="gpu" if needs_gpu else None,
+    )
 
 
 class EmbedItems:

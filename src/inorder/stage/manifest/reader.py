@@ -27,6 +27,8 @@ class RowError(msgspec.Struct, frozen=True):
     category: str
     message: str
     retryable: bool = False
+    stage: str = ""
+    item_id: str = ""
 
 
 class ManifestRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ import msgspec
 
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates
+from inorder.errors import Failure
 from inorder.runtime.identity import qualified_name
 from inorder.sinks.base import Entry
 from inorder.stage.options import StageOptions
@@ -40,7 +41,8 @@ BASE_FIELDS = {
     "cfg_hash": "`cfg_hash` of the item",
     "input_sha256": "hash of all inputs; empty: no inputs, not hashed, or failed",
     "reason": "why the item was skipped; empty: it was not",
-    "error": "`category`, `message` and `retryable` of a failure; null: the item did not fail",
+    "error": "`category`, `message` and `retryable` of a failure, and `stage` and `item_id` of a `StageError`; null: "
+    "the item did not fail",
     "traceback": "the traceback of a failure in the worker, at most 8,192 characters of it; empty: there is none",
     "warnings": "warnings of the worker, `before_item` and `worker_setup`; a failed item has none",
 }
@@ -80,14 +82,22 @@ def get_result(entry: Entry) -> StageResult | None:
     return value if isinstance(value, StageResult) else None
 
 
+def _describe_failure(failure: Failure, stage: str, item_id: str) -> dict[str, Any]:
+    described = {"category": failure.category.value, "message": failure.message, "retryable": failure.retryable}
+    if not failure.stage and not failure.item_id:
+        return described
+    return {**described, "stage": failure.stage or stage, "item_id": failure.item_id or item_id}
+
+
 def make_row(stage: str, entry: Entry) -> dict[str, Any]:
     """Make the row of one item."""
     task: StageTask = entry.item
     result = get_result(entry)
     failure = entry.failure
+    item_id = escape_surrogates(task.item.item_id)
     row = {
         "stage": stage,
-        "doc_id": escape_surrogates(task.item.item_id),
+        "doc_id": item_id,
         "status": STATUSES[entry.outcome],
         "duration_s": round(entry.exec_ms / 1000, 6),
         "input_path": escape_surrogates(os.fspath(next(iter(task.item.inputs.values()), ""))),
@@ -98,15 +108,17 @@ def make_row(stage: str, entry: Entry) -> dict[str, Any]:
         "cfg_hash": task.item.cfg_hash,
         "input_sha256": result.input_sha256 if result is not None else "",
         "reason": escape_surrogates(entry.payload.reason) if STATUSES[entry.outcome] == "skip" else "",
-        "error": None
-        if failure is None
-        else {"category": failure.category.value, "message": failure.message, "retryable": failure.retryable},
+        "error": None if failure is None else _describe_failure(failure, stage, item_id),
         "traceback": "" if failure is None else failure.detail,
         "warnings": [escape_surrogates(warning) for warning in result.warnings] if result is not None else [],
     }
-    extras = result.extras if result is not None else {}
-    for name, value in extras.items():
+    add_fields(row, result.extras if result is not None else {})
+    return row
+
+
+def add_fields(row: dict[str, Any], fields: dict[str, Any]) -> None:
+    """Add fields to a row. A name that the row has already gets the prefix `extra_`."""
+    for name, value in fields.items():
         while name in row:
             name = f"extra_{name}"
         row[name] = value
-    return row

@@ -1,8 +1,9 @@
 """The monitor of a run: counts, durations, progress and telemetry. It observes, and decides nothing."""
 
+import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -152,11 +153,13 @@ class RunMonitor:
         if time.monotonic() - self._gauges_read_s >= _GAUGES_S:
             self._read_gauges()
 
-    def record_committed(self, entries: Sequence[Entry]) -> None:
-        """Take in entries that are committed. Called on the commit thread."""
+    def record_committed(self, entries: Sequence[Entry], fields: Mapping[int, Mapping[str, Any]]) -> None:
+        """Take in entries that are committed, and what `after_item` returned for them. Called on the commit thread."""
         if self._otel is not None:
-            self._otel.record_committed(entries)
+            self._otel.record_committed(entries, fields)
         for entry in entries:
+            if entry.seq in fields:
+                self._emit_item(entry, fields[entry.seq])
             self._counts[entry.outcome] += 1
             if entry.outcome == _SKIP:
                 continue
@@ -167,6 +170,10 @@ class RunMonitor:
             self._slowest.record(item_id, entry.exec_ms)
             if entry.outcome == _FAIL and entry.failure is not None:
                 self._errors.record(item_id, entry.failure.category.value, entry.failure.message)
+
+    def _emit_item(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        known = {"seq": entry.seq, "item_id": escape_surrogates(entry.item.item.item_id)}
+        self._emit("item", **known, fields=json.loads(json.dumps(dict(fields), default=str, skipkeys=True)))
 
     def make_outcome(
         self, summary: Summary, opened: OpenedJournal, wall_ms: float, warnings: list[str]

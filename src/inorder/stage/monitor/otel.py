@@ -67,6 +67,10 @@ def _find_unit(name: str) -> str:
     return "ms" if name.endswith("_ms") else "By" if name.endswith("_bytes") else "1"
 
 
+def _to_attribute(value: Any) -> Any:
+    return value if isinstance(value, str | bool | int | float) else str(value)
+
+
 class OtelExporter:
     """Counters, histograms, and one span per item."""
 
@@ -88,8 +92,8 @@ class OtelExporter:
         self._gauges = {name: instruments[f"inorder.{name}"] for name in _GAUGES}
         self._latest = dict.fromkeys(self._gauges, 0)
 
-    def record_committed(self, entries: Sequence[Entry]) -> None:
-        """Record committed items, in order."""
+    def record_committed(self, entries: Sequence[Entry], fields: Mapping[int, Mapping[str, Any]]) -> None:
+        """Record committed items, in order. `fields` are further attributes of their spans, by seq."""
         for entry in entries:
             status = STATUSES[entry.outcome]
             labels = {**self._labels, "status": status}
@@ -102,6 +106,7 @@ class OtelExporter:
                 f"{self._labels['stage']} item",
                 start_time=began_ns,
                 attributes={
+                    **{name: _to_attribute(value) for name, value in fields.get(entry.seq, {}).items()},
                     **measures,
                     **labels,
                     "item_id": escape_surrogates(entry.item.item.item_id),

@@ -50,6 +50,7 @@ RUN_EVENTS = {
         "nothing was committed for `stall_warning_s`: what the run waits for, once per stall",
     ),
     "stall_ended": ("seq, item_id, waited_s", "something was committed again"),
+    "item": ("seq, item_id, fields", "the outcome of an item is final; what the hook `after_item` returned for it"),
     "run_ended": ("outcome", "the run ended; the whole StageOutcome"),
     "run_failed": (
         "error, message, kernel, scheduled, succeeded, skipped, failed, cancelled",

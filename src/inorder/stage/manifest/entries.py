@@ -1,0 +1,37 @@
+"""Turns the results of workers into entries for the sinks of a stage."""
+
+from typing import Any
+
+import msgspec
+
+from inorder.core.events import Envelope
+from inorder.core.transitions import State
+from inorder.sinks.base import Entry, Output
+from inorder.stage.fingerprints import list_published
+from inorder.stage.worker import StageTask
+
+from .rows import get_result
+
+_HAS_RESULT = (int(State.TERMINAL_SUCCESS), int(State.TERMINAL_SKIP))
+
+
+def describe_entry(data: str, retires: bool, envelope: Envelope, task: StageTask, attempts: int) -> Entry:
+    """Turn an envelope into an entry. With `retires`, a failed item loses the outputs of earlier runs in `data`."""
+    payload: Any = envelope.payload if envelope.outcome in _HAS_RESULT else None
+    entry = Entry(
+        envelope.seq,
+        envelope.outcome,
+        attempts,
+        task,
+        payload,
+        envelope.failure,
+        exec_ms=envelope.exec_ms,
+        began_ms=envelope.began_ms,
+    )
+    result = get_result(entry)
+    if result is not None:
+        outputs = [Output(*output) for output in result.outputs]
+        return msgspec.structs.replace(entry, outputs=outputs, staged=result.staged, removals=result.removals)
+    if not retires:
+        return entry
+    return msgspec.structs.replace(entry, removals=list_published(data, task.item.outputs))
