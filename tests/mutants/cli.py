@@ -71,7 +71,7 @@ CLI_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a full quota is blamed on the item",
-        "stage/run.py",
+        "stage/engine.py",
         "_DISK_FULL = (ENOSPC, EDQUOT)",
         "_DISK_FULL = (ENOSPC, ENOSPC)",
         "tests/stage/test_signals.py::test_a_full_disk_or_quota_stops_the_run_and_is_no_fault_of_the_item",
@@ -137,7 +137,7 @@ CLI_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "verify ignores the index",
         "cli/commands/verify.py",
-        "(*find_orphans(directory.root, names), *check_index(directory.root))",
+        "(*find_orphans(directory.root, names), *check_index(directory))",
         "(*find_orphans(directory.root, names),)",
         "tests/cli/test_verify.py::test_the_index_is_verified_too",
     ),

@@ -65,15 +65,15 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "chunks of the other format stay",
         "documents/chunk/worker.py",
-        "            context.remove(other)\n",
-        "",
+        "        context.remove(path)\n",
+        "        pass\n",
         f"{_RULES}test_chunks_of_the_other_format_are_removed",
     ),
     Mutant(
         "the fingerprint of the other format stays",
         "documents/chunk/worker.py",
-        '            context.remove(f"{other}{FINGERPRINT_SUFFIX}")\n',
-        "",
+        'for path in (f"{other}{FINGERPRINT_SUFFIX}", other)',
+        "for path in (other,)",
         f"{_RULES}test_chunks_of_the_other_format_are_removed",
     ),
     Mutant(

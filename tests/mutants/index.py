@@ -28,7 +28,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "dense vectors are no input of the indexed document",
         "index/stage.py",
-        '({"dense": dense} if os.path.exists(dense) else {})',
+        '({"dense": dense} if will_exist(dense) else {})',
         "{}",
         f"{_RULES}test_another_dense_provider_replaces_the_vectors_of_the_index",
     ),
