@@ -101,13 +101,19 @@ def test_items_with_one_key_travel_together_and_a_worker_keeps_to_its_key() -> N
     driver = planned([PlanItem(batch_key=key) for key in "xpyqpyqp"], entries=8)
     driver.pull(1)
     driver.finish(0)
-    assert [driver.pull(1, 2), driver.pull(2, 2)] == [[1, 4], [7]]
-    driver.finish(1, 4, 7)
-    assert [driver.pull(1, 2), driver.pull(2, 1)] == [[2, 5], [3]]
+    assert [driver.pull(1, 2), driver.pull(2, 2)] == [[1, 4], [2, 5]]
+    driver.finish(1, 4, 2, 5)
+    assert [driver.pull(1, 2), driver.pull(2, 1)] == [[7], [3]]
     driver.finish(3)
     assert driver.pull(2, 1) == [6]
-    assert [batch.batch_key for batch in driver.told(Dispatch)] == ["x", "p", "p", "y", "q", "q"]
-    assert driver.kernel.statistics().local_batches == 1
+    assert [batch.batch_key for batch in driver.told(Dispatch)] == ["x", "p", "y", "p", "q", "q"]
+    assert driver.kernel.statistics().local_batches == 2
+
+
+@pytest.mark.req("CMP-3")
+def test_workers_spread_over_the_keys_before_they_share_one() -> None:
+    driver = planned([PlanItem(batch_key=key) for key in "aabbcc"], entries=6)
+    assert [driver.pull(worker) for worker in (1, 2, 3, 4)] == [[0], [2], [4], [1]]
 
 
 @pytest.mark.req("CMP-3", "COM-1")

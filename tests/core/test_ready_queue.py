@@ -57,6 +57,15 @@ def test_a_key_that_nobody_has_is_no_obstacle() -> None:
     assert ready(keys="ab").take(2, "z") == [0]
 
 
+@pytest.mark.req("CMP-3")
+def test_without_a_key_the_group_with_the_fewest_workers_is_next_and_the_oldest_of_those() -> None:
+    assert ready(keys="abc").take(1, "", ["a"]) == [1]
+    assert ready(keys="abc").take(1, "", ["a", "b"]) == [2]
+    assert ready(keys="abc").take(1, "", ["c", "b", "a", "a"]) == [1]
+    assert ready(keys="abc").take(1, "", ["", "z"]) == [0]
+    assert ready(keys="abc").take(1, "a", ["a", "a"]) == [0]
+
+
 def test_items_seen_before_come_first_by_seq_and_one_by_one() -> None:
     waiting = ready(costs="1111")
     assert waiting.take(3, "") == [0, 1, 2]

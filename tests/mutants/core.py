@@ -173,6 +173,27 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
         "                return taken\n        return []",
     ),
     Mutant(
+        "all workers prepare for every key",
+        "core/ready_queue.py",
+        "if counts[key] < counts[best]:",
+        "if False:",
+        "tests/core/test_dispatch.py::test_workers_spread_over_the_keys_before_they_share_one",
+    ),
+    Mutant(
+        "prefetch is not stopped before the soft mark of a window",
+        "core/pressure.py",
+        "self._prefetch_mark = min(options.prefetch_bytes_max, options.window_bytes_soft)",
+        "self._prefetch_mark = options.window_bytes_soft",
+        "tests/core/test_pressure.py::test_prefetch_closes_above_its_own_mark_and_above_that_of_a_window",
+    ),
+    Mutant(
+        "what an item reads does not count in the bytes of a window",
+        "core/windows/window.py",
+        "size + (item.size_bytes or item.input_bytes)",
+        "size + item.size_bytes",
+        "tests/core/windows/test_window.py::test_what_an_item_reads_counts_where_the_size_of_its_result_is_unknown",
+    ),
+    Mutant(
         "shortest job first is not",
         "core/ready_queue.py",
         '"sjf": _ShortestFirst}',

@@ -119,7 +119,8 @@ class Dispatcher:
             seqs = ready.take_oldest()
             state.counters.aged_dispatches += 1
         else:
-            seqs = ready.take(self._choose_batch_size(window, limit), state.workers[worker])
+            size = self._choose_batch_size(window, limit)
+            seqs = ready.take(size, state.workers[worker], state.workers.values())
         self._grant(window, worker, seqs, isolated=False)
         return True
 

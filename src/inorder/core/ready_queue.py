@@ -5,14 +5,17 @@ There are three queues, served in this order:
 * suspects: items that may have killed a worker. Each is dispatched in isolation.
 * requeued: items that were dispatched before, by seq: reclaimed items, and retries that are due.
 * fresh: items never dispatched, in one group per batch key, each group in the order of the schedule. A worker keeps the
-  key of its previous batch while that group lasts, so that its caches stay warm.
+  key of its previous batch while that group lasts, so that its caches stay warm. Then it takes the group with the
+  fewest workers, so that each worker has to prepare for few keys.
 
 An item may be taken out of order (the one the cursor waits for, or the oldest of an aged window). Its entry then stays
 in its queue and is ignored later: `_waiting` and `_suspects` say which items are ready, the queues only give the order.
 """
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Collection
 from heapq import heappop, heappush
+from itertools import islice
 
 
 class _Fifo:
@@ -121,22 +124,31 @@ class ReadyQueue:
         self._waiting.remove(seq)
         return [seq]
 
-    def take(self, limit: int, preferred_key: str) -> list[int]:
-        """Remove and return one requeued item or up to `limit` fresh items of one batch key."""
+    def take(self, limit: int, preferred_key: str, keys_in_use: Collection[str] = ()) -> list[int]:
+        """Remove and return one requeued item or up to `limit` fresh items of one batch key. `keys_in_use` are the keys
+        of all workers."""
         self._drop_stale_requeued()
         if self._requeued:
             self._waiting.remove(self._requeued[0])
             return [heappop(self._requeued)]
-        for key in (preferred_key, *self._fresh):
-            queue = self._fresh.get(key)
-            if queue is None:
-                continue
+        while self._fresh:
+            key = preferred_key if preferred_key in self._fresh else self._choose_key(keys_in_use)
+            queue = self._fresh[key]
             taken = self._drain(queue, limit)
             if not queue:
                 del self._fresh[key]
             if taken:
                 return taken
         return []
+
+    def _choose_key(self, keys_in_use: Collection[str]) -> str:
+        """Choose the group with the fewest workers; the oldest, if there are several."""
+        counts = Counter(keys_in_use) if len(self._fresh) > 1 else Counter()
+        best, *others = islice(self._fresh, len(keys_in_use) + 1)  # among more groups than workers, one has no worker
+        for key in others:
+            if counts[key] < counts[best]:
+                best = key
+        return best
 
     @property
     def is_reordered(self) -> bool:

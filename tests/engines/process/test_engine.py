@@ -293,6 +293,13 @@ def test_an_isolated_item_gets_a_process_that_has_run_nothing(make: Make) -> Non
     assert not is_running(used)
 
 
+def test_it_knows_the_processes_that_it_has_at_present(make: Make) -> None:
+    engine = make(whoami, workers=2)
+    assert engine.process_ids() == []
+    [pid] = run_batch(engine, 0)
+    assert engine.process_ids() == [pid]
+
+
 def test_a_process_is_recycled_after_the_given_number_of_items(make: Make) -> None:
     engine = make(whoami, recycle_tasks=3)
     pids = [run_batch(engine, number)[0] for number in range(9)]
