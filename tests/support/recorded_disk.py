@@ -1,7 +1,8 @@
 """What a power loss can leave of files whose system calls were recorded.
 
-Each write since the last sync of its file is kept, lost or torn; the changes of names since the last sync of their
-folder are kept up to some point. A rename is kept or lost as a whole.
+Each write since the last sync of its file is kept, lost or torn, has a hole of zeros, or has a block of stale bytes.
+Changes of names since the last sync of their folder are kept up to some point. A rename is kept or lost as a whole. A
+folder that was created and whose name is not durable may be lost with everything in it.
 """
 
 import os
@@ -10,6 +11,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 SECTOR_BYTES = 512
+HOLE, STALE = -1.0, -2.0
+"""Shares of a write that is kept with damage: a sector of zeros, or of what was on the disk before."""
 
 
 class LostPower(NamedTuple):
@@ -48,11 +51,21 @@ class _File:
                     del found[change[0] :]
                 continue
             offset, data = change
+            if share < 0:
+                data, share = _damage(offset, data, share), 1.0
             kept = data if share >= 1.0 else data[: int(len(data) * share) // SECTOR_BYTES * SECTOR_BYTES]
             if kept:
                 found.extend(bytes(max(0, offset - len(found))))
                 found[offset : offset + len(kept)] = kept
         return found
+
+
+def _damage(offset: int, data: bytes, kind: float) -> bytes:
+    """Replace one sector in the middle of a write."""
+    middle = offset + len(data) // 2
+    start = max(0, middle // SECTOR_BYTES * SECTOR_BYTES - offset)
+    end = min(len(data), (middle // SECTOR_BYTES + 1) * SECTOR_BYTES - offset)
+    return data[:start] + (b"\0" if kind == HOLE else b"\xa5") * (end - start) + data[end:]
 
 
 class RecordedDisk:
@@ -64,26 +77,32 @@ class RecordedDisk:
         self._visible = dict(self._durable)
         self._changes: list[dict[str, _File | None]] = []
         """Changes of names that are not durable yet."""
+        self._folders: set[str] = set()
+        """Folders whose names are not durable yet."""
 
     def lose_power(
-        self, samples: int = 3, seed: int = 0, phase: Callable[[int], object] = lambda moment: None
+        self,
+        samples: int = 3,
+        seed: int = 0,
+        phase: Callable[[int], object] = lambda moment: None,
+        shares: Sequence[float] = (0.0, 0.5, 1.0, 1.0),
     ) -> Iterator[LostPower]:
         """Lose power before every event and after the last one: all kept, all lost, and some random states. The same
         files are found once for each value of `phase`, which is called with the moment."""
         seen = set()
-        for lost in self._lose_power(samples, Random(seed)):
+        for lost in self._lose_power(samples, Random(seed), shares):
             key = (phase(lost.moment), *sorted(lost.files.items()))
             if key not in seen:
                 seen.add(key)
                 yield lost
 
-    def _lose_power(self, samples: int, chance: Random) -> Iterator[LostPower]:
+    def _lose_power(self, samples: int, chance: Random, choices: Sequence[float]) -> Iterator[LostPower]:
         for moment in range(len(self._events) + 1):
             event = " ".join(map(str, self._events[moment][:2])) if moment < len(self._events) else "the end"
             yield LostPower(moment, f"{event}: all kept", self._find(len(self._changes), lambda: 1.0))
             yield LostPower(moment, f"{event}: all lost", self._find(0, lambda: 0.0))
             for number in range(samples):
-                shares = [chance.choice((0.0, 0.5, 1.0, 1.0)) for _ in range(1000)]
+                shares = [chance.choice(choices) for _ in range(1000)]
                 names = chance.randint(0, len(self._changes))
                 keep = iter(shares).__next__
                 yield LostPower(moment, f"{event}: sample {number}", self._find(names, keep))
@@ -94,7 +113,12 @@ class RecordedDisk:
         found: dict[str, _File | None] = dict(self._durable)
         for change in self._changes[:names]:
             found.update(change)
-        return {path: bytes(file.after_power_loss(keep)) for path, file in found.items() if file is not None}
+        lost = tuple(f"{folder}/" for folder in self._folders) if names == 0 else ()
+        return {
+            path: bytes(file.after_power_loss(keep))
+            for path, file in found.items()
+            if file is not None and not path.startswith(lost)
+        }
 
     def _apply(self, name: str, path: str, *details: Any) -> None:
         if name == "create":
@@ -107,8 +131,17 @@ class RecordedDisk:
             self._change({path: None})
         elif name == "rename":
             self._change({details[0]: None, path: self._visible[details[0]]})
+        elif name == "make_directory":
+            self._folders.add(path)
         elif name == "sync_directory":
             self._sync_names(path)
+            self._folders = {folder for folder in self._folders if (os.path.dirname(folder) or ".") != path}
+        elif name == "sync_all":
+            for folder in {os.path.dirname(path) or "." for change in self._changes for path in change}:
+                self._sync_names(folder)
+            for file in self._visible.values():
+                file.sync()
+            self._folders.clear()
 
     def _change(self, change: dict[str, _File | None]) -> None:
         self._changes.append(change)

@@ -6,6 +6,7 @@ import stat
 from errno import EACCES, EEXIST, EINVAL, ELOOP, ENAMETOOLONG, ENOTDIR, EPERM, EROFS
 
 from inorder.errors import InfrastructureError, OperatorError
+from inorder.host.filesystem import SystemFilesystem
 from inorder.host.paths import find_path_problem
 
 RESERVED_FOLDERS = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging")
@@ -40,12 +41,18 @@ class DataLayout:
         """The attempt log of one run."""
         return f"{self.data}/attempts/{run_id}.jsonl"
 
-    def create_folders(self) -> None:
-        """Create the folders that every run needs. Raises OperatorError if DATA is no usable path."""
+    def create_folders(self, *, is_durable: bool = False) -> None:
+        """Create the folders that every run needs. `is_durable`: a folder that is new survives a power loss. Raises
+        OperatorError if DATA is no usable path."""
+        filesystem = SystemFilesystem()
         try:
+            new = [path for path in (self.manifest, self.journal) if not os.path.isdir(os.path.dirname(path))]
             for path in (self.manifest, self.journal, self.lock, self.cache):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
             os.makedirs(self.staging, exist_ok=True)
+            if is_durable and new:
+                filesystem.sync_directory(self.data)
+                filesystem.sync_directory(os.path.dirname(self.data))
         except OSError as error:
             require_directory(self.data)
             message = f"DATA cannot be used: {_shorten(self.data)}: {error.strerror or error}"

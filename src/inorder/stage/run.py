@@ -120,7 +120,7 @@ def run_stage(
     plan = fill_total(plan)
     options = msgspec.structs.replace(options, data=os.path.abspath(options.data))
     layout = DataLayout(os.fspath(options.data), plan.stage_name)
-    layout.create_folders()
+    layout.create_folders(is_durable=options.fsync != "off")
     if options.telemetry and options.telemetry_dir is not None:
         create_option_folder("telemetry_dir", options.telemetry_dir)
     lock = Lock(layout.lock, f"stage {plan.stage_name} of {layout.data}")

@@ -8,6 +8,7 @@ import contextlib
 import copy
 import inspect
 import os
+import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ import msgspec
 
 from inorder.engines.attempt import Skip, escape_surrogates
 from inorder.engines.error_table import Classify
+from inorder.host.filesystem import SystemFilesystem
 from inorder.stage.options import StageOptions
 
 from .context import StageContext
@@ -260,10 +262,13 @@ class StageWork:
 
     def _write_fingerprint(self, context: StageContext, fingerprint: Fingerprint) -> tuple[str, int, int]:
         path = locate_fingerprint({name: record.path for name, record in fingerprint.outputs.items()}) or ""
-        staged = context.stage_file(path)
-        with open(staged, "wb") as file:
-            file.write(fingerprint.encode())
-        return (path, *checksum_file(staged))
+        staged, data = context.stage_file(path), fingerprint.encode()
+        file = SystemFilesystem().open(staged)
+        try:
+            file.append(data)
+        finally:
+            file.close()
+        return path, len(data), zlib.crc32(data)
 
     def _make_error(
         self, item: WorkItem, message: str, category: str = "runtime", *, retryable: bool = False
