@@ -45,10 +45,10 @@ def predict_outcome(item: WorkItem) -> Skip | StageError | None:
     """The outcome of an item whose file cannot be read, or is not a document; None: it must be read."""
     if item.meta["problem"]:
         return StageError(item.meta["problem"], category="input")
+    if item.meta["task"] != "document" or item.meta["reader"] == "docling":
+        return None
     kind = item.meta["kind"]
-    if item.meta["task"] == "document" and item.meta["reader"] != "docling" and kind not in READERS:
-        return Skip(_SKIP_REASONS.get(kind, f"not a document ({kind})"))
-    return None
+    return None if kind in READERS else Skip(_SKIP_REASONS.get(kind, f"not a document ({kind})"))
 
 
 def _convert(item: WorkItem, context: StageContext) -> Any:
