@@ -1,0 +1,165 @@
+"""The options that one command alone has: each changes what the command prints, or how it ends.
+
+They are read from the commands themselves. An option without a row fails here by its name. The options of a run, which
+many commands share, are in the table of `test_wiring.py`.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import typer
+
+from inorder.cli import command_group
+from inorder.cli.options import ALL, RENAMED
+from tests.support.command_line import clean_environment
+from tests.support.in_process import run_in_process
+
+pytestmark = pytest.mark.req("REA-1")
+NOT_OURS = {"help", "install_completion", "show_completion"}
+"""Options that the library of the command line adds."""
+JOBS = """
+from pathlib import Path
+import inorder
+
+def plan(sources, data):
+    items = [inorder.WorkItem(item_id=p.name, inputs={"text": p}) for p in sorted(Path("docs").iterdir())]
+    return inorder.StagePlan("picky", items)
+
+def work(item):
+    if item.item_id.endswith(".py"):
+        raise ValueError("no code, please")
+
+picky = inorder.Stage(name="picky", plan=plan, worker=work)
+"""
+
+
+class CommandRow(NamedTuple):
+    """Two command lines that differ in one option only, and what is true of the second one's output alone."""
+
+    without: tuple[str, ...]
+    option: tuple[str, ...]
+    seen: Callable[[str], bool]
+
+
+def has(text: str) -> Callable[[str], bool]:
+    return lambda out: text in out
+
+
+def lacks(text: str) -> Callable[[str], bool]:
+    return lambda out: text not in out
+
+
+def is_json(out: str) -> bool:
+    try:
+        return isinstance(json.loads(out), dict | list)
+    except ValueError:
+        return False
+
+
+def is_json_lines(out: str) -> bool:
+    try:
+        return bool(out) and all(isinstance(json.loads(line), dict) for line in out.splitlines())
+    except ValueError:
+        return False
+
+
+SEARCH = ("search", "lamp")
+ROWS = {
+    ("search", "mode"): CommandRow((*SEARCH, "--json", "--mode", "lexical"), ("--mode", "dense"), has('"dense"')),
+    ("search", "path"): CommandRow(SEARCH, ("--path", "docs/a.md"), lacks("c.py")),
+    ("search", "language"): CommandRow(SEARCH, ("--language", "python"), lacks("a.md")),
+    ("search", "kind"): CommandRow(SEARCH, ("--kind", "function"), lacks("a.md")),
+    ("search", "only"): CommandRow(SEARCH, ("--only", "code"), lacks("a.md")),
+    ("search", "count"): CommandRow((*SEARCH, "--json"), ("-k", "1"), lambda out: len(json.loads(out)["hits"]) == 1),
+    ("search", "explain"): CommandRow(SEARCH, ("--explain",), has("lexical")),
+    ("plan", "stage"): CommandRow(("plan",), ("--stage", "chunk"), lacks("embed")),
+    ("failures", "stage"): CommandRow(("failures",), ("--stage", "chunk"), lacks("picky")),
+    ("failures", "as_jsonl"): CommandRow(("failures",), ("--jsonl",), is_json_lines),
+    ("failures", "verbose"): CommandRow(("failures",), ("-v",), has("Traceback")),
+    ("retry", "stage"): CommandRow(("retry", "--json"), ("--stage", "chunk"), lacks('"picky"')),
+    ("explain", "stage"): CommandRow(("explain", "docs/a.md"), ("--stage", "chunk"), lacks("doctags")),
+    ("inspect", "stage"): CommandRow(("inspect",), ("--stage", "chunk"), lacks("picky")),
+    ("manifest", "stage"): CommandRow(("manifest",), ("--stage", "chunk"), lacks("picky")),
+    ("manifest", "status"): CommandRow(("manifest",), ("--status", "failure"), lacks("success")),
+    ("manifest", "last_run"): CommandRow(
+        ("manifest", "--stage", "picky", "--jsonl"), ("--last-run",), lambda out: len(out.splitlines()) <= 4
+    ),
+    ("manifest", "as_jsonl"): CommandRow(("manifest",), ("--jsonl",), is_json_lines),
+    ("journal", "last"): CommandRow(("journal", ".inorder/journal/picky.journal"), ("--last", "1"), lambda out: True),
+    ("config show", "stage"): CommandRow(("config", "show"), ("--stage", "chunk"), has("tokens_max")),
+    ("", "version"): CommandRow((), ("--version",), has("inorder")),
+    ("", "debug"): CommandRow((), ("--debug", "search", "lamp", "--data", "nowhere"), lambda out: True),
+}
+JSON_ARGUMENTS = {
+    "run": ("docs",),
+    "doctags": ("docs",),
+    "index": ("docs",),
+    "search": ("lamp",),
+    "symbols": ("docs/c.py",),
+    "graph": ("light_lamp",),
+    "stage": ("jobs:picky",),
+    "explain": ("docs/a.md",),
+    "journal": (".inorder/journal/picky.journal",),
+}
+"""What a command needs besides its options."""
+
+
+def list_options() -> list[tuple[str, str]]:
+    """Every option that is not an option of a run, with the command that has it."""
+    group: Any = typer.main.get_command(command_group.app)
+    context = group.make_context("inorder", [], resilient_parsing=True)
+
+    def walk(command: Any, path: str) -> Iterator[tuple[str, str]]:
+        is_run = any(parameter.name in ("workers", "resume") for parameter in command.params)
+        shared = {*ALL, *RENAMED, "profile"} if is_run else {"data"}
+        for parameter in command.params:
+            if parameter.param_type_name == "option" and parameter.name not in shared | NOT_OURS:
+                yield path, parameter.name
+        for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
+            yield from walk(command.get_command(context, name), f"{path} {name}".strip())
+
+    return list(walk(group, ""))
+
+
+def make_row(command: str, option: str) -> CommandRow:
+    if option == "as_json":
+        return CommandRow((*command.split(), *JSON_ARGUMENTS.get(command, ())), ("--json",), is_json)
+    assert (command, option) in ROWS, f"the option {option} of `inorder {command}` has no row in this file"
+    return ROWS[command, option]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two documents and a program, all stages run, and a stage of which one item has failed twice."""
+    folder = tmp_path_factory.mktemp("commands")
+    (folder / "docs").mkdir()
+    (folder / "docs" / "a.md").write_text("# Lamps\n\nThe keeper lights the lamp at dusk.\n")
+    (folder / "docs" / "b.md").write_text("# Oil\n\nA lamp burns oil.\n")
+    (folder / "docs" / "c.py").write_text("def light_lamp():\n    return oil()\n\n\ndef oil():\n    return 1\n")
+    (folder / "jobs.py").write_text(JOBS)
+    for arguments in (("run", "docs"), ("stage", "jobs:picky"), ("stage", "jobs:picky")):
+        code, _, err = run_in_process((*arguments, "--quiet", "--policy", "io"), folder, clean_environment())
+        assert code in (0, 3), err
+    return folder
+
+
+@pytest.mark.parametrize(("command", "option"), list_options(), ids=lambda each: each.replace(" ", "-") or "inorder")
+def test_the_option_changes_what_is_printed(command: str, option: str, prepared: Path, tmp_path: Path) -> None:
+    row = make_row(command, option)
+    outputs = []
+    for name, arguments in (("without", row.without), ("with", (*row.without, *row.option))):
+        folder = tmp_path / name
+        shutil.copytree(prepared, folder)
+        code, out, err = run_in_process(arguments, folder, clean_environment())
+        outputs.append((code, out, err.replace(str(folder), "")))
+    assert outputs[0] != outputs[1]
+    assert row.seen(outputs[1][1]), outputs[1]
+    assert not row.seen(outputs[0][1]) or option in ("last", "debug"), outputs[0]
+
+
+def test_every_row_belongs_to_an_option_of_a_command() -> None:
+    assert set(ROWS) <= set(list_options())
