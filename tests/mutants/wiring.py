@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 _ENGINE = "stage/engine.py"
 _RUN = "stage/run.py"
+_LIMITS = "runtime/limits.py"
 _TABLE = "tests/wiring/test_wiring.py::test_the_option_has_an_effect"
 _REPORTS = "tests/wiring/test_reports.py"
 
@@ -145,6 +146,44 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
         "",
         "tests/documents/embed/test_server.py::"
         "test_requests_are_spread_by_their_tokens_and_the_wait_is_not_charged_to_the_deadline",
+    ),
+    # ---- windows and budgets
+    _cut("windows.adaptive", _LIMITS, "            adaptive=self.adaptive,\n", ""),
+    _cut("windows.cost_max", _LIMITS, "if self.cost_max is None else float(self.cost_max)", ""),
+    _cut("windows.bytes_max", _LIMITS, "if self.bytes_max is None else self.bytes_max", ""),
+    _cut("windows.retries_max", _ENGINE, "options.windows.retries_max", "None"),
+    _cut("budgets.prefetch_bytes_max", _LIMITS, "self.prefetch_bytes_max or max(1, buffered_bytes_max // 2)", "2**40"),
+    _cut("budgets.window_bytes_soft", _LIMITS, "self.window_bytes_soft or _three_quarters", "_three_quarters"),
+    _cut("budgets.resident_bytes_hard", _LIMITS, "            resident_bytes_hard=resident_hard,\n", ""),
+    _cut("budgets.release_percent", _LIMITS, "release_ratio_percent=self.release_percent", "release_ratio_percent=80"),
+    Mutant(
+        "nothing samples the memory of a run",
+        "runtime/loop.py",
+        "self._inbox.append(MemorySampled(self._memory.read()))",
+        "pass",
+        f"{_TABLE}[budgets.resident_bytes_hard-StageOptions]",
+    ),
+    Mutant(
+        "the memory of worker processes is not counted",
+        "runtime/memory_probe.py",
+        "engine.process_ids() if isinstance(engine, HasProcesses) else []",
+        "[]",
+        "tests/runtime/test_memory_probe.py::test_worker_processes_count_and_those_that_are_gone_do_not",
+    ),
+    Mutant(
+        "a run that waits samples no memory",
+        "runtime/loop.py",
+        "times = [] if self._memory is None else [self._sample_due_ms]",
+        "times: list[int] = []",
+        "tests/runtime/test_memory_probe.py"
+        "::test_a_run_samples_at_its_start_and_after_every_interval_also_while_it_waits",
+    ),
+    Mutant(
+        "inputs have no size",
+        "stage/plan_reader.py",
+        "return os.stat(path).st_size",
+        "return 0",
+        "tests/stage/run/test_windows.py::test_an_item_weighs_what_its_inputs_are_large",
     ),
 )
 """Every option's wiring is cut somewhere."""

@@ -125,7 +125,7 @@ TUNING_ROWS = index_rows(
     OptionRow("budgets.commit_lag_soft", count_ahead(), [(5, 5), (10, 10)]),
     OptionRow("budgets.commit_lag_hard", count_ahead(), [(8, 6), (16, 12)]),
     OptionRow("budgets.resident_bytes_soft", count_ahead(), [(1, 0), (2**50, 39)]),
-    OptionRow("budgets.resident_bytes_hard", count_ahead(), [(1, 0), (2**50, 39)]),
+    OptionRow("budgets.resident_bytes_hard", count_ahead(base={"workers": 4}), [(1, 0), (2**50, 39)]),
     OptionRow("budgets.release_percent", count_ran_after_release, [(50, 0), (80, 19)]),
 )
 """Every option of `Windows` and `Budgets`."""
