@@ -4,12 +4,17 @@ import ctypes
 import os
 from pathlib import Path
 
+from inorder.engines.progress import find_reporter
+
 
 def tell_pid_and_wait(folder: str) -> int:
-    """The first attempt tells its process id and waits for ever; any other returns its own."""
+    """The first attempt reports its progress, tells its process id and waits for ever; any other returns its own."""
     told = Path(folder, "pid")
     if told.exists():
         return os.getpid()
+    report = find_reporter()
+    assert report is not None
+    report(31, 900, "page")
     Path(folder, "pid.new").write_text(str(os.getpid()), encoding="ascii")
     Path(folder, "pid.new").rename(told)
     with open(Path(folder, "never"), encoding="ascii") as never:

@@ -12,6 +12,7 @@ from inorder.core.events import Envelope, Finished, Loss, Overran, Pulled, Retur
 from inorder.engines.attempt import SUCCESS
 from inorder.engines.base import Batch, Task
 from inorder.engines.pool import RunningItem
+from inorder.engines.progress import ItemProgress, WorkerActivity
 from inorder.engines.ray.actor_handle import ActorHandle
 from inorder.engines.ray.protocol import Hello
 from tests.support.gates import without_times
@@ -28,6 +29,9 @@ class Process:
 
     def running_item(self) -> RunningItem | None:
         return self.on
+
+    def read_progress(self, running: RunningItem) -> ItemProgress | None:
+        return ItemProgress(3, None, "row")
 
     def stop(self) -> None:
         self.is_stopped = True
@@ -198,3 +202,26 @@ def test_a_process_that_starts_after_the_close_is_stopped_at_once(actor: ActorHa
     process: Any = Process()
     assert not actor.keep(process)
     assert process.is_stopped
+
+
+@pytest.mark.req("HBT-1")
+def test_what_its_worker_runs_is_known_from_its_last_report(actor: ActorHandle) -> None:
+    actor.activity = [WorkerActivity(0, 7, 2, 10.0, ItemProgress(31, 900, "page", 4.0))]
+    assert actor.list_activity(1.0) == []
+    up(actor).hold(Batch(100, [Task(7, 2, None)], isolated=False))
+    assert actor.list_activity(1.5) == [WorkerActivity(100, 7, 2, 11.5, ItemProgress(31, 900, "page", 5.5))]
+    actor.activity = [WorkerActivity(0, 7, 2, 10.0)]
+    assert actor.list_activity(0.0) == [WorkerActivity(100, 7, 2, 10.0)]
+    actor.track(Returned(100, [7]))
+    assert actor.list_activity(1.5) == []
+
+
+@pytest.mark.req("HBT-1")
+def test_what_its_local_process_runs_is_known_at_once(actor: ActorHandle) -> None:
+    process: Any = Process()
+    up(actor).run_locally()
+    assert actor.keep(process)
+    assert actor.list_activity(0.0) == []
+    process.on = RunningItem(7, 2, 0.0)
+    [found] = actor.list_activity(0.0)
+    assert (found.worker, found.seq, found.attempt, found.progress) == (100, 7, 2, ItemProgress(3, None, "row"))

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from inorder.engines.pool import PoolEngine
 from inorder.engines.ray import supervisor as supervisor_module
 from inorder.engines.ray.protocol import Hello, Order, Report, SupervisorOptions, decode_report, encode_order
 from inorder.engines.ray.supervisor import Supervisor
+from tests.engines.process.silent import tell_pid_and_wait
 from tests.support.gates import without_times
 from tests.support.misbehaviour import (
     GUARD_S,
@@ -26,6 +28,7 @@ from tests.support.misbehaviour import (
     is_running,
     serve,
     sign_or_wait,
+    wait_until,
     whoami,
     word_at,
 )
@@ -355,3 +358,21 @@ def test_a_death_is_reported_at_once_with_any_number_of_workers(start: Start) ->
     driver = start(batch_s=PATIENT_S)
     events = driver.poll(order_of(*range(3), Mischief("kill")))
     assert any(isinstance(event, WorkerLost) for event in events)
+
+
+@pytest.mark.req("HBT-1")
+def test_a_silent_worker_process_is_reported_with_what_it_was_running(start: Start, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "never")
+    driver = start(tell_pid_and_wait, lease_s=1.0)
+    order = Order(0, [(7, 2, pickle.dumps(str(tmp_path)))], False, 2**20)
+    assert driver.poll(order, timeout_s=0.0) == []
+    assert wait_until((tmp_path / "pid").exists)
+    assert driver.poll(timeout_s=0.0) == []
+    [activity] = driver.reports[-1].activity
+    assert (activity.worker, activity.seq, activity.attempt) == (0, 7, 2)
+    assert activity.progress is not None
+    assert activity.progress.describe() == "page 31 of 900"
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGSTOP)
+    [lost] = [event for event in driver.poll_until(WorkerLost) if isinstance(event, WorkerLost)]
+    assert (lost.worker, lost.cause, lost.running_seq) == (0, Loss.DIED, 7)
+    assert lost.reason == "its process gave no heartbeat for 1 s"
