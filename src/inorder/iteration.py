@@ -26,6 +26,7 @@ from inorder.runtime.limits import Budgets, Windows, make_retry_options
 from inorder.runtime.loop import Runtime, describe_survivors
 from inorder.runtime.memory_probe import MemoryProbe, create_memory_probe
 from inorder.runtime.plan_items import ItemHints
+from inorder.runtime.stall_notice import StallNotice
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -68,6 +69,7 @@ def imap(
     recycle_resident_bytes: int | None = None,
     lease_s: float = 300.0,
     infrastructure_budget: int = 32,
+    stall_warning_s: float = 0.0,
     cancel_grace_s: float = 5.0,
     ray: RayOptions | None = None,
     journal: str | os.PathLike[str] | None = None,
@@ -102,6 +104,7 @@ def imap(
     recycle_resident_bytes: int | None = None,
     lease_s: float = 300.0,
     infrastructure_budget: int = 32,
+    stall_warning_s: float = 0.0,
     cancel_grace_s: float = 5.0,
     ray: RayOptions | None = None,
     journal: str | os.PathLike[str] | None = None,
@@ -135,6 +138,7 @@ def imap(
     recycle_resident_bytes: int | None = None,
     lease_s: float = 300.0,
     infrastructure_budget: int = 32,
+    stall_warning_s: float = 0.0,
     cancel_grace_s: float = 5.0,
     ray: RayOptions | None = None,
     journal: str | os.PathLike[str] | None = None,
@@ -184,6 +188,7 @@ def imap(
             time limit is left to it.
         infrastructure_budget: Lost workers that are tolerated until a window of items is committed. One more raises
             `InfrastructureError`. An item that kills its workers does not count: it fails.
+        stall_warning_s: Warn after waiting this long for a result: a RuntimeWarning names the item. 0: never.
         cancel_grace_s: How long threads may finish the items they run when the iteration is closed early or an item
             raises. Items that still run after that are named in a RuntimeWarning. Processes are killed at once.
         ray: Which cluster to use and what one worker needs there (`engine="ray"` only).
@@ -240,7 +245,8 @@ def imap(
     clock = SystemClock()
     memory = create_memory_probe(workers_engine, budgets, None)
     delivery = make_delivery(journal, function, fsync, key, spool, clock)
-    return Imap(hints.describe_all(items), workers_engine, options, errors, delivery, clock, memory)
+    plan = hints.describe_all(items)
+    return Imap(plan, workers_engine, options, errors, delivery, clock, memory, stall_warning_s)
 
 
 def _check_options(
@@ -279,6 +285,7 @@ class Imap(Iterator[R_co], Generic[R_co]):
         delivery: Delivery,
         clock: SystemClock,
         memory: MemoryProbe | None = None,
+        stall_warning_s: float = 0.0,
     ) -> None:
         self._clock = clock
         self._errors = errors
@@ -289,6 +296,7 @@ class Imap(Iterator[R_co], Generic[R_co]):
         self._fed_ms = 0
         self._closed = False
         self._grace_s = options.cancel_grace_ms / 1000
+        self._notice = StallNotice(stall_warning_s, clock)
         # The runtime gets no bound method of this object: a reference cycle would keep an abandoned iteration alive.
         try:
             self._runtime = Runtime(
@@ -359,7 +367,7 @@ class Imap(Iterator[R_co], Generic[R_co]):
         while not self._ready:
             if self._runtime.summary is not None:
                 self._raise_end()
-            self._runtime.turn()
+            self._notice.turn(self._runtime, self._ready)
         now_ms = self._clock.now_ms()
         if now_ms - self._fed_ms >= _FEED_MS:
             self._runtime.turn(wait=False)

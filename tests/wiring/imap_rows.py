@@ -166,6 +166,20 @@ def count_processes_for_20_silent_s(run: WiredRun) -> int:
     return len(run.started)
 
 
+def warns_after_20_s(run: WiredRun) -> bool:
+    """Whether the consumer is told what it waits for, if that takes 20 s."""
+
+    def open_later() -> None:
+        run.time.advance(20)
+        run.time.on_quiet = run.gate.open
+
+    run.time.on_quiet = open_later
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        list(run.imap(run.gate.hold, ["report.pdf"], workers=1))
+    texts = [str(warning.message) for warning in caught]
+    return any("waiting for worker 0, which holds seq 0 ('report.pdf')" in text for text in texts)
+
+
 def list_files(run: WiredRun) -> list[str]:
     list(run.imap(abs, range(2), workers=1))
     return sorted(path.name for path in run.folder.iterdir())
@@ -246,6 +260,7 @@ IMAP_ROWS = index_rows(
     OptionRow("memory_bytes_max", get_memory_limit, [(None, None), (3 * 2**30, 3 * 2**30)]),
     OptionRow("recycle_tasks", count_processes, [(None, 1), (2, 3)]),
     OptionRow("cancel_grace_s", measure_grace, [(3.0, 3.0), (40.0, 40.0)]),
+    OptionRow("stall_warning_s", warns_after_20_s, [(0.0, False), (10.0, True)]),
     OptionRow("lease_s", count_processes_for_20_silent_s, [(10.0, 2), (40.0, 1)]),
     OptionRow("recycle_resident_bytes", count_processes, [(None, 1), (150, 2)]),
     OptionRow("retry_backoff_s", measure_backoff, [(1.0, 1.0), (20.0, 20.0)]),

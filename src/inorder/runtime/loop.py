@@ -160,12 +160,15 @@ class Runtime:
         self.close()
         return self.kernel.summary
 
-    def turn(self, *, wait: bool = True) -> None:
-        """Handle all events that have happened. Waits for the first one, unless `wait` is false."""
+    def turn(self, *, wait: bool = True, wait_s_max: float | None = None) -> None:
+        """Handle all events that have happened. Waits for the first one, unless `wait` is false; no longer than
+        `wait_s_max`, if that is given."""
         self._poll_commits()
         self._sample_memory()
         is_waiting = wait and not self._inbox
         wait_s = self._find_wait_s() if is_waiting else 0.0
+        if wait_s_max is not None:
+            wait_s = wait_s_max if wait_s is None else min(wait_s, wait_s_max)
         self._inbox.extend(self._engine.poll(wait_s))
         if is_waiting:
             self._poll_commits()
