@@ -296,9 +296,9 @@ class Imap(Iterator[R_co], Generic[R_co]):
         self._fed_ms = 0
         self._closed = False
         self._grace_s = options.cancel_grace_ms / 1000
-        self._notice = StallNotice(stall_warning_s, clock)
         # The runtime gets no bound method of this object: a reference cycle would keep an abandoned iteration alive.
         try:
+            self._notice = StallNotice(stall_warning_s, clock)
             self._runtime = Runtime(
                 plan,
                 engine,

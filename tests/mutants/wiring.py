@@ -65,6 +65,7 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
         "(5.0, self._record)",
     ),
     _cut("lease_s", _ENGINE, "        lease_s=options.lease_s,\n", ""),
+    _cut("stall_warning_s", "iteration.py", "StallNotice(stall_warning_s, clock)", "StallNotice(0, clock)", "imap"),
     _cut("lease_s", "iteration.py", "        lease_s=lease_s,\n", "", "imap"),
     _cut(
         "stall_warning_s",
