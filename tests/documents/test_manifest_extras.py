@@ -137,6 +137,40 @@ def test_telemetry_of_embed_has_vectors_norms_batches_and_time_per_family(runs: 
 
 
 @pytest.mark.req("RUN-10")
+@pytest.mark.parametrize(
+    ("spec", "attributes", "model"),
+    [("hash:64", {}, "64"), ("openai:http://h/v1#small", {"model": "small", "device": "server"}, "small")],
+)
+def test_an_item_of_embed_tells_provider_model_device_and_batch(
+    runs: StageRuns, spec: str, attributes: dict[str, str], model: str
+) -> None:
+    from inorder.documents.embed import worker
+    from inorder.documents.embed.providers.base import BatchTally
+    from inorder.documents.embed.providers.hashing import HashProvider
+    from inorder.stage.context import StageContext
+    from inorder.stage.options import StageOptions
+
+    provider = HashProvider(64)
+    if attributes:
+        provider.__dict__.update(attributes, batches=BatchTally())
+        for texts in (30, 34):
+            provider.batches.add(texts)  # type: ignore[attr-defined]
+    context = StageContext("embed", StageOptions(data=runs.data), {})
+    worker._report(context, spec, provider, [1.0, 0.5], 0.0)
+    found = context.measures
+    assert found.pop("provider_ms") > 0  # type: ignore[operator]
+    assert found == {
+        "provider": spec.partition(":")[0],
+        "model": model,
+        "device": attributes.get("device", "cpu"),
+        "vectors": 2,
+        "norms": 1.5,
+        "batches": 2 if attributes else 1,
+        "batch_size": "32" if attributes else "2",
+    }
+
+
+@pytest.mark.req("RUN-10")
 def test_pages_are_counted_once_also_for_a_pdf_that_is_read_in_parts(
     runs: StageRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from tests.mutants.journal import JOURNAL_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.sinks import SINKS_MUTANTS
 from tests.mutants.stage import STAGE_MUTANTS
+from tests.mutants.telemetry import TELEMETRY_MUTANTS
 from tests.mutants.wiring import WIRING_MUTANTS
 
 ALL = (
@@ -29,6 +30,7 @@ ALL = (
     *IDENTITY_MUTANTS,
     *ENGINES_MUTANTS,
     *STAGE_MUTANTS,
+    *TELEMETRY_MUTANTS,
     *CLI_MUTANTS,
     *INDEX_MUTANTS,
     *DOCUMENTS_MUTANTS,
