@@ -31,7 +31,7 @@ def describe(parsed: ParsedFile) -> str:
     """All but the text, one line for each thing, so that a difference can be read."""
     facts = msgspec.to_builtins(parsed)
     for chunk in facts["chunks"]:
-        del chunk["text"], chunk["identifiers"]
+        del chunk["text"]
     parts = []
     for name, value in facts.items():
         rows = (

@@ -2,6 +2,8 @@
 
 from tests.mutants.mutant import Mutant
 
+_ANALYSIS = "tests/index/lexical/test_analysis.py"
+_POSTINGS = "tests/index/lexical/test_postings.py"
 _RULES = "tests/index/test_rules.py::"
 INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -12,18 +14,11 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         f"{_RULES}test_vectors_of_two_providers_are_never_in_one_matrix",
     ),
     Mutant(
-        "the matrix has the rows of every document twice as far apart",
+        "a document has each row of the matrix twice",
         "index/vectors.py",
-        "enumerate(chunks, count)",
-        "enumerate(chunks, 2 * count)",
+        "rows.extend(chunks)",
+        "rows.extend(2 * chunks)",
         f"{_RULES}test_vectors_of_two_providers_are_never_in_one_matrix",
-    ),
-    Mutant(
-        "equal vectors are cut in no order",
-        "index/vectors.py",
-        "best = np.flatnonzero(similarity >= least)",
-        "best = np.argpartition(-similarity, kept - 1)[:kept]",
-        f"{_RULES}test_equal_vectors_are_ordered_by_row_before_the_list_is_cut",
     ),
     Mutant(
         "dense vectors are no input of the indexed document",
@@ -35,37 +30,30 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the list is cut before ties are ordered",
         "index/search.py",
-        'f"WHERE score <= (SELECT MAX(score) FROM (SELECT score FROM matches ORDER BY score LIMIT {LIST_MAX})) "',
-        'f"WHERE chunk IN (SELECT chunk FROM matches ORDER BY score LIMIT {LIST_MAX}) "',
+        "known[found >= np.partition(found, -count)[-count]]",
+        'known[np.argsort(-found, kind="stable")[:count]]',
         f"{_RULES}test_equal_scores_are_ordered_by_item_before_the_list_is_cut[all]",
-    ),
-    Mutant(
-        "ties of a filtered search are in no order",
-        "index/search.py",
-        "ORDER BY {_BM25}, item_id, number LIMIT",
-        "ORDER BY {_BM25} LIMIT",
-        f"{_RULES}test_equal_scores_are_ordered_by_item_before_the_list_is_cut[filtered]",
     ),
     Mutant(
         "ties of the fused list are in no order",
         "index/search.py",
         "key=lambda hit: (-hit.score, hit.item_id, hit.number)",
         "key=lambda hit: -hit.score",
-        f"{_RULES}test_hits_of_equal_score_from_two_lists_are_ordered_by_item_and_number",
+        f"{_RULES}test_hits_of_equal_score_are_ordered_by_item_and_number",
     ),
     Mutant(
         "one hit too many",
         "index/search.py",
         "[:count]",
         "[: count + 1]",
-        f"{_RULES}test_hits_of_equal_score_from_two_lists_are_ordered_by_item_and_number",
+        f"{_RULES}test_hits_of_equal_score_are_ordered_by_item_and_number",
     ),
     Mutant(
         "ranks count from zero",
         "index/search.py",
-        "for rank, hit in enumerate(hits, 1):",
-        "for rank, hit in enumerate(hits):",
-        f"{_RULES}test_ranks_count_from_one",
+        "name: 1 + int(",
+        "name: int(",
+        f"{_RULES}test_hits_of_equal_score_are_ordered_by_item_and_number",
     ),
     Mutant(
         "an underscore in a name is a wildcard",
@@ -161,9 +149,9 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         f"{_RULES}test_a_file_that_is_gone_leaves_no_row_in_any_table",
     ),
     Mutant(
-        "the words of a removed file stay in the full-text index",
+        "the words of a removed file stay in the inverted index",
         "index/writer.py",
-        "    connection.execute(_DELETE_LOOKUP, found)\n",
+        "    remove_chunks(connection, found[0])\n",
         "",
         f"{_RULES}test_a_file_that_is_gone_leaves_no_row_in_any_table",
     ),
@@ -201,5 +189,41 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "if status.st_size > SIZE_MAX",
         "if status.st_size >= SIZE_MAX",
         f"{_RULES}test_the_largest_file_that_is_indexed_has_exactly_the_limit",
+    ),
+    # ---- words
+    Mutant(
+        "Cyrillic letters lose their marks",
+        "index/lexical/analysis.py",
+        '            or _KEEPS_MARKS.match(kept[-1] if kept else "")\n',
+        "",
+        f"{_ANALYSIS}::test_words_that_differ_by_a_vowel_sign_or_a_cyrillic_letter_are_told_apart",
+    ),
+    Mutant(
+        "the id of a removed chunk is used again",
+        "index/lexical/postings.py",
+        "COALESCE((SELECT MAX(last) FROM segments), 0)",
+        "0",
+        f"{_POSTINGS}::test_an_id_is_not_used_again",
+    ),
+    Mutant(
+        "a removed chunk still counts",
+        "index/lexical/scoring.py",
+        "        if self._has_dead:\n",
+        "        if False:\n",
+        f"{_POSTINGS}::test_scores_do_not_depend_on_the_order_of_changes",
+    ),
+    Mutant(
+        "a small change merges everything",
+        "index/lexical/postings.py",
+        "changed and changed * _MERGE_SHARE >= sum(sizes)",
+        "changed",
+        f"{_POSTINGS}::test_a_small_change_leaves_the_large_segment_alone",
+    ),
+    Mutant(
+        "an older index is copied and not converted",
+        "index/draft.py",
+        "if read_version(published) < VERSION:",
+        "if False:",
+        "tests/index/test_conversion.py::test_files_that_are_not_indexed_again_are_still_found",
     ),
 )

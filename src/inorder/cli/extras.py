@@ -4,6 +4,7 @@ from importlib.util import find_spec
 
 EXTRAS = {
     "ingest": (
+        "Stemmer",
         "charset_normalizer",
         "numpy",
         "pathspec",

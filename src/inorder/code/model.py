@@ -24,8 +24,6 @@ class CodeChunk(msgspec.Struct, frozen=True, gc=False):
     start_byte: int
     end_byte: int
     text: str
-    identifiers: str
-    """Every name in the text, and its parts, in lower case, each once."""
 
 
 class Symbol(msgspec.Struct, frozen=True, gc=False):

@@ -19,7 +19,6 @@ from .languages import language_of
 from .model import CallSite, CodeChunk, Import, ParsedFile
 from .pieces import SMALL_LINES, CodePiece, PieceGroup, group_lines
 from .source import Source
-from .words import extract_identifiers
 
 PARSED_BYTES_MAX = 2_000_000
 """A larger file is data. Parsing it takes a second or more and finds little."""
@@ -115,7 +114,7 @@ def _build_chunk(group: PieceGroup, source: Source, signature_of: dict[Definitio
     first, last = group[0].first, group[-1].last
     start, end = max(source.starts[first - 1], source.text_start), source.starts[last]
     text = source.text(start, end)
-    return CodeChunk(*_describe(group, signature_of), first, last, start, end, text, extract_identifiers(text))
+    return CodeChunk(*_describe(group, signature_of), first, last, start, end, text)
 
 
 def _describe(group: PieceGroup, signature_of: dict[Definition, str]) -> tuple[str, str, str, str, str]:

@@ -56,7 +56,7 @@ def _open_index(path: str) -> sqlite3.Connection:
         raise OperatorError(
             f"{path} was written by a newer version of inorder (schema {version}, supported {VERSION}); upgrade inorder"
         )
-    if not {"files", "chunks", "lookup", "meta"} <= tables:
+    if not {"files", "chunks", "meta"} <= tables:
         raise OperatorError(f"{path} is a database, but not an index of inorder; remove it and run `inorder index`")
     roots = find_roots(connection, os.path.dirname(path))
     connection.create_function("location", 3, partial(locate, roots))

@@ -21,16 +21,18 @@ from inorder.sinks.base import AppliedRun, Entry, Position, advance_position, ch
 from inorder.sinks.sqlite import SqliteSink
 
 from .connection import open_index, translate_index_errors
+from .conversion import convert_index, read_version
+from .lexical.postings import invert_pending, merge_segments
 from .locations import are_roots_current, store_roots
 from .matrix_file import MatrixFile
-from .rows import decode_rows
+from .rows import DOCUMENT, decode_rows
 from .schema import SCHEMA, VERSION, read_meta, write_meta
 from .vectors import remove_old_matrices, write_matrix
 from .writer import content_hash, remove_file, replace_file
 
 NAME = "index"
-_SMALL_CHANGE_SHARE = 10
-"""A run that changes less than one file in this many makes a small change."""
+_FREE_SHARE = 4
+"""If more than one page in so many is free, the file is written anew."""
 _COMPLETE = "draft_is_complete"
 """Name in `meta` of the mark of a draft that has every change of its run. It stays in the published database."""
 
@@ -94,7 +96,9 @@ class IndexSink:
         """Whether the draft contains everything up to `position`. At offset 0 there were no changes, so this holds."""
         if position.offset == 0:
             return True
-        return os.path.exists(self._path) and self._open().holds(position, since)
+        return (
+            os.path.exists(self._path) and read_version(self._path) == VERSION and self._open().holds(position, since)
+        )
 
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
         """Return to `position`. At offset 0 there were no changes yet, so the draft is removed."""
@@ -137,9 +141,14 @@ def _write_entries(connection: sqlite3.Connection, entries: Sequence[Entry]) -> 
 
 
 def _copy_published(data: str) -> None:
-    path = draft_path(data)
+    """Make a draft of the published database. One of an older version is converted."""
+    path, published = draft_path(data), published_path(data)
     with translate_os_errors(f"cannot create {path}"):
-        copy_atomic(SystemFilesystem(), published_path(data), path)
+        if read_version(published) < VERSION:
+            with translate_index_errors(published):
+                convert_index(published, path)
+        else:
+            copy_atomic(SystemFilesystem(), published, path)
 
 
 def remove_draft(data: str) -> None:
@@ -217,24 +226,30 @@ def _complete(path: str, data: str) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute("BEGIN")
-        _merge_full_text(connection)
+        invert_pending(connection)
+        merge_segments(connection)
         connection.execute("DELETE FROM inorder_position WHERE sink = ?", (NAME,))
         write_matrix(connection, data)
         store_roots(connection, data)
         write_meta(connection, "content_hash", content_hash(connection))
+        write_meta(connection, "languages", " ".join(_list_languages(connection)))
         write_meta(connection, "schema", str(VERSION))
         connection.execute("COMMIT")
+        _release_free_pages(connection)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA journal_mode=DELETE")
     finally:
         connection.close()
 
 
-def _merge_full_text(connection: sqlite3.Connection) -> None:
-    """Merge the segments of the full-text index: all of them after many changes, some after a few."""
-    row = connection.execute('SELECT "offset" FROM inorder_position WHERE sink = ?', (NAME,)).fetchone()
-    [files] = connection.execute("SELECT COUNT(*) FROM files").fetchone()
-    if row is None or row[0] * _SMALL_CHANGE_SHARE >= files:
-        connection.execute("INSERT INTO lookup (lookup) VALUES ('optimize')")
-    else:
-        connection.execute("INSERT INTO lookup (lookup, rank) VALUES ('merge', 200)")
+def _list_languages(connection: sqlite3.Connection) -> list[str]:
+    """The languages of the documents."""
+    found = connection.execute("SELECT DISTINCT language FROM files WHERE kind = ? ORDER BY language", (DOCUMENT,))
+    return [language for (language,) in found if language]
+
+
+def _release_free_pages(connection: sqlite3.Connection) -> None:
+    """Shrink the file if much of it is free: chunks that waited to be inverted, merged segments, removed files."""
+    [free], [pages] = (connection.execute(f"PRAGMA {each}_count").fetchone() for each in ("freelist", "page"))
+    if free * _FREE_SHARE > pages:
+        connection.execute("VACUUM")

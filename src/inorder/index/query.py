@@ -1,13 +1,17 @@
 """Parse a question into what the database can look up. No character of a question is ever treated as syntax."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from inorder.errors import OperatorError
 
+from .lexical.analysis import analyze, is_partial, split_runs, split_words
+from .lexical.languages import is_function_word
+from .lexical.scoring import TermGroup
+
 NAME_PREFIXES = ("sym", "def", "ref", "imports")
 """A question that begins with one of these and a colon is about a name."""
-_WORD = re.compile(r"\w+")
 _NAME_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _TERMS_MAX = 48
 _STOP_WORDS = set(
@@ -30,10 +34,17 @@ class Query(NamedTuple):
     terms: list[str]
     """The terms to search for, in the order of the question; none for a lookup by name."""
 
-    @property
-    def match_expression(self) -> str:
-        """The expression for the full-text index: any of the terms."""
-        return " OR ".join(f'"{term}"' for term in self.terms)
+    def make_groups(self, languages: Sequence[str] = ()) -> list[TermGroup]:
+        """What to look up in an index of documents in these languages. A word is looked up in every form that it has
+        in any of them: the index knows the languages, and a question is too short to tell its own."""
+        words = split_words(self.text)
+        relevant = [word for word in words if not _is_stop_word(word, languages)] or words
+        groups: dict[TermGroup, None] = {}
+        for word in relevant:
+            analyzed = [analyze(word, language) for language in dict.fromkeys(("", *languages))]
+            for forms in zip(*analyzed, strict=True):
+                groups.setdefault(TermGroup(tuple(dict.fromkeys(forms)), is_partial(word)))
+        return list(groups)[:_TERMS_MAX]
 
 
 def parse_query(text: str) -> Query:
@@ -50,12 +61,17 @@ def parse_query(text: str) -> Query:
     return Query(text, "text", "", terms)
 
 
+def _is_stop_word(word: str, languages: Sequence[str]) -> bool:
+    lower = word.lower()
+    return lower in _STOP_WORDS or any(is_function_word(lower, language) for language in languages)
+
+
 def _split_terms(text: str) -> list[str]:
-    words = _WORD.findall(text)
+    words = split_words(text)
     relevant = [word for word in words if word.lower() not in _STOP_WORDS] or words
     terms: dict[str, None] = {}
     for word in relevant:
         parts = [part for piece in word.split("_") for part in _NAME_PART.findall(piece)]
-        for term in (word, *(parts if len(parts) > 1 else ())):
+        for term in split_runs(word) or (word, *(parts if len(parts) > 1 else ())):
             terms.setdefault(term.strip("_").lower())
     return [term for term in terms if term][:_TERMS_MAX]

@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from .lexical.terms import count_chunk_terms, encode_terms
+
 DOCUMENT, CODE = "document", "code"
 
 
@@ -20,8 +22,8 @@ class ChunkRow(msgspec.Struct, array_like=True, gc=False):
     start: int
     end: int
     """Lines of source code, or characters of a document."""
-    words: str
-    """Parts of identifiers, so that "retry" finds `retryCount`; for a document, page numbers."""
+    pages: str
+    """The pages of a document that the chunk is on, separated by spaces."""
     text: str
 
 
@@ -60,11 +62,14 @@ class FileRows(msgspec.Struct, kw_only=True):
     kind: str
     path: str
     language: str
+    """The programming language, or the ISO 639-1 code of the language of a document; empty if it is not known."""
     lines: int
     note: str
     sha256: str
     cfg_hash: str
     chunks: list[ChunkRow] = []
+    terms: list[bytes] = []
+    """The encoded terms of each chunk. They follow from the chunks, so they are not part of the digest."""
     symbols: list[SymbolRow] = []
     imports: list[ImportRow] = []
     calls: list[CallRow] = []
@@ -75,13 +80,22 @@ _DECODER = msgspec.msgpack.Decoder(FileRows)
 
 
 def encode_rows(rows: FileRows) -> bytes:
-    """Encode the rows of a file, for the transfer from a worker to the database."""
+    """Count the terms of the chunks and encode the rows of a file, for the transfer from a worker to the database."""
+    rows.terms = count_terms(rows)
     return _ENCODER.encode(rows)
 
 
 def decode_rows(data: bytes) -> FileRows:
     """The inverse of `encode_rows`."""
     return _DECODER.decode(data)
+
+
+def count_terms(rows: FileRows) -> list[bytes]:
+    """The encoded terms of each chunk."""
+    language = rows.language if rows.kind == DOCUMENT else ""
+    return [
+        encode_terms(count_chunk_terms(chunk.text, f"{chunk.name} {chunk.context}", language)) for chunk in rows.chunks
+    ]
 
 
 def hash_rows(rows: FileRows) -> str:

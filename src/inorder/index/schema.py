@@ -10,10 +10,13 @@ same files, in whatever order they were added.
 
 import sqlite3
 
-VERSION = 1
-"""Version of the schema. A database with a higher one is refused."""
+from .lexical.schema import SCHEMA as LEXICAL_SCHEMA
 
-SCHEMA = """
+VERSION = 2
+"""Version of the schema. A database with a higher one is refused, one with a lower one is converted."""
+
+SCHEMA = (
+    """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS files (
     id INTEGER PRIMARY KEY,
@@ -37,7 +40,7 @@ CREATE TABLE IF NOT EXISTS chunks (
     context TEXT NOT NULL,
     start INTEGER NOT NULL,
     "end" INTEGER NOT NULL,
-    words TEXT NOT NULL,
+    pages TEXT NOT NULL,
     text TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS chunks_by_file ON chunks (file, number);
@@ -74,11 +77,9 @@ CREATE TABLE IF NOT EXISTS calls (
     PRIMARY KEY (file, number)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS calls_by_callee ON calls (callee COLLATE NOCASE);
-CREATE VIRTUAL TABLE IF NOT EXISTS lookup USING fts5 (
-    name, context, words, text,
-    content = 'chunks', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
-);
 """
+    + LEXICAL_SCHEMA
+)
 
 
 def read_meta(connection: sqlite3.Connection, name: str) -> str:

@@ -1,36 +1,38 @@
 """Search for chunks: lexical, dense, or both.
 
-* `lexical`: BM25 over names, contexts, parts of identifiers and texts. A match in a name weighs most.
+* `lexical`: BM25 over texts and headings.
 * `dense`: the vector of the question against those of the documents. Chunks of code have no stored vectors. If the
-  provider needs no model, the lexical hits in code are embedded during the search.
-* `hybrid`: reciprocal rank fusion of both lists. A chunk scores weight / (60 + rank) for each list it is in. Both lists
-  have the same weight, except that vectors without a model weigh a fifth: they know only words and spellings, which
-  lexical search knows better.
+  provider needs no model, the best lexical hits in code are embedded during the search.
+* `hybrid`: the scores of both, fused: see `fusion`.
 
 Chunks of equal score are ordered by item id and number, so an answer does not depend on how the index was built.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from inorder.documents.embed.providers.registry import open_dense
 from inorder.errors import IntegrityError, OperatorError
 
+from .fusion import Scores, dense_weight, fuse
+from .lexical.scoring import LexicalIndex
 from .query import Query
 from .rows import CODE
+from .schema import read_meta
 from .vectors import VectorMatrix
 
 MODES = ("hybrid", "lexical", "dense")
 LIST_MAX = 200
 """Length of each list before fusion."""
-RANK_OFFSET = 60
-"""The constant of reciprocal rank fusion."""
-HASH_WEIGHT = 0.2
-"""Weight of the dense list if the vectors come without a model."""
-_BM25 = "bm25(lookup, 8.0, 3.0, 3.0, 1.0)"
+_EMBEDDED_MAX = 32
+"""So many chunks of code are embedded during a search."""
+_PARAMETERS_MAX = 500
 _COLUMNS = (
     'chunk_id, number, chunks.kind, chunks.name, chunks.context, start, "end", chunks.text, item_id, files.kind, '
     "location(files.kind, item_id, path), language"
@@ -89,9 +91,22 @@ class Searcher:
     """Answers queries from one index."""
 
     def __init__(self, connection: sqlite3.Connection, data: str) -> None:
+        if connection.execute("SELECT name FROM sqlite_master WHERE name = 'segments'").fetchone() is None:
+            raise OperatorError(
+                "the index was written by an older version of inorder: run `inorder index` to convert it"
+            )
         self._connection = connection
         self._matrix = VectorMatrix(connection, data)
         self._provider: Any = None
+
+    @cached_property
+    def _lexical(self) -> LexicalIndex:
+        return LexicalIndex(self._connection)
+
+    @cached_property
+    def languages(self) -> list[str]:
+        """The languages of the documents in the index."""
+        return read_meta(self._connection, "languages").split()
 
     def search(self, query: Query, mode: str, count: int, filters: Filters) -> list[Hit]:
         """The `count` best chunks. Hybrid search does without vectors that are not there: see `warning`."""
@@ -99,69 +114,92 @@ class Searcher:
             raise IntegrityError(self._matrix.problem)
         if mode == "dense" and not self._matrix.is_available:
             raise OperatorError("the index has no dense vectors: run `inorder embed` and `inorder index`")
-        lists: dict[str, list[Hit]] = {}
+        allowed = self._find_allowed(filters)
+        scores: dict[str, Scores] = {}
         if mode != "dense":
-            lists["lexical"] = self._search_lexical(query, filters)
+            found = self._lexical.score(query.make_groups(self.languages))
+            scores["lexical"] = np.where(allowed & (found > 0), found, np.nan)
         if mode != "lexical" and self._matrix.is_available:
-            lists["dense"] = self._search_dense(query, filters, lists.get("lexical", []))
-        return _fuse(lists, self.weights(), count)
+            scores["dense"] = np.where(allowed, self._compare_vectors(query, scores.get("lexical")), np.nan)
+        return self._rank(scores, count)
 
     @property
     def warning(self) -> str:
         """Why hybrid search has only words to go by, although the index was made with vectors; empty if it does not."""
         return f"hybrid search uses words only: {self._matrix.problem}" if self._matrix.problem else ""
 
-    def weights(self) -> dict[str, float]:
-        """The weight of each list in the fusion."""
-        return {"lexical": 1.0, "dense": HASH_WEIGHT if self._is_without_model else 1.0}
+    def _find_allowed(self, filters: Filters) -> npt.NDArray[np.bool_]:
+        """Which chunks meet the conditions."""
+        conditions, values = filters.sql()
+        if not conditions:
+            return self._lexical.alive
+        rows = self._connection.execute(
+            f"SELECT chunks.id FROM chunks JOIN files ON files.id = file WHERE 1{conditions}", values
+        )
+        allowed = np.zeros(len(self._lexical.chunks), np.bool_)
+        allowed[np.searchsorted(self._lexical.chunks, np.array([id_ for (id_,) in rows], np.int64))] = True
+        return allowed
+
+    def _compare_vectors(self, query: Query, lexical: Scores | None) -> Scores:
+        """The similarity of every chunk to the question; NaN for one without a vector."""
+        provider = self._open_provider()
+        [vector] = provider.embed([query.text])
+        similarity = np.full(len(self._lexical.chunks), np.nan)
+        chunks, found = self._matrix.compare(vector)
+        similarity[np.searchsorted(self._lexical.chunks, chunks)] = found
+        if lexical is not None and self._is_without_model:
+            best = _take_best(lexical, _EMBEDDED_MAX)
+            missing = best[np.isnan(similarity[best])]
+            hits = self._read_hits(missing, f" AND files.kind = '{CODE}'")
+            if hits:
+                texts = [f"{hit.name} {hit.text}" for hit in hits.values()]
+                similarity[list(hits)] = provider.embed(texts) @ vector
+        # Rounded, because the last bits depend on where in the matrix a row is.
+        return np.round(similarity, 6)
+
+    def _rank(self, scores: dict[str, Scores], count: int) -> list[Hit]:
+        """Fuse the best of each list. Equal scores are in the order of item ids and numbers."""
+        best = {name: _take_best(each, LIST_MAX) for name, each in scores.items()}
+        candidates = np.unique(np.concatenate([*best.values(), np.zeros(0, np.int64)]))
+        if not len(candidates):
+            return []
+        weights = {"lexical": 1.0, "dense": dense_weight(self._matrix.provider) if len(scores) > 1 else 1.0}
+        lists = {name: each[candidates] for name, each in scores.items()}
+        if "lexical" in lists and len(lists) > 1:
+            lists["lexical"] = np.nan_to_num(lists["lexical"])
+        shares = fuse(lists, weights) if len(lists) > 1 else lists
+        total = np.sum(list(shares.values()), axis=0)
+        kept = candidates if len(candidates) <= count else candidates[total >= np.partition(total, -count)[-count]]
+        hits = self._read_hits(kept)
+        at = {int(number): position for position, number in enumerate(candidates)}
+        for number, hit in hits.items():
+            hit.score = float(total[at[number]])
+            hit.shares = {name: float(share[at[number]]) for name, share in shares.items()}
+            hit.ranks = {
+                name: 1 + int((scores[name][members] > scores[name][number]).sum())
+                for name, members in best.items()
+                if number in members
+            }
+        return sorted(hits.values(), key=lambda hit: (-hit.score, hit.item_id, hit.number))[:count]
+
+    def _read_hits(self, numbers: Iterable[int], condition: str = "") -> dict[int, Hit]:
+        """The chunks with these numbers, by number."""
+        hits: dict[int, Hit] = {}
+        wanted = {int(self._lexical.chunks[number]): int(number) for number in numbers}
+        ids = list(wanted)
+        for start in range(0, len(ids), _PARAMETERS_MAX):
+            some = ids[start : start + _PARAMETERS_MAX]
+            rows = self._connection.execute(
+                f"SELECT chunks.id, {_COLUMNS} FROM chunks JOIN files ON files.id = file "
+                f"WHERE chunks.id IN ({', '.join('?' * len(some))}){condition}",
+                some,
+            )
+            hits |= {wanted[id_]: _make_hit(row) for id_, *row in rows}
+        return hits
 
     @property
     def _is_without_model(self) -> bool:
         return self._matrix.provider.startswith("hash")
-
-    def _search_lexical(self, query: Query, filters: Filters) -> list[Hit]:
-        conditions, values = filters.sql()
-        if conditions:
-            found = self._connection.execute(
-                f"SELECT {_COLUMNS} FROM lookup JOIN chunks ON chunks.id = lookup.rowid JOIN files ON files.id = file "
-                f"WHERE lookup MATCH ?{conditions} ORDER BY {_BM25}, item_id, number LIMIT {LIST_MAX}",
-                [query.match_expression, *values],
-            )
-        else:
-            found = self._connection.execute(
-                f"WITH matches AS MATERIALIZED (SELECT rowid AS chunk, {_BM25} AS score FROM lookup "
-                f"WHERE lookup MATCH ?) SELECT {_COLUMNS} FROM matches "
-                "JOIN chunks ON chunks.id = chunk JOIN files ON files.id = file "
-                f"WHERE score <= (SELECT MAX(score) FROM (SELECT score FROM matches ORDER BY score LIMIT {LIST_MAX})) "
-                f"ORDER BY score, item_id, number LIMIT {LIST_MAX}",
-                [query.match_expression],
-            )
-        return [_make_hit(row) for row in found]
-
-    def _search_dense(self, query: Query, filters: Filters, lexical: Sequence[Hit]) -> list[Hit]:
-        provider = self._open_provider()
-        vector = provider.embed([query.text])[0]
-        conditions, values = filters.sql()
-        # A filter may reject most of the nearest, so take more of them.
-        nearest = self._matrix.find_nearest(vector, LIST_MAX * (20 if conditions else 1))
-        near: list[tuple[float, Hit]] = []
-        for row, score in nearest:
-            found = self._connection.execute(
-                f"SELECT {_COLUMNS} FROM vectors JOIN chunks ON chunks.id = chunk JOIN files ON files.id = file "
-                f"WHERE row = ?{conditions}",
-                [row, *values],
-            ).fetchone()
-            if found is not None:
-                near.append((score, _make_hit(found)))
-            if len(near) == LIST_MAX:
-                break
-        if self._is_without_model:
-            unembedded = [hit for hit in lexical if hit.file_kind == CODE]
-            if unembedded:
-                scores = provider.embed([f"{hit.name} {hit.text}" for hit in unembedded]) @ vector
-                near += zip(map(float, scores), unembedded, strict=True)
-        near.sort(key=lambda each: (-each[0], each[1].item_id, each[1].number))
-        return [hit for _, hit in near[:LIST_MAX]]
 
     def _open_provider(self) -> Any:
         if self._provider is None:
@@ -188,18 +226,10 @@ class Searcher:
                 "SELECT DISTINCT name FROM symbols WHERE name LIKE ? AND length(name) BETWEEN ? AND ? LIMIT 5000",
                 (f"{term[:1]}%", len(term) - 2, len(term) + 2),
             )
-            words = {str(name).lower() for (name,) in known} | self._find_similar_words(term)
+            words = {str(name).lower() for (name,) in known}
+            words |= self._lexical.find_similar_terms(term[:1], len(term) - 3, len(term) + 2)
             found += _find_similar(term, sorted(words), 2)
         return list(dict.fromkeys(found))
-
-    def _find_similar_words(self, term: str) -> set[str]:
-        """Words of the texts with the first letter of the term and about its length."""
-        self._connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab (main, lookup, row)")
-        rows = self._connection.execute(
-            "SELECT term FROM temp.stems WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?",
-            (term[:1], term[:1] + "\U0010ffff", len(term) - 3, len(term) + 2),
-        )
-        return {str(stem) for (stem,) in rows}
 
 
 def _find_similar(word: str, known: Sequence[str], count: int) -> list[str]:
@@ -226,12 +256,11 @@ def _make_hit(row: Sequence[Any]) -> Hit:
     )
 
 
-def _fuse(lists: dict[str, list[Hit]], weights: dict[str, float], count: int) -> list[Hit]:
-    found: dict[str, Hit] = {}
-    for name, hits in lists.items():
-        for rank, hit in enumerate(hits, 1):
-            known = found.setdefault(hit.chunk_id, hit)
-            known.ranks = {**known.ranks, name: rank}
-            known.shares = {**known.shares, name: weights[name] / (RANK_OFFSET + rank)}
-            known.score = sum(known.shares.values())
-    return sorted(found.values(), key=lambda hit: (-hit.score, hit.item_id, hit.number))[:count]
+def _take_best(scores: Scores, count: int) -> npt.NDArray[np.int64]:
+    """The numbers of the best scores, with all that are equal to the last one."""
+    known = np.flatnonzero(~np.isnan(scores))
+    if len(known) <= count:
+        return known
+    found = scores[known]
+    best: npt.NDArray[np.int64] = known[found >= np.partition(found, -count)[-count]]
+    return best

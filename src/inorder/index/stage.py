@@ -26,10 +26,11 @@ from inorder.stage.sources import Roots
 
 from .connection import open_index, translate_index_errors
 from .draft import NAME, IndexSink, publish, published_path
+from .lexical import analysis
 from .rows import CODE, DOCUMENT
 from .worker import REMOVE, predict_outcome, work
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = f"2 {analysis.VERSION}"
 _TIMEOUT_S = 60.0
 _MEMORY_BYTES = 4 * 2**30
 
@@ -63,7 +64,7 @@ class IndexItems:
             yield WorkItem(
                 item_id=found.item_id,
                 inputs={} if found.skip or found.problem else {"source": found.path},
-                cfg_hash=hash_strings(NAME, str(SCHEMA_VERSION), grammar_version(language)),
+                cfg_hash=hash_strings(NAME, SCHEMA_VERSION, grammar_version(language)),
                 cost_hint=estimate_code_chunks(found.size),
                 meta={
                     "task": CODE,
@@ -108,7 +109,7 @@ class IndexItems:
         return WorkItem(
             item_id=chunks.doc_id,
             inputs={"chunks": chunks.path} | ({"dense": dense} if will_exist(dense) else {}),
-            cfg_hash=hash_strings(NAME, str(SCHEMA_VERSION), DOCUMENT),
+            cfg_hash=hash_strings(NAME, SCHEMA_VERSION, DOCUMENT),
             cost_hint=count_chunks(chunks.path, chunks.size),
             meta={"task": DOCUMENT},
             batch_key=DOCUMENT,

@@ -8,6 +8,7 @@ written again by the next run of stage `index`.
 import contextlib
 import os
 import sqlite3
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,16 +28,17 @@ _SETTINGS = ("vectors_file", "vectors_width", "vectors_count", "vectors_provider
 
 
 def write_matrix(connection: sqlite3.Connection, data: str) -> None:
-    """Write the vectors of all documents to one file, in the order of the item ids, and the chunk of each row to the
-    database."""
+    """Write the vectors of all documents to one file, in the order of the item ids, and the ids of their
+    chunks to the database."""
     connection.execute("DROP TABLE IF EXISTS vectors")
-    connection.execute("CREATE TABLE vectors (row INTEGER PRIMARY KEY, chunk INTEGER NOT NULL UNIQUE)")
+    connection.execute("CREATE TABLE vectors (chunks BLOB NOT NULL)")
     filesystem = SystemFilesystem()
     temporary = f"{data}/{PREFIX}new"
     with contextlib.suppress(FileNotFoundError):
         filesystem.unlink(temporary)
     file = filesystem.open(temporary)
     digest, width, provider, count = new_digest(), 0, "", 0
+    rows = array("q")
     try:
         for item_id, matrix, chunks in _read_documents(connection, data):
             footer = read_footer(f"{data}/{vectors_path('dense', item_id)}")
@@ -46,11 +48,12 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
             raw = np.ascontiguousarray(matrix, dtype="<f4").tobytes()
             digest.update(raw)
             file.append(raw)
-            connection.executemany("INSERT INTO vectors VALUES (?, ?)", enumerate(chunks, count))
-            count += len(chunks)
+            rows.extend(chunks)
+            count = len(rows)
         file.sync()
     finally:
         file.close()
+    connection.execute("INSERT INTO vectors VALUES (?)", (np.array(rows, "<i8").tobytes(),))
     name = make_name(digest) if count else ""
     if count:
         filesystem.rename(temporary, f"{data}/{name}")
@@ -96,14 +99,11 @@ class VectorMatrix:
         self._rows: _Rows | None = None
         if self.is_available:
             self._rows = np.memmap(file.path, dtype="<f4", mode="r", shape=file.shape)
+            [stored] = connection.execute("SELECT chunks FROM vectors").fetchone()
+            self._chunks = np.frombuffer(stored, "<i8")
 
-    def find_nearest(self, vector: _Rows, count: int) -> list[tuple[int, float]]:
-        """The nearest rows and their similarities, best first; of equal ones the lower row first."""
+    def compare(self, vector: _Rows) -> tuple[npt.NDArray[np.int64], _Rows]:
+        """The ids of the chunks that have vectors, and the similarity of each to `vector`."""
         if self._rows is None:
-            return []
-        similarity = self._rows @ vector
-        kept = min(count, len(similarity))
-        least = np.partition(similarity, len(similarity) - kept)[len(similarity) - kept]
-        best = np.flatnonzero(similarity >= least)
-        ordered = sorted(best, key=lambda row: (-similarity[row], row))[:kept]
-        return [(int(row), float(similarity[row])) for row in ordered]
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        return self._chunks, self._rows @ vector

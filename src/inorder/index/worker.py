@@ -12,10 +12,13 @@ from inorder.runtime.identity import hash_strings
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
 
+from .lexical.languages import detect_language
 from .rows import CODE, DOCUMENT, CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, encode_rows
 
 _NAMESPACE = uuid.UUID("0f4c8d0e-3c57-5a4e-8a1f-5e9b6f0d2c11")
 _WORD = re.compile(r"[^\W_]+")
+_LANGUAGE_CHUNKS = 16
+"""So many chunks tell the language of a document."""
 REMOVE = "remove"
 """The task of an item whose file no longer exists. The other tasks are the kinds of files."""
 
@@ -60,7 +63,7 @@ def _make_document_rows(item: WorkItem) -> FileRows:
         item_id=item.item_id,
         kind=DOCUMENT,
         path=item.item_id,
-        language="",
+        language=detect_language("\n".join(chunk.text for chunk in chunks[:_LANGUAGE_CHUNKS])),
         lines=0,
         note="",
         sha256=hash_strings(*(_sha256(Path(path).read_bytes()) for path in paths)),
@@ -73,7 +76,7 @@ def _make_document_rows(item: WorkItem) -> FileRows:
                 context=" > ".join([*chunk.section_path, _split_path(item.item_id)]),
                 start=chunk.start,
                 end=chunk.end,
-                words=" ".join(str(page) for page in chunk.pages),
+                pages=" ".join(str(page) for page in chunk.pages),
                 text=chunk.text,
             )
             for chunk in chunks
@@ -104,7 +107,7 @@ def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
                 context=_split_path(item.item_id),
                 start=chunk.start_line,
                 end=chunk.end_line,
-                words=_select_hidden_words(chunk.identifiers, chunk.text),
+                pages="",
                 text=chunk.text,
             )
             for chunk in parsed.chunks
@@ -137,14 +140,6 @@ def _sha256(data: bytes) -> str:
 
 def _derive_chunk_id(item_id: str, line: int, text: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{item_id}\0{line}\0{text}"))
-
-
-def _select_hidden_words(identifiers: str, text: str) -> str:
-    """The parts of names that full-text search would not find in the text itself, because they are not whole words."""
-    if not identifiers:
-        return ""
-    plain = set(_WORD.findall(text.lower()))
-    return " ".join(word for word in identifiers.split() if "_" not in word and word not in plain)
 
 
 def _split_path(path: str) -> str:

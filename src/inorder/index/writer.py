@@ -4,13 +4,9 @@ import sqlite3
 from collections.abc import Iterable
 from hashlib import sha256
 
+from .lexical.postings import add_chunks, next_chunk_id, remove_chunks
 from .rows import ChunkRow, FileRows, hash_rows
 
-_INSERT_LOOKUP = "INSERT INTO lookup (rowid, name, context, words, text) VALUES (?, ?, ?, ?, ?)"
-_DELETE_LOOKUP = """
-INSERT INTO lookup (lookup, rowid, name, context, words, text)
-SELECT 'delete', id, name, context, words, text FROM chunks WHERE file = ? ORDER BY id
-"""
 _OWNED_TABLES = ("chunks", "symbols", "imports", "calls")
 
 
@@ -33,12 +29,11 @@ def replace_file(connection: sqlite3.Connection, rows: FileRows) -> None:
         ),
     )
     file = cursor.lastrowid or 0
-    [first] = connection.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM chunks").fetchone()
+    first = next_chunk_id(connection)
     _insert(
         connection, "chunks", 11, (_make_chunk_values(first + n, file, n, each) for n, each in enumerate(rows.chunks))
     )
-    texts = ((first + n, each.name, each.context, each.words, each.text) for n, each in enumerate(rows.chunks))
-    connection.executemany(_INSERT_LOOKUP, texts)
+    add_chunks(connection, enumerate(rows.terms, first))
     _insert(
         connection,
         "symbols",
@@ -56,7 +51,7 @@ def replace_file(connection: sqlite3.Connection, rows: FileRows) -> None:
 
 def _make_chunk_values(id_: int, file: int, number: int, chunk: ChunkRow) -> tuple[object, ...]:
     head = (id_, chunk.chunk_id, file, number, chunk.kind, chunk.name, chunk.context)
-    return *head, chunk.start, chunk.end, chunk.words, chunk.text
+    return *head, chunk.start, chunk.end, chunk.pages, chunk.text
 
 
 def _insert(connection: sqlite3.Connection, table: str, width: int, rows: Iterable[tuple[object, ...]]) -> None:
@@ -68,7 +63,7 @@ def remove_file(connection: sqlite3.Connection, item_id: str) -> None:
     found = connection.execute("SELECT id FROM files WHERE item_id = ?", (item_id,)).fetchone()
     if found is None:
         return
-    connection.execute(_DELETE_LOOKUP, found)
+    remove_chunks(connection, found[0])
     for table in _OWNED_TABLES:
         connection.execute(f"DELETE FROM {table} WHERE file = ?", found)
     connection.execute("DELETE FROM files WHERE id = ?", found)

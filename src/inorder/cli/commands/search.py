@@ -40,7 +40,7 @@ def search(
         str,
         typer.Option(
             metavar="|".join(MODES),
-            help="By words, by vectors, or by both, fused by rank. Default: hybrid.",
+            help="By words, by vectors, or by both, fused by score. Default: hybrid.",
             autocompletion=lambda: list(MODES),
             show_default=False,
             rich_help_panel=Section.QUERY,

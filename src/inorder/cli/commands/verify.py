@@ -19,7 +19,6 @@ from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.index.connection import open_index, translate_index_errors
 from inorder.index.matrix_file import MatrixFile
-from inorder.index.verify import find_problems
 from inorder.journal.scan import ScanVerdict
 from inorder.sinks.checksums import PrefixChecksums
 from inorder.stage.contracts import Barrier, StagePlan, WorkItem
@@ -306,6 +305,8 @@ def check_index(directory: DataDirectory) -> Iterator[Problem]:
         yield Problem(UNFINISHED, "index", DRAFT, message)
     if not os.path.exists(path):
         return
+    from inorder.index.verify import find_problems
+
     try:
         with translate_index_errors(path):
             database = open_index(path)

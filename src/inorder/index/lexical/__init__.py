@@ -1,0 +1,1 @@
+"""Search by words: text analysis, the inverted index, and BM25."""

@@ -1,0 +1,144 @@
+"""Text analysis: the terms under which a text is found.
+
+A text is split into words, and each word gives one or more terms. Texts and questions go through the same analysis.
+
+* Scripts with spaces between words: the word in NFKC and without case, stemmed by the rules of the language, then
+  without diacritics. So `Häuser` and `haus` meet, and so do `résumé` and `resume`.
+* Scripts without spaces, and Hangul: overlapping runs of characters. Two characters for Chinese, Japanese and Korean,
+  three for Thai, Lao, Khmer and Burmese, whose letters say less. This needs no dictionary, finds names that no
+  dictionary has, and does not split a text in two ways.
+* Names of program code: the parts of the name and the whole of it, so that `http`, `header` and `parseHTTPHeader` all
+  find `parseHTTPHeader`.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+
+from .languages import STEMMERS
+
+VERSION = 1
+"""To be increased whenever the terms of a text change."""
+TERM_CHARACTERS_MAX = 64
+"""A longer word is truncated: nothing that long is searched for."""
+_CACHED_WORDS_MAX = 1 << 15
+"""Words repeat. This many take a few megabytes per language."""
+
+_PAIRED = "\u1100-\u11ff\u3040-\u30ff\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_PAIRED += "\U00020000-\U0003ffff"
+_TRIPLED = "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1a20-\u1aaf\ua9e0-\ua9ff\uaa60-\uaa7f"
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3\u07fd\u0816-\u082d\u0859-\u085b\u0898-\u089f"
+    "\u08ca-\u0963\u0966-\u096f\u0971-\u0df3\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0"
+)
+"""Combining marks and vowel signs, which belong to the letter before them."""
+_WORD = re.compile(rf"[{_PAIRED}]+|[{_TRIPLED}]+|(?:[^\W{_PAIRED}{_TRIPLED}][{_MARKS}]*)+")
+_IS_PAIRED = re.compile(f"[{_PAIRED}]")
+_IS_TRIPLED = re.compile(f"[{_TRIPLED}]")
+_KEEPS_MARKS = re.compile("(?!\u0435)[\u0400-\u052f]")
+"""Cyrillic letters, but for the one that is written with and without its marks."""
+_NAME_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u0640\u200b\u200c\u200d\u2060\ufeff"))
+"""Soft hyphens, Arabic elongation, and characters without width."""
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text in NFKC, in their order. A run of a script without spaces is one word."""
+    if text.isascii():  # three times as fast as a regular expression
+        return text.translate(_ASCII_BETWEEN_WORDS).split()
+    return _WORD.findall(unicodedata.normalize("NFKC", text).translate(_INVISIBLE))
+
+
+def analyze(text: str, language: str = "") -> list[str]:
+    """The terms of a text, in their order.
+
+    >>> analyze("Fog horns and parseHTTPHeader", "en")
+    ['fog', 'horn', 'and', 'pars', 'http', 'header', 'parsehttpheader']
+    """
+    terms_of = _open_cache(language)
+    return [term for word in split_words(text) for term in terms_of[word]]
+
+
+def count_terms(text: str, language: str = "") -> Counter[str]:
+    """How often each term occurs in a text."""
+    terms_of = _open_cache(language)
+    counts: Counter[str] = Counter()
+    for word, count in Counter(split_words(text)).items():
+        for term in terms_of[word]:
+            counts[term] += count
+    return counts
+
+
+class _WordTerms(dict[str, tuple[str, ...]]):
+    """A cache of the terms of each word. It is cleared when it is full: the words in use return soon."""
+
+    def __init__(self, stem: Callable[[str], str]) -> None:
+        super().__init__()
+        self._stem = stem
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if len(self) >= _CACHED_WORDS_MAX:
+            self.clear()
+        self[word] = terms = tuple(self._derive_terms(word))
+        return terms
+
+    def _derive_terms(self, word: str) -> list[str]:
+        runs = split_runs(word)
+        if runs:
+            return runs
+        whole = word.strip("_").casefold()[:TERM_CHARACTERS_MAX]
+        if word[0].isdigit() or len(word) > TERM_CHARACTERS_MAX:  # data, such as a number or a key in base 64
+            return [whole] if whole else []
+        parts = [part for part in (_NAME_PART.findall(word) if word.isascii() else word.split("_")) if part]
+        terms = [strip_marks(self._stem(part.casefold())) for part in parts]
+        return terms if len(terms) == 1 else [*terms, whole] if terms else []
+
+
+@cache
+def _open_cache(language: str) -> _WordTerms:
+    """The cache for a language. English is the default, also for program code."""
+    import Stemmer
+
+    if not language:
+        return _open_cache("en")
+    name = STEMMERS.get(language)
+    return _WordTerms(Stemmer.Stemmer(name, 0).stemWord if name else str)
+
+
+def is_partial(word: str) -> bool:
+    """Whether a word of a script without spaces is shorter than the runs that are indexed, so that it may be the
+    beginning of one."""
+    return len(word) < _run_size(word)
+
+
+def split_runs(word: str) -> list[str]:
+    """The overlapping runs of characters of a word in a script without spaces; empty for a word in another script."""
+    size = _run_size(word)
+    if not size:
+        return []
+    return [word[at : at + size] for at in range(len(word) - size + 1)] or [word]
+
+
+def _run_size(word: str) -> int:
+    """How many characters are indexed together; 0 for a script with spaces."""
+    return 2 if _IS_PAIRED.match(word) else 3 if _IS_TRIPLED.match(word) else 0
+
+
+def strip_marks(word: str) -> str:
+    """A word without diacritics. Cyrillic letters such as й stay as they are, and so do vowel signs of Indic scripts,
+    without which words would not be told apart."""
+    if word.isascii():
+        return word
+    kept: list[str] = []
+    for character in unicodedata.normalize("NFD", word):
+        if (
+            not unicodedata.combining(character)
+            or character >= "\u0900"
+            or _KEEPS_MARKS.match(kept[-1] if kept else "")
+        ):
+            kept.append(character)
+    return unicodedata.normalize("NFC", "".join(kept))

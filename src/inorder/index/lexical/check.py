@@ -1,0 +1,70 @@
+"""Check that the inverted index matches the chunks that it was made of."""
+
+import sqlite3
+import zlib
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from .postings import decode_postings, read_alive, read_segments
+from .terms import decode_terms
+
+_FACTORS = [np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)]
+_SHIFT = np.uint64(29)
+_MODULUS = 1 << 64
+
+
+def is_inverted_index_intact(connection: sqlite3.Connection, chunks: Iterable[tuple[int, bytes]]) -> bool:
+    """Whether the inverted index has exactly the terms of these chunks, given by id and encoded, or
+    they wait to be inverted."""
+    pending = connection.execute("SELECT chunk, terms FROM pending")
+    return (_digest_chunks(chunks) - _digest_chunks(pending) - _digest_index(connection)) % _MODULUS == 0
+
+
+def _digest_chunks(chunks: Iterable[tuple[int, bytes]]) -> int:
+    total = 0
+    for chunk, data in chunks:
+        found = decode_terms(data)
+        terms = _hash_terms(found.terms.split())
+        counts = np.frombuffer(found.body, np.uint8), np.frombuffer(found.head, np.uint8)
+        total += _digest(terms, np.full(len(terms), chunk), *counts)
+        total += _digest_lengths(np.array([chunk]), np.array([found.body_length]), np.array([found.head_length]))
+    return total
+
+
+def _digest_index(connection: sqlite3.Connection) -> int:
+    total = 0
+    ids, alive = {}, {}
+    for segment in read_segments(connection):
+        ids[segment.id] = segment.chunks
+        kept = alive[segment.id] = read_alive(connection, segment.chunks)
+        total += _digest_lengths(segment.chunks[kept], segment.body_lengths[kept], segment.head_lengths[kept])
+    for term, segment_id, count, data in connection.execute("SELECT term, segment, count, data FROM postings"):
+        numbers, body, head = decode_postings(data, count)
+        kept = alive[segment_id][numbers]
+        chunks = ids[segment_id][numbers[kept]]
+        total += _digest(np.repeat(_hash_terms([term]), len(chunks)), chunks, body[kept], head[kept])
+    return total
+
+
+def _hash_terms(terms: list[str]) -> npt.NDArray[np.uint64]:
+    return np.array([zlib.crc32(term.encode("utf-8", "surrogatepass")) for term in terms], np.uint64)
+
+
+def _digest_lengths(chunks: npt.NDArray[np.int64], body: npt.NDArray[np.integer], head: npt.NDArray[np.integer]) -> int:
+    return _digest(np.zeros(len(chunks), np.uint64), chunks, body, head)
+
+
+def _digest(
+    terms: npt.NDArray[np.uint64],
+    chunks: npt.NDArray[np.int64],
+    body: npt.NDArray[np.integer],
+    head: npt.NDArray[np.integer],
+) -> int:
+    """A sum over all postings, so that their order does not matter."""
+    mixed = terms * _FACTORS[0] + chunks.astype(np.uint64) * _FACTORS[1]
+    mixed ^= mixed >> _SHIFT
+    mixed = (mixed + body.astype(np.uint64) * np.uint64(65_536) + head.astype(np.uint64)) * _FACTORS[2]
+    mixed ^= mixed >> _SHIFT
+    return int((mixed * _FACTORS[0]).sum(dtype=np.uint64))

@@ -1,0 +1,20 @@
+"""The tables of the inverted index: see `postings`."""
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS segments (
+    id INTEGER PRIMARY KEY,
+    last INTEGER NOT NULL,
+    chunks BLOB NOT NULL,
+    body_lengths BLOB NOT NULL,
+    head_lengths BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS postings (
+    term TEXT NOT NULL,
+    segment INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (term, segment)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pending (chunk INTEGER PRIMARY KEY, terms BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS dead (chunk INTEGER PRIMARY KEY);
+"""

@@ -1,0 +1,108 @@
+# ruff: noqa: RUF001
+"""The terms under which a text is found, in many scripts."""
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inorder.index.lexical.analysis import TERM_CHARACTERS_MAX, analyze, count_terms, is_partial, split_words
+from inorder.index.lexical.languages import STEMMERS, detect_language
+
+SENTENCES = {
+    "ar": "يقع المنارة على الساحل ويضيء مصباحها كل ليلة للسفن التي تمر",
+    "bg": "Фарът се намира на брега и свети всяка нощ за корабите, които минават през пролива",
+    "cs": "Maják stojí na pobřeží a svítí každou noc pro lodě, které plují kolem, ale ve dne se nerozsvěcuje",
+    "da": "Fyret står på kysten og lyser hver nat for de skibe, der sejler forbi, men det er ikke tændt om dagen",
+    "de": "Der Leuchtturm steht an der Küste und leuchtet jede Nacht für die Schiffe, die nicht bei Tag fahren",
+    "el": "Ο φάρος βρίσκεται στην ακτή και φωτίζει κάθε νύχτα για τα πλοία που περνούν",
+    "en": "The lighthouse stands on the coast and its lamp is lit every night for the ships that pass",
+    "es": "El faro está en la costa y se enciende todas las noches para los barcos que pasan por el estrecho",
+    "fa": "این چراغ دریایی در ساحل است و هر شب برای کشتی‌هایی که می‌گذرند روشن می‌شود گچ پژ",
+    "fi": "Majakka on rannikolla ja se valaisee joka yö, mutta ei päivällä, kun laivat ovat satamassa",
+    "fr": "Le phare est sur la côte et il est allumé toutes les nuits pour les bateaux qui passent dans le détroit",
+    "he": "המגדלור ניצב על החוף ומאיר בכל לילה",
+    "hi": "प्रकाशस्तंभ तट पर है और हर रात जहाजों के लिए जलता है",
+    "hu": "A világítótorony a parton áll, és minden éjjel világít, hogy a hajók ne tévedjenek el, de nem nappal",
+    "it": "Il faro è sulla costa e si accende tutte le notti per le navi che passano nello stretto, ma non di giorno",
+    "ja": "灯台は海岸に立っていて、毎晩船のために点灯されます",
+    "ko": "등대는 해안에 서 있고 매일 밤 배를 위해 켜진다",
+    "nl": "De vuurtoren staat op de kust en wordt elke nacht aangestoken voor de schepen die niet bij dag varen",
+    "pl": "Latarnia stoi na wybrzeżu i świeci się każdej nocy dla statków, które przepływają, ale nie w dzień",
+    "pt": "O farol fica na costa e não se apaga durante a noite para os navios que passam pelo estreito com carga",
+    "ru": "Маяк стоит на берегу и светит каждую ночь для кораблей, которые проходят через пролив, но не днём",
+    "sv": "Fyren står på kusten och lyser varje natt för de fartyg som passerar, men den är inte tänd på dagen",
+    "th": "ประภาคารตั้งอยู่บนชายฝั่งและส่องสว่างทุกคืน",
+    "tr": "Fener kıyıda durur ve her gece geçen gemiler için yanar, ama gündüz çok daha sönük bir ışık ile olduğu gibi",
+    "uk": "Маяк стоїть на березі і світить кожну ніч для кораблів, які проходять, але не вдень та не для його команди",
+    "zh": "灯塔位于海岸上，每天晚上为过往的船只点亮",
+}
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_a_sentence_tells_its_language(language: str) -> None:
+    assert detect_language(SENTENCES[language]) == language
+
+
+@pytest.mark.parametrize("text", ["", "12 34", "x y z", "!!!", "\ud800"])
+def test_a_text_without_function_words_has_no_language(text: str) -> None:
+    assert detect_language(text) == ""
+
+
+@pytest.mark.req("SEA-1")
+@pytest.mark.parametrize(
+    ("language", "text", "asked"),
+    [
+        ("de", "zwei alte Häuser", "Haus"),
+        ("fr", "les résumés", "resume"),
+        ("ru", "корабли", "кораблей"),
+        ("en", "running horns", "run horn"),
+        ("zh", "灯塔位于海岸上", "海岸"),
+        ("ja", "ｶﾞｽ灯台", "ガス"),
+        ("ko", "등대는", "등대"),
+        ("th", "ประภาคารตั้งอยู่", "ประภาคาร"),
+        ("ar", "مُحَمَّد", "محمد"),
+        ("he", "מִלָּה", "מלה"),
+        ("", "ＦＵＬＬ width", "full"),
+        ("", "parseHTTPHeader", "http header"),
+        ("", "parse_http_header", "parse_http_header"),
+        ("", "soft\u00adhyphen", "softhyphen"),
+    ],
+)
+def test_a_word_is_found_in_another_form(language: str, text: str, asked: str) -> None:
+    assert set(analyze(asked, language)) <= set(analyze(text, language))
+
+
+@pytest.mark.req("SEA-1")
+def test_words_that_differ_by_a_vowel_sign_or_a_cyrillic_letter_are_told_apart() -> None:
+    assert analyze("कल", "ne") != analyze("काल", "ne")
+    assert analyze("мои", "bg") != analyze("мой", "bg")
+    assert analyze("ёлка", "bg") == analyze("елка", "bg")
+
+
+def test_every_combining_mark_stays_with_its_letter() -> None:
+    marks = [chr(code) for code in range(0x300, 0x0E00) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
+    split = [f"{ord(mark):04x}" for mark in marks if len(split_words(f"\u0915{mark}\u0915")) != 1]
+    assert split == []
+
+
+@pytest.mark.parametrize("word", ["QUJDRUZH" * 20, "9f86d081884c7d659a2feaa0c55ad015"])
+def test_data_is_one_term(word: str) -> None:
+    assert analyze(word) == [word.lower()[:TERM_CHARACTERS_MAX]]
+
+
+def test_a_character_alone_may_be_the_beginning_of_what_is_indexed() -> None:
+    assert is_partial("灯")
+    assert is_partial("ปร")
+    assert not is_partial("灯塔")
+    assert not is_partial("a")
+
+
+@given(st.text(st.characters(codec=None, categories=None), max_size=60), st.sampled_from(["", *STEMMERS]))
+def test_any_text_has_terms_without_spaces(text: str, language: str) -> None:
+    terms = analyze(text, language)
+    assert all(term and not any(map(str.isspace, term)) for term in terms)
+    assert count_terms(text, language).total() == len(terms)
+    assert sys.getsizeof(terms) >= 0
