@@ -67,6 +67,7 @@ def is_json_lines(out: str) -> bool:
         return False
 
 
+IN_THREADS = ("--policy", "io")
 SEARCH = ("search", "lamp")
 ROWS = {
     ("search", "mode"): CommandRow((*SEARCH, "--json", "--mode", "lexical"), ("--mode", "dense"), has('"dense"')),
@@ -95,9 +96,11 @@ ROWS = {
     ("", "debug"): CommandRow((), ("--debug", "search", "lamp", "--data", "nowhere"), lambda out: True),
 }
 JSON_ARGUMENTS = {
-    "run": ("docs",),
-    "doctags": ("docs",),
-    "index": ("docs",),
+    "run": ("docs", *IN_THREADS),
+    "doctags": ("docs", *IN_THREADS),
+    "chunk": IN_THREADS,
+    "embed": IN_THREADS,
+    "index": ("docs", *IN_THREADS),
     "search": ("lamp",),
     "symbols": ("docs/c.py",),
     "graph": ("light_lamp",),
@@ -142,7 +145,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "docs" / "c.py").write_text("def light_lamp():\n    return oil()\n\n\ndef oil():\n    return 1\n")
     (folder / "jobs.py").write_text(JOBS)
     for arguments in (("run", "docs"), ("stage", "jobs:picky"), ("stage", "jobs:picky")):
-        code, _, err = run_in_process((*arguments, "--quiet", "--policy", "io"), folder, clean_environment())
+        code, _, err = run_in_process((*arguments, "--quiet", *IN_THREADS), folder, clean_environment())
         assert code in (0, 3), err
     return folder
 
