@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 import pytest
@@ -30,7 +30,7 @@ from inorder.engines.attempt import run_attempt
 from inorder.engines.base import PackedTask, Task
 from inorder.engines.process import engine as process_engine
 from inorder.engines.ray import engine as ray_engine
-from inorder.errors import InfrastructureError
+from inorder.errors import InfrastructureError, OperatorError
 from inorder.runtime import durable_run
 from inorder.runtime.commit import ThreadedCommit
 from inorder.sim.clock import VirtualClock
@@ -248,6 +248,7 @@ class WiredRun:
         items: Sequence[inorder.WorkItem] | Iterable[inorder.WorkItem],
         worker: Callable[..., Any],
         hooks: inorder.StageHooks | None = None,
+        made_for: Literal["io", "cpu", "gpu"] | None = None,
         **base: Any,
     ) -> inorder.StageOutcome | None:
         """Run a stage with the option; `base` are the conditions under which it shows. Its outcome, None if it has
@@ -255,7 +256,7 @@ class WiredRun:
         outcomes: list[inorder.StageOutcome] = []
         hooks = msgspec.structs.replace(hooks or inorder.StageHooks(), after_stage=outcomes.append)
         options = inorder.StageOptions(**({"progress": "none", "fsync": "off", "workers": 1} | base))
-        plan = inorder.StagePlan(STAGE, items)
+        plan = inorder.StagePlan(STAGE, items, policy=made_for)
         if self.door is Door.STAGE_OPTIONS:
             self._run_directly(plan, worker, self._apply_to(options), hooks)
         else:
@@ -271,8 +272,11 @@ class WiredRun:
 
     def _run_directly(self, plan: inorder.StagePlan, worker: Any, options: Any, hooks: inorder.StageHooks) -> None:
         stderr = io.StringIO()
-        with contextlib.redirect_stderr(stderr), contextlib.suppress(InfrastructureError):
-            inorder.run_stage(plan, worker, options, hooks)
+        with contextlib.redirect_stderr(stderr):
+            try:
+                inorder.run_stage(plan, worker, options, hooks)
+            except (InfrastructureError, OperatorError) as error:
+                print(error, file=stderr)
         self.stderr = stderr.getvalue()
 
     def _run_command(self, plan: inorder.StagePlan, worker: Any, options: Any, hooks: inorder.StageHooks) -> None:

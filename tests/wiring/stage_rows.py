@@ -12,7 +12,7 @@ from inorder.engines.process.worker_process import StartupError
 from inorder.stage.worker import StageTask
 from tests.support.command_line import DATA
 from tests.support.gates import GUARD_S
-from tests.wiring.doors import STAGE, FakeProcess, WiredRun, path_of
+from tests.wiring.doors import STAGE, Door, FakeProcess, WiredRun, path_of
 from tests.wiring.row import OptionRow, index_rows
 from tests.wiring.workers import do_nothing, fail, items, write_output
 
@@ -135,7 +135,7 @@ def count_processes(run: WiredRun) -> int:
 def is_refused(run: WiredRun) -> bool:
     """Whether a stage made for a GPU is refused in processes."""
     run.arguments = ("--policy", "cpu")
-    run.run_stage(items(1), do_nothing, policy="gpu")
+    run.run_stage(items(1), do_nothing, made_for="gpu", policy="cpu" if run.door is Door.STAGE_OPTIONS else "gpu")
     return "needs policy gpu" in run.stderr
 
 

@@ -37,8 +37,6 @@ pytestmark = pytest.mark.req("REA-1")
 STRUCTS = {"ray": inorder.RayOptions, "windows": inorder.Windows, "budgets": inorder.Budgets}
 """Nested options of `StageOptions`."""
 BUILTIN_ROWS = OWN_ROWS | SERVER_ROWS
-NO_EFFECT = {("i_know_what_im_doing", Door.STAGE_OPTIONS): "a program that names the policy cpu is taken at its word"}
-"""Options without an effect behind a door, and why."""
 
 
 def list_fields() -> Iterator[str]:
@@ -56,7 +54,7 @@ def list_doors() -> list[tuple[str, Door]]:
     found = [(field, Door.STAGE_OPTIONS) for field in list_fields()]
     found += [(name, door) for name in (*SHARED, *own) for door in COMMAND_DOORS]
     found += [(name, Door.IMAP) for name in list(inspect.signature(inorder.imap).parameters)[2:]]
-    return [each for each in found if each not in NO_EFFECT]
+    return found
 
 
 def find_row(option: str, door: Door) -> OptionRow:
