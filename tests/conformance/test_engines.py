@@ -22,6 +22,7 @@ from inorder.engines.process.engine import ProcessEngine
 from inorder.engines.ray.options import RayOptions
 from inorder.engines.threads import ThreadEngine
 from inorder.errors import Category
+from inorder.lanes import Ticket
 from inorder.sim.clock import VirtualClock
 from inorder.sim.engine import SimEngine
 from inorder.sim.scenario import Fate, Scenario, SimItem
@@ -433,11 +434,19 @@ def test_closing_returns_the_tasks_that_cannot_be_ended(kind: Kind, drive: Drive
 
 @kinds(lambda kind: kind.shares_memory and kind.works_in_background)
 @pytest.mark.req("CAN-4")
-def test_closing_with_grace_waits_for_what_runs(kind: Kind, drive: Drive, gate: Gate) -> None:
+def test_closing_with_grace_waits_for_what_runs(
+    kind: Kind, drive: Drive, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait = Ticket.wait
+
+    def open_and_wait(ticket: Ticket[Any], timeout_s: float | None = None) -> bool:
+        gate.open()
+        return wait(ticket, timeout_s)
+
+    monkeypatch.setattr(Ticket, "wait", open_and_wait)
     kernel = drive(kind, lambda item: gate.hold())
     kernel.wait_for_all(kind.workers)
     kernel.give(kernel.worker(), items(1))
     gate.await_arrivals()
-    gate.open()
     assert kernel.engine.close(grace_s=GUARD_S) == []
     assert gate.inside == 0

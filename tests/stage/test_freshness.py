@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import inorder
 from inorder.engines.process import engine as processes
 from inorder.stage import freshness
 from inorder.stage.freshness import OUTPUTS_EXIST, SATISFIED_REASONS, UNCHANGED
@@ -213,7 +212,10 @@ def test_an_unreadable_output_is_a_reason_and_not_the_end(place: Place, monkeypa
     monkeypatch.setattr(freshness, "checksum_file", broken)
     found = freshness.check(place.item("a"), str(place.data))
     assert (found.is_satisfied, found.reason) == (False, "its output 'loud' cannot be read: Input/output error")
-    assert isinstance(place.run([place.item("a")]), inorder.StageOutcome)
+    place.called()
+    outcome = place.run([place.item("a")])
+    assert (outcome.succeeded, outcome.skipped, outcome.failed) == (1, 0, 0)
+    assert (place.called(), place.loud("a")) == (["a"], "TEXT OF A\n")
 
 
 @pytest.mark.process

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import inorder
+from inorder.core.commands import RetryScheduled
+from inorder.stage.monitor.monitor import RunMonitor
 from inorder.stage.plan_identity import find_resume_seq
 from tests.stage.jobs import Place
 from tests.stage.workers import obey
@@ -135,13 +137,24 @@ def test_an_input_that_changed_after_its_item_was_committed_is_seen_by_the_run_a
 
 
 @pytest.mark.req("JRN-3")
-def test_retries_that_were_spent_before_an_interruption_stay_spent(place: Place) -> None:
-    interrupt(place, place.items(30), retries=1000)
-    items = place.items(30)
-    items[15] = place.item(NAMES[15], "unreachable")
-    outcome = place.run(items, retries=0)
-    assert outcome.failed == 1
-    assert place.row(NAMES[15])["attempts"] >= 1
+def test_retries_that_were_spent_before_an_interruption_stay_spent(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = [place.item("a"), place.item("b", "unreachable"), place.item("c")]
+    observe = RunMonitor.observe
+
+    def interrupt_retry(monitor: RunMonitor, now_ms: int, event: Any, commands: Any) -> None:
+        observe(monitor, now_ms, event, commands)
+        if any(isinstance(command, RetryScheduled) for command in commands or ()):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunMonitor, "observe", interrupt_retry)
+        stopped = place.run(items, retries=1, retry_backoff_s=1000)
+    assert (stopped.stop_kind, place.called().count("b")) == ("cancelled", 1)
+    outcome = place.run(items, retries=1)
+    assert (outcome.failed, place.row("b")["attempts"]) == (1, 2)
+    assert place.called().count("b") == 1, "the only retry was granted before the interruption"
 
 
 def test_a_journal_with_a_torn_end_goes_on_with_a_warning(place: Place) -> None:

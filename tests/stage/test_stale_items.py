@@ -1,11 +1,14 @@
 """Items that are not in the plan any more: their outputs go, and the manifest says so."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import inorder
+from inorder.host.filesystem import SystemFilesystem
+from inorder.stage.fingerprints import list_published
 from inorder.stage.freshness import REMOVED_FROM_PLAN
 from tests.stage.jobs import STAGE, Place, steady
 from tests.stage.lives import Lives, portable
@@ -128,3 +131,33 @@ def test_killed_while_outputs_are_removed_the_next_run_ends_the_same(tmp_path: P
         ends.append((portable(place), place.published()))
         assert len(steady(place.lines())) == 1 + 10 + 1 + 10
     assert ends[0] == ends[1]
+
+
+@pytest.mark.req("DOC-4")
+def test_the_fingerprint_of_an_item_is_removed_before_its_outputs(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash in between leaves an item that is not up to date, and not one that seems to be."""
+    reconcile(place, [place.item("a"), place.item("b", outputs={"loud": "loud/b.txt", "more": "more/b.txt"})], "b")
+    removed: list[str] = []
+    remove = SystemFilesystem.unlink
+
+    def note(self: SystemFilesystem, path: str) -> None:
+        removed.append(path)
+        remove(self, path)
+
+    monkeypatch.setattr(SystemFilesystem, "unlink", note)
+    reconcile(place, [])
+    assert [os.path.relpath(path, place.data) for path in removed if "loud/a" in path] == [
+        "loud/a.txt.fp.json",
+        "loud/a.txt",
+    ]
+    assert list_published("DATA", {"x": "x.txt", "y": "y.txt"}) == ["x.txt.fp.json", "x.txt", "y.txt"]
+
+
+@pytest.mark.req("RUN-8")
+def test_a_stopped_run_counts_what_it_would_have_removed(place: Place) -> None:
+    reconcile(place, [place.item("a"), place.item("b")])
+    plan = inorder.StagePlan(STAGE, [place.item("bad", "fail")], retires=lambda *_: True)
+    outcome = inorder.run_stage(plan, obey, place.options(error_budget=0, max_queue=1))
+    assert (outcome.scheduled, outcome.failed, outcome.cancelled) == (3, 1, 2)
