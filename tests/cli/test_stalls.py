@@ -1,6 +1,9 @@
 """A run that waits for one item, seen from outside."""
 
 import json
+import os
+import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,6 +62,27 @@ def test_inspect_names_the_item_that_a_live_run_waits_for(cli: CommandLine, door
 def test_no_stall_is_announced_if_it_is_switched_off(cli: CommandLine) -> None:
     shown = cli.run("config", "show", "--stall-warning-s", "0", "--json").json["options"]["stall_warning_s"]
     assert shown == {"value": 0.0, "origin": "command line"}
+
+
+def list_workers(pid: int) -> list[int]:
+    """The worker processes of a command."""
+    children = [child for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
+    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@pytest.mark.req("HBT-1")
+def test_the_item_of_a_stopped_worker_process_is_done_by_another(cli: CommandLine) -> None:
+    cli.held("0.txt")
+    running = cli.start("stage", "jobs:count", "sources", "--workers", "1", "--policy", "cpu", "--lease-s", "1")
+    cli.is_held("0.txt")
+    [worker] = list_workers(running.pid)
+    os.kill(worker, signal.SIGSTOP)
+    cli.is_held("0.txt")
+    assert worker not in list_workers(running.pid)
+    cli.let_go("0.txt")
+    assert cli.end_of(running).code == 0
+    assert cli.calls() == ["0.txt", "0.txt"]
+    assert (cli.row("0.txt")["status"], cli.row("0.txt")["attempts"]) == ("success", 1)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ STAGE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the outcome does not name the item that a run waited for",
         "stage/monitor/monitor.py",
-        "        warnings += self._watchdog.describe_longest(time.monotonic())\n",
+        "        warnings += self._watchdog.describe_longest()\n",
         "",
         f"{_STALL}::test_a_run_names_the_item_it_waits_for",
     ),

@@ -41,17 +41,16 @@ def test_a_stall_begins_once_and_ends_once() -> None:
     assert watchdog.check(120.0, 18, HEAD) is None
     assert watchdog.check(125.0, 18, HEAD) is HEAD
     assert watchdog.check(126.0, 18, None) == StallEnded(31.0, HEAD)
-    assert watchdog.describe_longest(200.0) == [
-        "nothing was committed for 95 s: report.pdf (seq 17), waiting for a worker"
-    ]
+    assert watchdog.describe_longest() == ["nothing was committed for 95 s: report.pdf (seq 17), waiting for a worker"]
 
 
 def test_a_stall_that_lasts_until_the_end_is_reported() -> None:
     watchdog = StallWatchdog(1.0, now_s=0.0)
-    assert watchdog.describe_longest(5.0) == []
+    assert watchdog.describe_longest() == []
     watchdog.check(0.0, 17, HEAD)
     watchdog.check(3.0, 17, HEAD)
-    assert watchdog.describe_longest(8.0)[0].startswith("nothing was committed for 8 s: report.pdf")
+    assert watchdog.check(8.0, 17, None) == StallEnded(8.0, HEAD)
+    assert watchdog.describe_longest()[0].startswith("nothing was committed for 8 s: report.pdf")
 
 
 def test_without_a_limit_nothing_is_a_stall() -> None:
@@ -139,6 +138,7 @@ def test_a_run_names_the_item_it_waits_for(
     assert stalled["state"] in ("running", "dispatched")
     assert stalled["worker"] in (0, 1)
     assert stalled["waited_s"] >= 0.3
+    assert len(telemetry(place, "stall_ended")) == len(telemetry(place, "stalled"))
     [warning] = [one for one in outcome.warnings if "nothing was committed" in one]
     assert "item-0001 (seq 1), running on worker" in warning
     assert not (place.data / "locks" / "shout.live.json").exists()

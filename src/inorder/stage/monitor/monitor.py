@@ -41,7 +41,7 @@ from .progress import (
     format_stopping,
     open_display,
 )
-from .stall import HeadReport, StallWatchdog, find_blocked_s, find_check_interval_s, format_note, read_head
+from .stall import HeadReport, StallEnded, StallWatchdog, find_blocked_s, find_check_interval_s, format_note, read_head
 from .telemetry import Telemetry
 
 _GAUGES_S = 0.1
@@ -180,7 +180,9 @@ class RunMonitor:
     ) -> StageOutcome:
         """Return the outcome of the run."""
         done = summary.succeeded + summary.skipped + summary.failed
-        warnings += self._watchdog.describe_longest(time.monotonic())
+        self._stop_ticker()
+        self._announce_stall(self._watchdog.check(time.monotonic(), done, None))
+        warnings += self._watchdog.describe_longest()
         cancelled = summary.cancelled or 0
         return StageOutcome(
             stage=self._plan.stage_name,
@@ -311,9 +313,14 @@ class RunMonitor:
         self._request_gauges()
         head = HeadReport(state="planning") if is_outdated else self._gauges.get("head")
         found = self._watchdog.check(now_s, sum(self._counts), head)
+        self._announce_stall(found)
+        if found is not None or (self._watchdog.is_stalled and now_s - self._live_written_s >= _LIVE_S):
+            self._write_live_state()
+
+    def _announce_stall(self, found: HeadReport | StallEnded | None) -> None:
         stage = self._plan.stage_name
         if isinstance(found, HeadReport):
-            waited_s = self._watchdog.measure_wait_s(now_s)
+            waited_s = self._watchdog.measure_wait_s(time.monotonic())
             self._emit("stalled", **msgspec.structs.asdict(found), waited_s=round(waited_s, 3))
             self._display.announce(format_stalled(stage, found, waited_s))
         elif found is not None:
@@ -321,8 +328,6 @@ class RunMonitor:
             self._display.announce(format_stall_ended(stage, found))
         if found is not None and self._telemetry is not None:
             self._telemetry.flush()
-        if found is not None or (self._watchdog.is_stalled and now_s - self._live_written_s >= _LIVE_S):
-            self._write_live_state()
 
     def _write_live_state(self) -> None:
         self._live_written_s = now_s = time.monotonic()

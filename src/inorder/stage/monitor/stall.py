@@ -185,9 +185,8 @@ class StallWatchdog:
             self._longest = ended
         return ended
 
-    def describe_longest(self, now_s: float) -> list[str]:
-        """Describe the longest stall, for the report of the run. Empty: there was none."""
-        self._end(self.measure_wait_s(now_s))
+    def describe_longest(self) -> list[str]:
+        """Describe the longest stall that has ended, for the report of the run. Empty: there was none."""
         if self._longest is None:
             return []
         return [f"nothing was committed for {self._longest.waited_s:.0f} s: {self._longest.head.describe()}"]
