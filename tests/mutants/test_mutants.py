@@ -1,9 +1,9 @@
 """Every hand-written bug is noticed."""
 
 import os
-import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from tests.mutants.identity import IDENTITY_MUTANTS
 from tests.mutants.index import INDEX_MUTANTS
 from tests.mutants.journal import JOURNAL_MUTANTS
 from tests.mutants.mutant import Mutant
+from tests.mutants.runner import ROOT, PytestServer, link_source
 from tests.mutants.sinks import SINKS_MUTANTS
 from tests.mutants.stage import STAGE_MUTANTS
 from tests.mutants.telemetry import TELEMETRY_MUTANTS
@@ -36,44 +37,53 @@ ALL = (
     *DOCUMENTS_MUTANTS,
     *WIRING_MUTANTS,
 )
-ROOT = Path(__file__).parents[2]
 SEEDS = 1500
 BROKEN_PROMISE = 6
 TESTS_FAILED = 1
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[PytestServer]:
+    found = PytestServer()
+    yield found
+    found.close()
+
+
 def _mutated_copy(mutant: Mutant, place: Path) -> Path:
-    copy = place / "src"
-    shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
+    copy = link_source(place)
     file = copy / "inorder" / mutant.file
     source = file.read_text(encoding="utf-8")
     assert source.count(mutant.old) == 1, f"{mutant.file} no longer holds the piece that {mutant.name!r} replaces"
+    file.unlink()
     file.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
     return copy
 
 
-def _run(source: Path, place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _hunt(source: Path, place: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", *arguments]
+    command = [sys.executable, "-m", "inorder.sim", "hunt", "--count", str(SEEDS)]
     return subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, timeout=110, check=False)
 
 
 @pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.name.replace(" ", "-"))
-def test_the_bug_is_caught(mutant: Mutant, tmp_path: Path) -> None:
+def test_the_bug_is_caught(mutant: Mutant, server: PytestServer, tmp_path: Path) -> None:
     source = _mutated_copy(mutant, tmp_path)
     if mutant.caught_by == "sim":
-        hunt = _run(source, tmp_path, "inorder.sim", "hunt", "--count", str(SEEDS))
+        hunt = _hunt(source, tmp_path)
         assert hunt.returncode == BROKEN_PROMISE, hunt.stdout + hunt.stderr
         assert "replay it with: python -m inorder.sim run" in hunt.stdout
     else:
         tests = str(ROOT / mutant.caught_by)
-        run = _run(source, ROOT, "pytest", tests, "-x", "-q", "-p", "no:cacheprovider", "--requirements=off")
-        assert run.returncode == TESTS_FAILED, run.stdout + run.stderr
+        run = server.run(source, tmp_path, tests, "-x", "-q", "-p", "no:cacheprovider", "--requirements=off")
+        assert run.code == TESTS_FAILED, run.output
 
 
-def test_the_unharmed_source_passes_the_same_hunt(tmp_path: Path) -> None:
-    hunt = _run(ROOT / "src", tmp_path, "inorder.sim", "hunt", "--count", str(SEEDS))
+def test_the_unharmed_source_passes(server: PytestServer, tmp_path: Path) -> None:
+    hunt = _hunt(ROOT / "src", tmp_path)
     assert hunt.returncode == 0, hunt.stdout + hunt.stderr
+    tests = str(ROOT / "tests" / "core" / "test_ledger.py")
+    run = server.run(link_source(tmp_path), tmp_path, tests, "-q", "-p", "no:cacheprovider", "--requirements=off")
+    assert run.code == 0, run.output
 
 
 def test_there_are_at_least_25_and_no_two_are_the_same() -> None:

@@ -1,0 +1,116 @@
+"""Run tests against a changed copy of the package, several hundred times.
+
+Starting an interpreter and importing pytest takes longer than most of these tests. So one process imports it, and
+everything else that is not part of the package, and forks a child for each run. The copy of the source consists of hard
+links, with the compiled files, so that only the changed file is compiled.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+TIMEOUT_S = 110
+_PRELOADED = ("hypothesis", "hypothesis.strategies", "msgspec", "numpy", "pytest", "_pytest.pytester", "rich", "typer")
+
+
+class PytestRun(NamedTuple):
+    """How pytest ended, and what it printed."""
+
+    code: int
+    output: str
+
+
+def link_source(place: Path) -> Path:
+    """Make a copy of the source of hard links. A file must be replaced there, never written."""
+    copy = place / "src"
+    shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("*.pyc.*"), copy_function=_link_or_copy)
+    return copy
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another filesystem
+        shutil.copy2(source, target)
+
+
+class PytestServer:
+    """A process that runs pytest in forked children, one at a time."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-c", "from tests.mutants.runner import serve; serve()"]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+
+    def run(self, source: Path, place: Path, *arguments: str) -> PytestRun:
+        """Run pytest with these arguments and the package from `source`. `place` is for its output."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        output = place / "output.txt"
+        job = {"source": str(source), "output": str(output), "arguments": arguments}
+        self._process.stdin.write(f"{json.dumps(job)}\n")
+        self._process.stdin.flush()
+        code = int(self._process.stdout.readline())
+        return PytestRun(code, output.read_text(encoding="utf-8", errors="replace"))
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def serve() -> None:
+    """Run a job per line of stdin, and print the exit code of each."""
+    for module in _PRELOADED:
+        with contextlib.suppress(ImportError):
+            __import__(module)
+    assert not any(name == "inorder" or name.startswith("inorder.") for name in sys.modules)
+    for line in sys.stdin:
+        job = json.loads(line)
+        child = os.fork()
+        if not child:
+            _run_job(job)
+        print(_wait(child), flush=True)
+
+
+def _wait(child: int) -> int:
+    """The exit code of the child; negative for a signal. It is killed if it takes too long."""
+
+    def kill(*_: object) -> None:
+        os.killpg(child, signal.SIGKILL)
+
+    signal.signal(signal.SIGALRM, kill)
+    signal.alarm(TIMEOUT_S)
+    _, status = os.waitpid(child, 0)
+    signal.alarm(0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _run_job(job: dict[str, str]) -> None:
+    os.setsid()
+    with open(job["output"], "wb") as output, open(os.devnull, "rb") as nothing:
+        for number, file in enumerate((nothing, output, output)):
+            os.dup2(file.fileno(), number)
+    code = 70
+    try:
+        import pytest
+
+        os.environ["PYTHONPATH"] = job["source"]
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        sys.dont_write_bytecode = True
+        sys.path.insert(0, job["source"])
+        code = int(pytest.main(list(job["arguments"])))
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
