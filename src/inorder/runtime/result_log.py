@@ -333,6 +333,13 @@ def _decode_record(frame: RecordFrame) -> ResultRecord | None:
         return None
 
 
+def decode_seq(frame: bytes) -> int:
+    """Return the seq of a result, as `ResultLog.encode` returned it."""
+    found = read_frame(frame, 0)
+    record = None if isinstance(found, Fault) else _decode_record(found)
+    return -1 if record is None else record.seq
+
+
 def _hash(identity: bytes) -> bytes:
     return blake2b(identity, digest_size=16).digest()
 

@@ -22,6 +22,7 @@ import contextlib
 import os
 import zlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from errno import EDQUOT, ENOSPC
 from itertools import chain
 from typing import NamedTuple
 
@@ -31,7 +32,7 @@ from inorder.host.os_errors import translate_os_errors
 from inorder.host.paths import find_path_problem, require_safe_relative
 
 from .base import AppliedRun, Entry, Output, Position, check_run
-from .checksums import PrefixChecksums
+from .checksums import BLOCK_BYTES, PrefixChecksums
 
 SYNC_EACH_MAX = 32
 """With more files than this, the whole disk is synced in one call."""
@@ -49,8 +50,9 @@ class OutputsSink:
 
     `staging` is the staging area, by default `root` with the suffix `.staging`; it must be on the same disk. `name`
     identifies the sink in the journal. `staged` has the names in staging of files that an interrupted run may have
-    published, by their paths: rolling back moves such a file back there instead of removing it. Raises
-    `OperatorError` for an unsafe or repeated path, and `InfrastructureError` for a staged file that is missing.
+    published, by their paths: rolling back copies such a file back there before it is removed. With more than
+    `sync_each_max` files to sync, the whole disk is synced in one call. Raises `OperatorError` for an unsafe or
+    repeated path, and `InfrastructureError` for a staged file that is missing.
 
     >>> from inorder.sinks import OutputsSink
     >>> from inorder.testing import Disk
@@ -67,7 +69,9 @@ class OutputsSink:
         staging: str | None = None,
         name: str = "outputs",
         staged: Mapping[str, str] | None = None,
+        sync_each_max: int | None = None,
     ) -> None:
+        self._sync_each_max = SYNC_EACH_MAX if sync_each_max is None else sync_each_max
         self.name = name
         self._staged_names = staged or {}
         self._filesystem = filesystem
@@ -110,7 +114,7 @@ class OutputsSink:
         """Make every published file durable, its bytes and its name. Each folder is synced once."""
         position, self._position = self.position(), None
         with translate_os_errors(f"{self._root} cannot be synced"):
-            if len(self._unsynced) > SYNC_EACH_MAX:
+            if len(self._unsynced) > self._sync_each_max:
                 self._sync_all()
             else:
                 for path in self._unsynced:
@@ -129,13 +133,13 @@ class OutputsSink:
         return True
 
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
-        """Remove the files of the undone runs, as far as they were published, or move them back into staging. Folders
-        that become empty stay."""
+        """Remove the files of the undone runs, as far as they were published. Those in `staged` are copied back first.
+        Folders that become empty stay."""
         self._position = None
         self._intact.clear()
         with translate_os_errors(f"{self._root} cannot be rolled back to seq {position.end}"):
             for path in _collect_outputs(undone):
-                self._move_back(path)
+                self._copy_back(path)
                 self._unpublish(path)
             self._sync_folders()
         self._position = position
@@ -188,14 +192,24 @@ class OutputsSink:
             self._filesystem.make_directory(self._full_path(folder))
             self._folders.update(_iter_folders_up(folder))
 
-    def _move_back(self, path: str) -> None:
-        """Move a published file back into staging, if it is known where it was and it is not there any more. It may be
-        an older file of that name: whoever uses it must check it."""
+    def _copy_back(self, path: str) -> None:
+        """Copy a published file back into staging, if it is known where it was and it is not there any more. It may be
+        an older file of that name: whoever uses it must check it. It is not renamed, because until both folders are
+        synced a rename may be undone, and the file would be published again."""
         name = self._staged_names.get(path)
-        if name is None or self._filesystem.stat(f"{self._staging}/{name}") is not None:
+        if name is None or self._filesystem.stat(self._full_path(path)) is None:
             return
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            self._filesystem.rename(self._full_path(path), f"{self._staging}/{name}")
+        staged = f"{self._staging}/{name}"
+        folder = os.path.dirname(staged)
+        if self._filesystem.stat(staged) is not None or self._filesystem.stat(folder) is None:
+            return
+        try:
+            _copy_file(self._filesystem, self._full_path(path), staged)
+        except OSError as error:
+            if error.errno not in (ENOSPC, EDQUOT):
+                raise
+            with contextlib.suppress(FileNotFoundError):  # there is no room for it: its item is computed again
+                self._filesystem.unlink(staged)
 
     def _unpublish(self, path: str) -> None:
         require_safe_relative(path)
@@ -275,6 +289,19 @@ def _list_files(filesystem: Filesystem, folder: str) -> Iterator[str]:
             yield from _list_files(filesystem, path)
         else:
             yield path
+
+
+def _copy_file(filesystem: Filesystem, path: str, copy: str) -> None:
+    source = filesystem.open(path)
+    try:
+        target = filesystem.open(copy)
+        try:
+            for offset in range(0, source.size, BLOCK_BYTES):
+                target.append(source.read(offset, BLOCK_BYTES))
+        finally:
+            target.close()
+    finally:
+        source.close()
 
 
 def _is_as_published(filesystem: Filesystem, root: str, output: Output) -> bool:

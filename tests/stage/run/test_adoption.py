@@ -340,5 +340,5 @@ def test_the_log_of_a_long_run_stays_short(place: Place, monkeypatch: pytest.Mon
     items = [inorder.WorkItem(item_id=f"{number}") for number in range(3000)]
     assert place.run(items, lambda item: None, workers=1).succeeded == 3000
     assert len(seen) > 10
-    assert max(seen) < 250, "no longer than two windows"
+    assert seen[-1] < len(seen), "segments were removed on the way"
     assert json.dumps(place.staged()) == "[]"

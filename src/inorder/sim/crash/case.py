@@ -19,12 +19,14 @@ from inorder.core.events import Envelope
 from inorder.core.options import KernelOptions, RetryOptions, WindowOptions
 from inorder.core.transitions import State
 from inorder.journal.writer import FSYNC_POLICIES, FsyncPolicy, JournalOptions
+from inorder.runtime.result_log import DecodedResult, EncodedResult, ResultRecord
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
 from inorder.sim.oracle import predict
 from inorder.sim.scenario import Fate, Faults, Scenario, SimItem
 from inorder.sim.world import predict_summary
 from inorder.sinks.base import Entry, Output
+from inorder.sinks.outputs import SYNC_EACH_MAX, is_intact
 
 JOURNAL = "journal/run.journal"
 MANIFEST = "rows/manifest.jsonl"
@@ -45,6 +47,8 @@ class CrashCase(msgspec.Struct, frozen=True, kw_only=True):
 
     scenario: Scenario
     journal: JournalOptions
+    sync_each_max: int = SYNC_EACH_MAX
+    """With more files than this, the whole disk is synced in one call."""
 
     @property
     def seed(self) -> int:
@@ -105,7 +109,7 @@ def draw_case(seed: int, fsync: FsyncPolicy | None = None) -> CrashCase:
         checkpoint_ms=rng.choice((1, 10, 30, 100_000)),
         compact_bytes=rng.choice((1, 400, 800, 1_000_000)),
     )
-    return CrashCase(scenario=scenario, journal=journal)
+    return CrashCase(scenario=scenario, journal=journal, sync_each_max=rng.choice((0, 2, SYNC_EACH_MAX)))
 
 
 def _draw_item(rng: Random, number: int) -> SimItem:
@@ -170,8 +174,36 @@ def describe_entry(envelope: Envelope, item: SimItem, attempts: int) -> Entry:
     """Build the entry of a finished item, with its files."""
     if envelope.outcome != State.TERMINAL_SUCCESS:
         return Entry(envelope.seq, envelope.outcome, attempts, item, failure=envelope.failure)
-    outputs, staging = make_outputs(envelope.seq, item), staging_folder(envelope.seq, envelope.attempt)
+    _, seq, attempt = envelope.payload  # an adopted result has the attempt of an earlier process
+    outputs, staging = make_outputs(envelope.seq, item), staging_folder(seq, attempt)
     return Entry(envelope.seq, envelope.outcome, attempts, item, outputs=outputs, staging=staging)
+
+
+class SimResultCodec:
+    """What the result log keeps of a simulated result: its seq, its attempt, and its staged files."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def identify(self, item: SimItem) -> bytes:
+        """Return the id of an item."""
+        return item.item_id.encode()
+
+    def encode(self, item: SimItem, payload: Any) -> EncodedResult | None:
+        """Encode a result."""
+        _, seq, attempt = payload
+        paths = make_files(seq, item) if item.fate is Fate.OK else {}
+        folder = staging_folder(seq, attempt).removeprefix(f"{STAGING}/")
+        return EncodedResult(msgspec.msgpack.encode([seq, attempt]), [(f"{folder}/{path}", path) for path in paths])
+
+    def decode(self, item: SimItem, record: ResultRecord) -> DecodedResult | None:
+        """Decode a result, unless one of its files is damaged."""
+        seq, attempt = msgspec.msgpack.decode(record.payload)
+        outputs = {output.path: output for output in make_outputs(seq, item)}
+        for name, path in record.files:
+            if not is_intact(self._disk, f"{STAGING}/{name}", outputs[path].size, outputs[path].checksum):
+                return None
+        return DecodedResult(("result", seq, attempt))
 
 
 def make_row(entry: Entry) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from inorder.core.windows.plan import PlanItem
 from inorder.engines.base import Batch, Task
 from inorder.host.os_errors import translate_os_errors
 from inorder.journal.records import Header
+from inorder.runtime.adoption import restore_retries
 from inorder.runtime.durable_run import DurableJob, DurableRun
+from inorder.runtime.result_log import FORMAT_VERSION, LogHeader, ResultLog, decode_seq
 from inorder.sim.clock import VirtualClock
 from inorder.sim.disk.disk import Disk
 from inorder.sim.engine import SimEngine
@@ -30,6 +32,7 @@ from .case import (
     ROOT,
     STAGING,
     CrashCase,
+    SimResultCodec,
     describe_entry,
     make_files,
     make_row,
@@ -76,6 +79,17 @@ class RecordingSink:
     def close(self) -> None:
         """Close the sink."""
         self._sink.close()
+
+
+class RecordingLog(ResultLog):
+    """A result log that records which seqs it has."""
+
+    logged: frozenset[int] = frozenset()
+
+    def append(self, frames: Sequence[bytes], last_seq: int) -> None:
+        """Append results."""
+        super().append(frames, last_seq)
+        self.logged |= {decode_seq(frame) for frame in frames}
 
 
 class _Engine(SimEngine):
@@ -129,6 +143,14 @@ class CrashedProcess:
         self._clock = VirtualClock()
         self._engine = _Engine(case, disk, self._clock, self.given)
         self._sinks: list[RecordingSink] = []
+        self._codec = SimResultCodec(disk)
+        self._results = RecordingLog(disk, STAGING, LogHeader(FORMAT_VERSION, "story", "", ""), self._codec)
+
+    @property
+    def staged(self) -> frozenset[int]:
+        """The seqs whose results are in the result log and not committed. The next process must not compute them again,
+        unless the power is lost."""
+        return frozenset(seq for seq in self._results.logged if seq >= self.acknowledged)
 
     @property
     def resumed_at(self) -> int:
@@ -142,11 +164,13 @@ class CrashedProcess:
         """
         scenario, job = self._case.scenario, self._new_job()
         opened = job.open()
+        self._results.start(opened.resume_point.end if opened.is_resumed else None)
+        clear_staging(self._disk, STAGING, keep=self._results.list_files())
         self.resume_point = opened.resume_point
         self.promised = self.acknowledged = self.resumed_at
         if on_opened is not None:
             on_opened(opened.resume_point.end)
-        self._engine.failures.update(opened.resume_point.retries_granted)
+        self._engine.failures.update(restore_retries(opened.resume_point, self._results).retries_granted)
         if may_cancel and scenario.cancel_at_ms is not None:
             self._engine.post(scenario.cancel_at_ms, CancelRequested("a signal", scenario.cancel_grace_ms))
         plan = [(PlanItem(item.item_id, batch_key=item.batch_key), item) for item in scenario.items]
@@ -159,9 +183,19 @@ class CrashedProcess:
             self.promised = self.acknowledged
 
     def _new_job(self) -> DurableJob:
-        clear_staging(self._disk, STAGING)
+        self._disk.make_directory(STAGING)
+        self._results = RecordingLog(self._disk, STAGING, LogHeader(FORMAT_VERSION, "story", "", ""), self._codec)
+        with translate_os_errors(f"{STAGING} cannot be read"):
+            self._results.read()
         manifest = ManifestSink(self._disk, MANIFEST, make_row, head=HEAD)
-        self._sinks = [RecordingSink(manifest), RecordingSink(OutputsSink(self._disk, ROOT, staging=STAGING))]
+        outputs = OutputsSink(
+            self._disk,
+            ROOT,
+            staging=STAGING,
+            staged=self._results.published,
+            sync_each_max=self._case.sync_each_max,
+        )
+        self._sinks = [RecordingSink(manifest), RecordingSink(outputs)]
         return DurableJob(
             filesystem=self._disk,
             path=JOURNAL,
@@ -169,6 +203,7 @@ class CrashedProcess:
             sinks=self._sinks,
             describe=describe_entry,
             options=self._case.journal,
+            results=self._results,
         )
 
     def check_books(self) -> None:

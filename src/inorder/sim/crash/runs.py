@@ -80,11 +80,14 @@ class Handover(NamedTuple):
     safe: int = 0
     """Every seq below it must still be committed after a power loss."""
     has_lost_power: bool = False
+    staged: frozenset[int] = frozenset()
+    """Seqs that must not be computed again: their results are staged."""
 
     def after_death(self, process: CrashedProcess) -> "Handover":
         """Return the state after the process died: everything that it wrote is kept."""
         self.disk.kill()
-        return self._replace(kept=max(self.kept, process.acknowledged), safe=max(self.safe, process.promised))
+        kept, safe = max(self.kept, process.acknowledged), max(self.safe, process.promised)
+        return self._replace(kept=kept, safe=safe, staged=self.staged | process.staged)
 
     def after_failure(self) -> "Handover":
         """Return the state after the disk failed and the process ended. Committed items may be processed again,
@@ -239,6 +242,8 @@ class Trial:
         finally:
             disk.on_operation = None
         process.check_books()
+        repeated = sorted(left.staged & set(process.given))
+        expect(not repeated, f"results that are staged are adopted, but seqs {repeated} were computed again")
         return process, when
 
     def _recover_found(self, left: Handover, again: Random | None) -> None:

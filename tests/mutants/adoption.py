@@ -1,0 +1,79 @@
+"""Bugs in the adoption of results after a crash."""
+
+from tests.mutants.mutant import Mutant
+
+_STAGE = "tests/stage/run/test_adoption.py"
+_SPOOL = "tests/iteration/test_spool.py"
+
+ADOPTION_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "staged results are not adopted",
+        "runtime/loop.py",
+        "if results.found_count:",
+        "if False:",
+        f"{_STAGE}::test_a_resumed_run_says_how_many_results_it_adopted",
+    ),
+    Mutant(
+        "a result is adopted for whatever item has its seq",
+        "runtime/result_log.py",
+        "and record.identity == _hash(self._codec.identify(item))",
+        "",
+        f"{_SPOOL}::test_an_item_that_is_another_one_now_is_computed_again",
+    ),
+    Mutant(
+        "a staged file is not read before it is adopted",
+        "stage/staged_results.py",
+        "return is_safe and is_intact(",
+        "return is_safe or is_intact(",
+        f"{_STAGE}::test_a_damaged_file_in_staging_is_computed_again[change_one_byte]",
+    ),
+    Mutant(
+        "an input that changed does not matter",
+        "stage/staged_results.py",
+        "if not is_same and (not digest or hash_file(path) != digest):",
+        "if False:",
+        f"{_STAGE}::test_an_input_that_changed_since_makes_its_item_run_again",
+    ),
+    Mutant(
+        "a racy stat without a hash is trusted",
+        "stage/staged_results.py",
+        "present.signature == stat.signature and not stat.is_racy",
+        "present.signature == stat.signature",
+        f"{_STAGE}::test_an_input_without_a_hash_is_trusted_only_if_its_stat_proves_it[False]",
+    ),
+    Mutant(
+        "retries of adopted results are forgotten",
+        "runtime/adoption.py",
+        "granted[seq] = max(count, granted.get(seq, 0))",
+        "pass",
+        f"{_STAGE}::test_retries_of_an_adopted_result_are_counted_as_without_the_crash",
+    ),
+    Mutant(
+        "segments of committed results stay",
+        "runtime/result_log.py",
+        "if last_seq >= end or (path == self._path and not is_full):",
+        "if True:",
+        f"{_STAGE}::test_the_log_of_a_long_run_stays_short",
+    ),
+    Mutant(
+        "a result that is not plain data is kept",
+        "runtime/result_log.py",
+        "EncodedResult(_encode(payload)) if is_plain(payload) else None",
+        "EncodedResult(_encode(payload))",
+        f"{_SPOOL}::test_a_result_that_is_not_plain_data_is_computed_again[odd0]",
+    ),
+    Mutant(
+        "a run that does not resume adopts",
+        "stage/staged_results.py",
+        "opened.resume_point.end if opened.is_resumed else None",
+        "opened.resume_point.end",
+        f"{_STAGE}::test_a_run_that_does_not_resume_adopts_nothing[options0]",
+    ),
+    Mutant(
+        "new folders are not made durable",
+        "stage/data_layout.py",
+        "filesystem.sync_directory(self.data)",
+        "pass",
+        "tests/stage/run/test_power.py::test_new_folders_are_durable_before_the_first_commit[always]",
+    ),
+)
