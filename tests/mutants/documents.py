@@ -192,4 +192,19 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         "return max(1.0, float(size))",
         f"{_COSTS}test_a_document_costs_its_pages",
     ),
+    Mutant(
+        "a batch of texts has one too many",
+        "documents/embed/batching.py",
+        "last, end = start + tokens_max // max(1, longest), start + 1",
+        "last, end = start + tokens_max // max(1, longest) + 1, start + 1",
+        "tests/documents/embed/test_batching.py::test_batches_hold_texts_of_like_length_within_the_budget",
+    ),
+    Mutant(
+        "a chunk of exactly the least size is joined",
+        "documents/chunk/pack.py",
+        "return smaller < tokens_min and",
+        "return smaller <= tokens_min and",
+        "tests/documents/chunk/test_cutting.py::"
+        "test_a_section_begins_a_chunk_as_soon_as_the_one_before_is_large_enough",
+    ),
 )

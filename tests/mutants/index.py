@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 _ANALYSIS = "tests/index/lexical/test_analysis.py"
 _POSTINGS = "tests/index/lexical/test_postings.py"
 _RULES = "tests/index/test_rules.py::"
+_LIMITS = "tests/code/test_exact_limits.py::"
 INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "vectors of two providers of the same width share a matrix",
@@ -225,5 +226,47 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "if read_version(published) < VERSION:",
         "if False:",
         "tests/index/test_conversion.py::test_files_that_are_not_indexed_again_are_still_found",
+    ),
+    Mutant(
+        "small definitions are joined one line too far",
+        "code/pieces.py",
+        "return last - first < lines_max and",
+        "return last - first <= lines_max and",
+        f"{_LIMITS}test_small_definitions_are_joined_up_to_60_lines",
+    ),
+    Mutant(
+        "a class one line above the limit stays whole",
+        "code/pieces.py",
+        "return last - first >= whole_lines_max or",
+        "return last - first > whole_lines_max or",
+        f"{_LIMITS}test_a_class_of_20_lines_is_one_chunk_with_its_methods",
+    ),
+    Mutant(
+        "a range is split one line late",
+        "code/boundaries.py",
+        "first + lines_max - 1",
+        "first + lines_max",
+        "tests/code/test_chunks.py::test_no_chunk_of_many_lines_is_larger_than_the_limits",
+    ),
+    Mutant(
+        "a file of exactly the average length of lines is minified",
+        "code/parse.py",
+        "size > LINE_BYTES_MAX * source.line_count",
+        "size >= LINE_BYTES_MAX * source.line_count",
+        f"{_LIMITS}test_a_file_with_an_average_of_1000_bytes_per_line_is_not_minified",
+    ),
+    Mutant(
+        "a question has any number of terms",
+        "index/query.py",
+        "if term][:_TERMS_MAX]",
+        "if term]",
+        f"{_LIMITS}test_a_question_has_at_most_48_terms",
+    ),
+    Mutant(
+        "two sources of one name are one",
+        "stage/sources.py",
+        "            while name in self.paths:\n",
+        "            while False:\n",
+        f"{_LIMITS}test_sources_of_the_same_name_are_told_apart",
     ),
 )

@@ -1,0 +1,50 @@
+"""What has exactly the size of a limit is within it."""
+
+from pathlib import Path
+
+import pytest
+
+from inorder.code.parse import parse
+from inorder.index.query import parse_query
+from inorder.stage.sources import Roots
+
+
+def sizes(text: str) -> list[int]:
+    """The number of lines of each chunk."""
+    return [chunk.end_line - chunk.start_line + 1 for chunk in parse("a.py", text.encode()).chunks]
+
+
+def test_small_definitions_are_joined_up_to_60_lines() -> None:
+    assert sizes("".join(f"def f{number}(): pass\n" for number in range(100))) == [60, 40]
+
+
+@pytest.mark.parametrize(("lines", "is_whole"), [(120, True), (121, False)])
+def test_a_function_of_120_lines_is_one_chunk(lines: int, is_whole: bool) -> None:
+    found = sizes("def f():\n" + "    x = 1\n" * (lines - 1))
+    assert (found == [lines]) == is_whole
+    assert sum(found) == lines
+
+
+@pytest.mark.parametrize(("lines", "is_whole"), [(20, True), (21, False)])
+def test_a_class_of_20_lines_is_one_chunk_with_its_methods(lines: int, is_whole: bool) -> None:
+    method = "    def m{}(self):\n" + "        x = 1\n" * 8
+    found = sizes("class C:\n" + method.format(1) + method.format(2) + "        y = 2\n" * (lines - 19))
+    assert (found == [lines]) == is_whole
+    assert sum(found) == lines
+
+
+@pytest.mark.parametrize(("added", "is_parsed"), [(b"", True), (b"#", False)])
+def test_a_file_with_an_average_of_1000_bytes_per_line_is_not_minified(added: bytes, is_parsed: bool) -> None:
+    lines = [b"def f(): pass #" + b"w" * 984 + b"\n", *[b"# " + b"w" * 997 + b"\n"] * 11]
+    assert len(b"".join(lines)) == 1000 * len(lines)
+    assert bool(parse("a.py", added + b"".join(lines)).symbols) == is_parsed
+
+
+def test_a_question_has_at_most_48_terms() -> None:
+    words = [f"term{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(60)]
+    assert parse_query(" ".join(words)).terms == words[:48]
+
+
+def test_sources_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
+    sources = [tmp_path / "a" / "x", tmp_path / "b" / "x", tmp_path / "a" / "x"]
+    assert Roots(sources).paths == {"x": str(sources[0]), "x~2": str(sources[1])}
