@@ -162,6 +162,33 @@ def test_killed_between_the_end_of_the_journal_and_publishing_the_next_run_repea
     assert content(project.data)
 
 
+def test_a_complete_draft_that_is_locked_is_kept_and_a_damaged_one_is_made_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(data: Path) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(project, project.data, die)
+    draft = project.data / "index.draft.sqlite"
+    connect = sqlite3.connect
+    reader = connect(draft)
+    reader.execute("BEGIN IMMEDIATE")
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            sqlite3, "connect", lambda *arguments, **options: connect(*arguments, **(options | {"timeout": 0}))
+        )
+        with pytest.raises(inorder.BusyError, match="another program has locked it"):
+            build(project, project.data)
+    reader.close()
+    assert draft.exists()
+    with draft.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"damage" * 4096)
+    assert build(project, project.data).succeeded == COUNT
+    assert content(project.data)
+
+
 @pytest.mark.req("IDX-3")
 def test_everything_is_durable_before_the_rename_and_what_is_old_is_removed_after_it(
     project: Project, monkeypatch: pytest.MonkeyPatch

@@ -224,6 +224,13 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         _ENDED,
     ),
     Mutant(
+        "a complete draft that is locked is thrown away",
+        "index/draft.py",
+        "with contextlib.suppress(IntegrityError):",
+        "with contextlib.suppress(IntegrityError, ValueError):",
+        f"{_PUBLISHING}::test_a_complete_draft_that_is_locked_is_kept_and_a_damaged_one_is_made_again",
+    ),
+    Mutant(
         "a complete draft is not marked",
         "runtime/commit.py",
         "                complete_sink(sink)\n",

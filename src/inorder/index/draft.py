@@ -14,7 +14,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 
-from inorder.errors import IntegrityError, OperatorError
+from inorder.errors import IntegrityError
 from inorder.host.filesystem import SystemFilesystem, copy_atomic
 from inorder.host.os_errors import translate_os_errors
 from inorder.sinks.base import AppliedRun, Entry, Position, advance_position, check_run
@@ -76,7 +76,7 @@ class IndexSink:
 
     def origin(self) -> Position:
         """Where a new run begins: at the published database, after a complete draft of an earlier run is published."""
-        with contextlib.suppress(OperatorError, IntegrityError):  # a draft that cannot be published is made again
+        with contextlib.suppress(IntegrityError):  # a damaged draft is made again
             if _is_complete(self._path):
                 publish(self._data)
         return Position()
