@@ -200,7 +200,10 @@ class RemoteWork:
         try:
             result = self._work.with_data(f"{folder}/data")(task)
         except Exception as error:
-            raise _translate_error(error, folder, driver_paths, self._work.classify) from error
+            translated = _translate_error(error, folder, driver_paths, self._work.classify)
+            if translated is error:
+                raise
+            raise translated from None  # its detail is the traceback, with the paths of the driver
         result = _restore_paths(result, sent, task, driver_paths)
         if isinstance(result, Skip):
             return result
