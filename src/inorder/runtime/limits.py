@@ -42,9 +42,9 @@ class Windows(msgspec.Struct, frozen=True, kw_only=True):
     """Choose the size of each window from the run so far: half as many items after commit lag, buffered bytes or
     retries, twice as many after idle workers."""
     entries_min: int | None = None
-    """Fewest items per window, for `adaptive`. None: 64, or `entries` if that is less."""
+    """Fewest items per window, for `adaptive`. None: 64, or `entries` or `entries_max` if that is less."""
     entries_max: int | None = None
-    """Most items per window, for `adaptive`. None: 8192, or `entries` if that is more."""
+    """Most items per window, for `adaptive`. None: 8192, or `entries` or `entries_min` if that is more."""
     cost_max: float | None = None
     """Most predicted cost per window: the sum of `cost_hint` or `cost(item)`. An item above it has its own window.
     None: no limit."""
@@ -83,8 +83,8 @@ class Windows(msgspec.Struct, frozen=True, kw_only=True):
     def to_window_options(self, entries: int, plan_ahead: int, *, plan_by_demand: bool = False) -> WindowOptions:
         """Return the options of the kernel. `entries` is the size of windows if the user gave none."""
         size = self.entries if self.entries is not None else entries
-        least = self.entries_min if self.entries_min is not None else min(_ENTRIES_MIN, size)
-        most = self.entries_max if self.entries_max is not None else max(_ENTRIES_GROWN, size)
+        least = self.entries_min or min(_ENTRIES_MIN, size, self.entries_max or size)
+        most = self.entries_max or max(_ENTRIES_GROWN, size, least)
         defaults = WindowOptions()
         return WindowOptions(
             entries=max(least, min(size, most)),
