@@ -11,7 +11,14 @@ import inorder
 from inorder.core.invariants import Head
 from inorder.engines.progress import ItemProgress, WorkerActivity
 from inorder.stage.monitor.progress import LineDisplay, StageProgress, format_stall_ended, format_stalled
-from inorder.stage.monitor.stall import HeadReport, StallEnded, StallWatchdog, report_head, report_running
+from inorder.stage.monitor.stall import (
+    ActivityReader,
+    HeadReport,
+    StallEnded,
+    StallWatchdog,
+    report_head,
+    report_running,
+)
 from tests.stage.jobs import Place
 from tests.stage.workers import obey
 from tests.support.gates import GUARD_S
@@ -88,6 +95,27 @@ def test_items_that_run_longest_come_first() -> None:
     running = report_running(activities, name_of)
     assert [one["seq"] for one in running] == list(range(39, 23, -1))
     assert running[-8 + 1]["progress"] is None
+
+
+class Engine:
+    """Counts how often it is asked."""
+
+    def __init__(self, workers: int) -> None:
+        self.asked = 0
+        self._workers = workers
+
+    def list_activity(self) -> list[WorkerActivity]:
+        self.asked += 1
+        return [WorkerActivity(number, number, 1, 0.0) for number in range(self._workers)]
+
+
+@pytest.mark.parametrize(("workers", "asked"), [(10, 20), (1000, 2)])
+def test_many_workers_are_asked_less_often(workers: int, asked: int) -> None:
+    engine: Any = Engine(workers)
+    reader = ActivityReader(engine)
+    for now_ms in range(0, 2000, 100):
+        assert len(reader.read(now_ms)) == workers
+    assert engine.asked == asked
 
 
 def test_lines_that_announce_a_stall_and_its_end() -> None:

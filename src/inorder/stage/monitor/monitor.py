@@ -41,7 +41,7 @@ from .progress import (
     format_stopping,
     open_display,
 )
-from .stall import HeadReport, StallEnded, StallWatchdog, find_blocked_s, find_check_interval_s, format_note, read_head
+from .stall import ActivityReader, HeadReport, StallEnded, StallWatchdog, format_note, read_head
 from .telemetry import Telemetry
 
 _GAUGES_S = 0.1
@@ -84,7 +84,7 @@ class RunMonitor:
             else None
         )
         self._otel = start_otel(plan.stage_name, options)
-        self._engine: ResizableEngine | None = None
+        self._activity: ActivityReader | None = None
         self._watchdog = StallWatchdog(options.stall_warning_s, self._started_s)
         self._live = LiveState(filesystem, layout.live)
         self._live_written_s = 0.0
@@ -103,7 +103,7 @@ class RunMonitor:
             self._display.stop()
         resume_point = opened.resume_point
         self._runtime = runtime
-        self._engine = engine
+        self._activity = ActivityReader(engine)
         self._count_workers = count_workers
         self._results = results
         self._resumed_end = resume_point.end
@@ -256,7 +256,7 @@ class RunMonitor:
         """Watch, show and record, each at its interval, until the run ends."""
         options = self._options
         duties: list[Duty] = [
-            (find_check_interval_s(options.stall_warning_s), self._check_stall),
+            (self._watchdog.interval_s, self._check_stall),
             (self._display.interval_s, self._show),
             (options.diagnostics_interval_s, self._record),
         ]
@@ -309,7 +309,7 @@ class RunMonitor:
     def _check_stall(self) -> None:
         """Announce a stall when it begins and when it ends."""
         now_s = time.monotonic()
-        is_outdated = now_s - self._gauges_read_s > find_blocked_s(self._options.stall_warning_s)
+        is_outdated = now_s - self._gauges_read_s > self._watchdog.blocked_s
         self._request_gauges()
         head = HeadReport(state="planning") if is_outdated else self._gauges.get("head")
         found = self._watchdog.check(now_s, sum(self._counts), head)
@@ -349,7 +349,7 @@ class RunMonitor:
                 "workers": self._count_workers(),
                 "gpu_memory_bytes": read_gpu_memory_bytes(),
                 **self._metrics.read_gauges(self._runtime.kernel),
-                **read_head(self._runtime.kernel, self._engine, self._now_ms, self._find_item_id),
+                **read_head(self._runtime.kernel, self._activity, self._now_ms, self._find_item_id),
             }
             if self._otel is not None:
                 self._otel.record_gauges(self._gauges)

@@ -115,26 +115,32 @@ def _to_dict(progress: ItemProgress | None) -> dict[str, Any] | None:
     }
 
 
-def read_head(kernel: Kernel, engine: ResizableEngine | None, now_ms: int, find_item_id: FindItemId) -> dict[str, Any]:
+class ActivityReader:
+    """Reads what the workers are running; less often the more there are, so that a thousand cost no more than ten."""
+
+    def __init__(self, engine: ResizableEngine) -> None:
+        self._engine = engine
+        self._found: list[WorkerActivity] = []
+        self._due_ms = 0
+
+    def read(self, now_ms: int) -> list[WorkerActivity]:
+        """Return what the workers are running, or were a moment ago."""
+        if now_ms >= self._due_ms:
+            self._found = self._engine.list_activity()
+            self._due_ms = now_ms + len(self._found)
+        return self._found
+
+
+def read_head(kernel: Kernel, reader: ActivityReader | None, now_ms: int, find_item_id: FindItemId) -> dict[str, Any]:
     """Return the gauges `head` and `running`. Must be called on the thread that runs the kernel."""
     head = kernel.find_head()
     if head.state == "ended":
         return {"head": None, "running": []}
-    activities = [] if engine is None else engine.list_activity()
+    activities = [] if reader is None else reader.read(now_ms)
     return {
         "head": report_head(head, now_ms, activities, find_item_id),
         "running": report_running(activities, find_item_id),
     }
-
-
-def find_check_interval_s(limit_s: float) -> float:
-    """Return the time between two checks for a stall."""
-    return min(max(limit_s / 4, _CHECK_S_MIN), _CHECK_S_MAX) if limit_s > 0 else _CHECK_S_MAX
-
-
-def find_blocked_s(limit_s: float) -> float:
-    """Return the time after which a run that takes no step, although it was asked to, is blocked by its plan."""
-    return max(2 * find_check_interval_s(limit_s), _BLOCKED_S_MIN)
 
 
 class StallEnded(msgspec.Struct, frozen=True):
@@ -154,6 +160,16 @@ class StallWatchdog:
         self._moved_s = now_s
         self._stalled_at: HeadReport | None = None
         self._longest: StallEnded | None = None
+
+    @property
+    def interval_s(self) -> float:
+        """The time between two checks."""
+        return min(max(self._limit_s / 4, _CHECK_S_MIN), _CHECK_S_MAX) if self._limit_s > 0 else _CHECK_S_MAX
+
+    @property
+    def blocked_s(self) -> float:
+        """The time after which a run that takes no step, although it was asked to, is blocked by its plan."""
+        return max(2 * self.interval_s, _BLOCKED_S_MIN)
 
     @property
     def is_stalled(self) -> bool:
