@@ -19,7 +19,12 @@ TRACEBACK_CHARACTERS_MAX = 8192
 _HEAD_CHARACTERS = 2048
 _TAIL_CHARACTERS = TRACEBACK_CHARACTERS_MAX - _HEAD_CHARACTERS
 _FRAMES_MAX = 64
-_CALLERS = ("inorder.engines.attempt", "inorder.engines.process.worker_main", "inorder.stage.worker")
+_CALLERS = (
+    "inorder.engines.attempt",
+    "inorder.engines.process.worker_main",
+    "inorder.stage.worker",
+    "inorder.stage.file_transfer",
+)
 SUCCESS = int(State.TERMINAL_SUCCESS)
 SKIP = int(State.TERMINAL_SKIP)
 FAIL = int(State.TERMINAL_FAIL)
@@ -125,6 +130,9 @@ def _get_text(error: BaseException, name: str) -> str:
 def format_traceback(error: BaseException, detail: Any = "") -> str:
     """Format the traceback of an exception, from the code of the user on, after the detail that it has itself. No
     values of variables are in it. At most `TRACEBACK_CHARACTERS_MAX` are kept: the beginning and the end."""
+    known = getattr(error, "formatted_traceback", "")
+    if known and isinstance(known, str):
+        return known
     formatted = traceback.format_exception(type(error), error, _skip_callers(error.__traceback__), limit=-_FRAMES_MAX)
     text = "".join(formatted).rstrip("\n")
     if detail and isinstance(detail, str):

@@ -235,6 +235,9 @@ class StageError(InorderError):
         ValueError: `category` is not one of `Category`.
     """
 
+    formatted_traceback = ""
+    """Replaces the traceback, if it is not empty: for an error that was translated."""
+
     def __init__(
         self,
         message: str,

@@ -230,15 +230,16 @@ def _translate_error(
     if folder not in failure.message + failure.detail:
         return error
     message, detail = _replace_paths(driver_paths, failure.message), _replace_paths(driver_paths, failure.detail)
-    return StageError(
+    translated = StageError(
         message,
         category=failure.category.value,
         retryable=failure.retryable,
-        detail=detail,
         retry_after_s=failure.wait_ms / 1000,
         stage=failure.stage,
         item_id=failure.item_id,
     )
+    translated.formatted_traceback = detail
+    return translated
 
 
 def _replace_paths(driver_paths: dict[str, str], text: str) -> str:
