@@ -291,7 +291,7 @@ class ResultLog:
             del self._segments[path]
             if path == self._path:
                 self.close()
-            with contextlib.suppress(OSError):  # then the next run removes it
+            with translate_os_errors(f"{path} cannot be removed"), contextlib.suppress(FileNotFoundError):
                 self._filesystem.unlink(path)
         self._oldest_end = min((last for path, last in self._segments.items() if path != self._path), default=end)
 

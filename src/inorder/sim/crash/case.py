@@ -201,7 +201,10 @@ class SimResultCodec:
         seq, attempt = msgspec.msgpack.decode(record.payload)
         outputs = {output.path: output for output in make_outputs(seq, item)}
         for name, path in record.files:
-            if not is_intact(self._disk, f"{STAGING}/{name}", outputs[path].size, outputs[path].checksum):
+            try:
+                if not is_intact(self._disk, f"{STAGING}/{name}", outputs[path].size, outputs[path].checksum):
+                    return None
+            except OSError:
                 return None
         return DecodedResult(("result", seq, attempt))
 

@@ -183,7 +183,8 @@ class CrashedProcess:
             self.promised = self.acknowledged
 
     def _new_job(self) -> DurableJob:
-        self._disk.make_directory(STAGING)
+        with translate_os_errors(f"{STAGING} cannot be created"):
+            self._disk.make_directory(STAGING)
         self._results = RecordingLog(self._disk, STAGING, LogHeader(FORMAT_VERSION, "story", "", ""), self._codec)
         with translate_os_errors(f"{STAGING} cannot be read"):
             self._results.read()
