@@ -103,7 +103,7 @@ def test_a_filter_that_nothing_can_pass_is_named_and_not_the_question(docs: Comm
     ended = docs.run_in_process("search", "answer", "--kind", "funktion")
     assert ended.err == "inorder: nothing in the index has kind 'funktion'; did you mean function?\n"
     ended = docs.run_in_process("search", "answer", "--language", "zz")
-    assert ended.err == "inorder: nothing in the index has language 'zz'; there is: python\n"
+    assert ended.err == "inorder: nothing in the index has language 'zz'; there is: en, python\n"
     assert docs.run_in_process("search", "answer", "--language", "python").code == 0
     assert docs.run_in_process("search", "no-such-word-at-all", "--language", "python", "--mode", "lexical").code == 3
 

@@ -53,7 +53,12 @@ def search(
         ),
     ] = "",
     language: Annotated[
-        str, typer.Option(metavar="NAME", help="Only source code in this language.", rich_help_panel=Section.QUERY)
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Only code in this language, or documents in it (en, de...).",
+            rich_help_panel=Section.QUERY,
+        ),
     ] = "",
     kind: Annotated[
         str,
