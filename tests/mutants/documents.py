@@ -42,20 +42,6 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         f"{_RULES}test_the_largest_document_has_exactly_the_limit",
     ),
     Mutant(
-        "another tokens_min redoes nothing",
-        "documents/chunk/stage.py",
-        'sizes = f"{settings.resolved_tokens_min} {settings.tokens_max}"',
-        'sizes = f"{settings.tokens_max}"',
-        f"{_RULES}test_every_setting_of_chunk_does_the_chunks_again",
-    ),
-    Mutant(
-        "another format redoes nothing",
-        "documents/chunk/stage.py",
-        "sizes, tokenizer, settings.format)",
-        "sizes, tokenizer)",
-        "tests/documents/test_rules.py::test_a_format_is_part_of_the_configuration",
-    ),
-    Mutant(
         "another content of the tokenizer file redoes nothing",
         "documents/chunk/stage.py",
         'tokenizer = f"hf:{hashlib.sha256(Path(path).read_bytes()).hexdigest()}"',

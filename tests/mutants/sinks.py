@@ -196,13 +196,6 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         _PUBLISH,
     ),
     Mutant(
-        "the copy that a draft begins with is not synced",
-        "host/filesystem.py",
-        "            file.append(data)\n        file.sync()\n",
-        "            file.append(data)\n",
-        _PUBLISH,
-    ),
-    Mutant(
         "the log of an old draft is left beside a new copy",
         "index/draft.py",
         'for ending in ("", "-wal",',

@@ -235,13 +235,6 @@ STAGE_MUTANTS: tuple[Mutant, ...] = (
         "tests/stage/test_stale_items.py::test_the_fingerprint_of_an_item_is_removed_before_its_outputs",
     ),
     Mutant(
-        "a cancelled run without a signal counts as done",
-        "cli/exit_codes.py",
-        "if outcome.stop_signal else Exit.FAILED",
-        "if outcome.stop_signal else Exit.DONE",
-        "tests/cli/test_commands.py::test_the_exit_code_says_how_a_stage_ended",
-    ),
-    Mutant(
         "retries before an interruption are granted again",
         "journal/replay.py",
         "retries_granted={seq: count for seq, count in self.granted.items() if seq >= start},",

@@ -42,6 +42,9 @@ ALL = (
 SEEDS = 1500
 BROKEN_PROMISE = 6
 TESTS_FAILED = 1
+TIMEOUT_S = 20
+"""A bug that makes a test hang is caught after so long."""
+OPTIONS = ("-q", "-p", "no:cacheprovider", "--requirements=off")
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +79,7 @@ def test_the_bug_is_caught(mutant: Mutant, server: PytestServer, tmp_path: Path)
         assert "replay it with: python -m inorder.sim run" in hunt.stdout
     else:
         tests = str(ROOT / mutant.caught_by)
-        run = server.run(source, tmp_path, tests, "-x", "-q", "-p", "no:cacheprovider", "--requirements=off")
+        run = server.run(source, tmp_path, tests, "-x", "--timeout", str(TIMEOUT_S), *OPTIONS)
         assert run.code == TESTS_FAILED, run.output
 
 
@@ -84,7 +87,7 @@ def test_the_unharmed_source_passes(server: PytestServer, tmp_path: Path) -> Non
     hunt = _hunt(ROOT / "src", tmp_path)
     assert hunt.returncode == 0, hunt.stdout + hunt.stderr
     tests = str(ROOT / "tests" / "core" / "test_ledger.py")
-    run = server.run(link_source(tmp_path), tmp_path, tests, "-q", "-p", "no:cacheprovider", "--requirements=off")
+    run = server.run(link_source(tmp_path), tmp_path, tests, *OPTIONS)
     assert run.code == 0, run.output
 
 
