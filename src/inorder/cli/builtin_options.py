@@ -63,7 +63,8 @@ OWN = {
             "dense",
             "dense",
             TextType(),
-            "Dense embedding provider: hash, hash:DIMENSIONS, minilm, onnx:DIR, sentence-transformers:NAME, tei:URL, "
+            "Dense embedding provider: hash, hash:DIMENSIONS, wordllama, minilm, onnx:DIR, "
+            "sentence-transformers:NAME, tei:URL, "
             "openai:URL#MODEL, or none.",
             "PROVIDER",
         ),

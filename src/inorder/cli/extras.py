@@ -22,6 +22,7 @@ EXTRAS = {
     "onnx": ("onnx", "onnxruntime"),
     "otel": ("opentelemetry",),
     "ray": ("cloudpickle", "ray"),
+    "wordllama": ("wordllama",),
     "sentence-transformers": ("sentence_transformers", "torch"),
 }
 """The modules that each extra brings."""

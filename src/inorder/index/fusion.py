@@ -15,13 +15,15 @@ Scores = npt.NDArray[np.float64]
 
 HASH_WEIGHT = 0.1
 """Weight of the dense list if the vectors come without a model."""
+STATIC_WEIGHT = 0.3
+"""Weight of the dense list if the vectors are means of static word vectors."""
 MODEL_WEIGHT = 0.5
 """Weight of the dense list if a model computes the vectors."""
 
 
 def dense_weight(provider: str) -> float:
     """The weight of the dense list. The lexical list has the weight 1."""
-    return HASH_WEIGHT if provider.partition(":")[0] == "hash" else MODEL_WEIGHT
+    return {"hash": HASH_WEIGHT, "wordllama": STATIC_WEIGHT}.get(provider.partition(":")[0], MODEL_WEIGHT)
 
 
 def scale(scores: Scores) -> Scores:

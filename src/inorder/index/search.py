@@ -20,7 +20,7 @@ import numpy.typing as npt
 from inorder.documents.embed.providers.registry import open_dense
 from inorder.errors import IntegrityError, OperatorError
 
-from .fusion import Scores, dense_weight, fuse
+from .fusion import MODEL_WEIGHT, Scores, dense_weight, fuse
 from .lexical.scoring import LexicalIndex
 from .query import Query
 from .rows import CODE
@@ -199,7 +199,7 @@ class Searcher:
 
     @property
     def _is_without_model(self) -> bool:
-        return self._matrix.provider.startswith("hash")
+        return dense_weight(self._matrix.provider) < MODEL_WEIGHT
 
     def _open_provider(self) -> Any:
         if self._provider is None:

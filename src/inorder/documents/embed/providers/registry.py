@@ -1,6 +1,7 @@
 """Open an embedding provider by its specification.
 
     hash, hash:DIMENSIONS           no model
+    wordllama                       static word vectors, from an installed package
     minilm                          all-MiniLM-L6-v2, from an installed package
     onnx:DIR                        model.onnx and tokenizer.json in a folder
     sentence-transformers:NAME      a folder, or a name on the model hub
@@ -22,10 +23,11 @@ from .server.limits import ServerLimits
 
 Policy = Literal["cpu", "gpu", "io"]
 
-_DENSE = "hash, hash:DIMENSIONS, minilm, onnx:DIR, sentence-transformers:NAME, tei:URL or openai:URL#MODEL"
+_DENSE = "hash, hash:DIMENSIONS, wordllama, minilm, onnx:DIR, sentence-transformers:NAME, tei:URL or openai:URL#MODEL"
 _SPARSE = "splade:NAME"
 _POLICIES: dict[str, Policy] = {
     "hash": "cpu",
+    "wordllama": "cpu",
     # One model in one process; the threads share its batches.
     "minilm": "gpu",
     "onnx": "gpu",
@@ -34,7 +36,8 @@ _POLICIES: dict[str, Policy] = {
     "tei": "io",
     "openai": "io",
 }
-_WITHOUT_DETAIL = {"hash", "minilm"}
+_WITHOUT_DETAIL = {"hash", "minilm", "wordllama"}
+_NEVER_DETAILED = {"minilm", "wordllama"}
 
 
 def open_dense(spec: str, limits: ServerLimits | None = None) -> DenseProvider:
@@ -42,6 +45,10 @@ def open_dense(spec: str, limits: ServerLimits | None = None) -> DenseProvider:
     kind, detail = _parse_spec(spec)
     if kind == "hash":
         return HashProvider(_parse_dimensions(detail))
+    if kind == "wordllama":
+        from .static_vectors import open_wordllama
+
+        return open_wordllama()
     if kind == "minilm":
         from .minilm import open_minilm
 
@@ -86,6 +93,11 @@ def identity(spec: str) -> str:
     kind, detail = _parse_spec(spec)
     if kind == "hash":
         return f"hash/{VERSION}:{_parse_dimensions(detail)}"
+    if kind == "wordllama":
+        from .static_vectors import WEIGHTS, package_folder
+
+        weights = hash_folder((package_folder() / WEIGHTS).parent)
+        return f"wordllama {list_package_versions('wordllama', 'tokenizers')} {weights}"
     if kind == "minilm":
         from .minilm import PACKAGE, model_folder
 
@@ -107,7 +119,11 @@ def _parse_spec(spec: str) -> tuple[str, str]:
     kind, colon, detail = spec.partition(":")
     if kind not in _POLICIES:
         raise OperatorError(f"unknown provider {spec!r}: it must be {_DENSE}, or for sparse vectors {_SPARSE}")
-    if bool(colon) != bool(detail) or (not detail and kind not in _WITHOUT_DETAIL) or (detail and kind == "minilm"):
+    if (
+        bool(colon) != bool(detail)
+        or (not detail and kind not in _WITHOUT_DETAIL)
+        or (detail and kind in _NEVER_DETAILED)
+    ):
         raise OperatorError(f"invalid provider {spec!r}: it must be {_DENSE}, or for sparse vectors {_SPARSE}")
     return kind, detail
 
