@@ -59,6 +59,23 @@ def test_inspect_names_the_item_that_a_live_run_waits_for(cli: CommandLine, door
     assert cli.run("inspect", "--json").json["stages"][0]["latest_run"]["live"] is None
 
 
+@pytest.mark.parametrize("has_run_before", [False, True])
+def test_the_very_first_item_is_named_too(cli: CommandLine, has_run_before: bool) -> None:
+    """While nothing is committed, the manifest has no row of the run."""
+    if has_run_before:
+        cli.sources("one")
+        assert cli.stage("count").code == 0
+        (cli.folder / "sources" / "0.txt").unlink()
+    cli.held("0.txt")
+    running = cli.start("stage", "jobs:count", "sources", "--workers", "1", "--stall-warning-s", "0.2")
+    cli.is_held("0.txt")
+    assert wait_until(lambda: "waiting for  0.txt (seq 0), running" in cli.run("inspect").out)
+    latest = cli.run("inspect", "--json").json["stages"][0]["latest_run"]
+    assert (latest["state"], latest["run_id"]) == ("running", latest["live"]["run_id"])
+    cli.let_go("0.txt")
+    assert cli.end_of(running).code == 0
+
+
 def test_no_stall_is_announced_if_it_is_switched_off(cli: CommandLine) -> None:
     shown = cli.run("config", "show", "--stall-warning-s", "0", "--json").json["options"]["stall_warning_s"]
     assert shown == {"value": 0.0, "origin": "command line"}

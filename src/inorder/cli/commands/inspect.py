@@ -31,6 +31,9 @@ def inspect(stage: StageOption = None, data: DataOption = None, as_json: JsonOpt
         print_out(*_format(description))
 
 
+_RUN_FIELDS = ("run_id", "started_at", "version", "origin")
+
+
 def describe(data: DataDirectory, stage: str | None) -> dict[str, Any]:
     """The contents of DATA for `--json`."""
     chosen = sort_stages(data.select_stages(stage))
@@ -42,12 +45,16 @@ def _describe_stage(data: DataDirectory, stage: str) -> dict[str, Any]:
     statuses = ItemStatuses.read(data.layout(stage).manifest)
     config, journal, holder = data.config(stage), data.read_journal(stage), data.describe_holder(stage)
     unfinished_at = None if journal is None else journal.unfinished_at
-    latest = None
-    if config is not None:
-        latest = {name: getattr(config, name) for name in ("run_id", "started_at", "version", "origin")}
+    live = read_live_state(data.layout(stage).live) if holder else None
+    latest: dict[str, Any] | None = None
+    if live is not None and (config is None or config.run_id != live["run_id"]):  # nothing is committed yet
+        latest = dict.fromkeys(_RUN_FIELDS) | {"run_id": live["run_id"]}
+    elif config is not None:
+        latest = {name: getattr(config, name) for name in _RUN_FIELDS}
+    if latest is not None:
         latest["state"] = "running" if holder else "ended" if unfinished_at is None else "interrupted"
         latest["unfinished_at"] = unfinished_at
-        latest["live"] = read_live_state(data.layout(stage).live) if holder else None
+        latest["live"] = live
     return {
         "stage": stage,
         "items": statuses.count_by_status(),
@@ -98,7 +105,8 @@ def _format(description: dict[str, Any]) -> list[str]:
         if stage["failures"]:
             rows.append(("failures", ", ".join(f"{count} {name}" for name, count in stage["failures"].items())))
         if (latest := stage["latest_run"]) is not None:
-            rows.append(("latest run", f"{latest['run_id']} of {latest['started_at']}, {latest['state']}"))
+            started = f" of {latest['started_at']}" if latest["started_at"] else ""
+            rows.append(("latest run", f"{latest['run_id']}{started}, {latest['state']}"))
             rows += _format_live(latest["live"])
         rows += [("warning", warning) for warning in stage["warnings"]]
         lines += ["", f"stage {stage['stage']}", *(f"  {line}" for line in format_table(rows))]
