@@ -9,9 +9,12 @@ import msgspec
 from inorder.host.filesystem import SystemFilesystem
 
 from .lexical.languages import detect_language
-from .rows import DOCUMENT, CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, count_terms
+from .rows import DOCUMENT, LANGUAGE_CHUNKS, FileRows, count_terms
 from .schema import SCHEMA, VERSION
-from .writer import replace_file
+from .writer import read_file, replace_file
+
+_PAGES = "words"
+"""Version 1 had the pages of a document in the column in which code had parts of names."""
 
 
 def read_version(path: str) -> int:
@@ -35,8 +38,8 @@ def convert_index(source: str, target: str) -> None:
         connection.execute("BEGIN")
         for name, value in old.execute("SELECT name, value FROM meta"):
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
-        for (file,) in old.execute("SELECT id FROM files ORDER BY item_id"):
-            replace_file(connection, _read_file(old, file))
+        for (item_id,) in old.execute("SELECT item_id FROM files ORDER BY item_id"):
+            replace_file(connection, _read_file(old, item_id))
         connection.execute(f"PRAGMA user_version={VERSION}")
         connection.execute("COMMIT")
     file = filesystem.open(new)
@@ -48,33 +51,11 @@ def convert_index(source: str, target: str) -> None:
     filesystem.sync_directory(os.path.dirname(target))
 
 
-def _read_file(old: sqlite3.Connection, file: int) -> FileRows:
-    item_id, kind, path, language, lines, note, sha256, cfg_hash = old.execute(
-        "SELECT item_id, kind, path, language, lines, note, sha256, cfg_hash FROM files WHERE id = ?", (file,)
-    ).fetchone()
-    columns = 'chunk_id, kind, name, context, start, "end", words, text'
-    found = old.execute(f"SELECT {columns} FROM chunks WHERE file = ? ORDER BY number", (file,))
-    chunks = [ChunkRow(*row) for row in found]
-    if kind != DOCUMENT:
-        chunks = [msgspec.structs.replace(chunk, pages="") for chunk in chunks]
-    symbols = old.execute(
-        'SELECT name, qualified, kind, start, "end", signature FROM symbols WHERE file = ? ORDER BY number', (file,)
-    )
-    imports = old.execute("SELECT module, names, line FROM imports WHERE file = ? ORDER BY number", (file,))
-    calls = old.execute('SELECT caller, callee, line, "column" FROM calls WHERE file = ? ORDER BY number', (file,))
-    rows = FileRows(
-        item_id=item_id,
-        kind=kind,
-        path=path,
-        language=language or detect_language("\n".join(chunk.text for chunk in chunks[:16])),
-        lines=lines,
-        note=note,
-        sha256=sha256,
-        cfg_hash=cfg_hash,
-        chunks=chunks,
-        symbols=[SymbolRow(*row) for row in symbols],
-        imports=[ImportRow(*row) for row in imports],
-        calls=[CallRow(*row) for row in calls],
-    )
+def _read_file(old: sqlite3.Connection, item_id: str) -> FileRows:
+    rows, _ = read_file(old, item_id, _PAGES)
+    if rows.kind == DOCUMENT:
+        rows.language = detect_language("\n".join(chunk.text for chunk in rows.chunks[:LANGUAGE_CHUNKS]))
+    else:
+        rows.chunks = [msgspec.structs.replace(chunk, pages="") for chunk in rows.chunks]
     rows.terms = count_terms(rows)
     return rows

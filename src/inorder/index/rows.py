@@ -8,6 +8,8 @@ import msgspec
 from .lexical.terms import count_chunk_terms, encode_terms
 
 DOCUMENT, CODE = "document", "code"
+LANGUAGE_CHUNKS = 16
+"""So many chunks tell the language of a document."""
 
 
 class ChunkRow(msgspec.Struct, array_like=True, gc=False):

@@ -13,12 +13,10 @@ from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
 
 from .lexical.languages import detect_language
-from .rows import CODE, DOCUMENT, CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, encode_rows
+from .rows import CODE, DOCUMENT, LANGUAGE_CHUNKS, CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, encode_rows
 
 _NAMESPACE = uuid.UUID("0f4c8d0e-3c57-5a4e-8a1f-5e9b6f0d2c11")
 _WORD = re.compile(r"[^\W_]+")
-_LANGUAGE_CHUNKS = 16
-"""So many chunks tell the language of a document."""
 REMOVE = "remove"
 """The task of an item whose file no longer exists. The other tasks are the kinds of files."""
 
@@ -63,7 +61,7 @@ def _make_document_rows(item: WorkItem) -> FileRows:
         item_id=item.item_id,
         kind=DOCUMENT,
         path=item.item_id,
-        language=detect_language("\n".join(chunk.text for chunk in chunks[:_LANGUAGE_CHUNKS])),
+        language=detect_language("\n".join(chunk.text for chunk in chunks[:LANGUAGE_CHUNKS])),
         lines=0,
         note="",
         sha256=hash_strings(*(_sha256(Path(path).read_bytes()) for path in paths)),

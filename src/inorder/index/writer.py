@@ -1,11 +1,11 @@
-"""Write files to the database, and remove them."""
+"""Write files to the database, read them back, and remove them."""
 
 import sqlite3
 from collections.abc import Iterable
 from hashlib import sha256
 
 from .lexical.postings import add_chunks, next_chunk_id, remove_chunks
-from .rows import ChunkRow, FileRows, hash_rows
+from .rows import CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, hash_rows
 
 _OWNED_TABLES = ("chunks", "symbols", "imports", "calls")
 
@@ -67,6 +67,40 @@ def remove_file(connection: sqlite3.Connection, item_id: str) -> None:
     for table in _OWNED_TABLES:
         connection.execute(f"DELETE FROM {table} WHERE file = ?", found)
     connection.execute("DELETE FROM files WHERE id = ?", found)
+
+
+def read_file(connection: sqlite3.Connection, item_id: str, pages: str = "pages") -> tuple[FileRows, str]:
+    """Everything that a file owns, without the terms, and its recorded digest. `pages` is the column of the pages."""
+    file, kind, path, language, lines, note, sha256, cfg_hash, digest = connection.execute(
+        "SELECT id, kind, path, language, lines, note, sha256, cfg_hash, digest FROM files WHERE item_id = ?",
+        (item_id,),
+    ).fetchone()
+    chunks = connection.execute(
+        f'SELECT chunk_id, kind, name, context, start, "end", {pages}, text FROM chunks WHERE file = ? ORDER BY number',
+        (file,),
+    )
+    symbols = connection.execute(
+        'SELECT name, qualified, kind, start, "end", signature FROM symbols WHERE file = ? ORDER BY number', (file,)
+    )
+    imports = connection.execute("SELECT module, names, line FROM imports WHERE file = ? ORDER BY number", (file,))
+    calls = connection.execute(
+        'SELECT caller, callee, line, "column" FROM calls WHERE file = ? ORDER BY number', (file,)
+    )
+    rows = FileRows(
+        item_id=item_id,
+        kind=kind,
+        path=path,
+        language=language,
+        lines=lines,
+        note=note,
+        sha256=sha256,
+        cfg_hash=cfg_hash,
+        chunks=[ChunkRow(*row) for row in chunks],
+        symbols=[SymbolRow(*row) for row in symbols],
+        imports=[ImportRow(*row) for row in imports],
+        calls=[CallRow(*row) for row in calls],
+    )
+    return rows, digest
 
 
 def content_hash(connection: sqlite3.Connection) -> str:
