@@ -1,8 +1,8 @@
 """The progress that an item reports while it runs, for people who wait for it.
 
-The engine says who takes the reports of the items that run on a thread (`set_reporter`). Whoever calls the function of
-an item asks for a `Report` at its start (`find_reporter`): the report belongs to this attempt, and may then be used on
-any thread. A report only replaces the previous one, in memory, so an item may report as often as it likes.
+An engine registers a factory of reporters for each of its threads (`set_reporter`). The code that runs an item gets a
+reporter for it at the start (`find_reporter`). The reporter belongs to this attempt and can be called from any thread.
+A report replaces the previous one in memory, so items can report often.
 """
 
 import threading
@@ -48,12 +48,12 @@ _local = threading.local()
 
 
 def set_reporter(make_report: Callable[[], Report]) -> None:
-    """Set who takes the reports of the items that run on this thread."""
+    """Set the factory of the reporters for items that run on this thread."""
     _local.make_report = make_report
 
 
 def find_reporter() -> Report | None:
-    """Return what takes the reports of the item that runs on this thread; None: nobody does."""
+    """Return a reporter for the item that runs on this thread, or None if its engine has none."""
     make_report: Callable[[], Report] | None = getattr(_local, "make_report", None)
     return None if make_report is None else make_report()
 

@@ -32,7 +32,7 @@ from .writer import content_hash, remove_file, replace_file
 
 NAME = "index"
 _FREE_SHARE = 4
-"""If more than one page in so many is free, the file is written anew."""
+"""The database is vacuumed when more than 1/4 of its pages are free."""
 _COMPLETE = "draft_is_complete"
 """Name in `meta` of the mark of a draft that has every change of its run. It stays in the published database."""
 

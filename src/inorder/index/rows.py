@@ -9,7 +9,7 @@ from .lexical.terms import count_chunk_terms, encode_terms
 
 DOCUMENT, CODE = "document", "code"
 LANGUAGE_CHUNKS = 16
-"""So many chunks tell the language of a document."""
+"""The language of a document is detected from its first chunks."""
 
 
 class ChunkRow(msgspec.Struct, array_like=True, gc=False):

@@ -31,7 +31,7 @@ MODES = ("hybrid", "lexical", "dense")
 LIST_MAX = 200
 """Length of each list before fusion."""
 _EMBEDDED_MAX = 32
-"""So many chunks of code are embedded during a search."""
+"""Chunks of code that are embedded during a search, at most."""
 _PARAMETERS_MAX = 500
 _COLUMNS = (
     'chunk_id, number, chunks.kind, chunks.name, chunks.context, start, "end", chunks.text, item_id, files.kind, '

@@ -34,17 +34,16 @@ class ResultRecorder:
 
     def observe(self, event: Event, commands: Sequence[Command]) -> None:
         """Take in one step of the kernel, before its commands are performed."""
-        kind = type(event)
-        if kind is Committed:
-            self._on_committed(event.end)  # type: ignore[union-attr]
+        if type(event) is Committed:
+            self._on_committed(event.end)
         refused = set()
         for command in commands:
             if type(command) is RetryScheduled:
                 self._retries[command.seq] = command.retries
             elif type(command) is ResultRefused:
                 refused.add((command.worker, command.seq, command.attempt))
-        if kind is Finished:
-            self._record(event, refused)  # type: ignore[arg-type]
+        if type(event) is Finished:
+            self._record(event, refused)
 
     def _record(self, event: Finished, refused: set[tuple[int, int, int]]) -> None:
         frames = []

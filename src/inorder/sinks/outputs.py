@@ -193,9 +193,11 @@ class OutputsSink:
             self._folders.update(_iter_folders_up(folder))
 
     def _copy_back(self, path: str) -> None:
-        """Copy a published file back into staging, if it is known where it was and it is not there any more. It may be
-        an older file of that name: whoever uses it must check it. It is not renamed, because until both folders are
-        synced a rename may be undone, and the file would be published again."""
+        """Copy a published file back into staging, if its staging path is known and nothing is there.
+
+        The file may be an older one of the same name, so adoption checks its size and checksum. It is copied and not
+        renamed: a power loss can undo a rename until both folders are synced, and the file would be published again.
+        """
         name = self._staged_names.get(path)
         if name is None or self._filesystem.stat(self._full_path(path)) is None:
             return

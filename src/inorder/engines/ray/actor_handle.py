@@ -162,7 +162,7 @@ class ActorHandle:
 
 
 def _advance(activity: WorkerActivity, worker: int, silence_s: float) -> WorkerActivity:
-    """The same activity under the driver's number of the worker, so many seconds later."""
+    """The activity with the driver's number of the worker, `silence_s` seconds later."""
     progress = activity.progress
     if progress is not None:
         progress = msgspec.structs.replace(progress, age_s=progress.age_s + silence_s)

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from .terms import decode_terms
 
 BATCH_CHUNKS_MAX = 16_384
-"""When so many chunks wait, they are inverted: at 100 terms each, that takes about 40 MB of memory."""
+"""Pending chunks that are inverted at once. With 100 terms per chunk, this takes about 40 MB of memory."""
 SEGMENTS_MAX = 8
 _MERGE_SHARE = 4
-"""Small segments that together have one in so many of all chunks are merged with the large one."""
+"""All segments are merged when 1/4 of the chunks are dead or outside the largest segment."""
 _GAP_TYPES = ("<u1", "<u2", "<u4")
 
 Numbers = npt.NDArray[np.int64]

@@ -70,7 +70,7 @@ class ServerCalls:
         return not self._pacer.is_free(self._clock())
 
     def begin(self, body: bytes, tokens: int = 0) -> ServerCall:
-        """Start a call with texts of so many tokens. Waits for a place in the lane."""
+        """Start a call with texts of `tokens` tokens. Waits for a place in the lane."""
         call = ServerCall(body, tokens, self._clock() + self._limits.deadline_s)
         self._submit(call)
         return call
