@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 import signal
 import sqlite3
@@ -254,12 +255,53 @@ def test_stages_share_data_and_each_is_checked(cli: CommandLine) -> None:
     assert "belongs to item 0.txt of stage lazy" in json.dumps(found)
 
 
+@pytest.fixture(scope="module")
+def searchable(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """DATA with an index of a document, its vectors, and code."""
+    cli = CommandLine(tmp_path_factory.mktemp("searchable"))
+    (cli.folder / "docs").mkdir()
+    (cli.folder / "docs" / "a.md").write_text("# Alpha\n\nThe first answer.\n")
+    (cli.folder / "docs" / "code.py").write_text("def answer():\n    return 42\n")
+    assert cli.run_in_process("run", "docs", "--policy", "io", "-q").code == 0
+    return cli
+
+
 @pytest.fixture
 def indexed(cli: CommandLine) -> CommandLine:
     (cli.folder / "docs").mkdir()
     (cli.folder / "docs" / "a.py").write_text("def quick_answer():\n    return 42\n")
     assert cli.run_in_process("index", "docs", "--policy", "io", "-q").code == 0
     return cli
+
+
+DAMAGES = [
+    "UPDATE postings SET data = x'00'",
+    "UPDATE postings SET data = x'0301'",
+    "UPDATE postings SET count = 0",
+    "UPDATE postings SET count = 999999",
+    "UPDATE postings SET segment = 77",
+    "UPDATE segments SET chunks = x'0102'",
+    "UPDATE segments SET body_lengths = x'00'",
+    "DELETE FROM segments",
+    "UPDATE vectors SET chunks = x'00'",
+    "DELETE FROM vectors",
+]
+
+
+@pytest.mark.process
+@pytest.mark.req("CLI-3", "CLI-6")
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_inverted_index_is_one_clear_line(searchable: CommandLine, tmp_path: Path, damage: str) -> None:
+    shutil.copytree(searchable.data, tmp_path / "copy")
+    path = tmp_path / "copy" / "index.sqlite"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute(damage)
+    ended = searchable.run_in_process("search", "answer", "--data", str(tmp_path / "copy"))
+    assert ended.code == 6
+    assert re.fullmatch(
+        r"inorder: .*index\.sqlite is damaged \(.*\); remove it and run `inorder index` again\n", ended.err
+    )
+    assert searchable.run_in_process("verify", "--data", str(tmp_path / "copy")).code == 6
 
 
 @pytest.mark.process

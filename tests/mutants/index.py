@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 _ANALYSIS = "tests/index/lexical/test_analysis.py"
+_DAMAGES = "tests/cli/test_verify.py::test_a_damaged_inverted_index_is_one_clear_line"
 _POSTINGS = "tests/index/lexical/test_postings.py"
 _RULES = "tests/index/test_rules.py::"
 _LIMITS = "tests/code/test_exact_limits.py::"
@@ -219,6 +220,20 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "changed and changed * _MERGE_SHARE >= sum(sizes)",
         "changed",
         f"{_POSTINGS}::test_a_small_change_leaves_the_large_segment_alone",
+    ),
+    Mutant(
+        "a term may name a chunk that its segment does not have",
+        "index/lexical/postings.py",
+        "if found[-1] >= end:",
+        "if False:",
+        f"{_DAMAGES}[UPDATE postings SET segment = 77]",
+    ),
+    Mutant(
+        "the list of the chunks of the vectors may be too short",
+        "index/vectors.py",
+        "if stored is None or len(stored[0]) != 8 * count:",
+        "if stored is None:",
+        f"{_DAMAGES}[UPDATE vectors SET chunks = x'00']",
     ),
     Mutant(
         "an older index is copied and not converted",

@@ -20,6 +20,7 @@ from inorder.documents.layout import vectors_path
 from inorder.documents.parquet import read_footer
 from inorder.host.filesystem import SystemFilesystem
 
+from .lexical.schema import DamagedIndexError
 from .matrix_file import PREFIX, MatrixFile, make_name, new_digest
 from .schema import read_meta, write_meta
 
@@ -86,6 +87,14 @@ def remove_old_matrices(data: str, kept: str) -> None:
                 path.unlink()
 
 
+def read_matrix_chunks(connection: sqlite3.Connection, count: int) -> npt.NDArray[np.int64]:
+    """The ids of the chunks of all rows of the matrix. Raises DamagedIndexError if there are not `count` of them."""
+    stored = connection.execute("SELECT chunks FROM vectors").fetchone()
+    if stored is None or len(stored[0]) != 8 * count:
+        raise DamagedIndexError(f"the table `vectors` does not have the chunks of {count} vectors")
+    return np.frombuffer(stored[0], "<i8")
+
+
 class VectorMatrix:
     """The vectors of a published index, mapped into memory."""
 
@@ -99,8 +108,7 @@ class VectorMatrix:
         self._rows: _Rows | None = None
         if self.is_available:
             self._rows = np.memmap(file.path, dtype="<f4", mode="r", shape=file.shape)
-            [stored] = connection.execute("SELECT chunks FROM vectors").fetchone()
-            self._chunks = np.frombuffer(stored, "<i8")
+            self._chunks = read_matrix_chunks(connection, file.shape[0])
 
     def compare(self, vector: _Rows) -> tuple[npt.NDArray[np.int64], _Rows]:
         """The ids of the chunks that have vectors, and the similarity of each to `vector`."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from .lexical.check import is_inverted_index_intact
 from .rows import count_terms, hash_rows
 from .schema import VERSION, read_meta
+from .vectors import read_matrix_chunks
 from .writer import content_hash, read_file
 
 _REBUILD = "remove index.sqlite and run `inorder index` again"
@@ -22,6 +23,8 @@ def find_problems(connection: sqlite3.Connection) -> Iterator[str]:
         return  # its digests are of other rows; the next run of stage `index` converts it
     if not is_inverted_index_intact(connection, _count_all_terms(connection)):
         yield f"the inverted index does not match the chunks; {_REBUILD}"
+    if not _have_vectors_chunks(connection):
+        yield f"the table `vectors` names chunks that do not exist; {_REBUILD}"
     for (item_id,) in connection.execute("SELECT item_id FROM files ORDER BY item_id").fetchall():
         rows, digest = read_file(connection, item_id)
         if hash_rows(rows) != digest:
@@ -29,6 +32,15 @@ def find_problems(connection: sqlite3.Connection) -> Iterator[str]:
     found, recorded = content_hash(connection), read_meta(connection, "content_hash")
     if found != recorded:
         yield f"the content hash is {found}, but {recorded} was recorded; {_REBUILD}"
+
+
+def _have_vectors_chunks(connection: sqlite3.Connection) -> bool:
+    """Whether every row of the matrix belongs to a chunk."""
+    count = int(read_meta(connection, "vectors_count") or 0)
+    if not count:
+        return True
+    ids = {id_ for (id_,) in connection.execute("SELECT id FROM chunks")}
+    return ids.issuperset(read_matrix_chunks(connection, count).tolist())
 
 
 def _count_all_terms(connection: sqlite3.Connection) -> Iterator[tuple[int, bytes]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from .postings import decode_postings, read_alive, read_segments
+from .postings import SegmentOffsets, decode_postings, read_alive, read_segments
 from .terms import decode_terms
 
 _FACTORS = [np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)]
@@ -35,15 +35,18 @@ def _digest_chunks(chunks: Iterable[tuple[int, bytes]]) -> int:
 
 def _digest_index(connection: sqlite3.Connection) -> int:
     total = 0
-    ids, alive = {}, {}
-    for segment in read_segments(connection):
-        ids[segment.id] = segment.chunks
-        kept = alive[segment.id] = read_alive(connection, segment.chunks)
+    segments = read_segments(connection)
+    offsets = SegmentOffsets(segments)
+    ids = np.concatenate([np.zeros(0, np.int64), *(segment.chunks for segment in segments)])
+    alive = read_alive(connection, ids)
+    for segment in segments:
+        kept = read_alive(connection, segment.chunks)
         total += _digest_lengths(segment.chunks[kept], segment.body_lengths[kept], segment.head_lengths[kept])
     for term, segment_id, count, data in connection.execute("SELECT term, segment, count, data FROM postings"):
-        numbers, body, head = decode_postings(data, count)
-        kept = alive[segment_id][numbers]
-        chunks = ids[segment_id][numbers[kept]]
+        local, body, head = decode_postings(data, count)
+        numbers = offsets.renumber(segment_id, local)
+        kept = alive[numbers]
+        chunks = ids[numbers[kept]]
         total += _digest(np.repeat(_hash_terms([term]), len(chunks)), chunks, body[kept], head[kept])
     return total
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .schema import DamagedIndexError
 from .terms import decode_terms
 
 BATCH_CHUNKS_MAX = 16_384
@@ -28,6 +29,25 @@ _GAP_TYPES = ("<u1", "<u2", "<u4")
 
 Numbers = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.uint8]
+
+
+class SegmentOffsets:
+    """The number of the first chunk of each segment, when the chunks of all of them are numbered together."""
+
+    def __init__(self, segments: Sequence["IndexSegment"]) -> None:
+        self._range_of: dict[int, tuple[int, int]] = {}
+        start = 0
+        for segment in segments:
+            self._range_of[segment.id] = start, start + len(segment.chunks)
+            start += len(segment.chunks)
+
+    def renumber(self, segment: int, numbers: Numbers) -> Numbers:
+        """Number chunks of a segment among those of all segments. Raises DamagedIndexError if it has no such chunk."""
+        start, end = self._range_of.get(segment, (0, 0))
+        found = numbers + start
+        if found[-1] >= end:
+            raise DamagedIndexError(f"a term names a chunk that segment {segment} does not have")
+        return found
 
 
 class Postings(NamedTuple):
@@ -51,8 +71,10 @@ def encode_postings(postings: Postings) -> bytes:
 
 
 def decode_postings(data: bytes, count: int) -> Postings:
-    """The inverse of `encode_postings`."""
-    type_ = np.dtype(_GAP_TYPES[data[0] & 15])
+    """The inverse of `encode_postings`. Raises DamagedIndexError for data of another length."""
+    type_ = np.dtype(_GAP_TYPES[data[0] & 3]) if data and data[0] & 3 < len(_GAP_TYPES) else None
+    if type_ is None or count < 1 or len(data) != 1 + count * (type_.itemsize + (2 if data[0] & 16 else 1)):
+        raise DamagedIndexError(f"the postings of {count} chunks have {len(data)} bytes")
     start = 1 + count * type_.itemsize
     numbers = np.cumsum(np.frombuffer(data, type_, count, 1), dtype=np.int64)
     body = np.frombuffer(data, np.uint8, count, start)
@@ -149,15 +171,13 @@ class IndexSegment(NamedTuple):
 def read_segments(connection: sqlite3.Connection) -> list[IndexSegment]:
     """All segments, in the order of their chunks."""
     found = connection.execute("SELECT id, chunks, body_lengths, head_lengths FROM segments ORDER BY last")
-    return [
-        IndexSegment(
-            id_,
-            np.frombuffer(chunks, "<i8"),
-            np.frombuffer(body, "<u2"),
-            np.frombuffer(head, "<u2"),
-        )
-        for id_, chunks, body, head in found
-    ]
+    segments = []
+    for id_, chunks, *lengths in found:
+        if len(chunks) % 8 or any(len(each) * 4 != len(chunks) for each in lengths):
+            raise DamagedIndexError(f"the columns of segment {id_} differ in length")
+        body, head = (np.frombuffer(each, "<u2") for each in lengths)
+        segments.append(IndexSegment(id_, np.frombuffer(chunks, "<i8"), body, head))
+    return segments
 
 
 def read_alive(connection: sqlite3.Connection, chunks: Numbers) -> npt.NDArray[np.bool_]:
@@ -222,16 +242,15 @@ def _merge_postings(
     connection: sqlite3.Connection, segments: Sequence[IndexSegment], alive: npt.NDArray[np.bool_], merged: int
 ) -> Iterator[tuple[str, int, int, bytes]]:
     """The rows of the merged segment, term by term."""
-    starts = np.cumsum([0, *(len(segment.chunks) for segment in segments)])
-    offset_of = {segment.id: int(start) for segment, start in zip(segments, starts, strict=False)}
+    offsets = SegmentOffsets(segments)
     renumbered = np.cumsum(alive) - 1
-    ids = ", ".join(map(str, offset_of))
+    ids = ", ".join(str(segment.id) for segment in segments)
     rows = connection.execute(
         f"SELECT term, segment, count, data FROM postings WHERE segment IN ({ids}) ORDER BY term, segment"
     )
     for term, parts in groupby(rows, key=itemgetter(0)):
-        found = [(offset_of[segment], decode_postings(data, count)) for _, segment, count, data in parts]
-        numbers = np.concatenate([postings.numbers + offset for offset, postings in found])
+        found = [(segment, decode_postings(data, count)) for _, segment, count, data in parts]
+        numbers = np.concatenate([offsets.renumber(segment, postings.numbers) for segment, postings in found])
         kept = alive[numbers]
         if kept.any():
             body, head = (np.concatenate([postings[at] for _, postings in found])[kept] for at in (1, 2))

@@ -1,5 +1,14 @@
 """The tables of the inverted index: see `postings`."""
 
+import sqlite3
+
+
+class DamagedIndexError(sqlite3.DatabaseError):
+    """A table of the inverted index has content that was never written."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS segments (
     id INTEGER PRIMARY KEY,

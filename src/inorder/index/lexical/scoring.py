@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .postings import Numbers, read_alive, read_postings, read_segments
+from .postings import Numbers, SegmentOffsets, read_alive, read_postings, read_segments
 
 SATURATION = 1.2
 """k1 of BM25: how soon further occurrences of a term stop to count."""
@@ -41,8 +41,7 @@ class LexicalIndex:
         empty = np.zeros(0, np.int64)
         self.chunks: Numbers = np.concatenate([empty, *(segment.chunks for segment in segments)])
         """The ids of all chunks, in ascending order. Scores are in the same order."""
-        starts = np.cumsum([0, *(len(segment.chunks) for segment in segments)])
-        self._offset_of = {segment.id: int(start) for segment, start in zip(segments, starts, strict=False)}
+        self._offsets = SegmentOffsets(segments)
         self.alive = read_alive(connection, self.chunks)
         """Which of them are alive."""
         self._count = int(self.alive.sum())
@@ -71,7 +70,7 @@ class LexicalIndex:
     def _read_group(self, group: TermGroup) -> tuple[Numbers, Scores, Scores]:
         """The chunks that have one of the forms, and how often they have any of them."""
         parts = [
-            (postings.numbers + self._offset_of[segment], postings.body, postings.head)
+            (self._offsets.renumber(segment, postings.numbers), postings.body, postings.head)
             for form in group.forms
             for segment, postings in read_postings(self._connection, form, is_prefix=group.is_prefix)
         ]
