@@ -94,7 +94,10 @@ class StageSettings(NamedTuple):
 
     def with_defaults(self, base: StageOptions) -> Settings:
         """Complete the settings with the options of the stage."""
-        values = {name: self.values.get(name) or _get_base_value(option, base) for name, option in SHARED.items()}
+        plain = StageOptions()
+        values = {
+            name: self.values.get(name) or _get_base_value(option, base, plain) for name, option in SHARED.items()
+        }
         return Settings(values, base, self.file, self.profile)
 
 
@@ -126,8 +129,8 @@ def resolve(given: Mapping[str, Any], stage: Stage | None = None) -> Settings:
     return found.with_defaults(StageOptions() if stage is None else stage.options)
 
 
-def _get_base_value(option: OptionSpec, base: StageOptions) -> Value:
-    plain = StageOptions()
+def _get_base_value(option: OptionSpec, base: StageOptions, plain: StageOptions) -> Value:
+    """The value of an option in the options of the stage, `base`. `plain` has the defaults."""
     if option.name == "data":
         return Value(plain.data, "default")
     get_field = operator.attrgetter(option.field)
