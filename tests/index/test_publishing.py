@@ -14,13 +14,11 @@ import pytest
 
 import inorder
 from inorder.index.connection import open_index
-from inorder.index.draft import IndexSink, published_path
-from inorder.index.matrix_file import MatrixFile
-from inorder.index.schema import read_meta
+from inorder.index.draft import IndexSink
 from inorder.index.stage import plan, sinks, stage
-from inorder.index.verify import find_problems
 from tests.index.documents import add_document
 from tests.index.project import Project
+from tests.index.published import read_whole_index
 from tests.index.test_draft import begun, built, success
 from tests.support.system_calls import SystemCalls
 
@@ -65,17 +63,9 @@ def made(data: Path) -> list[str]:
 
 def content(data: Path) -> str:
     """The content hash of an index that is whole, with its vectors and nothing left beside it."""
-    assert not list(data.glob("index.draft*"))
-    connection = sqlite3.connect(published_path(str(data)))
-    try:
-        assert list(find_problems(connection)) == []
-        matrix = MatrixFile(connection, str(data))
-        assert not matrix.find_problem()
-        assert not matrix.is_altered()
-        assert [path.name for path in data.glob("index.vectors.*")] == [matrix.name]
-        return read_meta(connection, "content_hash")
-    finally:
-        connection.close()
+    content_hash, matrix = read_whole_index(data)
+    assert [path.name for path in data.glob("index.vectors.*")] == [matrix]
+    return content_hash
 
 
 class Snapshots:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sqlite3
 from itertools import islice
 from pathlib import Path
 
@@ -10,13 +9,10 @@ import pytest
 
 import inorder
 from inorder.index.connection import open_index
-from inorder.index.draft import published_path
-from inorder.index.matrix_file import MatrixFile
-from inorder.index.schema import read_meta
 from inorder.index.stage import plan, sinks, stage
-from inorder.index.verify import find_problems
 from inorder.journal.writer import FsyncPolicy
 from tests.index.documents import add_document
+from tests.index.published import read_whole_index
 from tests.support.recorded_disk import RecordedDisk
 from tests.support.sqlite_calls import SqliteCalls
 from tests.support.system_calls import SystemCalls
@@ -37,20 +33,6 @@ def build(source: Path, data: Path, fsync: FsyncPolicy) -> inorder.StageOutcome:
         )
     finally:
         open_index.cache_clear()
-
-
-def read_index(data: Path) -> str:
-    """The content hash of an index that is whole."""
-    assert not list(data.glob("index.draft*"))
-    connection = sqlite3.connect(published_path(str(data)))
-    try:
-        assert list(find_problems(connection)) == []
-        matrix = MatrixFile(connection, str(data))
-        assert not matrix.find_problem()
-        assert not matrix.is_altered()
-        return read_meta(connection, "content_hash")
-    finally:
-        connection.close()
 
 
 def rows_of(data: Path) -> dict[str, str]:
@@ -80,7 +62,7 @@ def test_after_a_power_loss_at_any_moment_the_next_run_ends_with_the_same_index(
         calls = SystemCalls(patch, data)
         SqliteCalls(calls, patch)
         build(source, data, fsync)
-    wanted = read_index(data)
+    wanted = read_whole_index(data)
     count = 0
     for lost in islice(RecordedDisk(calls.events, before).lose_power(samples=0), first, None, 2):
         count += 1
@@ -88,6 +70,6 @@ def test_after_a_power_loss_at_any_moment_the_next_run_ends_with_the_same_index(
         lost.restore(found)
         outcome = build(source, found, "off")
         assert (outcome.stop_kind, outcome.failed) == (None, 0), lost.description
-        assert read_index(found) == wanted, lost.description
+        assert read_whole_index(found) == wanted, lost.description
         assert set(rows_of(found)) >= {"doc", "source/a.py", "source/c.py"}, lost.description
     assert count > 20
