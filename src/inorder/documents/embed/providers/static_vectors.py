@@ -2,7 +2,7 @@
 
 Each token has a fixed vector, and the vector of a text is the mean of those of its tokens. So a text takes
 microseconds, and no processor differs in its result: the sums are taken in one order, with 64 bits. The weights and the
-tokenizer lie in the wheel of the package `wordllama`. The package itself is not imported: its loader looks for the
+tokenizer are in the wheel of the package `wordllama`. The package itself is not imported: its loader looks for the
 tokenizer on the network.
 """
 
