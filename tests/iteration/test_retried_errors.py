@@ -66,4 +66,4 @@ def test_a_retry_waits_as_long_as_the_server_asked_for() -> None:
         return item
 
     assert list(inorder.imap(function, ["a"], retries=1)) == ["a"]
-    assert calls[1] - calls[0] >= 0.99  # the clock of a run counts milliseconds
+    assert calls[1] - calls[0] >= 1.0

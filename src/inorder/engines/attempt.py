@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Callable
+from math import ceil
 from time import perf_counter, time
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -112,7 +113,8 @@ def classify_error(error: BaseException, classify: Classify | None = None) -> Fa
         message=escape_surrogates(message),
         retryable=retryable,
         detail=escape_surrogates(detail),
-        wait_ms=int(wait_s * 1000) if retryable else 0,
+        # One more, because the clock of a run is truncated to milliseconds: no wait is shortened.
+        wait_ms=ceil(wait_s * 1000) + 1 if retryable and wait_s else 0,
         stage=escape_surrogates(_get_text(error, "stage")),
         item_id=escape_surrogates(_get_text(error, "item_id")),
     )
