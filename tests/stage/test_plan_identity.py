@@ -61,7 +61,9 @@ def test_an_unchanged_plan_goes_on_where_it_stopped(place: Place, kind: Any) -> 
     outcome = run_again(place, kind(place.items(30)))
     assert 10 <= done <= 15
     assert (outcome.resumed_at, outcome.succeeded, outcome.skipped) == (done, 30, 0)
-    assert place.called() == NAMES[done:]
+    called = place.called()
+    assert set(called) <= set(NAMES[done:])
+    assert len(called) + outcome.adopted == 30 - done  # each is computed once, or was staged and is adopted
     assert len(place.runs()) == 1
 
 
