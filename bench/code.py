@@ -87,7 +87,7 @@ def copy_of(paths: list[Path], folder: Path, target: Path) -> None:
 
 def measure_search(data: Path) -> dict[str, float]:
     """Milliseconds of a question, without starting a program."""
-    from inorder.cli.commands.search import answer_question
+    from inorder.cli.commands.search.search import answer_question
     from inorder.index.search import Filters
 
     answer_question(QUESTIONS[0], "lexical", 10, Filters(), str(data))

@@ -25,9 +25,10 @@ from tests.tidy.test_import import HEAVY, modules_loaded_by
 
 pytestmark = pytest.mark.req("CLI-1")
 
-OURS = ["run", "doctags", "chunk", "embed", "index", "search", "symbols", "graph", "mcp"]
-LOOKING = ["plan", "failures", "retry", "explain", "verify", "inspect", "manifest", "journal", "config"]
-COMMANDS = [*OURS, "stage", *LOOKING]
+PIPELINE = ["run", "doctags", "chunk", "embed", "index", "stage", "plan", "explain", "retry", "config"]
+SEARCH = ["search", "symbols", "graph", "mcp"]
+LOOKING = ["failures", "verify", "inspect", "manifest", "journal"]
+COMMANDS = [*PIPELINE, *SEARCH, *LOOKING]
 RUNNING = ["run", "doctags", "chunk", "embed", "index", "stage", "retry", "config show"]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import inorder
-from inorder.cli.commands.inspect import describe
+from inorder.cli.commands.data.inspect import describe
 from inorder.cli.data_dir import DataDirectory
 from inorder.index.connection import open_index
 from inorder.index.draft import published_path

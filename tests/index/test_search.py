@@ -29,7 +29,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def mean_reciprocal_rank(project: Project, mode: str) -> float:
     """Of the file that is expected, over all questions."""
-    from inorder.cli.commands.search import answer_question
+    from inorder.cli.commands.search.search import answer_question
     from inorder.index.search import Filters
 
     total = 0.0
@@ -122,7 +122,7 @@ def test_a_typing_mistake_gets_a_suggestion(project: Project) -> None:
     ],
 )
 def test_no_character_of_a_question_is_syntax(project: Project, question: str) -> None:
-    from inorder.cli.commands.search import answer_question
+    from inorder.cli.commands.search.search import answer_question
     from inorder.errors import OperatorError
     from inorder.index.search import Filters
 

@@ -115,7 +115,7 @@ CLI_MUTANTS: tuple[Mutant, ...] = (
     # ---- locks and verify
     Mutant(
         "verify lets its lock go",
-        "cli/commands/verify.py",
+        "cli/commands/data/verify.py",
         "stack.callback(directory.lock(stage).release)",
         "directory.lock(stage).release()",
         "tests/cli/test_two_runs.py::test_no_run_can_start_while_data_is_verified",
@@ -136,7 +136,7 @@ CLI_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "verify ignores the index",
-        "cli/commands/verify.py",
+        "cli/commands/data/verify.py",
         "(*find_orphans(directory.root, names), *check_index(directory))",
         "(*find_orphans(directory.root, names),)",
         "tests/cli/test_verify.py::test_the_index_is_verified_too",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from inorder.cli.commands import COMMANDS
+from inorder.cli.commands import COMMANDS, find_module
 from inorder.cli.option_spec import SECTIONS, Section
 from inorder.cli.output import DEBUG
 from inorder.errors import OperatorError
@@ -82,7 +82,7 @@ class _LazyCommands(MutableMapping[str, Any]):
 
 def _load(name: str) -> Any:
     """Import a command and make it one of Typer's."""
-    found = getattr(importlib.import_module(f"inorder.cli.commands.{name}"), name)
+    found = getattr(importlib.import_module(find_module(name)), name)
     if not isinstance(found, typer.Typer):
         function, found = found, typer.Typer(**_SETTINGS)
         found.command(name, cls=SectionedCommand)(function)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from mcp.server import MCPServer
 
-from inorder.cli.commands.search import answer_question, read_index
+from inorder.cli.commands.search.search import answer_question, read_index
 from inorder.cli.parameters import DataOption
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.index.query import parse_query

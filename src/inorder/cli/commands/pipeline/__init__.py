@@ -1,0 +1,1 @@
+"""Commands that run stages, and that say beforehand what a run would do."""

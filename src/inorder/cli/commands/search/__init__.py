@@ -1,0 +1,1 @@
+"""Commands that answer questions from the index."""
