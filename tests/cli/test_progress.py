@@ -1,6 +1,7 @@
 """Progress is on stderr: a bar where that is a terminal, plain lines elsewhere."""
 
 import fcntl
+import itertools
 import json
 import os
 import pty
@@ -8,6 +9,8 @@ import re
 import struct
 import subprocess
 import termios
+from collections.abc import Iterator
+from typing import IO
 
 import pytest
 
@@ -18,6 +21,10 @@ pytestmark = [pytest.mark.req("RUN-9"), pytest.mark.process]
 LINE = re.compile(
     r"\[count\] \d+/\d+ \| succ \d+ \| skip \d+ \| fail \d+ \| \d+\.\d it/s \| ETA [-\d]{2}:[-\d]{2}:[-\d]{2}"
 )
+
+REPORT = " | 1.txt: page 31 of 900"
+LINES_MAX = 5000
+"""At an interval of 20 ms, more than a minute of lines: what no passing test reads."""
 
 
 def on_a_terminal(cli: CommandLine, *arguments: str) -> tuple[int, str, str]:
@@ -68,14 +75,30 @@ def test_on_a_terminal_errors_of_the_command_are_coloured_and_quiet_hides_the_ba
     assert shown.startswith("\x1b[31minorder:\x1b[0m count: 0 succeeded")
 
 
+def read_until_reported(stream: IO[str]) -> Iterator[str]:
+    """Read lines until three in a row say that the first of two items is committed, and what the second reports."""
+    count = 0
+    for line in itertools.islice(stream, LINES_MAX):
+        yield line.strip()
+        is_reported = line.startswith("[count] 1/2 | succ 1 | skip 0 | fail 0 | ") and line.strip().endswith(REPORT)
+        count = count + 1 if is_reported else 0
+        if count == 3:
+            return
+    pytest.fail("the report of the running item was not shown")
+
+
 def test_into_a_pipe_goes_one_line_an_interval_and_a_last_one(cli: CommandLine) -> None:
+    """The lines carry the report of the running item from the first look at the workers after it, until the item ends.
+    How many lines go before that depends on the speed of the machine."""
     cli.sources("one")
     cli.held("1.txt")
     program = cli.start("stage", "jobs:chatty", "sources", "--workers", "1")
     cli.is_held("1.txt")
     assert program.stderr is not None
-    lines = [program.stderr.readline() for _ in range(3)]
-    assert [line for line in lines if not LINE.fullmatch(line.strip())] == []
+    lines = list(read_until_reported(program.stderr))
+    assert [line for line in lines if not LINE.fullmatch(line.removesuffix(REPORT))] == []
+    are_reported = [line.endswith(REPORT) for line in lines]
+    assert are_reported == sorted(are_reported)
     cli.let_go("1.txt")
     last = [line for line in cli.end_of(program).err.splitlines() if line.startswith("[")][-1]
     assert LINE.fullmatch(last)
