@@ -87,14 +87,14 @@ def copy_of(paths: list[Path], folder: Path, target: Path) -> None:
 
 def measure_search(data: Path) -> dict[str, float]:
     """Milliseconds of a question, without starting a program."""
-    from inorder.cli.commands.search.search import answer_question
-    from inorder.index.search import Filters
+    from inorder.index.search import SearchOptions, search
 
-    answer_question(QUESTIONS[0], "lexical", 10, Filters(), str(data))
+    options = SearchOptions(mode="lexical")
+    search(str(data), QUESTIONS[0], options)
     took = []
     for question in QUESTIONS * 3:
         began_s = time.perf_counter()
-        answer_question(question, "lexical", 10, Filters(), str(data))
+        search(str(data), question, options)
         took.append((time.perf_counter() - began_s) * 1000)
     return {"median_ms": statistics.median(took), "worst_ms": max(took)}
 

@@ -44,6 +44,7 @@ LINES = {
     "symbols code.py": INGEST,
     "graph f": INGEST,
     "mcp": "ingest,mcp",
+    "eval queries.jsonl qrels.tsv": INGEST,
     "stage inorder.documents.doctags.stage:stage src": INGEST,
     "plan src": INGEST,
     "plan": INGEST,

@@ -29,12 +29,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def mean_reciprocal_rank(project: Project, mode: str) -> float:
     """Of the file that is expected, over all questions."""
-    from inorder.cli.commands.search.search import answer_question
-    from inorder.index.search import Filters
+    from inorder.index.search import SearchOptions, search
 
     total = 0.0
     for asked in QUESTIONS:
-        hits = answer_question(asked["question"], mode, 50, Filters(), str(project.data)).hits
+        hits = search(str(project.data), asked["question"], SearchOptions(mode=mode, count=50)).hits
         files = list(dict.fromkeys(hit.item_id for hit in hits))
         total += 1 / (files.index(asked["path"]) + 1) if asked["path"] in files else 0.0
     return total / len(QUESTIONS)
@@ -122,13 +121,12 @@ def test_a_typing_mistake_gets_a_suggestion(project: Project) -> None:
     ],
 )
 def test_no_character_of_a_question_is_syntax(project: Project, question: str) -> None:
-    from inorder.cli.commands.search.search import answer_question
     from inorder.errors import OperatorError
-    from inorder.index.search import Filters
+    from inorder.index.search import SearchOptions, search
 
     has_words = any(character.isalnum() for character in question)
     with contextlib.nullcontext() if has_words else pytest.raises(OperatorError, match="no word to search for"):
-        answer_question(question, "hybrid", 5, Filters(), str(project.data))
+        search(str(project.data), question, SearchOptions(count=5))
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,7 @@ def is_json_lines(out: str) -> bool:
 
 IN_THREADS = ("--policy", "io")
 SEARCH = ("search", "lamp")
+EVAL = ("eval", "queries.jsonl", "qrels.tsv")
 ROWS = {
     ("search", "mode"): CommandRow((*SEARCH, "--json", "--mode", "lexical"), ("--mode", "dense"), has('"dense"')),
     ("search", "path"): CommandRow(SEARCH, ("--path", "docs/a.md"), lacks("c.py")),
@@ -77,6 +78,10 @@ ROWS = {
     ("search", "only"): CommandRow(SEARCH, ("--only", "code"), lacks("a.md")),
     ("search", "count"): CommandRow((*SEARCH, "--json"), ("-k", "1"), lambda out: len(json.loads(out)["hits"]) == 1),
     ("search", "explain"): CommandRow(SEARCH, ("--explain",), has("lexical")),
+    ("eval", "mode"): CommandRow(EVAL, ("--mode", "lexical"), has("mode=lexical")),
+    ("eval", "only"): CommandRow(EVAL, ("--only", "code"), has("only=code")),
+    ("eval", "against"): CommandRow(EVAL, ("--against", "mode=lexical"), has("difference")),
+    ("eval", "part"): CommandRow((*EVAL, "--json"), ("--part", "2/2"), has('"questions":1')),
     ("plan", "stage"): CommandRow(("plan",), ("--stage", "chunk"), lacks("embed")),
     ("failures", "stage"): CommandRow(("failures",), ("--stage", "chunk"), lacks("picky")),
     ("failures", "as_jsonl"): CommandRow(("failures",), ("--jsonl",), is_json_lines),
@@ -104,6 +109,7 @@ JSON_ARGUMENTS = {
     "search": ("lamp",),
     "symbols": ("docs/c.py",),
     "graph": ("light_lamp",),
+    "eval": EVAL[1:],
     "stage": ("jobs:picky",),
     "explain": ("docs/a.md",),
     "journal": (".inorder/journal/picky.journal",),
@@ -144,6 +150,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "docs" / "b.md").write_text("# Oil\n\nA lamp burns oil.\n")
     (folder / "docs" / "c.py").write_text("def light_lamp():\n    return oil()\n\n\ndef oil():\n    return 1\n")
     (folder / "jobs.py").write_text(JOBS)
+    (folder / "queries.jsonl").write_text('{"id": 1, "text": "keeper"}\n{"id": 2, "text": "oil"}\n')
+    (folder / "qrels.tsv").write_text("1\ta\t1\n2\tb\t1\n")
     for arguments in (("run", "docs"), ("stage", "jobs:picky"), ("stage", "jobs:picky")):
         code, _, err = run_in_process((*arguments, "--quiet", *IN_THREADS), folder, clean_environment())
         assert code in (0, 3), err

@@ -1,266 +1,134 @@
-"""Search for chunks: lexical, dense, or both.
+"""Answer a question from the index of DATA: the one function behind the command line, the server for assistants, the
+evaluation and the Python interface.
 
-* `lexical`: BM25 over texts and headings.
-* `dense`: the vector of the question against those of the documents. Chunks of code have no stored vectors. If the
-  provider needs no model, the best lexical hits in code are embedded during the search.
-* `hybrid`: the scores of both, fused: see `fusion`.
-
-Chunks of equal score are ordered by item id and number, so an answer does not depend on how the index was built.
+An index stays open between questions, and is opened again when a run has published another one. Any number of threads
+may ask; those who ask the same index take turns.
 """
 
+import os
 import sqlite3
-from collections.abc import Iterable, Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock, RLock
+from typing import NamedTuple
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
-from inorder.documents.embed.providers.registry import open_dense
-from inorder.errors import IntegrityError, OperatorError
+from inorder.errors import OperatorError, require
 
-from .fusion import MODEL_WEIGHT, Scores, dense_weight, fuse
-from .lexical.scoring import LexicalIndex
-from .query import Query
-from .rows import CODE
-from .schema import read_meta
-from .vectors import VectorMatrix
+from .connection import open_index, translate_index_errors
+from .draft import published_path
+from .hits import Filters, Hit
+from .query import Query, parse_query
+from .searcher import MODES, Searcher
+from .symbols import CodeLocation, look_up
 
-MODES = ("hybrid", "lexical", "dense")
-LIST_MAX = 200
-"""Length of each list before fusion."""
-_EMBEDDED_MAX = 32
-"""Chunks of code that are embedded during a search, at most."""
-_PARAMETERS_MAX = 500
-_COLUMNS = (
-    'chunk_id, number, chunks.kind, chunks.name, chunks.context, start, "end", chunks.text, item_id, files.kind, '
-    "location(files.kind, item_id, path), language"
-)
+_OPEN_MAX = 4
+_KINDS = ("", "code", "document")
 
 
-class Filters(NamedTuple):
-    """Conditions that a chunk must meet."""
+class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to search. The conditions are those of `Filters`."""
 
+    mode: str = "hybrid"
+    count: int = 10
     path: str = ""
-    """A glob over paths as answers show them, or over item ids."""
     language: str = ""
     kind: str = ""
-    """Kind of the chunk: function, class, section..."""
     only: str = ""
-    """`code` or `document`."""
 
-    def sql(self) -> tuple[str, list[str]]:
-        """The conditions in SQL, and the values of their placeholders."""
-        conditions = (
-            ("(item_id GLOB ? OR location(files.kind, item_id, path) GLOB ?)", [self.path] * 2),
-            ("language = ?", [self.language]),
-            ("chunks.kind = ?", [self.kind]),
-            ("files.kind = ?", [self.only]),
-        )
-        active = [(condition, values) for condition, values in conditions if values[0]]
-        sql = "".join(f" AND {condition}" for condition, _ in active)
-        return sql, [value for _, values in active for value in values]
-
-
-class Hit(msgspec.Struct, kw_only=True):
-    """A chunk that matches, and why."""
-
-    chunk_id: str
-    item_id: str
-    path: str
-    """As seen from the current folder."""
-    file_kind: str
-    """`code` or `document`."""
-    language: str
-    kind: str
-    name: str
-    context: str
-    start: int
-    end: int
-    number: int
-    text: str
-    score: float = 0.0
-    ranks: dict[str, int] = {}
-    """Its rank in each list, from 1."""
-    shares: dict[str, float] = {}
-    """What each list contributes to the score."""
-
-
-class Searcher:
-    """Answers queries from one index."""
-
-    def __init__(self, connection: sqlite3.Connection, data: str) -> None:
-        if connection.execute("SELECT name FROM sqlite_master WHERE name = 'segments'").fetchone() is None:
-            raise OperatorError(
-                "the index was written by an older version of inorder: run `inorder index` to convert it"
-            )
-        self._connection = connection
-        self._matrix = VectorMatrix(connection, data)
-        self._provider: Any = None
-
-    @cached_property
-    def _lexical(self) -> LexicalIndex:
-        return LexicalIndex(self._connection)
-
-    @cached_property
-    def languages(self) -> list[str]:
-        """The languages of the documents in the index."""
-        return read_meta(self._connection, "languages").split()
-
-    def search(self, query: Query, mode: str, count: int, filters: Filters) -> list[Hit]:
-        """The `count` best chunks. Hybrid search does without vectors that are not there: see `warning`."""
-        if mode == "dense" and self._matrix.problem:
-            raise IntegrityError(self._matrix.problem)
-        if mode == "dense" and not self._matrix.is_available:
-            raise OperatorError("the index has no dense vectors: run `inorder embed` and `inorder index`")
-        allowed = self._find_allowed(filters)
-        scores: dict[str, Scores] = {}
-        if mode != "dense":
-            found = self._lexical.score(query.make_groups(self.languages))
-            scores["lexical"] = np.where(allowed & (found > 0), found, np.nan)
-        if mode != "lexical" and self._matrix.is_available:
-            scores["dense"] = np.where(allowed, self._compare_vectors(query, scores.get("lexical")), np.nan)
-        return self._rank(scores, count)
+    def __post_init__(self) -> None:
+        require(self.mode in MODES, f"--mode must be one of {', '.join(MODES)}; got {self.mode!r}")
+        require(self.only in _KINDS, f"--only must be code or document; got {self.only!r}")
 
     @property
-    def warning(self) -> str:
-        """Why hybrid search has only words to go by, although the index was made with vectors; empty if it does not."""
-        return f"hybrid search uses words only: {self._matrix.problem}" if self._matrix.problem else ""
+    def filters(self) -> Filters:
+        """The conditions that a chunk must meet."""
+        return Filters(self.path, self.language, self.kind, self.only)
 
-    def _find_allowed(self, filters: Filters) -> npt.NDArray[np.bool_]:
-        """Which chunks meet the conditions."""
-        conditions, values = filters.sql()
-        if not conditions:
-            return self._lexical.alive
-        rows = self._connection.execute(
-            f"SELECT chunks.id FROM chunks JOIN files ON files.id = file WHERE 1{conditions}", values
-        )
-        allowed = np.zeros(len(self._lexical.chunks), np.bool_)
-        allowed[np.searchsorted(self._lexical.chunks, np.array([id_ for (id_,) in rows], np.int64))] = True
-        return allowed
 
-    def _compare_vectors(self, query: Query, lexical: Scores | None) -> Scores:
-        """The similarity of every chunk to the question; NaN for one without a vector."""
-        provider = self._open_provider()
-        [vector] = provider.embed([query.text])
-        similarity = np.full(len(self._lexical.chunks), np.nan)
-        chunks, found = self._matrix.compare(vector)
-        similarity[np.searchsorted(self._lexical.chunks, chunks)] = found
-        if lexical is not None and self._is_without_model:
-            best = _take_best(lexical, _EMBEDDED_MAX)
-            missing = best[np.isnan(similarity[best])]
-            hits = self._read_hits(missing, f" AND files.kind = '{CODE}'")
-            if hits:
-                texts = [f"{hit.name} {hit.text}" for hit in hits.values()]
-                similarity[list(hits)] = provider.embed(texts) @ vector
-        # Rounded, because the last bits depend on where in the matrix a row is.
-        return np.round(similarity, 6)
+class SearchAnswer(NamedTuple):
+    """A question and what was found."""
 
-    def _rank(self, scores: dict[str, Scores], count: int) -> list[Hit]:
-        """Fuse the best of each list. Equal scores are in the order of item ids and numbers."""
-        best = {name: _take_best(each, LIST_MAX) for name, each in scores.items()}
-        candidates = np.unique(np.concatenate([*best.values(), np.zeros(0, np.int64)]))
-        if not len(candidates):
-            return []
-        weights = {"lexical": 1.0, "dense": dense_weight(self._matrix.provider) if len(scores) > 1 else 1.0}
-        lists = {name: each[candidates] for name, each in scores.items()}
-        if "lexical" in lists and len(lists) > 1:
-            lists["lexical"] = np.nan_to_num(lists["lexical"])
-        shares = fuse(lists, weights) if len(lists) > 1 else lists
-        total = np.sum(list(shares.values()), axis=0)
-        kept = candidates if len(candidates) <= count else candidates[total >= np.partition(total, -count)[-count]]
-        hits = self._read_hits(kept)
-        at = {int(number): position for position, number in enumerate(candidates)}
-        for number, hit in hits.items():
-            hit.score = float(total[at[number]])
-            hit.shares = {name: float(share[at[number]]) for name, share in shares.items()}
-            hit.ranks = {
-                name: 1 + int((scores[name][members] > scores[name][number]).sum())
-                for name, members in best.items()
-                if number in members
-            }
-        return sorted(hits.values(), key=lambda hit: (-hit.score, hit.item_id, hit.number))[:count]
+    query: Query
+    mode: str
+    """How it was searched; `names` for a lookup by name."""
+    hits: list[Hit]
+    places: list[CodeLocation]
+    """What a lookup by name found."""
+    suggestions: list[str]
+    warnings: list[str]
 
-    def _read_hits(self, numbers: Iterable[int], condition: str = "") -> dict[int, Hit]:
-        """The chunks with these numbers, by number."""
-        hits: dict[int, Hit] = {}
-        wanted = {int(self._lexical.chunks[number]): int(number) for number in numbers}
-        ids = list(wanted)
-        for start in range(0, len(ids), _PARAMETERS_MAX):
-            some = ids[start : start + _PARAMETERS_MAX]
-            rows = self._connection.execute(
-                f"SELECT chunks.id, {_COLUMNS} FROM chunks JOIN files ON files.id = file "
-                f"WHERE chunks.id IN ({', '.join('?' * len(some))}){condition}",
-                some,
-            )
-            hits |= {wanted[id_]: _make_hit(row) for id_, *row in rows}
-        return hits
+
+def search(data: str, question: str, options: SearchOptions | None = None) -> SearchAnswer:
+    """Search the index of DATA.
+
+    Raises OperatorError for a question without words, for a filter that nothing in the index can meet, and if there is
+    no index; IntegrityError for a damaged one.
+    """
+    options = options or SearchOptions()
+    query = parse_query(question)
+    with use_index(data) as index:
+        if query.kind != "text":
+            return SearchAnswer(query, "names", [], look_up(index.connection, query, options.count), [], [])
+        searcher = index.searcher
+        hits = searcher.search(query, options.mode, options.count, options.filters)
+        if not hits:
+            searcher.check_filters(options.filters)
+        suggestions = searcher.suggest_words(query) if not any("lexical" in hit.ranks for hit in hits) else []
+        warnings = [searcher.warning] if options.mode == "hybrid" and searcher.warning else []
+        return SearchAnswer(query, options.mode, hits, [], suggestions, warnings)
+
+
+class OpenIndex:
+    """A published index that is open, and whether it is still the published one."""
+
+    def __init__(self, data: str) -> None:
+        path = published_path(data)
+        self.lock = RLock()
+        self._state = _read_state(path)
+        open_index.cache_clear()
+        self.connection: sqlite3.Connection = open_index(path)
+        self._searcher: Searcher | None = None
+        self._data = data
 
     @property
-    def _is_without_model(self) -> bool:
-        return dense_weight(self._matrix.provider) < MODEL_WEIGHT
+    def searcher(self) -> Searcher:
+        """Opened when it is first needed."""
+        if self._searcher is None:
+            self._searcher = Searcher(self.connection, self._data)
+        return self._searcher
 
-    def _open_provider(self) -> Any:
-        if self._provider is None:
-            self._provider = open_dense(self._matrix.provider)
-        return self._provider
-
-    def check_filters(self, filters: Filters) -> None:
-        """Raise OperatorError for a language or a kind that nothing in the index has."""
-        for name, value, table in (("language", filters.language, "files"), ("kind", filters.kind, "chunks")):
-            if not value:
-                continue
-            rows = self._connection.execute(f"SELECT DISTINCT {name} FROM {table} WHERE {name} != '' ORDER BY {name}")
-            known = [str(found) for (found,) in rows]
-            if value not in known:
-                similar = "".join(f"; did you mean {word}?" for word in _find_similar(value, known, 1))
-                listed = f"; there is: {', '.join(known)}" if known and not similar else ""
-                raise OperatorError(f"nothing in the index has {name} {value!r}{similar}{listed}")
-
-    def suggest_words(self, query: Query) -> list[str]:
-        """Words of the index that are similar to those of the query."""
-        found: list[str] = []
-        for term in query.terms:
-            known = self._connection.execute(
-                "SELECT DISTINCT name FROM symbols WHERE name LIKE ? AND length(name) BETWEEN ? AND ? LIMIT 5000",
-                (f"{term[:1]}%", len(term) - 2, len(term) + 2),
-            )
-            words = {str(name).lower() for (name,) in known}
-            words |= self._lexical.find_similar_terms(term[:1], len(term) - 3, len(term) + 2)
-            found += _find_similar(term, sorted(words), 2)
-        return list(dict.fromkeys(found))
+    def is_current(self) -> bool:
+        """Whether the files are those that were opened."""
+        return self._state == _read_state(published_path(self._data)) and (
+            self._searcher is None or self._searcher.is_current()
+        )
 
 
-def _find_similar(word: str, known: Sequence[str], count: int) -> list[str]:
-    from difflib import get_close_matches
-
-    return get_close_matches(word, known, n=count, cutoff=0.75)
+_open: dict[str, OpenIndex] = {}
+_open_lock = Lock()
 
 
-def _make_hit(row: Sequence[Any]) -> Hit:
-    chunk_id, number, kind, name, context, start, end, text, item_id, file_kind, path, language = row
-    return Hit(
-        chunk_id=chunk_id,
-        item_id=item_id,
-        path=path,
-        file_kind=file_kind,
-        language=language,
-        kind=kind,
-        name=name,
-        context=context,
-        start=start,
-        end=end,
-        number=number,
-        text=text,
-    )
+@contextmanager
+def use_index(data: str) -> Iterator[OpenIndex]:
+    """The published index of DATA, for one thread at a time. Its errors are raised as ours."""
+    folder = os.path.abspath(data)
+    path = published_path(folder)
+    if not os.path.exists(path):
+        raise OperatorError(f"no index in {data}; make one with `inorder index SRC` or `inorder run SRC`")
+    with translate_index_errors(path):
+        with _open_lock:
+            index = _open.pop(folder, None)
+            if index is None or not index.is_current():
+                index = OpenIndex(folder)
+            _open[folder] = index
+            while len(_open) > _OPEN_MAX:
+                del _open[next(iter(_open))]
+        with index.lock:
+            yield index
 
 
-def _take_best(scores: Scores, count: int) -> npt.NDArray[np.int64]:
-    """The numbers of the best scores, with all that are equal to the last one."""
-    known = np.flatnonzero(~np.isnan(scores))
-    if len(known) <= count:
-        return known
-    found = scores[known]
-    best: npt.NDArray[np.int64] = known[found >= np.partition(found, -count)[-count]]
-    return best
+def _read_state(path: str) -> tuple[int, ...]:
+    found = os.stat(path)
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -100,8 +100,8 @@ class VectorMatrix:
 
     def __init__(self, connection: sqlite3.Connection, data: str) -> None:
         self.provider = read_meta(connection, "vectors_provider")
-        file = MatrixFile(connection, data)
-        reason = file.find_problem()
+        self._file = file = MatrixFile(connection, data)
+        self._reason = reason = file.find_problem()
         self.problem = f"{file.path} {reason}; run `inorder index` to write it again" if reason else ""
         """Why the vectors of this index cannot be used; empty if they can, or if it has none."""
         self.is_available = bool(file.name) and not reason
@@ -109,6 +109,10 @@ class VectorMatrix:
         if self.is_available:
             self._rows = np.memmap(file.path, dtype="<f4", mode="r", shape=file.shape)
             self._chunks = read_matrix_chunks(connection, file.shape[0])
+
+    def is_current(self) -> bool:
+        """Whether the file is as it was when it was opened."""
+        return self._file.find_problem() == self._reason
 
     def compare(self, vector: _Rows) -> tuple[npt.NDArray[np.int64], _Rows]:
         """The ids of the chunks that have vectors, and the similarity of each to `vector`."""

@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 from mcp.server import MCPServer
 
-from inorder.cli.commands.search.search import answer_question, read_index
+from inorder.cli.commands.search.presentation import describe_answer, read_index
 from inorder.cli.parameters import DataOption
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.index.query import parse_query
-from inorder.index.search import Filters
+from inorder.index.search import SearchOptions
+from inorder.index.search import search as find
 from inorder.index.symbols import call_graph, look_up
 from inorder.version import __version__
 
@@ -41,10 +42,10 @@ def make_server(data: str) -> MCPServer:
     def search(query: str, count: int = 10, mode: str = "hybrid", path: str = "", only: str = "") -> dict[str, Any]:
         """Find chunks of documents and source code. `query`: words, or sym:NAME, def:NAME, ref:NAME, imports:MODULE.
         `path`: a glob over file paths. `only`: code or document."""
-        filters = Filters(path=path, only=only)
         with _translate_errors():
-            answer = answer_question(query, mode, max(1, min(count, _COUNT_MAX)), filters, data)
-        found: dict[str, Any] = msgspec.to_builtins(answer.describe())
+            options = SearchOptions(mode=mode, count=max(1, min(count, _COUNT_MAX)), path=path, only=only)
+            answer = find(data, query, options)
+        found: dict[str, Any] = msgspec.to_builtins(describe_answer(answer))
         for hit in found["hits"]:
             del hit["text"]
         return found

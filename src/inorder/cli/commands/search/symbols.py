@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from inorder.cli.commands.search.search import print_places, read_index
+from inorder.cli.commands.search.presentation import print_places, read_index
 from inorder.cli.option_spec import Section
 from inorder.cli.output import print_json
 from inorder.cli.parameters import DataOption, JsonOption

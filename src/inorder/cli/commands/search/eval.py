@@ -1,0 +1,163 @@
+"""`inorder eval`: how well the index answers questions whose answers are known."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+import typer
+
+from inorder.cli.commands.search.presentation import resolve_data
+from inorder.cli.option_spec import Section
+from inorder.cli.output import info, pluralize, print_json, print_out
+from inorder.cli.parameters import DataOption, JsonOption
+from inorder.errors import OperatorError, require
+from inorder.index.evaluation import METRICS, Difference, Evaluation, compare, evaluate, read_questions
+from inorder.index.search import SearchOptions
+from inorder.index.searcher import MODES
+
+_SETTINGS = ("data", "mode", "only")
+_WIDTH = 11
+
+
+class Setting(NamedTuple):
+    """A way to search that is measured."""
+
+    name: str
+    data: str
+    options: SearchOptions
+
+
+def eval(
+    queries: Annotated[
+        Path,
+        typer.Argument(
+            metavar="QUERIES", help="Questions: JSON lines with id and text.", rich_help_panel=Section.INPUT
+        ),
+    ],
+    judgements: Annotated[
+        Path,
+        typer.Argument(
+            metavar="QRELS",
+            help="Answers: question, document and grade, separated by tabs. A document is an item id, a path below the "
+            "source, or a file name.",
+            rich_help_panel=Section.INPUT,
+        ),
+    ],
+    mode: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(MODES),
+            help="As in `inorder search`. Default: hybrid.",
+            show_default=False,
+            autocompletion=lambda: list(MODES),
+            rich_help_panel=Section.QUERY,
+        ),
+    ] = "hybrid",
+    only: Annotated[
+        str,
+        typer.Option(
+            metavar="code|document",
+            help="Only source code, or only documents.",
+            autocompletion=lambda: ["code", "document"],
+            rich_help_panel=Section.QUERY,
+        ),
+    ] = "",
+    against: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME=VALUE,...",
+            help=f"Compare with other settings, as in mode=lexical or data=other-data. Names: {', '.join(_SETTINGS)}.",
+            rich_help_panel=Section.QUERY,
+        ),
+    ] = "",
+    part: Annotated[
+        str,
+        typer.Option(
+            metavar="N/M",
+            help="Only every Mth question, beginning with the Nth: 1/2 to develop, 2/2 to report. Default: all.",
+            rich_help_panel=Section.QUERY,
+        ),
+    ] = "",
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure how well the index answers questions whose answers are known.
+
+    Every file counts once, at the rank of its best chunk. With --against, two settings are compared question by
+    question: p is the probability that chance alone gives a difference at least as large (paired randomisation test).
+    """
+    first = Setting(
+        f"mode={mode}" + (f",only={only}" if only else ""), resolve_data(data), SearchOptions(mode=mode, only=only)
+    )
+    settings = [first, *([_parse_setting(against, first)] if against else [])]
+    asked = read_questions(queries, judgements)
+    start, step = _parse_part(part)
+    asked = asked[start - 1 :: step]
+    found = [evaluate(setting.data, asked, setting.options) for setting in settings]
+    differences = compare(*found) if len(found) > 1 else {}
+    if as_json:
+        print_json(_describe(settings, found, differences, len(asked)))
+        return
+    names = [setting.name for setting in settings]
+    print_out(*_format_table(names, found, differences))
+    left_out = len(asked) - len(found[0].questions)
+    info(
+        f"{pluralize(len(found[0].questions), 'question')}"
+        + (f", {left_out} without an answer left out" if left_out else "")
+    )
+
+
+def _parse_part(text: str) -> tuple[int, int]:
+    if not text:
+        return 1, 1
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise OperatorError(f"--part must be N/M, as in 1/2; got {text!r}")
+    return int(number), int(count)
+
+
+def _parse_setting(text: str, first: Setting) -> Setting:
+    values: dict[str, str] = {}
+    for assignment in text.split(","):
+        name, equals, value = assignment.partition("=")
+        require(bool(equals), f"--against takes NAME=VALUE, as in mode=lexical; got {assignment!r}")
+        require(name in _SETTINGS, f"--against has no setting {name!r}; valid settings: {', '.join(_SETTINGS)}")
+        values[name] = value
+    data = values.pop("data", first.data)
+    return Setting(text, data, msgspec.structs.replace(first.options, **values))
+
+
+def _format_table(
+    names: Sequence[str], found: Sequence[Evaluation], differences: Mapping[str, Difference]
+) -> list[str]:
+    rows: list[tuple[str, Sequence[str]]] = [("", METRICS)]
+    for name, each in zip(names, found, strict=True):
+        rows.append((name, [f"{each.mean(metric):.4f}" for metric in METRICS]))
+    if differences:
+        rows.append(("difference", [f"{differences[metric].mean:+.4f}" for metric in METRICS]))
+        rows.append(("p", [f"{differences[metric].p_value:.4f}" for metric in METRICS]))
+    width = max(len(name) for name, _ in rows)
+    return [f"{name:{width}}" + "".join(f"{value:>{_WIDTH}}" for value in values) for name, values in rows]
+
+
+def _describe(
+    settings: Sequence[Setting], found: Sequence[Evaluation], differences: Mapping[str, Difference], asked: int
+) -> dict[str, Any]:
+    return {
+        "questions": len(found[0].questions),
+        "left_out": asked - len(found[0].questions),
+        "settings": [
+            {"name": setting.name, "data": setting.data, "options": setting.options}
+            | {"metrics": {metric: round(each.mean(metric), 6) for metric in METRICS}}
+            for setting, each in zip(settings, found, strict=True)
+        ],
+        "differences": {
+            metric: {"mean": round(each.mean, 6), "p_value": round(each.p_value, 6)}
+            for metric, each in differences.items()
+        },
+        "by_question": {
+            question: [round(each.values["nDCG@10"][at], 6) for each in found]
+            for at, question in enumerate(found[0].questions)
+        },
+    }

@@ -1,0 +1,79 @@
+"""What a search finds, and the conditions that it must meet."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+HIT_COLUMNS = (
+    'chunk_id, number, chunks.kind, chunks.name, chunks.context, start, "end", chunks.text, item_id, files.kind, '
+    "location(files.kind, item_id, path), language"
+)
+"""The columns of a hit in SQL, over `chunks` and `files`."""
+
+
+class Filters(NamedTuple):
+    """Conditions that a chunk must meet."""
+
+    path: str = ""
+    """A glob over paths as answers show them, or over item ids."""
+    language: str = ""
+    kind: str = ""
+    """Kind of the chunk: function, class, section..."""
+    only: str = ""
+    """`code` or `document`."""
+
+    def sql(self) -> tuple[str, list[str]]:
+        """The conditions in SQL, and the values of their placeholders."""
+        conditions = (
+            ("(item_id GLOB ? OR location(files.kind, item_id, path) GLOB ?)", [self.path] * 2),
+            ("language = ?", [self.language]),
+            ("chunks.kind = ?", [self.kind]),
+            ("files.kind = ?", [self.only]),
+        )
+        active = [(condition, values) for condition, values in conditions if values[0]]
+        sql = "".join(f" AND {condition}" for condition, _ in active)
+        return sql, [value for _, values in active for value in values]
+
+
+class Hit(msgspec.Struct, kw_only=True):
+    """A chunk that matches, and why."""
+
+    chunk_id: str
+    item_id: str
+    path: str
+    """As seen from the current folder."""
+    file_kind: str
+    """`code` or `document`."""
+    language: str
+    kind: str
+    name: str
+    context: str
+    start: int
+    end: int
+    number: int
+    text: str
+    score: float = 0.0
+    ranks: dict[str, int] = {}
+    """Its rank in each list, from 1."""
+    shares: dict[str, float] = {}
+    """What each list contributes to the score."""
+
+
+def make_hit(row: Sequence[Any]) -> Hit:
+    """A hit from the values of `HIT_COLUMNS`."""
+    chunk_id, number, kind, name, context, start, end, text, item_id, file_kind, path, language = row
+    return Hit(
+        chunk_id=chunk_id,
+        item_id=item_id,
+        path=path,
+        file_kind=file_kind,
+        language=language,
+        kind=kind,
+        name=name,
+        context=context,
+        start=start,
+        end=end,
+        number=number,
+        text=text,
+    )
