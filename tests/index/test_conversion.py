@@ -9,7 +9,7 @@ from inorder.errors import OperatorError
 from inorder.index.draft import draft_path, publish, published_path
 from inorder.index.hits import Filters
 from inorder.index.query import parse_query
-from inorder.index.searcher import Searcher
+from inorder.index.ranking.retrieval import Searcher
 from inorder.index.verify import find_problems
 from tests.index.test_draft import begun, built, success
 

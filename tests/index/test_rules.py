@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from inorder.code import discovery, parse
-from inorder.index import searcher, stage
+from inorder.index import stage
 from inorder.index.connection import open_index
 from inorder.index.hits import Filters
 from inorder.index.query import parse_query
+from inorder.index.ranking import retrieval
+from inorder.index.ranking.retrieval import Searcher
 from inorder.index.schema import read_meta
-from inorder.index.searcher import Searcher
 from inorder.index.symbols import CodeLocation, list_symbols, look_up
 from inorder.index.vectors import VectorMatrix
 from inorder.index.verify import find_problems
@@ -175,14 +176,14 @@ def test_equal_scores_are_ordered_by_item_before_the_list_is_cut(
     runs: StageRuns, monkeypatch: pytest.MonkeyPatch, filters: dict[str, str]
 ) -> None:
     indexed_in_two_runs(runs, "keeper of the lamp\n")
-    monkeypatch.setattr(searcher, "LIST_MAX", 3)
+    monkeypatch.setattr(retrieval, "LIST_MAX", 3)
     assert found(runs, "lamp", **filters)[:3] == ["a/a.txt", "a/b.txt", "a/c.txt"]
 
 
 def test_hits_of_equal_score_are_ordered_by_item_and_number(runs: StageRuns) -> None:
     indexed_in_two_runs(runs, "lamp\n")
-    opened_searcher = Searcher(opened(runs), str(runs.data))
-    hits = opened_searcher.search(parse_query("lamp"), "lexical", 4, Filters())
+    searcher = Searcher(opened(runs), str(runs.data))
+    hits = searcher.search(parse_query("lamp"), "lexical", 4, Filters())
     assert [hit.item_id for hit in hits] == ["a/a.txt", "a/b.txt", "a/c.txt", "a/d.txt"]
     assert {hit.ranks["lexical"] for hit in hits} == {1}
 

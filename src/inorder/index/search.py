@@ -20,7 +20,7 @@ from .connection import open_index, translate_index_errors
 from .draft import published_path
 from .hits import Filters, Hit
 from .query import Query, parse_query
-from .searcher import MODES, Searcher
+from .ranking.retrieval import MODES, Searcher
 from .symbols import CodeLocation, look_up
 
 _OPEN_MAX = 4

@@ -8,13 +8,13 @@ import msgspec
 import typer
 
 from inorder.cli.commands.search.presentation import resolve_data
+from inorder.cli.commands.search.query_options import ModeOption, OnlyOption
 from inorder.cli.option_spec import Section
 from inorder.cli.output import info, pluralize, print_json, print_out
 from inorder.cli.parameters import DataOption, JsonOption
 from inorder.errors import OperatorError, require
 from inorder.index.evaluation import METRICS, Difference, Evaluation, compare, evaluate, read_questions
 from inorder.index.search import SearchOptions
-from inorder.index.searcher import MODES
 
 _SETTINGS = ("data", "mode", "only")
 _WIDTH = 11
@@ -44,25 +44,8 @@ def eval(
             rich_help_panel=Section.INPUT,
         ),
     ],
-    mode: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(MODES),
-            help="As in `inorder search`. Default: hybrid.",
-            show_default=False,
-            autocompletion=lambda: list(MODES),
-            rich_help_panel=Section.QUERY,
-        ),
-    ] = "hybrid",
-    only: Annotated[
-        str,
-        typer.Option(
-            metavar="code|document",
-            help="Only source code, or only documents.",
-            autocompletion=lambda: ["code", "document"],
-            rich_help_panel=Section.QUERY,
-        ),
-    ] = "",
+    mode: ModeOption = "hybrid",
+    only: OnlyOption = "",
     against: Annotated[
         str,
         typer.Option(

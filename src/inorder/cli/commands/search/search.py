@@ -5,13 +5,13 @@ from typing import Annotated
 import typer
 
 from inorder.cli.commands.search.presentation import describe_answer, print_answer, resolve_data
+from inorder.cli.commands.search.query_options import ModeOption, OnlyOption
 from inorder.cli.exit_codes import Exit
 from inorder.cli.option_spec import Section
 from inorder.cli.output import info, print_json
 from inorder.cli.parameters import DataOption, JsonOption
 from inorder.index.search import SearchOptions
 from inorder.index.search import search as find
-from inorder.index.searcher import MODES
 
 
 def search(
@@ -23,16 +23,7 @@ def search(
             rich_help_panel=Section.INPUT,
         ),
     ],
-    mode: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(MODES),
-            help="By words, by vectors, or by both, fused by score. Default: hybrid.",
-            autocompletion=lambda: list(MODES),
-            show_default=False,
-            rich_help_panel=Section.QUERY,
-        ),
-    ] = "hybrid",
+    mode: ModeOption = "hybrid",
     path: Annotated[
         str,
         typer.Option(
@@ -55,15 +46,7 @@ def search(
             rich_help_panel=Section.QUERY,
         ),
     ] = "",
-    only: Annotated[
-        str,
-        typer.Option(
-            metavar="code|document",
-            help="Only source code, or only documents.",
-            autocompletion=lambda: ["code", "document"],
-            rich_help_panel=Section.QUERY,
-        ),
-    ] = "",
+    only: OnlyOption = "",
     count: Annotated[
         int,
         typer.Option("-k", "--count", min=1, max=1000, help="Number of results. Default: 10.", show_default=False),

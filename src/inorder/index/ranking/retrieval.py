@@ -18,14 +18,14 @@ import numpy.typing as npt
 
 from inorder.documents.embed.providers.registry import open_dense
 from inorder.errors import IntegrityError, OperatorError
+from inorder.index.hits import HIT_COLUMNS, Filters, Hit, make_hit
+from inorder.index.lexical.scoring import LexicalIndex
+from inorder.index.query import Query
+from inorder.index.rows import CODE
+from inorder.index.schema import read_meta
+from inorder.index.vectors import VectorMatrix
 
 from .fusion import MODEL_WEIGHT, Scores, dense_weight, fuse
-from .hits import HIT_COLUMNS, Filters, Hit, make_hit
-from .lexical.scoring import LexicalIndex
-from .query import Query
-from .rows import CODE
-from .schema import read_meta
-from .vectors import VectorMatrix
 
 MODES = ("hybrid", "lexical", "dense")
 LIST_MAX = 200
