@@ -23,7 +23,7 @@ MODELS_RUN := $(MODELS_VENV)/bin/python
 DEMO := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-extras test-models test-ray check docs bench bench-peers bench-documents bench-gpu bench-ray \
+.PHONY: help demo test test-fast test-extras test-models test-ray check docs bench bench-peers bench-documents bench-quality bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak clean
 
@@ -68,13 +68,16 @@ bench: $(STAMP) $(BENCH_STAMP) ## measure kernel, journal, stage, lanes and imap
 	$(RUN) bench/lanes.py
 	$(BENCH_RUN) bench/imap.py
 
-bench-peers: $(BENCH_STAMP) ## install the tools that imap is compared with
+bench-peers: $(BENCH_STAMP) ## install the tools that imap and the PDF reader are compared with
 
 gauntlet: $(BENCH_STAMP) ## run one misbehaving item among 200 with inorder and other tools
 	$(BENCH_RUN) bench/gauntlet.py
 
 bench-documents: $(STAMP) ## measure document reading; compare with other tools that are installed
 	$(RUN) bench/documents.py
+
+bench-quality: $(BENCH_STAMP) ## measure how well PDFs are read, beside other tools
+	$(BENCH_RUN) bench/quality.py
 
 bench-gpu: $(STAMP) ## measure embedding on a GPU, if there is one
 	$(RUN) bench/gpu.py
@@ -105,7 +108,7 @@ $(STAMP): pyproject.toml constraints.txt
 $(BENCH_STAMP): pyproject.toml bench/constraints.txt
 	$(PYTHON) -m venv $(BENCH_VENV)
 	$(BENCH_RUN) -m pip install --quiet --disable-pip-version-check --constraint bench/constraints.txt \
-		--editable . joblib mpire pebble psutil
+		--editable '.[ingest]' joblib mpire pebble psutil reportlab kreuzberg liteparse 'markitdown[pdf]' pdf-inspector
 	@touch $@
 
 $(RAY_STAMP): pyproject.toml constraints.txt

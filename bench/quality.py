@@ -1,0 +1,154 @@
+"""How well PDFs are read, compared with other tools on the same documents, whose content is known.
+
+    python bench/quality.py [--each 3] [--only inorder kreuzberg] [--folder DIR] [--json]
+
+Documents of many kinds are generated with fixed content. With `--folder`, the documents are the files NAME.pdf of that
+folder, each with its content in NAME.json. Scores are from 0 to 1; 1 is perfect:
+
+* NID: normalised indel similarity of the text in reading order
+* MHS: tree edit similarity of the headings, nested by their levels
+* TEDS: tree edit similarity of the tables
+* P, R, F1: precision, recall and their mean of pairs of neighbouring cells
+* absent: share of the lines of page furniture that are left out of the text
+* code: share of the lines of code that are in a code block
+
+A tool that is not installed is left out. `make bench-peers` installs kreuzberg, liteparse, markitdown and
+pdf-inspector.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from reading.documents import Made
+from reading.kinds import make_documents
+from reading.scores import (
+    Content,
+    absent_share,
+    code_score,
+    count_relations,
+    heading_score,
+    table_score,
+    text_score,
+)
+from reading.tools import TOOLS
+
+MEASURES = ("NID", "MHS", "TEDS", "P", "R", "F1", "absent", "code")
+
+
+class Scores(NamedTuple):
+    """The scores of one document; None where the document has nothing of the kind."""
+
+    text: float
+    headings: float | None
+    tables: float | None
+    relations: tuple[int, int, int]
+    absent: float | None
+    code: float | None
+
+
+def score(found: Content, given: Content) -> Scores:
+    """All scores of a document."""
+    return Scores(
+        text_score(found, given),
+        heading_score(found, given),
+        table_score(found, given),
+        count_relations(found, given),
+        absent_share(found, given),
+        code_score(found, given),
+    )
+
+
+def average(scores: list[Scores]) -> dict[str, float | None]:
+    """The mean of each score over the documents that have one; relations are summed first."""
+    found, given, right = (sum(each.relations[at] for each in scores) for at in range(3))
+    precision = right / found if found else None
+    recall = right / given if given else None
+    return {
+        "NID": _mean([each.text for each in scores]),
+        "MHS": _mean([each.headings for each in scores]),
+        "TEDS": _mean([each.tables for each in scores]),
+        "P": precision if given else None,
+        "R": recall,
+        "F1": 2 * right / (found + given) if given else None,
+        "absent": _mean([each.absent for each in scores]),
+        "code": _mean([each.code for each in scores]),
+    }
+
+
+def _mean(numbers: list[Any]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) / len(known) if known else None
+
+
+def read_folder(folder: Path) -> list[Made]:
+    """The documents of a folder that have their content beside them."""
+    return [
+        Made(path.stem.split("-")[0], path.read_bytes(), msgspec.json.decode(truth.read_bytes(), type=Content))
+        for path in sorted(folder.glob("*.pdf"))
+        if (truth := path.with_suffix(".json")).exists()
+    ]
+
+
+def measure(documents: list[Made], tools: list[str]) -> dict[str, Any]:
+    """The scores of each tool by kind of document, over all, and its CPU seconds."""
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "document.pdf"
+        for tool in tools:
+            by_kind: defaultdict[str, list[Scores]] = defaultdict(list)
+            cpu_s = 0.0
+            try:
+                for made in documents:
+                    path.write_bytes(made.data)
+                    began_s = time.process_time()
+                    content = TOOLS[tool](path)
+                    cpu_s += time.process_time() - began_s
+                    by_kind[made.kind].append(score(content, made.content))
+            except ImportError as error:
+                print(f"{tool} is left out: {error}", file=sys.stderr)
+                continue
+            found[tool] = {
+                "all": average([each for scores in by_kind.values() for each in scores]),
+                "kinds": {kind: average(scores) for kind, scores in by_kind.items()},
+                "cpu_s": cpu_s,
+            }
+    return found
+
+
+def format_report(found: dict[str, Any]) -> list[str]:
+    """The results as Markdown: first over all documents, then by kind."""
+    lines = [f"| all documents | {' | '.join(MEASURES)} | CPU s |", f"|{'---|' * (len(MEASURES) + 2)}"]
+    lines += [f"| {tool} | {_format(each['all'])} | {each['cpu_s']:.1f} |" for tool, each in found.items()]
+    kinds = list(next(iter(found.values()))["kinds"]) if found else []
+    for kind in kinds:
+        lines += ["", f"| {kind} | {' | '.join(MEASURES)} |", f"|{'---|' * (len(MEASURES) + 1)}"]
+        lines += [f"| {tool} | {_format(each['kinds'][kind])} |" for tool, each in found.items()]
+    return lines
+
+
+def _format(scores: dict[str, float | None]) -> str:
+    return " | ".join("" if (number := scores[name]) is None else f"{number:.3f}" for name in MEASURES)
+
+
+def main() -> None:
+    """Measure, and print the results."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--each", type=int, default=3, help="documents of each kind")
+    parser.add_argument("--only", nargs="+", choices=list(TOOLS), help="these tools")
+    parser.add_argument("--folder", type=Path, help="documents with their content instead of generated ones")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    documents = read_folder(given.folder) if given.folder else make_documents(given.each)
+    found = measure(documents, given.only or list(TOOLS))
+    print(json.dumps(found) if given.json else "\n".join(format_report(found)))
+
+
+if __name__ == "__main__":
+    main()

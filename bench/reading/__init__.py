@@ -1,0 +1,1 @@
+"""Documents with known truth, scores of what a tool read, and the tools that are compared."""
