@@ -20,8 +20,8 @@ READERS: dict[str, tuple[str, str]] = {
     "text": ("inorder.documents.readers.text", "charset-normalizer"),
 }
 """Module of the reader, and the package that it depends on; empty: it needs only the standard library."""
-READERS_VERSION = 1
-"""Version of our own heuristics. Raise it when the same file reads differently."""
+READER_VERSIONS = {"pdf": 2, "html": 1, "markdown": 1, "docx": 1, "text": 1}
+"""Versions of our own heuristics. Raise that of a reader when it reads the same file differently."""
 
 _OCR_PACKAGES = {"rapidocr": "rapidocr", "onnxruntime": "onnxruntime"}
 _DOCLING_PACKAGES = {
@@ -46,7 +46,8 @@ def load_reader(kind: str) -> Callable[[bytes, str], Document]:
 def reader_version(kind: str) -> str:
     """Version of the reader, and of the package that it depends on."""
     package = READERS[kind][1]
-    return f"{kind}/{READERS_VERSION} {_package_version(package)}" if package else f"{kind}/{READERS_VERSION}"
+    own = f"{kind}/{READER_VERSIONS[kind]}"
+    return f"{own} {_package_version(package)}" if package else own
 
 
 def _package_version(package: str) -> str:

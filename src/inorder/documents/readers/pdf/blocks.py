@@ -12,16 +12,16 @@ from typing import Literal
 from inorder.documents.model import AnyBlock, Box, Furniture, Paragraph, Picture, Table
 from inorder.documents.readers.unicode import is_right_to_left
 
+from .captions import CAPTION
 from .columns import bounding_box
 from .document_stats import DocumentStats
 from .furniture import count_furniture_rows
 from .layout import Region, split_regions
 from .lines import group_rows, is_continued, join_text, merge_row
-from .page import CAPTION
 from .paragraphs import ParagraphBuilder
 from .segments import ASKEW, PageText, Row, Segment
-from .tables import insert_ruled_tables
-from .unruled_tables import build_table, find_row_runs
+from .tables.ruled import insert_ruled_tables
+from .tables.unruled import build_table, find_row_runs
 
 DIRECTION_SAMPLE_CHARACTERS = 1000
 """How much text is examined to find the writing direction of a page."""

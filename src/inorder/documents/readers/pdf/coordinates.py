@@ -87,6 +87,7 @@ class ReadingFrame:
                 0,
                 index,
                 span,
+                style.face,
             )
             for text, x0, x1, index, style, span in zip(
                 texts, *self._edges, range(len(texts)), styles, self._boxes.spans, strict=True
@@ -112,6 +113,7 @@ class ReadingFrame:
             direction,
             index,
             span,
+            style.face,
         )
 
     def _find_orientation(self, style: PdfStyle) -> tuple[int, int, float, float]:

@@ -10,16 +10,25 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from .furniture import FurnitureStats, compute_furniture_stats, find_edge_rows
+from .furniture import FurnitureStats, compute_furniture_stats, count_furniture_rows, find_edge_rows
+from .headings.outline import OutlineEntry, group_by_page, make_outline
+from .headings.styles import (
+    CHARACTERS_MAX,
+    LEVELS_MAX,
+    SIZE_STEP,
+    Headings,
+    HeadingStyle,
+    Run,
+    StyleKey,
+    collect_runs,
+    find_headings,
+    find_title_style,
+    heading_size_min,
+    match_outline,
+)
 from .segments import PageText, Segment
 
 SAMPLE_PAGES_MAX = 32
-HEADING_RATIO = 1.15
-HEADING_POINTS = 0.9
-"""How much larger than the text a heading is at least: by this ratio, and by this many points."""
-HEADING_CHARACTERS_MAX = 200
-LEVELS_MAX = 6
-SIZE_STEP = 0.5
 
 
 class DocumentStats(msgspec.Struct, frozen=True):
@@ -33,6 +42,12 @@ class DocumentStats(msgspec.Struct, frozen=True):
     title_size: float = 0.0
     """0 if there is no title."""
     edges: FurnitureStats = FurnitureStats()
+    body_face: str = ""
+    """The font of the running text."""
+    headings: Headings = Headings()
+    title_style: HeadingStyle | None = None
+    """The style of a title that is not larger than the text."""
+    outline: tuple[OutlineEntry, ...] = ()
 
     def heading_level(self, size: float) -> int:
         """The level of a heading of this size."""
@@ -59,14 +74,14 @@ def sample_pages(count: int) -> list[int]:
     return sorted({page for start in starts for page in (start, start + 1)})
 
 
-def compute_stats(pages: Sequence[PageText]) -> DocumentStats:
-    """The statistics of a document, from a sample of its pages."""
-    exact: defaultdict[float, int] = defaultdict(int)
+def compute_stats(pages: Sequence[PageText], bookmarks: Iterable[tuple[int, int, str]] = ()) -> DocumentStats:
+    """The statistics of a document, from a sample of its pages and its bookmarks."""
+    exact: defaultdict[tuple[float, str], int] = defaultdict(int)
     bold = mono = 0
     for page in pages:
         for segment in page.segments:
             length = len(segment.text)
-            exact[segment.size] += length
+            exact[segment.size, segment.face] += length
             if segment.is_bold:
                 bold += length
             if segment.is_mono:
@@ -74,30 +89,64 @@ def compute_stats(pages: Sequence[PageText]) -> DocumentStats:
     total = sum(exact.values())
     if not total:
         return DocumentStats()
-    sizes: Counter[float] = Counter()
-    for size, length in exact.items():
-        sizes[_round_size(size)] += length
-    body_size = max(sizes, key=lambda size: (sizes[size], -size))
+    body_size, body_face = _find_body(exact)
     title_size = _find_title_size(pages, body_size)
     written = [page for page in pages if page.rows]
-    edges = [find_edge_rows(page.rows, page.height, page.number) for page in written]
+    rows = [find_edge_rows(page.rows, page.height, page.number) for page in written]
+    edges = compute_furniture_stats(rows, [page.height for page in written], body_size)
+    outline = make_outline(bookmarks)
+    body = (body_size, body_face, 2 * bold > total, False)
+    runs = _collect_all_runs(written, edges, body, outline)
+    title_style = None if title_size or not written else find_title_style(runs, written[0].height, body)
+    title = next((run for run in runs if run.page == 1 and _is_title(run, title_size, title_style)), None)
     return DocumentStats(
         body_size,
         2 * bold > total,
         2 * mono > total,
         tuple(_find_heading_sizes(pages, body_size, title_size)),
         title_size,
-        compute_furniture_stats(edges, [page.height for page in written], body_size),
+        edges,
+        body_face,
+        find_headings([run for run in runs if run is not title], body),
+        title_style,
+        outline,
     )
+
+
+def _is_title(run: Run, size: float, style: HeadingStyle | None) -> bool:
+    return abs(run.key[0] - size) <= SIZE_STEP if size else style is not None and run.key == style.key
+
+
+def _find_body(exact: dict[tuple[float, str], int]) -> tuple[float, str]:
+    """Size and font of most of the text."""
+    sizes: Counter[float] = Counter()
+    for (size, _), length in exact.items():
+        sizes[_round_size(size)] += length
+    body_size = max(sizes, key=lambda size: (sizes[size], -size))
+    faces: Counter[str] = Counter()
+    for (size, face), length in exact.items():
+        if _round_size(size) == body_size:
+            faces[face] += length
+    return body_size, max(faces, key=lambda face: (faces[face], face))
+
+
+def _collect_all_runs(
+    pages: Iterable[PageText], edges: FurnitureStats, body: StyleKey, outline: tuple[OutlineEntry, ...]
+) -> list[Run]:
+    """The runs of all pages, without furniture."""
+    named = group_by_page(outline)
+    runs: list[Run] = []
+    for page in pages:
+        headers, footers = count_furniture_rows(page.rows, page.height, page.number, edges)
+        outer = page.rows[:headers] + page.rows[len(page.rows) - footers :]
+        found = collect_runs(page, {segment.order for row in outer for segment in row}, body[0])
+        match_outline(found, named.get(page.number))
+        runs += found
+    return runs
 
 
 def _round_size(size: float) -> float:
     return round(size / SIZE_STEP) * SIZE_STEP
-
-
-def heading_size_min(body_size: float) -> float:
-    """The smallest size of text that is larger than running text, and may be a heading."""
-    return max(HEADING_RATIO * body_size, body_size + HEADING_POINTS)
 
 
 def _may_be_heading(segment: Segment) -> bool:
@@ -114,7 +163,7 @@ def _find_title_size(pages: Sequence[PageText], body_size: float) -> float:
         if not segment.direction and segment.top < 0.6 * first.height:
             letters[_round_size(segment.size)] += sum(map(str.isalpha, segment.text))
     least = heading_size_min(body_size)
-    stated = [size for size, count in letters.items() if 3 <= count <= HEADING_CHARACTERS_MAX and size >= least]
+    stated = [size for size, count in letters.items() if 3 <= count <= CHARACTERS_MAX and size >= least]
     return max(stated, default=0.0)
 
 

@@ -30,10 +30,13 @@ SLOT_PAGES_MIN = 4
 SLOT_POINTS = 2.5
 GAP_SHARE = 0.5
 """Gap between furniture and text, as a share of the size of the furniture."""
+HEAD_RATIO_MAX = 1.35
+"""Size of a running head with a page number, compared with the largest text."""
 CHARACTERS_MAX = 150
 SLOT_CHARACTERS_MAX = 80
 
 _NUMBER = re.compile(r"\d+")
+_CHAPTER = re.compile(r"chapter|section|part|appendix|kapitel|teil|chapitre|\d[.:)]", re.IGNORECASE)
 _ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
 _NUMBER_ALONE = re.compile(r"\W*#\W*(?:(?:/|of|von|de|sur|di)\W*#\W*)?")
 
@@ -111,7 +114,10 @@ def compute_furniture_stats(
 
 
 def _is_numbered_heading(row: EdgeRow, size_max: float) -> bool:
-    return row.size > size_max and bool(_NUMBER.search(row.text))
+    """Whether a row with a number is a heading: larger than the text, or much larger if it may be a page number."""
+    if row.size <= size_max or not _NUMBER.search(row.text):
+        return False
+    return row.size > HEAD_RATIO_MAX * size_max or bool(_CHAPTER.search(row.text))
 
 
 def _are_page_numbers(rows: Iterable[EdgeRow]) -> bool:

@@ -64,7 +64,8 @@ def merge_row(row: Row) -> Segment:
         text += _separator(before, segment) + segment.text
     x0, x1 = min([segment.x0 for segment in row]), max([segment.x1 for segment in row])
     bold, mono = all(segment.is_bold for segment in row), all(segment.is_mono for segment in row)
-    return Segment(text, x0, main.top, x1, main.bottom, main.size, bold, mono, main.direction, row[0].order)
+    order = row[0].order
+    return Segment(text, x0, main.top, x1, main.bottom, main.size, bold, mono, main.direction, order, face=main.face)
 
 
 def _separator(before: Segment, segment: Segment) -> str:

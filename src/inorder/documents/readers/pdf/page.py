@@ -4,11 +4,11 @@ Text is always read. Graphics are read only if they may matter: short pieces of 
 line that begins with "Figure" may belong to a picture.
 """
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from operator import and_, attrgetter
 
+from .captions import may_have_captions
 from .graphics import read_graphics
 from .lines import group_rows
 from .pdfium import PdfPage
@@ -19,11 +19,6 @@ SIDE_POINTS_MAX = 200_000.0
 """The format allows 14,400. PDFium needs time and memory that grow with the size of a page."""
 CELLS_MIN = 4
 CELL_CHARACTERS_MAX = 30
-
-_CAPTION_WORDS = ("Fig", "FIG", "Abb", "Tab", "TAB", "\u56fe", "\u5716", "\u56f3", "\u8868")
-CAPTION = re.compile(
-    r"(?:Figure|Fig\.|FIGURE|Abbildung|Abb\.|Figura|Table|TABLE|Tabelle|Tableau|Tabla|[\u56fe\u5716\u56f3\u8868])\s*\d+"
-)
 
 
 def read_page(page: PdfPage) -> PageText:
@@ -39,7 +34,7 @@ def read_page(page: PdfPage) -> PageText:
         found.is_empty = page.object_count() == 0
         return found
     _set_segments(found, segments)
-    if _may_have_tables(found) or _may_have_captions(found.text):
+    if _may_have_tables(found) or may_have_captions(found.text):
         found.graphics = read_graphics(page)
         _cut_at_rules(page, found, found.graphics)
     return found
@@ -56,10 +51,6 @@ def _may_have_tables(page: PageText) -> bool:
         return False
     cells = [_count_short_cells(row) if len(row) > 1 else 0 for row in page.rows]
     return sum(cells) >= CELLS_MIN and any(map(and_, map(bool, cells), map(bool, cells[1:])))
-
-
-def _may_have_captions(text: str) -> bool:
-    return any(word in text for word in _CAPTION_WORDS) and bool(CAPTION.search(text))
 
 
 def _count_short_cells(row: Row) -> int:

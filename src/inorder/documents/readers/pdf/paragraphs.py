@@ -7,7 +7,6 @@ its style, compared with the usual text of the document.
 Lines in right-to-left scripts are mirrored first, so that the same rules for indents apply.
 """
 
-import re
 from collections.abc import Sequence
 
 import msgspec
@@ -15,16 +14,17 @@ import msgspec
 from inorder.documents.model import AnyBlock, Code, Heading, ListItem, Paragraph, Title
 
 from .columns import BULLETS, Column, bounding_box, find_marker, format_code
-from .document_stats import HEADING_CHARACTERS_MAX, SIZE_STEP, DocumentStats
+from .document_stats import DocumentStats
+from .headings.numbering import parse_number
+from .headings.rules import HeadingRules
 from .lines import join_lines
 from .segments import Segment
 
-BOLD_HEADING_CHARACTERS_MAX = 120
-HEADING_LINES_MAX = 4
+HEADING_STEP_MAX = 1.65
+"""Distance of two lines of one heading, in sizes."""
 STEP_RATIO_MAX = 1.28
 """How much larger than usual the distance of two lines of a paragraph may be."""
 
-_SECTION_NUMBER = re.compile(r"(?:\d+\.)*\d+\.?\s|[A-Z]\.\s|[IVX]+\.\s|(?:Chapter|Section|Part|Appendix)\s")
 _ENDS = tuple('.!?:;\u3002\uff01\uff1f\u061f\u06d4"\u201d)')
 
 
@@ -37,7 +37,7 @@ class ParagraphBuilder:
         self._page = page
         self._page_text = page_text
         self._right_to_left = right_to_left
-        self._wants_title = page == 1 and stats.title_size > 0
+        self._rules = HeadingRules(stats, page)
         self._blocks: list[AnyBlock] = []
         self._piece: list[Segment] = []
         self._marker, self._is_numbered = "", False
@@ -56,7 +56,16 @@ class ParagraphBuilder:
         column = Column(lines)
         step_max = STEP_RATIO_MAX * column.leading
         afters: list[Segment | None] = [*lines[1:], None]
-        for line, after in zip(lines, afters, strict=True):
+        named = self._find_named_headings(lines) if self._rules.outline else {}
+        named_until = 0
+        for index, (line, after) in enumerate(zip(lines, afters, strict=True)):
+            if index < named_until:
+                continue
+            if index in named:
+                self._finish()
+                named_until, level = named[index]
+                self._add_heading(lines[index:named_until], level)
+                continue
             marker, is_numbered = find_marker(line.text)
             if self._piece and not marker and not self._marker and _is_same_paragraph(self._piece[-1], line, step_max):
                 self._piece.append(line)
@@ -98,11 +107,16 @@ class ParagraphBuilder:
             is_code = self._is_code(line)
             if is_code or self._is_code(before):
                 return is_code != self._is_code(before) or not 0 < step < 3 * leading
+        is_styled = self._rules.is_styled(line)
+        if is_styled and self._rules.is_styled(before) and self._is_same_heading(line, before, column):
+            return False
         if size != before.size and abs(size - before.size) > 0.12 * size:
             return True
         if step < -0.3 * size or (step > STEP_RATIO_MAX * leading and step > 1.1 * size):
             return True
-        if line.is_bold != before.is_bold and (step > 1.1 * leading or not column.is_full(before, line)):
+        if (line.is_bold != before.is_bold or is_styled != self._rules.is_styled(before)) and (
+            step > 1.1 * leading or not column.is_full(before, line)
+        ):
             return True
         if self._marker:
             set_in = line.x0 - self._piece[0].x0
@@ -113,6 +127,19 @@ class ParagraphBuilder:
             if self._is_indented(line, before, after):
                 return True
         return not is_large and self._is_paragraph_end(before, line, column)
+
+    def _is_same_heading(self, line: Segment, before: Segment, column: Column) -> bool:
+        """Whether a line in a style of headings continues the heading of the line before."""
+        if not self._rules.are_same_style(line, before) or parse_number(line.text):
+            return False
+        if not 0 < line.bottom - before.bottom < HEADING_STEP_MAX * max(line.size, before.size):
+            return False
+        if line.text[0].islower() or column.is_full(before, line):
+            return True
+        first = self._piece[0]
+        if line.x0 > first.x0 + 0.4 * line.size and parse_number(first.text):
+            return True
+        return abs(line.x0 + line.x1 - before.x0 - before.x1) < line.size
 
     def _is_indented(self, line: Segment, before: Segment, after: Segment | None) -> bool:
         """Whether a line has the indent of a new paragraph, or the outdent of a new hanging one."""
@@ -139,41 +166,32 @@ class ParagraphBuilder:
             self._blocks.append(Code(text=format_code(piece), page=page, box=box))
             return
         text = join_lines([line.text for line in piece], self._page_text)
-        level = self._heading_level(piece, text)
-        if level:
+        is_bullet = bool(self._marker) and self._marker in BULLETS
+        if not is_bullet and self._rules.take_title(piece):
             self._indents.clear()
-            self._blocks.append(self._make_heading(piece, text, level))
+            self._blocks.append(Title(text=text, page=page, box=box))
+        elif not is_bullet and (level := self._rules.level(piece, text)):
+            self._add_heading(piece, level)
         elif self._marker:
             self._blocks.append(self._make_item(piece, text))
         else:
             self._indents.clear()
             self._blocks.append(Paragraph(text=text, page=page, box=box))
 
-    def _heading_level(self, piece: Sequence[Segment], text: str) -> int:
-        """The level of a heading; 0 if the lines are not a heading."""
-        stats, first = self._stats, piece[0]
-        larger = first.size >= self._heading_size_min
-        if not larger and (stats.body_is_bold or not first.is_bold):
-            return 0
-        if len(piece) > HEADING_LINES_MAX or len(text) > HEADING_CHARACTERS_MAX or not any(map(str.isalpha, text)):
-            return 0
-        if self._marker and self._marker in BULLETS:
-            return 0
-        if larger:
-            return stats.heading_level(first.size)
-        if not all(line.is_bold for line in piece) or first.size < 0.92 * stats.body_size:
-            return 0
-        if len(text) > BOLD_HEADING_CHARACTERS_MAX or len(piece) > 2 or text.count(" ") > 16:
-            return 0
-        if text.endswith((".", ",", ";", ":")) and not (_SECTION_NUMBER.match(text) and len(text) < 60):
-            return 0
-        return stats.bold_heading_level
+    def _find_named_headings(self, lines: Sequence[Segment]) -> dict[int, tuple[int, int]]:
+        """Headings that the outline names: where they begin, where they end, and their levels."""
+        found: dict[int, tuple[int, int]] = {}
+        texts = [line.text for line in lines]
+        for index, text in enumerate(texts):
+            count, level = self._rules.outline.match(texts[index:]) if not text[0].islower() else (0, 0)
+            if count and level:
+                found[index] = index + count, level
+        return found
 
-    def _make_heading(self, piece: Sequence[Segment], text: str, level: int) -> AnyBlock:
-        if self._wants_title and abs(piece[0].size - self._stats.title_size) <= SIZE_STEP:
-            self._wants_title = False
-            return Title(text=text, page=self._page, box=bounding_box(piece))
-        return Heading(text=text, level=level, page=self._page, box=bounding_box(piece))
+    def _add_heading(self, piece: Sequence[Segment], level: int) -> None:
+        self._indents.clear()
+        text = join_lines([line.text for line in piece], self._page_text)
+        self._blocks.append(Heading(text=text, level=level, page=self._page, box=bounding_box(piece)))
 
     def _make_item(self, piece: Sequence[Segment], text: str) -> ListItem:
         x0, size = piece[0].x0, piece[0].size

@@ -97,7 +97,7 @@ class PdfFile:
     """An open PDF."""
 
     def __init__(self, handle: Any) -> None:
-        self._handle = handle
+        self.handle = handle
         self.page_count: int = pdfium.FPDF_GetPageCount(handle)
         if self.page_count <= 0:
             raise ReadError("the PDF has no pages")
@@ -107,7 +107,7 @@ class PdfFile:
     @contextmanager
     def page(self, number: int) -> Iterator["PdfPage | None"]:
         """Open a page (from 1) and close it afterwards. None if it cannot be loaded."""
-        page = pdfium.FPDF_LoadPage(self._handle, number - 1)
+        page = pdfium.FPDF_LoadPage(self.handle, number - 1)
         if not page:
             yield None
             return

@@ -19,6 +19,7 @@ from inorder.documents.readers.registry import reader_version
 from inorder.errors import ReadError
 
 from .blocks import build_blocks
+from .bookmarks import read_bookmarks
 from .document_stats import DocumentStats, compute_stats, sample_pages
 from .lines import is_continued, join_text
 from .page import read_page
@@ -55,7 +56,7 @@ def read(
         sampled: dict[int, PageText] = {}
         if stats is None:
             sampled = {number: _read_page(file, number) for number in sample_pages(file.page_count)}
-            stats = compute_stats(list(sampled.values()))
+            stats = compute_stats(list(sampled.values()), read_bookmarks(file))
         document = Document(name=name, mimetype=MIMETYPE, blocks=[], reader=_reader_version(ocr))
         for number in range(first_page, last + 1):
             if on_page is not None:
@@ -73,7 +74,8 @@ def read(
 def collect_stats(data: bytes) -> DocumentStats:
     """The statistics of the whole document, which are needed to read a part of it."""
     with open_pdf(data) as file:
-        return compute_stats([_read_page(file, number) for number in sample_pages(file.page_count)])
+        pages = [_read_page(file, number) for number in sample_pages(file.page_count)]
+        return compute_stats(pages, read_bookmarks(file))
 
 
 def count_pages(data: bytes) -> int:

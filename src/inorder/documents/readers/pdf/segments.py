@@ -30,6 +30,8 @@ class Segment(msgspec.Struct, gc=False):
     order: int = 0
     """Position in the draw order of the page."""
     span: Span = (0, 0)
+    face: str = ""
+    """The name of the font; empty if it has none, or if the text has several."""
     table: Table | None = None
     """If set, the segment is not text, but holds the place of this table in the reading order."""
 

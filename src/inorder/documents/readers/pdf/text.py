@@ -11,6 +11,7 @@ the neighbours of every line with a gap: gaps that matter are below one another,
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from itertools import accumulate, chain, repeat
 from operator import add, mul, sub, truediv
 
@@ -166,18 +167,28 @@ def _find_word_starts(line: str, start: int) -> list[int]:
 def _make_segments(style_reader: StyleReader, text: str, styles: list[PdfStyle], boxes: SpanBoxes) -> list[Segment]:
     """The segments of spans of the text of a page."""
     spans = boxes.spans
-    _clear_partial_bold(style_reader, styles, spans)
+    _clear_partial_styles(style_reader, text, styles, spans)
     is_clean = is_readable(text)
     texts = [text[start : last + 1] if is_clean else clean(text[start : last + 1]) for start, last in spans]
     return ReadingFrame(boxes).segments(texts, styles)
 
 
-def _clear_partial_bold(style_reader: StyleReader, styles: list[PdfStyle], spans: list[Span]) -> None:
-    """Clear the bold flag of spans whose first or last character is not bold."""
-    bold = [index for index, style in enumerate(styles) if style.is_bold]
-    if bold:
-        at_start = style_reader.are_bold(style_reader.page.character_indices([spans[index][0] for index in bold]))
-        at_end = style_reader.are_bold(style_reader.page.character_indices([spans[index][1] for index in bold]))
-        for index, *both in zip(bold, at_start, at_end, strict=True):
-            if not all(both):
-                styles[index] = msgspec.structs.replace(styles[index], is_bold=False)
+def _clear_partial_styles(style_reader: StyleReader, text: str, styles: list[PdfStyle], spans: list[Span]) -> None:
+    """Clear the bold flag and the font of spans that begin or end in another font.
+
+    A span in the usual font of the page is not checked. A number at the beginning may have another font.
+    """
+    usual = Counter([style.face for style in styles]).most_common(1)[0][0]
+    unusual = [index for index, style in enumerate(styles) if style.is_bold or style.face != usual]
+    if not unusual:
+        return
+    page = style_reader.page
+    at_start = style_reader.traits_of(page.character_indices([spans[index][0] for index in unusual]))
+    at_end = style_reader.traits_of(page.character_indices([spans[index][1] for index in unusual]))
+    for index, first, last in zip(unusual, at_start, at_end, strict=True):
+        style = styles[index]
+        is_bold = style.is_bold and first[0] and last[0]
+        is_same = style.face == last[2] and (style.face == first[2] or text[spans[index][0]].isdigit())
+        face = style.face if is_same else ""
+        if is_bold != style.is_bold or face != style.face:
+            styles[index] = msgspec.structs.replace(style, is_bold=is_bold, face=face)

@@ -10,10 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from inorder.documents.model import Cell, Table
-
-from .graphics import NEAR_POINTS
-from .lines import group_rows, join_lines, merge_row
-from .segments import Graphics, Rule, Segment
+from inorder.documents.readers.pdf.graphics import NEAR_POINTS
+from inorder.documents.readers.pdf.lines import group_rows, join_lines, merge_row
+from inorder.documents.readers.pdf.segments import Graphics, Rule, Segment
 
 RULES_MAX = 300
 """A page with more rules is a drawing."""

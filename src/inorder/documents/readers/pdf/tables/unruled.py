@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from inorder.documents.model import Cell, Table
-
-from .segments import Row, Segment
+from inorder.documents.readers.pdf.segments import Row, Segment
 
 ROWS_MIN = 3
 ROWS_MIN_OF_TWO = 4

@@ -1,0 +1,1 @@
+"""Finds the headings of a document and their levels."""

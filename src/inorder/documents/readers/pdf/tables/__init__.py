@@ -1,0 +1,1 @@
+"""Finds tables on a page, with rules or without."""
