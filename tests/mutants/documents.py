@@ -2,6 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
+_LIMITS = "tests/documents/test_system_limits.py::"
 _RULES = "tests/documents/test_rules.py::"
 _EXTRAS = "tests/documents/test_manifest_extras.py::"
 _COSTS = "tests/documents/test_costs.py::"
@@ -192,5 +193,19 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         "return smaller <= tokens_min and",
         "tests/documents/chunk/test_cutting.py::"
         "test_a_section_begins_a_chunk_as_soon_as_the_one_before_is_large_enough",
+    ),
+    Mutant(
+        "a name may leave no room for the ending of a fingerprint",
+        "stage/data_layout.py",
+        "reserved = 0 if path.endswith(FINGERPRINT_SUFFIX) else len(FINGERPRINT_SUFFIX)",
+        "reserved = 0",
+        f"{_LIMITS}test_a_name_that_leaves_no_room_for_an_ending_costs_only_its_file",
+    ),
+    Mutant(
+        "a path may be too long for the system",
+        "stage/data_layout.py",
+        "if size > _PATH_BYTES_MAX - reserved:",
+        "if False:",
+        f"{_LIMITS}test_a_path_at_the_limit_of_the_system_costs_only_its_file",
     ),
 )

@@ -132,14 +132,22 @@ def require_data(root: str, hint: str) -> None:
 
 def list_files(root: str, folder: str = "") -> Iterator[str]:
     """Every file below a folder of DATA, relative to DATA, sorted."""
-    with os.scandir(os.path.join(root, folder)) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
-    for entry in entries:
-        path = f"{folder}/{entry.name}" if folder else entry.name
-        if entry.is_dir(follow_symlinks=False):
-            yield from list_files(root, path)
+    stack = [_list_folder(root, folder)]  # no recursion: folders may be nested deeper than the stack allows
+    while stack:
+        path, is_folder = next(stack[-1], ("", False))
+        if not path:
+            stack.pop()
+        elif is_folder:
+            stack.append(_list_folder(root, path))
         else:
             yield path
+
+
+def _list_folder(root: str, folder: str) -> Iterator[tuple[str, bool]]:
+    """Each path in a folder, relative to DATA, and whether it is a folder itself."""
+    with os.scandir(os.path.join(root, folder)) as found:
+        entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in found)
+    return iter([(f"{folder}/{name}" if folder else name, is_folder) for name, is_folder in entries])
 
 
 def _may_be_held(path: str) -> bool:

@@ -183,7 +183,7 @@ class SystemFilesystem:
 
     def make_directory(self, path: str) -> None:
         """Create a directory and its parents."""
-        os.makedirs(path, exist_ok=True)
+        make_directories(path)
 
     def list(self, path: str) -> list[str]:
         """Return the names in a directory, sorted."""
@@ -208,6 +208,23 @@ class SystemFilesystem:
     def free_bytes(self, path: str) -> int:
         """Return the free bytes on the disk of this directory."""
         return shutil.disk_usage(path).free
+
+
+def make_directories(path: str) -> None:
+    """Create a directory and its parents, however many. `os.makedirs` recurses, and fails at a depth of about 1,000."""
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        parent = os.path.dirname(path)
+        if parent in ("", path):
+            break
+        path = parent
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder)
+        except FileExistsError:  # created by another process meanwhile, or not a directory
+            if not os.path.isdir(folder):
+                raise
 
 
 def _sync_disk(descriptor: int) -> None:

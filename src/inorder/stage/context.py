@@ -1,5 +1,6 @@
 """The context that a worker and the hooks of a stage are called with."""
 
+import contextlib
 import math
 import os
 from pathlib import Path
@@ -11,7 +12,7 @@ from inorder.engines.progress import find_reporter
 from inorder.stage.options import StageOptions
 
 from .contracts import StageHooks, WorkItem
-from .data_layout import resolve_output
+from .data_layout import NameTooLongError, resolve_output
 from .fingerprints import list_published
 
 _ENDING_MAX = 40
@@ -119,7 +120,8 @@ class StageContext:
     def remove(self, path: str | Path) -> None:
         """Remove a file from DATA when the item is committed; a missing file is ignored. The item may run again after
         that, so it must not depend on the file."""
-        self.removals.append(resolve_output(os.fspath(self.data), path))
+        with contextlib.suppress(NameTooLongError):  # no file has such a path
+            self.removals.append(resolve_output(os.fspath(self.data), path))
 
     def remove_outputs(self) -> None:
         """Remove the outputs of this item that earlier runs published, when the item is committed."""

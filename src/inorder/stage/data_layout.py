@@ -13,12 +13,18 @@ RESERVED_FOLDERS = ("manifests", "journal", "telemetry", "attempts", "locks", "c
 """Folders of DATA that belong to the runner."""
 FINGERPRINT_SUFFIX = ".fp.json"
 """Added to the path of an item's first output, it gives the path of its fingerprint."""
-_NAME_BYTES_MAX = 255 - len(FINGERPRINT_SUFFIX)
-"""The limit of common filesystems, less the suffix."""
+_NAME_BYTES_MAX = 255
+"""The limit of common filesystems. An output needs room for the suffix of its fingerprint."""
+_PATH_BYTES_MAX = 4095
+"""The limit of Linux for a path in a system call."""
 _BAD_PATH = (EACCES, EEXIST, EINVAL, ELOOP, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
 """Errors that another path avoids."""
 _OTHER_DATA = "choose another directory with --data"
 _reserved_prefixes: set[str] = set()
+
+
+class NameTooLongError(ValueError):
+    """The name or the path of an output exceeds a limit of the system."""
 
 
 class DataLayout:
@@ -104,7 +110,8 @@ def is_reserved(path: str) -> bool:
 
 
 def resolve_output(data: str, path: str | os.PathLike[str]) -> str:
-    """Return the path of an output relative to DATA. Raises ValueError if it must not be published there."""
+    """Return the path of an output relative to DATA. Raises ValueError if it must not be published there, and
+    NameTooLongError if the system cannot store it."""
     text = os.fspath(path)
     if os.path.isabs(text):
         relative = os.path.relpath(text, data)
@@ -117,9 +124,21 @@ def resolve_output(data: str, path: str | os.PathLike[str]) -> str:
         raise ValueError(f"the output {text!r} cannot be published in DATA: {reason}")
     if is_reserved(text):
         raise ValueError(f"the output {text!r} cannot be published in DATA: this path is reserved")
-    if max(len(part.encode()) for part in text.split("/")) > _NAME_BYTES_MAX:
-        raise ValueError(f"the output {text!r} has a name of more than {_NAME_BYTES_MAX} bytes")
+    _require_short_names(data, text)
     return text
+
+
+def _require_short_names(data: str, path: str) -> None:
+    """Raise NameTooLongError if no file can have this path in DATA, or none can have that of its fingerprint."""
+    reserved = 0 if path.endswith(FINGERPRINT_SUFFIX) else len(FINGERPRINT_SUFFIX)
+    name = max(map(len, map(os.fsencode, path.split("/"))))
+    if name > _NAME_BYTES_MAX - reserved:
+        limit = f"the limit for a name is {_NAME_BYTES_MAX - reserved}"
+        raise NameTooLongError(f"file name too long to store its result: {name} bytes with its ending; {limit}")
+    size = len(os.fsencode(data)) + 1 + len(os.fsencode(path))
+    if size > _PATH_BYTES_MAX - reserved:
+        limit = f"the limit for a path is {_PATH_BYTES_MAX - reserved:,}"
+        raise NameTooLongError(f"path too long to store its result: {size:,} bytes in DATA; {limit}")
 
 
 def find_obstacle(data: str, path: str) -> str | None:

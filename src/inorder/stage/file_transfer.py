@@ -21,6 +21,7 @@ import msgspec
 from inorder.engines.attempt import Skip, classify_error
 from inorder.engines.error_table import Classify
 from inorder.errors import InfrastructureError
+from inorder.host.filesystem import make_directories
 
 from .contracts import StageError
 from .file_stat import FileStat
@@ -190,7 +191,7 @@ class RemoteWork:
     def _run_in_folder(self, folder: str, sent: SentItem) -> Any:
         for file in sent.files or ():
             path = f"{folder}/{file.path}"
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            make_directories(os.path.dirname(path))
             with open(path, "wb") as written:
                 written.write(file.content)
         inputs = {name: f"{folder}/{path}" for name, path in sent.task.item.inputs.items()}

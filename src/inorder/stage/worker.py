@@ -21,7 +21,7 @@ from inorder.stage.options import StageOptions
 
 from .context import StageContext
 from .contracts import StageError, WorkItem
-from .data_layout import resolve_output
+from .data_layout import NameTooLongError, resolve_output
 from .file_stat import FileStat
 from .fingerprints import (
     SCHEMA_VERSION,
@@ -176,7 +176,8 @@ class StageWork:
         try:
             resolve_outputs(os.fspath(context.data), item.outputs, fingerprinting=self._options.fingerprinting)
         except ValueError as error:
-            raise self._make_error(item, str(error), "config") from None
+            category = "input" if isinstance(error, NameTooLongError) else "config"
+            raise self._make_error(item, str(error), category) from None
 
     def _set_up(self) -> dict[str, Any]:
         """Return the resources that the items of this worker share; set up before the first item."""

@@ -1,6 +1,7 @@
 """Counting tokens, by words and with a tokenizer.json."""
 
 import re
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from inorder.documents.chunk.tokens import SPACELESS, count_words, load_counter
+from inorder.documents.chunk.tokens import SPACELESS, count_words, count_words_of_parts, load_counter
 from inorder.documents.chunk.units import Piece
 from inorder.errors import OperatorError
 from tests.documents.chunk.laws import LETTERS, checked, pieces_from
@@ -59,6 +60,18 @@ def test_words_and_marks_are_tokens(text: str, tokens: int) -> None:
 @given(st.text() | st.text(alphabet="ab_ .\n\u00e9\u0301\u706f\u0e01\u200d\ud800\U0001f600\U0001d4d0"))
 def test_words_are_counted_as_they_are_found(text: str) -> None:
     assert count_words(text) == len(TOKEN.findall(text))
+
+
+@pytest.mark.req("ROB-1")
+@given(
+    st.lists(
+        st.text(alphabet="ab_ .\n\u00e9\u0301\u706f\u0e01\u200d\ud800\U0001f600\U0001d4d0", min_size=1), min_size=1
+    ),
+    st.integers(0, 3),
+)
+def test_the_parts_of_a_long_line_are_counted_at_once_as_one_by_one(parts: list[str], start: int) -> None:
+    ends = list(accumulate(map(len, parts), initial=start))[1:]
+    assert count_words_of_parts("a" * start + "".join(parts), start, ends) == list(map(count_words, parts))
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ bytes follow each other. That is ten times as fast as finding every token.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -17,11 +17,13 @@ from inorder.errors import OperatorError
 from inorder.files.optional_deps import require_module
 
 TokenCounter = Callable[[str], int]
+PartCounter = Callable[[str, int, Sequence[int]], list[int]]
+"""Counts the tokens of many parts of a text at once; arguments and result as in `count_words_of_parts`."""
 
 SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Scripts without spaces between words, as ranges for a character class of a regular expression."""
+_TABLE_SIZE = 1 << 16
 _WORD_CHARACTER = re.compile(rf"[^\W_{SPACELESS}]")
-_BEYOND_16_BITS = re.compile(r"[^\x00-\uffff]")
 
 
 def _classify(character: str) -> str:
@@ -38,16 +40,36 @@ def count_words(text: str) -> int:
     return classes.count(b".") + classes.count(b" a") + classes.count(b".a") + classes.startswith(b"a")
 
 
+def count_words_of_parts(text: str, start: int, ends: Sequence[int]) -> list[int]:
+    """The words and punctuation marks of each part of a text. The first begins at `start`, and every part ends where
+    the next begins."""
+    import numpy as np
+
+    piece = text[start : ends[-1]]
+    encoded = piece.encode().translate(_ASCII_CLASSES) if piece.isascii() else _classify_all(piece)
+    classes = np.frombuffer(encoded, np.uint8)
+    letters = classes == ord("a")
+    begins = classes == ord(".")
+    begins[1:] |= letters[1:] & ~letters[:-1]
+    at = np.array(ends) - start
+    firsts = np.concatenate(([0], at[:-1]))
+    begins[firsts] |= letters[firsts]
+    counted: list[int] = np.add.reduceat(begins, firsts, dtype=np.int64).tolist()
+    return counted
+
+
 def _classify_all(text: str) -> bytes:
     """The class of each character, for any script."""
     import numpy as np
 
-    codes = text.encode("utf-16-le", "surrogatepass")
-    if len(codes) > 2 * len(text):
-        text = _BEYOND_16_BITS.sub(lambda match: _classify(match.group()), text)
-        codes = text.encode("utf-16-le", "surrogatepass")
-    classes: bytes = _make_class_table().take(np.frombuffer(codes, "<u2")).tobytes()
-    return classes
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    classes = _make_class_table().take(codes, mode="clip")
+    beyond = np.flatnonzero(codes >= _TABLE_SIZE)
+    if beyond.size:
+        distinct, places = np.unique(codes[beyond], return_inverse=True)
+        classes[beyond] = np.frombuffer("".join(map(_classify, map(chr, distinct.tolist()))).encode(), np.uint8)[places]
+    found: bytes = classes.tobytes()
+    return found
 
 
 @cache
@@ -55,7 +77,18 @@ def _make_class_table() -> Any:
     """The class of every character below U+10000."""
     import numpy as np
 
-    return np.frombuffer("".join(map(_classify, map(chr, range(1 << 16)))).encode(), np.uint8)
+    return np.frombuffer("".join(map(_classify, map(chr, range(_TABLE_SIZE)))).encode(), np.uint8)
+
+
+def choose_part_counter(count: TokenCounter) -> PartCounter:
+    """The counter for parts that gives the same numbers as this one, part by part."""
+    if count is count_words:
+        return count_words_of_parts
+
+    def count_each(text: str, start: int, ends: Sequence[int]) -> list[int]:
+        return [count(text[first:last].strip()) for first, last in zip((start, *ends), ends, strict=False)]
+
+    return count_each
 
 
 def load_counter(name: str) -> TokenCounter:

@@ -12,9 +12,11 @@ within a word, else between graphemes, so that accents and joined emoji stay who
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
-from .tokens import SPACELESS, TokenCounter
+from .tokens import SPACELESS, TokenCounter, choose_part_counter
 
 GAP = "\n\n"
 _STOPS = "\u3002\uff01\uff1f"  # full stops of scripts that have no space after them
@@ -32,6 +34,7 @@ _FLAG_TAGS = range(0xE0020, 0xE0080)
 _JAMO = range(0x1160, 0x1200)
 _SPACING_VOWELS = "\u0e33\u0eb3"
 _VIRAMA = 9
+_PARTS_AT_ONCE = 4096
 
 
 class Piece(NamedTuple):
@@ -101,6 +104,7 @@ class _Splitter:
     def __init__(self, text: str, count: TokenCounter, tokens_max: int, room: int) -> None:
         self._text = text
         self._count = count
+        self._count_parts = choose_part_counter(count)
         self._tokens_max = tokens_max
         self._room = room
         """Limit for the next part; it is below `tokens_max` directly after a heading."""
@@ -123,8 +127,7 @@ class _Splitter:
         is split by the next level."""
         taken = [start]
         tokens = 0
-        for at in levels[0](self._text, start, end):
-            size = self._count(self._text[taken[-1] : at].strip())
+        for at, size in self._measure_parts(start, levels[0](self._text, start, end)):
             if len(taken) > 1 and tokens + size > self._room:
                 yield from self._halve(taken)
                 self._room = self._tokens_max
@@ -136,6 +139,12 @@ class _Splitter:
                 taken.append(at)
                 tokens += size
         yield from self._halve(taken)
+
+    def _measure_parts(self, start: int, ends: Iterator[int]) -> Iterator[tuple[int, int]]:
+        """The end and the tokens of each part."""
+        while block := list(islice(ends, _PARTS_AT_ONCE)):
+            yield from zip(block, self._count_parts(self._text, start, block), strict=True)
+            start = block[-1]
 
     def _halve(self, ends: Sequence[int]) -> Iterator[_Span]:
         """One span if it fits, else split in the middle: a text may have more tokens than its parts together."""
@@ -186,17 +195,23 @@ _FINER = (_make_end_finder(_WORD), _make_end_finder(_PART), _find_grapheme_ends,
 
 def _is_within_grapheme(text: str, at: int) -> bool:
     """Whether the characters on both sides belong together: a letter and its accent, the persons of a family emoji."""
-    before, after = text[at - 1], text[at]
-    if after < _FIRST_ACCENT:
-        return False
-    code = ord(after)
+    after = text[at]
+    return after >= _FIRST_ACCENT and (_joins_previous(after) or _joins_next(text[at - 1]))
+
+
+@lru_cache(4096)
+def _joins_previous(character: str) -> bool:
+    code = ord(character)
     return (
-        after == _JOINER
-        or before == _JOINER
-        or unicodedata.category(after) in ("Mn", "Mc", "Me")
-        or unicodedata.combining(before) == _VIRAMA
+        character == _JOINER
+        or unicodedata.category(character) in ("Mn", "Mc", "Me")
         or code in _SKIN_TONES
         or code in _FLAG_TAGS
         or code in _JAMO
-        or after in _SPACING_VOWELS
+        or character in _SPACING_VOWELS
     )
+
+
+@lru_cache(4096)
+def _joins_next(character: str) -> bool:
+    return character == _JOINER or unicodedata.combining(character) == _VIRAMA

@@ -42,7 +42,7 @@ from .storage import (
     read_survey,
     survey_path,
 )
-from .worker import predict_outcome, work
+from .worker import BYTES_MAX, predict_outcome, work
 
 SCHEMA_VERSION = 1
 _LARGE_BYTES = 256 * 1024
@@ -182,6 +182,7 @@ def _list_removed(item: WorkItem) -> list[str]:
 def _make_item(file: DocumentFile, settings: DoctagsSettings) -> WorkItem:
     """The item of one file. It has outputs even if the file is not a document now: an earlier version may have been."""
     problem, kind, head = file.problem, "", b""
+    is_large = file.size > BYTES_MAX
     if not problem:
         try:
             with open(file.path, "rb") as stream:
@@ -189,9 +190,11 @@ def _make_item(file: DocumentFile, settings: DoctagsSettings) -> WorkItem:
             kind = settings.kind_of(file.path, sniff(file.path, head))
         except OSError as error:
             problem = f"the file cannot be read: {error.strerror or error}"
+    if is_large and kind in READERS:
+        problem = f"the file has {file.size:,} bytes; the limit is {BYTES_MAX:,}"
     return WorkItem(
         item_id=file.item_id,
-        inputs={} if problem else {"document": file.path},
+        inputs={} if problem or is_large else {"document": file.path},  # a large file is not even hashed
         outputs=document_outputs(file.item_id),
         cfg_hash=hash_strings(STAGE_NAME, str(SCHEMA_VERSION), settings.version_of(kind)),
         cost_hint=estimate_pages(kind, head, file.size),

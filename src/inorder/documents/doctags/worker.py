@@ -18,7 +18,8 @@ from .docling_json import write_json
 from .storage import PageRange, Survey, encode, part_path, read_part, read_survey, survey_path
 from .tags import write_doctags
 
-_BYTES_MAX = 2**30
+BYTES_MAX = 2**30
+"""The largest file that is read."""
 _SKIP_REASONS = {
     "empty": "the file is empty",
     "binary": "not a document: a binary file in an unknown format",
@@ -149,8 +150,8 @@ def _merge_parts(item: WorkItem, context: StageContext) -> dict[str, Any]:
 def _read_input(item: WorkItem) -> bytes:
     path = os.fspath(item.inputs["document"])
     size = os.path.getsize(path)
-    if size > _BYTES_MAX:
-        raise StageError(f"the file has {size:,} bytes; the limit is {_BYTES_MAX:,}", category="input")
+    if size > BYTES_MAX:
+        raise StageError(f"the file has {size:,} bytes; the limit is {BYTES_MAX:,}", category="input")
     return Path(path).read_bytes()
 
 

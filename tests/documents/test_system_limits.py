@@ -1,0 +1,228 @@
+"""Names, paths, times, sizes and kinds of files at the limits of the system. No such input ends a run."""
+
+import errno
+import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inorder.documents.doctags import worker as doctags_worker
+from inorder.files import listing
+from tests.documents.workspace import PROSE, Workspace
+from tests.support.in_process import run_in_process
+
+pytestmark = pytest.mark.req("ROB-1")
+
+GOOD = {
+    "a-good.md": f"# A\n\n{PROSE * 9}",
+    "z-good.html": f"<p>{PROSE * 9}</p>",
+    "m-good.py": "def lamp() -> int:\n    return 1\n",
+}
+YEAR_S = 31_556_952
+NAME_BYTES_MAX = 255
+
+
+class _LimitRun:
+    """A folder of files at a limit among good ones, and what a run made of them."""
+
+    def __init__(self, workspace: Workspace, sources: tuple[str, ...] = ("docs",)) -> None:
+        for name, text in GOOD.items():
+            workspace.write(name, text)
+        command = ["run", *sources, "--policy", "io", "--workers", "2", "--data", "data", "--quiet", "--fsync", "off"]
+        environment = {"PATH": os.environ["PATH"], "HOME": str(workspace.folder)}
+        self.code, _, self.errors = run_in_process(command, workspace.folder, environment)
+        self.rows = {row["doc_id"]: row for row in workspace.rows("doctags")}
+        later = [row for stage in ("chunk", "embed") for row in workspace.rows(stage)]
+        self.failures_later = [row for row in later if row["status"] == "failure"]
+        assert {self.status(f"docs/{name}") for name in GOOD} <= {"success", "skip"}, self.errors
+        checked, found, _ = run_in_process(["verify", "--data", "data"], workspace.folder, environment)
+        assert checked == 0, found
+        self.staged = [path for path in (workspace.data / ".staging").rglob("*") if path.is_file()]
+
+    def status(self, doc_id: str) -> str:
+        return str(self.rows[doc_id]["status"])
+
+    def reason(self, doc_id: str) -> str:
+        row: dict[str, Any] = self.rows[doc_id]
+        return f"{row['error']['category']}: {row['error']['message']}" if row["error"] else str(row["reason"])
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path)
+
+
+def test_a_name_that_leaves_no_room_for_an_ending_costs_only_its_file(workspace: Workspace) -> None:
+    names = [f"{'n' * (size - 3)}.md" for size in range(200, NAME_BYTES_MAX + 1, 5)]
+    names += ["\u706f" * 84 + ".md", f"{'p' * (NAME_BYTES_MAX - 3)}.py"]
+    for name in names:
+        workspace.write(name, "# Long\n\ntext")
+    run = _LimitRun(workspace)
+    stored = [name for name in names if run.status(f"docs/{name}") == "success"]
+    assert stored == names[:7]
+    refused = [name for name in names[:-1] if name not in stored]
+    assert {run.status(f"docs/{name}") for name in refused} == {"failure"}
+    assert all("input: file name too long to store its result" in run.reason(f"docs/{name}") for name in refused)
+    assert run.failures_later == []
+    assert (run.code, run.staged) == (3, [])
+
+
+def _write_at_depth(folder: Path, sizes: list[int], name: str) -> str:
+    """Write a file below nested folders whose names have these sizes; return its path from the folder."""
+    before = Path.cwd()
+    try:
+        os.chdir(folder)
+        for size in sizes:
+            Path("d" * size).mkdir(exist_ok=True)
+            os.chdir("d" * size)
+        Path(name).write_text(f"# Deep\n\n{PROSE}")
+    finally:
+        os.chdir(before)
+    return "/".join(["d" * size for size in sizes] + [name])
+
+
+def test_a_path_at_the_limit_of_the_system_costs_only_its_file(workspace: Workspace) -> None:
+    base = len(os.fsencode(workspace.docs)) + 1
+    fitting = _write_at_depth(workspace.docs, [200] * ((3_700 - base) // 201), "fits.md")
+    rest = 4_090 - base - len("long.md")
+    sizes = [199] * (rest // 200)
+    sizes[-1] += rest % 200 - 60
+    tight = _write_at_depth(workspace.docs, [*sizes, 59], "long.md")
+    assert 4_060 < base + len(tight) < 4_096
+    beyond = _write_at_depth(workspace.docs, [198] * 25, "beyond.md")
+    run = _LimitRun(workspace)
+    assert run.status(f"docs/{fitting}") == "success"
+    assert run.reason(f"docs/{tight}").startswith("input: path too long to store its result: 4,")
+    [unread] = [doc_id for doc_id in run.rows if doc_id.startswith("docs/" + "d" * 198 + "/")]
+    assert beyond.startswith(unread.removeprefix("docs/"))
+    assert run.reason(unread).startswith("input: path too long to store its result: 4,")
+    assert run.failures_later == []
+    assert (run.code, run.staged) == (3, [])
+
+
+@pytest.fixture
+def fast_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there is one: thousands of folders take a minute on a disk."""
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else tmp_path))
+    yield folder
+    _remove_tree(folder)
+
+
+@pytest.mark.slow
+def test_folders_may_be_nested_deeper_than_the_stack_of_the_interpreter(fast_folder: Path) -> None:
+    workspace = Workspace(fast_folder)
+    deep = _write_at_depth(workspace.docs, [1] * 1_100, "deep.md")
+    run = _LimitRun(workspace)
+    assert run.status(f"docs/{deep}") == "success"
+    assert run.code == 0
+
+
+def _remove_tree(folder: Path) -> None:
+    """Remove a folder, without recursion."""
+    folders = [str(folder)]
+    for path in folders:
+        for entry in os.scandir(path):
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            else:
+                os.unlink(entry.path)
+    for path in reversed(folders):
+        os.rmdir(path)
+
+
+def test_any_time_stamp_is_accepted(workspace: Workspace) -> None:
+    for year in (1901, 1969, 1970, 2039, 2263, 2400, 10_000):
+        for name in (f"{year}.md", f"{year}.py"):
+            workspace.write(name, "# Dated\n")
+            time_s = (year - 1970) * YEAR_S
+            os.utime(workspace.docs / name, (time_s, time_s))  # a file system may have a narrower range
+    assert _LimitRun(workspace).code == 0
+    again = _LimitRun(workspace)
+    assert again.code == 0
+    assert {again.status(doc_id) for doc_id in again.rows} == {"skip"}
+
+
+def test_a_sparse_file_is_refused_without_being_read(workspace: Workspace) -> None:
+    for name in ("huge.txt", "huge.bin"):
+        workspace.write(name, "\0text" if name.endswith("bin") else "text")
+        os.truncate(workspace.docs / name, 2**40)  # to read it would take minutes
+    run = _LimitRun(workspace)
+    assert run.reason("docs/huge.txt") == "input: the file has 1,099,511,627,776 bytes; the limit is 1,073,741,824"
+    assert run.reason("docs/huge.bin").startswith("not a document")
+
+
+def test_a_file_that_grows_while_it_is_read_costs_only_itself(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.write("growing.md", "# Grows")
+    read = doctags_worker._read_input
+
+    def read_and_grow(item: Any) -> bytes:
+        data = read(item)
+        if item.item_id.endswith("growing.md"):
+            with open(item.inputs["document"], "ab") as file:
+                file.write(b" on")
+        return data
+
+    monkeypatch.setattr(doctags_worker, "_read_input", read_and_grow)
+    run = _LimitRun(workspace)
+    assert "changed while it was read" in run.reason("docs/growing.md")
+
+
+def test_what_is_no_regular_file_is_never_opened(workspace: Workspace) -> None:
+    os.mkfifo(workspace.docs / "pipe.md")
+    before = Path.cwd()
+    os.chdir(workspace.docs)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket.md")
+    os.chdir(before)
+    run = _LimitRun(workspace, ("docs", "/dev/zero", "/dev/tty"))
+    for doc_id in ("docs/pipe.md", "docs/socket.md", "zero", "tty"):
+        assert run.reason(doc_id) == "input: not a regular file"
+
+
+def test_a_file_and_a_folder_without_permission_cost_only_themselves(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refused here by this test: to the superuser the system refuses nothing."""
+    workspace.write("closed/inner.md", "# Inner")
+    workspace.write("secret.md", "# Secret")
+    closed, secret = str(workspace.docs / "closed"), str(workspace.docs / "secret.md")
+    read, may_access = listing._read, os.access
+
+    def read_listing(path: str) -> list[listing.DirectoryEntry]:
+        if path == closed:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return read(path)
+
+    monkeypatch.setattr(listing, "_read", read_listing)
+    monkeypatch.setattr(os, "access", lambda path, mode, **kw: path != secret and may_access(path, mode, **kw))
+    run = _LimitRun(workspace)
+    assert run.reason("docs/closed") == "input: the folder cannot be read: Permission denied"
+    assert run.reason("docs/secret.md") == "input: the file cannot be read: Permission denied"
+
+
+def test_any_owner_and_any_inode_is_accepted(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace.write("foreign.md", "# Foreign")
+    if os.geteuid() == 0:
+        os.chown(workspace.docs / "foreign.md", 2**32 - 2, 2**32 - 2)
+    real = os.stat
+
+    def stat_with_large_inode(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+        found = real(path, *arguments, **options)
+        if not str(path).endswith("foreign.md"):
+            return found
+        fields = list(found[:10])
+        fields[1] = 2**64 - 1
+        times = {name: getattr(found, name) for name in ("st_mtime_ns", "st_ctime_ns", "st_atime_ns")}
+        return os.stat_result(fields, times)
+
+    monkeypatch.setattr(os, "stat", stat_with_large_inode)
+    for _ in range(2):
+        run = _LimitRun(workspace)
+    assert run.status("docs/foreign.md") == "skip"
+    assert run.code == 0
