@@ -78,7 +78,7 @@ def test_documents_of_other_sources_stay(runs: StageRuns) -> None:
 def test_the_largest_document_has_exactly_the_limit(
     runs: StageRuns, monkeypatch: pytest.MonkeyPatch, excess: int
 ) -> None:
-    monkeypatch.setattr(worker, "_BYTES_MAX", os.path.getsize(runs.docs / "note.md") - excess)
+    monkeypatch.setattr(worker, "BYTES_MAX", os.path.getsize(runs.docs / "note.md") - excess)
     assert runs.doctags().failed == excess
 
 
