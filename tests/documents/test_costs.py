@@ -10,6 +10,7 @@ from inorder.documents.chunk import stage as chunk
 from inorder.documents.cost import count_chunks, estimate_pages
 from inorder.documents.doctags import stage as doctags
 from inorder.documents.embed import stage as embed
+from inorder.documents.layout import Result
 from inorder.index.stage import stage as index
 from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
@@ -71,8 +72,9 @@ def test_without_a_fingerprint_the_number_is_estimated(runs: StageRuns, format_:
     runs.doctags()
     runs.chunk(tokens_max=400, format=format_)
     path = runs.data / "chunks" / "docs" / f"long.txt.{format_}"
-    known = count_chunks(str(path), path.stat().st_size)
+    chunks = Result("docs/long.txt", path, path.stat().st_size)
+    known = count_chunks(chunks)
     Path(f"{path}.fp.json").unlink()
-    estimate = count_chunks(str(path), path.stat().st_size)
+    estimate = count_chunks(chunks)
     assert estimate != known
     assert 1 <= estimate <= 4 * known

@@ -14,7 +14,7 @@ from inorder.documents.chunk.units import Piece
 from inorder.documents.chunk.worker import HISTOGRAM
 from inorder.documents.doctags import worker
 from inorder.documents.embed.lexical import count_terms, split_terms
-from inorder.documents.layout import list_chunk_files
+from inorder.documents.layout import list_chunked
 from inorder.documents.quantiles import find_quantile
 from inorder.stage.sources import Roots
 from tests.documents.embed.models import tokenizer
@@ -116,13 +116,13 @@ def test_another_content_of_the_tokenizer_file_does_the_chunks_again(runs: Stage
 @pytest.mark.req("DOC-2")
 def test_chunks_of_the_other_format_are_removed(chunked: StageRuns) -> None:
     chunked.chunk(format="jsonl")
-    assert [Path(file.path).name for file in list_chunk_files(chunked.data)] == ["note.md.jsonl"]
+    assert [Path(str(file.source)).name for file in list_chunked(chunked.data)] == ["note.md.jsonl"]
     assert sorted(path.name for path in (chunked.data / "chunks" / "docs").iterdir()) == [
         "note.md.jsonl",
         "note.md.jsonl.fp.json",
     ]
     chunked.chunk(format="parquet")
-    assert [Path(file.path).name for file in list_chunk_files(chunked.data)] == ["note.md.parquet"]
+    assert [Path(str(file.source)).name for file in list_chunked(chunked.data)] == ["note.md.parquet"]
 
 
 def a_piece(text: str, kind: str = "text") -> Piece:

@@ -180,8 +180,8 @@ CLI_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "removals are not predicted",
         "cli/dry_run.py",
-        "if self._plan.retires is not None:\n            start",
-        "if False:\n            start",
+        "            self._remove(list_published(self._data, item.outputs))\n            yield",
+        "            yield",
         f"{_CHANGES}[delete]",
     ),
     Mutant(

@@ -134,20 +134,6 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         f"{_RULES}test_another_provider_does_the_vectors_again_and_leaves_none_of_the_old",
     ),
     Mutant(
-        "statistics count what is gone",
-        "documents/embed/totals.py",
-        "if table.doc_id in current:",
-        "if True:",
-        f"{_RULES}test_statistics_do_not_count_what_is_gone",
-    ),
-    Mutant(
-        "statistics do not depend on the content of the tables",
-        "documents/embed/stage.py",
-        "parts.append(f\"{fingerprint.item_id} {fingerprint.outputs['vectors'].crc32}\")",
-        "parts.append(fingerprint.item_id)",
-        f"{_EXTRAS}test_totals_follow_what_changes_and_nothing_is_redone_without_a_change",
-    ),
-    Mutant(
         "there are no totals without lexical vectors",
         "documents/embed/stage.py",
         "        yield Barrier()\n        yield WorkItem(\n",

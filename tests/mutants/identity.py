@@ -71,10 +71,10 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the stat of an input is read after it was hashed",
         "stage/worker.py",
-        "        before = {name: FileStat.read(os.fspath(path)) for name, path in item.inputs.items()}\n"
+        "        before = {name: FileStat.read(path) for name, path in list_files(item.inputs).items()}\n"
         "        hashes = self._hash_inputs(item)\n",
         "        hashes = self._hash_inputs(item)\n"
-        "        before = {name: FileStat.read(os.fspath(path)) for name, path in item.inputs.items()}\n",
+        "        before = {name: FileStat.read(path) for name, path in list_files(item.inputs).items()}\n",
         f"{_STAGE}::test_an_input_that_changes_between_its_hash_and_its_worker_is_not_taken_for_what_was_hashed",
     ),
     Mutant(
@@ -95,7 +95,7 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the format of chunks is not part of their configuration",
         "documents/chunk/stage.py",
-        "sizes, tokenizer, settings.format)",
+        "sizes, tokenizer, format_)",
         "sizes, tokenizer)",
         _CHUNKS,
     ),
@@ -138,14 +138,14 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the statistics of the corpus do not depend on its content",
         "documents/embed/stage.py",
-        "{fingerprint.item_id} {fingerprint.outputs['vectors'].crc32}",
-        "{fingerprint.item_id}",
+        "{family}/{table.doc_id} {_identify(table)}",
+        "{family}/{table.doc_id}",
         _STATISTICS,
     ),
     Mutant(
         "the statistics of the corpus count what is gone",
         "documents/embed/totals.py",
-        "        if table.doc_id in current:",
+        "        if find_chunks(data, table.doc_id) is not None:",
         "        if True:",
         _STATISTICS,
     ),
@@ -153,8 +153,8 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "dense vectors are not an input of an indexed document",
         "index/stage.py",
-        'inputs={"chunks": chunks.path} | ({"dense": dense} if will_exist(dense) else {}),',
-        'inputs={"chunks": chunks.path},',
+        'inputs={"chunks": chunks.source} | ({} if dense is None else {"dense": dense.source}),',
+        'inputs={"chunks": chunks.source},',
         f"{_DOCUMENTS}::test_other_vectors_redo_a_document_of_the_index",
     ),
     Mutant(

@@ -11,7 +11,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "vectors of two providers of the same width share a matrix",
         "index/vectors.py",
-        'if count and (matrix.shape[1], footer.get("spec", "")) != (width, provider):',
+        "if count and (matrix.shape[1], spec) != (width, provider):",
         "if count and matrix.shape[1] != width:",
         f"{_RULES}test_vectors_of_two_providers_are_never_in_one_matrix",
     ),
@@ -25,7 +25,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "dense vectors are no input of the indexed document",
         "index/stage.py",
-        '({"dense": dense} if will_exist(dense) else {})',
+        '({} if dense is None else {"dense": dense.source})',
         "{}",
         f"{_RULES}test_another_dense_provider_replaces_the_vectors_of_the_index",
     ),

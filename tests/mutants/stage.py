@@ -122,8 +122,8 @@ STAGE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "items to remove are not counted in a run that was stopped",
         "stage/plan_reader.py",
-        "            position.count += 1\n            removals",
-        "            removals",
+        "        position.count += 1\n        removals",
+        "        removals",
         "tests/stage/test_stale_items.py::test_a_stopped_run_counts_what_it_would_have_removed",
     ),
     Mutant(

@@ -182,7 +182,7 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "inputs have no size",
         "stage/plan_reader.py",
-        "return os.stat(path).st_size",
+        "return os.stat(source).st_size",
         "return 0",
         "tests/stage/run/test_windows.py::test_an_item_weighs_what_its_inputs_are_large",
     ),

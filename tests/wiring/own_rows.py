@@ -99,7 +99,14 @@ def list_families(run: WiredRun) -> list[str]:
     return sorted({row["doc_id"].partition("/")[0] for row in read_manifest(run, "embed")})
 
 
+def find_documents(run: WiredRun) -> list[str]:
+    """Where the documents are."""
+    run_stages(run, "doctags")
+    return [place for place in ("doctags", "store/doctags.sqlite") if (run.data / place).exists()]
+
+
 OWN_ROWS = index_rows(
+    OptionRow("layout", find_documents, [("store", ["store/doctags.sqlite"]), ("files", ["doctags"])]),
     OptionRow("split_pages", count_parts, [(0, 1), (2, 4)]),
     OptionRow("reader", needs_packages, [("native", False), ("docling", True)]),
     OptionRow("ocr", needs_packages, [(False, False), (True, True)]),

@@ -50,7 +50,7 @@ def list_fields() -> Iterator[str]:
 
 def list_doors() -> list[tuple[str, Door]]:
     """Every option, with every door that it has."""
-    own = [name for options in OWN.values() for name in options]
+    own = dict.fromkeys(name for options in OWN.values() for name in options)
     found = [(field, Door.STAGE_OPTIONS) for field in list_fields()]
     found += [(name, door) for name in (*SHARED, *own) for door in COMMAND_DOORS]
     found += [(name, Door.IMAP) for name in list(inspect.signature(inorder.imap).parameters)[2:]]

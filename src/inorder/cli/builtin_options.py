@@ -10,8 +10,17 @@ def _limit(name: str, type_: OptionType, text: str, metavar: str) -> OptionSpec:
     return OptionSpec(Section.SERVER, field, field, type_, text, metavar)
 
 
+_LAYOUT = OptionSpec(
+    Section.OUTPUT,
+    "layout",
+    "layout",
+    ChoiceType("store", "files"),
+    "Where results are kept: in one database per stage, or in files per document.",
+)
+
 OWN = {
     "doctags": index_by_name(
+        _LAYOUT,
         OptionSpec(
             Section.DOCTAGS,
             "split_pages",
@@ -37,6 +46,7 @@ OWN = {
         ),
     ),
     "chunk": index_by_name(
+        _LAYOUT,
         OptionSpec(Section.CHUNK, "tokens_max", "tokens_max", IntegerType(1, 10**6), "Most tokens per chunk.", "N"),
         OptionSpec(
             Section.CHUNK,
@@ -55,9 +65,16 @@ OWN = {
             "How to count tokens: words, or hf:PATH for a tokenizer.json.",
             "words|hf:PATH",
         ),
-        OptionSpec(Section.CHUNK, "format", "format", ChoiceType("parquet", "jsonl"), "File format of chunks."),
+        OptionSpec(
+            Section.CHUNK,
+            "format",
+            "format",
+            ChoiceType("parquet", "jsonl"),
+            "Format of chunk files, with --layout files.",
+        ),
     ),
     "embed": index_by_name(
+        _LAYOUT,
         OptionSpec(
             Section.EMBED,
             "dense",

@@ -20,7 +20,7 @@ from inorder.errors import OperatorError
 from inorder.files.predicted import Change, PredictedFiles
 from inorder.stage.contracts import Barrier, Skip, StageError, WorkItem
 from inorder.stage.data_layout import DataLayout
-from inorder.stage.fingerprints import Fingerprint, combine_sha256, hash_file, list_published
+from inorder.stage.fingerprints import Fingerprint, combine_sha256, list_published
 from inorder.stage.freshness import (
     INPUT_CHANGED,
     INPUT_UNREADABLE,
@@ -32,7 +32,8 @@ from inorder.stage.freshness import (
 from inorder.stage.hash_cache import HashCache
 from inorder.stage.options import StageOptions
 from inorder.stage.plan_identity import find_resume_seq
-from inorder.stage.stale_items import find_run_start, find_stale_items
+from inorder.stage.stale_items import find_run_start, find_stale
+from inorder.stage.store.inputs import Input, list_files
 
 PROCESS, SKIP, DEPENDS, REMOVE, FAIL = VERDICTS = "process", "skip", "depends", "remove", "fail"
 _COMMITTED = "already committed by the interrupted run, which will be resumed"
@@ -75,11 +76,10 @@ class DryRun:
             planned.add(escape_surrogates(item.item_id))
             found = Forecast(item, SKIP, _COMMITTED) if seq < self._begin else self._predict_item(item)
             yield found
-        if self._plan.retires is not None:
-            start = find_run_start(self._layout.manifest, is_resumed=self._begin > 0)
-            for item in find_stale_items(self._layout.manifest, start, planned, self._plan.retires):
-                self._remove(list_published(self._data, item.outputs))
-                yield Forecast(item, REMOVE, _NOT_PLANNED)
+        start = find_run_start(self._layout.manifest, is_resumed=self._begin > 0)
+        for item in find_stale(self._plan, self._layout, planned, start, is_resumed=self._begin > 0):
+            self._remove(list_published(self._data, item.outputs))
+            yield Forecast(item, REMOVE, _NOT_PLANNED)
 
     def close(self) -> None:
         """Close the cache of file hashes."""
@@ -109,11 +109,11 @@ class DryRun:
 
     def _check(self, item: WorkItem) -> tuple[Freshness, bool]:
         """Check an item against the present files. Returns also whether the answer depends on its inputs."""
-        asked = []
+        asked: list[Input] = []
 
-        def hash_input(path: str) -> str:
-            asked.append(path)
-            return get_sha256(path, self._cache)
+        def hash_input(source: Input) -> str:
+            asked.append(source)
+            return get_sha256(source, self._cache)
 
         found = check_planned(
             item,
@@ -189,7 +189,8 @@ class DryRun:
             return DEPENDS, "the file is looked at first: process if it still has this part, else remove"
         written = self._list_written_inputs(item)
         missing = next(
-            (path for path in item.inputs.values() if path not in written and not os.path.exists(path)), None
+            (path for path in list_files(item.inputs).values() if path not in written and not os.path.exists(path)),
+            None,
         )
         if missing is not None:
             return FAIL, f"no such file or directory: {missing}"
@@ -209,7 +210,8 @@ class DryRun:
         fingerprint, *outputs = list_published(self._data, item.outputs) or [""]
         for path in [*outputs, *([fingerprint] if self._options.fingerprinting and fingerprint else [])]:
             place = f"{self._data}/{path}"
-            self._files.add(place, change if os.path.exists(place) else Change.CHANGED)
+            is_new = found.fingerprint is None if self._plan.is_stored else not os.path.exists(place)
+            self._files.add(place, Change.CHANGED if is_new else change)
 
     def _is_certain(self, item: WorkItem, found: Freshness) -> bool:
         """Whether the outputs of an item that is processed are certain to change."""
@@ -231,7 +233,7 @@ def compare_fingerprint(found: Forecast) -> dict[str, tuple[str, str]]:
         return {}
     old = {"cfg_hash": found.fingerprint.cfg_hash, "input_sha256": found.fingerprint.input_sha256}
     try:
-        hashes = {name: hash_file(os.fspath(path)) for name, path in found.item.inputs.items()}
+        hashes = {name: get_sha256(each, None) for name, each in found.item.inputs.items()}
         digest = combine_sha256(hashes)
     except OSError:
         digest = "(cannot be read)"

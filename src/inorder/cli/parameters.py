@@ -61,7 +61,7 @@ def run_options(
             if parameter.name != "given"
         ]
         names = list(shared_names)
-        options = [option for stage in stages for option in OWN.get(stage, {}).values()]
+        options = list({name: option for stage in stages for name, option in OWN.get(stage, {}).items()}.values())
         options += [SHARED[name] for name in names]
         old_names = [old for old, name in RENAMED.items() if name in names]
         shared = [*map(_to_parameter, options), *map(_to_hidden_parameter, old_names), _PROFILE]

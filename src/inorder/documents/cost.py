@@ -7,7 +7,9 @@ file.
 
 import os
 import re
+from typing import Any
 
+from inorder.documents.layout import DOCTAGS_SUFFIX, RECORD_SUFFIX, Result
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 from inorder.stage.fingerprints import decode_fingerprint
 
@@ -16,8 +18,10 @@ _TEXT_PAGE_BYTES = 3000
 """Bytes per page, by kind of document: rough averages."""
 _BLOCK_BYTES = 700
 """Bytes per block of a `.docling.json`."""
-_CHUNK_BYTES = {".parquet": 1000, ".jsonl": 2500}
-"""Bytes per chunk of a chunk file."""
+_STORED_BLOCK_BYTES = 250
+"""Bytes per block of a stored document."""
+_CHUNK_BYTES = {".parquet": 1000, ".jsonl": 2500, "": 2000}
+"""Bytes per chunk of a chunk file, by its ending, or of stored chunks."""
 _PARQUET_BYTES = 4000
 """Bytes of a Parquet file besides its chunks."""
 _CODE_CHUNK_BYTES = 1500
@@ -36,15 +40,21 @@ def estimate_pages(kind: str, head: bytes, size: int) -> float:
     return max(1.0, size / _PAGE_BYTES.get(kind, _TEXT_PAGE_BYTES))
 
 
-def count_blocks(doctags_path: str, record_size: int) -> float:
+def count_blocks(document: Result) -> float:
     """The number of blocks of a document, as `doctags` has recorded it; else estimated from the size of its record."""
-    return _read_count(doctags_path, "blocks") or max(1.0, record_size / _BLOCK_BYTES)
+    if document.stored is not None:
+        return _get_count(document.stored.extras, "blocks") or max(1.0, document.size / _STORED_BLOCK_BYTES)
+    tags = f"{os.fspath(document.source).removesuffix(RECORD_SUFFIX)}{DOCTAGS_SUFFIX}"
+    return _read_count(tags, "blocks") or max(1.0, document.size / _BLOCK_BYTES)
 
 
-def count_chunks(path: str, size: int) -> float:
-    """The number of chunks in a chunk file, as `chunk` has recorded it; else estimated from its size."""
+def count_chunks(chunks: Result) -> float:
+    """The number of chunks of a document, as `chunk` has recorded it; else estimated from their size."""
+    if chunks.stored is not None:
+        return _get_count(chunks.stored.extras, "chunks") or max(1.0, chunks.size / _CHUNK_BYTES[""])
+    path = os.fspath(chunks.source)
     ending = os.path.splitext(path)[1]
-    estimate = (size - (_PARQUET_BYTES if ending == ".parquet" else 0)) / _CHUNK_BYTES[ending]
+    estimate = (chunks.size - (_PARQUET_BYTES if ending == ".parquet" else 0)) / _CHUNK_BYTES.get(ending, 1000)
     return _read_count(path, "chunks") or max(1.0, estimate)
 
 
@@ -60,5 +70,9 @@ def _read_count(output: str, name: str) -> float:
             fingerprint = decode_fingerprint(file.read())
     except OSError:
         return 0.0
-    found = fingerprint.extras.get(name) if fingerprint is not None else None
+    return 0.0 if fingerprint is None else _get_count(fingerprint.extras, name)
+
+
+def _get_count(extras: dict[str, Any], name: str) -> float:
+    found = extras.get(name)
     return max(1.0, float(found)) if isinstance(found, int) else 0.0

@@ -1,29 +1,133 @@
-"""Where the documents stages store their outputs in DATA.
+"""Where the documents stages keep their results.
+
+A stage keeps them in its store, or with `--layout files` in files of DATA:
 
     doctags/<doc id>.doctags, <doc id>.docling.json     the documents
     pages/<doc id>/...                                  parts of PDFs that are too long for one item
     chunks/<doc id>.parquet or .jsonl
     vectors/<family>/<doc id>.parquet
 
-The doc id is the path of the source below its root, so the same document has the same name in every folder.
+The doc id is the path of the source below its root, so the same document has the same name everywhere. Results in a
+store have names, too, for messages and manifests: `documents/<doc id>`, `chunk/<doc id>`, `embed/<family>/<doc id>`.
+No files have these names.
 """
 
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from inorder.files.predicted import get_predicted_change, list_entries
+from inorder.files.predicted import Change, get_predicted_change, list_entries, list_predicted, will_exist
+from inorder.stage.store.database import StoredItem, open_store
+from inorder.stage.store.inputs import Input, StoredInput
 
+Layout = Literal["store", "files"]
 RECORD_SUFFIX = ".docling.json"
 DOCTAGS_SUFFIX = ".doctags"
+DOCUMENTS = "documents"
 CHUNKS = "chunks"
 VECTORS = "vectors"
 CHUNK_SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl"}
 
 
+class Result(NamedTuple):
+    """What an earlier stage has made of a document."""
+
+    doc_id: str
+    source: Input
+    size: int
+    stored: StoredItem | None = None
+    """Its row in the store; None: it is a file, or will be written."""
+
+
+class _Kind(NamedTuple):
+    """A kind of results: the stage that makes them, how their names and item ids begin, and the files of the other
+    layout."""
+
+    stage: str
+    folder: str
+    id_prefix: str
+    output: str
+    files: str
+    suffixes: tuple[str, ...]
+
+
+_DOCUMENTS = _Kind("doctags", DOCUMENTS, "", "document", "doctags", (RECORD_SUFFIX,))
+_CHUNKS = _Kind("chunk", "chunk", "", "chunks", CHUNKS, tuple(CHUNK_SUFFIXES.values()))
+
+
+def _vectors_of(family: str) -> _Kind:
+    return _Kind("embed", f"embed/{family}", f"{family}/", "vectors", f"{VECTORS}/{family}", (".parquet",))
+
+
 def vectors_path(family: str, doc_id: str) -> str:
     """The vector file of a document, relative to DATA. `family` is `dense`, `sparse` or `lexical`."""
     return f"{VECTORS}/{family}/{doc_id}.parquet"
+
+
+def list_documents(data: str | os.PathLike[str]) -> Iterator[Result]:
+    """Every document that `doctags` has converted."""
+    return _list_results(data, _DOCUMENTS)
+
+
+def list_chunked(data: str | os.PathLike[str]) -> Iterator[Result]:
+    """The chunks of every document that has some."""
+    return _list_results(data, _CHUNKS)
+
+
+def list_vectors(data: str | os.PathLike[str], family: str) -> Iterator[Result]:
+    """The vectors of every document in one family."""
+    return _list_results(data, _vectors_of(family))
+
+
+def find_chunks(data: str, doc_id: str) -> Result | None:
+    """The chunks of a document that exist or will exist; None: there are none."""
+    return _find_result(data, _CHUNKS, doc_id)
+
+
+def find_vectors(data: str, family: str, doc_id: str) -> Result | None:
+    """The vectors of a document that exist or will exist; None: there are none."""
+    return _find_result(data, _vectors_of(family), doc_id)
+
+
+def _find_result(data: str, kind: _Kind, doc_id: str) -> Result | None:
+    store = open_store(data, kind.stage)
+    found = None if store is None else store.get(f"{kind.id_prefix}{doc_id}")
+    change = get_predicted_change(f"{data}/{kind.folder}/{doc_id}")
+    if change is not Change.REMOVED and (found is not None or change is not None):
+        return _make_result(data, kind, doc_id, found)
+    for suffix in kind.suffixes:
+        path = f"{data}/{kind.files}/{doc_id}{suffix}"
+        if will_exist(path):
+            return Result(doc_id, path, _get_size(path))
+    return None
+
+
+def _list_results(data: str | os.PathLike[str], kind: _Kind) -> Iterator[Result]:
+    """The results of one kind: those in the store, in the order of their ids, then those in files."""
+    root = os.path.abspath(data)
+    store = open_store(root, kind.stage)
+    new = dict.fromkeys(list_predicted(f"{root}/{kind.folder}"))
+    for item in () if store is None else store.iterate(kind.id_prefix):
+        doc_id = item.item_id.removeprefix(kind.id_prefix)
+        if item.output == kind.output:
+            new.pop(doc_id, None)
+            if get_predicted_change(f"{root}/{kind.folder}/{doc_id}") is not Change.REMOVED:
+                yield _make_result(root, kind, doc_id, item)
+    for doc_id in new:
+        yield _make_result(root, kind, doc_id, None)
+    for file in list_outputs(root, kind.files, *kind.suffixes):
+        if store is None or store.get(f"{kind.id_prefix}{file.doc_id}") is None:
+            yield Result(file.doc_id, file.path, file.size)
+
+
+def _make_result(data: str, kind: _Kind, doc_id: str, found: StoredItem | None) -> Result:
+    size, sha256 = (0, "") if found is None else (found.size, found.sha256)
+    path = f"{kind.folder}/{doc_id}"
+    return Result(doc_id, StoredInput(data, kind.stage, f"{kind.id_prefix}{doc_id}", path, size, sha256), size, found)
+
+
+def _get_size(path: str) -> int:
+    return os.stat(path).st_size if get_predicted_change(path) is None else 0
 
 
 class OutputFile(NamedTuple):
@@ -46,11 +150,5 @@ def list_outputs(data: str | os.PathLike[str], folder: str, *suffixes: str) -> I
                 folders.append(entry.path)
             elif suffix := next((each for each in suffixes if entry.name.endswith(each)), ""):
                 doc_id = os.path.relpath(entry.path, root).removesuffix(suffix)
-                size = os.stat(entry.path).st_size if get_predicted_change(entry.path) is None else 0
-                yield OutputFile(doc_id, entry.path, size)
+                yield OutputFile(doc_id, entry.path, _get_size(entry.path))
         stack.extend(reversed(folders))
-
-
-def list_chunk_files(data: str | os.PathLike[str]) -> Iterator[OutputFile]:
-    """The chunk file of every document that has one."""
-    return list_outputs(data, CHUNKS, *CHUNK_SUFFIXES.values())

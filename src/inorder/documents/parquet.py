@@ -1,5 +1,6 @@
 """Parquet files: the same bytes for the same rows, with metadata in the footer that says what they are."""
 
+import io
 import os
 from collections.abc import Mapping, Sequence
 from math import ceil
@@ -28,12 +29,13 @@ class ParquetFacts(NamedTuple):
     parquet_bytes: int
 
 
-def write_table(path: Path, table: pa.Table) -> ParquetFacts:
+def write_table(path: Path | io.BytesIO, table: pa.Table) -> ParquetFacts:
     """Write a table. The bytes depend on nothing but its rows and schema. Dictionaries are off: tables of one document
     are small, and dictionaries would cost more time than they save space."""
     rows = compute_row_group_rows(table.num_rows, table.nbytes)
     pq.write_table(table, path, compression="zstd", use_dictionary=False, row_group_size=rows, version="2.6")
-    return ParquetFacts(max(1, ceil(table.num_rows / rows)), os.path.getsize(path))
+    size = path.tell() if isinstance(path, io.BytesIO) else os.path.getsize(path)
+    return ParquetFacts(max(1, ceil(table.num_rows / rows)), size)
 
 
 def compute_row_group_rows(rows: int, table_bytes: int) -> int:

@@ -63,6 +63,15 @@ class PredictedFiles:
             change is Change.REWRITTEN and path.startswith(f"{folder}/") for path, change in self._changes.items()
         )
 
+    def list_below(self, folder: str) -> list[str]:
+        """Files that will be written anywhere below a folder, relative to it, sorted."""
+        start = f"{folder}/"
+        return sorted(
+            path[len(start) :]
+            for path, change in self._changes.items()
+            if change is not Change.REMOVED and path.startswith(start)
+        )
+
     def list_written(self, folder: str) -> Iterator[FolderEntry]:
         """Files that will be in a folder, and the folders that lead to such files."""
         for name in self._names.get(folder, ()):
@@ -90,6 +99,11 @@ def predict_files() -> Iterator[PredictedFiles]:
 def get_predicted_change(path: str) -> Change | None:
     """The predicted change of a file; None: none is predicted."""
     return None if _current is None else _current.get(path)
+
+
+def list_predicted(folder: str) -> list[str]:
+    """Files that are predicted to be written anywhere below a folder, relative to it, sorted."""
+    return [] if _current is None else _current.list_below(folder)
 
 
 def will_exist(path: str) -> bool:

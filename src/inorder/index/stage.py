@@ -15,14 +15,14 @@ from inorder.code.discovery import discover
 from inorder.code.grammars import grammar_version
 from inorder.core.windows.plan import IdSet
 from inorder.documents.cost import count_chunks, estimate_code_chunks
-from inorder.documents.layout import OutputFile, list_chunk_files, vectors_path
+from inorder.documents.layout import Result, find_vectors, list_chunked
 from inorder.files.listing import list_folder
-from inorder.files.predicted import will_exist
 from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import PredictionRules, Stage, StagePlan, WorkItem
 from inorder.stage.freshness import UNCHANGED
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots
+from inorder.stage.store.inputs import Input
 
 from .connection import open_index, translate_index_errors
 from .draft import NAME, IndexSink, publish, published_path
@@ -50,7 +50,7 @@ class IndexItems:
 
     def __iter__(self) -> Iterator[WorkItem]:
         planned = IdSet()
-        for chunks in list_chunk_files(self._data):
+        for chunks in list_chunked(self._data):
             planned.add(chunks.doc_id)
             yield self._make_document_item(chunks)
         for found in discover(self._roots):
@@ -84,10 +84,10 @@ class IndexItems:
             with translate_index_errors(published_path(self._data)):
                 [count] = database.execute("SELECT COUNT(*) FROM files").fetchone()
             return int(count)
-        documents = sum(1 for _ in list_chunk_files(self._data))
+        documents = sum(1 for _ in list_chunked(self._data))
         return max(documents, sum(map(_count_files, self._roots.paths.values())))
 
-    def check_freshness(self, item: WorkItem, sha256_of: Callable[[str], str]) -> str:
+    def check_freshness(self, item: WorkItem, sha256_of: Callable[[Input], str]) -> str:
         """The reason to skip an item that the published database has in its present state; empty if it does not."""
         if item.meta["task"] == REMOVE or item.meta.get("skip") or item.meta.get("problem"):
             return ""
@@ -99,18 +99,18 @@ class IndexItems:
         if row is None or row[1] != item.cfg_hash:
             return ""
         try:
-            hashes = [sha256_of(os.fspath(path)) for path in item.inputs.values()]
+            hashes = [sha256_of(each) for each in item.inputs.values()]
         except OSError:
             return ""
         return UNCHANGED if row[0] == hash_strings(*hashes) else ""
 
-    def _make_document_item(self, chunks: OutputFile) -> WorkItem:
-        dense = f"{self._data}/{vectors_path('dense', chunks.doc_id)}"
+    def _make_document_item(self, chunks: Result) -> WorkItem:
+        dense = find_vectors(self._data, "dense", chunks.doc_id)
         return WorkItem(
             item_id=chunks.doc_id,
-            inputs={"chunks": chunks.path} | ({"dense": dense} if will_exist(dense) else {}),
+            inputs={"chunks": chunks.source} | ({} if dense is None else {"dense": dense.source}),
             cfg_hash=hash_strings(NAME, SCHEMA_VERSION, DOCUMENT),
-            cost_hint=count_chunks(chunks.path, chunks.size),
+            cost_hint=count_chunks(chunks),
             meta={"task": DOCUMENT},
             batch_key=DOCUMENT,
         )

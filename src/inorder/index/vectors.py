@@ -6,7 +6,6 @@ written again by the next run of stage `index`.
 """
 
 import contextlib
-import os
 import sqlite3
 from array import array
 from collections.abc import Iterator
@@ -15,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from inorder.documents.embed.storage import read_dense
-from inorder.documents.layout import vectors_path
-from inorder.documents.parquet import read_footer
+from inorder.documents.embed.stored import load_dense
+from inorder.documents.layout import find_vectors
 from inorder.host.filesystem import SystemFilesystem
 
 from .lexical.schema import DamagedIndexError
@@ -41,11 +39,10 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
     digest, width, provider, count = new_digest(), 0, "", 0
     rows = array("q")
     try:
-        for item_id, matrix, chunks in _read_documents(connection, data):
-            footer = read_footer(f"{data}/{vectors_path('dense', item_id)}")
-            if count and (matrix.shape[1], footer.get("spec", "")) != (width, provider):
+        for matrix, chunks, spec in _read_documents(connection, data):
+            if count and (matrix.shape[1], spec) != (width, provider):
                 continue  # made by another provider, and not yet replaced
-            width, provider = matrix.shape[1], footer.get("spec", "")
+            width, provider = matrix.shape[1], spec
             raw = np.ascontiguousarray(matrix, dtype="<f4").tobytes()
             digest.update(raw)
             file.append(raw)
@@ -65,18 +62,18 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
         write_meta(connection, setting, str(value))
 
 
-def _read_documents(connection: sqlite3.Connection, data: str) -> Iterator[tuple[str, _Rows, list[int]]]:
-    """The item id, the vectors and the rows in `chunks` of each document that has vectors."""
+def _read_documents(connection: sqlite3.Connection, data: str) -> Iterator[tuple[_Rows, list[int], str]]:
+    """The vectors, the rows in `chunks` and the provider of each document that has vectors."""
     query = "SELECT id, item_id FROM files WHERE kind = 'document' ORDER BY item_id"
     for file, item_id in connection.execute(query).fetchall():
-        path = f"{data}/{vectors_path('dense', item_id)}"
-        if not os.path.exists(path):
+        found = find_vectors(data, "dense", item_id)
+        if found is None:
             continue
         row_of = dict(connection.execute("SELECT chunk_id, id FROM chunks WHERE file = ?", (file,)).fetchall())
-        ids, matrix = read_dense(path)
+        ids, matrix, _, spec = load_dense(found.source)
         kept = [at for at, chunk_id in enumerate(ids) if chunk_id in row_of]
         if kept:
-            yield item_id, matrix[kept], [row_of[ids[at]] for at in kept]
+            yield matrix[kept], [row_of[ids[at]] for at in kept], spec
 
 
 def remove_old_matrices(data: str, kept: str) -> None:

@@ -11,6 +11,7 @@ from inorder.documents.chunk.storage import read_chunks
 from inorder.runtime.identity import hash_strings
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
+from inorder.stage.freshness import get_sha256
 
 from .lexical.languages import detect_language
 from .rows import CODE, DOCUMENT, LANGUAGE_CHUNKS, CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, encode_rows
@@ -52,9 +53,10 @@ def predict_outcome(item: WorkItem) -> Skip | StageError | None:
 
 
 def _make_document_rows(item: WorkItem) -> FileRows:
-    paths = [os.fspath(path) for path in item.inputs.values()]
     try:
-        chunks = read_chunks(paths[0])
+        chunks = read_chunks(item.inputs["chunks"])
+    except StageError:
+        raise
     except Exception as error:
         raise StageError(f"cannot read the chunks: {type(error).__name__}: {error}", category="input") from None
     return FileRows(
@@ -64,7 +66,7 @@ def _make_document_rows(item: WorkItem) -> FileRows:
         language=detect_language("\n".join(chunk.text for chunk in chunks[:LANGUAGE_CHUNKS])),
         lines=0,
         note="",
-        sha256=hash_strings(*(_sha256(Path(path).read_bytes()) for path in paths)),
+        sha256=hash_strings(*(get_sha256(each, None) for each in item.inputs.values())),
         cfg_hash=item.cfg_hash,
         chunks=[
             ChunkRow(
@@ -84,7 +86,7 @@ def _make_document_rows(item: WorkItem) -> FileRows:
 
 def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
     path = item.meta["path"]
-    data = Path(item.inputs["source"]).read_bytes()
+    data = context.read_input("source")
     parsed = _parse(path, data, f"{context.data}/.staging/{context.stage}/parsing-{hash_strings(item.item_id)}")
     if parsed.note:
         context.warn(parsed.note)

@@ -160,13 +160,17 @@ class SqliteSink:
     def _add(self, entries: Sequence[Entry], position: Position) -> None:
         if not entries:
             return
-        successes = [entry for entry in entries if entry.is_success]
         with self._transaction(f"seqs {entries[0].seq} to {entries[-1].seq} cannot be written"):
-            if successes:
-                self._write(self._connection, successes)
+            self._write_entries(entries)
             self._store(position)
         self._stored = position
         self._is_synced = False
+
+    def _write_entries(self, entries: Sequence[Entry]) -> None:
+        """Write the rows of entries. Called in a transaction."""
+        successes = [entry for entry in entries if entry.is_success]
+        if successes:
+            self._write(self._connection, successes)
 
     def _connect(self, wait_s: float) -> sqlite3.Connection:
         with self._translate_errors("it cannot be opened"):
@@ -195,7 +199,8 @@ class SqliteSink:
 
     def _read_position(self) -> Position:
         query = 'SELECT "end", "offset", checksum FROM inorder_position WHERE sink = ?'
-        row = self._connection.execute(query, (self.name,)).fetchone()
+        with self._translate_errors("it cannot be read"):
+            row = self._connection.execute(query, (self.name,)).fetchone()
         return Position() if row is None else Position(*row)
 
     def _store(self, position: Position) -> None:

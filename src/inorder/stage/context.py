@@ -14,6 +14,7 @@ from inorder.stage.options import StageOptions
 from .contracts import StageHooks, WorkItem
 from .data_layout import NameTooLongError, resolve_output
 from .fingerprints import list_published
+from .store.reading import read_content
 
 _ENDING_MAX = 40
 """Characters of a file's name that its staged name keeps: some libraries look at the ending. A character has up to four
@@ -41,7 +42,15 @@ class StageContext:
         warnings: What `warn` was called with.
     """
 
-    def __init__(self, stage: str, options: StageOptions, resources: dict[str, Any], staging: str = "") -> None:
+    def __init__(
+        self,
+        stage: str,
+        options: StageOptions,
+        resources: dict[str, Any],
+        staging: str = "",
+        *,
+        is_stored: bool = False,
+    ) -> None:
         self.stage = stage
         self.options = options
         self.data = Path(options.data)
@@ -60,6 +69,9 @@ class StageContext:
         """Files in DATA to remove when the item is committed."""
         self.files: dict[str, str] = {}
         """Staged files of this attempt, by the path at which they will be published."""
+        self.is_stored = is_stored
+        self.contents: dict[str, bytes] = {}
+        """What `write_output` was called with, if results go to a store."""
 
     def warn(self, message: str) -> None:
         """Record a warning in the manifest without failing the item. At most 100 are kept."""
@@ -108,10 +120,28 @@ class StageContext:
     def output(self, name: str) -> Path:
         """The path to write this output to. It is published when the item is committed. Raises KeyError for a name that
         the item does not declare."""
+        declared = self._find_output(name)
+        return Path(self.stage_file(resolve_output(os.fspath(self.data), declared)))
+
+    def _find_output(self, name: str) -> str | Path:
         if self.item is None or name not in self.item.outputs:
             declared = ", ".join(self.item.outputs) if self.item is not None else ""
             raise KeyError(f"the item declares no output {name!r}; declared outputs: {declared or 'none'}")
-        return Path(self.stage_file(resolve_output(os.fspath(self.data), self.item.outputs[name])))
+        return self.item.outputs[name]
+
+    def write_output(self, name: str, content: bytes) -> None:
+        """Write an output: to the file `output(name)`, or to the store of a stage that has one. Raises KeyError for a
+        name that the item does not declare."""
+        if self.is_stored:
+            self._find_output(name)
+            self.contents[name] = content
+        else:
+            self.output(name).write_bytes(content)
+
+    def read_input(self, name: str) -> bytes:
+        """Read an input of the item: a file, or a result in the store of another stage. Raises KeyError for a name that
+        the item does not have."""
+        return read_content((self.item.inputs if self.item is not None else {})[name])
 
     def deliver(self, value: Any) -> None:
         """Pass a value to the stage's own sinks when the item is committed."""

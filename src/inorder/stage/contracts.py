@@ -16,6 +16,7 @@ from inorder.engines.attempt import Skip
 from inorder.errors import Category, InorderError, OperatorError, require
 
 from .options import StageOptions
+from .store.inputs import Input
 
 if TYPE_CHECKING:
     from .context import StageContext
@@ -48,8 +49,8 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
 
     item_id: str
     """Unique in the plan and the same on every run; usually the path of the input relative to its root."""
-    inputs: Mapping[str, str | Path] = {}
-    """Files that the result depends on. Their content is part of the fingerprint."""
+    inputs: Mapping[str, Input] = {}
+    """Files that the result depends on, or results of another stage. Their content is part of the fingerprint."""
     outputs: Mapping[str, str | Path] = {}
     """Files that the worker writes, by name, relative to DATA. `ctx.output(name)` gives the path to write to."""
     cfg_hash: str = ""
@@ -117,11 +118,14 @@ class StagePlan(msgspec.Struct, frozen=True):
     retires: Callable[[str, str], bool] | None = None
     """Called with `item_id` and first input of each item of earlier runs that is not in this plan: whether to remove
     its outputs. If set, the outputs of an item that fails are removed too. None: nothing is removed."""
-    judge: Callable[[WorkItem, Callable[[str], str]], str] | None = None
+    judge: Callable[[WorkItem, Callable[[Input], str]], str] | None = None
     """Decides whether an item without outputs is up to date: returns the reason to skip it, or an empty string. Called
-    with the item and a function that returns the SHA-256 of a file."""
+    with the item and a function that returns the SHA-256 of an input."""
     expected_items: int | None = None
     """Estimate of the number of items for the progress bar, if the exact number is unknown."""
+    is_stored: bool = False
+    """Whether results go to the store of the stage, `DATA/store/<stage>.sqlite`, and not to files. Every item has one
+    output then, which its worker passes to `ctx.write_output`."""
     policy: Literal["io", "cpu", "gpu"] | None = None
     """The policy that the stage is made for. A stage made for `gpu` is not run with `cpu`, unless the options say
     `i_know_what_im_doing`."""

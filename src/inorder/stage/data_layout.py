@@ -9,7 +9,7 @@ from inorder.errors import InfrastructureError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.paths import find_path_problem
 
-RESERVED_FOLDERS = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", ".staging")
+RESERVED_FOLDERS = ("manifests", "journal", "telemetry", "attempts", "locks", "cache", "store", ".staging")
 """Folders of DATA that belong to the runner."""
 FINGERPRINT_SUFFIX = ".fp.json"
 """Added to the path of an item's first output, it gives the path of its fingerprint."""
@@ -37,6 +37,7 @@ class DataLayout:
         self.lock = f"{self.data}/locks/{stage}.lock"
         self.live = f"{self.data}/locks/{stage}.live.json"
         self.cache = f"{self.data}/cache/{stage}.sqlite"
+        self.store = f"{self.data}/store/{stage}.sqlite"
         self.staging = f"{self.data}/.staging/{stage}"
 
     def telemetry_path(self, run_id: str, folder: str | os.PathLike[str] | None = None) -> str:

@@ -9,6 +9,7 @@ import inspect
 import os
 import stat
 from collections.abc import Callable
+from errno import ENOENT
 from functools import cache as memoize
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from .contracts import StagePlan, WorkItem
 from .data_layout import resolve_output
 from .file_stat import FileStat
 from .fingerprints import (
+    SCHEMA_VERSION,
     Fingerprint,
     checksum_file,
     combine_sha256,
@@ -25,6 +27,8 @@ from .fingerprints import (
     locate_fingerprint,
 )
 from .hash_cache import HashCache
+from .store.database import StoredItem, open_store
+from .store.inputs import Input, StoredInput
 
 # These reasons are part of the manifest format: rows of earlier runs are recognized by them.
 OUTPUTS_EXIST = "its outputs are there"
@@ -39,8 +43,8 @@ SATISFIED_REASONS = (OUTPUTS_EXIST, UNCHANGED, SAYS_SATISFIED)
 INPUT_CHANGED = "its input has changed"
 INPUT_UNREADABLE = "its input cannot be read: "
 """How the reason begins if an input cannot be hashed."""
-HashOf = Callable[[str], str]
-"""Returns the SHA-256 of a file."""
+HashOf = Callable[[Input], str]
+"""Returns the SHA-256 of an input."""
 
 
 class Freshness(NamedTuple):
@@ -69,6 +73,10 @@ def check_planned(
     has none, with the function of the plan. Inputs are hashed with `hash_input`, if it is given."""
     if type(item).satisfies is not WorkItem.satisfies:
         return _ask_item(item, data, fingerprinting=fingerprinting)
+    if plan.is_stored:
+        return _check_stored(
+            item, plan.stage_name, data, fingerprinting, hash_input or partial(get_sha256, cache=cache)
+        )
     if plan.judge is None or item.outputs:
         return check(item, data, fingerprinting=fingerprinting, cache=cache, hash_input=hash_input)
     reason = plan.judge(item, hash_input or partial(get_sha256, cache=cache))
@@ -124,12 +132,36 @@ def check(
     return Freshness(not reason, reason or UNCHANGED, found)
 
 
+def _check_stored(item: WorkItem, stage: str, data: str, fingerprinting: bool, hash_input: HashOf) -> Freshness:
+    """Check an item whose result is in the store of its stage."""
+    store = open_store(data, stage)
+    found = None if store is None else store.get(item.item_id)
+    if found is None:
+        return Freshness(False, "its result is missing")
+    if not fingerprinting:
+        return Freshness(True, OUTPUTS_EXIST)
+    reason = _explain_changed(item, found.cfg_hash, found.input_sha256, hash_input)
+    return Freshness(not reason, reason or UNCHANGED, _make_fingerprint(stage, found))
+
+
+def _make_fingerprint(stage: str, found: StoredItem) -> Fingerprint:
+    return Fingerprint(
+        schema_version=SCHEMA_VERSION,
+        stage=stage,
+        item_id=found.item_id,
+        input_sha256=found.input_sha256,
+        cfg_hash=found.cfg_hash,
+        outputs={},
+        extras=found.extras,
+    )
+
+
 def has_changed_input(item: WorkItem, plan: StagePlan, recorded: str) -> bool:
     """Whether the inputs of a processed item differ from those it was made of, which have the hash `recorded`. Reads
     every input; False also if one of them no longer exists, or if it is not known what the item was made of."""
-    hash_once = memoize(hash_file)
+    hash_once = memoize(partial(get_sha256, cache=None))
     try:
-        hashes = {name: hash_once(os.fspath(path)) for name, path in item.inputs.items()}
+        hashes = {name: hash_once(each) for name, each in item.inputs.items()}
     except OSError:
         return False
     if hashes and plan.judge is not None and not item.outputs:
@@ -165,16 +197,10 @@ def _explain_stale(
     hash_input: HashOf,
 ) -> str:
     """Return what has changed since the fingerprint was made; empty: nothing."""
-    if found.cfg_hash != item.cfg_hash:
-        return "its configuration has changed"
-    if {name: record.path for name, record in found.outputs.items()} != outputs:
+    if found.cfg_hash == item.cfg_hash and {name: record.path for name, record in found.outputs.items()} != outputs:
         return "its outputs have other names now"
-    try:
-        hashes = {name: hash_input(os.fspath(path)) for name, path in item.inputs.items()}
-    except OSError as error:
-        return f"{INPUT_UNREADABLE}{error.strerror or error}"
-    if combine_sha256(hashes) != found.input_sha256:
-        return INPUT_CHANGED
+    if reason := _explain_changed(item, found.cfg_hash, found.input_sha256, hash_input):
+        return reason
     for name, record in found.outputs.items():
         try:
             is_same = _get_checksum(f"{data}/{record.path}", cache) == (record.size, record.crc32)
@@ -185,8 +211,24 @@ def _explain_stale(
     return ""
 
 
-def get_sha256(path: str, cache: HashCache | None) -> str:
-    """Return the SHA-256 of a file. It is read only if the cache does not have it."""
+def _explain_changed(item: WorkItem, cfg_hash: str, input_sha256: str, hash_input: HashOf) -> str:
+    """Return whether configuration or inputs have changed since a result was made; empty: neither has."""
+    if cfg_hash != item.cfg_hash:
+        return "its configuration has changed"
+    try:
+        hashes = {name: hash_input(each) for name, each in item.inputs.items()}
+    except OSError as error:
+        return f"{INPUT_UNREADABLE}{error.strerror or error}"
+    return INPUT_CHANGED if combine_sha256(hashes) != input_sha256 else ""
+
+
+def get_sha256(source: Input, cache: HashCache | None) -> str:
+    """Return the SHA-256 of an input. A file is read only if the cache does not have it."""
+    if isinstance(source, StoredInput):
+        if not source.sha256:
+            raise FileNotFoundError(ENOENT, "there is no such result yet", os.fspath(source))
+        return source.sha256
+    path = os.fspath(source)
     if cache is None:
         return hash_file(path)
     found = FileStat.read(path)

@@ -31,9 +31,10 @@ def hash_plan(plan: StagePlan) -> str:
     return hash_strings(*(f"{item.item_id}\x00{item.cfg_hash}" for item in plan.items if isinstance(item, WorkItem)))
 
 
-def hash_config(stage: str, options: StageOptions) -> str:
+def hash_config(plan: StagePlan, options: StageOptions) -> str:
     """Return the hash of the options that every item of a run depends on."""
-    return hash_strings(stage, str(SCHEMA_VERSION), str(options.fingerprinting))
+    parts = [plan.stage_name, str(SCHEMA_VERSION), str(options.fingerprinting)]
+    return hash_strings(*parts, *(["store"] if plan.is_stored else []))
 
 
 def find_resume_seq(plan: StagePlan, options: StageOptions) -> int | None:
@@ -43,7 +44,7 @@ def find_resume_seq(plan: StagePlan, options: StageOptions) -> int | None:
     if options.force or not options.resume or not os.path.exists(layout.journal):
         return None
     _, state = read_journal(SystemFilesystem(), layout.journal)
-    wanted = (hash_plan(plan), hash_config(plan.stage_name, options))
+    wanted = (hash_plan(plan), hash_config(plan, options))
     found = None if state.header is None else (state.header.plan_hash, state.header.config_hash)
     if state.is_end or found != wanted or not _has_committed_prefix(plan, state):
         return None

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,7 +18,8 @@ from .fingerprints import list_published
 from .freshness import REMOVED_FROM_PLAN, check_planned
 from .hash_cache import HashCache
 from .options import StageOptions
-from .stale_items import find_run_start, find_stale_items
+from .stale_items import find_run_start, find_stale
+from .store.inputs import Input, StoredInput
 from .worker import StageTask
 
 _COUNT_S_MAX = 2.0
@@ -76,12 +76,11 @@ def read_plan(
         task = StageTask(item) if is_unchecked else _make_task(item, plan, options, layout, cache)
         yield _describe(item), task
         seq += 1
-    if plan.retires is not None:
-        for item in find_stale_items(layout.manifest, run_start, planned, plan.retires):
-            position.count += 1
-            removals = tuple(list_published(layout.data, item.outputs))
-            yield PlanItem(item_id=item.item_id), StageTask(item, REMOVED_FROM_PLAN, removals=removals)
-            seq += 1
+    for item in find_stale(plan, layout, planned, run_start, is_resumed=resumed_end > 0):
+        position.count += 1
+        removals = tuple(list_published(layout.data, item.outputs))
+        yield PlanItem(item_id=item.item_id), StageTask(item, REMOVED_FROM_PLAN, removals=removals)
+        seq += 1
     if seq < resumed_end:
         raise PlanChanged(f"the plan ends after {seq} items, and {resumed_end} are committed")
     position.is_complete = True
@@ -93,10 +92,12 @@ def _describe(item: WorkItem) -> PlanItem:
     return PlanItem(item.item_id, item.cost_hint, item.size_hint, item.batch_key, input_bytes)
 
 
-def _get_size(path: str | Path) -> int:
-    """The size of a file; 0 if it cannot be read, which is a matter of its item."""
+def _get_size(source: Input) -> int:
+    """The size of an input; 0 if it cannot be read, which is a matter of its item."""
+    if isinstance(source, StoredInput):
+        return source.size
     try:
-        return os.stat(path).st_size
+        return os.stat(source).st_size
     except (OSError, ValueError):
         return 0
 

@@ -162,6 +162,7 @@ class _StageRun:
         self._clock = SystemClock()
         self._filesystem = SystemFilesystem()
         self._results: ResultLog | None = None
+        self._store: Sink | None = None
         self._resources: dict[str, Any] = {}
         self._signals: list[int] = []
         """Signals that were received during the run."""
@@ -194,6 +195,7 @@ class _StageRun:
         finally:
             self._monitor.close()
             self._cache.close()
+            self._close_store()
             if is_ended or self._results is None or not self._results.has_uncommitted:
                 shutil.rmtree(self._layout.staging, ignore_errors=True)
         return outcome
@@ -286,7 +288,10 @@ class _StageRun:
         if self._filesystem.stat(job.path) is None:
             return job.open()
         is_trusted = self._filesystem.stat(f"{job.path}{DISTRUST_SUFFIX}") is None
-        if is_trusted and read_journal(self._filesystem, job.path)[1].is_end:
+        state = read_journal(self._filesystem, job.path)[1]
+        if state.header is not None and state.header.sinks != job.header.sinks:  # a run with another layout
+            return job.open(start_over=True)
+        if is_trusted and state.is_end:
             return job.open(start_over=True)
         opened = job.open(accept_any_header=True)
         theirs = opened.writer.state.header
@@ -303,13 +308,11 @@ class _StageRun:
 
     def _make_job(self) -> DurableJob:
         layout, stage = self._layout, self._plan.stage_name
-        plan_hash, config_hash = hash_plan(self._plan), hash_config(stage, self._options)
+        plan_hash, config_hash = hash_plan(self._plan), hash_config(self._plan, self._options)
         log_header = LogHeader(FORMAT_VERSION, self._run_id, plan_hash, config_hash)
         fingerprinting = self._options.fingerprinting
         self._results = results = read_results(self._filesystem, layout, log_header, fingerprinting=fingerprinting)
-        outputs = OutputsSink(
-            self._filesystem, layout.data, staging=layout.staging, name="outputs", staged=results.published
-        )
+        outputs = self._open_outputs(results)
         manifest = self._make_manifest(partial(make_row, stage), self._config_row)
         header = Header(
             self._run_id,
@@ -324,12 +327,29 @@ class _StageRun:
             header=header,
             sinks=[outputs, manifest, *self._sinks],
             identify=lambda task: identify_item(task.item),
-            describe=partial(describe_entry, layout.data, self._plan.retires is not None),
+            describe=partial(describe_entry, layout.data, self._plan),
             options=JournalOptions(fsync=self._options.fsync),
             results=results,
             commit_thread=self._options.commit_thread,
             on_commit=self._on_committed,
         )
+
+    def _open_outputs(self, results: ResultLog) -> Sink:
+        """Open the sink for results: the store of the stage, or the files of its items."""
+        layout = self._layout
+        if self._plan.is_stored:
+            from .store.sink import StoreSink
+
+            self._close_store()
+            self._store = StoreSink(layout.data, self._plan.stage_name, removes_failed=self._plan.retires is not None)
+            return self._store
+        return OutputsSink(
+            self._filesystem, layout.data, staging=layout.staging, name="outputs", staged=results.published
+        )
+
+    def _close_store(self) -> None:
+        if self._store is not None:
+            self._store.close()
 
     def _open_manifest(self, row: Callable[[Entry], dict[str, Any]], head: dict[str, Any]) -> Sink:
         path = self._layout.manifest
@@ -346,6 +366,7 @@ class _StageRun:
             before_item=hooks.before_item,
             worker_setup=hooks.worker_setup if has_processes else None,
             resources=None if has_processes else self._resources,
+            is_stored=self._plan.is_stored,
         )
 
     def _on_committed(self, entries: Sequence[Entry]) -> None:

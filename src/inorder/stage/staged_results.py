@@ -21,7 +21,8 @@ from .data_layout import DataLayout
 from .file_stat import FileStat
 from .fingerprints import hash_file, resolve_outputs
 from .plan_identity import identify_item
-from .worker import StageResult, StageTask
+from .store.inputs import Input, StoredInput, list_files
+from .worker import StageResult, StageTask, StoredContent
 
 
 class _StoredResult(msgspec.Struct, frozen=True, array_like=True):
@@ -37,6 +38,7 @@ class _StoredResult(msgspec.Struct, frozen=True, array_like=True):
     delivery: Any
     measures: dict[str, float | str]
     input_bytes: int
+    stored: StoredContent | None = None
 
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -54,7 +56,7 @@ class StageResultCodec:
 
     def identify(self, item: StageTask) -> bytes:
         """Return the identity of an item and the paths of its inputs."""
-        inputs = "\x00".join(f"{name}={os.fspath(path)}" for name, path in item.item.inputs.items())
+        inputs = "\x00".join(f"{name}={_identify_input(each)}" for name, each in item.item.inputs.items())
         return identify_item(item.item) + b"\x01" + inputs.encode("utf-8", "surrogatepass")
 
     def encode(self, item: StageTask, payload: Any) -> EncodedResult | None:
@@ -74,6 +76,7 @@ class StageResultCodec:
             result.delivery,
             result.measures,
             result.input_bytes,
+            result.stored,
         )
         try:
             files = [
@@ -106,6 +109,7 @@ class StageResultCodec:
             stored.delivery,
             stored.measures,
             stored.input_bytes,
+            stored.stored,
         )
         return DecodedResult(result if stored.skip_reason is None else Skip(stored.skip_reason, result))
 
@@ -114,9 +118,14 @@ class StageResultCodec:
         return is_safe and is_intact(self._filesystem, f"{self._staging}/{name}", output[1], output[2])
 
 
+def _identify_input(source: Input) -> str:
+    """A result of another stage is identified with its content; whether a file has changed is checked by its stat."""
+    return f"{os.fspath(source)}={source.sha256}" if isinstance(source, StoredInput) else os.fspath(source)
+
+
 def _check_inputs(task: StageTask, stored: _StoredResult) -> list[tuple[str, FileStat, str]] | None:
     """Return path, stat and hash of every input; None: one of them has changed since the worker read it."""
-    paths = [os.fspath(path) for path in task.item.inputs.values()]
+    paths = list(list_files(task.item.inputs).values())
     if len(paths) != len(stored.inputs):
         return None
     found = []

@@ -1,17 +1,21 @@
 """Stale items: items of earlier runs that are no longer in the plan.
 
-They are found in the manifest, not among the files: an item whose files were removed just before a crash is found
-again, and gets its row. Only rows from before the run count, so a resumed run finds the same items, in the same order,
-as before its interruption.
+Those of a stage with a store are found in the store. All others are found in the manifest, not among the files: an item
+whose files were removed just before a crash is found again, and gets its row. Only rows from before the run count, so a
+resumed run finds the same items, in the same order, as before its interruption.
 """
 
 import os
 from collections.abc import Callable
+from itertools import chain
 
 from inorder.core.windows.plan import IdSet
+from inorder.engines.attempt import escape_surrogates
 
-from .contracts import WorkItem
+from .contracts import StagePlan, WorkItem
+from .data_layout import DataLayout
 from .manifest.reader import find_last_run, read_rows
+from .store.database import open_store
 
 
 def find_run_start(manifest: str, *, is_resumed: bool) -> int:
@@ -20,6 +24,28 @@ def find_run_start(manifest: str, *, is_resumed: bool) -> int:
         found = find_last_run(manifest)
         return found[0] if found is not None else 0
     return os.path.getsize(manifest) if os.path.exists(manifest) else 0
+
+
+def find_stale(
+    plan: StagePlan, layout: DataLayout, planned: IdSet, run_start: int, *, is_resumed: bool
+) -> list[WorkItem]:
+    """Return the items of earlier runs that are not in `planned` and that the plan wants removed; sorted by item_id.
+    `run_start` is the offset in the manifest at which the rows of this run start."""
+    if plan.retires is None:
+        return []
+    if not plan.is_stored:
+        return find_stale_items(layout.manifest, run_start, planned, plan.retires)
+    store = open_store(layout.data, plan.stage_name)
+    if store is None:
+        return []
+    known = ((item.item_id, item.input_path) for item in store.iterate())
+    removed = store.list_removed() if is_resumed else []  # by the part of the run before its interruption
+    found = {item_id: path for item_id, path in chain(known, removed) if escape_surrogates(item_id) not in planned}
+    return [
+        WorkItem(item_id=item_id, outputs={"result": f"{plan.stage_name}/{item_id}"})
+        for item_id, input_path in sorted(found.items())
+        if plan.retires(item_id, input_path)
+    ]
 
 
 def find_stale_items(manifest: str, end: int, planned: IdSet, retires: Callable[[str, str], bool]) -> list[WorkItem]:

@@ -6,6 +6,7 @@ raises; it publishes nothing.
 
 import contextlib
 import copy
+import hashlib
 import inspect
 import os
 import zlib
@@ -33,6 +34,8 @@ from .fingerprints import (
     locate_fingerprint,
     resolve_outputs,
 )
+from .store.codec import compress
+from .store.inputs import StoredInput, list_files
 
 
 class StageTask(NamedTuple):
@@ -46,6 +49,16 @@ class StageTask(NamedTuple):
     input_sha256: str = ""
     removals: tuple[str, ...] = ()
     """Files in DATA to remove when the item is committed."""
+
+
+class StoredContent(NamedTuple):
+    """The content of a result that goes to the store of its stage."""
+
+    size: int
+    sha256: str
+    codec: int
+    content: bytes
+    """Compressed with the codec."""
 
 
 class StageResult(NamedTuple):
@@ -68,11 +81,13 @@ class StageResult(NamedTuple):
     """What the worker reported to telemetry."""
     input_bytes: int = 0
     """Size of all inputs."""
+    stored: StoredContent | None = None
+    """The content for the store; None: the result has files, or nothing."""
 
     @property
     def held_bytes(self) -> int:
-        """Size of the staged files, which count against the byte budget until they are published."""
-        return sum(size for _, size, _ in self.outputs)
+        """Size of the staged files or stored content, which count against the byte budget until they are published."""
+        return sum(size for _, size, _ in self.outputs) + (0 if self.stored is None else len(self.stored.content))
 
 
 class StageWork:
@@ -88,7 +103,9 @@ class StageWork:
         before_item: Callable[[WorkItem, Any], None] | None = None,
         worker_setup: Callable[[Any], None] | None = None,
         resources: dict[str, Any] | None = None,
+        is_stored: bool = False,
     ) -> None:
+        self._is_stored = is_stored
         self._worker = worker
         self._stage = stage
         self._options = options
@@ -129,7 +146,7 @@ class StageWork:
         """Run one item."""
         if task.skip:
             return Skip(task.skip, StageResult(task.extras, [], [], task.input_sha256, [], [], [*task.removals]))
-        context = StageContext(self._stage, self._options, self._set_up(), self._staging)
+        context = StageContext(self._stage, self._options, self._set_up(), self._staging, is_stored=self._is_stored)
         try:
             result = self._attempt(task.item, context)
         except BaseException as error:
@@ -144,19 +161,20 @@ class StageWork:
     def _attempt(self, item: WorkItem, context: StageContext) -> Any:
         self._require_valid_outputs(item, context)
         context.item = item
-        before = {name: FileStat.read(os.fspath(path)) for name, path in item.inputs.items()}
+        before = {name: FileStat.read(path) for name, path in list_files(item.inputs).items()}
         hashes = self._hash_inputs(item)
         self._call_before_item(item, context)
         value = self._worker(item, context) if self._has_context_parameter else self._worker(item)
         self._require_unchanged(item, before, hashes)
-        inputs = [(os.fspath(path), before[name], hashes.get(name, "")) for name, path in item.inputs.items()]
+        inputs = [(path, before[name], hashes.get(name, "")) for name, path in list_files(item.inputs).items()]
         digest = combine_sha256(hashes)
         if isinstance(value, Skip):
             extras = context.fields | self._encode_extras(item, value.value)
             result = StageResult(extras, [], [], digest, inputs, context.warnings, context.removals)
             return Skip(str(value.reason), result)
         extras = context.fields | self._encode_extras(item, value)
-        outputs = self._collect_outputs(item, context, extras, digest)
+        stored = self._pack_content(item, context) if self._is_stored else None
+        outputs = [] if self._is_stored else self._collect_outputs(item, context, extras, digest)
         staged = [context.files[path] for path, _, _ in outputs]
         return StageResult(
             extras,
@@ -168,11 +186,14 @@ class StageWork:
             context.removals,
             context.delivery,
             context.measures,
-            sum(stat.size for stat in before.values()),
+            sum(stat.size for stat in before.values()) + _sum_stored(item),
+            stored,
         )
 
     def _require_valid_outputs(self, item: WorkItem, context: StageContext) -> None:
         """Require that every output can be published in DATA."""
+        if self._is_stored:
+            return
         try:
             resolve_outputs(os.fspath(context.data), item.outputs, fingerprinting=self._options.fingerprinting)
         except ValueError as error:
@@ -203,17 +224,20 @@ class StageWork:
     def _hash_inputs(self, item: WorkItem) -> dict[str, str]:
         if not self._options.fingerprinting or not item.outputs:
             return {}
-        return {name: hash_file(os.fspath(path)) for name, path in item.inputs.items()}
+        return {
+            name: each.sha256 if isinstance(each, StoredInput) else hash_file(os.fspath(each))
+            for name, each in item.inputs.items()
+        }
 
     def _require_unchanged(self, item: WorkItem, before: dict[str, FileStat], hashes: dict[str, str]) -> None:
         """Require that no input has changed since the item started. A new link or other permissions change only the
         change time: then the content is compared, if it was hashed."""
-        for name, path in item.inputs.items():
-            found = FileStat.read(os.fspath(path))
+        for name, path in list_files(item.inputs).items():
+            found = FileStat.read(path)
             if found.signature == before[name].signature:
                 continue
             is_only_ctime = found._replace(ctime_ns=before[name].ctime_ns).signature == before[name].signature
-            if not is_only_ctime or (name in hashes and hash_file(os.fspath(path)) != hashes[name]):
+            if not is_only_ctime or (name in hashes and hash_file(path) != hashes[name]):
                 raise self._make_error(item, f"the input {path} changed while it was read", "io", retryable=True)
 
     def _encode_extras(self, item: WorkItem, value: Any) -> dict[str, Any]:
@@ -261,6 +285,16 @@ class StageWork:
             )
         return outputs
 
+    def _pack_content(self, item: WorkItem, context: StageContext) -> StoredContent | None:
+        """Compress the output of an item. Requires that it was written and is not empty."""
+        for name in item.outputs:
+            content = context.contents.get(name)
+            if not content:
+                problem = "left its output {!r} empty" if name in context.contents else "did not write its output {!r}"
+                raise self._make_error(item, f"the worker {problem.format(name)}")
+            return StoredContent(len(content), hashlib.sha256(content).hexdigest(), *compress(content))
+        return None
+
     def _write_fingerprint(self, context: StageContext, fingerprint: Fingerprint) -> tuple[str, int, int]:
         path = locate_fingerprint({name: record.path for name, record in fingerprint.outputs.items()}) or ""
         staged, data = context.stage_file(path), fingerprint.encode()
@@ -275,6 +309,11 @@ class StageWork:
         self, item: WorkItem, message: str, category: str = "runtime", *, retryable: bool = False
     ) -> StageError:
         return StageError(message, category=category, retryable=retryable, stage=self._stage, item_id=item.item_id)
+
+
+def _sum_stored(item: WorkItem) -> int:
+    """The size of the inputs that are results of another stage."""
+    return sum(each.size for each in item.inputs.values() if isinstance(each, StoredInput))
 
 
 def _locate_error(error: StageError, stage: str, item: WorkItem) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from inorder.documents.cost import count_blocks
-from inorder.documents.layout import CHUNK_SUFFIXES, CHUNKS, DOCTAGS_SUFFIX, RECORD_SUFFIX, list_outputs
+from inorder.documents.layout import CHUNK_SUFFIXES, CHUNKS, Layout, list_documents
 from inorder.errors import OperatorError, require
 from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import Configurable, PredictionRules, Stage, StagePlan, WorkItem
@@ -33,7 +33,10 @@ class ChunkSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The largest chunk."""
     tokenizer: str = "words"
     """`words`, or `hf:PATH` for a tokenizer.json."""
+    layout: Layout = "files"
+    """Where chunks are kept: in the store of the stage, or in a file per document."""
     format: Literal["parquet", "jsonl"] = "parquet"
+    """The format of the files, if the layout is `files`."""
 
     def __post_init__(self) -> None:
         require(
@@ -72,19 +75,27 @@ def _hash_configuration(settings: ChunkSettings) -> str:
         except OSError as error:
             raise OperatorError(f"cannot read the tokenizer {path}: {error.strerror or error}") from error
     sizes = f"{settings.resolved_tokens_min} {settings.tokens_max}"
-    return hash_strings(NAME, str(SCHEMA_VERSION), sizes, tokenizer, settings.format)
+    format_ = settings.format if settings.layout == "files" else settings.layout
+    return hash_strings(NAME, str(SCHEMA_VERSION), sizes, tokenizer, format_)
 
 
 def plan(settings: ChunkSettings, cfg_hash: str, sources: list[Path], data: Path) -> StagePlan:
     """Plan every document that `doctags` has converted. The chunks of other documents are removed."""
     items = ChunkItems(settings, cfg_hash, data)
-    return StagePlan(NAME, items, retires=lambda *_: True, expected_items=sum(1 for _ in items))
+    return StagePlan(
+        NAME,
+        items,
+        retires=lambda *_: True,
+        expected_items=sum(1 for _ in list_documents(data)),
+        is_stored=settings.layout == "store",
+    )
 
 
 class ChunkItems:
     """The items of a plan. Can be iterated repeatedly."""
 
     def __init__(self, settings: ChunkSettings, cfg_hash: str, data: Path) -> None:
+        self._is_stored = settings.layout == "store"
         self._suffix = CHUNK_SUFFIXES[settings.format]
         self._cfg_hash = cfg_hash
         self._data = data
@@ -93,15 +104,18 @@ class ChunkItems:
             "tokens_min": settings.resolved_tokens_min,
             "tokens_max": settings.tokens_max,
             "format": settings.format,
+            "layout": settings.layout,
         }
 
     def __iter__(self) -> Iterator[WorkItem]:
-        for record in list_outputs(self._data, "doctags", RECORD_SUFFIX):
+        for document in list_documents(self._data):
+            doc_id = document.doc_id
+            path = f"{NAME}/{doc_id}" if self._is_stored else f"{CHUNKS}/{doc_id}{self._suffix}"
             yield WorkItem(
-                item_id=record.doc_id,
-                inputs={"record": record.path},
-                outputs={"chunks": f"{CHUNKS}/{record.doc_id}{self._suffix}"},
+                item_id=doc_id,
+                inputs={"record": document.source},
+                outputs={"chunks": path},
                 cfg_hash=self._cfg_hash,
-                cost_hint=count_blocks(f"{record.path.removesuffix(RECORD_SUFFIX)}{DOCTAGS_SUFFIX}", record.size),
+                cost_hint=count_blocks(document),
                 meta=self._meta,
             )

@@ -1,5 +1,6 @@
 """Write and read chunk files, in Parquet or JSON lines."""
 
+import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,74 @@ from typing import Any
 import msgspec
 
 from inorder.documents.layout import CHUNK_SUFFIXES
+from inorder.stage.store.inputs import Input
+from inorder.stage.store.reading import is_stored, read_content
 
 from .chunks import SCHEMA_VERSION, Chunk
 
 _LINE = msgspec.json.Decoder(Chunk)
+
+
+class _StoredChunk(msgspec.Struct, array_like=True, gc=False):
+    """A chunk in the store."""
+
+    id: bytes
+    text: str
+    tokens: int
+    start: int
+    end: int
+    section_path: list[str]
+    pages: list[int]
+    refs: list[str]
+
+
+class _StoredChunks(msgspec.Struct, array_like=True):
+    """All chunks of a document in the store, in order."""
+
+    doc_id: str
+    chunks: list[_StoredChunk]
+
+
+_PACK = msgspec.msgpack.Encoder()
+_UNPACK = msgspec.msgpack.Decoder(_StoredChunks)
+
+
+def pack_chunks(doc_id: str, chunks: Sequence[Chunk]) -> bytes:
+    """Encode all chunks of a document for the store."""
+    rows = [
+        _StoredChunk(
+            uuid.UUID(chunk.chunk_id).bytes,
+            chunk.text,
+            chunk.tokens,
+            chunk.start,
+            chunk.end,
+            chunk.section_path,
+            chunk.pages,
+            chunk.refs,
+        )
+        for chunk in chunks
+    ]
+    return _PACK.encode(_StoredChunks(doc_id, rows))
+
+
+def unpack_chunks(content: bytes) -> list[Chunk]:
+    """The inverse of `pack_chunks`."""
+    stored = _UNPACK.decode(content)
+    return [
+        Chunk(
+            chunk_id=str(uuid.UUID(bytes=row.id)),
+            doc_id=stored.doc_id,
+            number=number,
+            text=row.text,
+            tokens=row.tokens,
+            start=row.start,
+            end=row.end,
+            section_path=row.section_path,
+            pages=row.pages,
+            refs=row.refs,
+        )
+        for number, row in enumerate(stored.chunks)
+    ]
 
 
 def write_chunks(path: Path, format_: str, chunks: Sequence[Chunk], cfg_hash: str) -> dict[str, Any]:
@@ -42,9 +107,11 @@ def write_chunks(path: Path, format_: str, chunks: Sequence[Chunk], cfg_hash: st
     return {"chunks_format": format_, **written._asdict()}
 
 
-def read_chunks(path: str | Path) -> list[Chunk]:
-    """Read all chunks of a document, in order."""
-    path = Path(path)
+def read_chunks(source: Input) -> list[Chunk]:
+    """Read all chunks of a document, in order: from a file or from the store."""
+    if is_stored(source):
+        return unpack_chunks(read_content(source))
+    path = Path(source)
     if path.name.endswith(CHUNK_SUFFIXES["jsonl"]):
         return list(_read_lines(path))
     from inorder.documents.parquet import read_table
@@ -52,9 +119,12 @@ def read_chunks(path: str | Path) -> list[Chunk]:
     return [Chunk(**row) for row in read_table(path).to_pylist()]
 
 
-def read_texts(path: str | Path) -> tuple[list[str], list[str]]:
+def read_texts(source: Input) -> tuple[list[str], list[str]]:
     """Read only the ids and texts of the chunks."""
-    path = Path(path)
+    if is_stored(source):
+        rows = _UNPACK.decode(read_content(source)).chunks
+        return [str(uuid.UUID(bytes=row.id)) for row in rows], [row.text for row in rows]
+    path = Path(source)
     if path.name.endswith(CHUNK_SUFFIXES["jsonl"]):
         chunks = list(_read_lines(path))
         return [chunk.chunk_id for chunk in chunks], [chunk.text for chunk in chunks]

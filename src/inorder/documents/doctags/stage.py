@@ -18,6 +18,7 @@ import msgspec
 
 from inorder.documents.cost import estimate_pages
 from inorder.documents.discovery import DocumentFile, discover
+from inorder.documents.layout import Layout
 from inorder.documents.readers.docling import DOCLING_FORMATS, PDF_NOT_CONVERTED, kind_for_docling
 from inorder.documents.readers.registry import (
     READERS,
@@ -40,7 +41,6 @@ from .storage import (
     document_outputs,
     part_path,
     read_survey,
-    survey_path,
 )
 from .worker import BYTES_MAX, predict_outcome, work
 
@@ -60,6 +60,8 @@ class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """A PDF with more pages than this is read in parts of this many pages; 0: never."""
     reader: Literal["native", "docling"] = "native"
     """Which readers to use for the kinds that both can read."""
+    layout: Layout = "files"
+    """Where documents are kept: in the store of the stage, or in two files each."""
     ocr: bool = False
     """Whether to recognize the text of PDF pages that have no text layer."""
 
@@ -99,7 +101,7 @@ def make(settings: DoctagsSettings) -> Stage:
         prediction=PredictionRules(
             outcome=predict_outcome,
             removes=_list_removed,
-            waits_for=lambda item: [survey_path(item.item_id.rpartition("#")[0])] if _is_part(item) else [],
+            waits_for=_list_awaited,
             changes_with=("input",),  # the record of a document, which `chunk` reads, contains a hash of its file
         ),
     )
@@ -111,7 +113,13 @@ stage = Configurable(settings=DoctagsSettings, make=make)
 def plan(settings: DoctagsSettings, sources: list[Path], data: Path) -> StagePlan:
     """The documents below the sources. Only the first bytes of each file are read here."""
     items = _DocumentItems(settings, sources, os.path.abspath(data))
-    return StagePlan(STAGE_NAME, items, retires=items.is_gone, expected_items=sum(1 for _ in items.list_files()))
+    return StagePlan(
+        STAGE_NAME,
+        items,
+        retires=items.is_gone,
+        expected_items=sum(1 for _ in items.list_files()),
+        is_stored=settings.layout == "store",
+    )
 
 
 class _DocumentItems:
@@ -157,20 +165,23 @@ class _DocumentItems:
                 yield item
                 continue
             meta = {**item.meta, "task": "merge", "parts": names}
-            reads = [part_path(item.item_id, name) for name in names]
+            reads = [part_path(item.item_id, name, self._settings.layout) for name in names]
             yield msgspec.structs.replace(item, meta=meta, cost_hint=float(len(names)), reads=reads)
 
     def _list_page_ranges(self, item: WorkItem) -> list[PageRange]:
         """The parts of a document, from its survey; none if it is short or cannot be read."""
-        survey = read_survey(f"{self._data}/{survey_path(item.item_id)}")
+        survey = read_survey(self._data, item.item_id, self._settings.layout)
         size = self._settings.part_pages
         if survey is None or survey.pages <= size:
             return []
         return [PageRange(first, min(first + size - 1, survey.pages)) for first in range(1, survey.pages + 1, size)]
 
 
-def _is_part(item: WorkItem) -> bool:
-    return bool(item.meta["task"] == "part")
+def _list_awaited(item: WorkItem) -> list[str]:
+    """The survey that decides whether a document still has this part."""
+    if item.meta["task"] != "part":
+        return []
+    return [part_path(item.item_id.rpartition("#")[0], SURVEY_NAME, item.meta["layout"])]
 
 
 def _list_removed(item: WorkItem) -> list[str]:
@@ -195,11 +206,12 @@ def _make_item(file: DocumentFile, settings: DoctagsSettings) -> WorkItem:
     return WorkItem(
         item_id=file.item_id,
         inputs={} if problem or is_large else {"document": file.path},  # a large file is not even hashed
-        outputs=document_outputs(file.item_id),
+        outputs=document_outputs(file.item_id, settings.layout),
         cfg_hash=hash_strings(STAGE_NAME, str(SCHEMA_VERSION), settings.version_of(kind)),
         cost_hint=estimate_pages(kind, head, file.size),
         meta={
             "task": "document",
+            "layout": settings.layout,
             "kind": kind,
             "problem": problem,
             "reader": settings.reader_of(kind),
@@ -212,13 +224,14 @@ def _make_item(file: DocumentFile, settings: DoctagsSettings) -> WorkItem:
 
 def _make_step(item: WorkItem, task: str, name: str, cost: float, depends: str) -> WorkItem:
     """A survey or a part of a long document."""
+    layout = item.meta["layout"]
     return WorkItem(
         item_id=f"{item.item_id}#{name}",
         inputs=item.inputs,
-        outputs={task: part_path(item.item_id, name)},
+        outputs={task: part_path(item.item_id, name, layout)},
         cfg_hash=hash_strings(item.cfg_hash, task, depends),
         cost_hint=cost,
         meta={**item.meta, "task": task, "split_pages": depends},
         batch_key="pdf",
-        reads=[survey_path(item.item_id)],
+        reads=[part_path(item.item_id, SURVEY_NAME, layout)],
     )

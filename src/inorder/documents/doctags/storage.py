@@ -1,8 +1,13 @@
-"""Where the stage stores things in DATA.
+"""How the stage names and encodes its results: documents, surveys of long PDFs, and their parts.
 
-doctags/<doc id>.doctags, <doc id>.docling.json     a document, in the two forms in which it is written
-pages/<doc id>/survey.json                          what is known of a long PDF before it is read in parts
-pages/<doc id>/000001-000100.json                   the parts
+In the store, a document is the model that its reader has made; DocTags and the DoclingDocument JSON are written from it
+when they are asked for. A document of docling is stored as docling has written it.
+
+With `--layout files`, in DATA:
+
+    doctags/<doc id>.doctags, <doc id>.docling.json     a document, in the two forms in which it is written
+    pages/<doc id>/survey.json                          what is known of a long PDF before it is read in parts
+    pages/<doc id>/000001-000100.json                   the parts
 """
 
 from pathlib import Path
@@ -10,11 +15,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.documents.layout import DOCTAGS_SUFFIX, RECORD_SUFFIX
+from inorder.documents.layout import DOCTAGS_SUFFIX, DOCUMENTS, RECORD_SUFFIX, Layout
 from inorder.documents.model import Document
+from inorder.stage.store.database import open_store
+
+from .docling_json import write_json
+from .tags import write_doctags
+from .wellformed import clean_document, replace_surrogates
 
 STAGE_NAME = "doctags"
 PARTS_FOLDER = "pages"
+STORED_PARTS = "parts"
+"""The first part of the names of parts in the store."""
 SURVEY_NAME = "survey"
 
 
@@ -45,22 +57,67 @@ class Survey(msgspec.Struct, frozen=True):
     """`DocumentStats` as JSON; null: the PDF is too short to be read in parts."""
 
 
-def document_outputs(doc_id: str) -> dict[str, str]:
+class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
+    """A document in the store."""
+
+    filename: str = ""
+    binary_hash: int = 0
+    document: Document | None = None
+    """None: it was converted by docling."""
+    record: bytes = b""
+    doctags: bytes = b""
+
+    def write_record(self) -> bytes:
+        """The document as DoclingDocument JSON."""
+        if self.document is None:
+            return self.record
+        return write_json(self.document, filename=self.filename, binary_hash=self.binary_hash)
+
+    def write_doctags(self) -> bytes:
+        """The document as DocTags."""
+        return self.doctags if self.document is None else encode_doctags(self.document)
+
+
+def encode_doctags(document: Document) -> bytes:
+    """A document as DocTags, in UTF-8."""
+    return write_doctags(document).encode("utf-8", "replace")
+
+
+_PACK = msgspec.msgpack.Encoder()
+_UNPACK = msgspec.msgpack.Decoder(StoredDocument)
+
+
+def pack_document(stored: StoredDocument) -> bytes:
+    """Encode a document for the store."""
+    try:
+        return _PACK.encode(stored)
+    except UnicodeEncodeError:
+        document = None if stored.document is None else clean_document(stored.document)
+        name = replace_surrogates(stored.filename)
+        return _PACK.encode(msgspec.structs.replace(stored, document=document, filename=name))
+
+
+def unpack_document(content: bytes) -> StoredDocument:
+    """The inverse of `pack_document`. Raises ValueError for content that is no document."""
+    try:
+        return _UNPACK.decode(content)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"not a stored document: {error}") from error
+
+
+def document_outputs(doc_id: str, layout: Layout) -> dict[str, str]:
     """The paths of a document in DATA, by the names of the outputs."""
+    if layout == "store":
+        return {"document": f"{DOCUMENTS}/{doc_id}"}
     return {
         "doctags": f"{STAGE_NAME}/{doc_id}{DOCTAGS_SUFFIX}",
         "record": f"{STAGE_NAME}/{doc_id}{RECORD_SUFFIX}",
     }
 
 
-def part_path(doc_id: str, name: str) -> str:
+def part_path(doc_id: str, name: str, layout: Layout) -> str:
     """The path in DATA of a part of a document."""
-    return f"{PARTS_FOLDER}/{doc_id}/{name}.json"
-
-
-def survey_path(doc_id: str) -> str:
-    """The path in DATA of the survey of a document."""
-    return part_path(doc_id, SURVEY_NAME)
+    return f"{STORED_PARTS}/{doc_id}#{name}" if layout == "store" else f"{PARTS_FOLDER}/{doc_id}/{name}.json"
 
 
 def encode(value: Any) -> bytes:
@@ -68,14 +125,27 @@ def encode(value: Any) -> bytes:
     return msgspec.json.encode(value)
 
 
-def read_survey(path: str) -> Survey | None:
-    """The survey at this path; None if it is missing or damaged."""
+def read_survey(data: str, doc_id: str, layout: Layout) -> Survey | None:
+    """The survey of a document; None if it is missing or damaged."""
+    content = _read_part(data, doc_id, SURVEY_NAME, layout)
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=Survey)
-    except (OSError, msgspec.DecodeError):
+        return None if content is None else msgspec.json.decode(content, type=Survey)
+    except msgspec.DecodeError:
         return None
 
 
-def read_part(path: str) -> Document:
-    """The part at this path."""
-    return msgspec.json.decode(Path(path).read_bytes(), type=Document)
+def read_part(data: str, doc_id: str, name: str, layout: Layout) -> Document | None:
+    """A part of a document; None if it is missing."""
+    content = _read_part(data, doc_id, name, layout)
+    return None if content is None else msgspec.json.decode(content, type=Document)
+
+
+def _read_part(data: str, doc_id: str, name: str, layout: Layout) -> bytes | None:
+    if layout == "store":
+        store = open_store(data, STAGE_NAME)
+        found = None if store is None else store.read(f"{doc_id}#{name}")
+        return None if found is None else found[1]
+    try:
+        return Path(f"{data}/{part_path(doc_id, name, layout)}").read_bytes()
+    except OSError:
+        return None

@@ -15,8 +15,16 @@ from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
 
 from .docling_json import write_json
-from .storage import PageRange, Survey, encode, part_path, read_part, read_survey, survey_path
-from .tags import write_doctags
+from .storage import (
+    PageRange,
+    StoredDocument,
+    Survey,
+    encode,
+    encode_doctags,
+    pack_document,
+    read_part,
+    read_survey,
+)
 
 BYTES_MAX = 2**30
 """The largest file that is read."""
@@ -74,8 +82,12 @@ def _convert_with_docling(item: WorkItem, context: StageContext) -> dict[str, An
     converted = convert(item.meta["kind"], data, _document_name(item), os.path.basename(item.item_id))
     for warning in converted.warnings:
         context.warn(warning)
-    context.output("record").write_bytes(converted.record)
-    context.output("doctags").write_bytes(converted.doctags)
+    if context.is_stored:
+        stored = StoredDocument(record=converted.record, doctags=converted.doctags)
+        context.write_output("document", pack_document(stored))
+    else:
+        context.write_output("record", converted.record)
+        context.write_output("doctags", converted.doctags)
     context.measure(pages=converted.pages)
     return {
         "engine": docling_version().partition(" ")[0],
@@ -102,7 +114,7 @@ def _make_survey(item: WorkItem, context: StageContext) -> dict[str, Any]:
             survey = Survey(survey.pages, msgspec.Raw(encode(pdf.collect_stats(data))))
     except ReadError:
         survey = Survey(0)
-    context.output("survey").write_bytes(encode(survey))
+    context.write_output("survey", encode(survey))
     return {"pages": survey.pages}
 
 
@@ -110,7 +122,7 @@ def _convert_part(item: WorkItem, context: StageContext) -> dict[str, Any]:
     from inorder.documents.readers.pdf import reader as pdf
 
     doc_id, _, range_name = item.item_id.rpartition("#")
-    survey = read_survey(f"{context.data}/{survey_path(doc_id)}")
+    survey = read_survey(os.fspath(context.data), doc_id, item.meta["layout"])
     if survey is None:
         raise StageError("the survey of this document is missing from DATA; run again", category="io", retryable=True)
     pages = PageRange.parse(range_name)
@@ -123,7 +135,7 @@ def _convert_part(item: WorkItem, context: StageContext) -> dict[str, Any]:
         ocr=item.meta["ocr"],
         on_page=partial(_report_page, context),
     )
-    context.output("part").write_bytes(encode(document))
+    context.write_output("part", encode(document))
     context.measure(pages=len(document.pages))
     return {"pages": len(document.pages), "blocks": len(document.blocks)}
 
@@ -138,12 +150,12 @@ def _merge_parts(item: WorkItem, context: StageContext) -> dict[str, Any]:
 
     parts = []
     for name in item.meta["parts"]:
-        try:
-            parts.append(read_part(f"{context.data}/{part_path(item.item_id, name)}"))
-        except FileNotFoundError:
+        part = read_part(os.fspath(context.data), item.item_id, name, item.meta["layout"])
+        if part is None:
             first, last = PageRange.parse(name)
             reason = f"pages {first} to {last} could not be read; for the reason see {item.item_id}#{name}"
-            raise StageError(reason, category="input") from None
+            raise StageError(reason, category="input")
+        parts.append(part)
     return _write_outputs(item, context, pdf.merge(parts), _read_input(item))
 
 
@@ -164,12 +176,16 @@ def _write_outputs(item: WorkItem, context: StageContext, document: Document, da
     for warning in filter(None, [item.meta["warning"], *document.warnings]):
         context.warn(warning)
     binary_hash = int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
-    contents = {
-        "record": write_json(document, filename=os.path.basename(item.item_id), binary_hash=binary_hash),
-        "doctags": write_doctags(document).encode("utf-8", "replace"),
-    }
+    filename = os.path.basename(item.item_id)
+    if context.is_stored:
+        contents = {"document": pack_document(StoredDocument(filename, binary_hash, document))}
+    else:
+        contents = {
+            "record": write_json(document, filename=filename, binary_hash=binary_hash),
+            "doctags": encode_doctags(document),
+        }
     for name, content in contents.items():
-        context.output(name).write_bytes(content)
+        context.write_output(name, content)
     return {
         "engine": document.reader,
         "pages": len(document.pages),

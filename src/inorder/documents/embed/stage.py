@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from inorder.documents.cost import count_chunks
-from inorder.documents.layout import VECTORS, list_chunk_files, list_outputs, vectors_path
+from inorder.documents.layout import VECTORS, Layout, Result, find_chunks, list_chunked, list_vectors, vectors_path
 from inorder.errors import require
 from inorder.files.predicted import get_predicted_change
 from inorder.runtime.identity import hash_strings
@@ -29,6 +29,8 @@ from .worker import CORPUS, close_providers, open_providers, open_shared, work
 
 NAME = "embed"
 STATISTICS = f"{VECTORS}/{CORPUS}.parquet"
+READS = ("chunks", VECTORS, "store")
+"""The folders of DATA that the statistics of the corpus are made of."""
 SCHEMA_VERSION = 1
 _CORPUS_VERSION = "totals 1"
 """To be increased whenever the totals of the corpus change."""
@@ -47,6 +49,8 @@ class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Sparse embedding provider; `none` for no sparse vectors."""
     lexical: bool = True
     """Whether to compute term frequencies."""
+    layout: Layout = "files"
+    """Where vectors are kept: in the store of the stage, or in a file per document and family."""
     server_in_flight: int = _LIMITS.in_flight
     """Concurrent requests to a server. Vectors do not depend on this, nor on what follows."""
     server_rate_per_s: float | None = _LIMITS.rate_per_s
@@ -124,7 +128,7 @@ def _hash_configurations(settings: EmbedSettings) -> dict[str, str]:
 
 def plan(settings: EmbedSettings, cfg_hashes: dict[str, str], sources: list[Path], data: Path) -> StagePlan:
     """Plan every document that has chunks. The vectors of other documents are removed."""
-    items = EmbedItems(settings.families, cfg_hashes, os.path.abspath(data))
+    items = EmbedItems(settings.families, cfg_hashes, os.path.abspath(data), settings.layout)
     needs_gpu = any(policy(spec) == "gpu" for family, spec in settings.families.items() if family != "lexical")
     return StagePlan(
         NAME,
@@ -132,25 +136,28 @@ def plan(settings: EmbedSettings, cfg_hashes: dict[str, str], sources: list[Path
         retires=lambda *_: True,
         expected_items=items.estimate_count(),
         policy="gpu" if needs_gpu else None,
+        is_stored=settings.layout == "store",
     )
 
 
 class EmbedItems:
     """The items of a plan. Can be iterated repeatedly."""
 
-    def __init__(self, families: dict[str, str], cfg_hashes: dict[str, str], data: str) -> None:
+    def __init__(self, families: dict[str, str], cfg_hashes: dict[str, str], data: str, layout: Layout) -> None:
+        self._layout = layout
         self._families = families
         self._cfg_hashes = cfg_hashes
         self._data = data
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
-        for chunks in list_chunk_files(self._data):
-            cost = count_chunks(chunks.path, chunks.size)
+        is_stored = self._layout == "store"
+        for chunks in list_chunked(self._data):
+            cost, doc_id = count_chunks(chunks), chunks.doc_id
             for family, cfg_hash in self._cfg_hashes.items():
                 yield WorkItem(
-                    item_id=f"{family}/{chunks.doc_id}",
-                    inputs={"chunks": chunks.path},
-                    outputs={"vectors": vectors_path(family, chunks.doc_id)},
+                    item_id=f"{family}/{doc_id}",
+                    inputs={"chunks": chunks.source},
+                    outputs={"vectors": f"{NAME}/{family}/{doc_id}" if is_stored else vectors_path(family, doc_id)},
                     cfg_hash=cfg_hash,
                     cost_hint=cost,
                     meta={"family": family, "spec": self._families[family]},
@@ -159,27 +166,38 @@ class EmbedItems:
         yield Barrier()
         yield WorkItem(
             item_id=CORPUS,
-            outputs={"statistics": STATISTICS},
+            outputs={"statistics": f"{NAME}/{CORPUS}" if is_stored else STATISTICS},
             cfg_hash=self._hash_corpus(),
             meta={"family": CORPUS, "families": list(self._cfg_hashes)},
-            reads=("chunks", VECTORS),
+            reads=READS,
         )
 
     def estimate_count(self) -> int:
         """The number of items, `__corpus__` included."""
-        return sum(1 for _ in list_chunk_files(self._data)) * len(self._cfg_hashes) + 1
+        return sum(1 for _ in list_chunked(self._data)) * len(self._cfg_hashes) + 1
 
     def _hash_corpus(self) -> str:
-        """A hash of every table of the enabled families, taken from its fingerprint."""
-        current = {chunks.doc_id for chunks in list_chunk_files(self._data)}
+        """A hash of all vectors of the enabled families, taken from their fingerprints."""
         parts = [NAME, str(SCHEMA_VERSION), _CORPUS_VERSION]
         for family in self._cfg_hashes:
             parts.append(family)
-            for table in list_outputs(self._data, f"{VECTORS}/{family}", FINGERPRINT_SUFFIX):
-                if (change := get_predicted_change(table.path)) is not None:
-                    parts.append(f"{table.doc_id} {change}")
-                    continue
-                fingerprint = decode_fingerprint(Path(table.path).read_bytes())
-                if fingerprint is not None and fingerprint.item_id.removeprefix(f"{family}/") in current:
-                    parts.append(f"{fingerprint.item_id} {fingerprint.outputs['vectors'].crc32}")
+            parts += [
+                f"{family}/{table.doc_id} {_identify(table)}"
+                for table in list_vectors(self._data, family)
+                if find_chunks(self._data, table.doc_id) is not None
+            ]
         return hash_strings(*parts)
+
+
+def _identify(table: Result) -> str:
+    """What changes whenever the vectors of a document change."""
+    path = os.fspath(table.source)
+    if (change := get_predicted_change(path)) is not None:
+        return str(change)
+    if table.stored is not None:
+        return table.stored.sha256
+    try:
+        fingerprint = decode_fingerprint(Path(f"{path}{FINGERPRINT_SUFFIX}").read_bytes())
+    except OSError:
+        fingerprint = None
+    return "" if fingerprint is None else str(fingerprint.outputs["vectors"].crc32)

@@ -1,5 +1,6 @@
 """Write and read vector files: one table per document and family."""
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def write_lexical(path: Path, ids: Sequence[str], counts: Sequence[Mapping[str, 
     return write_table(path, pa.table(columns, schema=layout))
 
 
-def write_statistics(path: Path, chunks: int, length: int, documents: Mapping[str, tuple[int, int]]) -> None:
+def make_statistics(chunks: int, length: int, documents: Mapping[str, tuple[int, int]]) -> pa.Table:
     """Statistics of the corpus: for each term, the number of chunks that contain it, and its total frequency."""
     layout = make_schema(
         [("term", pa.string()), ("chunks", pa.int64()), ("count", pa.int64())],
@@ -80,7 +81,14 @@ def write_statistics(path: Path, chunks: int, length: int, documents: Mapping[st
         "chunks": [documents[term][0] for term in ordered],
         "count": [documents[term][1] for term in ordered],
     }
-    write_table(path, pa.table(columns, schema=layout))
+    return pa.table(columns, schema=layout)
+
+
+def write_statistics(statistics: pa.Table) -> bytes:
+    """The statistics of the corpus as a Parquet file."""
+    buffer = io.BytesIO()
+    write_table(buffer, statistics)
+    return buffer.getvalue()
 
 
 def read_lexical(path: str | Path) -> list[tuple[int, list[str], list[int]]]:

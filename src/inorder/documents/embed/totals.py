@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inorder.documents.layout import VECTORS, OutputFile, list_chunk_files, list_outputs, vectors_path
+from inorder.documents.layout import Result, find_chunks, list_vectors
 from inorder.documents.quantiles import find_quantile
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 from inorder.stage.fingerprints import decode_fingerprint
+from inorder.stage.store.inputs import Input
 
 _DIGITS = 4
 """Digits of norms and averages. The last digits of a model's vectors may depend on the other texts of a batch."""
@@ -76,30 +77,28 @@ class FamilyTotals:
         return found
 
 
-def list_current_tables(data: str, family: str) -> Iterator[OutputFile]:
-    """The vector files of the documents that have chunks. Those of removed documents are about to be removed."""
-    current = {each.doc_id for each in list_chunk_files(data)}
-    for table in list_outputs(data, f"{VECTORS}/{family}", ".parquet"):
-        if table.doc_id in current:
+def list_current_tables(data: str, family: str) -> Iterator[Result]:
+    """The vectors of the documents that have chunks. Those of removed documents are about to be removed."""
+    for table in list_vectors(data, family):
+        if find_chunks(data, table.doc_id) is not None:
             yield table
 
 
-def add_dense_table(totals: FamilyTotals, data: str, table: OutputFile) -> None:
-    """Add a dense table: from its fingerprint, or from its vectors if that does not say enough."""
-    found = _read_extras(f"{data}/{vectors_path('dense', table.doc_id)}{FINGERPRINT_SUFFIX}")
+def add_dense_table(totals: FamilyTotals, table: Result) -> None:
+    """Add dense vectors: from their fingerprint, or from the vectors if that does not say enough."""
+    path = f"{os.fspath(table.source)}{FINGERPRINT_SUFFIX}"
+    found = _read_extras(path) if table.stored is None else table.stored.extras
     if not {"vectors", "dimensions", "provider", "norms"} <= found.keys():
-        found = _measure_dense(table.path)
+        found = _measure_dense(table.source)
     totals.add_file(found["vectors"], found["norms"], found["dimensions"], found["provider"])
 
 
-def add_sparse_table(totals: FamilyTotals, table: OutputFile) -> None:
-    """Add a table of sparse vectors."""
-    from inorder.documents.parquet import read_footer
+def add_sparse_table(totals: FamilyTotals, table: Result) -> None:
+    """Add sparse vectors."""
+    from .stored import load_sparse_sizes
 
-    from .storage import read_sparse
-
-    counts, norms = read_sparse(table.path)
-    totals.add_file(len(counts), summarize_norms(norms), provider=read_footer(table.path).get("provider", ""))
+    counts, norms, provider = load_sparse_sizes(table.source)
+    totals.add_file(len(counts), summarize_norms(norms), provider=provider)
     totals.add_terms(counts)
 
 
@@ -110,16 +109,14 @@ def _read_extras(path: str) -> dict[str, Any]:
     return {} if fingerprint is None else fingerprint.extras
 
 
-def _measure_dense(path: str) -> dict[str, Any]:
-    from inorder.documents.parquet import read_footer
-
+def _measure_dense(source: Input) -> dict[str, Any]:
     from .providers.base import measure_rows
-    from .storage import read_dense
+    from .stored import load_dense
 
-    ids, matrix = read_dense(path)
+    ids, matrix, provider, _ = load_dense(source)
     return {
         "vectors": len(ids),
         "dimensions": matrix.shape[1],
-        "provider": read_footer(path).get("provider", ""),
+        "provider": provider,
         "norms": summarize_norms(measure_rows(matrix).tolist()),
     }

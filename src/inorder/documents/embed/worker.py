@@ -3,13 +3,13 @@
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from inorder.errors import OperatorError
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
+from inorder.stage.store.inputs import Input
 
 from .lexical import count_terms
 from .providers.registry import open_dense, open_sparse
@@ -63,6 +63,7 @@ def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
 def _embed_dense(item: WorkItem, context: StageContext, ids: list[str], texts: list[str]) -> dict[str, Any]:
     from .providers.base import measure_rows
     from .storage import write_dense
+    from .stored import pack_dense
 
     provider = _get_provider(context, "dense")
     started_s = perf_counter()
@@ -72,51 +73,73 @@ def _embed_dense(item: WorkItem, context: StageContext, ids: list[str], texts: l
         raise StageError(f"{provider.name}: {error}", category="runtime") from None
     norms = measure_rows(vectors).tolist()
     _report(context, item.meta["spec"], provider, norms, started_s)
-    written = write_dense(context.output("vectors"), ids, vectors, provider.name, item.meta["spec"], item.cfg_hash)
+    spec = item.meta["spec"]
+    if context.is_stored:
+        written = _store(context, pack_dense(ids, vectors, provider.name, spec))
+    else:
+        path = context.output("vectors")
+        written = write_dense(path, ids, vectors, provider.name, spec, item.cfg_hash)._asdict()
     return {
         "vectors": len(ids),
         "dimensions": provider.dimensions,
         "provider": provider.name,
         "norms": summarize_norms(norms),
-        "vector_format": _FORMAT,
-        **written._asdict(),
+        "vector_format": _name_format(context),
+        **written,
     }
 
 
 def _embed_sparse(item: WorkItem, context: StageContext, ids: list[str], texts: list[str]) -> dict[str, Any]:
     from .storage import write_sparse
+    from .stored import pack_sparse
 
     provider = _get_provider(context, "sparse")
     started_s = perf_counter()
     vectors = provider.encode(texts)
     norms = [math.hypot(*weights.tolist()) for _, weights in vectors]
     _report(context, item.meta["spec"], provider, norms, started_s)
-    written = write_sparse(
-        context.output("vectors"), ids, vectors, provider.name, provider.vocabulary_size, item.cfg_hash
-    )
+    if context.is_stored:
+        written = _store(context, pack_sparse(ids, vectors, provider.name, provider.vocabulary_size))
+    else:
+        path, vocabulary = context.output("vectors"), provider.vocabulary_size
+        written = write_sparse(path, ids, vectors, provider.name, vocabulary, item.cfg_hash)._asdict()
     terms = sum(len(indices) for indices, _ in vectors)
     return {
         "vectors": len(ids),
         "provider": provider.name,
         "avg_nnz": round(terms / max(1, len(ids)), 3),
         "norms": summarize_norms(norms),
-        "vector_format": _FORMAT,
-        **written._asdict(),
+        "vector_format": _name_format(context),
+        **written,
     }
 
 
 def _embed_lexical(item: WorkItem, context: StageContext, ids: list[str], texts: list[str]) -> dict[str, Any]:
     from .storage import write_lexical
+    from .stored import pack_lexical
 
     counts = [count_terms(text) for text in texts]
     context.measure(vectors=len(ids))
-    written = write_lexical(context.output("vectors"), ids, counts, item.cfg_hash)
+    if context.is_stored:
+        written = _store(context, pack_lexical(ids, counts))
+    else:
+        written = write_lexical(context.output("vectors"), ids, counts, item.cfg_hash)._asdict()
     return {
         "vectors": len(ids),
         "avg_nnz": round(sum(map(len, counts)) / max(1, len(ids)), 3),
-        "vector_format": _FORMAT,
-        **written._asdict(),
+        "vector_format": _name_format(context),
+        **written,
     }
+
+
+def _store(context: StageContext, content: bytes) -> dict[str, Any]:
+    """Write vectors to the store. Returns what the manifest says of their file: there is none."""
+    context.write_output("vectors", content)
+    return {"row_group_count": None, "parquet_bytes": None}
+
+
+def _name_format(context: StageContext) -> str:
+    return "store" if context.is_stored else _FORMAT
 
 
 _FAMILIES = {"dense": _embed_dense, "sparse": _embed_sparse, "lexical": _embed_lexical}
@@ -151,7 +174,7 @@ def _get_provider(context: StageContext, family: str) -> Any:
 
 def _summarize_corpus(families: Sequence[str], context: StageContext) -> dict[str, Any]:
     """Totals of every family, and the statistics of all terms. Memory grows with the vocabulary only."""
-    from .storage import write_statistics
+    from .storage import make_statistics, write_statistics
 
     data = os.fspath(context.data)
     totals = {family: FamilyTotals() for family in families}
@@ -160,14 +183,15 @@ def _summarize_corpus(families: Sequence[str], context: StageContext) -> dict[st
     for family, total in totals.items():
         for table in list_current_tables(data, family):
             if family == "dense":
-                add_dense_table(total, data, table)
+                add_dense_table(total, table)
             elif family == "sparse":
                 add_sparse_table(total, table)
             else:
-                length += _add_terms(total, table.path, frequencies)
+                length += _add_terms(total, table.source, frequencies)
     documents = max(total.documents for total in totals.values())
     chunks = max(total.vectors for total in totals.values())
-    write_statistics(Path(context.output("statistics")), chunks, length, frequencies)
+    statistics = make_statistics(chunks, length, frequencies)
+    context.write_output("statistics", write_statistics(statistics))
     return {
         "documents": documents,
         "chunks": chunks,
@@ -177,15 +201,15 @@ def _summarize_corpus(families: Sequence[str], context: StageContext) -> dict[st
     }
 
 
-def _add_terms(total: FamilyTotals, path: str, frequencies: dict[str, tuple[int, int]]) -> int:
+def _add_terms(total: FamilyTotals, source: Input, frequencies: dict[str, tuple[int, int]]) -> int:
     """Add a table of terms. Returns the number of words in it."""
-    from .storage import read_lexical
+    from .stored import load_terms
 
-    rows = read_lexical(path)
-    total.add_file(len(rows), {})
-    total.add_terms(len(terms) for _, terms, _ in rows)
-    for _, terms, counts in rows:
-        for term, count in zip(terms, counts, strict=True):
+    chunks = load_terms(source)
+    total.add_file(len(chunks), {})
+    total.add_terms(map(len, chunks))
+    for terms in chunks:
+        for term, count in terms.items():
             known = frequencies.get(term, (0, 0))
             frequencies[term] = known[0] + 1, known[1] + count
-    return sum(size for size, _, _ in rows)
+    return sum(sum(terms.values()) for terms in chunks)

@@ -7,6 +7,7 @@ import msgspec
 from inorder.core.events import Envelope
 from inorder.core.transitions import State
 from inorder.sinks.base import Entry, Output
+from inorder.stage.contracts import StagePlan
 from inorder.stage.fingerprints import list_published
 from inorder.stage.worker import StageTask
 
@@ -15,8 +16,9 @@ from .rows import get_result
 _HAS_RESULT = (int(State.TERMINAL_SUCCESS), int(State.TERMINAL_SKIP))
 
 
-def describe_entry(data: str, retires: bool, envelope: Envelope, task: StageTask, attempts: int) -> Entry:
-    """Turn an envelope into an entry. With `retires`, a failed item loses the outputs of earlier runs in `data`."""
+def describe_entry(data: str, plan: StagePlan, envelope: Envelope, task: StageTask, attempts: int) -> Entry:
+    """Turn an envelope into an entry. If the plan retires items, a failed one loses the outputs of earlier runs in
+    `data`; a store removes its rows itself."""
     payload: Any = envelope.payload if envelope.outcome in _HAS_RESULT else None
     entry = Entry(
         envelope.seq,
@@ -28,10 +30,12 @@ def describe_entry(data: str, retires: bool, envelope: Envelope, task: StageTask
         exec_ms=envelope.exec_ms,
         began_ms=envelope.began_ms,
     )
+    if plan.is_stored:
+        return entry
     result = get_result(entry)
     if result is not None:
         outputs = [Output(*output) for output in result.outputs]
         return msgspec.structs.replace(entry, outputs=outputs, staged=result.staged, removals=result.removals)
-    if not retires:
+    if plan.retires is None:
         return entry
     return msgspec.structs.replace(entry, removals=list_published(data, task.item.outputs))

@@ -1,0 +1,136 @@
+"""Vectors in the store: how the vectors of one document in one family are encoded, and decoded from store or file."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from inorder.documents.parquet import read_footer
+from inorder.stage.store.inputs import Input
+from inorder.stage.store.reading import is_stored, read_content
+
+from .providers.base import Matrix, SparseVector
+from .storage import read_dense, read_lexical, read_sparse
+
+_ID_BYTES = 16
+
+
+class _Dense(msgspec.Struct, array_like=True):
+    provider: str
+    spec: str
+    width: int
+    ids: bytes
+    vectors: bytes
+
+
+class _Sparse(msgspec.Struct, array_like=True):
+    provider: str
+    vocabulary: int
+    ids: bytes
+    counts: list[int]
+    indices: bytes
+    weights: bytes
+
+
+class _Lexical(msgspec.Struct, array_like=True):
+    ids: bytes
+    chunks: list[dict[str, int]]
+
+
+class DenseVectors(NamedTuple):
+    """The dense vectors of a document."""
+
+    ids: list[str]
+    matrix: Matrix
+    provider: str
+    spec: str
+
+
+class SparseSizes(NamedTuple):
+    """For each chunk, the number of its terms and the length of its vector."""
+
+    counts: list[int]
+    norms: list[float]
+    provider: str
+
+
+_PACK = msgspec.msgpack.Encoder()
+_UNPACK_DENSE = msgspec.msgpack.Decoder(_Dense)
+_UNPACK_SPARSE = msgspec.msgpack.Decoder(_Sparse)
+_UNPACK_LEXICAL = msgspec.msgpack.Decoder(_Lexical)
+
+
+def pack_dense(ids: Sequence[str], vectors: Matrix, provider: str, spec: str) -> bytes:
+    """Encode one vector per chunk. `spec` is how to open the provider again, to embed queries."""
+    content = np.ascontiguousarray(vectors, dtype="<f4").tobytes()
+    return _PACK.encode(_Dense(provider, spec, vectors.shape[1], _pack_ids(ids), content))
+
+
+def pack_sparse(ids: Sequence[str], vectors: Sequence[SparseVector], provider: str, vocabulary: int) -> bytes:
+    """Encode the terms with a weight above 0 of each chunk, and their weights."""
+    indices = b"".join(np.asarray(each, "<i4").tobytes() for each, _ in vectors)
+    weights = b"".join(np.asarray(each, "<f4").tobytes() for _, each in vectors)
+    counts = [len(each) for each, _ in vectors]
+    return _PACK.encode(_Sparse(provider, vocabulary, _pack_ids(ids), counts, indices, weights))
+
+
+def pack_lexical(ids: Sequence[str], counts: Sequence[Mapping[str, int]]) -> bytes:
+    """Encode the terms of each chunk, and the frequency of each."""
+    return _PACK.encode(_Lexical(_pack_ids(ids), [dict(each) for each in counts]))
+
+
+def load_dense(source: Input) -> DenseVectors:
+    """The dense vectors of a document."""
+    if is_stored(source):
+        return unpack_dense(read_content(source))
+    footer = read_footer(str(source))
+    return DenseVectors(*read_dense(str(source)), footer.get("provider", ""), footer.get("spec", ""))
+
+
+def unpack_dense(content: bytes) -> DenseVectors:
+    """The inverse of `pack_dense`. The matrix shares the memory of the content."""
+    found = _UNPACK_DENSE.decode(content)
+    matrix: Matrix = np.frombuffer(found.vectors, "<f4").reshape(-1, found.width)
+    return DenseVectors(_unpack_ids(found.ids), matrix, found.provider, found.spec)
+
+
+def unpack_sparse(content: bytes) -> tuple[list[str], list[SparseVector]]:
+    """The inverse of `pack_sparse`: the ids of the chunks, and their vectors."""
+    found = _UNPACK_SPARSE.decode(content)
+    indices, weights = np.frombuffer(found.indices, "<i4"), np.frombuffer(found.weights, "<f4")
+    ends = np.cumsum([0, *found.counts]).tolist()
+    return _unpack_ids(found.ids), [(indices[start:end], weights[start:end]) for start, end in pairwise(ends)]
+
+
+def unpack_lexical(content: bytes) -> tuple[list[str], list[dict[str, int]]]:
+    """The inverse of `pack_lexical`: the ids of the chunks, and their terms."""
+    found = _UNPACK_LEXICAL.decode(content)
+    return _unpack_ids(found.ids), found.chunks
+
+
+def load_sparse_sizes(source: Input) -> SparseSizes:
+    """How large the sparse vectors of a document are."""
+    if not is_stored(source):
+        return SparseSizes(*read_sparse(str(source)), read_footer(str(source)).get("provider", ""))
+    content = read_content(source)
+    _, vectors = unpack_sparse(content)
+    norms = [float(np.linalg.norm(weights.astype(np.float64))) for _, weights in vectors]
+    return SparseSizes([len(indices) for indices, _ in vectors], norms, _UNPACK_SPARSE.decode(content).provider)
+
+
+def load_terms(source: Input) -> list[dict[str, int]]:
+    """The terms of each chunk of a document, and the frequency of each."""
+    if is_stored(source):
+        return _UNPACK_LEXICAL.decode(read_content(source)).chunks
+    return [dict(zip(terms, counts, strict=True)) for _, terms, counts in read_lexical(str(source))]
+
+
+def _pack_ids(ids: Sequence[str]) -> bytes:
+    return b"".join(uuid.UUID(each).bytes for each in ids)
+
+
+def _unpack_ids(packed: bytes) -> list[str]:
+    return [str(uuid.UUID(bytes=packed[at : at + _ID_BYTES])) for at in range(0, len(packed), _ID_BYTES)]

@@ -1,0 +1,144 @@
+"""Results in stores: the same content as in files, in a number of files that does not grow with the documents."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import inorder
+from inorder.documents.chunk.storage import read_chunks
+from inorder.documents.doctags.storage import unpack_document
+from inorder.documents.embed.stored import load_dense, load_terms
+from inorder.documents.layout import list_chunked, list_vectors
+from inorder.stage.store.database import close_readers, open_store, store_path
+from tests.documents.stage_runs import StageRuns
+from tests.documents.workspace import PROSE
+
+STAGES = ("doctags", "chunk", "embed")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> StageRuns:
+    made = StageRuns(tmp_path)
+    made.write("docs/note.md", "# Note\n\n" + PROSE * 40)
+    made.write("docs/deep/page.html", f"<h1>Rota</h1><p>{PROSE}</p><table><tr><th>a</th><td>1</td></tr></table>")
+    made.write("docs/plain.txt", PROSE)
+    return made
+
+
+def run_all(runs: StageRuns, layout: str) -> list[inorder.StageOutcome]:
+    return [
+        runs.doctags(layout=layout),
+        runs.chunk(layout=layout, tokens_max=100),
+        runs.embed(layout=layout, dense="hash:16"),
+        runs.index(),
+    ]
+
+
+def read_all(data: Path) -> dict[str, object]:
+    """The chunks and vectors of every document."""
+    found: dict[str, object] = {}
+    for chunks in list_chunked(data):
+        found[f"chunks {chunks.doc_id}"] = read_chunks(chunks.source)
+    for vectors in list_vectors(data, "dense"):
+        dense = load_dense(vectors.source)
+        found[f"dense {vectors.doc_id}"] = dense.ids, dense.matrix.tolist(), dense.provider, dense.spec
+    for terms in list_vectors(data, "lexical"):
+        found[f"lexical {terms.doc_id}"] = load_terms(terms.source)
+    return found
+
+
+@pytest.mark.req("DAT-1")
+def test_both_layouts_hold_the_same_documents_chunks_vectors_and_index(runs: StageRuns) -> None:
+    run_all(runs, "files")
+    files = read_all(runs.data)
+    written = {path.name: path.read_bytes() for path in (runs.data / "doctags").rglob("*.*") if path.is_file()}
+    other = StageRuns.__new__(StageRuns)
+    other.folder, other.docs, other.data = runs.folder, runs.docs, runs.folder / "stored"
+    outcomes = run_all(other, "store")
+    assert [outcome.failed for outcome in outcomes] == [0, 0, 0, 0]
+    assert len(files) == 9
+    assert read_all(other.data) == files
+    for name in ("docs/note.md", "docs/deep/page.html", "docs/plain.txt"):
+        store = open_store(str(other.data), "doctags")
+        assert store is not None
+        found = store.read(name)
+        assert found is not None
+        document = unpack_document(found[1])
+        base = name.rpartition("/")[2]
+        assert document.write_record() == written[f"{base}.docling.json"]
+        assert document.write_doctags() == written[f"{base}.doctags"]
+
+
+@pytest.mark.req("DAT-1")
+def test_the_number_of_files_does_not_grow_with_the_documents(runs: StageRuns) -> None:
+    run_all(runs, "store")
+    before = {path.relative_to(runs.data) for path in runs.data.rglob("*") if path.is_file()}
+    for number in range(50):
+        runs.write(f"docs/more/{number}.txt", f"{number} {PROSE}")
+    run_all(runs, "store")
+    after = {path.relative_to(runs.data) for path in runs.data.rglob("*") if path.is_file()}
+    new = {path.parts[0] for path in after - before}
+    assert new <= {"telemetry", "index.vectors"} | {path.name for path in after if path.name.startswith("index.")}
+    assert not {"doctags", "chunks", "vectors"} & {path.parts[0] for path in after}
+
+
+@pytest.mark.req("DAT-1", "RUN-4")
+def test_an_unchanged_document_is_skipped_and_a_changed_one_done_again(runs: StageRuns) -> None:
+    run_all(runs, "store")
+    again = run_all(runs, "store")
+    assert [outcome.succeeded for outcome in again] == [0, 0, 0, 0]
+    runs.write("docs/plain.txt", "other words\n")
+    run_all(runs, "store")
+    assert runs.done("doctags") == {"docs/plain.txt"}
+    assert runs.done("chunk") == {"docs/plain.txt"}
+    assert runs.done("embed") == {"dense/docs/plain.txt", "lexical/docs/plain.txt", "__corpus__"}
+    assert runs.done("index") == {"docs/plain.txt"}
+    skipped = runs.rows("chunk")["docs/note.md"]
+    assert (skipped["status"], skipped["chunks_format"]) == ("skip", "store")
+    assert skipped["chunks"] > 1
+
+
+@pytest.mark.req("DAT-1")
+def test_the_rows_of_a_removed_or_broken_document_are_removed(runs: StageRuns) -> None:
+    run_all(runs, "store")
+    (runs.docs / "plain.txt").unlink()
+    runs.write("docs/deep/page.html", "")
+    run_all(runs, "store")
+    assert {result.doc_id for result in list_chunked(runs.data)} == {"docs/note.md"}
+    assert {result.doc_id for result in list_vectors(runs.data, "dense")} == {"docs/note.md"}
+    assert runs.rows("chunk")["docs/plain.txt"]["reason"].startswith("it is no longer in the plan")
+
+
+@pytest.mark.req("DAT-1")
+def test_a_setting_makes_only_what_depends_on_it_again(runs: StageRuns) -> None:
+    run_all(runs, "store")
+    runs.embed(layout="store", dense="hash:8")
+    assert runs.done("embed") == {f"dense/docs/{name}" for name in ("note.md", "plain.txt", "deep/page.html")} | {
+        "__corpus__"
+    }
+
+
+@pytest.mark.req("DAT-1")
+def test_a_damaged_store_is_refused_and_says_what_to_do(runs: StageRuns) -> None:
+    run_all(runs, "store")
+    close_readers()
+    path = Path(store_path(str(runs.data), "doctags"))
+    content = bytearray(path.read_bytes())
+    content[4096:8192] = b"\xff" * 4096
+    path.write_bytes(content)
+    with pytest.raises(inorder.IntegrityError, match=r"doctags\.sqlite is damaged .*; remove it and run again"):
+        runs.doctags(layout="store")
+
+
+@pytest.mark.req("DAT-1")
+def test_content_that_was_altered_is_refused(runs: StageRuns) -> None:
+    run_all(runs, "store")
+    path = store_path(str(runs.data), "chunk")
+    close_readers()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE items SET content = x'00', codec = 0")
+    store = open_store(str(runs.data), "chunk")
+    assert store is not None
+    with pytest.raises(inorder.IntegrityError, match=r"table `items`, 'docs/note.md': a stored result has 1 bytes"):
+        store.read("docs/note.md")
