@@ -38,8 +38,8 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a document of exactly the largest size fails",
         "documents/doctags/worker.py",
-        "if size > _BYTES_MAX:",
-        "if size >= _BYTES_MAX:",
+        "if size > BYTES_MAX:",
+        "if size >= BYTES_MAX:",
         f"{_RULES}test_the_largest_document_has_exactly_the_limit",
     ),
     Mutant(

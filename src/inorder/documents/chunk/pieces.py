@@ -126,11 +126,12 @@ class _DocumentWalk:
             if item is None or item.content_layer != "body":
                 continue
             yield from self._visit_item(item, ref.target)
-            stack.append(iter(item.children))
+            if item.children:
+                stack.append(iter(item.children))
 
     def _visit_item(self, item: _RecordItem, ref: str) -> Iterator[Piece]:
-        pages = tuple([provenance.page_no for provenance in item.prov])
-        for caption in self._visit_below(item.captions):
+        pages = tuple([provenance.page_no for provenance in item.prov]) if item.prov else ()
+        for caption in self._visit_below(item.captions) if item.captions else ():
             yield caption._replace(pages=caption.pages or pages)
         kind = _KINDS.get(item.label, "text")
         text = item.text.strip("\n") if kind == "code" else item.text.strip()
@@ -143,7 +144,8 @@ class _DocumentWalk:
             if kind == "heading":
                 self._open_section(0 if item.label == "title" else min(max(1, item.level), LEVEL_MAX), text)
             yield Piece(text, kind, ref, pages, self._path)
-        yield from self._visit_below(item.footnotes)
+        if item.footnotes:
+            yield from self._visit_below(item.footnotes)
 
     def _open_section(self, level: int, text: str) -> None:
         while self._sections and self._sections[-1][0] >= level:

@@ -20,6 +20,9 @@ def expand_grid(table: Table) -> list[list[Cell | None]]:
     """The cell that covers each position. Of overlapping cells the later wins; cells are clipped to the table."""
     places: list[list[Cell | None]] = [[None] * table.columns for _ in range(table.rows)]
     for cell in table.cells:
+        if cell.rows == cell.columns == 1 and cell.row < table.rows and cell.column < table.columns:
+            places[cell.row][cell.column] = cell
+            continue
         for row in places[cell.row : cell.row + cell.rows]:
             for column in range(cell.column, min(cell.column + cell.columns, table.columns)):
                 row[column] = cell
@@ -41,7 +44,10 @@ def grid_tags(table: Table) -> str:
             if cell is None:
                 tags.append("<ecel>")
             elif cell.row == row_number and cell.column == column_number:
-                tags.append(_make_cell_tag(cell, header_rows))
+                text = cell.text.strip()
+                tags.append(
+                    f"{_make_header_tag(cell, header_rows) if cell.is_header else '<fcel>'}{text}" if text else "<ecel>"
+                )
             elif cell.row != row_number:
                 tags.append("<ucel>" if cell.columns == 1 else "<xcel>")
             else:
@@ -50,10 +56,5 @@ def grid_tags(table: Table) -> str:
     return "".join(tags)
 
 
-def _make_cell_tag(cell: Cell, header_rows: int) -> str:
-    text = cell.text.strip()
-    if not text:
-        return "<ecel>"
-    if not cell.is_header:
-        return "<fcel>" + text
-    return ("<ched>" if is_column_header(cell, header_rows) else "<rhed>") + text
+def _make_header_tag(cell: Cell, header_rows: int) -> str:
+    return "<ched>" if is_column_header(cell, header_rows) else "<rhed>"

@@ -6,10 +6,12 @@ written into the text as `[text](target)`; `text` is without them. Page headers 
 tests prove that docling-core loads it unchanged.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 
 from inorder.documents.model import (
-    AnyBlock,
     Block,
     Cell,
     Code,
@@ -17,7 +19,6 @@ from inorder.documents.model import (
     Formula,
     Furniture,
     Heading,
-    ListItem,
     Paragraph,
     Picture,
     Table,
@@ -45,7 +46,7 @@ def write_json(document: Document, *, filename: str = "", binary_hash: int = 0) 
 
 def _make_record(document: Document, filename: str, binary_hash: int) -> schema.Record:
     writer = _Writer(document)
-    top = [writer.add(unit) for unit in group_lists(document.blocks)]
+    top = [_ADD[type(unit)](writer, unit) for unit in group_lists(document.blocks)]
     sizes = writer.sizes.items()
     return schema.Record(
         name=document.name,
@@ -61,7 +62,8 @@ def _make_record(document: Document, filename: str, binary_hash: int) -> schema.
 
 
 class _Writer:
-    """Gives every block its reference, its parent and its children."""
+    """Gives every block its reference, its parent and its children. Each `add_` method adds a block or list at the top
+    level, and returns its reference."""
 
     def __init__(self, document: Document) -> None:
         self.sizes = page_sizes(document)
@@ -70,70 +72,64 @@ class _Writer:
         self.pictures: list[schema.FloatingItem] = []
         self.tables: list[schema.TableItem] = []
 
-    def add(self, unit: AnyBlock | ListNode) -> schema.Ref:
-        """Add a block or list at the top level, and return its reference."""
-        match unit:
-            case Paragraph(text=text, links=links):
-                return self._add_text(unit, "text", text, insert_links(text, links) if links else text)
-            case ListNode():
-                return self._add_list(unit, schema.BODY)
-            case Heading(text=text):
-                return self._add_heading(unit, text)
-            case Title(text=text):
-                return self._add_text(unit, "title", text, text)
-            case Code(text=text):
-                return self._add_code(unit, text)
-            case Table():
-                return self._add_table(unit)
-            case Picture():
-                return self._add_picture(unit)
-            case Formula(text=text):
-                return self._add_text(unit, "formula", text, text)
-            case Furniture(text=text, kind=kind):
-                return self._add_text(unit, f"page_{kind}", text, text, layer="furniture")
-            case ListItem():
-                raise TypeError("a list item outside of a list")
+    def add_paragraph(self, block: Paragraph) -> schema.Ref:
+        text, texts = block.text, self.texts
+        ref = f"#/texts/{len(texts)}"
+        prov = self._locate(block, len(text)) if self.sizes else []
+        orig = insert_links(text, block.links) if block.links else text
+        texts.append(schema.TextItem(ref, schema.BODY, [], "body", "text", prov, orig, text))
+        return schema.Ref(ref)
+
+    def add_plain(self, block: Title | Formula) -> schema.Ref:
+        return self._add_text(block, "title" if type(block) is Title else "formula", block.text, block.text)
+
+    def add_furniture(self, block: Furniture) -> schema.Ref:
+        return self._add_text(block, f"page_{block.kind}", block.text, block.text, layer="furniture")
 
     def _add_text(self, block: Block, label: str, text: str, orig: str, layer: str = "body") -> schema.Ref:
         ref = f"#/texts/{len(self.texts)}"
-        prov = self._locate(block, len(text))
+        prov = self._locate(block, len(text)) if self.sizes else []
         self.texts.append(schema.TextItem(ref, schema.BODY, [], layer, label, prov, orig, text))
         return schema.Ref(ref)
 
-    def _add_heading(self, block: Heading, text: str) -> schema.Ref:
-        ref = f"#/texts/{len(self.texts)}"
+    def add_heading(self, block: Heading) -> schema.Ref:
+        text, ref = block.text, f"#/texts/{len(self.texts)}"
         prov, level = self._locate(block, len(text)), heading_level(block)
         self.texts.append(
             schema.SectionHeaderItem(ref, schema.BODY, [], "body", "section_header", prov, text, text, level)
         )
         return schema.Ref(ref)
 
-    def _add_code(self, block: Code, text: str) -> schema.Ref:
-        ref = f"#/texts/{len(self.texts)}"
+    def add_code(self, block: Code) -> schema.Ref:
+        text, ref = block.text, f"#/texts/{len(self.texts)}"
         prov, language = self._locate(block, len(text)), language_name(block.language)
         self.texts.append(schema.CodeItem(ref, schema.BODY, [], "body", "code", prov, text, text, language))
         return schema.Ref(ref)
+
+    def add_list(self, node: ListNode) -> schema.Ref:
+        return self._add_list(node, schema.BODY)
 
     def _add_list(self, node: ListNode, parent: schema.Ref) -> schema.Ref:
         ref = schema.Ref(f"#/groups/{len(self.groups)}")
         children: list[schema.Ref] = []
         self.groups.append(schema.Group(ref.target, parent, children, name="list", label="list"))
-        children.extend(self._add_list_entry(entry, ref) for entry in node.entries)
+        children.extend([self._add_list_entry(entry, ref) for entry in node.entries])
         return ref
 
     def _add_list_entry(self, entry: ListEntry, parent: schema.Ref) -> schema.Ref:
         item, ref = entry.item, schema.Ref(f"#/texts/{len(self.texts)}")
         children: list[schema.Ref] = []
-        prov = self._locate(item, len(item.text))
+        prov = self._locate(item, len(item.text)) if self.sizes else []
         self.texts.append(
             schema.ListTextItem(
                 ref.target, parent, children, "body", "list_item", prov, item.text, item.text, item.ordered, item.marker
             )
         )
-        children.extend(self._add_list(node, ref) for node in entry.lists)
+        if entry.lists:
+            children.extend([self._add_list(node, ref) for node in entry.lists])
         return ref
 
-    def _add_table(self, table: Table) -> schema.Ref:
+    def add_table(self, table: Table) -> schema.Ref:
         ref = schema.Ref(f"#/tables/{len(self.tables)}")
         captions, prov = self._add_caption(table.caption, ref), self._locate(table, 0)
         header_rows = count_header_rows(table)
@@ -143,7 +139,7 @@ class _Writer:
         )
         return ref
 
-    def _add_picture(self, picture: Picture) -> schema.Ref:
+    def add_picture(self, picture: Picture) -> schema.Ref:
         ref = schema.Ref(f"#/pictures/{len(self.pictures)}")
         captions, prov = self._add_caption(picture.caption, ref), self._locate(picture, 0)
         self.pictures.append(schema.FloatingItem(ref.target, schema.BODY, captions, "body", "picture", prov, captions))
@@ -163,18 +159,25 @@ class _Writer:
         return [schema.Provenance(place[0], schema.BoundingBox(*place[1:]), (0, length))]
 
 
+_ADD: dict[type, Callable[[_Writer, Any], schema.Ref]] = {
+    Paragraph: _Writer.add_paragraph,
+    ListNode: _Writer.add_list,
+    Heading: _Writer.add_heading,
+    Title: _Writer.add_plain,
+    Code: _Writer.add_code,
+    Table: _Writer.add_table,
+    Picture: _Writer.add_picture,
+    Formula: _Writer.add_plain,
+    Furniture: _Writer.add_furniture,
+}
+
+
 def _make_cell(cell: Cell, header_rows: int) -> schema.TableCell:
-    heads_columns = is_column_header(cell, header_rows)
+    row_end, column_end = cell.row + cell.rows, cell.column + cell.columns
+    heads_columns = cell.is_header and is_column_header(cell, header_rows)
+    heads_rows = cell.is_header and not heads_columns
     return schema.TableCell(
-        cell.rows,
-        cell.columns,
-        cell.row,
-        cell.row + cell.rows,
-        cell.column,
-        cell.column + cell.columns,
-        cell.text,
-        column_header=heads_columns,
-        row_header=cell.is_header and not heads_columns,
+        cell.rows, cell.columns, cell.row, row_end, cell.column, column_end, cell.text, heads_columns, heads_rows
     )
 
 

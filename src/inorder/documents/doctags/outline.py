@@ -56,11 +56,9 @@ def _nest_items(items: list[ListItem]) -> Iterator[ListNode]:
     for item in items:
         is_new_page = item.page is not None and page is not None and item.page != page
         page = page if item.page is None else item.page
-        depth = min(max(item.depth, 0), DEPTH_MAX)
+        depth = item.depth if 0 <= item.depth <= DEPTH_MAX else min(max(item.depth, 0), DEPTH_MAX)
         outermost = open_lists[0] if open_lists else None
-        while open_lists and (
-            is_new_page or open_lists[-1].depth > depth or _is_other_kind(open_lists[-1], item, depth)
-        ):
+        while open_lists and (is_new_page or _ends(open_lists[-1], item, depth)):
             open_lists.pop()
         if open_lists and open_lists[-1].depth == depth:
             open_lists[-1].entries.append(ListEntry(item, []))
@@ -77,5 +75,6 @@ def _nest_items(items: list[ListItem]) -> Iterator[ListNode]:
         yield open_lists[0]
 
 
-def _is_other_kind(node: ListNode, item: ListItem, depth: int) -> bool:
-    return node.depth == depth and node.ordered != item.ordered
+def _ends(node: ListNode, item: ListItem, depth: int) -> bool:
+    """Whether a list ends before an item: it is deeper, or a list of the other kind."""
+    return node.depth > depth or (node.depth == depth and node.ordered != item.ordered)

@@ -7,16 +7,15 @@ with neither position nor caption is not written.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from inorder.documents.model import (
-    AnyBlock,
     Code,
     Document,
     Formula,
     Furniture,
     Heading,
-    ListItem,
     Paragraph,
     Picture,
     Table,
@@ -49,36 +48,62 @@ def _write_lines(document: Document) -> Iterator[str]:
     sizes = sizes_of(document)
     page_reached: int | None = None
     for unit in group_lists(document.blocks):
-        if unit.page is not None and unit.page in sizes:
+        if sizes and unit.page is not None and unit.page in sizes:
             if page_reached is not None and unit.page > page_reached:
                 yield "<page_break>"
             page_reached = max(page_reached or unit.page, unit.page)
-        if line := _write_list(unit, sizes) if isinstance(unit, ListNode) else _write_block(unit, sizes):
+        if isinstance(unit, ListNode):
+            line = _write_list(unit, sizes)
+        else:
+            at = location_tags(place_of(unit, sizes), sizes) if sizes else ""
+            line = _WRITERS[type(unit)](unit, at)
+        if line:
             yield line
 
 
-def _write_block(block: AnyBlock, sizes: dict[int, Dimensions]) -> str:
-    at = location_tags(place_of(block, sizes), sizes)
-    match block:
-        case Paragraph(text=text):
-            return f"<text>{at}{text.strip()}</text>"
-        case Heading(text=text):
-            tag = f"section_header_level_{heading_level(block)}"
-            return f"<{tag}>{at}{text.strip()}</{tag}>"
-        case Title(text=text):
-            return f"<title>{at}{text.strip()}</title>"
-        case Code(text=text, language=language):
-            return f"<code>{at}<_{language_name(language)}_>{text}</code>"
-        case Formula(text=text):
-            return f"<formula>{at}{text.strip()}</formula>"
-        case Furniture(text=text, kind=kind):
-            return f"<page_{kind}>{at}{text.strip()}</page_{kind}>"
-        case Table():
-            return _wrap(f"{at}{grid_tags(block)}", block.caption, "otsl")
-        case Picture():
-            return _wrap(at, block.caption, "picture")
-        case ListItem():
-            raise TypeError("a list item outside of a list")
+def _write_paragraph(block: Paragraph, at: str) -> str:
+    return f"<text>{at}{block.text.strip()}</text>"
+
+
+def _write_heading(block: Heading, at: str) -> str:
+    tag = f"section_header_level_{heading_level(block)}"
+    return f"<{tag}>{at}{block.text.strip()}</{tag}>"
+
+
+def _write_title(block: Title, at: str) -> str:
+    return f"<title>{at}{block.text.strip()}</title>"
+
+
+def _write_code(block: Code, at: str) -> str:
+    return f"<code>{at}<_{language_name(block.language)}_>{block.text}</code>"
+
+
+def _write_formula(block: Formula, at: str) -> str:
+    return f"<formula>{at}{block.text.strip()}</formula>"
+
+
+def _write_furniture(block: Furniture, at: str) -> str:
+    return f"<page_{block.kind}>{at}{block.text.strip()}</page_{block.kind}>"
+
+
+def _write_table(block: Table, at: str) -> str:
+    return _wrap(f"{at}{grid_tags(block)}", block.caption, "otsl")
+
+
+def _write_picture(block: Picture, at: str) -> str:
+    return _wrap(at, block.caption, "picture")
+
+
+_WRITERS: dict[type, Callable[[Any, str], str]] = {
+    Paragraph: _write_paragraph,
+    Heading: _write_heading,
+    Title: _write_title,
+    Code: _write_code,
+    Formula: _write_formula,
+    Furniture: _write_furniture,
+    Table: _write_table,
+    Picture: _write_picture,
+}
 
 
 def heading_level(heading: Heading) -> int:
@@ -102,7 +127,9 @@ def _write_list(node: ListNode, sizes: dict[int, Dimensions]) -> str:
 
 
 def _write_list_entry(entry: ListEntry, sizes: dict[int, Dimensions]) -> Iterator[str]:
-    text = location_tags(place_of(entry.item, sizes), sizes) + entry.item.text.strip()
+    text = entry.item.text.strip()
+    if sizes:
+        text = location_tags(place_of(entry.item, sizes), sizes) + text
     if text:
         yield text
     for node in entry.lists:

@@ -44,12 +44,13 @@ class BlockBuilder:
 
     def flush(self) -> None:
         """End the current block, if there is one."""
-        if self.parts:
-            text = collapse_whitespace("".join(self.parts))
-            self.parts.clear()
+        if parts := self.parts:
+            text = collapse_whitespace(parts[0] if len(parts) == 1 else "".join(parts))
+            parts.clear()
             if text:
                 self._emit(text)
-            self.links = []
+            if self.links:
+                self.links = []
         if self.pictures:
             self.blocks += self.pictures
             self.pictures.clear()
@@ -58,7 +59,7 @@ class BlockBuilder:
         if self.heading:
             self.blocks.append(Heading(text=text, level=self.heading))
         elif not self.lists:
-            self.blocks.append(Paragraph(text=text, links=self.links))
+            self.blocks.append(Paragraph(text=text, links=self.links) if self.links else Paragraph(text=text))
         else:
             self._emit_in_list(text, self.lists[-1])
 
@@ -74,37 +75,44 @@ class BlockBuilder:
 
     def add(self, blocks: list[AnyBlock]) -> None:
         """Add finished blocks."""
-        self.flush()
+        if self.parts or self.pictures:
+            self.flush()
         self.blocks += blocks
 
     def open_list(self, is_ordered: bool, start: int = 1, style: str = "1") -> None:
-        self.flush()
+        if self.parts or self.pictures:
+            self.flush()
         self.lists.append(OpenList(len(self.lists), is_ordered, start, style))
 
     def close_list(self) -> None:
-        self.flush()
+        if self.parts or self.pictures:
+            self.flush()
         if self.lists:
             self.lists.pop()
 
     def open_item(self, marker: str) -> None:
         """Begin an item of the innermost list. Without an open list, its text becomes a paragraph."""
-        self.flush()
+        if self.parts or self.pictures:
+            self.flush()
         if self.lists:
             within = self.lists[-1]
             within.marker, within.is_pending, within.item = marker, True, None
 
     def close_item(self) -> None:
-        self.flush()
+        if self.parts or self.pictures:
+            self.flush()
         if self.lists:
             self.lists[-1].is_pending = False
             self.lists[-1].item = None
 
     def open_heading(self, level: int) -> None:
-        self.flush()
+        if self.parts or self.pictures:
+            self.flush()
         self.heading = level
 
     def close_heading(self) -> None:
-        self.flush()
+        if self.parts or self.pictures:
+            self.flush()
         self.heading = 0
 
 

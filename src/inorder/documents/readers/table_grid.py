@@ -49,6 +49,11 @@ class TableGrid:
         if self._row < 0:
             self.new_row()
         row, column, occupied = self._row, self._column, self._occupied_until
+        if rows == columns == 1 and column < len(occupied) and occupied[column] <= row and not self._is_full(row):
+            occupied[column] = row + 1  # the usual case: a plain cell below another one
+            self._cells.append(Cell(text, row, column, 1, 1, is_header))
+            self._column = column + 1
+            return
         while column < len(occupied) and occupied[column] > row:
             column += 1
         end = min(column + max(columns, 1), column + COLUMNS_MAX)
@@ -60,6 +65,10 @@ class TableGrid:
             self._occupy(column, end, row + rows if rows > 0 else POSITIONS_MAX)
         self._cells.append(Cell(text, row, column, rows if rows > 0 else POSITIONS_MAX, end - column, is_header))
         self._column = end
+
+    def _is_full(self, row: int) -> bool:
+        """Whether the grid with this row is too large."""
+        return self._is_huge or (row + 1) * self._columns > POSITIONS_MAX
 
     def _occupy(self, column: int, end: int, until: int) -> None:
         occupied = self._occupied_until
@@ -82,7 +91,8 @@ class TableGrid:
             return [Paragraph(text=text) for text in self._join_rows(caption)]
         budget.positions_left -= rows * columns
         for cell in self._cells:
-            cell.rows = min(cell.rows, rows - cell.row)
+            if cell.rows > rows - cell.row:
+                cell.rows = rows - cell.row
         return [Table(rows=rows, columns=columns, cells=self._cells, caption=caption)]
 
     def _join_rows(self, caption: str) -> Iterator[str]:

@@ -47,28 +47,37 @@ class MarkdownWalker:
         self.warnings += self._budget.warnings
 
     def _handle_events(self, events: Iterator[Any]) -> None:
-        parts, start_handlers, end_handlers = self.builder.parts, self._start_handlers(), self._end_handlers()
+        builder, start_handlers, end_handlers = self.builder, self._start_handlers(), self._end_handlers()
+        parts, append = builder.parts, builder.parts.append
         for event in events:
             if type(event) is str:
-                self._handle_plain_event(event)
+                if event == "Rule":
+                    builder.flush()
+                else:  # a line break within a text
+                    append(" ")
                 continue
             kind, value = event.popitem()
-            if kind == "Start":
+            if kind == "Text":
+                append(value)
+            elif kind == "Start":
+                if value == "Paragraph":
+                    if parts or builder.pictures:
+                        builder.flush()
+                    continue
                 tag, about = value.popitem() if type(value) is dict else (value, None)
-                if tag in start_handlers:
-                    start_handlers[tag](about)
+                if handle := start_handlers.get(tag):
+                    handle(about)
             elif kind == "End":
                 tag = value if type(value) is str else next(iter(value))
-                if tag in end_handlers:
-                    end_handlers[tag]()
+                if end := end_handlers.get(tag):
+                    end()
             elif kind == "InlineHtml":
                 self._inline.read_html_tag(value)
             else:
-                parts.append(value)
+                append(value)
 
     def _start_handlers(self) -> dict[str, Callable[[Any], None]]:
         return {
-            "Paragraph": self._begin_text,
             "HtmlBlock": self._begin_text,
             "Heading": self._begin_heading,
             "BlockQuote": self._begin_quote,
@@ -96,13 +105,6 @@ class MarkdownWalker:
             "Link": self._inline.close_link,
             "Image": self._inline.close_picture,
         }
-
-    def _handle_plain_event(self, kind: str) -> None:
-        """A thematic break, or a line break within a text."""
-        if kind == "Rule":
-            self.builder.flush()
-        else:
-            self.builder.parts.append(" ")
 
     def _take_text(self) -> str:
         """Take the text since the last block out of the builder."""
@@ -148,8 +150,11 @@ class MarkdownWalker:
     def _begin_item(self, _: None) -> None:
         """Items are counted from the first number on, as Markdown defines it: many authors write 1 for every item."""
         within = self.builder.lists[-1]
-        self.builder.open_item(f"{within.next_number}{within.style}" if within.is_ordered else "-")
-        within.next_number += 1
+        if within.is_ordered:
+            self.builder.open_item(f"{within.next_number}{within.style}")
+            within.next_number += 1
+        else:
+            self.builder.open_item("-")
 
     def _begin_code(self, about: str | dict[str, str]) -> None:
         self.builder.flush()
