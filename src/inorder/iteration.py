@@ -287,13 +287,14 @@ class Imap(Iterator[R_co], Generic[R_co]):
         memory: MemoryProbe | None = None,
         stall_warning_s: float = 0.0,
     ) -> None:
-        self._clock = clock
         self._errors = errors
         self._delivery = delivery
         self._ready = delivery.ready
         self._position = self._acknowledged = delivery.resume.resume_point.end
         self._item: Any = None
-        self._fed_ms = 0
+        self._is_durable = delivery.is_durable
+        self._now_ms = clock.now_ms
+        self._feed_due_ms = 0
         self._closed = False
         self._grace_s = options.cancel_grace_ms / 1000
         # The runtime gets no bound method of this object: a reference cycle would keep an abandoned iteration alive.
@@ -331,8 +332,22 @@ class Imap(Iterator[R_co], Generic[R_co]):
         if self._closed:
             raise StopIteration
         try:
-            self._acknowledge()
-            return self._take_next()
+            if self._is_durable:
+                self._acknowledge()
+            else:
+                self._delivery.committed_end = self._position
+            while not self._ready:
+                if self._runtime.summary is not None:
+                    self._raise_end()
+                self._notice.turn(self._runtime, self._ready)
+            if self._now_ms() >= self._feed_due_ms:
+                self._runtime.turn(wait=False)
+                self._feed_due_ms = self._now_ms() + _FEED_MS
+            envelope, item = self._ready.popleft()
+            self._position = envelope.seq + 1
+            if self._is_durable:
+                self._item = item
+            return self._deliver_error(envelope, item) if envelope.outcome == _FAIL else cast("R_co", envelope.payload)
         except BaseException:
             self.close()
             raise
@@ -363,21 +378,7 @@ class Imap(Iterator[R_co], Generic[R_co]):
             self._delivery.acknowledge(self._position, self._item)
             self._item = None
 
-    def _take_next(self) -> R_co:
-        while not self._ready:
-            if self._runtime.summary is not None:
-                self._raise_end()
-            self._notice.turn(self._runtime, self._ready)
-        now_ms = self._clock.now_ms()
-        if now_ms - self._fed_ms >= _FEED_MS:
-            self._runtime.turn(wait=False)
-            self._fed_ms = self._clock.now_ms()
-        envelope, item = self._ready.popleft()
-        self._position = envelope.seq + 1
-        self._item = item
-        if envelope.outcome != _FAIL:
-            result: R_co = envelope.payload
-            return result
+    def _deliver_error(self, envelope: Envelope, item: Any) -> R_co:
         error = _to_item_error(envelope, item)
         if self._errors == "raise":
             raise error

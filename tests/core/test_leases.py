@@ -13,7 +13,7 @@ QUARTER_MS = LEASE_MS // 4
 
 
 def lease(worker: int, *seqs: int, now_ms: int = 0) -> Lease:
-    return Lease(worker, seqs, share_bytes=1, isolated=False, now_ms=now_ms)
+    return Lease(worker, dict.fromkeys(seqs, 1), share_bytes=1, isolated=False, now_ms=now_ms)
 
 
 def table(*leases: Lease) -> LeaseTable:

@@ -12,7 +12,7 @@ def ready(schedule: str = "fifo", *, costs: str = "", keys: str = "") -> ReadyQu
     waiting = ReadyQueue(schedule)
     for seq in range(max(len(costs), len(keys))):
         key = keys[seq] if keys else "-"
-        waiting.add_fresh(seq, float(costs[seq]) if costs else 1.0, "" if key == "-" else key)
+        waiting.add_fresh([seq], [float(costs[seq]) if costs else 1.0], "" if key == "-" else key)
     return waiting
 
 

@@ -7,14 +7,14 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a stale result is applied",
         "core/results.py",
-        "self._refuse(worker, envelope.seq, envelope.attempt)\n                continue",
-        "state.reorder_buffer.setdefault(envelope.seq, envelope)\n                continue",
+        "self._refuse(lease.worker, seq, envelope.attempt)\n                continue",
+        "self._state.reorder_buffer.setdefault(seq, envelope)\n                continue",
     ),
     Mutant(
         "the attempt number is not compared",
         "core/results.py",
-        "if lease is None or seq not in lease.seqs or ledger.attempt(seq) != envelope.attempt:",
-        "if lease is None or seq not in lease.seqs:",
+        "if held.get(seq) != envelope.attempt:",
+        "if seq not in held:",
         "tests/core/test_results.py",
     ),
     Mutant(
@@ -133,8 +133,8 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the cap on cost is not looked at",
         "core/windows/window.py",
-        "if cost_after > limits.cost_max or size_after > limits.bytes_max:",
-        "if size_after > limits.bytes_max:",
+        "min(bisect_right(costs_after, limits.cost_max), bisect_right(sizes_after, limits.bytes_max)) - 1",
+        "bisect_right(sizes_after, limits.bytes_max) - 1",
     ),
     Mutant(
         "the plan is asked although no window can take more",
@@ -189,8 +189,8 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what an item reads does not count in the bytes of a window",
         "core/windows/window.py",
-        "size + (item.size_bytes or item.input_bytes)",
-        "size + item.size_bytes",
+        "[item.size_bytes or item.input_bytes for item in items]",
+        "[item.size_bytes for item in items]",
         "tests/core/windows/test_window.py::test_what_an_item_reads_counts_where_the_size_of_its_result_is_unknown",
     ),
     Mutant(

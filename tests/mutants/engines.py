@@ -7,6 +7,7 @@ _MAIN = "engines/process/worker_main.py"
 _STATUS = "engines/process/shared_status.py"
 _SILENCE = "tests/engines/test_silence.py"
 _HEARTBEAT = "tests/engines/process/test_heartbeat.py"
+_PLAIN = "tests/engines/process/test_plain_values.py"
 _WATCHING = "tests/engines/test_watching.py::test_"
 _PROMISES = "tests/engines/process/test_worker_promises.py::test_"
 _PROCESS = "tests/engines/process/test_engine.py::test_"
@@ -161,6 +162,21 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
         "return min(self._sizer.limit, left if left > 0 else tasks)",
         "return self._sizer.limit",
         "tests/wiring/test_wiring.py::test_the_option_has_an_effect[recycle_tasks-StageOptions]",
+    ),
+    # ---- plain items and results
+    Mutant(
+        "an integer is sent that a message cannot hold",
+        "engines/process/transfer.py",
+        "return bool(-_INTEGER_LIMIT <= value < _INTEGER_LIMIT)",
+        "return True",
+        f"{_PLAIN}::test_what_a_message_cannot_hold_and_what_can_be_changed_is_no_plain_result",
+    ),
+    Mutant(
+        "bytes are sent as they are and loaded as a pickle",
+        "engines/process/transfer.py",
+        "frozenset((bool, int, float, str, type(None)))",
+        "frozenset((bool, int, float, str, bytes, type(None)))",
+        f"{_PLAIN}::test_an_item_is_packed_to_bytes_only_as_a_pickle",
     ),
     # ---- heartbeats and progress
     Mutant(

@@ -92,8 +92,8 @@ JOURNAL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what is committed is dispatched again",
         "core/windows/window.py",
-        "if seq >= committed_end:\n",
-        "if True:\n",
+        "start = max(window.end, committed_end)\n",
+        "start = window.end\n",
         "tests/core/resume/test_resume_point.py",
     ),
     Mutant(

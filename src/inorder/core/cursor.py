@@ -100,16 +100,16 @@ class CommitCursor:
             end = min(end, state.stop.limit_seq)
         if end <= start:
             return
-        envelopes = [state.reorder_buffer[seq] for seq in range(start, end)]
+        reorder_buffer = state.reorder_buffer
+        envelopes = [reorder_buffer.pop(seq) for seq in range(start, end)]
         outcomes = bytes([envelope.outcome for envelope in envelopes])
         counted = self._budget.cut(outcomes)
         if counted is not None:
+            reorder_buffer.update((envelope.seq, envelope) for envelope in envelopes[counted:])
             envelopes, outcomes = envelopes[:counted], outcomes[:counted]
             self._stop_for_budget(start + counted)
         state.ledger.settle(start, outcomes)
-        for envelope in envelopes:
-            del state.reorder_buffer[envelope.seq]
-            self._committing.append(envelope.payload_bytes)
+        self._committing.extend([envelope.payload_bytes for envelope in envelopes])
         granted = window.retries.by_seq
         retries = (
             {seq: granted[seq] for seq in range(start, start + len(envelopes)) if seq in granted} if granted else {}
@@ -128,7 +128,7 @@ class CommitCursor:
         if count <= 0:
             return
         check(count <= len(self._committing), f"seq {end - 1} is acknowledged but was never handed over for commit")
-        state.windows[0].used_bytes -= sum(self._committing.popleft() for _ in range(count))
+        state.windows[0].used_bytes -= sum([self._committing.popleft() for _ in range(count)])
         state.ledger.commit(end)
 
     def close_window(self) -> Window | None:

@@ -141,7 +141,8 @@ class Dispatcher:
         state = self._state
         share = state.share_bytes
         attempts = state.ledger.lease(seqs, worker)
-        lease = Lease(worker, seqs, share_bytes=share, isolated=isolated, now_ms=state.watched_ms)
+        held = dict(zip(seqs, attempts, strict=True))
+        lease = Lease(worker, held, share_bytes=share, isolated=isolated, now_ms=state.watched_ms)
         state.leases.grant(lease)
         window.used_bytes += share * len(seqs)
         key = window.ready.get_key(seqs[0])

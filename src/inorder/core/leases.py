@@ -13,7 +13,7 @@ The table only keeps leases. `core/lost_workers.py` decides which leases are rec
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from .invariants import raise_violation
 
@@ -23,9 +23,10 @@ class Lease:
 
     __slots__ = ("heartbeat_ms", "isolated", "seqs", "share_bytes", "worker")
 
-    def __init__(self, worker: int, seqs: Sequence[int], *, share_bytes: int, isolated: bool, now_ms: int) -> None:
+    def __init__(self, worker: int, seqs: dict[int, int], *, share_bytes: int, isolated: bool, now_ms: int) -> None:
         self.worker = worker
-        self.seqs: dict[int, None] = dict.fromkeys(seqs)
+        self.seqs = seqs
+        """Each with the number of its attempt. All are of one window."""
         self.share_bytes = share_bytes
         self.isolated = isolated
         self.heartbeat_ms = now_ms

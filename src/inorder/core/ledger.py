@@ -107,6 +107,8 @@ class Ledger:
 
     def lease(self, seqs: Sequence[int], owner: int) -> list[int]:
         """Move seqs from UNSEEN or DISPATCHED to IN_FLIGHT and return their new attempt numbers."""
+        if len(seqs) > 1 and self._is_unseen_run(seqs):
+            return self._lease_run(seqs[0], seqs[0] + len(seqs), owner)
         states, attempts, owners, base = self.states, self._attempts, self._owners, self._base
         requeued = 0
         for seq in seqs:
@@ -127,6 +129,23 @@ class Ledger:
             numbers.append(number)
         self.dispatched_count -= requeued
         self.in_flight_count += len(numbers)
+        return numbers
+
+    def _is_unseen_run(self, seqs: Sequence[int]) -> bool:
+        """Whether the seqs are contiguous, ascending and UNSEEN, as those of most batches are."""
+        count = len(seqs)
+        if seqs[-1] - seqs[0] != count - 1:
+            return False
+        run = range(seqs[0], seqs[0] + count)
+        return self.states[run.start : run.stop].count(UNSEEN) == count and [*seqs] == [*run]
+
+    def _lease_run(self, start: int, end: int, owner: int) -> list[int]:
+        covered = slice(start - self._base, end - self._base)
+        numbers = [number + 1 for number in self._attempts[covered]]
+        self.states[start:end] = bytes([IN_FLIGHT]) * (end - start)
+        self._attempts[covered] = array("I", numbers)
+        self._owners[covered] = array("q", [owner]) * (end - start)
+        self.in_flight_count += end - start
         return numbers
 
     def requeue(self, seq: int) -> None:

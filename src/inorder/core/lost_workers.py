@@ -51,12 +51,10 @@ class LostWorkers:
         lease = state.leases.get(event.worker)
         if lease is None:
             return
-        seqs = [seq for seq in dict.fromkeys(event.seqs) if seq in lease.seqs]
+        seqs = {seq: lease.seqs.pop(seq) for seq in event.seqs if seq in lease.seqs}
         part = Lease(
             event.worker, seqs, share_bytes=lease.share_bytes, isolated=lease.isolated, now_ms=lease.heartbeat_ms
         )
-        for seq in seqs:
-            del lease.seqs[seq]
         if not lease.seqs:
             state.leases.drop(event.worker)
         state.counters.returns += len(seqs)

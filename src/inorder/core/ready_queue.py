@@ -13,7 +13,7 @@ in its queue and is ignored later: `_waiting` and `_suspects` say which items ar
 """
 
 from collections import Counter, deque
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
 from itertools import islice
 
@@ -24,11 +24,12 @@ class _Fifo:
     def __init__(self) -> None:
         self._seqs: deque[int] = deque()
 
-    def push(self, seq: int, _cost: float) -> None:
-        self._seqs.append(seq)
+    def push(self, seqs: Sequence[int], _costs: Sequence[float]) -> None:
+        self._seqs.extend(seqs)
 
-    def pop(self) -> int:
-        return self._seqs.popleft()
+    def pop(self, count: int) -> list[int]:
+        seqs = self._seqs
+        return [seqs.popleft() for _ in range(min(count, len(seqs)))]
 
     def __len__(self) -> int:
         return len(self._seqs)
@@ -40,11 +41,13 @@ class _ShortestFirst:
     def __init__(self) -> None:
         self._heap: list[tuple[float, int]] = []
 
-    def push(self, seq: int, cost: float) -> None:
-        heappush(self._heap, (cost, seq))
+    def push(self, seqs: Sequence[int], costs: Sequence[float]) -> None:
+        for entry in zip(costs, seqs, strict=True):
+            heappush(self._heap, entry)
 
-    def pop(self) -> int:
-        return heappop(self._heap)[1]
+    def pop(self, count: int) -> list[int]:
+        heap = self._heap
+        return [heappop(heap)[1] for _ in range(min(count, len(heap)))]
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -72,16 +75,16 @@ class ReadyQueue:
     def __contains__(self, seq: int) -> bool:
         return seq in self._waiting or seq in self._suspects
 
-    def add_fresh(self, seq: int, cost: float, key: str) -> None:
-        """Add an item that was never dispatched."""
+    def add_fresh(self, seqs: Sequence[int], costs: Sequence[float], key: str) -> None:
+        """Add items of one key that were never dispatched."""
         queue = self._fresh.get(key)
         if queue is None:
             queue = self._fresh[key] = self._make_queue()
-        queue.push(seq, cost)
-        self._oldest.append(seq)
-        self._waiting.add(seq)
+        queue.push(seqs, costs)
+        self._oldest.extend(seqs)
+        self._waiting.update(seqs)
         if key:
-            self._keys[seq] = key
+            self._keys.update(dict.fromkeys(seqs, key))
 
     def requeue(self, seq: int) -> None:
         """Add an item that was dispatched before."""
@@ -159,10 +162,8 @@ class ReadyQueue:
         waiting = self._waiting
         taken: list[int] = []
         while queue and len(taken) < limit:
-            seq = queue.pop()
-            if seq in waiting:
-                waiting.remove(seq)
-                taken.append(seq)
+            taken += [seq for seq in queue.pop(limit - len(taken)) if seq in waiting]
+        waiting.difference_update(taken)
         return taken
 
     def _drop_stale_requeued(self) -> None:

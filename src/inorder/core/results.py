@@ -36,34 +36,46 @@ class Results:
         """Accept the results of one worker."""
         state = self._state
         worker, envelopes = event.worker, event.envelopes
-        ledger = state.ledger
-        lease = state.leases.get(worker)
         state.counters.envelopes += len(envelopes)
+        lease = state.leases.get(worker)
+        if lease is None:
+            for envelope in envelopes:
+                self._refuse(worker, envelope.seq, envelope.attempt)
+            return
+        self._accept(lease, envelopes)
+        if lease.seqs:
+            state.leases.beat((worker,), state.watched_ms)
+        else:
+            state.leases.drop(worker)
+
+    def _accept(self, lease: Lease, envelopes: list[Envelope]) -> None:
+        """Accept the current results of a lease, in their order: successes together, up to the next failure."""
+        window = self._state.find_window(lease.running_seq)
+        held = lease.seqs
+        held_count = len(held)
+        succeeded: list[Envelope] = []
         for envelope in envelopes:
             seq = envelope.seq
-            if lease is None or seq not in lease.seqs or ledger.attempt(seq) != envelope.attempt:
-                self._refuse(worker, envelope.seq, envelope.attempt)
+            if held.get(seq) != envelope.attempt:
+                self._refuse(lease.worker, seq, envelope.attempt)
                 continue
-            del lease.seqs[seq]
-            window = state.find_window(seq)
-            window.used_bytes -= lease.share_bytes
+            del held[seq]
             if lease.isolated:
                 window.suspects.discard(seq)  # its worker survived it
             if envelope.outcome == FAIL:
+                self._hold(window, succeeded)
+                succeeded = []
                 self._fail(window, envelope)
             else:
-                self._hold(window, envelope)
-        if lease is not None:
-            if lease.seqs:
-                state.leases.beat((worker,), state.watched_ms)
-            else:
-                state.leases.drop(worker)
+                succeeded.append(envelope)
+        self._hold(window, succeeded)
+        window.used_bytes -= lease.share_bytes * (held_count - len(held))
 
     def on_overran(self, event: Overran) -> None:
         """Fail an item that exceeded its time limit, stop its worker, and requeue the rest of the batch."""
         state = self._state
         lease = state.leases.get(event.worker)
-        if lease is None or event.seq not in lease.seqs or state.ledger.attempt(event.seq) != event.attempt:
+        if lease is None or lease.seqs.get(event.seq) != event.attempt:
             return
         message = f"exceeded its time limit of {event.limit_ms} ms"
         state.counters.overruns += 1
@@ -81,7 +93,7 @@ class Results:
         window.used_bytes -= lease.share_bytes
         ledger.fence(seq)
         attempt = ledger.attempt(seq)
-        self._hold(window, Envelope(seq, attempt, FAIL, failure=failure, exec_ms=exec_ms, began_ms=began_ms))
+        self._hold(window, [Envelope(seq, attempt, FAIL, failure=failure, exec_ms=exec_ms, began_ms=began_ms)])
 
     def reclaim(self, lease: Lease, reason: str, *, suspect: int | None = None) -> None:
         """Requeue every item of a dropped lease. A suspect will be dispatched in isolation."""
@@ -111,7 +123,7 @@ class Results:
             window.parked[seq] = envelope
         elif decision is RetryDecision.FINAL:
             state.counters.retries_denied += not window.retries.is_exhausted(seq)
-            self._hold(window, envelope)
+            self._hold(window, [envelope])
         else:
             number = window.retries.grant(seq)
             failure = _require_failure(envelope)
@@ -125,22 +137,27 @@ class Results:
         if _require_failure(envelope).may_succeed_later:
             self.decide_retry(window, envelope)
         else:
-            self._hold(window, envelope)
+            self._hold(window, [envelope])
 
-    def _hold(self, window: Window, envelope: Envelope) -> None:
+    def _hold(self, window: Window, envelopes: list[Envelope]) -> None:
+        """Put final results of one window into the reorder buffer."""
         state = self._state
-        seq, size = envelope.seq, envelope.payload_bytes
-        if envelope.outcome not in _OUTCOMES or size < 0:
-            raise_violation(f"the result of seq {seq} has outcome {envelope.outcome} and {size} bytes")
-        state.reorder_buffer[seq] = envelope
-        window.computed_count += 1
-        window.retries.mark_final(seq)
-        window.used_bytes += size
-        if seq > state.max_seen_seq:
-            state.max_seen_seq = seq
-        if envelope.outcome != FAIL:
-            expected = state.expected_bytes
-            state.expected_bytes = size if size > expected else expected - ((expected - size) >> _DECAY_SHIFT)
+        reorder_buffer, expected, max_seen_seq = state.reorder_buffer, state.expected_bytes, state.max_seen_seq
+        used_bytes = 0
+        for envelope in envelopes:
+            seq, size, outcome = envelope.seq, envelope.payload_bytes, envelope.outcome
+            if outcome not in _OUTCOMES or size < 0:
+                raise_violation(f"the result of seq {seq} has outcome {outcome} and {size} bytes")
+            reorder_buffer[seq] = envelope
+            used_bytes += size
+            if seq > max_seen_seq:
+                max_seen_seq = seq
+            if outcome != FAIL:
+                expected = size if size > expected else expected - ((expected - size) >> _DECAY_SHIFT)
+        state.expected_bytes, state.max_seen_seq = expected, max_seen_seq
+        window.computed_count += len(envelopes)
+        window.retries.mark_final([envelope.seq for envelope in envelopes])
+        window.used_bytes += used_bytes
 
     def _refuse(self, worker: int, seq: int, attempt: int) -> None:
         state = self._state

@@ -10,6 +10,7 @@ Three rules keep results independent of infrastructure failures and of timing:
   order (`WindowRetries`). Otherwise the order of failures would decide which item gets the last retry.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from hashlib import blake2b
 
@@ -69,10 +70,11 @@ class WindowRetries:
         self.by_seq[seq] = number
         return number
 
-    def mark_final(self, seq: int) -> None:
-        """Note that this item needs no more retries."""
-        self._final_count += 1
-        self._used_by_final += self.by_seq.get(seq, 0)
+    def mark_final(self, seqs: Sequence[int]) -> None:
+        """Note that these items need no more retries."""
+        self._final_count += len(seqs)
+        if self.by_seq:
+            self._used_by_final += sum(self.by_seq.get(seq, 0) for seq in seqs)
 
     def decide(self, seq: int, *, is_frontier: bool) -> RetryDecision:
         """Decide about the latest failure of `seq`. `is_frontier`: every lower seq of the window is final."""

@@ -31,8 +31,9 @@ class Task(NamedTuple):
     item: Any
 
 
-PackedTask = tuple[int, int, bytes]
-"""Seq, attempt, and the pickle of the item: a task as it is sent to a process."""
+PackedTask = tuple[int, int, Any]
+"""Seq, attempt, and the item: a task as it is sent to a process. The item is `bytes`, its pickle, or a plain value that
+is sent as it is."""
 PackTasks = Callable[[list[Task]], tuple[list[PackedTask], list[Envelope]]]
 """Turns tasks into what is sent to a process, and into envelopes for those that are not sent."""
 

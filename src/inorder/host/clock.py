@@ -1,6 +1,6 @@
 """Clocks, in milliseconds."""
 
-import time
+from time import monotonic, time
 from typing import Protocol
 
 
@@ -20,12 +20,12 @@ class SystemClock:
     """The monotonic clock of the machine, starting at 0."""
 
     def __init__(self) -> None:
-        self._origin_s = time.monotonic()
+        self._origin_s = monotonic()
 
     def now_ms(self) -> int:
         """Return milliseconds since this object was created."""
-        return int((time.monotonic() - self._origin_s) * 1000)
+        return int((monotonic() - self._origin_s) * 1000)
 
     def wall_ms(self) -> int:
         """Return milliseconds since 1970."""
-        return int(time.time() * 1000)
+        return int(time() * 1000)

@@ -36,12 +36,16 @@ SPOOLS = ("memory", "disk")
 class Delivery:
     """Results that are ready for the consumer. The commit step of an iteration without a journal."""
 
+    is_durable = False
+    """Whether `acknowledge` must be called for every result. Otherwise setting `committed_end` is enough."""
+
     def __init__(self) -> None:
         self.ready: deque[tuple[Envelope, Any]] = deque()
         self.resume = ResumeState()
         self.results: ResultLog | None = None
         """Keeps the results that are not delivered yet."""
-        self._committed_end: int | None = None
+        self.committed_end: int | None = None
+        """The end of the results that the consumer has finished with, if that has changed since the last poll."""
 
     def commit(self, run: CommitRun, items: Sequence[Any]) -> None:
         """Make a run ready for delivery. The consumer commits it, one result at a time."""
@@ -49,11 +53,11 @@ class Delivery:
 
     def acknowledge(self, end: int, item: Any) -> None:
         """Commit the result of `item`, the last one below `end`."""
-        self._committed_end = end
+        self.committed_end = end
 
     def poll_committed(self) -> int | None:
         """Return the end of what was acknowledged since the last call, if anything was."""
-        end, self._committed_end = self._committed_end, None
+        end, self.committed_end = self.committed_end, None
         return end
 
     def close(self, *, is_end: bool) -> None:
@@ -63,6 +67,8 @@ class Delivery:
 
 class DurableDelivery(Delivery):
     """Delivery with a journal. With `results`, what is computed and not delivered survives a crash, too."""
+
+    is_durable = True
 
     def __init__(
         self,
@@ -90,7 +96,7 @@ class DurableDelivery(Delivery):
         self._journal.write_commit(end, (), self._digest.value())
         if self._journal.is_checkpoint_due:
             self._journal.checkpoint()
-        self._committed_end = end  # not through super(): this is called for every item
+        self.committed_end = end  # not through super(): this is called for every item
 
     def close(self, *, is_end: bool) -> None:
         """Write a last checkpoint if possible, then close the journal. An earlier error was already reported."""

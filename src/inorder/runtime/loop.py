@@ -11,6 +11,7 @@ elsewhere (on a commit thread, or with the consumer of an iterator), and the loo
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inorder.core.commands import (
@@ -50,7 +51,8 @@ Commit = Callable[[CommitRun, Sequence[Any]], int | None]
 Observer = Callable[[int, Event, Sequence[Command] | None], None]
 """Called after every step with the time, the event, and the commands, or None if the kernel raised."""
 
-
+_make_task = partial(tuple.__new__, Task)
+"""Does without the constructor of a named tuple, which takes half of the time of a dispatch."""
 _SURVIVORS_SHOWN = 10
 
 
@@ -249,12 +251,13 @@ class Runtime:
         if self._committed_end < self._barrier:
             self._delayed_request = command
             return
-        began_ms = self._clock.now_ms()
+        plan, now_ms, resumed_end = self._plan, self._clock.now_ms, self._resume.resume_point.end
+        until_ms = now_ms() + PLAN_SLICE_MS
         planned: list[PlanItem] = []
         ended = False
         while len(planned) < command.count:
             try:
-                following = next(self._plan)
+                following = next(plan)
             except StopIteration:
                 ended = True
                 break
@@ -265,12 +268,12 @@ class Runtime:
                 continue
             description, item = following
             planned.append(description)
-            if self._next_seq >= self._resume.resume_point.end:
+            if self._next_seq >= resumed_end:
                 self._items[self._next_seq] = item
             elif self._resume.skip is not None:
                 self._resume.skip(item)
             self._next_seq += 1
-            if self._clock.now_ms() - began_ms > PLAN_SLICE_MS:
+            if now_ms() > until_ms:
                 break
         if planned or ended:
             self._inbox.append(Planned(planned, ended))
@@ -282,13 +285,13 @@ class Runtime:
         self._engine.drain()
 
     def _dispatch(self, command: Dispatch) -> None:
-        pairs = zip(command.seqs, command.attempts, strict=True)
-        tasks = [Task(seq, attempt, self._items[seq]) for seq, attempt in pairs]
+        items = [self._items[seq] for seq in command.seqs]
+        tasks = [*map(_make_task, zip(command.seqs, command.attempts, items, strict=True))]
         bytes_max = command.share_bytes * len(tasks) + self._slack_bytes
         self._engine.dispatch(Batch(command.worker, tasks, command.isolated, bytes_max))
 
     def _commit_run(self, run: CommitRun) -> None:
-        items = [self._items.pop(seq) for seq in range(run.start, run.end)]
+        items = [*map(self._items.pop, range(run.start, run.end))]
         end = self._commit(run, items)
         if end is not None:
             self._inbox.append(Committed(end))

@@ -7,7 +7,7 @@ from inorder.errors import require
 from inorder.host.clock import Clock
 from inorder.runtime.loop import Runtime
 
-_CALLER_LEVEL = 5
+_CALLER_LEVEL = 4
 """From `_warn`, over the iterator's own methods, to the code that asked for the next result."""
 
 

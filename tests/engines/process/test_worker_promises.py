@@ -113,7 +113,7 @@ def make_runner(connection: Recorded, function: Any = None, **limits: Any) -> An
 def run_four(runner: Any, connection: Recorded, bytes_max: int = 2**20) -> list[int]:
     """Run a batch of four items; the seqs of those that are done."""
     runner._status.begin_batch(4)
-    runner.run(pickle.dumps((bytes_max, [(seq, 1, pickle.dumps(seq)) for seq in range(4)])))
+    runner.run(pickle.dumps((bytes_max, range(4), [1] * 4, [pickle.dumps(seq) for seq in range(4)])))
     decoder = msgspec.msgpack.Decoder(worker_main.ResultMessage)
     return [envelope.seq for message in connection.messages for envelope in decoder.decode(message).envelopes]
 

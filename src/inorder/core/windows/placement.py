@@ -104,8 +104,7 @@ class Planner:
         start = state.ledger.next_commit_seq
         end = min(state.resume_point.end, window.end)
         state.ledger.replay_commit(end)
-        for seq in range(start, end):
-            window.retries.mark_final(seq)
+        window.retries.mark_final(range(start, end))
         window.computed_count += end - start
         window.frontier = end
 

@@ -107,26 +107,29 @@ class PlanIntake:
     def admit(self, items: Sequence[PlanItem]) -> None:
         """Validate the next items of the plan. Raises `OperatorError` for the first invalid one."""
         position = self.admitted
-        add = self._ids.add
+        total = math.inf if self.total is None else self.total
+        validated: PlanItem | None = None
         for item in items:
-            cost = item.cost
-            if not 0.0 <= cost < math.inf:
-                raise OperatorError(
-                    f"{_format_name(position, item)} has cost {cost}; a cost must be a finite number of at least 0"
-                )
-            if item.size_bytes < 0 or item.input_bytes < 0:
-                size = min(item.size_bytes, item.input_bytes)
-                raise OperatorError(f"{_format_name(position, item)} has size {size}; a size must be at least 0 bytes")
-            if item.item_id and not add(item.item_id):
-                raise OperatorError(
-                    f"{_format_name(position, item)} repeats an earlier id; ids must be unique in a plan"
-                )
+            if item is not validated:  # a plan without ids may repeat one object
+                self._validate(position, item)
+                validated = None if item.item_id else item
             position += 1
-            if self.total is not None and position > self.total:
+            if position > total:
                 raise OperatorError(
                     f"the plan announced {self.total} items but has more: {_format_name(position - 1, item)}"
                 )
         self.admitted = position
+
+    def _validate(self, position: int, item: PlanItem) -> None:
+        if not 0.0 <= item.cost < math.inf:
+            raise OperatorError(
+                f"{_format_name(position, item)} has cost {item.cost}; a cost must be a finite number of at least 0"
+            )
+        if item.size_bytes < 0 or item.input_bytes < 0:
+            size = min(item.size_bytes, item.input_bytes)
+            raise OperatorError(f"{_format_name(position, item)} has size {size}; a size must be at least 0 bytes")
+        if item.item_id and not self._ids.add(item.item_id):
+            raise OperatorError(f"{_format_name(position, item)} repeats an earlier id; ids must be unique in a plan")
 
     def end(self) -> None:
         """Note that the plan has no more items."""

@@ -10,8 +10,11 @@ the target at a window boundary. It is a pure function of a snapshot, and the ta
 that the same snapshots give the same windows.
 """
 
+from bisect import bisect_right
 from collections import deque
 from hashlib import blake2b
+from itertools import accumulate, groupby, islice, repeat
+from operator import attrgetter, is_
 
 import msgspec
 
@@ -25,6 +28,8 @@ from .plan import PlanItem
 ACTIVE_WINDOWS_MAX = 2
 """The first commits, the second computes ahead. Fixed: to tolerate longer stragglers, make windows larger."""
 _JSON = msgspec.json.Encoder()
+_SLICE = 256
+"""Items that are compared with the caps of a window at a time."""
 
 
 class SealedWindow(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,32 +128,37 @@ class WindowCutter:
     def fill(self, window: Window, *, committed_end: int = 0) -> bool:
         """Move items from `carry` into the window and return whether it is full. Items below `committed_end` are
         done."""
-        limits = self._options.windows
-        carry, ready = self.carry, window.ready
-        seq = window.end
-        cost, size = window.predicted_cost, window.predicted_bytes
-        room = window.target_entries - window.entries
-        full = False
-        placed: list[PlanItem] = []
-        while carry and room > len(placed) and not full:
-            item = carry[0]
-            cost_after, size_after = cost + item.cost, size + (item.size_bytes or item.input_bytes)
-            if cost_after > limits.cost_max or size_after > limits.bytes_max:
-                full = True
-                if seq > window.start:
-                    break
+        carry, limits = self.carry, self._options.windows
+        while carry and window.entries < window.target_entries:
+            items = list(islice(carry, min(window.target_entries - window.entries, _SLICE)))
+            sizes = [item.size_bytes or item.input_bytes for item in items]
+            costs_after = list(accumulate([item.cost for item in items], initial=window.predicted_cost))
+            sizes_after = list(accumulate(sizes, initial=window.predicted_bytes))
+            fitting = min(bisect_right(costs_after, limits.cost_max), bisect_right(sizes_after, limits.bytes_max)) - 1
+            count = fitting
+            if not window.entries + fitting:
                 window.is_oversize = True
-            placed.append(carry.popleft())
-            cost, size = cost_after, size_after
+                count = 1
+            window.predicted_cost, window.predicted_bytes = costs_after[count], sizes_after[count]
+            self._place(window, items[:count], committed_end)
+            if fitting < len(items):
+                return True
+        return window.entries == window.target_entries
+
+    def _place(self, window: Window, items: list[PlanItem], committed_end: int) -> None:
+        """Move the first items of `carry` into the window."""
+        for item in items:
+            self.carry.popleft()
             if item.size_bytes > window.size_bytes_max:
                 window.size_bytes_max = item.size_bytes
-            if seq >= committed_end:
-                ready.add_fresh(seq, item.cost, item.batch_key)
-            seq += 1
-        self._hash.update(_encode_items(placed))
-        window.end = seq
-        window.predicted_cost, window.predicted_bytes = cost, size
-        return full or room == len(placed)
+        start = max(window.end, committed_end)
+        fresh = items[start - window.end :]
+        for key, run in groupby(fresh, attrgetter("batch_key")):
+            costs = [item.cost for item in run]
+            window.ready.add_fresh(range(start, start + len(costs)), costs, key)
+            start += len(costs)
+        self._hash.update(_encode_items(items))
+        window.end += len(items)
 
     def seal(self, window: Window) -> SealedWindow:
         """Fix the bounds of the window."""
@@ -173,6 +183,8 @@ class WindowCutter:
 def _encode_items(items: list[PlanItem]) -> bytes:
     """Encode items, one by one, so that the result does not depend on how many items a `Planned` held. An id may not be
     valid Unicode (file names need not be), and a cost may be a number of any class."""
+    if items and all(map(is_, items, repeat(items[0]))):
+        return _encode_item(items[0]) * len(items)
     try:
         return _JSON.encode_lines(items)
     except (TypeError, UnicodeEncodeError):

@@ -1,6 +1,7 @@
 """How values travel between a parent and the worker processes that it started.
 
-A small value goes through the pipe as one pickle. The large buffers of a value (arrays, bytes) travel out of band: the
+A number, a text or None goes through the pipe as it is. Any other small value is one pickle, which is made at once: the
+function may change the value later. The large buffers of a value (arrays, bytes) travel out of band: the
 sender copies them once into anonymous shared memory and passes the file descriptor; the receiver maps it, and arrays
 are views of that mapping, without a copy.
 
@@ -30,6 +31,26 @@ _RAW = b"raw"
 _PICKLED = b"pickled"
 
 
+_PLAIN_ITEMS = frozenset((bool, int, float, str, type(None)))
+_TEXT_LENGTH_MAX = 64 * 1024
+_INTEGER_LIMIT = 2**63
+
+
+def pack_item(item: Any) -> Any:
+    """Return a plain item as it is, and any other as the pickle that the worker loads when its turn has come."""
+    return item if type(item) in _PLAIN_ITEMS else pickle.dumps(item, protocol=5)
+
+
+def is_plain_result(value: Any) -> bool:
+    """Whether a result can travel in a message as it is: MessagePack has this value, and it cannot be changed."""
+    kind = type(value)
+    if kind is int:
+        return bool(-_INTEGER_LIMIT <= value < _INTEGER_LIMIT)
+    if kind is str:
+        return len(value) <= _TEXT_LENGTH_MAX and value.isascii()
+    return kind is float or kind is bool or value is None
+
+
 class PackedValue(NamedTuple):
     """The pickle of a value, and the buffers that travel out of band."""
 
@@ -39,7 +60,7 @@ class PackedValue(NamedTuple):
     @property
     def size_bytes(self) -> int:
         """Bytes of the pickle and the buffers together."""
-        return len(self.data) + sum(buffer.nbytes for buffer in self.buffers)
+        return len(self.data) + sum([buffer.nbytes for buffer in self.buffers])
 
 
 def pack(value: Any) -> PackedValue:

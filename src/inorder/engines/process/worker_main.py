@@ -6,7 +6,7 @@ repairs the damage that an item did to the process, and blames the item: a child
 stream closed.
 
 A result travels as the `Envelope` that the kernel gets. Until the parent unpacks it, the payload of the envelope is a
-pickle, or a pickle and the sizes of the buffers that follow it in shared memory.
+plain value, a pickle, or a pickle and the sizes of the buffers that follow it in shared memory.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
+from sys import getsizeof
 from time import monotonic_ns, time
 from typing import Any
 
@@ -34,7 +35,7 @@ from inorder.host.memory import read_resident_bytes
 
 from .guard import ProcessGuard
 from .shared_status import SharedStatus, StatusSnapshot
-from .transfer import PackedValue, measure_buffers, pack, send_buffers
+from .transfer import PackedValue, is_plain_result, measure_buffers, pack, send_buffers
 
 READY = b"ready"
 _FLUSH_S = 0.2
@@ -45,7 +46,7 @@ _FLUSH_BYTES = 1024 * 1024
 _CHECK_NS = 5_000_000
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_PACKED_NONE = PackedValue(pickle.dumps(None), [])
+_NO_BUFFERS: list[memoryview] = []
 _ENCODER = msgspec.msgpack.Encoder()
 
 
@@ -126,20 +127,26 @@ class _ResultBuffer:
     def __init__(self, connection: "Connection[Any, Any]") -> None:
         self._connection = connection
         self._lock = threading.Lock()
-        self._results: list[tuple[Envelope, list[memoryview]]] = []
+        self._results: list[Envelope] = []
+        self._buffers: dict[int, list[memoryview]] = {}
+        """Buffers that are sent beside the result of a seq."""
         self._confirmed = 0
-        self._size = 0
+        self.size_bytes = 0
+        """Size of the results; may be wrong for a moment if both threads change it, and then a message comes earlier or
+        later."""
         self._flushed_ns = monotonic_ns()
 
     def add(self, envelope: Envelope, buffers: list[memoryview]) -> None:
-        """Add a result, and the buffers that are sent beside it."""
-        with self._lock:
-            self._results.append((envelope, buffers))
-            self._size += envelope.payload_bytes
+        """Add a result, and the buffers that are sent beside it. Only the thread that runs items calls this, without
+        the lock: the other thread removes results from the beginning, which does not disturb an append."""
+        if buffers:
+            self._buffers[envelope.seq] = buffers
+        self._results.append(envelope)
+        self.size_bytes += envelope.payload_bytes
 
     def is_due(self, now_ns: int) -> bool:
         """Whether it is time to send."""
-        return now_ns - self._flushed_ns >= _FLUSH_NS or self._size >= _FLUSH_BYTES
+        return now_ns - self._flushed_ns >= _FLUSH_NS or self.size_bytes >= _FLUSH_BYTES
 
     def confirm(self) -> None:
         """Allow everything added so far to be sent."""
@@ -150,15 +157,17 @@ class _ResultBuffer:
         """Allow everything added so far to be sent, unless the running item is part of it: then the item has ended
         since `running` was read, and the process has not been checked after it."""
         with self._lock:
-            if self._results and self._results[-1][0].seq != running.seq:
+            if self._results and self._results[-1].seq != running.seq:
                 self._confirmed = len(self._results)
 
     def drop_unconfirmed(self) -> int:
         """Drop the results that were not confirmed; return how many."""
         with self._lock:
-            count = len(self._results) - self._confirmed
+            dropped = self._results[self._confirmed :]
             del self._results[self._confirmed :]
-            return count
+            for envelope in dropped:
+                self._buffers.pop(envelope.seq, None)
+            return len(dropped)
 
     def flush(self, *, is_last: bool = False) -> None:
         """Send what is confirmed: one message, then the shared memory of each large result in the same order."""
@@ -166,13 +175,13 @@ class _ResultBuffer:
             results = self._results[: self._confirmed]
             del self._results[: self._confirmed]
             self._confirmed = 0
-            self._size = sum(envelope.payload_bytes for envelope, _ in self._results)
+            self.size_bytes = sum([envelope.payload_bytes for envelope in self._results])
             self._flushed_ns = monotonic_ns()
             if results or is_last:
-                message = ResultMessage([envelope for envelope, _ in results], is_last)
-                self._connection.send_bytes(_ENCODER.encode(message))
-                for _, buffers in results:
-                    if buffers:
+                self._connection.send_bytes(_ENCODER.encode(ResultMessage(results, is_last)))
+                for envelope in results if self._buffers else ():
+                    buffers = self._buffers.pop(envelope.seq, None)
+                    if buffers is not None:
                         send_buffers(self._connection, buffers, os.getppid())
 
 
@@ -220,16 +229,15 @@ class _BatchRunner:
     def run(self, message: bytes) -> None:
         """Run a batch, as far as the parent allows, until the results are larger than expected or this process is too
         large. The parent takes back the tasks that get no result."""
-        bytes_left: int
-        tasks: list[PackedTask]
-        bytes_left, tasks = pickle.loads(message)
-        for index, task in enumerate(tasks):
+        bytes_left, seqs, attempts, items = pickle.loads(message)
+        task: PackedTask
+        for index, task in enumerate(zip(seqs, attempts, items, strict=True)):
             if bytes_left < 0 or not self._status.may_start(index):
                 break
             size, ended_ns = self._run_one(task)
             bytes_left -= size
             self._unchecked.append(task)
-            if ended_ns - self._checked_ns >= _CHECK_NS or self._results.is_due(ended_ns):
+            if ended_ns - self._checked_ns >= _CHECK_NS or self._results.size_bytes >= _FLUSH_BYTES:
                 self._check_damage()
                 if self._results.is_due(ended_ns):
                     self._results.flush()
@@ -266,52 +274,54 @@ class _BatchRunner:
                     continue
                 self._results.drop_unconfirmed()
             failure = Failure(category=Category.RUNTIME, message=damage)
-            self._results.add(Envelope(task[0], task[1], FAIL, _PACKED_NONE.data, 0, failure, *self._latest_times), [])
+            self._results.add(Envelope(task[0], task[1], FAIL, None, 0, failure, *self._latest_times), _NO_BUFFERS)
             self._results.confirm()
 
     def _run_one(self, task: PackedTask) -> tuple[int, int]:
         """Run one task; return the size of its result, and when it ended. The work around the function costs every item
-        about five microseconds, and several times that if the function has evicted it from the caches."""
-        seq, attempt, item_pickle = task
+        about two microseconds, and several times that if the function has evicted it from the caches."""
+        seq, attempt, packed_item = task
         began_ms = time() * 1000
         began_ns = monotonic_ns()
         self._status.begin_item(seq, attempt, began_ns)
-        packed, outcome, failure, held_bytes = self._compute(item_pickle)
+        payload, outcome, failure, size = self._compute(packed_item)
         ended_ns = monotonic_ns()
-        payload: Any
-        payload, buffers = packed
-        size = len(payload)
-        if buffers:
-            payload, size = (payload, measure_buffers(buffers)), packed.size_bytes
-        size += held_bytes
+        buffers = _NO_BUFFERS
+        if type(payload) is PackedValue:
+            data, buffers = payload
+            payload = (data, measure_buffers(buffers)) if buffers else data
         self._latest_times = times = ((ended_ns - began_ns) / 1e6, began_ms)
         self._results.add(Envelope(seq, attempt, outcome, payload, size, failure, *times), buffers)
         return size, ended_ns
 
-    def _compute(self, item_pickle: bytes) -> tuple[PackedValue, int, Failure | None, int]:
-        """Return the packed result, the outcome, the failure, and the bytes that the result holds elsewhere."""
+    def _compute(self, packed_item: Any) -> tuple[Any, int, Failure | None, int]:
+        """Return the plain or packed result, the outcome, the failure, and the size of the result."""
         try:
-            item = pickle.loads(item_pickle)
+            item = pickle.loads(packed_item) if type(packed_item) is bytes else packed_item
         except BaseException as error:
             failure = classify_error(error)
             message = f"the worker cannot unpickle the item: {failure.message}"
-            return _PACKED_NONE, FAIL, Failure(category=Category.INPUT, message=message, detail=failure.detail), 0
+            return None, FAIL, Failure(category=Category.INPUT, message=message, detail=failure.detail), 0
         try:
             value = self._function(item)
         except BaseException as error:
             return _pack_error(error), FAIL, classify_error(error, self._classify), 0
+        if is_plain_result(value):
+            return value, SUCCESS, None, getsizeof(value)
         try:
-            return pack(value), SKIP if type(value) is Skip else SUCCESS, None, get_held_bytes(value)
+            packed = pack(value)
         except BaseException as error:
             message = f"the result cannot be pickled: {classify_error(error).message}"
-            return _PACKED_NONE, FAIL, Failure(category=Category.RUNTIME, message=message), 0
+            return None, FAIL, Failure(category=Category.RUNTIME, message=message), 0
+        size = packed.size_bytes + get_held_bytes(value)
+        return packed, SKIP if type(value) is Skip else SUCCESS, None, size
 
 
-def _pack_error(error: BaseException) -> PackedValue:
+def _pack_error(error: BaseException) -> PackedValue | None:
     """Pack an exception, which becomes the `__cause__` of the caller's `ItemError`; None if it cannot be pickled."""
     try:
         packed = pack(error)
         pickle.loads(packed.data)
     except BaseException:
-        return _PACKED_NONE
-    return packed if not packed.buffers else _PACKED_NONE
+        return None
+    return packed if not packed.buffers else None

@@ -21,7 +21,7 @@ from inorder.host.memory import read_resident_bytes
 
 from .shared_status import SharedStatus, StatusSnapshot
 from .spawner import start_process
-from .transfer import PackedValue, receive_buffers, unpack
+from .transfer import PackedValue, pack_item, receive_buffers, unpack
 from .worker_main import READY, ResultMessage, worker_main
 
 _JOIN_S = 5.0
@@ -111,7 +111,7 @@ class WorkerProcess:
         """Send a batch. Raises `ProcessDied`."""
         self._status.begin_batch(len(tasks))
         try:
-            self._connection.send_bytes(pickle.dumps((bytes_max, tasks), protocol=5))
+            self._connection.send_bytes(pickle.dumps((bytes_max, *zip(*tasks, strict=True)), protocol=5))
         except OSError as error:
             raise ProcessDied(self.describe_end(), f"process {self.pid}") from error
 
@@ -124,7 +124,7 @@ class WorkerProcess:
             self._await_ready()
             message = _DECODER.decode(self._read())
             envelopes = [
-                envelope if type(envelope.payload) is bytes else self._receive_buffers(envelope)
+                self._receive_buffers(envelope) if type(envelope.payload) is list else envelope
                 for envelope in message.envelopes
             ]
         except (EOFError, OSError) as error:
@@ -192,8 +192,11 @@ class WorkerProcess:
 def unpack_result(envelope: Envelope) -> Envelope:
     """Replace the packed payload of a result by the value. A value that cannot be unpickled fails its item."""
     packed = envelope.payload
+    kind = type(packed)
+    if kind is not bytes and kind is not PackedValue:
+        return envelope
     try:
-        value = pickle.loads(packed) if type(packed) is bytes else unpack(packed)
+        value = pickle.loads(packed) if kind is bytes else unpack(packed)
     except BaseException as error:
         message = f"the result cannot be unpickled: {classify_error(error).message}"
         failure = Failure(category=Category.RUNTIME, message=message)
@@ -210,16 +213,13 @@ def unpack_result(envelope: Envelope) -> Envelope:
     )
 
 
-def _dump(item: Any) -> bytes:
-    return pickle.dumps(item, protocol=5)
-
-
-def pack_tasks(tasks: list[Task], dump: Callable[[Any], bytes] = _dump) -> tuple[list[PackedTask], list[Envelope]]:
-    """Pickle the items of tasks; return an envelope with a failure for each item that cannot be pickled."""
+def pack_tasks(tasks: list[Task], pack: Callable[[Any], Any] = pack_item) -> tuple[list[PackedTask], list[Envelope]]:
+    """Pack the items of tasks; return an envelope with a failure for each item that cannot be pickled."""
     packed, refused = [], []
     for task in tasks:
+        seq, attempt, item = task
         try:
-            packed.append((task.seq, task.attempt, dump(task.item)))
+            packed.append((seq, attempt, pack(item)))
         except BaseException as error:
             refused.append(_refuse(task, error))
     return packed, refused

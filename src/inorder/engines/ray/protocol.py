@@ -120,7 +120,9 @@ def encode_report(
 def _extract_buffers(envelope: Envelope, extracted: list[bytes | memoryview]) -> Envelope:
     """Move large parts of a packed result to `extracted`; the payload becomes the pickle, if it stays, and sizes."""
     payload = envelope.payload
-    data, buffers = (payload, []) if type(payload) is bytes else payload
+    if not isinstance(payload, bytes | PackedValue):
+        return envelope
+    data, buffers = (payload, []) if isinstance(payload, bytes) else payload
     is_large = len(data) >= _OUT_OF_BAND_BYTES
     if not is_large and not buffers:
         return envelope
@@ -146,7 +148,7 @@ def decode_report(data: bytes, buffers: Sequence[Any]) -> tuple[Report, list[Eve
 
 def _insert_buffers(envelope: Envelope, remaining: Iterator[Any]) -> Envelope:
     """Undo `_extract_buffers`. The buffers stay where Ray has put them."""
-    if type(envelope.payload) is bytes:
+    if type(envelope.payload) is not list:
         return envelope
     data, sizes = envelope.payload
     if data is None:
