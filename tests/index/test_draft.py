@@ -61,7 +61,7 @@ def built(data: Path, *runs: Sequence[Entry]) -> None:
 def texts(data: Path) -> dict[str, str]:
     connection = sqlite3.connect(published_path(str(data)))
     found = dict(connection.execute("SELECT item_id, text FROM chunks JOIN files ON files.id = file").fetchall())
-    scores = LexicalIndex(connection).score([TermGroup(("lamp",)), TermGroup(("wick",))])
+    scores, _ = LexicalIndex(connection).score([TermGroup(("lamp",)), TermGroup(("wick",))])
     assert (scores > 0).sum() == len(found)
     assert list(find_problems(connection)) == []
     connection.close()

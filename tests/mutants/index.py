@@ -6,6 +6,7 @@ _ANALYSIS = "tests/index/lexical/test_analysis.py"
 _DAMAGES = "tests/cli/test_verify.py::test_a_damaged_inverted_index_is_one_clear_line"
 _POSTINGS = "tests/index/lexical/test_postings.py"
 _RULES = "tests/index/test_rules.py::"
+_CODE_RANKING = "tests/index/test_code_ranking.py::"
 _LIMITS = "tests/code/test_exact_limits.py::"
 INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -32,16 +33,37 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the list is cut before ties are ordered",
         "index/ranking/retrieval.py",
-        "known[found >= np.partition(found, -count)[-count]]",
-        'known[np.argsort(-found, kind="stable")[:count]]',
+        "known[found >= np.partition(found, -LIST_MAX)[-LIST_MAX]]",
+        'known[np.argsort(-found, kind="stable")[:LIST_MAX]]',
         f"{_RULES}test_equal_scores_are_ordered_by_item_before_the_list_is_cut[all]",
     ),
     Mutant(
         "ties of the fused list are in no order",
-        "index/ranking/retrieval.py",
-        "key=lambda hit: (-hit.score, hit.item_id, hit.number)",
-        "key=lambda hit: -hit.score",
+        "index/ranking/candidates.py",
+        "numbers = sorted(self._rows, key=lambda number: self._rows[number][:2])",
+        "numbers = sorted(self._rows)",
         f"{_RULES}test_hits_of_equal_score_are_ordered_by_item_and_number",
+    ),
+    Mutant(
+        "tests weigh as much as what they test",
+        "index/ranking/code_signals.py",
+        "TEST = 0.3",
+        "TEST = 1.0",
+        f"{_CODE_RANKING}test_side_files_are_worth_less_unless_they_are_asked_for",
+    ),
+    Mutant(
+        "code rises above documents by its path",
+        "index/ranking/code_signals.py",
+        "if is_defined[top] else 1.0",
+        "if adjusted[top] else 1.0",
+        f"{_CODE_RANKING}test_the_best_chunk_of_code_keeps_its_score_unless_it_is_the_definition_asked_for",
+    ),
+    Mutant(
+        "a changed file is not noticed",
+        "index/staleness.py",
+        "if _read_time(path) > indexed_ns]",
+        "if _read_time(path) < 0]",
+        f"{_CODE_RANKING}test_a_file_that_changed_or_went_is_named",
     ),
     Mutant(
         "one hit too many",
@@ -52,9 +74,9 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "ranks count from zero",
-        "index/ranking/retrieval.py",
-        "name: 1 + int(",
-        "name: int(",
+        "index/ranking/candidates.py",
+        "name: 1 + len(found)",
+        "name: len(found)",
         f"{_RULES}test_hits_of_equal_score_are_ordered_by_item_and_number",
     ),
     Mutant(

@@ -57,7 +57,9 @@ class Hit(msgspec.Struct, kw_only=True):
     ranks: dict[str, int] = {}
     """Its rank in each list, from 1."""
     shares: dict[str, float] = {}
-    """What each list contributes to the score."""
+    """What each list contributes to the score, and what the adjustment of code does."""
+    reasons: list[str] = []
+    """Why the score of a chunk of code was adjusted."""
 
 
 def make_hit(row: Sequence[Any]) -> Hit:

@@ -38,7 +38,7 @@ class Query(NamedTuple):
         """What to look up in an index of documents in these languages. A word is looked up in every form that it has
         in any of them: the index knows the languages, and a question is too short to tell its own."""
         words = split_words(self.text)
-        relevant = [word for word in words if not _is_stop_word(word, languages)] or words
+        relevant = [word for word in words if not is_stop_word(word, languages)] or words
         groups: dict[TermGroup, None] = {}
         for word in relevant:
             analyzed = [analyze(word, language) for language in dict.fromkeys(("", *languages))]
@@ -61,7 +61,8 @@ def parse_query(text: str) -> Query:
     return Query(text, "text", "", terms)
 
 
-def _is_stop_word(word: str, languages: Sequence[str]) -> bool:
+def is_stop_word(word: str, languages: Sequence[str] = ()) -> bool:
+    """Whether a word says nothing about what is looked for, in English or one of these languages."""
     lower = word.lower()
     return lower in _STOP_WORDS or any(is_function_word(lower, language) for language in languages)
 

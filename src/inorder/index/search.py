@@ -7,7 +7,7 @@ may ask; those who ask the same index take turns.
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock, RLock
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from .draft import published_path
 from .hits import Filters, Hit
 from .query import Query, parse_query
 from .ranking.retrieval import MODES, Searcher
+from .staleness import find_changes
 from .symbols import CodeLocation, look_up
 
 _OPEN_MAX = 4
@@ -70,13 +71,15 @@ def search(data: str, question: str, options: SearchOptions | None = None) -> Se
     query = parse_query(question)
     with use_index(data) as index:
         if query.kind != "text":
-            return SearchAnswer(query, "names", [], look_up(index.connection, query, options.count), [], [])
+            places = look_up(index.connection, query, options.count)
+            return SearchAnswer(query, "names", [], places, [], index.find_changes(place.path for place in places))
         searcher = index.searcher
         hits = searcher.search(query, options.mode, options.count, options.filters)
         if not hits:
             searcher.check_filters(options.filters)
         suggestions = searcher.suggest_words(query) if not any("lexical" in hit.ranks for hit in hits) else []
         warnings = [searcher.warning] if options.mode == "hybrid" and searcher.warning else []
+        warnings += index.find_changes(hit.path for hit in hits)
         return SearchAnswer(query, options.mode, hits, [], suggestions, warnings)
 
 
@@ -98,6 +101,10 @@ class OpenIndex:
         if self._searcher is None:
             self._searcher = Searcher(self.connection, self._data)
         return self._searcher
+
+    def find_changes(self, paths: Iterable[str]) -> list[str]:
+        """What says that the sources have changed since they were indexed, judged by the files at these paths."""
+        return find_changes(self.connection, self._data, published_path(self._data), paths)
 
     def is_current(self) -> bool:
         """Whether the files are those that were opened."""

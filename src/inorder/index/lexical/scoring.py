@@ -1,8 +1,9 @@
 """BM25 over the inverted index.
 
-A chunk scores in two fields with the same formula: its text, and at half of the weight its headings. All scores
-are computed at once, one array operation per term and segment, so the time depends on the number of postings: 100,000
-chunks take a few milliseconds. Scores depend on the chunks alone, not on the order in which they were indexed.
+A chunk scores in two fields with the same formula: its text and its headings. What headings weigh is left to the
+ranking. All scores are computed at once, one array operation per term and segment, so the time depends on the number of
+postings: 100,000 chunks take a few milliseconds. Scores depend on the chunks alone, not on the order in which they were
+indexed.
 """
 
 import math
@@ -19,7 +20,6 @@ SATURATION = 1.2
 """k1 of BM25: how soon further occurrences of a term stop to count."""
 LENGTH_WEIGHT = 0.75
 """b of BM25: how much a long text is discounted."""
-HEAD_WEIGHT = 0.5
 
 Scores = npt.NDArray[np.float64]
 
@@ -54,17 +54,17 @@ class LexicalIndex:
         norms: Scores = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * lengths / (average or 1))
         return norms
 
-    def score(self, groups: Sequence[TermGroup]) -> Scores:
-        """The score of every chunk; 0 if it has none of the terms or is dead."""
-        scores: Scores = np.zeros(len(self.chunks))
+    def score(self, groups: Sequence[TermGroup]) -> tuple[Scores, Scores]:
+        """The score of the text and that of the headings of every chunk; 0 if it has none of the terms or is dead."""
+        scores: tuple[Scores, Scores] = (np.zeros(len(self.chunks)), np.zeros(len(self.chunks)))
         for group in groups:
             numbers, *counts = self._read_group(group)
             if not len(numbers):
                 continue
             rarity = math.log(1 + (self._count - len(numbers) + 0.5) / (len(numbers) + 0.5))
-            for count, norms, weight in zip(counts, self._norms, (1.0, HEAD_WEIGHT), strict=True):
+            for count, norms, field in zip(counts, self._norms, scores, strict=True):
                 if count.any():
-                    scores[numbers] += weight * rarity * (SATURATION + 1) * count / (count + norms[numbers])
+                    field[numbers] += rarity * (SATURATION + 1) * count / (count + norms[numbers])
         return scores
 
     def _read_group(self, group: TermGroup) -> tuple[Numbers, Scores, Scores]:

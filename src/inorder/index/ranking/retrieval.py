@@ -1,6 +1,6 @@
 """Search for chunks: lexical, dense, or both.
 
-* `lexical`: BM25 over texts and headings.
+* `lexical`: BM25 over texts and headings. The scores of code are adjusted by names and paths: see `code_signals`.
 * `dense`: the vector of the question against those of the documents. Chunks of code have no stored vectors. If the
   provider needs no model, the best lexical hits in code are embedded during the search.
 * `hybrid`: the scores of both, fused: see `fusion`.
@@ -9,7 +9,7 @@ Chunks of equal score are ordered by item id and number, so an answer does not d
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,15 +21,20 @@ from inorder.errors import IntegrityError, OperatorError
 from inorder.index.hits import HIT_COLUMNS, Filters, Hit, make_hit
 from inorder.index.lexical.scoring import LexicalIndex
 from inorder.index.query import Query
-from inorder.index.rows import CODE
+from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.schema import read_meta
 from inorder.index.vectors import VectorMatrix
 
+from .candidates import CandidateRow, Candidates
+from .code_signals import RankedCode, adjust
 from .fusion import MODEL_WEIGHT, Scores, dense_weight, fuse
 
 MODES = ("hybrid", "lexical", "dense")
-LIST_MAX = 200
+LIST_MAX = 400
 """Length of each list before fusion."""
+HEAD_WEIGHTS = {DOCUMENT: 0.5, CODE: 1.5}
+"""What a match in the headings weighs, beside one in the text: section titles repeat the text, and the name and the
+path of code say what it is for."""
 _EMBEDDED_MAX = 32
 """Chunks of code that are embedded during a search, at most."""
 _PARAMETERS_MAX = 500
@@ -63,13 +68,12 @@ class Searcher:
         if mode == "dense" and not self._matrix.is_available:
             raise OperatorError("the index has no dense vectors: run `inorder embed` and `inorder index`")
         allowed = self._find_allowed(filters)
-        scores: dict[str, Scores] = {}
+        candidates = Candidates()
         if mode != "dense":
-            found = self._lexical.score(query.make_groups(self.languages))
-            scores["lexical"] = np.where(allowed & (found > 0), found, np.nan)
+            self._add_lexical(candidates, query, allowed)
         if mode != "lexical" and self._matrix.is_available:
-            scores["dense"] = np.where(allowed, self._compare_vectors(query, scores.get("lexical")), np.nan)
-        return self._rank(scores, count)
+            self._add_dense(candidates, query, allowed)
+        return self._rank(candidates, query, count)
 
     @property
     def warning(self) -> str:
@@ -92,62 +96,84 @@ class Searcher:
         allowed[np.searchsorted(self._lexical.chunks, np.array([id_ for (id_,) in rows], np.int64))] = True
         return allowed
 
-    def _compare_vectors(self, query: Query, lexical: Scores | None) -> Scores:
-        """The similarity of every chunk to the question; NaN for one without a vector."""
+    def _add_lexical(self, candidates: Candidates, query: Query, allowed: npt.NDArray[np.bool_]) -> None:
+        """Add the chunks whose words match best. What headings weigh depends on the kind of the file, which is read for
+        the best chunks of each kind only."""
+        body, head = self._lexical.score(query.make_groups(self.languages))
+        matches = allowed & (body + head > 0)
+        found = [_take_best(np.where(matches, body + weight * head, np.nan)) for weight in HEAD_WEIGHTS.values()]
+        numbers = np.unique(np.concatenate(found))
+        rows = self._read_rows(numbers)
+        weights = np.array([HEAD_WEIGHTS[rows[int(number)].file_kind] for number in numbers])
+        scores = body[numbers] + weights * head[numbers]
+        best = _take_best(scores)
+        candidates.add("lexical", numbers[best], scores[best], rows)
+
+    def _add_dense(self, candidates: Candidates, query: Query, allowed: npt.NDArray[np.bool_]) -> None:
+        """Add the chunks whose vectors are most similar, and the similarity of those that are candidates already."""
         provider = self._open_provider()
         [vector] = provider.embed([query.text])
         similarity = np.full(len(self._lexical.chunks), np.nan)
         chunks, found = self._matrix.compare(vector)
         similarity[np.searchsorted(self._lexical.chunks, chunks)] = found
-        if lexical is not None and self._is_without_model:
-            best = _take_best(lexical, _EMBEDDED_MAX)
-            missing = best[np.isnan(similarity[best])]
-            hits = self._read_hits(missing, f" AND files.kind = '{CODE}'")
+        if self._is_without_model:
+            best = candidates.list_best("lexical", _EMBEDDED_MAX)
+            hits = self._read_hits([number for number in best if np.isnan(similarity[number])], f"'{CODE}'")
             if hits:
                 texts = [f"{hit.name} {hit.text}" for hit in hits.values()]
                 similarity[list(hits)] = provider.embed(texts) @ vector
         # Rounded, because the last bits depend on where in the matrix a row is.
-        return np.round(similarity, 6)
+        similarity = np.where(allowed, np.round(similarity, 6), np.nan)
+        numbers = _take_best(similarity)
+        candidates.add("dense", numbers, similarity[numbers], self._read_rows(numbers))
+        candidates.complete("dense", similarity)
 
-    def _rank(self, scores: dict[str, Scores], count: int) -> list[Hit]:
-        """Fuse the best of each list. Equal scores are in the order of item ids and numbers."""
-        best = {name: _take_best(each, LIST_MAX) for name, each in scores.items()}
-        candidates = np.unique(np.concatenate([*best.values(), np.zeros(0, np.int64)]))
-        if not len(candidates):
+    def _rank(self, candidates: Candidates, query: Query, count: int) -> list[Hit]:
+        """Fuse the lists, and adjust the scores of code. Equal scores are in the order of item ids and numbers."""
+        numbers, rows = candidates.sort()
+        if not numbers:
             return []
-        weights = {"lexical": 1.0, "dense": dense_weight(self._matrix.provider) if len(scores) > 1 else 1.0}
-        lists = {name: each[candidates] for name, each in scores.items()}
+        lists = {name: candidates.list_scores(name, numbers) for name in candidates.lists}
+        weights = {"lexical": 1.0, "dense": dense_weight(self._matrix.provider) if len(lists) > 1 else 1.0}
         if "lexical" in lists and len(lists) > 1:
             lists["lexical"] = np.nan_to_num(lists["lexical"])
-        shares = fuse(lists, weights) if len(lists) > 1 else lists
+        shares = fuse(lists, weights) if len(lists) > 1 else dict(lists)
         total = np.sum(list(shares.values()), axis=0)
-        kept = candidates if len(candidates) <= count else candidates[total >= np.partition(total, -count)[-count]]
-        hits = self._read_hits(kept)
-        at = {int(number): position for position, number in enumerate(candidates)}
-        for number, hit in hits.items():
-            hit.score = float(total[at[number]])
-            hit.shares = {name: float(share[at[number]]) for name, share in shares.items()}
-            hit.ranks = {
-                name: 1 + int((scores[name][members] > scores[name][number]).sum())
-                for name, members in best.items()
-                if number in members
-            }
-        return sorted(hits.values(), key=lambda hit: (-hit.score, hit.item_id, hit.number))[:count]
+        adjusted, reasons = _adjust_code(query.text, rows, total)
+        order = sorted(range(len(numbers)), key=lambda at: (-adjusted[at], at))[:count]
+        hits = self._read_hits([numbers[at] for at in order])
+        for at in order:
+            hit = hits[numbers[at]]
+            hit.score = float(adjusted[at])
+            hit.shares = {name: float(share[at]) for name, share in shares.items()}
+            if reasons[at]:
+                hit.shares["code"] = float(adjusted[at] - total[at])
+            hit.reasons = reasons[at]
+            hit.ranks = candidates.list_ranks(numbers[at])
+        return [hits[numbers[at]] for at in order]
 
-    def _read_hits(self, numbers: Iterable[int], condition: str = "") -> dict[int, Hit]:
-        """The chunks with these numbers, by number."""
-        hits: dict[int, Hit] = {}
+    def _read_rows(self, numbers: Iterable[int]) -> dict[int, CandidateRow]:
+        """What is needed to rank the chunks with these numbers, by number."""
+        columns = "item_id, chunks.number, files.kind, chunks.name"
+        return {number: CandidateRow(*row) for number, row in self._select(columns, numbers)}
+
+    def _read_hits(self, numbers: Iterable[int], kind: str = "files.kind") -> dict[int, Hit]:
+        """The chunks with these numbers, by number: of all files, or of one kind."""
+        condition = f" AND files.kind = {kind}"
+        return {number: make_hit(row) for number, row in self._select(HIT_COLUMNS, numbers, condition)}
+
+    def _select(self, columns: str, numbers: Iterable[int], condition: str = "") -> Iterator[tuple[int, Sequence[Any]]]:
         wanted = {int(self._lexical.chunks[number]): int(number) for number in numbers}
         ids = list(wanted)
         for start in range(0, len(ids), _PARAMETERS_MAX):
             some = ids[start : start + _PARAMETERS_MAX]
             rows = self._connection.execute(
-                f"SELECT chunks.id, {HIT_COLUMNS} FROM chunks JOIN files ON files.id = file "
+                f"SELECT chunks.id, {columns} FROM chunks JOIN files ON files.id = file "
                 f"WHERE chunks.id IN ({', '.join('?' * len(some))}){condition}",
                 some,
             )
-            hits |= {wanted[id_]: make_hit(row) for id_, *row in rows}
-        return hits
+            for id_, *row in rows:
+                yield wanted[id_], row
 
     @property
     def _is_without_model(self) -> bool:
@@ -190,11 +216,23 @@ def _find_similar(word: str, known: Sequence[str], count: int) -> list[str]:
     return get_close_matches(word, known, n=count, cutoff=0.75)
 
 
-def _take_best(scores: Scores, count: int) -> npt.NDArray[np.int64]:
+def _adjust_code(question: str, rows: Sequence[CandidateRow], total: Scores) -> tuple[Scores, list[list[str]]]:
+    """The scores with those of code adjusted, and the reasons for each."""
+    places = [at for at, row in enumerate(rows) if row.file_kind == CODE]
+    found = adjust(question, [RankedCode(rows[at].item_id, rows[at].name) for at in places], total[places])
+    scores = total.copy()
+    reasons: list[list[str]] = [[] for _ in rows]
+    scores[places] = found.scores
+    for at, each in zip(places, found.reasons, strict=True):
+        reasons[at] = each
+    return scores, reasons
+
+
+def _take_best(scores: Scores) -> npt.NDArray[np.int64]:
     """The numbers of the best scores, with all that are equal to the last one."""
     known = np.flatnonzero(~np.isnan(scores))
-    if len(known) <= count:
+    if len(known) <= LIST_MAX:
         return known
     found = scores[known]
-    best: npt.NDArray[np.int64] = known[found >= np.partition(found, -count)[-count]]
+    best: npt.NDArray[np.int64] = known[found >= np.partition(found, -LIST_MAX)[-LIST_MAX]]
     return best

@@ -53,6 +53,7 @@ def describe_answer(answer: SearchAnswer) -> dict[str, Any]:
                 "start": hit.start,
                 "end": hit.end,
                 "chunk_id": hit.chunk_id,
+                "reasons": hit.reasons,
                 "snippet": [line for _, line in select_snippet(hit, answer.query.terms)],
                 "text": hit.text,
             }
@@ -60,6 +61,7 @@ def describe_answer(answer: SearchAnswer) -> dict[str, Any]:
         ],
         "places": answer.places,
         "suggestions": answer.suggestions,
+        "warnings": answer.warnings,
     }
 
 

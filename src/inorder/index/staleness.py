@@ -1,0 +1,66 @@
+"""Whether the sources have changed since they were indexed.
+
+A search cannot look at every file of a large source. It looks at the files that it shows, and at the commit that a Git
+working tree is on: a few system calls. `inorder plan` compares everything.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from inorder.stage.data_layout import DataLayout
+
+from .locations import find_roots
+
+_NAMED_MAX = 3
+
+
+def find_changes(connection: sqlite3.Connection, data: str, index_path: str, shown: Iterable[str]) -> list[str]:
+    """One line per reason to index again. `shown` are the paths of the files in the answer."""
+    indexed_ns = max(_read_time(index_path), _read_time(DataLayout(data, "index").manifest))
+    paths = list(dict.fromkeys(shown))
+    changed = [path for path in paths if _read_time(path) > indexed_ns]
+    gone = [path for path in paths if not os.path.lexists(path)]
+    lines = [
+        f"{_list_some(some)} {verb} since the index was made; run `inorder index` to update it"
+        for some, verb in ((changed, "changed"), (gone, "was removed" if len(gone) == 1 else "were removed"))
+        if some
+    ]
+    roots = sorted({root for by_name in find_roots(connection, data).values() for root in by_name.values()})
+    moved = list(dict.fromkeys(tree for root in roots for tree in _find_moved_trees(root, indexed_ns)))
+    return lines + [f"{tree} is on another commit than when it was indexed; run `inorder index`" for tree in moved]
+
+
+def _list_some(paths: list[str]) -> str:
+    more = f" and {len(paths) - _NAMED_MAX} more" if len(paths) > _NAMED_MAX else ""
+    return ", ".join(paths[:_NAMED_MAX]) + more
+
+
+def _find_moved_trees(root: str, indexed_ns: int) -> Iterator[str]:
+    """The Git working tree of a source, if its commit has changed."""
+    for folder in (Path(root), *Path(root).parents):
+        marker = folder / ".git"
+        if not marker.exists():
+            continue
+        if _read_time(_find_head_log(marker)) > indexed_ns:
+            yield str(folder)
+        return
+
+
+def _find_head_log(marker: Path) -> Path:
+    """Git appends to this file whenever another commit is checked out or made. `.git` is a file in a linked tree."""
+    try:
+        if marker.is_file():
+            marker = marker.parent / marker.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+    except (OSError, UnicodeDecodeError):
+        pass
+    return marker / "logs" / "HEAD"
+
+
+def _read_time(path: str | os.PathLike[str]) -> int:
+    """When a file was modified; 0 if that cannot be known."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
