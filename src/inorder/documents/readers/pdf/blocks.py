@@ -20,8 +20,9 @@ from .layout import Region, split_regions
 from .lines import group_rows, is_continued, join_text, merge_row
 from .paragraphs import ParagraphBuilder
 from .segments import ASKEW, PageText, Row, Segment
+from .tables.banded import insert_banded_tables
 from .tables.ruled import insert_ruled_tables
-from .tables.unruled import build_table, find_row_runs
+from .tables.unruled import find_unruled_tables
 
 DIRECTION_SAMPLE_CHARACTERS = 1000
 """How much text is examined to find the writing direction of a page."""
@@ -74,8 +75,11 @@ def _find_main_direction(inner: Sequence[Row], rotated: dict[int, list[Segment]]
 
 def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     """The blocks of the main text: everything except furniture and rotated text."""
-    if page.graphics and page.graphics.down and not segments[0].direction:
-        with_tables = insert_ruled_tables(segments, page.graphics, page.number)
+    if page.graphics and not segments[0].direction:
+        with_tables = segments
+        if page.graphics.down:
+            with_tables = insert_ruled_tables(segments, page.graphics, page.number)
+        with_tables = insert_banded_tables(with_tables, page.graphics, page.number)
         if len(with_tables) < len(segments):
             segments, rows = with_tables, []
     right_to_left = is_right_to_left(page.text[:DIRECTION_SAMPLE_CHARACTERS])
@@ -109,10 +113,7 @@ def _find_tables(region: Region, page: int) -> list[tuple[int, int, Table]]:
     """Tables, each with the range of rows that it replaces."""
     found = [(index, index + 1, row[0].table) for index, row in enumerate(region) if row[0].table is not None]
     tables: list[tuple[int, int, Table]] = [(start, end, table) for start, end, table in found if table is not None]
-    for start, end in find_row_runs(region):
-        table = build_table(region[start:end], page)
-        if table is not None:
-            tables.append((start, end, table))
+    tables += find_unruled_tables(region, page)
     return sorted(tables, key=lambda found: found[0])
 
 

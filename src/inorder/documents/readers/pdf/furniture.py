@@ -32,6 +32,7 @@ GAP_SHARE = 0.5
 """Gap between furniture and text, as a share of the size of the furniture."""
 HEAD_RATIO_MAX = 1.35
 """Size of a running head with a page number, compared with the largest text."""
+ALIGNED_POINTS = 3.0
 CHARACTERS_MAX = 150
 SLOT_CHARACTERS_MAX = 80
 
@@ -80,11 +81,21 @@ def find_edge_rows(rows: Sequence[Row], height: float, page: int) -> list[EdgeRo
             if from_edge > EDGE_SHARE * height:
                 break
             text = merge_row(row).text
-            if len(text) > CHARACTERS_MAX:
+            if len(text) > CHARACTERS_MAX or (index + 1 < len(inwards) and _are_cells(row, inwards[index + 1])):
                 break
             gap = _measure_gap(row, inwards[index + 1]) if index + 1 < len(inwards) else height
             found.append(EdgeRow(edge, text, middle, row[0].size, gap, page))
     return found
+
+
+def _are_cells(row: Row, other: Row) -> bool:
+    """Whether two rows are rows of one table: the header of a table is repeated on each page."""
+    if len(row) < 2 or len(row) != len(other) or _measure_gap(row, other) > 1.5 * row[0].size:
+        return False
+    return all(
+        min(abs(one.x0 - two.x0), abs(one.x1 - two.x1), abs(one.x0 + one.x1 - two.x0 - two.x1) / 2) < ALIGNED_POINTS
+        for one, two in zip(row, other, strict=True)
+    )
 
 
 def _measure_gap(row: Row, other: Row) -> float:

@@ -12,13 +12,16 @@ from .captions import may_have_captions
 from .graphics import read_graphics
 from .lines import group_rows
 from .pdfium import PdfPage
-from .segments import Graphics, PageText, Row, Rule, Segment
-from .text import cut_segments, read_segments
+from .segments import Graphics, PageText, Row, Rule, Segment, Span
+from .tables.banded import group_rules
+from .text import cut_at_gaps, cut_segments, read_segments
 
 SIDE_POINTS_MAX = 200_000.0
 """The format allows 14,400. PDFium needs time and memory that grow with the size of a page."""
 CELLS_MIN = 4
 CELL_CHARACTERS_MAX = 30
+LINE_CHARACTERS_MAX = 70
+"""A longer line between rules is running text."""
 
 
 def read_page(page: PdfPage) -> PageText:
@@ -36,7 +39,9 @@ def read_page(page: PdfPage) -> PageText:
     _set_segments(found, segments)
     if _may_have_tables(found) or may_have_captions(found.text):
         found.graphics = read_graphics(page)
-        _cut_at_rules(page, found, found.graphics)
+        if not page.rotation:
+            _cut_at_rules(page, found, found.graphics)
+            _cut_between_rules(page, found, found.graphics)
     return found
 
 
@@ -59,14 +64,34 @@ def _count_short_cells(row: Row) -> int:
 
 def _cut_at_rules(page: PdfPage, found: PageText, graphics: Graphics) -> None:
     """Split segments that contain the text of several table cells."""
-    if page.rotation or len(graphics.down) < 3 or len(graphics.across) < 3:
+    if len(graphics.down) < 3 or len(graphics.across) < 3:
         return
     crossing = list(_find_crossings(found.segments, graphics.down))
     if not crossing:
         return
-    pieces = cut_segments(page, found.text, crossing)
-    cut = {segment.span for segment, _ in crossing}
-    segments = [segment for segment in found.segments if segment.span not in cut] + pieces
+    _replace_segments(found, [segment for segment, _ in crossing], cut_segments(page, found.text, crossing))
+
+
+def _cut_between_rules(page: PdfPage, found: PageText, graphics: Graphics) -> None:
+    """Split segments between horizontal rules that contain the text of several table cells."""
+    inside: dict[Span, Segment] = {}
+    for rules in group_rules(graphics.across):
+        (top, left, right), bottom = rules[0], rules[-1][0]
+        for segment in found.segments:
+            is_beside = left - 5 <= segment.x0 and segment.x1 <= right + 5
+            is_between = top <= segment.top and segment.bottom <= bottom + 5
+            if is_beside and is_between and " " in segment.text and len(segment.text) < LINE_CHARACTERS_MAX:
+                inside[segment.span] = segment
+    if inside:
+        segments = [inside[span] for span in sorted(inside)]
+        pieces = cut_at_gaps(page, found.text, segments)
+        if pieces is not segments:
+            _replace_segments(found, segments, pieces)
+
+
+def _replace_segments(found: PageText, old: list[Segment], new: list[Segment]) -> None:
+    cut = {segment.span for segment in old}
+    segments = [segment for segment in found.segments if segment.span not in cut] + new
     segments.sort(key=attrgetter("span"))
     for order, segment in enumerate(segments):
         segment.order = order

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from inorder.documents.model import AnyBlock, Document, Furniture, Page, Paragraph
+from inorder.documents.model import AnyBlock, Document, Furniture, Page, Paragraph, Table
 from inorder.documents.readers.registry import reader_version
 from inorder.errors import ReadError
 
@@ -25,6 +25,7 @@ from .lines import is_continued, join_text
 from .page import read_page
 from .pdfium import PdfFile, open_pdf
 from .segments import PageText
+from .tables.pages import join_tables
 
 if TYPE_CHECKING:
     from inorder.documents.readers.ocr.reader import OcrPage
@@ -140,12 +141,21 @@ def _list_warnings(page: PageText, recognized: "OcrPage | None") -> Iterator[str
 
 
 def _append_blocks(blocks: list[AnyBlock], more: Sequence[AnyBlock]) -> None:
-    """Add the blocks of the next page. A paragraph that continues on the next page is joined."""
+    """Add the blocks of the next page. A paragraph or a table that continues on the next page is joined."""
     place = next((place for place in reversed(range(len(blocks))) if not isinstance(blocks[place], Furniture)), -1)
     first = next((block for block in more if not isinstance(block, Furniture)), None)
-    if place >= 0 and isinstance(first, Paragraph):
-        last = blocks[place]
-        if isinstance(last, Paragraph) and is_continued(last.text, first.text):
-            blocks[place] = msgspec.structs.replace(last, text=join_text(last.text, first.text))
+    if place >= 0 and first is not None:
+        joined = _join_blocks(blocks[place], first)
+        if joined is not None:
+            blocks[place] = joined
             more = [block for block in more if block is not first]
     blocks.extend(more)
+
+
+def _join_blocks(last: AnyBlock, first: AnyBlock) -> AnyBlock | None:
+    """The last block of a page with the first of the next page; None if they are two."""
+    if isinstance(last, Paragraph) and isinstance(first, Paragraph) and is_continued(last.text, first.text):
+        return msgspec.structs.replace(last, text=join_text(last.text, first.text))
+    if isinstance(last, Table) and isinstance(first, Table):
+        return join_tables(last, first)
+    return None

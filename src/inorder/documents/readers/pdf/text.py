@@ -26,6 +26,11 @@ from .style import PdfStyle, StyleReader
 
 GAP_SHARE = 0.8
 """A gap that is wider than this share of the height of a character separates segments."""
+CELL_CHARACTERS_MAX = 45
+"""A line with gaps whose pieces are shorter on average may be a row of a table: all of its spaces are measured."""
+CELL_GAP_SHARE = 0.6
+SHORT_CHARACTERS_MAX = 25
+"""In a line with pieces as short as this, smaller gaps count too."""
 LETTER_WIDTH = 0.5
 """Maximum width of most letters, as a share of their size."""
 SAMPLE_STEP = 16
@@ -68,7 +73,21 @@ def cut_segments(page: PdfPage, text: str, crossing: list[tuple[Segment, list[fl
         for (space, walls), end, begin in zip(spaces, ends, begins, strict=True)
         if any(end - 1 <= wall + left <= begin + 1 for wall in walls)
     ]
-    boxes = SpanBoxes(page, [segment.span for segment, _ in crossing])
+    return _cut(page, text, [segment.span for segment, _ in crossing], cuts)
+
+
+def cut_at_gaps(page: PdfPage, text: str, segments: list[Segment]) -> list[Segment]:
+    """Split segments at all of their wide gaps. Returns the same segments if there are none."""
+    letter = LETTER_WIDTH * min([segment.size for segment in segments])
+    spans = [segment.span for segment in segments]
+    spaces = [match.start() for start, last in spans for match in _SPACE.finditer(text, start, last)]
+    cuts = _measure_gaps(page, spaces, GAP_SHARE, letter)
+    return _cut(page, text, spans, cuts) if cuts else segments
+
+
+def _cut(page: PdfPage, text: str, spans: list[Span], cuts: list[Span]) -> list[Segment]:
+    """The segments of these spans, split at the cuts."""
+    boxes = SpanBoxes(page, spans)
     style_reader = StyleReader(page)
     styles = _read_styles(style_reader, text, boxes.spans)
     return _make_segments(style_reader, text, _split_spans(boxes, styles, cuts) if cuts else styles, boxes)
@@ -121,6 +140,24 @@ def _find_sparse_lines(styles: list[PdfStyle], boxes: SpanBoxes) -> list[int]:
 def _find_gaps(page: PdfPage, text: str, lines: list[Span], letter: float) -> list[Span]:
     """The positions where these lines have a wide gap, or continue at another height."""
     spaces = _find_wide_spaces(page, text, lines, letter)
+    gaps = _measure_gaps(page, spaces, GAP_SHARE, letter)
+    if not gaps:
+        return []
+    counts = Counter([bisect_right(lines, gap) - 1 for gap in gaps])
+    for share, characters_max in ((GAP_SHARE, CELL_CHARACTERS_MAX), (CELL_GAP_SHARE, SHORT_CHARACTERS_MAX)):
+        cells = [lines[line] for line, count in counts.items() if _mean_length(lines[line], count) < characters_max]
+        others = {match.start() for start, last in cells for match in _SPACE.finditer(text, start, last)}
+        found = {before + 1 for before, _ in gaps}
+        gaps += _measure_gaps(page, sorted(others - found), share, letter)
+    return gaps
+
+
+def _mean_length(line: Span, gaps: int) -> float:
+    return (line[1] - line[0]) / (gaps + 1)
+
+
+def _measure_gaps(page: PdfPage, spaces: list[int], share: float, letter: float) -> list[Span]:
+    """The spaces that are wider than this share of the height of a character, or after which the height changes."""
     if not spaces:
         return []
     quarter = page.rotation
@@ -136,8 +173,8 @@ def _find_gaps(page: PdfPage, text: str, lines: list[Span], letter: float) -> li
     return [
         (space - 1, space + 1)
         for space, (ahead, back, floor, ceiling, floor_after, ceiling_after) in zip(spaces, edges, strict=True)
-        if ahead > GAP_SHARE * max(ceiling - floor, 2 * letter)
-        or back > GAP_SHARE * max(ceiling - floor, 2 * letter)
+        if ahead > share * max(ceiling - floor, 2 * letter)
+        or back > share * max(ceiling - floor, 2 * letter)
         or floor_after >= ceiling
         or floor >= ceiling_after
     ]

@@ -2,95 +2,119 @@
 
 Most things that look like this are not tables: running text with wide gaps, tables of contents, list markers and their
 text. So a table needs several consecutive rows, the same columns in nearly all of them, and a clear gap between columns
-through all rows. Everything else stays text.
+through nearly all rows. Everything else stays text.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 
-from inorder.documents.model import Cell, Table
-from inorder.documents.readers.pdf.segments import Row, Segment
+from inorder.documents.model import Table
+from inorder.documents.readers.pdf.segments import Row
+
+from .grid import (
+    COLUMNS_MAX,
+    PlacedRow,
+    build_table,
+    count_header_rows,
+    find_column_extents,
+    is_continuation,
+    is_numeric,
+    place_row,
+)
 
 ROWS_MIN = 3
 ROWS_MIN_OF_TWO = 4
 """Rows of a table with only two columns, which many other things look like."""
 CHARACTERS_MAX = 40
 """Average per cell. Columns of text have more."""
-FILLED_SHARE = 0.7
+FILLED_SHARE = 0.6
+SPANNING_ROWS_MAX = 2
+SINGLE_ROWS_MAX = 2
+"""Rows with a single segment within a table, one after the other."""
 
 _MARK = re.compile(r"[^\w\s]{1,2}|o|\(?(?:\d{1,3}|\w)[.)]|\[\d{1,3}\]")
 _LEADER = re.compile(r"[.\u2026_]{4,}|(?:\. ){3,}")
 
 
-def find_row_runs(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that may be tables: the first row, and the row after the last."""
+def find_unruled_tables(rows: Sequence[Row], page: int) -> Iterator[tuple[int, int, Table]]:
+    """Tables, each with the range of rows that it replaces."""
     if max(map(len, rows), default=0) < 2:
         return
-    start = 0
-    for index in range(len(rows) + 1):
-        if index < len(rows) and len(rows[index]) > 1 and _is_adjacent(rows, start, index):
+    for start, end in _find_runs(rows, SINGLE_ROWS_MAX):
+        table = _build(rows[start:end], page)
+        if table is not None:
+            yield start, end, table
             continue
-        if index - start >= ROWS_MIN:
-            yield start, index
-        start = index if index < len(rows) and len(rows[index]) > 1 else index + 1
+        for part_start, part_end in _find_runs(rows[start:end], 0):
+            table = _build(rows[start + part_start : start + part_end], page)
+            if table is not None:
+                yield start + part_start, start + part_end, table
 
 
-def _is_adjacent(rows: Sequence[Row], start: int, index: int) -> bool:
+def _find_runs(rows: Sequence[Row], singles_max: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows with several segments, and few rows with one between them."""
+    start = end = -1
+    for index, row in enumerate(rows):
+        is_near = start >= 0 and _is_adjacent(rows[index - 1], row)
+        if len(row) > 1 and row[0].table is None:
+            if not is_near or index - end > singles_max:
+                if end - start >= ROWS_MIN:
+                    yield start, end
+                start = index
+            end = index + 1
+        elif not is_near or row[0].table is not None:
+            if end - start >= ROWS_MIN:
+                yield start, end
+            start = end = -1
+    if end - start >= ROWS_MIN:
+        yield start, end
+
+
+def _is_adjacent(before: Row, row: Row) -> bool:
     """Whether a row is close enough to the one before."""
-    if index == start:
-        return True
-    before, row = rows[index - 1][0], rows[index][0]
-    return row.top - before.bottom < 2 * row.size
+    return row[0].top - before[0].bottom < 2 * row[0].size
 
 
-def build_table(rows: Sequence[Row], page: int) -> Table | None:
-    """The table of these rows; None if they are not a table."""
-    columns = _find_columns(rows)
-    count = len(columns)
-    if count < 2 or len(rows) < (ROWS_MIN_OF_TWO if count == 2 else ROWS_MIN):
+def _build(lines: Sequence[Row], page: int) -> Table | None:
+    """The table of these lines; None if they are not a table."""
+    extents = find_column_extents(lines)
+    count = len(extents)
+    if not 2 <= count <= COLUMNS_MAX or len(lines) < (ROWS_MIN_OF_TWO if count == 2 else ROWS_MIN):
         return None
-    pieces = [segment for row in rows for segment in row]
+    pieces = [segment for row in lines for segment in row]
     if sum(len(segment.text) for segment in pieces) > CHARACTERS_MAX * len(pieces):
         return None
-    if len(pieces) < FILLED_SHARE * count * len(rows) or any(_LEADER.search(piece.text) for piece in pieces):
+    if any(_LEADER.search(piece.text) for piece in pieces):
         return None
-    if sum(bool(_MARK.fullmatch(row[0].text)) for row in rows) > 0.5 * len(rows):
+    if sum(bool(_MARK.fullmatch(row[0].text)) for row in lines) > 0.5 * len(lines):
         return None
-    places = [[_column_of(columns, segment) for segment in row] for row in rows]
-    if any(len(set(row)) < len(row) for row in places):
+    placed = [place_row(row, extents) for row in lines]
+    known = [row for row in placed if row is not None]
+    if len(known) < len(placed):
         return None
-    return _make_table(rows, places, count, page)
+    spanning = [at for at, row in enumerate(known) if any(cell.last > cell.first for cell in row)]
+    if len(spanning) > SPANNING_ROWS_MAX or any(at >= SPANNING_ROWS_MAX for at in spanning):
+        return None
+    rows = _join_continuations(known, extents)
+    if len(rows) < ROWS_MIN or not _is_filled(rows, count):
+        return None
+    return build_table(rows, count, count_header_rows(rows, 0), page)
 
 
-def _find_columns(rows: Sequence[Row]) -> list[tuple[float, float]]:
-    """The extents of the columns, from left to right."""
-    columns: list[tuple[float, float]] = []
-    for segment in sorted((segment for row in rows for segment in row), key=lambda segment: segment.x0):
-        if columns and segment.x0 < columns[-1][1] + 0.5 * segment.size:
-            columns[-1] = columns[-1][0], max(columns[-1][1], segment.x1)
+def _join_continuations(lines: Sequence[PlacedRow], extents: Sequence[tuple[float, float]]) -> list[list[PlacedRow]]:
+    rows: list[list[PlacedRow]] = []
+    for line in lines:
+        if rows and is_continuation(line, rows[-1][-1], extents):
+            rows[-1].append(line)
         else:
-            columns.append((segment.x0, segment.x1))
-    return columns
+            rows.append([line])
+    return rows
 
 
-def _column_of(columns: Sequence[tuple[float, float]], segment: Segment) -> int:
-    return next(index for index, (_, end) in enumerate(columns) if segment.x0 <= end)
-
-
-def _make_table(rows: Sequence[Row], places: Sequence[Sequence[int]], columns: int, page: int) -> Table:
-    has_header = all(segment.is_bold for segment in rows[0]) and not all(
-        segment.is_bold for row in rows[1:] for segment in row
-    )
-    cells = [
-        Cell(segment.text, index, column, is_header=has_header and index == 0)
-        for index, (row, where) in enumerate(zip(rows, places, strict=True))
-        for segment, column in zip(row, where, strict=True)
-    ]
-    pieces = [segment for row in rows for segment in row]
-    box = (
-        min(segment.x0 for segment in pieces),
-        min(segment.top for segment in pieces),
-        max(segment.x1 for segment in pieces),
-        max(segment.bottom for segment in pieces),
-    )
-    return Table(rows=len(rows), columns=columns, cells=cells, page=page, box=box)
+def _is_filled(rows: Sequence[Sequence[PlacedRow]], columns: int) -> bool:
+    """Whether most cells have text, and every column has some in several rows. Numbers are certain enough for less."""
+    cells = [cell for lines in rows for line in lines for cell in line]
+    numbers = sum(is_numeric(cell.segment.text) for cell in cells)
+    share = 0.75 * FILLED_SHARE if 2 * numbers > len(cells) else FILLED_SHARE
+    covered = sum(cell.last - cell.first + 1 for cell in cells)
+    return covered >= share * columns * len(rows)

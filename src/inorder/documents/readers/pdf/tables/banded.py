@@ -1,0 +1,184 @@
+"""Finds tables with horizontal rules only: rules of the same width, one above the other, with columns between them.
+
+Rules that begin and end at the same places divide the page into bands. Neighbouring bands whose text stands in columns
+form a table; a band of running text ends it. The columns follow from the text. Lines of a band are rows of the table,
+unless the rules divide all rows: then all lines of a band are one row, whose cells have several lines.
+
+If the text does not fit the columns, it is not a table, and stays text.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from inorder.documents.model import Table
+from inorder.documents.readers.pdf.lines import group_rows
+from inorder.documents.readers.pdf.segments import Graphics, Row, Rule, Segment
+
+from .grid import (
+    COLUMNS_MAX,
+    Extent,
+    PlacedRow,
+    build_table,
+    count_header_rows,
+    find_column_extents,
+    is_continuation,
+    is_full_row,
+    place_row,
+)
+
+SAME_EDGE_POINTS = 5.0
+RULES_MAX = 400
+"""A page with more horizontal rules is a drawing."""
+WIDTH_POINTS_MIN = 60.0
+BANDS_MAX = 200
+OUTER_POINTS = 20.0
+"""How far from the outer rules a row outside of them may be."""
+SINGLE_SHARE_MAX = 0.5
+"""Share of lines of a band with a single piece. Running text has more."""
+CHARACTERS_MAX = 45
+"""Average per piece of a table without rules between all rows. Columns of text have more."""
+FILLED_SHARE_MIN = 0.35
+
+
+class Band(NamedTuple):
+    """The lines between two rules."""
+
+    top: float
+    bottom: float
+    rows: list[Row]
+
+
+def insert_banded_tables(segments: list[Segment], graphics: Graphics, page: int) -> list[Segment]:
+    """Replace the segments in each table by one segment that holds the table."""
+    if not 2 <= len(graphics.across) <= RULES_MAX:
+        return segments
+    for rules in group_rules(graphics.across):
+        for bands in _find_runs(rules, segments):
+            bands = _add_outer_rows(bands, rules, segments)
+            table = _build(bands, graphics.across, page)
+            if table is None:
+                continue
+            inside = {segment.order for band in bands for row in band.rows for segment in row}
+            box = rules[0][1], bands[0].top, rules[0][2], bands[-1].bottom
+            placeholder = Segment("", *box, 1.0, order=min(inside), table=table)
+            segments = [*(segment for segment in segments if segment.order not in inside), placeholder]
+    return segments
+
+
+def group_rules(across: Iterable[Rule]) -> list[list[Rule]]:
+    """Rules with the same edges, from top to bottom; the widest groups first."""
+    groups: list[list[Rule]] = []
+    for rule in across:
+        _, left, right = rule
+        if right - left < WIDTH_POINTS_MIN:
+            continue
+        for group in groups:
+            if abs(group[0][1] - left) < SAME_EDGE_POINTS and abs(group[0][2] - right) < SAME_EDGE_POINTS:
+                group.append(rule)
+                break
+        else:
+            groups.append([rule])
+    return sorted([group for group in groups if len(group) > 1], key=lambda group: group[0][1] - group[0][2])
+
+
+def _find_runs(rules: Sequence[Rule], segments: Sequence[Segment]) -> Iterator[list[Band]]:
+    """Runs of bands that may be tables."""
+    left, right = rules[0][1] - SAME_EDGE_POINTS, rules[0][2] + SAME_EDGE_POINTS
+    beside = [segment for segment in segments if segment.table is None and left <= segment.x0 and segment.x1 <= right]
+    run: list[Band] = []
+    for (top, _, _), (bottom, _, _) in pairwise(rules[:BANDS_MAX]):
+        inside = [segment for segment in beside if top <= (segment.top + segment.bottom) / 2 < bottom]
+        band = Band(top, bottom, group_rows(inside))
+        crossed = any(
+            segment.x0 < left < segment.x1 or segment.x0 < right < segment.x1
+            for segment in segments
+            if top <= (segment.top + segment.bottom) / 2 < bottom
+        )
+        if not crossed and (not inside or _is_tabular(band.rows, right - left)):
+            if inside:
+                run.append(band)
+            continue
+        if run:
+            yield run
+        run = []
+    if run:
+        yield run
+
+
+def _add_outer_rows(bands: list[Band], rules: Sequence[Rule], segments: Sequence[Segment]) -> list[Band]:
+    """The bands with a row above the first rule and one below the last, if these have the same columns."""
+    extents = find_column_extents([row for band in bands for row in band.rows])
+    if len(extents) < 2:
+        return bands
+    left, right = rules[0][1] - SAME_EDGE_POINTS, rules[0][2] + SAME_EDGE_POINTS
+    beside = [segment for segment in segments if segment.table is None and left <= segment.x0 and segment.x1 <= right]
+    top, bottom = bands[0].top, bands[-1].bottom
+    above = group_rows([segment for segment in beside if top - OUTER_POINTS < segment.bottom <= top + 1])
+    below = group_rows([segment for segment in beside if bottom - 1 <= segment.top < bottom + OUTER_POINTS])
+    if above and is_full_row(above[-1], extents):
+        bands = [Band(above[-1][0].top, top, above[-1:]), *bands]
+    if len(bands) > 2 and below and is_full_row(below[0], extents):
+        bands = [*bands, Band(bottom, below[0][0].bottom, below[:1])]
+    return bands
+
+
+def _is_tabular(rows: Sequence[Row], width: float) -> bool:
+    """Whether the lines of a band are not running text."""
+    if len(rows) == 1 and len(rows[0]) == 1:
+        return rows[0][0].x1 - rows[0][0].x0 < 0.6 * width
+    single = sum(len(row) == 1 and row[0].x1 - row[0].x0 > 0.5 * width for row in rows)
+    return single <= SINGLE_SHARE_MAX * len(rows) and any(len(row) > 1 for row in rows)
+
+
+def _build(bands: Sequence[Band], across: Sequence[Rule], page: int) -> Table | None:
+    """The table of these bands; None if their text does not stand in columns."""
+    lines = [row for band in bands for row in band.rows]
+    extents = find_column_extents(lines)
+    columns = len(extents)
+    if not 2 <= columns <= COLUMNS_MAX or len(lines) < 2:
+        return None
+    rows: list[list[PlacedRow]] = []
+    first_band = 0
+    for band in bands:
+        placed = [place_row(row, extents, _rules_below(row, band, across)) for row in band.rows]
+        known = [row for row in placed if row is not None]
+        if len(known) < len(placed):
+            return None
+        rows += _join_lines(known, extents, is_divided=len(bands) > 2)
+        first_band = first_band or len(rows)
+    if len(rows) < 2 or not _is_plausible(rows, columns, is_divided=len(bands) > 2):
+        return None
+    return build_table(rows, columns, count_header_rows(rows, first_band if len(bands) > 1 else 0), page)
+
+
+def _rules_below(row: Row, band: Band, across: Sequence[Rule]) -> list[Rule]:
+    """Rules between this line and the next one of the band: they are below cells that span columns."""
+    bottom = max(segment.bottom for segment in row)
+    return [rule for rule in across if bottom - 2 <= rule[0] <= bottom + row[0].size and rule[0] < band.bottom - 2]
+
+
+def _join_lines(lines: Sequence[PlacedRow], extents: Sequence[Extent], *, is_divided: bool) -> list[list[PlacedRow]]:
+    """The rows of a band: one per line, or one of several lines."""
+    if len(lines) < 2:
+        return [list(lines)] if lines else []
+    spans = any(cell.last > cell.first for line in lines for cell in line)
+    starts = sum(line[0].first == 0 for line in lines)
+    if is_divided and starts <= 1 and not spans:
+        return [list(lines)]
+    rows = [[lines[0]]]
+    for line in lines[1:]:
+        if is_continuation(line, rows[-1][-1], extents):
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return rows
+
+
+def _is_plausible(rows: Sequence[Sequence[PlacedRow]], columns: int, *, is_divided: bool) -> bool:
+    cells = [cell for lines in rows for line in lines for cell in line]
+    characters = sum(len(cell.segment.text) for cell in cells)
+    if characters > (2 if is_divided else 1) * CHARACTERS_MAX * len(cells):
+        return False
+    covered = sum(cell.last - cell.first + 1 for cell in cells)
+    return covered >= FILLED_SHARE_MIN * columns * len(rows)
