@@ -3,7 +3,7 @@
 import pytest
 
 from bench.reading.documents import Made
-from bench.reading.kinds import KINDS, lined_tables
+from bench.reading.kinds import KINDS
 from bench.reading.scores import (
     Content,
     GridCell,
@@ -57,10 +57,7 @@ def test_markdown_is_read_into_the_same_form() -> None:
     assert found.text == "Lamps Some oil. a b 1 2 x = 1"
 
 
-READ_IN_ORDER = [kind for kind in KINDS if kind is not lined_tables]
-
-
-@pytest.fixture(scope="module", params=READ_IN_ORDER, ids=[kind.__name__ for kind in READ_IN_ORDER])
+@pytest.fixture(scope="module", params=KINDS, ids=[kind.__name__ for kind in KINDS])
 def made(request: pytest.FixtureRequest) -> Made:
     document: Made = request.param(1)
     return document

@@ -75,7 +75,7 @@ class HeadingRules:
             return self._plain_level(piece, text)
         if len(piece) > LINES_MAX or len(text) > CHARACTERS_MAX or CAPTION.match(text):
             return 0
-        if not any(map(str.isalpha, text)):
+        if not any(map(str.isalpha, text)) or text in self._stats.headings.repeated:
             return 0
         key = style_key(first, stats.body_size)
         if key in self._front:

@@ -36,6 +36,7 @@ NUMBERS_MIN = 3
 """How many numbered headings in the style of the text there must be."""
 TITLE_SHARE = 0.45
 """How far down the first page a title may be that is not larger than the text."""
+REPEATED_PAGES_MIN = 4
 OUTLINED_MIN = 3
 """How many headings of a document its outline must name to be trusted."""
 FRONT_WORDS = frozenset(("abstract", "introduction", "summary", "contents", "keywords", "zusammenfassung", "inhalt"))
@@ -71,6 +72,8 @@ class Headings(msgspec.Struct, frozen=True):
     """Styles that occur only above the first heading of the first page."""
     is_outlined: bool = False
     """Whether the outline of the PDF names the headings."""
+    repeated: tuple[str, ...] = ()
+    """Texts that stand alone on several pages: running heads that are not at the edge."""
 
 
 class Run(msgspec.Struct):
@@ -195,7 +198,17 @@ def find_headings(runs: Sequence[Run], body: StyleKey) -> Headings:
         has_plain,
         tuple(HeadingStyle(*key, 0) for key in sorted(front)),
         is_outlined,
+        _find_repeated(runs),
     )
+
+
+def _find_repeated(runs: Iterable[Run]) -> tuple[str, ...]:
+    """Texts of short runs that are on several pages."""
+    pages: defaultdict[str, set[int]] = defaultdict(set)
+    for run in runs:
+        if run.is_short:
+            pages[run.text].add(run.page)
+    return tuple(sorted(text for text, on in pages.items() if len(on) >= REPEATED_PAGES_MIN))
 
 
 def _is_candidate(runs: Sequence[Run], body: StyleKey, least: float) -> bool:
@@ -280,12 +293,14 @@ def _find_front_styles(runs: Sequence[Run], candidates: set[StyleKey], known: di
     """Styles that occur only on the first page, above its first certain heading."""
     front: set[StyleKey] = set()
     later: set[StyleKey] = set()
-    is_front = True
+    is_front, is_certain = True, bool(known)
     for run in runs:
-        if run.key in known or run.page > 1 or run.text.split(" ")[0].rstrip(".:\u2014-").casefold() in FRONT_WORDS:
+        if run.page == 1 and run.text.split(" ")[0].rstrip(".:\u2014-").casefold() in FRONT_WORDS:
+            is_front, is_certain = False, True
+        elif run.key in known or run.page > 1:
             is_front = False
         (front if is_front else later).add(run.key)
-    return (front - later) & candidates if known else set()
+    return (front - later) & candidates if is_certain else set()
 
 
 def _is_regular(runs: Sequence[Run]) -> bool:

@@ -9,10 +9,14 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from inorder.documents.model import Cell, Table
 from inorder.documents.readers.pdf.graphics import NEAR_POINTS
 from inorder.documents.readers.pdf.lines import group_rows, join_lines, merge_row
 from inorder.documents.readers.pdf.segments import Graphics, Rule, Segment
+
+from .grid import is_numeric
 
 RULES_MAX = 300
 """A page with more rules is a drawing."""
@@ -21,6 +25,8 @@ CELLS_MIN = 4
 TEXTS_MIN = 3
 """A grid with fewer cells with text is a box around something."""
 
+FilledCell = tuple[Cell, list[Segment]]
+"""A cell and the lines of its text."""
 PlacedSegment = tuple[int, Segment]
 """A segment with the number of its position in a grid."""
 
@@ -148,12 +154,14 @@ class RuledGrid:
             texts[groups.find(place)].append(segment)
         if len(areas) < CELLS_MIN or len(texts) < TEXTS_MIN:
             return None
-        cells = [_make_cell(area, texts.get(root, [])) for root, area in areas.items()]
-        if None in cells:
+        placed = [_make_cell(area, texts.get(root, [])) for root, area in areas.items()]
+        if None in placed:
             return None
-        found = [cell for cell in cells if cell is not None]
-        _mark_header(found, texts, areas)
-        return Table(rows=self.rows, columns=self.columns, cells=found, page=page, box=self.box)
+        found = [cell for cell in placed if cell is not None]
+        cells = split_rows(found)
+        _mark_header(cells)
+        rows = max(cell.row + cell.rows for cell, _ in cells)
+        return Table(rows=rows, columns=self.columns, cells=[cell for cell, _ in cells], page=page, box=self.box)
 
     def _is_crossing_rule(self, segment: Segment) -> bool:
         """Whether a segment crosses a vertical rule."""
@@ -179,26 +187,73 @@ class RuledGrid:
         return groups
 
 
-def _make_cell(area: list[tuple[int, int]], segments: list[Segment]) -> Cell | None:
-    """A cell; None if its area is not a rectangle."""
+def _make_cell(area: list[tuple[int, int]], segments: list[Segment]) -> FilledCell | None:
+    """A cell and its lines; None if its area is not a rectangle."""
     top, left = area[0]
     bottom, right = area[-1]
     if len(area) != (bottom - top + 1) * (right - left + 1):
         return None
-    return Cell(cell_text(segments), top, left, bottom - top + 1, right - left + 1)
+    lines = list(map(merge_row, group_rows(segments)))
+    text = join_lines([line.text for line in lines]) if lines else ""
+    return Cell(text, top, left, bottom - top + 1, right - left + 1), lines
 
 
-def cell_text(segments: list[Segment]) -> str:
-    """The text of a cell."""
-    if len(segments) < 2:
-        return segments[0].text if segments else ""
-    return join_lines([merge_row(row).text for row in group_rows(segments)])
+def split_rows(cells: list[FilledCell]) -> list[FilledCell]:
+    """Split rows of a grid that are several rows of text: every cell has as many lines, at the same heights."""
+    by_row: defaultdict[int, list[FilledCell]] = defaultdict(list)
+    for filled in cells:
+        for row in range(filled[0].row, filled[0].row + filled[0].rows):
+            by_row[row].append(filled)
+    counts = {row: _count_text_rows(filled) for row, filled in by_row.items()}
+    if max(counts.values(), default=1) == 1:
+        return cells
+    starts, done = {}, 0
+    for row in sorted(by_row):
+        starts[row] = done
+        done += counts[row]
+    found: list[FilledCell] = []
+    for cell, lines in cells:
+        count = counts[cell.row]
+        if count > 1 and len(lines) == count:
+            found += [
+                (Cell(line.text, starts[cell.row] + at, cell.column, columns=cell.columns), [line])
+                for at, line in enumerate(lines)
+            ]
+        else:
+            last = cell.row + cell.rows - 1
+            rows = starts[last] + counts[last] - starts[cell.row]
+            found.append((msgspec.structs.replace(cell, row=starts[cell.row], rows=rows), lines))
+    return sorted(found, key=lambda filled: (filled[0].row, filled[0].column))
 
 
-def _mark_header(cells: list[Cell], texts: dict[int, list[Segment]], areas: dict[int, list[tuple[int, int]]]) -> None:
-    """Make the first row a header if it is bold and not all others are."""
-    first = [segment for root, area in areas.items() if area[0][0] == 0 for segment in texts.get(root, [])]
-    others = [segment for root, area in areas.items() if area[0][0] > 0 for segment in texts.get(root, [])]
-    if first and all(segment.is_bold for segment in first) and not all(segment.is_bold for segment in others):
-        for cell in cells:
+def _count_text_rows(cells: Sequence[FilledCell]) -> int:
+    """How many rows of text a row of the grid has; 1 if its cells do not have the same lines.
+
+    A cell with a single line may stand beside them: it spans the rows.
+    """
+    filled = [lines for _, lines in cells if lines]
+    several = [lines for lines in filled if len(lines) > 1]
+    if len(several) < max(2, 0.6 * len(cells)) or any(cell.rows > 1 and lines for cell, lines in cells):
+        return 1
+    first = several[0]
+    if any(len(lines) != len(first) for lines in several):
+        return 1
+    is_aligned = all(
+        abs(line.bottom - other.bottom) < 0.3 * line.size
+        for lines in several[1:]
+        for line, other in zip(first, lines, strict=True)
+    )
+    numbers = sum(is_numeric(line.text) for lines in several for line in lines)
+    return len(first) if is_aligned and (numbers >= len(first) or len(several) > 2) else 1
+
+
+def _mark_header(cells: list[FilledCell]) -> None:
+    """Make the first row a header if it is bold and not all others are, or if it alone has no numbers."""
+    first = [line for cell, lines in cells if cell.row == 0 for line in lines]
+    others = [line for cell, lines in cells if cell.row > 0 for line in lines]
+    is_bold = first and all(line.is_bold for line in first) and not all(line.is_bold for line in others)
+    numbers = sum(is_numeric(line.text) for line in others)
+    is_words = len(first) > 1 and not any(is_numeric(line.text) for line in first) and 2 * numbers >= len(others)
+    if is_bold or is_words:
+        for cell, _ in cells:
             cell.is_header = cell.row == 0

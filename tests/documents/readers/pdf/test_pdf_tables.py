@@ -1,0 +1,125 @@
+"""Tables of PDFs: with few rules or none, with spans, with cells of several lines, over pages; and what is none."""
+
+from collections.abc import Callable
+
+import pytest
+from reportlab.lib import colors
+from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import Table as Grid
+from reportlab.platypus import TableStyle
+
+from bench.reading.documents import Made
+from bench.reading.scores import count_relations
+from bench.reading.table_kinds import (
+    decimal_tables,
+    half_ruled_tables,
+    lined_tables,
+    long_table,
+    ruled_tables,
+    spanning_tables,
+    unruled_tables,
+)
+from bench.reading.tools import read_content
+from inorder.documents.model import Cell, Table
+from inorder.documents.readers.pdf import reader as pdf
+from inorder.documents.readers.pdf.tables.pages import join_tables
+from tests.documents.document_text import words
+from tests.documents.pdf_files import HEIGHT, body, draw_lines, draw_pdf, draw_together, typeset_pdf
+
+pytestmark = pytest.mark.req("DOC-1")
+
+HEAD = ["Lamp", "Oil", "Hours"]
+ROWS = [["great", "12", "9"], ["small", "3", "11"], ["boat", "1", "2"]]
+BOOK = [
+    ("LINEABOVE", (0, 0), (-1, 0), 1, colors.black),
+    ("LINEBELOW", (0, 0), (-1, 0), 0.5, colors.black),
+    ("LINEBELOW", (0, -1), (-1, -1), 1, colors.black),
+]
+
+
+def tables_of(data: bytes) -> list[Table]:
+    return [block for block in pdf.read(data, "tale").blocks if isinstance(block, Table)]
+
+
+def rows_of(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in table.cells if cell.row == row] for row in range(table.rows)]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    "make",
+    [ruled_tables, half_ruled_tables, lined_tables, unruled_tables, decimal_tables, spanning_tables, long_table],
+)
+def test_cells_of_generated_tables_are_found_and_right(make: Callable[[int], Made], seed: int) -> None:
+    made = make(seed)
+    found, given, right = count_relations(read_content(made.data), made.content)
+    assert right >= 0.9 * given
+    assert right >= 0.95 * found
+
+
+def test_a_table_with_rules_above_and_below_has_a_header_of_what_is_above_the_second() -> None:
+    (table,) = tables_of(typeset_pdf([body("Stores."), Grid([HEAD, *ROWS[:1]], style=TableStyle(BOOK)), body("End.")]))
+    assert rows_of(table) == [HEAD, ROWS[0]]
+    assert [cell.is_header for cell in table.cells] == [True] * 3 + [False] * 3
+
+
+def test_a_header_without_numbers_is_marked_in_a_table_without_rules() -> None:
+    (table,) = tables_of(typeset_pdf([body("Stores."), Grid([HEAD, *ROWS]), body("End.")]))
+    assert [cell.text for cell in table.cells if cell.is_header] == HEAD
+
+
+def test_a_table_that_goes_on_on_the_next_page_is_one() -> None:
+    rows = [[f"lamp {number}", str(number), str(2 * number)] for number in range(120)]
+    bold = ("FONTNAME", (0, 0), (-1, 0), "Helvetica-Bold")
+    (table,) = tables_of(typeset_pdf([Grid([HEAD, *rows], style=TableStyle([*BOOK, bold]), repeatRows=1)]))
+    assert rows_of(table) == [HEAD, *rows]
+
+
+def test_parts_of_a_table_are_the_same_whichever_are_joined_first() -> None:
+    parts = [
+        Table(rows=2, columns=1, cells=[Cell("Lamp", 0, 0, is_header=True), Cell(name, 1, 0)])
+        for name in ("great", "small", "boat")
+    ]
+    left, right = join_tables(parts[0], parts[1]), join_tables(parts[1], parts[2])
+    assert left is not None
+    assert right is not None
+    whole = join_tables(left, parts[2])
+    assert whole == join_tables(parts[0], right)
+    assert whole is not None
+    assert rows_of(whole) == [["Lamp"], ["great"], ["small"], ["boat"]]
+
+
+def test_tables_with_other_headers_stay_apart() -> None:
+    one = Table(rows=1, columns=1, cells=[Cell("Lamp", 0, 0, is_header=True)])
+    assert join_tables(one, Table(rows=1, columns=1, cells=[Cell("Oil", 0, 0, is_header=True)])) is None
+    assert join_tables(one, Table(rows=1, columns=1, cells=[Cell("Lamp", 0, 0)])) is None
+    assert join_tables(one, Table(rows=1, columns=1, cells=one.cells, caption="Table 2")) is None
+
+
+def test_rows_of_numbers_without_a_rule_between_them_are_rows() -> None:
+    cells = [HEAD, ["great\nsmall\nboat", "12\n3\n1", "9\n11\n2"], ["all", "16", "22"]]
+    ruled = TableStyle([("GRID", (0, 0), (-1, -1), 0.5, colors.black)])
+    (table,) = tables_of(typeset_pdf([Grid(cells, style=ruled)]))
+    assert rows_of(table) == [HEAD, *ROWS, ["all", "16", "22"]]
+
+
+def test_two_columns_of_text_between_two_rules_are_no_table() -> None:
+    lines = [f"Line {number} of the column runs from edge to edge of it." for number in range(9)]
+
+    def rules(canvas: Canvas) -> None:
+        for top in (90, 220):
+            canvas.line(60, HEIGHT - top, 560, HEIGHT - top)
+
+    data = draw_pdf(draw_together(rules, draw_lines(*lines, top=104), draw_lines(*lines, x=320, top=104)))
+    assert tables_of(data) == []
+    expected = [word.strip(".") for line in lines + lines for word in line.split()]
+    assert words(pdf.read(data, "tale")) == expected
+
+
+def test_text_that_does_not_fit_the_columns_stays_text() -> None:
+    wild = [["a", "b c d e", "f"], ["one thing or another", "x", ""], ["", "far too much of it here", "y"]]
+    data = typeset_pdf([body("Stores."), Grid(wild, colWidths=[70, 40, 90]), body("End.")])
+    assert sorted(words(pdf.read(data, "tale"))) == sorted(
+        word.strip(".")
+        for word in ["Stores.", *(word for row in wild for cell in row for word in cell.split()), "End."]
+    )
