@@ -8,17 +8,14 @@ from hypothesis import strategies as st
 
 from inorder.documents.doctags.docling_json import write_json
 from inorder.documents.doctags.tags import write_doctags
-from inorder.documents.readers import text
-from inorder.documents.readers.docx import reader as docx
-from inorder.documents.readers.html import reader as html
-from inorder.documents.readers.markdown import reader as markdown
+from inorder.documents.readers.registry import load_reader
 from inorder.errors import ReadError
 from tests.documents.docling_reference import assert_docling_agrees
 from tests.documents.docx_files import make_docx, paragraph, styled_paragraph
+from tests.documents.formats.samples import SAMPLES
 
 pytestmark = pytest.mark.req("DOC-1")
 
-READERS = {"docx": docx, "html": html, "markdown": markdown, "text": text}
 PAGE = (
     "<title>T</title><h1 id=a>Head</h1><p>One <a href='x'>two</a><br>three &amp; &#65;<ul><li>a<ol type=i><li>b</ol>"
     "</ul>"
@@ -38,12 +35,13 @@ SEEDS = {
     "html": PAGE.encode(),
     "markdown": NOTES.encode(),
     "text": b"one\n\ntwo\fthree \xc3\xa9",
+    **SAMPLES,
 }
 
 
 def check(kind: str, data: bytes) -> None:
     try:
-        document = READERS[kind].read(data, "name")
+        document = load_reader(kind)(data, "name")
     except ReadError as error:
         refusal = str(error)
     else:
@@ -54,15 +52,15 @@ def check(kind: str, data: bytes) -> None:
     assert "\n" not in refusal
 
 
-@pytest.mark.parametrize("kind", READERS)
+@pytest.mark.parametrize("kind", SEEDS)
 def test_an_ordinary_document_of_each_kind_is_agreed_on_by_the_defining_library(kind: str) -> None:
-    document = READERS[kind].read(SEEDS[kind], "name")
+    document = load_reader(kind)(SEEDS[kind], "name")
     assert document.blocks
     assert document.reader.startswith(kind)
     assert_docling_agrees(document)
 
 
-@pytest.mark.parametrize("kind", READERS)
+@pytest.mark.parametrize("kind", SEEDS)
 @settings(max_examples=150)
 @given(data=st.binary(max_size=300))
 def test_any_bytes(kind: str, data: bytes) -> None:
@@ -80,7 +78,7 @@ def test_any_mixture_of_signs(kind: str, pieces: list[str]) -> None:
     check(kind, "".join(pieces).encode())
 
 
-@pytest.mark.parametrize("kind", READERS)
+@pytest.mark.parametrize("kind", SEEDS)
 def test_any_damage_to_an_ordinary_document(kind: str) -> None:
     chance = random.Random(11)
     for _ in range(400):

@@ -13,7 +13,7 @@ from inorder.documents.layout import DOCTAGS_SUFFIX, RECORD_SUFFIX, Result
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 from inorder.stage.fingerprints import decode_fingerprint
 
-_PAGE_BYTES = {"pdf": 50_000, "docx": 15_000, "html": 10_000}
+_PAGE_BYTES = {"pdf": 50_000, "docx": 15_000, "pptx": 50_000, "html": 10_000}
 _TEXT_PAGE_BYTES = 3000
 """Bytes per page, by kind of document: rough averages."""
 _BLOCK_BYTES = 700

@@ -17,10 +17,14 @@ READERS: dict[str, tuple[str, str]] = {
     "html": ("inorder.documents.readers.html.reader", "selectolax"),
     "markdown": ("inorder.documents.readers.markdown.reader", "pyromark"),
     "docx": ("inorder.documents.readers.docx.reader", ""),
+    "pptx": ("inorder.documents.readers.office.pptx", ""),
+    "xlsx": ("inorder.documents.readers.office.xlsx", ""),
+    "csv": ("inorder.documents.readers.separated_values", "charset-normalizer"),
+    "notebook": ("inorder.documents.readers.notebook", "pyromark"),
     "text": ("inorder.documents.readers.text", "charset-normalizer"),
 }
 """Module of the reader, and the package that it depends on; empty: it needs only the standard library."""
-READER_VERSIONS = {"pdf": 2, "html": 1, "markdown": 1, "docx": 1, "text": 1}
+READER_VERSIONS = dict.fromkeys(READERS, 1) | {"pdf": 2}
 """Versions of our own heuristics. Raise that of a reader when it reads the same file differently."""
 
 _OCR_PACKAGES = {"rapidocr": "rapidocr", "onnxruntime": "onnxruntime"}

@@ -7,7 +7,9 @@ is given to the reader even if the bytes do not match, so that the reader report
 import re
 from typing import Literal
 
-Kind = Literal["pdf", "html", "docx", "markdown", "text", "binary", "unknown", "empty"]
+Kind = Literal[
+    "pdf", "html", "docx", "pptx", "xlsx", "csv", "notebook", "markdown", "text", "binary", "unknown", "empty"
+]
 """`binary` is not text; `unknown` is text that is not a document, such as source code."""
 
 HEAD_BYTES = 4096
@@ -18,6 +20,17 @@ EXTENSIONS: dict[str, Kind] = {
     "docx": "docx",
     "docm": "docx",
     "dotx": "docx",
+    "pptx": "pptx",
+    "pptm": "pptx",
+    "ppsx": "pptx",
+    "potx": "pptx",
+    "xlsx": "xlsx",
+    "xlsm": "xlsx",
+    "xltx": "xlsx",
+    "csv": "csv",
+    "tsv": "csv",
+    "tab": "csv",
+    "ipynb": "notebook",
     "html": "html",
     "htm": "html",
     "xhtml": "html",
@@ -35,6 +48,8 @@ EXTENSIONS: dict[str, Kind] = {
     "asciidoc": "text",
     "org": "text",
 }
+_BINARY_KINDS = frozenset(("pdf", "docx", "pptx", "xlsx"))
+_ARCHIVE_MARKS: tuple[tuple[bytes, Kind], ...] = ((b"word/", "docx"), (b"ppt/", "pptx"), (b"xl/", "xlsx"))
 _BINARY_SIGNATURES = (
     b"PK\x03\x04",
     b"PK\x05\x06",
@@ -64,13 +79,18 @@ def sniff(name: str, head: bytes) -> Kind:
     expected = EXTENSIONS.get(_get_extension(name))
     if b"%PDF-" in head[:1024] and expected != "markdown" and expected != "text":
         return "pdf"
-    if expected in ("pdf", "docx"):
+    if expected in _BINARY_KINDS:
         return expected
     if head.startswith(_BINARY_SIGNATURES):
-        return "docx" if head.startswith(b"PK\x03\x04") and b"word/" in head else "binary"
+        return _sniff_archive(head) if head.startswith(b"PK\x03\x04") else "binary"
     if head.startswith(b"%PDF-"):
         return "pdf"
     return expected or _sniff_content(name, head)
+
+
+def _sniff_archive(head: bytes) -> Kind:
+    """The kind of a ZIP archive, by the names of its first entries."""
+    return next((kind for mark, kind in _ARCHIVE_MARKS if mark in head), "binary")
 
 
 def _get_extension(name: str) -> str:

@@ -9,8 +9,8 @@ import zipfile
 
 import pytest
 
-from inorder.documents.readers.docx import package as docx_package
 from inorder.documents.readers.docx import reader as docx
+from inorder.documents.readers.office import package as docx_package
 from inorder.errors import ReadError
 from tests.documents.document_text import words
 from tests.documents.docx_files import archive, make_docx, paragraph, part, styled_paragraph

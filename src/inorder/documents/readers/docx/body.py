@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from inorder.documents.model import Picture
+from inorder.documents.readers.office.package import SHORT_NAMES, Attributes, Handler, Relation, strip_namespaces
 from inorder.documents.readers.table_grid import TableBudget
 from inorder.documents.readers.whitespace import collapse_whitespace
 
 from .numbering import Numbering
-from .package import SHORT_NAMES, Attributes, Handler, Relation, strip_namespaces
 from .paragraphs import OpenParagraph, ParagraphClassifier
 from .styles import DocxStyleSheet, parse_int, parse_outline_level
 from .tables import COLUMNS_MAX, OpenTable

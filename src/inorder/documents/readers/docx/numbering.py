@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 
 from inorder.documents.readers.numerals import format_number
+from inorder.documents.readers.office.package import SHORT_NAMES, Attributes, Handler, strip_namespaces
 
-from .package import SHORT_NAMES, Attributes, Handler, strip_namespaces
 from .styles import parse_int
 
 LEVELS = 9

@@ -6,6 +6,7 @@ There are no pages: only a layout program knows where they break.
 from typing import Literal
 
 from inorder.documents.model import AnyBlock, Document, Furniture, Heading, Paragraph, Title
+from inorder.documents.readers.office.package import SHORT_NAMES, Attributes, Handler, Package, Relation, find_target
 from inorder.documents.readers.registry import reader_version
 from inorder.documents.readers.table_grid import TableBudget
 from inorder.documents.readers.whitespace import collapse_whitespace
@@ -13,7 +14,6 @@ from inorder.errors import ReadError
 
 from .body import Body
 from .numbering import Numbering
-from .package import SHORT_NAMES, Attributes, Handler, Package, Relation
 from .styles import DocxStyleSheet
 
 MIMETYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -52,10 +52,10 @@ class _DocxReader:
         self.budget = TableBudget()
         self._package = package
         self._root = package.read_relations("")
-        self._main = _find_target(self._root, "officeDocument") or "word/document.xml"
+        self._main = find_target(self._root, "officeDocument") or "word/document.xml"
         self._relations = package.read_relations(self._main)
-        self._styles = DocxStyleSheet(package.read(_find_target(self._relations, "styles") or "word/styles.xml"))
-        numbering = _find_target(self._relations, "numbering") or "word/numbering.xml"
+        self._styles = DocxStyleSheet(package.read(find_target(self._relations, "styles") or "word/styles.xml"))
+        numbering = find_target(self._relations, "numbering") or "word/numbering.xml"
         self._numbering = Numbering(lambda handler: package.parse(numbering, handler))
 
     def read_body(self) -> list[AnyBlock]:
@@ -68,7 +68,7 @@ class _DocxReader:
         """Footnotes and endnotes, as paragraphs."""
         found: list[AnyBlock] = []
         for kind in ("footnotes", "endnotes"):
-            target = _find_target(self._relations, kind)
+            target = find_target(self._relations, kind)
             if target:
                 found += self._read_part(target, self._package.read_relations(target)).classifier.finish()
         return found
@@ -88,7 +88,7 @@ class _DocxReader:
     def read_title(self) -> str:
         """The title in the properties of the file."""
         properties = _Properties()
-        self._package.parse(_find_target(self._root, "core-properties") or "docProps/core.xml", properties)
+        self._package.parse(find_target(self._root, "core-properties") or "docProps/core.xml", properties)
         return collapse_whitespace("".join(properties.title))
 
     def _read_part(self, name: str, relations: dict[str, Relation]) -> Body:
@@ -96,10 +96,6 @@ class _DocxReader:
         body = Body(self._styles, self._numbering, relations, self.budget)
         self._package.parse(name, body)
         return body
-
-
-def _find_target(relations: dict[str, Relation], kind: str) -> str:
-    return next((relation.target for relation in relations.values() if relation.kind == kind), "")
 
 
 class _Properties(Handler):

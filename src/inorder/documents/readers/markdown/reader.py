@@ -5,7 +5,7 @@ A text that is too large, too deeply nested, or that crashes the parser is read 
 
 import re
 
-from inorder.documents.model import Document
+from inorder.documents.model import AnyBlock, Document
 from inorder.documents.readers.block_builder import mark_title
 from inorder.documents.readers.registry import reader_version
 from inorder.documents.readers.text import split_paragraphs
@@ -48,9 +48,24 @@ def read(data: bytes, name: str) -> Document:
     return document
 
 
+def read_fragment(text: str, warnings: list[str]) -> list[AnyBlock]:
+    """The blocks of a Markdown text within a document of another kind."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    walker = MarkdownWalker(text)
+    try:
+        if _is_too_large(b"", text):
+            raise UnparsableError(f"a text is too large for Markdown ({len(text):,} characters)")
+        walker.walk()
+    except UnparsableError as error:
+        warnings.append(f"{error}; read as plain text")
+        return split_paragraphs(text)
+    warnings += walker.warnings
+    return walker.builder.blocks
+
+
 def _is_too_large(data: bytes, text: str) -> bool:
     return (
-        len(data) > BYTES_MAX
+        max(len(data), len(text)) > BYTES_MAX
         or (len(text) > LINES_MAX and text.count("\n") > LINES_MAX)
         or (len(text) > MARKUP_CHARACTERS_MAX and sum(map(text.count, _MARKUP_CHARACTERS)) > MARKUP_CHARACTERS_MAX)
     )

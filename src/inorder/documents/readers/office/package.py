@@ -1,4 +1,4 @@
-"""The parts of a DOCX file, which is a ZIP archive of XML files.
+"""The parts of an office file (DOCX, PPTX, XLSX, OpenDocument, EPUB), which is a ZIP archive of XML files.
 
 Nothing in the file is trusted: neither the sizes in the archive nor the XML. Parts are read only if needed and unpacked
 up to a limit. A document type declaration, which every entity attack needs, is refused.
@@ -53,6 +53,19 @@ _PREFIXES = {
     "urn:schemas-microsoft-com:vml": "v:",
     "http://purl.org/dc/elements/1.1/": "dc:",
     "http://schemas.openxmlformats.org/package/2006/relationships": "rel:",
+    "http://schemas.openxmlformats.org/presentationml/2006/main": "p:",
+    "http://purl.oclc.org/ooxml/presentationml/main": "p:",
+    "http://schemas.openxmlformats.org/spreadsheetml/2006/main": "x:",
+    "http://purl.oclc.org/ooxml/spreadsheetml/main": "x:",
+    "urn:oasis:names:tc:opendocument:xmlns:office:1.0": "office:",
+    "urn:oasis:names:tc:opendocument:xmlns:text:1.0": "text:",
+    "urn:oasis:names:tc:opendocument:xmlns:table:1.0": "table:",
+    "urn:oasis:names:tc:opendocument:xmlns:drawing:1.0": "draw:",
+    "urn:oasis:names:tc:opendocument:xmlns:style:1.0": "style:",
+    "urn:oasis:names:tc:opendocument:xmlns:presentation:1.0": "presentation:",
+    "urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0": "svg:",
+    "urn:oasis:names:tc:opendocument:xmlns:container": "ocf:",
+    "http://www.idpf.org/2007/opf": "opf:",
 }
 
 
@@ -76,6 +89,16 @@ def strip_namespaces(attributes: Attributes) -> Attributes:
     return {name.rpartition(" ")[2]: value for name, value in attributes.items()} if attributes else attributes
 
 
+def get_relation_id(attributes: Attributes) -> str:
+    """The id of a relationship that an element refers to: `r:id`, which is not the `id` of the element itself."""
+    return next((value for name, value in attributes.items() if name.endswith("elationships id")), "")
+
+
+def find_target(relations: "dict[str, Relation]", kind: str) -> str:
+    """The first part with a relationship of this kind; empty if there is none."""
+    return next((relation.target for relation in relations.values() if relation.kind == kind), "")
+
+
 class Handler:
     """Receives the content of a part while it is parsed. Names are qualified; `SHORT_NAMES` has the short ones."""
 
@@ -90,15 +113,16 @@ class Handler:
 
 
 class Package:
-    """A DOCX file."""
+    """An office file. `format_name` and `old_format`, the binary format that it replaced, are for messages."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, format_name: str = "DOCX", old_format: str = "a Word file") -> None:
         if data.startswith(_OLE):
-            raise ReadError("the file is encrypted with a password, or is a Word file from before 2007 (.doc)")
+            raise ReadError(f"the file is encrypted with a password, or is {old_format} from before 2007")
         try:
             self._archive = zipfile.ZipFile(BytesIO(data))
         except _DAMAGE as error:
-            raise ReadError(f"not a DOCX file, or damaged: {error}") from error
+            article = "an" if format_name[0] in "AEIOX" else "a"
+            raise ReadError(f"not {article} {format_name} file, or damaged: {error}") from error
         if len(self._archive.infolist()) > ENTRIES_MAX:
             raise ReadError(f"the archive has more than {ENTRIES_MAX:,} entries")
         self._names = {name.lower(): name for name in self._archive.namelist()}
@@ -201,6 +225,6 @@ def _make_parser(handler: Handler, part: str) -> expat.XMLParserType:
 
 def _make_doctype_handler(part: str) -> Callable[..., Any]:
     def refuse(*_: Any) -> None:
-        raise ReadError(f"{part} has a document type declaration, which is refused because Word files have none")
+        raise ReadError(f"{part} has a document type declaration, which is refused because office files have none")
 
     return refuse

@@ -1,0 +1,1 @@
+"""Reads office formats that are ZIP archives of XML: presentations, spreadsheets, OpenDocument, EPUB."""

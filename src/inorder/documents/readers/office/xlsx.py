@@ -1,0 +1,234 @@
+"""Reads Excel workbooks (XLSX): every visible sheet is a section, with a table for each block of rows.
+
+Cells have the values that Excel stored: formulas are not computed. Numbers with a date format become ISO dates, and
+those with a percent format percentages. Empty rows separate tables; a block of a single column is text.
+"""
+
+from inorder.documents.model import AnyBlock, Document, Heading, Paragraph
+from inorder.documents.readers.document import make_document
+from inorder.documents.readers.table_grid import COLUMNS_MAX, TableBudget, TableGrid
+from inorder.documents.readers.whitespace import collapse_whitespace
+from inorder.errors import ReadError
+
+from .number_formats import NumberFormats, format_number
+from .package import SHORT_NAMES, Attributes, Handler, Package, find_target, get_relation_id
+
+MIMETYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+SHEETS_MAX = 1_000
+CELLS_MAX = 2_000_000
+"""Cells with a value per workbook: each takes about 200 bytes."""
+MERGES_MAX = 100_000
+_ROWS_MAX = 1 << 20
+
+Row = dict[int, tuple[str, bool]]
+"""Text of each cell by column, and whether it is a number."""
+Spans = dict[tuple[int, int], tuple[int, int]]
+"""Rows and columns of each merged cell, by its first row and column."""
+
+
+def read(data: bytes, name: str) -> Document:
+    """Read an XLSX file."""
+    package = Package(data, "XLSX", "an Excel file")
+    main = find_target(package.read_relations(""), "officeDocument") or "xl/workbook.xml"
+    workbook = _Workbook()
+    package.parse(main, workbook)
+    if not workbook.is_workbook:
+        raise ReadError("not a workbook: the archive has no list of sheets")
+    relations, budget = package.read_relations(main), TableBudget()
+    strings = _SharedStrings()
+    package.parse(find_target(relations, "sharedStrings") or "xl/sharedStrings.xml", strings)
+    formats = NumberFormats()
+    package.parse(find_target(relations, "styles") or "xl/styles.xml", formats)
+    blocks: list[AnyBlock] = []
+    cells_left = CELLS_MAX
+    for title, relation_id in workbook.sheets[:SHEETS_MAX]:
+        if relation_id not in relations:
+            continue
+        sheet = _Sheet(strings.texts, formats, cells_left, is_1904=workbook.is_1904)
+        package.parse(relations[relation_id].target, sheet)
+        cells_left -= sheet.count
+        if sheet.is_cut:
+            budget.warnings.append(
+                f"the sheet {title!r} was read only in part: a workbook may have {CELLS_MAX:,} cells"
+            )
+        if found := list(make_sheet_blocks(sheet.rows, sheet.spans, budget)):
+            blocks += [Heading(text=title, level=1), *found] if title else found
+    if workbook.hidden_count:
+        budget.warnings.append(f"hidden sheets were left out: {workbook.hidden_count}")
+    return make_document("xlsx", name, MIMETYPE, blocks, budget.warnings)
+
+
+def make_sheet_blocks(rows: dict[int, Row], spans: Spans, budget: TableBudget) -> "list[AnyBlock]":
+    """The tables and paragraphs of a sheet."""
+    blocks: list[AnyBlock] = []
+    group: list[int] = []
+    covered_until = -1
+    for number in [*sorted(rows), _ROWS_MAX * 2]:
+        if group and number > max(group[-1], covered_until) + 1:
+            blocks += _make_group(rows, spans, group, budget)
+            group = []
+        group.append(number)
+        for column in rows.get(number, ()):
+            covered_until = max(covered_until, number + spans.get((number, column), (1, 1))[0] - 1)
+    return blocks
+
+
+def _make_group(rows: dict[int, Row], spans: Spans, group: list[int], budget: TableBudget) -> list[AnyBlock]:
+    left = min(min(rows[number]) for number in group)
+    right = max(max(rows[number]) for number in group)
+    if left == right:
+        return [Paragraph(text=text) for number in group for text, _ in rows[number].values()]
+    grid = TableGrid()
+    first = rows[group[0]]
+    has_header = len(group) > 1 and len(first) > 1 and not any(is_number for _, is_number in first.values())
+    for number in range(group[0], group[-1] + 1):
+        grid.new_row()
+        reached = left
+        for column, (text, _) in sorted(rows.get(number, {}).items()):
+            height, width = spans.get((number, column), (1, 1))
+            grid.skip(column - reached)
+            grid.add(text, min(height, group[-1] - number + 1), width, is_header=has_header and number == group[0])
+            reached = column + width
+    return grid.finish(budget)
+
+
+class _Workbook(Handler):
+    """The sheets of a workbook."""
+
+    def __init__(self) -> None:
+        self.sheets: list[tuple[str, str]] = []
+        """Title, and id of the relationship."""
+        self.hidden_count = 0
+        self.is_1904 = False
+        self.is_workbook = False
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        match SHORT_NAMES[name]:
+            case "x:workbook":
+                self.is_workbook = True
+            case "x:workbookPr":
+                self.is_1904 = attributes.get("date1904") in ("1", "true")
+            case "x:sheet":
+                if attributes.get("state", "visible") == "visible":
+                    self.sheets.append((collapse_whitespace(attributes.get("name", "")), get_relation_id(attributes)))
+                else:
+                    self.hidden_count += 1
+
+
+class _SharedStrings(Handler):
+    """The texts that cells refer to by number."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._parts: list[str] = []
+        self._is_text = False
+        self._phonetic_depth = 0
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        name = SHORT_NAMES[name]
+        if self._phonetic_depth or name == "x:rPh":
+            self._phonetic_depth += 1
+        else:
+            self._is_text = name == "x:t"
+
+    def end(self, name: str) -> None:
+        self._is_text = False
+        if self._phonetic_depth:
+            self._phonetic_depth -= 1
+        elif SHORT_NAMES[name] == "x:si":
+            self.texts.append(collapse_whitespace("".join(self._parts)))
+            self._parts.clear()
+
+    def text(self, text: str) -> None:
+        if self._is_text:
+            self._parts.append(text)
+
+
+class _Sheet(Handler):
+    """The cells of a sheet that have a value."""
+
+    def __init__(self, strings: list[str], formats: NumberFormats, cells_max: int, *, is_1904: bool) -> None:
+        self.rows: dict[int, Row] = {}
+        self.spans: Spans = {}
+        self.count = 0
+        self.is_cut = False
+        self._strings = strings
+        self._formats = formats
+        self._cells_max = cells_max
+        self._is_1904 = is_1904
+        self._row = self._column = -1
+        self._kind = self._style = ""
+        self._parts: list[str] = []
+        self._is_value = False
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        match SHORT_NAMES[name]:
+            case "x:c":
+                row, column = parse_reference(attributes.get("r", ""))
+                self._column = column if column >= 0 else self._column + 1
+                self._row = row if row >= 0 else self._row
+                self._kind, self._style = attributes.get("t", "n"), attributes.get("s", "")
+                self._parts.clear()
+            case "x:row":
+                number = attributes.get("r", "")
+                self._row = (
+                    int(number) - 1 if number.isascii() and number.isdigit() and len(number) < 9 else self._row + 1
+                )
+                self._column = -1
+            case "x:v" | "x:t":
+                self._is_value = True
+            case "x:mergeCell":
+                self._add_merge(attributes.get("ref", ""))
+
+    def end(self, name: str) -> None:
+        match SHORT_NAMES[name]:
+            case "x:v" | "x:t":
+                self._is_value = False
+            case "x:c":
+                self._end_cell()
+
+    def text(self, text: str) -> None:
+        if self._is_value:
+            self._parts.append(text)
+
+    def _end_cell(self) -> None:
+        raw = "".join(self._parts)
+        if not raw or not 0 <= self._row < _ROWS_MAX or not 0 <= self._column < COLUMNS_MAX:
+            return
+        text, is_number = self._format(raw)
+        if not text:
+            return
+        if self.count >= self._cells_max:
+            self.is_cut = True
+            return
+        self.count += 1
+        self.rows.setdefault(self._row, {})[self._column] = (text, is_number)
+
+    def _format(self, raw: str) -> tuple[str, bool]:
+        match self._kind:
+            case "s":
+                number = int(raw) if raw.isascii() and raw.isdigit() and len(raw) < 10 else -1
+                return (self._strings[number] if 0 <= number < len(self._strings) else ""), False
+            case "b":
+                return ("TRUE" if raw.strip() == "1" else "FALSE"), False
+            case "n":
+                return format_number(raw, self._formats.kind_of(self._style), is_1904=self._is_1904), True
+            case _:
+                return collapse_whitespace(raw), False
+
+    def _add_merge(self, reference: str) -> None:
+        first, _, last = reference.partition(":")
+        (row, column), (row_end, column_end) = parse_reference(first), parse_reference(last)
+        if min(row, column) >= 0 and row_end >= row and column_end >= column and len(self.spans) < MERGES_MAX:
+            self.spans[row, column] = row_end - row + 1, column_end - column + 1
+
+
+def parse_reference(reference: str) -> tuple[int, int]:
+    """Row and column of a cell such as `BC23`, from 0; -1 for what is missing or not valid."""
+    digits = reference.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    letters = reference[: len(reference) - len(digits)]
+    column = 0
+    for letter in letters[:4]:
+        column = column * 26 + ord(letter) - ord("A") + 1
+    row = int(digits) - 1 if digits.isascii() and digits.isdigit() and len(digits) < 9 else -1
+    return row, column - 1

@@ -1,0 +1,55 @@
+"""Every further format: its golden DocTags, and that docling-core reads them. To write the golden files again:
+
+INORDER_GOLDEN=1 python -m pytest tests/documents/formats/test_formats.py
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from inorder.documents.chunk.chunks import build_chunks
+from inorder.documents.chunk.pieces import read_pieces
+from inorder.documents.chunk.tokens import count_words
+from inorder.documents.doctags.docling_json import write_json
+from inorder.documents.doctags.tags import write_doctags
+from inorder.documents.readers.registry import READERS, load_reader, reader_version
+from inorder.documents.readers.sniff import sniff
+from tests.documents.docling_reference import assert_docling_agrees
+from tests.documents.formats.samples import NAMES, SAMPLES
+
+pytestmark = pytest.mark.req("DOC-1")
+
+GOLDEN = Path(__file__).parent / "golden"
+OLDER = ("pdf", "html", "markdown", "docx", "text")
+"""Kinds that have golden files of their own, in the sample."""
+
+
+def test_every_kind_has_a_sample() -> None:
+    assert {*SAMPLES, *OLDER} == set(READERS)
+    assert {path.stem for path in GOLDEN.iterdir()} == set(SAMPLES)
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_a_sample_reads_as_it_always_did(kind: str) -> None:
+    document = load_reader(kind)(SAMPLES[kind], "name")
+    chunks = build_chunks("name", read_pieces(write_json(document)), count_words, 8, 32)
+    lines = [f"{chunk.tokens:>3} {chunk.pages} {' > '.join(chunk.section_path)}: {chunk.text}" for chunk in chunks]
+    found = "\n".join([write_doctags(document), *document.warnings, "", *lines, ""])
+    golden = GOLDEN / f"{kind}.golden"
+    if os.environ.get("INORDER_GOLDEN"):
+        golden.write_text(found, encoding="utf-8")
+    assert found == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_docling_core_agrees(kind: str) -> None:
+    document = load_reader(kind)(SAMPLES[kind], "name")
+    assert document.blocks
+    assert document.reader == reader_version(kind)
+    assert_docling_agrees(document)
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_the_kind_is_found_by_name_and_content(kind: str) -> None:
+    assert sniff(NAMES[kind], SAMPLES[kind][:4096]) == kind
