@@ -19,7 +19,7 @@ from inorder.lanes.waiters import ThreadWaker
 from tests.specs.declared import fields_of
 from tests.specs.pages import code, table
 
-GUARD_S = 20.0
+GUARD_S = 60.0
 STRATEGIES = config_module.STRATEGIES
 
 

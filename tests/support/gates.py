@@ -20,7 +20,7 @@ from inorder.core.events import Beat, Event, Pulled
 from inorder.engines.base import Batch
 from inorder.engines.threads import ThreadEngine
 
-GUARD_S = 20.0
+GUARD_S = 60.0
 
 
 class Gate:

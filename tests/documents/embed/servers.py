@@ -15,7 +15,7 @@ from inorder.documents.embed.providers.hashing import HashProvider
 from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.documents.embed.providers.server.provider import ServerProvider, open_server
 
-GUARD_S = 20.0
+GUARD_S = 60.0
 DIMENSIONS = 8
 Step = Callable[["Handler", list[str]], None]
 

@@ -117,9 +117,10 @@ def test_a_snapshot_tells_the_item_that_the_cursor_waits_for(place: Place, monke
     write = monitor.RunMonitor._write_snapshot
 
     def writing(self: Any, progress: Any) -> None:
-        seen.append(dict(self._gauges))
+        gauges = dict(self._gauges)  # the thread of the run replaces them at any moment
+        seen.append(gauges)
         write(self, progress)
-        if self._gauges.get("terminal_lag") == 3:
+        if gauges.get("terminal_lag") == 3:
             gate.set()
 
     monkeypatch.setattr(monitor.RunMonitor, "_write_snapshot", writing)
