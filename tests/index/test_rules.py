@@ -163,10 +163,10 @@ def test_vectors_of_two_providers_are_never_in_one_matrix(runs: StageRuns) -> No
 
 
 def indexed_in_two_runs(runs: StageRuns, text: str) -> None:
-    """Five files of the same text; the last ones of them were there first, so their rows come first."""
+    """Five files that match equally well; the last ones of them were there first, so their rows come first."""
     for names_ in ("ed", "cba"):
         for name in names_:
-            runs.write(f"a/{name}.txt", text)
+            runs.write(f"a/{name}.txt", f"{text} {name}\n")
         runs.index("a")
 
 
@@ -175,13 +175,13 @@ def indexed_in_two_runs(runs: StageRuns, text: str) -> None:
 def test_equal_scores_are_ordered_by_item_before_the_list_is_cut(
     runs: StageRuns, monkeypatch: pytest.MonkeyPatch, filters: dict[str, str]
 ) -> None:
-    indexed_in_two_runs(runs, "keeper of the lamp\n")
+    indexed_in_two_runs(runs, "keeper of the lamp")
     monkeypatch.setattr(retrieval, "LIST_MAX", 3)
     assert found(runs, "lamp", **filters)[:3] == ["a/a.txt", "a/b.txt", "a/c.txt"]
 
 
 def test_hits_of_equal_score_are_ordered_by_item_and_number(runs: StageRuns) -> None:
-    indexed_in_two_runs(runs, "lamp\n")
+    indexed_in_two_runs(runs, "lamp")
     searcher = Searcher(opened(runs), str(runs.data))
     hits = searcher.search(parse_query("lamp"), "lexical", 4, Filters())
     assert [hit.item_id for hit in hits] == ["a/a.txt", "a/b.txt", "a/c.txt", "a/d.txt"]

@@ -67,6 +67,10 @@ def is_json_lines(out: str) -> bool:
         return False
 
 
+def has_one_line(out: str) -> bool:
+    return [len(hit["snippet"]) for hit in json.loads(out)["hits"]] == [1]
+
+
 IN_THREADS = ("--policy", "io")
 SEARCH = ("search", "lamp")
 EVAL = ("eval", "queries.jsonl", "qrels.tsv")
@@ -77,7 +81,8 @@ ROWS = {
     ("search", "kind"): CommandRow(SEARCH, ("--kind", "function"), lacks("a.md")),
     ("search", "only"): CommandRow(SEARCH, ("--only", "code"), lacks("a.md")),
     ("search", "count"): CommandRow((*SEARCH, "--json"), ("-k", "1"), lambda out: len(json.loads(out)["hits"]) == 1),
-    ("search", "explain"): CommandRow(SEARCH, ("--explain",), has("lexical")),
+    ("search", "explain"): CommandRow(SEARCH, ("--explain",), has("searched by")),
+    ("search", "context"): CommandRow((*SEARCH, "--json", "-k", "1"), ("--context", "0"), has_one_line),
     ("eval", "mode"): CommandRow(EVAL, ("--mode", "lexical"), has("mode=lexical")),
     ("eval", "only"): CommandRow(EVAL, ("--only", "code"), has("only=code")),
     ("eval", "against"): CommandRow(EVAL, ("--against", "mode=lexical"), has("difference")),

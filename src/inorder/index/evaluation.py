@@ -107,7 +107,7 @@ def evaluate(data: str, questions: Sequence[JudgedQuestion], options: SearchOpti
         if not any(grade > 0 for grade in grades.values()):
             continue
         hits = search(data, question.text, options).hits
-        ranking = list(dict.fromkeys(hit.item_id for hit in hits))[:_FILES_MAX]
+        ranking = list(dict.fromkeys(item for hit in hits for item in (hit.item_id, *hit.copies)))[:_FILES_MAX]
         result.questions.append(question.question_id)
         for metric, value in measure_ranking(ranking, grades).items():
             result.values[metric].append(value)

@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from .rows import CODE
+
 HIT_COLUMNS = (
     'chunk_id, number, chunks.kind, chunks.name, chunks.context, start, "end", chunks.text, item_id, files.kind, '
-    "location(files.kind, item_id, path), language"
+    "location(files.kind, item_id, path), language, pages"
 )
 """The columns of a hit in SQL, over `chunks` and `files`."""
 
@@ -52,6 +54,8 @@ class Hit(msgspec.Struct, kw_only=True):
     start: int
     end: int
     number: int
+    pages: list[int]
+    """The pages of a document that the chunk is on."""
     text: str
     score: float = 0.0
     ranks: dict[str, int] = {}
@@ -60,11 +64,19 @@ class Hit(msgspec.Struct, kw_only=True):
     """What each list contributes to the score, and what the adjustment of code does."""
     reasons: list[str] = []
     """Why the score of a chunk of code was adjusted."""
+    copies: list[str] = []
+    """The item ids of further files that have the same chunk."""
+
+    def locate(self, line: int | None = None) -> str:
+        """Where the chunk is, in a form that opens: `path:line` for code, `path#page=3` for PDF."""
+        if self.file_kind == CODE:
+            return f"{self.path}:{line or self.start}"
+        return f"{self.path}#page={self.pages[0]}" if self.pages and self.path.lower().endswith(".pdf") else self.path
 
 
 def make_hit(row: Sequence[Any]) -> Hit:
     """A hit from the values of `HIT_COLUMNS`."""
-    chunk_id, number, kind, name, context, start, end, text, item_id, file_kind, path, language = row
+    chunk_id, number, kind, name, context, start, end, text, item_id, file_kind, path, language, pages = row
     return Hit(
         chunk_id=chunk_id,
         item_id=item_id,
@@ -77,5 +89,6 @@ def make_hit(row: Sequence[Any]) -> Hit:
         start=start,
         end=end,
         number=number,
+        pages=[int(page) for page in pages.split() if page.isdecimal()],
         text=text,
     )

@@ -49,7 +49,7 @@ class Query(NamedTuple):
 
 def parse_query(text: str) -> Query:
     """Parse a question. Raises OperatorError if there is nothing to search for."""
-    text = text.strip()
+    text = replace_surrogates(text).strip()
     kind, colon, name = text.partition(":")
     if colon and kind in NAME_PREFIXES:
         if not name.strip():
@@ -59,6 +59,11 @@ def parse_query(text: str) -> Query:
     if not terms:
         raise OperatorError("the query contains no word to search for")
     return Query(text, "text", "", terms)
+
+
+def replace_surrogates(text: str) -> str:
+    """A text with U+FFFD in place of lone surrogates, which cannot be encoded."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def is_stop_word(word: str, languages: Sequence[str] = ()) -> bool:

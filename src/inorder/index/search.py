@@ -7,7 +7,7 @@ may ask; those who ask the same index take turns.
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock, RLock
 from typing import NamedTuple
@@ -19,8 +19,10 @@ from inorder.errors import OperatorError, require
 from .connection import open_index, translate_index_errors
 from .draft import published_path
 from .hits import Filters, Hit
-from .query import Query, parse_query
+from .lexical.scoring import TermGroup
+from .query import Query, parse_query, replace_surrogates
 from .ranking.retrieval import MODES, Searcher
+from .snippets import CONTEXT, SnippetLine, make_snippet
 from .staleness import find_changes
 from .symbols import CodeLocation, look_up
 
@@ -31,7 +33,7 @@ _KINDS = ("", "code", "document")
 class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to search. The conditions are those of `Filters`."""
 
-    mode: str = "hybrid"
+    mode: str = "auto"
     count: int = 10
     path: str = ""
     language: str = ""
@@ -45,7 +47,7 @@ class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def filters(self) -> Filters:
         """The conditions that a chunk must meet."""
-        return Filters(self.path, self.language, self.kind, self.only)
+        return Filters(*map(replace_surrogates, (self.path, self.language, self.kind, self.only)))
 
 
 class SearchAnswer(NamedTuple):
@@ -54,11 +56,20 @@ class SearchAnswer(NamedTuple):
     query: Query
     mode: str
     """How it was searched; `names` for a lookup by name."""
-    hits: list[Hit]
-    places: list[CodeLocation]
+    mode_reason: str = ""
+    """Why it was searched in this way."""
+    hits: Sequence[Hit] = ()
+    places: Sequence[CodeLocation] = ()
     """What a lookup by name found."""
-    suggestions: list[str]
-    warnings: list[str]
+    suggestions: Sequence[str] = ()
+    """Words of the index that are similar to words of the question that it does not have."""
+    warnings: Sequence[str] = ()
+    groups: Sequence[TermGroup] = ()
+    """The words that were looked for, in every form."""
+
+    def make_snippet(self, hit: Hit, context: int = CONTEXT) -> list[SnippetLine]:
+        """The lines or sentences of a hit that answer best: one, and `context` of them before and after it."""
+        return make_snippet(hit, self.groups, context)
 
 
 def search(data: str, question: str, options: SearchOptions | None = None) -> SearchAnswer:
@@ -72,15 +83,23 @@ def search(data: str, question: str, options: SearchOptions | None = None) -> Se
     with use_index(data) as index:
         if query.kind != "text":
             places = look_up(index.connection, query, options.count)
-            return SearchAnswer(query, "names", [], places, [], index.find_changes(place.path for place in places))
+            changes = index.find_changes(place.path for place in places)
+            return SearchAnswer(query, "names", "the question is a lookup by name", places=places, warnings=changes)
         searcher = index.searcher
-        hits = searcher.search(query, options.mode, options.count, options.filters)
+        mode, reason = searcher.choose_mode(query, options.mode, options.filters)
+        hits = searcher.search(query, mode, options.count, options.filters)
         if not hits:
             searcher.check_filters(options.filters)
-        suggestions = searcher.suggest_words(query) if not any("lexical" in hit.ranks for hit in hits) else []
-        warnings = [searcher.warning] if options.mode == "hybrid" and searcher.warning else []
-        warnings += index.find_changes(hit.path for hit in hits)
-        return SearchAnswer(query, options.mode, hits, [], suggestions, warnings)
+        warnings = [searcher.warning] if options.mode in ("auto", "hybrid") and searcher.warning else []
+        return SearchAnswer(
+            query,
+            mode,
+            reason,
+            hits,
+            suggestions=searcher.suggest_words(query),
+            warnings=warnings + index.find_changes(hit.path for hit in hits),
+            groups=query.make_groups(searcher.languages),
+        )
 
 
 class OpenIndex:

@@ -35,7 +35,8 @@ _MARKS = (
     "\u08ca-\u0963\u0966-\u096f\u0971-\u0df3\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0"
 )
 """Combining marks and vowel signs, which belong to the letter before them."""
-_WORD = re.compile(rf"[{_PAIRED}]+|[{_TRIPLED}]+|(?:[^\W{_PAIRED}{_TRIPLED}][{_MARKS}]*)+")
+WORD = re.compile(rf"[{_PAIRED}]+|[{_TRIPLED}]+|(?:[^\W{_PAIRED}{_TRIPLED}][{_MARKS}]*)+")
+"""A word. A run of a script without spaces is one."""
 _IS_PAIRED = re.compile(f"[{_PAIRED}]")
 _IS_TRIPLED = re.compile(f"[{_TRIPLED}]")
 _KEEPS_MARKS = re.compile("(?!\u0435)[\u0400-\u052f]")
@@ -50,7 +51,7 @@ def split_words(text: str) -> list[str]:
     """The words of a text in NFKC, in their order. A run of a script without spaces is one word."""
     if text.isascii():  # three times as fast as a regular expression
         return text.translate(_ASCII_BETWEEN_WORDS).split()
-    return _WORD.findall(unicodedata.normalize("NFKC", text).translate(_INVISIBLE))
+    return WORD.findall(unicodedata.normalize("NFKC", text).translate(_INVISIBLE))
 
 
 def analyze(text: str, language: str = "") -> list[str]:

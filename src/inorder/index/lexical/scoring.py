@@ -87,6 +87,10 @@ class LexicalIndex:
             numbers, body, head = numbers[kept], body[kept], head[kept]
         return numbers, body, head
 
+    def has_any(self, group: TermGroup) -> bool:
+        """Whether any chunk has one of the forms."""
+        return len(self._read_group(group)[0]) > 0
+
     def find_similar_terms(self, start: str, shortest: int, longest: int) -> set[str]:
         """Indexed terms that begin with `start` and have about the right length."""
         rows = self._connection.execute(

@@ -91,6 +91,12 @@ def adjust(question: str, chunks: Sequence[RankedCode], scores: Scores) -> Adjus
     return Adjustment(adjusted, reasons)
 
 
+def is_name(question: str) -> bool:
+    """Whether the question is a name of program code, such as `open_index` or `Kernel.step`, and not a word."""
+    text = question.strip()
+    return bool(_QUALIFIED.fullmatch(text)) and bool(_LOOKS_LIKE_CODE.search(text) or _SEPARATOR.search(text))
+
+
 def _find_names(question: str) -> tuple[set[str], float]:
     """The names that the question has, in lower case, and the factor of their definitions."""
     if _QUALIFIED.fullmatch(question.strip()):

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from inorder.documents.embed.providers.registry import open_dense
 from inorder.errors import IntegrityError, OperatorError
 from inorder.index.hits import HIT_COLUMNS, Filters, Hit, make_hit
+from inorder.index.lexical.analysis import analyze
 from inorder.index.lexical.scoring import LexicalIndex
 from inorder.index.query import Query
 from inorder.index.rows import CODE, DOCUMENT
@@ -26,10 +27,10 @@ from inorder.index.schema import read_meta
 from inorder.index.vectors import VectorMatrix
 
 from .candidates import CandidateRow, Candidates
-from .code_signals import RankedCode, adjust
+from .code_signals import RankedCode, adjust, is_name
 from .fusion import MODEL_WEIGHT, Scores, dense_weight, fuse
 
-MODES = ("hybrid", "lexical", "dense")
+MODES = ("auto", "hybrid", "lexical", "dense")
 LIST_MAX = 400
 """Length of each list before fusion."""
 HEAD_WEIGHTS = {DOCUMENT: 0.5, CODE: 1.5}
@@ -38,6 +39,8 @@ path of code say what it is for."""
 _EMBEDDED_MAX = 32
 """Chunks of code that are embedded during a search, at most."""
 _PARAMETERS_MAX = 500
+_READ_MIN = 20
+"""Chunks that are read at once, at least."""
 
 
 class Searcher:
@@ -74,6 +77,18 @@ class Searcher:
         if mode != "lexical" and self._matrix.is_available:
             self._add_dense(candidates, query, allowed)
         return self._rank(candidates, query, count)
+
+    def choose_mode(self, query: Query, mode: str, filters: Filters) -> tuple[str, str]:
+        """How to search if the mode is `auto`, and why; otherwise the mode itself."""
+        if mode != "auto":
+            return mode, "asked for"
+        if not self._matrix.is_available:
+            return "lexical", "the index has no vectors"
+        if is_name(query.text):
+            return "lexical", "the question is a name"
+        if filters.only == CODE and not self._is_without_model:
+            return "lexical", "code has no vectors"
+        return "hybrid", f"the index has vectors, made by {self._matrix.provider}"
 
     @property
     def warning(self) -> str:
@@ -140,9 +155,11 @@ class Searcher:
         shares = fuse(lists, weights) if len(lists) > 1 else dict(lists)
         total = np.sum(list(shares.values()), axis=0)
         adjusted, reasons = _adjust_code(query.text, rows, total)
-        order = sorted(range(len(numbers)), key=lambda at: (-adjusted[at], at))[:count]
-        hits = self._read_hits([numbers[at] for at in order])
+        order = sorted(range(len(numbers)), key=lambda at: (-adjusted[at], at))
+        hits = self._read_distinct([numbers[at] for at in order], count)
         for at in order:
+            if numbers[at] not in hits:
+                continue
             hit = hits[numbers[at]]
             hit.score = float(adjusted[at])
             hit.shares = {name: float(share[at]) for name, share in shares.items()}
@@ -150,7 +167,25 @@ class Searcher:
                 hit.shares["code"] = float(adjusted[at] - total[at])
             hit.reasons = reasons[at]
             hit.ranks = candidates.list_ranks(numbers[at])
-        return [hits[numbers[at]] for at in order]
+        return list(hits.values())
+
+    def _read_distinct(self, numbers: Sequence[int], count: int) -> dict[int, Hit]:
+        """The first `count` chunks with different texts. One that repeats an earlier one is listed among its copies."""
+        found: dict[int, Hit] = {}
+        by_text: dict[str, Hit] = {}
+        for start in range(0, len(numbers), max(count, _READ_MIN)):
+            some = numbers[start : start + max(count, _READ_MIN)]
+            hits = self._read_hits(some)
+            for number in some:
+                hit = hits[number]
+                first = by_text.setdefault(hit.text, hit)
+                if first is not hit:
+                    first.copies.append(hit.item_id)
+                elif len(found) < count:
+                    found[number] = hit
+            if len(found) >= count:
+                break
+        return found
 
     def _read_rows(self, numbers: Iterable[int]) -> dict[int, CandidateRow]:
         """What is needed to rank the chunks with these numbers, by number."""
@@ -197,16 +232,20 @@ class Searcher:
                 raise OperatorError(f"nothing in the index has {name} {value!r}{similar}{listed}")
 
     def suggest_words(self, query: Query) -> list[str]:
-        """Words of the index that are similar to those of the query."""
+        """Words of the index that are similar to those words of the question that it does not have."""
+        groups = query.make_groups(self.languages)
+        missing = {form for group in groups if not self._lexical.has_any(group) for form in group.forms}
         found: list[str] = []
         for term in query.terms:
+            if not missing.intersection(analyze(term)):
+                continue
             known = self._connection.execute(
                 "SELECT DISTINCT name FROM symbols WHERE name LIKE ? AND length(name) BETWEEN ? AND ? LIMIT 5000",
                 (f"{term[:1]}%", len(term) - 2, len(term) + 2),
             )
             words = {str(name).lower() for (name,) in known}
             words |= self._lexical.find_similar_terms(term[:1], len(term) - 3, len(term) + 2)
-            found += _find_similar(term, sorted(words), 2)
+            found += _find_similar(term, sorted(words - {term}), 2)
         return list(dict.fromkeys(found))
 
 

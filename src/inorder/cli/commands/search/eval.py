@@ -44,7 +44,7 @@ def eval(
             rich_help_panel=Section.INPUT,
         ),
     ],
-    mode: ModeOption = "hybrid",
+    mode: ModeOption = "auto",
     only: OnlyOption = "",
     against: Annotated[
         str,

@@ -39,7 +39,7 @@ def make_server(data: str) -> MCPServer:
     )
 
     @server.tool()
-    def search(query: str, count: int = 10, mode: str = "hybrid", path: str = "", only: str = "") -> dict[str, Any]:
+    def search(query: str, count: int = 10, mode: str = "auto", path: str = "", only: str = "") -> dict[str, Any]:
         """Find chunks of documents and source code. `query`: words, or sym:NAME, def:NAME, ref:NAME, imports:MODULE.
         `path`: a glob over file paths. `only`: code or document."""
         with _translate_errors():

@@ -1,7 +1,6 @@
 """Answers to questions, as text and as JSON; and the index that a command reads."""
 
 import os
-import re
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,10 +11,12 @@ from inorder.cli.output import info, pluralize, print_out
 from inorder.cli.settings import resolve
 from inorder.index.hits import Hit
 from inorder.index.search import SearchAnswer, use_index
+from inorder.index.snippets import CONTEXT, SnippetLine
 from inorder.index.symbols import CodeLocation
 
-_LINES = 3
 _WIDTH = 160
+_MODES = {"lexical": "words", "dense": "vectors", "hybrid": "words and vectors", "names": "name"}
+_LISTS = {"lexical": "words", "dense": "vectors", "code": "names and paths"}
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -32,72 +33,85 @@ def resolve_data(data: str | None) -> str:
     return str(resolve({} if data is None else {"data": data}).data)
 
 
-def describe_answer(answer: SearchAnswer) -> dict[str, Any]:
+def describe_answer(answer: SearchAnswer, context: int = CONTEXT) -> dict[str, Any]:
     """The answer for `--json`."""
     return {
         "query": answer.query.text,
         "mode": answer.mode,
-        "hits": [
-            {
-                "rank": rank,
-                "score": round(hit.score, 6),
-                "ranks": hit.ranks,
-                "shares": {name: round(share, 6) for name, share in hit.shares.items()},
-                "path": hit.path,
-                "item_id": hit.item_id,
-                "kind": hit.kind,
-                "only": hit.file_kind,
-                "language": hit.language,
-                "name": hit.name,
-                "context": hit.context,
-                "start": hit.start,
-                "end": hit.end,
-                "chunk_id": hit.chunk_id,
-                "reasons": hit.reasons,
-                "snippet": [line for _, line in select_snippet(hit, answer.query.terms)],
-                "text": hit.text,
-            }
-            for rank, hit in enumerate(answer.hits, 1)
-        ],
+        "mode_reason": answer.mode_reason,
+        "hits": [_describe_hit(answer, rank, hit, context) for rank, hit in enumerate(answer.hits, 1)],
         "places": answer.places,
         "suggestions": answer.suggestions,
         "warnings": answer.warnings,
     }
 
 
-def print_answer(answer: SearchAnswer, *, explains: bool) -> None:
+def _describe_hit(answer: SearchAnswer, rank: int, hit: Hit, context: int) -> dict[str, Any]:
+    lines = answer.make_snippet(hit, context)
+    return {
+        "rank": rank,
+        "score": round(hit.score, 6),
+        "ranks": hit.ranks,
+        "shares": {name: round(share, 6) for name, share in hit.shares.items()},
+        "reasons": hit.reasons,
+        "location": hit.locate(_find_line(lines)),
+        "path": hit.path,
+        "item_id": hit.item_id,
+        "copies": hit.copies,
+        "kind": hit.kind,
+        "only": hit.file_kind,
+        "language": hit.language,
+        "name": hit.name,
+        "context": hit.context,
+        "start": hit.start,
+        "end": hit.end,
+        "pages": hit.pages,
+        "chunk_id": hit.chunk_id,
+        "snippet": [line.text for line in lines],
+        "marks": [line.marks for line in lines],
+        "text": hit.text,
+    }
+
+
+def _find_line(lines: Sequence[SnippetLine]) -> int | None:
+    return next((line.number for line in lines if line.is_best), None)
+
+
+def print_answer(answer: SearchAnswer, *, explains: bool, context: int) -> None:
     """Print the answer as text."""
+    if explains:
+        print_out(f"searched by {_MODES[answer.mode]}: {answer.mode_reason}")
     if answer.places:
         print_places(answer.places, shows_caller=answer.query.kind == "ref")
     for hit in answer.hits:
-        _print_hit(hit, answer.query.terms, explains=explains)
+        _print_hit(answer, hit, explains=explains, context=context)
     if not answer.hits and not answer.places:
         info("nothing found")
     if answer.suggestions:
         info(f"did you mean: {', '.join(answer.suggestions)}?")
 
 
-def _print_hit(hit: Hit, terms: Sequence[str], *, explains: bool) -> None:
-    lines = select_snippet(hit, terms)
+def _print_hit(answer: SearchAnswer, hit: Hit, *, explains: bool, context: int) -> None:
+    lines = answer.make_snippet(hit, context)
     is_code = hit.file_kind == "code"
-    where = f"{hit.path}:{lines[0][0] if lines else hit.start}" if is_code else hit.path
     what = f"{hit.kind} {hit.name}".strip() if is_code else hit.context.rpartition(" > ")[0]
-    print_out(_embolden(where) + (f"  {what}" if what else ""))
+    print_out(_embolden(hit.locate(_find_line(lines))) + (f"  {what}" if what else ""))
+    if hit.copies:
+        print_out(f"    also in {', '.join(hit.copies)}")
     if explains:
-        parts = (f"{name} rank {rank} gives {hit.shares[name]:.5f}" for name, rank in hit.ranks.items())
-        print_out(f"    score {hit.score:.5f}: {', '.join(parts)}")
-    for number, line in lines:
-        print_out(f"    {f'{number:>5} ' if is_code else ''}{_highlight(line[:_WIDTH], terms)}")
+        print_out(*(f"    {line}" for line in _explain_hit(hit)))
+    for line in lines:
+        print_out(f"    {f'{line.number:>5} ' if is_code else ''}{_mark(line)}")
 
 
-def select_snippet(hit: Hit, terms: Sequence[str]) -> list[tuple[int, str]]:
-    """The consecutive lines of a chunk with the most terms, and their numbers."""
-    lines = hit.text.splitlines() if hit.file_kind == "code" else _split_sentences(hit.text)
-    wanted = [_compile(term) for term in terms]
-    scores = [sum(bool(pattern.search(line)) for pattern in wanted) for line in lines]
-    windows = [sum(scores[at : at + _LINES]) for at in range(max(1, len(lines) - _LINES + 1))]
-    best = windows.index(max(windows)) if lines else 0
-    return [(hit.start + at, lines[at].rstrip()) for at in range(best, min(best + _LINES, len(lines)))]
+def _explain_hit(hit: Hit) -> list[str]:
+    """The score of a hit in words."""
+    parts = []
+    for name, share in hit.shares.items():
+        rank = f" (rank {hit.ranks[name]})" if name in hit.ranks else ""
+        parts.append(f"{_LISTS[name]} {share:.3f}{rank}")
+    lines = [f"score {hit.score:.3f} = {' + '.join(parts)}".replace("+ names and paths -", "- names and paths ")]
+    return [*lines, f"names and paths: {'; '.join(hit.reasons)}"] if hit.reasons else lines
 
 
 def print_places(places: Sequence[CodeLocation], indent: str = "", *, shows_caller: bool = False) -> None:
@@ -109,21 +123,18 @@ def print_places(places: Sequence[CodeLocation], indent: str = "", *, shows_call
         print_out(pluralize(0, "place"))
 
 
-def _split_sentences(text: str) -> list[str]:
-    found = re.split(r"(?<=[.!?])\s+|\n+", text)
-    return [sentence for sentence in found if sentence]
-
-
-def _compile(term: str) -> re.Pattern[str]:
-    """A pattern for words that start like the term: the index matches stems, too."""
-    return re.compile(re.escape(term[: max(3, len(term) - 2)]), re.IGNORECASE)
-
-
-def _highlight(line: str, terms: Sequence[str]) -> str:
-    if not sys.stdout.isatty() or not terms:
-        return line
-    pattern = re.compile("|".join(_compile(term).pattern + r"\w*" for term in terms), re.IGNORECASE)
-    return pattern.sub(lambda found: f"{_BOLD}{found[0]}{_PLAIN}", line)
+def _mark(line: SnippetLine) -> str:
+    """A line with the words of the question in bold on a terminal. A long one is cut around the first of them."""
+    start = 0
+    if len(line.text) > _WIDTH and line.marks:
+        start = max(0, min(line.marks[0][0] - _WIDTH // 4, len(line.text) - _WIDTH))
+    shown = line.text[start : start + _WIDTH]
+    if sys.stdout.isatty():
+        for begin, end in reversed(line.marks):
+            begin, end = max(0, begin - start), min(len(shown), end - start)
+            if begin < end:
+                shown = f"{shown[:begin]}{_BOLD}{shown[begin:end]}{_PLAIN}{shown[end:]}"
+    return ("…" if start else "") + shown
 
 
 def _embolden(text: str) -> str:

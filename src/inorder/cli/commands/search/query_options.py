@@ -12,7 +12,7 @@ ModeOption = Annotated[
     typer.Option(
         "--mode",
         metavar="|".join(MODES),
-        help="By words, by vectors, or by both, fused by score. Default: hybrid.",
+        help="By words, by vectors, or by both, fused by score; auto: both, or words for a name. Default: auto.",
         autocompletion=lambda: list(MODES),
         show_default=False,
         rich_help_panel=Section.QUERY,

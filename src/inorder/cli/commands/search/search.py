@@ -12,6 +12,7 @@ from inorder.cli.output import info, print_json
 from inorder.cli.parameters import DataOption, JsonOption
 from inorder.index.search import SearchOptions
 from inorder.index.search import search as find
+from inorder.index.snippets import CONTEXT
 
 
 def search(
@@ -23,7 +24,7 @@ def search(
             rich_help_panel=Section.INPUT,
         ),
     ],
-    mode: ModeOption = "hybrid",
+    mode: ModeOption = "auto",
     path: Annotated[
         str,
         typer.Option(
@@ -51,7 +52,19 @@ def search(
         int,
         typer.Option("-k", "--count", min=1, max=1000, help="Number of results. Default: 10.", show_default=False),
     ] = 10,
-    explain: Annotated[bool, typer.Option("--explain", help="Show how each score is composed.")] = False,
+    context: Annotated[
+        int,
+        typer.Option(
+            "--context",
+            min=0,
+            max=100,
+            help="Lines of code, or sentences, to show before and after the middle one. Default: 1.",
+            show_default=False,
+        ),
+    ] = CONTEXT,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say how the question was searched, and how each score is composed.")
+    ] = False,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -64,8 +77,8 @@ def search(
     for warning in answer.warnings:
         info(f"warning: {warning}")
     if as_json:
-        print_json(describe_answer(answer))
+        print_json(describe_answer(answer, context))
     else:
-        print_answer(answer, explains=explain)
+        print_answer(answer, explains=explain, context=context)
     if not answer.hits and not answer.places:
         raise typer.Exit(Exit.ITEMS_FAILED)

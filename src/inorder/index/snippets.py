@@ -1,0 +1,81 @@
+"""The part of a chunk that answers a question best, with the places of the words that match."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from .hits import Hit
+from .lexical.analysis import WORD, analyze, split_runs
+from .lexical.scoring import TermGroup
+from .rows import CODE
+
+CONTEXT = 1
+"""A snippet has this many lines or sentences before and after the one in its middle, unless another number is asked
+for."""
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f\u0964\u104b\u17d4])\s*|\n+")
+
+
+class SnippetLine(NamedTuple):
+    """A line of source code, or a sentence of a document."""
+
+    number: int
+    """The number of the line in its file; of the sentence in its chunk, from 1."""
+    text: str
+    marks: list[tuple[int, int]]
+    """Where words of the question are: start and end of each."""
+    is_best: bool
+    """Whether it has the most words of the question."""
+
+
+def make_snippet(hit: Hit, groups: Sequence[TermGroup], context: int = CONTEXT) -> list[SnippetLine]:
+    """The consecutive lines or sentences with the most words of the question."""
+    first = hit.start if hit.file_kind == CODE else 1
+    texts = hit.text.splitlines() if hit.file_kind == CODE else _split_sentences(hit.text)
+    matcher = TermMatcher(groups, hit.language if hit.file_kind != CODE else "")
+    found = [matcher.find(text) for text in texts]
+    if not found:
+        return []
+    size = min(len(found), 2 * context + 1)
+    windows = [set().union(*(terms for terms, _ in found[at : at + size])) for at in range(len(found) - size + 1)]
+    start = max(range(len(windows)), key=lambda at: (len(windows[at]), len(found[at + size // 2][0]), -at))
+    best = max(range(start, start + size), key=lambda at: (len(found[at][0]), -at))
+    return [SnippetLine(first + at, texts[at].rstrip(), found[at][1], at == best) for at in range(start, start + size)]
+
+
+class TermMatcher:
+    """Finds words of a question in a text: in any form that the index takes for the same."""
+
+    def __init__(self, groups: Sequence[TermGroup], language: str) -> None:
+        self._number = {form: number for number, group in enumerate(groups) for form in group.forms}
+        partial = [(number, group) for number, group in enumerate(groups) if group.is_prefix]
+        self._beginnings = [(form, number) for number, group in partial for form in group.forms]
+        self._language = language
+
+    def find(self, text: str) -> tuple[set[int], list[tuple[int, int]]]:
+        """The numbers of the words that the text has, and where they are."""
+        numbers: set[int] = set()
+        marks: list[tuple[int, int]] = []
+        for word in WORD.finditer(text):
+            for start, end, number in self._match_word(word[0]):
+                numbers.add(number)
+                start, end = start + word.start(), end + word.start()
+                if marks and start <= marks[-1][1]:
+                    marks[-1] = (marks[-1][0], max(end, marks[-1][1]))
+                else:
+                    marks.append((start, end))
+        return numbers, marks
+
+    def _match_word(self, word: str) -> Iterator[tuple[int, int, int]]:
+        runs = split_runs(word)
+        for at, run in enumerate(runs):
+            if run in self._number:
+                yield at, at + len(run), self._number[run]
+        for form, number in self._beginnings:
+            yield from ((found.start(), found.end(), number) for found in re.finditer(re.escape(form), word))
+        if not runs:
+            found = {self._number[term] for term in analyze(word, self._language) if term in self._number}
+            yield from ((0, len(word), number) for number in sorted(found))
+
+
+def _split_sentences(text: str) -> list[str]:
+    return [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
