@@ -8,12 +8,18 @@ from types import SimpleNamespace
 import pytest
 
 from inorder.core.transitions import State
-from inorder.index.draft import IndexSink, draft_path, publish, published_path
+from inorder.errors import IntegrityError
+from inorder.index import publishing
+from inorder.index.connection import open_index
+from inorder.index.draft import IndexSink
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
+from inorder.index.publishing import draft_path, publish, published_path
 from inorder.index.rows import CODE, CallRow, ChunkRow, FileRows, SymbolRow, encode_rows
 from inorder.index.schema import read_meta
 from inorder.index.verify import find_problems
 from inorder.sinks.base import Entry, Position
+from tests.support.sqlite_calls import SqliteCalls
+from tests.support.system_calls import SystemCalls
 
 SUCCESS, SKIP = State.TERMINAL_SUCCESS, State.TERMINAL_SKIP
 
@@ -99,15 +105,104 @@ def test_the_content_hash_is_that_of_the_files_however_they_came(tmp_path: Path)
 @pytest.mark.req("IDX-3")
 def test_readers_see_the_old_state_until_the_new_one_is_whole(tmp_path: Path) -> None:
     built(tmp_path, [success(0, "a")])
-    reader = sqlite3.connect(published_path(str(tmp_path)))
     sink = begun(tmp_path, [success(0, "b"), success(1, "a", None)])
     assert list(texts(tmp_path)) == ["a"]
     sink.close()
     assert list(texts(tmp_path)) == ["a"]
     publish(str(tmp_path))
     assert list(texts(tmp_path)) == ["b"]
-    assert reader.execute("SELECT item_id FROM files").fetchall() == [("a",)]
+
+
+def list_files(connection: sqlite3.Connection) -> list[str]:
+    return [item_id for (item_id,) in connection.execute("SELECT item_id FROM files ORDER BY item_id")]
+
+
+@pytest.mark.req("IDX-3")
+def test_a_reader_keeps_its_state_while_another_one_is_published_and_sees_it_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader begins while the changes are applied, when the database has its log already."""
+    built(tmp_path, [success(0, "a")])
+    begun(tmp_path, [success(0, "b"), success(1, "a", None)]).close()
+    reader = open_index(published_path(str(tmp_path)))
+    merge = publishing.merge_segments
+    seen = []
+
+    def begin_to_read(connection: sqlite3.Connection) -> None:
+        reader.execute("BEGIN")
+        seen.append(list_files(reader))
+        merge(connection)
+
+    monkeypatch.setattr(publishing, "merge_segments", begin_to_read)
+    monkeypatch.setattr(publishing, "_WAIT_S", 0.01)
+    publish(str(tmp_path))
+    seen.append(list_files(reader))
+    reader.rollback()
+    assert seen == [["a"], ["a"]]
+    assert list_files(reader) == ["b"]
+    monkeypatch.undo()
+    built(tmp_path, [success(0, "c")])
+    assert list_files(reader) == ["b", "c"]
     reader.close()
+    built(tmp_path, [success(0, "d")])
+    assert [path.name for path in tmp_path.iterdir()] == ["index.sqlite"]
+
+
+@pytest.mark.req("IDX-3")
+def test_changes_of_an_index_that_is_gone_or_another_one_are_not_resumed(tmp_path: Path) -> None:
+    data, other = tmp_path / "data", tmp_path / "other"
+    data.mkdir()
+    other.mkdir()
+    built(data, [success(0, "a")])
+    built(other, [success(0, "x")])
+    sink = begun(data)
+    reached = sink.apply([skip(0), success(1, "b")])
+    sink.complete()
+    sink.close()
+    original = Path(published_path(str(data))).read_bytes()
+    for found in (None, Path(published_path(str(other))).read_bytes(), original):
+        Path(published_path(str(data))).unlink(missing_ok=True)
+        if found is not None:
+            Path(published_path(str(data))).write_bytes(found)
+        again = IndexSink(str(data))
+        assert again.holds(reached, ()) == (found == original)
+        again.close()
+        if found != original:
+            with pytest.raises(IntegrityError, match="run `inorder index` again"):
+                publish(str(data))
+    IndexSink(str(data)).origin()
+    assert set(texts(data)) == {"a", "b"}
+
+
+@pytest.mark.req("IDX-2")
+def test_changes_are_applied_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built(tmp_path, [success(0, "a")])
+    sink = begun(tmp_path, [success(0, "a", "wick two"), success(1, "b")])
+    sink.complete()
+    sink.close()
+    monkeypatch.setattr(publishing, "_remove_leftovers", lambda data: None)  # as if it were killed before
+    publish(str(tmp_path))
+    monkeypatch.undo()
+    assert Path(draft_path(str(tmp_path))).exists()
+    monkeypatch.setattr(publishing, "read_changes", lambda draft: pytest.fail("applied again"))
+    IndexSink(str(tmp_path)).origin()
+    assert texts(tmp_path) == {"a": "wick two", "b": "def lamp(): pass"}
+    assert not Path(draft_path(str(tmp_path))).exists()
+
+
+@pytest.mark.req("IDX-2")
+def test_a_small_change_writes_little_of_a_large_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [f"w{number}" for number in range(400)]
+    entries = [success(seq, f"f{seq}", " ".join(words[seq % 200 : seq % 200 + 200])) for seq in range(300)]
+    built(tmp_path, entries)
+    size = Path(published_path(str(tmp_path))).stat().st_size
+    calls = SystemCalls(monkeypatch, tmp_path)
+    SqliteCalls(calls, monkeypatch)
+    built(tmp_path, [success(0, "f7", "one other text")])
+    written = sum(len(event[3]) for event in calls.events if event[0] == "write")
+    monkeypatch.undo()
+    assert written < size / 2
+    assert texts(tmp_path)["f7"] == "one other text"
 
 
 def test_without_a_change_there_is_no_draft_and_nothing_is_published(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from tests.index.documents import add_document
 from tests.index.project import Project
 from tests.index.published import read_whole_index
 from tests.index.test_draft import begun, built, success
+from tests.support.sqlite_calls import SqliteCalls
 from tests.support.system_calls import SystemCalls
 
 FILES = {"lamp.py": "def light():\n    return wick()\n", "tide.txt": "High water at noon.\n", "horn.py": "x = 1\n"}
@@ -180,40 +181,31 @@ def test_a_complete_draft_that_is_locked_is_kept_and_a_damaged_one_is_made_again
 
 
 @pytest.mark.req("IDX-3")
-def test_everything_is_durable_before_the_rename_and_what_is_old_is_removed_after_it(
+def test_everything_is_durable_before_it_is_published_and_what_is_old_is_removed_after_it(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    calls = SystemCalls(monkeypatch, project.data)
+    SqliteCalls(calls, monkeypatch)
     build(project, project.data)
     [old] = project.data.glob("index.vectors.*")
+    assert _find_order(calls.log, ("sync", "index.vectors.new"), ("rename", old.name), ("sync_directory", "."))
+    published = ("sync", "index.draft.sqlite"), ("rename", "index.sqlite"), ("sync_directory", ".")
+    assert _find_order(calls.log, ("rename", old.name), ("sync", "index.draft.sqlite-wal"), *published)
     add_document(project.data, "docs/b", "neither fog nor horn")
-    calls = SystemCalls(monkeypatch, project.data)
+    calls.log.clear()
     build(project, project.data)
     monkeypatch.undo()
     [new] = project.data.glob("index.vectors.*")
-    draft = "index.draft.sqlite"
-    log = [call for call in calls.log if call[1].startswith("index.") or call == ("sync_directory", ".")]
-    begun = log.index(("create", f"{draft}.new"))
-    written = log.index(("create", "index.vectors.new"))
-    assert log[begun : begun + 5] == [
-        ("create", f"{draft}.new"),
-        ("append", f"{draft}.new"),
-        ("sync", f"{draft}.new"),
-        ("rename", draft),
-        ("sync_directory", "."),
-    ]
-    assert [call for call in log[written:] if call[1] != f"{draft}.index.lock"] == [
-        ("create", "index.vectors.new"),
-        ("append", "index.vectors.new"),
-        ("append", "index.vectors.new"),
-        ("sync", "index.vectors.new"),
-        ("rename", new.name),
-        ("sync_directory", "."),
-        ("sync", draft),
-        ("rename", "index.sqlite"),
-        ("sync_directory", "."),
-        ("sync_directory", "."),
-        ("unlink", old.name),
-    ]
+    assert _find_order(calls.log, ("sync", "index.vectors.new"), ("rename", new.name), ("sync_directory", "."))
+    committed = ("sync", "index.sqlite-wal"), ("sync", "index.sqlite")
+    removed = ("unlink", "index.draft.sqlite"), ("sync_directory", "."), ("unlink", old.name)
+    assert _find_order(calls.log, ("rename", new.name), *committed, *removed)
+
+
+def _find_order(log: Sequence[tuple[str, str]], *wanted: tuple[str, str]) -> bool:
+    """Whether the calls were made in this order, with others between them."""
+    calls = iter(log)
+    return all(call in calls for call in wanted)
 
 
 def test_the_log_of_an_old_draft_is_gone_for_good_before_a_new_draft_is_there(
@@ -230,8 +222,9 @@ def test_the_log_of_an_old_draft_is_gone_for_good_before_a_new_draft_is_there(
         path.write_bytes(found)
     assert {path.name for path in killed} >= {"index.draft.sqlite", "index.draft.sqlite-wal"}
     calls = SystemCalls(monkeypatch, data)
+    SqliteCalls(calls, monkeypatch)
     again = begun(data, [success(0, "c")])
-    placed = calls.log.index(("rename", "index.draft.sqlite"))
+    placed = calls.log.index(("create", "index.draft.sqlite"))
     for path in killed:
         removed = calls.log.index(("unlink", path.name))
         assert ("sync_directory", ".") in calls.log[removed:placed]

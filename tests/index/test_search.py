@@ -141,7 +141,8 @@ def broken(data: Path, kind: str) -> None:
     elif kind == "damaged":
         built(data, [success(0, "a", "lamp " * 9000)])
         content = path.read_bytes()
-        path.write_bytes(content[:4096] + bytes(len(content) - 4096))
+        page = int.from_bytes(content[16:18], "big")
+        path.write_bytes(content[:page] + bytes(len(content) - page))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from urllib.parse import quote
@@ -45,7 +45,29 @@ def open_index(path: str) -> sqlite3.Connection:
     if not Path(path).exists():
         raise OperatorError(f"no index at {path}; create one with `inorder index` or `inorder run`")
     with translate_index_errors(path):
+        try:
+            return _open_index(path)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
+                raise
+        _finish_recovery(path)
         return _open_index(path)
+
+
+def _finish_recovery(path: str) -> None:
+    """Let SQLite undo what an interrupted run has left, which a connection that only reads cannot do."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+
+
+@contextmanager
+def read_snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    """Let all queries in the body see one state of the index, whatever is published in the meantime."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.rollback()
 
 
 def _open_index(path: str) -> sqlite3.Connection:

@@ -9,9 +9,9 @@ import msgspec
 from inorder.host.filesystem import SystemFilesystem
 
 from .lexical.languages import detect_language
-from .rows import DOCUMENT, LANGUAGE_CHUNKS, FileRows, count_terms
-from .schema import SCHEMA, VERSION
-from .writer import read_file, replace_file
+from .rows import DOCUMENT, LANGUAGE_CHUNKS, FileRows
+from .schema import INDEXES, TABLES, VERSION
+from .writer import RowWriter, read_file
 
 _PAGES = "words"
 """Version 1 had the pages of a document in the column in which code had parts of names."""
@@ -34,14 +34,17 @@ def convert_index(source: str, target: str) -> None:
         contextlib.closing(sqlite3.connect(source)) as old,
         contextlib.closing(sqlite3.connect(new, isolation_level=None)) as connection,
     ):
-        connection.executescript(SCHEMA)
+        connection.executescript(TABLES)
         connection.execute("BEGIN")
         for name, value in old.execute("SELECT name, value FROM meta"):
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+        writer = RowWriter(connection)
         for (item_id,) in old.execute("SELECT item_id FROM files ORDER BY item_id"):
-            replace_file(connection, _read_file(old, item_id))
+            writer.replace_file(connection, _read_file(old, item_id))
+        writer.invert(connection)
         connection.execute(f"PRAGMA user_version={VERSION}")
         connection.execute("COMMIT")
+        connection.executescript(INDEXES)
     file = filesystem.open(new)
     try:
         file.sync()
@@ -57,5 +60,4 @@ def _read_file(old: sqlite3.Connection, item_id: str) -> FileRows:
         rows.language = detect_language("\n".join(chunk.text for chunk in rows.chunks[:LANGUAGE_CHUNKS]))
     else:
         rows.chunks = [msgspec.structs.replace(chunk, pages="") for chunk in rows.chunks]
-    rows.terms = count_terms(rows)
     return rows

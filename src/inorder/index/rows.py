@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from .lexical.terms import count_chunk_terms, encode_terms
+from .lexical.terms import FileTerms, count_file_terms
 
 DOCUMENT, CODE = "document", "code"
 LANGUAGE_CHUNKS = 16
@@ -70,8 +70,10 @@ class FileRows(msgspec.Struct, kw_only=True):
     sha256: str
     cfg_hash: str
     chunks: list[ChunkRow] = []
-    terms: list[bytes] = []
-    """The encoded terms of each chunk. They follow from the chunks, so they are not part of the digest."""
+    terms: FileTerms | None = None
+    """The terms of the chunks. They follow from the chunks, so they are not part of the digest."""
+    digest: str = ""
+    """The digest of all other fields but the path and the terms."""
     symbols: list[SymbolRow] = []
     imports: list[ImportRow] = []
     calls: list[CallRow] = []
@@ -84,6 +86,7 @@ _DECODER = msgspec.msgpack.Decoder(FileRows)
 def encode_rows(rows: FileRows) -> bytes:
     """Count the terms of the chunks and encode the rows of a file, for the transfer from a worker to the database."""
     rows.terms = count_terms(rows)
+    rows.digest = hash_rows(rows)
     return _ENCODER.encode(rows)
 
 
@@ -92,12 +95,10 @@ def decode_rows(data: bytes) -> FileRows:
     return _DECODER.decode(data)
 
 
-def count_terms(rows: FileRows) -> list[bytes]:
-    """The encoded terms of each chunk."""
+def count_terms(rows: FileRows) -> FileTerms:
+    """The terms of the chunks."""
     language = rows.language if rows.kind == DOCUMENT else ""
-    return [
-        encode_terms(count_chunk_terms(chunk.text, f"{chunk.name} {chunk.context}", language)) for chunk in rows.chunks
-    ]
+    return count_file_terms(((chunk.text, chunk.name, chunk.context) for chunk in rows.chunks), language)
 
 
 def hash_rows(rows: FileRows) -> str:

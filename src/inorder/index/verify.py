@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from .lexical.check import is_inverted_index_intact
+from .lexical.terms import FileTerms
 from .rows import count_terms, hash_rows
 from .schema import VERSION, read_meta
 from .vectors import read_matrix_chunks
@@ -43,9 +44,9 @@ def _have_vectors_chunks(connection: sqlite3.Connection) -> bool:
     return ids.issuperset(read_matrix_chunks(connection, count).tolist())
 
 
-def _count_all_terms(connection: sqlite3.Connection) -> Iterator[tuple[int, bytes]]:
-    """The terms of every chunk, counted again."""
+def _count_all_terms(connection: sqlite3.Connection) -> Iterator[tuple[list[int], FileTerms]]:
+    """The ids and the terms of the chunks of each file, counted again."""
     for file, item_id in connection.execute("SELECT id, item_id FROM files").fetchall():
         rows, _ = read_file(connection, item_id)
         ids = connection.execute("SELECT id FROM chunks WHERE file = ? ORDER BY number", (file,))
-        yield from zip((id_ for (id_,) in ids.fetchall()), count_terms(rows), strict=True)
+        yield [id_ for (id_,) in ids.fetchall()], count_terms(rows)

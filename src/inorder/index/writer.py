@@ -4,15 +4,87 @@ import sqlite3
 from collections.abc import Iterable
 from hashlib import sha256
 
-from .lexical.postings import add_chunks, next_chunk_id, remove_chunks
-from .rows import CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, hash_rows
+from .lexical import inversion
+from .lexical.inversion import TermBuffer
+from .rows import CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, count_terms, hash_rows
 
 _OWNED_TABLES = ("chunks", "symbols", "imports", "calls")
 
 
-def replace_file(connection: sqlite3.Connection, rows: FileRows) -> None:
-    """Replace everything that the file owns."""
-    remove_file(connection, rows.item_id)
+class RowWriter:
+    """Writes files to a database, and keeps the terms of their chunks until enough of them wait to be inverted. After a
+    crash they are counted again, from the chunks that no segment has."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        [last, inverted] = connection.execute(
+            "SELECT COALESCE((SELECT MAX(id) FROM chunks), 0), COALESCE((SELECT MAX(last) FROM segments), 0)"
+        ).fetchone()
+        self._next_chunk: int = max(last, inverted) + 1
+        """Above the id of every chunk, also of those that are dead."""
+        self._inverted_end: int = inverted + 1
+        self._buffer = TermBuffer()
+        self._has_unknown = last > inverted
+        """Whether there are chunks that no segment has, and whose terms are not in the buffer."""
+
+    def replace_file(self, connection: sqlite3.Connection, rows: FileRows) -> None:
+        """Replace everything that the file owns."""
+        self.remove_file(connection, rows.item_id)
+        file = _insert_file(connection, rows)
+        first = self._next_chunk
+        chunks = (_make_chunk_values(first + n, file, n, each) for n, each in enumerate(rows.chunks))
+        _insert(connection, "chunks", 11, chunks)
+        self._next_chunk += len(rows.chunks)
+        self._buffer.add(first, rows.terms or count_terms(rows))
+        symbols = (
+            (file, n, each.name, each.qualified, each.kind, each.start, each.end, each.signature)
+            for n, each in enumerate(rows.symbols)
+        )
+        _insert(connection, "symbols", 8, symbols)
+        imports = ((file, n, each.module, each.names, each.line) for n, each in enumerate(rows.imports))
+        _insert(connection, "imports", 5, imports)
+        calls = ((file, n, each.caller, each.callee, each.line, each.column) for n, each in enumerate(rows.calls))
+        _insert(connection, "calls", 6, calls)
+        if self._buffer.chunks_count >= inversion.BATCH_CHUNKS_MAX:
+            self.invert(connection)
+
+    def remove_file(self, connection: sqlite3.Connection, item_id: str) -> None:
+        """Remove a file and everything that it owns. Does nothing if the index does not have the file."""
+        found = connection.execute("SELECT id FROM files WHERE item_id = ?", (item_id,)).fetchone()
+        if found is None:
+            return
+        [first, last] = connection.execute("SELECT MIN(id), MAX(id) FROM chunks WHERE file = ?", found).fetchone()
+        if last is not None and last >= self._inverted_end:
+            self.invert(connection)
+        if first is not None:
+            connection.execute("INSERT INTO dead SELECT id FROM chunks WHERE file = ?", found)
+        for table in _OWNED_TABLES:
+            connection.execute(f"DELETE FROM {table} WHERE file = ?", found)
+        connection.execute("DELETE FROM files WHERE id = ?", found)
+
+    def invert(self, connection: sqlite3.Connection) -> None:
+        """Invert the terms of all chunks that no segment has."""
+        if self._has_unknown:
+            self._count_unknown(connection)
+            self._has_unknown = False
+        self._buffer.invert(connection)
+        self._inverted_end = self._next_chunk
+
+    def _count_unknown(self, connection: sqlite3.Connection) -> None:
+        """Count the terms of chunks that an interrupted run has written. They belong before those in the buffer."""
+        known = self._buffer.first or self._next_chunk
+        query = (
+            "SELECT MIN(chunks.id), item_id FROM chunks JOIN files ON files.id = file "
+            "WHERE chunks.id >= ? AND chunks.id < ? GROUP BY file ORDER BY 1"
+        )
+        counted = TermBuffer()
+        for first, item_id in connection.execute(query, (self._inverted_end, known)).fetchall():
+            rows, _ = read_file(connection, item_id)
+            counted.add(first, count_terms(rows))
+        counted.extend(self._buffer)
+        self._buffer = counted
+
+
+def _insert_file(connection: sqlite3.Connection, rows: FileRows) -> int:
     cursor = connection.execute(
         "INSERT INTO files (item_id, kind, path, language, lines, note, sha256, cfg_hash, digest) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -25,28 +97,10 @@ def replace_file(connection: sqlite3.Connection, rows: FileRows) -> None:
             rows.note,
             rows.sha256,
             rows.cfg_hash,
-            hash_rows(rows),
+            rows.digest or hash_rows(rows),
         ),
     )
-    file = cursor.lastrowid or 0
-    first = next_chunk_id(connection)
-    _insert(
-        connection, "chunks", 11, (_make_chunk_values(first + n, file, n, each) for n, each in enumerate(rows.chunks))
-    )
-    add_chunks(connection, enumerate(rows.terms, first))
-    _insert(
-        connection,
-        "symbols",
-        8,
-        (
-            (file, n, each.name, each.qualified, each.kind, each.start, each.end, each.signature)
-            for n, each in enumerate(rows.symbols)
-        ),
-    )
-    imports = ((file, n, each.module, each.names, each.line) for n, each in enumerate(rows.imports))
-    _insert(connection, "imports", 5, imports)
-    calls = ((file, n, each.caller, each.callee, each.line, each.column) for n, each in enumerate(rows.calls))
-    _insert(connection, "calls", 6, calls)
+    return cursor.lastrowid or 0
 
 
 def _make_chunk_values(id_: int, file: int, number: int, chunk: ChunkRow) -> tuple[object, ...]:
@@ -56,17 +110,6 @@ def _make_chunk_values(id_: int, file: int, number: int, chunk: ChunkRow) -> tup
 
 def _insert(connection: sqlite3.Connection, table: str, width: int, rows: Iterable[tuple[object, ...]]) -> None:
     connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * width)})", rows)
-
-
-def remove_file(connection: sqlite3.Connection, item_id: str) -> None:
-    """Remove a file and everything that it owns. Does nothing if the index does not have the file."""
-    found = connection.execute("SELECT id FROM files WHERE item_id = ?", (item_id,)).fetchone()
-    if found is None:
-        return
-    remove_chunks(connection, found[0])
-    for table in _OWNED_TABLES:
-        connection.execute(f"DELETE FROM {table} WHERE file = ?", found)
-    connection.execute("DELETE FROM files WHERE id = ?", found)
 
 
 def read_file(connection: sqlite3.Connection, item_id: str, pages: str = "pages") -> tuple[FileRows, str]:

@@ -4,12 +4,14 @@
 import sys
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.index.lexical.analysis import TERM_CHARACTERS_MAX, analyze, count_terms, is_partial, split_words
+from inorder.index.lexical.analysis import TERM_CHARACTERS_MAX, analyze, is_partial, split_words
 from inorder.index.lexical.languages import STEMMERS, detect_language
+from inorder.index.lexical.terms import LENGTH_TYPE, count_file_terms
 
 SENTENCES = {
     "ar": "يقع المنارة على الساحل ويضيء مصباحها كل ليلة للسفن التي تمر",
@@ -104,5 +106,7 @@ def test_a_character_alone_may_be_the_beginning_of_what_is_indexed() -> None:
 def test_any_text_has_terms_without_spaces(text: str, language: str) -> None:
     terms = analyze(text, language)
     assert all(term and not any(map(str.isspace, term)) for term in terms)
-    assert count_terms(text, language).total() == len(terms)
+    counted = count_file_terms([(text, "", "")], language)
+    assert counted.vocabulary.split() == list(dict.fromkeys(terms))
+    assert np.frombuffer(counted.body_lengths, LENGTH_TYPE).tolist() == [len(terms)]
     assert sys.getsizeof(terms) >= 0

@@ -2,7 +2,7 @@
 
 import random
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 
 import numpy as np
@@ -10,44 +10,65 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.index.lexical import postings
+from inorder.index.lexical import inversion
 from inorder.index.lexical.check import is_inverted_index_intact
+from inorder.index.lexical.inversion import TermBuffer, merge_segments
 from inorder.index.lexical.postings import (
+    PostingColumns,
     Postings,
-    add_chunks,
+    decode_many_postings,
     decode_postings,
     encode_postings,
-    invert_pending,
-    merge_segments,
-    next_chunk_id,
     read_segments,
-    remove_chunks,
 )
-from inorder.index.lexical.schema import SCHEMA
+from inorder.index.lexical.schema import SCHEMA as LEXICAL_SCHEMA
+from inorder.index.lexical.schema import DamagedIndexError
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
-from inorder.index.lexical.terms import count_chunk_terms, encode_terms
+from inorder.index.lexical.terms import FileTerms, count_file_terms
 
 WORDS = "lamp wick fog horn bell coast keeper oil lens tide".split()  # noqa: SIM905
 
 
+SCHEMA = f"CREATE TABLE chunks (id INTEGER PRIMARY KEY, file INTEGER);{LEXICAL_SCHEMA}"
+
+
+class Inverted:
+    """An inverted index in memory."""
+
+    def __init__(self) -> None:
+        self.connection = sqlite3.connect(":memory:", isolation_level=None)
+        self.connection.executescript(SCHEMA)
+        self._buffer = TermBuffer()
+        self._next = 1
+
+    def add(self, file: int, *texts: str) -> None:
+        ids = range(self._next, self._next + len(texts))
+        self.connection.executemany("INSERT INTO chunks VALUES (?, ?)", ((id_, file) for id_ in ids))
+        self._buffer.add(self._next, terms_of(file, texts))
+        self._next += len(texts)
+
+    def remove(self, file: int) -> None:
+        self.invert()
+        self.connection.execute("INSERT INTO dead SELECT id FROM chunks WHERE file = ?", (file,))
+        self.connection.execute("DELETE FROM chunks WHERE file = ?", (file,))
+
+    def invert(self) -> None:
+        self._buffer.invert(self.connection)
+
+    def merge(self) -> None:
+        self.invert()
+        merge_segments(self.connection)
+
+
+def terms_of(file: int, texts: Sequence[str]) -> FileTerms:
+    return count_file_terms(((text, "", f"head{file}") for text in texts), "en")
+
+
 @pytest.fixture
-def connection() -> Iterator[sqlite3.Connection]:
-    found = sqlite3.connect(":memory:")
-    found.executescript(f"CREATE TABLE chunks (id INTEGER PRIMARY KEY, file INTEGER);{SCHEMA}")
+def inverted() -> Iterator[Inverted]:
+    found = Inverted()
     yield found
-    found.close()
-
-
-def add(connection: sqlite3.Connection, file: int, *texts: str) -> None:
-    first = next_chunk_id(connection)
-    connection.executemany("INSERT INTO chunks VALUES (?, ?)", ((first + at, file) for at in range(len(texts))))
-    terms = [encode_terms(count_chunk_terms(text, f"head{file}", "en")) for text in texts]
-    add_chunks(connection, enumerate(terms, first))
-
-
-def remove(connection: sqlite3.Connection, file: int) -> None:
-    remove_chunks(connection, file)
-    connection.execute("DELETE FROM chunks WHERE file = ?", (file,))
+    found.connection.close()
 
 
 def scores(connection: sqlite3.Connection, *words: str) -> dict[int, list[float]]:
@@ -69,26 +90,42 @@ def is_intact(connection: sqlite3.Connection, texts: dict[int, list[str]]) -> bo
     found = []
     for file, each in texts.items():
         ids = connection.execute("SELECT id FROM chunks WHERE file = ? ORDER BY id", (file,)).fetchall()
-        terms = [encode_terms(count_chunk_terms(text, f"head{file}", "en")) for text in each]
-        found += [(id_, data) for (id_,), data in zip(ids, terms, strict=True)]
+        found.append(([id_ for (id_,) in ids], terms_of(file, each)))
     return is_inverted_index_intact(connection, found)
 
 
-@given(st.sets(st.integers(0, 200_000), min_size=1, max_size=50), st.booleans())
-def test_postings_are_read_as_they_were_written(numbers: set[int], has_head: bool) -> None:
-    ordered = np.array(sorted(numbers), np.int64)
-    body = np.arange(len(ordered), dtype=np.uint8)
-    written = Postings(ordered, body, body if has_head else np.zeros_like(body))
-    read = decode_postings(encode_postings(written), len(ordered))
-    assert all((ours == theirs).all() for ours, theirs in zip(written, read, strict=True))
+@given(st.lists(st.tuples(st.sets(st.integers(0, 200_000), min_size=1, max_size=50), st.booleans()), min_size=1))
+def test_postings_are_read_as_they_were_written(terms: list[tuple[set[int], bool]]) -> None:
+    written = []
+    for numbers, has_head in terms:
+        body = np.arange(len(numbers), dtype=np.uint8)
+        written.append(Postings(np.array(sorted(numbers), np.int64), body, body if has_head else np.zeros_like(body)))
+    counts = np.array([len(each.body) for each in written])
+    columns = PostingColumns(np.cumsum(counts) - counts, *(np.concatenate(each) for each in zip(*written, strict=True)))
+    encoded = list(encode_postings(columns))
+    assert [size for size, _ in encoded] == counts.tolist()
+    for before, (size, data) in zip(written, encoded, strict=True):
+        read = decode_postings(data, size)
+        assert all((ours == theirs).all() for ours, theirs in zip(before, read, strict=True))
+    together = decode_many_postings([data for _, data in encoded], counts.tolist())
+    assert all((ours == theirs).all() for ours, theirs in zip(columns, together, strict=True))
+
+
+@pytest.mark.parametrize(("data", "count"), [(b"", 1), (b"\x00", 0), (b"\x03\x01\x01", 1), (b"\x00\x01\x01\x01", 1)])
+def test_postings_of_another_length_are_refused(data: bytes, count: int) -> None:
+    with pytest.raises(DamagedIndexError, match=f"the postings of {count} chunks"):
+        decode_postings(data, count)
+    with pytest.raises(DamagedIndexError, match=f"the postings of {count} chunks"):
+        decode_many_postings([b"\x00\x01\x01", data], [1, count])
 
 
 @pytest.mark.req("IDX-3")
 @pytest.mark.parametrize("seed", range(20))
 def test_scores_do_not_depend_on_the_order_of_changes(
-    connection: sqlite3.Connection, seed: int, monkeypatch: pytest.MonkeyPatch
+    inverted: Inverted, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postings, "SEGMENTS_MAX", 2)
+    monkeypatch.setattr(inversion, "SEGMENTS_MAX", 2)
+    monkeypatch.setattr(inversion, "_MERGED_POSTINGS", 10)
     chance = random.Random(seed)
     texts: dict[int, list[str]] = {}
     files = count()
@@ -97,81 +134,77 @@ def test_scores_do_not_depend_on_the_order_of_changes(
         if act < 0.5 or not texts:
             file = next(files)
             texts[file] = [" ".join(chance.choices(WORDS, k=chance.randint(0, 9))) for _ in range(chance.randint(0, 3))]
-            add(connection, file, *texts[file])
+            inverted.add(file, *texts[file])
         elif act < 0.75:
             file = chance.choice(list(texts))
-            remove(connection, file)
+            inverted.remove(file)
             del texts[file]
         elif act < 0.9:
-            invert_pending(connection)
+            inverted.invert()
         else:
-            invert_pending(connection)
-            merge_segments(connection)
-    invert_pending(connection)
-    assert is_intact(connection, texts)
-    fresh = sqlite3.connect(":memory:")
-    fresh.executescript(f"CREATE TABLE chunks (id INTEGER PRIMARY KEY, file INTEGER);{SCHEMA}")
+            inverted.merge()
+    inverted.invert()
+    assert is_intact(inverted.connection, texts)
+    fresh = Inverted()
     for file in reversed(texts):
-        add(fresh, file, *texts[file])
-    invert_pending(fresh)
-    assert scores(connection, "lamp", "horn", "head3") == scores(fresh, "lamp", "horn", "head3")
-    fresh.close()
+        fresh.add(file, *texts[file])
+    fresh.invert()
+    words = ("lamp", "horn", "head3")
+    assert scores(inverted.connection, *words) == scores(fresh.connection, *words)
+    fresh.connection.close()
 
 
-def test_a_posting_that_was_altered_is_noticed(connection: sqlite3.Connection) -> None:
-    add(connection, 1, "lamp wick", "fog")
-    invert_pending(connection)
-    assert is_intact(connection, {1: ["lamp wick", "fog"]})
-    connection.execute("DELETE FROM postings WHERE term = 'fog'")
-    assert not is_intact(connection, {1: ["lamp wick", "fog"]})
+def test_a_posting_that_was_altered_is_noticed(inverted: Inverted) -> None:
+    inverted.add(1, "lamp wick", "fog")
+    inverted.invert()
+    assert is_intact(inverted.connection, {1: ["lamp wick", "fog"]})
+    inverted.connection.execute("DELETE FROM postings WHERE term = 'fog'")
+    assert not is_intact(inverted.connection, {1: ["lamp wick", "fog"]})
 
 
-def test_chunks_are_inverted_before_many_of_them_wait(
-    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(postings, "BATCH_CHUNKS_MAX", 4)
-    for file in range(20):
-        add(connection, file, "lamp")
-        [[waiting]] = connection.execute("SELECT COUNT(*) FROM pending").fetchall()
-        assert waiting <= 4
-    assert len(read_segments(connection)) == 4
+def test_a_merge_refuses_a_chunk_that_its_segment_does_not_have(inverted: Inverted) -> None:
+    inverted.add(1, "lamp")
+    inverted.invert()
+    inverted.add(2, "horn")
+    inverted.remove(1)
+    inverted.connection.execute("UPDATE postings SET data = x'000901' WHERE term = 'horn'")
+    with pytest.raises(DamagedIndexError, match="a chunk that its segment does not have"):
+        inverted.merge()
 
 
-def test_a_small_change_leaves_the_large_segment_alone(connection: sqlite3.Connection) -> None:
-    add(connection, 0, *["lamp"] * 100)
-    invert_pending(connection)
-    [large] = read_segments(connection)
-    for file in range(1, 12):
-        add(connection, file, "horn")
-        invert_pending(connection)
-        merge_segments(connection)
-        assert read_segments(connection)[0].id == large.id
-        assert len(read_segments(connection)) <= postings.SEGMENTS_MAX
-    add(connection, 12, *["bell"] * 50)
-    invert_pending(connection)
-    merge_segments(connection)
-    [merged] = read_segments(connection)
-    assert len(merged.chunks) == 161
+def test_a_small_change_leaves_the_large_segment_alone(inverted: Inverted) -> None:
+    inverted.add(0, *["lamp"] * 100)
+    inverted.invert()
+    [large] = read_segments(inverted.connection)
+    for file in range(1, 40):
+        inverted.add(file, "horn")
+        inverted.merge()
+        found = read_segments(inverted.connection)
+        assert found[0].id == large.id
+        assert len(found) <= inversion.SEGMENTS_MAX
+    inverted.remove(0)
+    inverted.merge()
+    [merged] = read_segments(inverted.connection)
+    assert len(merged.chunks) == 39
 
 
-def test_an_id_is_not_used_again(connection: sqlite3.Connection) -> None:
-    add(connection, 0, "lamp", "wick")
-    invert_pending(connection)
-    remove(connection, 0)
-    add(connection, 1, "horn")
-    invert_pending(connection)
-    assert scores(connection, "lamp") == {1: [0.0]}
-    assert scores(connection, "horn")[1][0] > 0
+def test_segments_of_a_first_run_are_merged_when_there_are_many(inverted: Inverted) -> None:
+    for file in range(inversion.SEGMENTS_MAX):
+        inverted.add(file, *["lamp"] * 10)
+        inverted.invert()
+    merge_segments(inverted.connection)
+    assert len(read_segments(inverted.connection)) == inversion.SEGMENTS_MAX
+    inverted.add(99, *["lamp"] * 10)
+    inverted.merge()
+    assert [len(each.chunks) for each in read_segments(inverted.connection)] == [10 * inversion.SEGMENTS_MAX + 10]
 
 
 @pytest.mark.req("SEA-1")
-def test_forms_of_a_word_count_as_one_and_a_short_word_finds_what_begins_with_it(
-    connection: sqlite3.Connection,
-) -> None:
-    add(connection, 0, "lamp", "wick", "海岸 海洋", "fog")
-    invert_pending(connection)
-    index = LexicalIndex(connection)
+def test_forms_of_a_word_count_as_one_and_a_short_word_finds_what_begins_with_it(inverted: Inverted) -> None:
+    inverted.add(0, "lamp", "wick", "\u6d77\u5cb8 \u6d77\u6d0b", "fog")
+    inverted.invert()
+    index = LexicalIndex(inverted.connection)
     both, _ = index.score([TermGroup(("lamp", "wick"))])
     assert both[0] == both[1] > 0 == both[3]
-    beginning, _ = index.score([TermGroup(("海",), is_prefix=True)])
+    beginning, _ = index.score([TermGroup(("\u6d77",), is_prefix=True)])
     assert (beginning > 0).tolist() == [False, False, True, False]

@@ -13,7 +13,6 @@ A text is split into words, and each word gives one or more terms. Texts and que
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable
 from functools import cache
 
@@ -23,8 +22,8 @@ VERSION = 1
 """To be increased whenever the terms of a text change."""
 TERM_CHARACTERS_MAX = 64
 """A longer word is truncated: nothing that long is searched for."""
-_CACHED_WORDS_MAX = 1 << 15
-"""Words repeat. This many take a few megabytes per language."""
+_CACHED_WORDS_MAX = 1 << 16
+"""Words repeat. This many take about ten megabytes per language."""
 
 _PAIRED = "\u1100-\u11ff\u3040-\u30ff\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _PAIRED += "\U00020000-\U0003ffff"
@@ -60,21 +59,11 @@ def analyze(text: str, language: str = "") -> list[str]:
     >>> analyze("Fog horns and parseHTTPHeader", "en")
     ['fog', 'horn', 'and', 'pars', 'http', 'header', 'parsehttpheader']
     """
-    terms_of = _open_cache(language)
+    terms_of = open_term_cache(language)
     return [term for word in split_words(text) for term in terms_of[word]]
 
 
-def count_terms(text: str, language: str = "") -> Counter[str]:
-    """How often each term occurs in a text."""
-    terms_of = _open_cache(language)
-    counts: Counter[str] = Counter()
-    for word, count in Counter(split_words(text)).items():
-        for term in terms_of[word]:
-            counts[term] += count
-    return counts
-
-
-class _WordTerms(dict[str, tuple[str, ...]]):
+class TermCache(dict[str, tuple[str, ...]]):
     """A cache of the terms of each word. It is cleared when it is full: the words in use return soon."""
 
     def __init__(self, stem: Callable[[str], str]) -> None:
@@ -88,7 +77,7 @@ class _WordTerms(dict[str, tuple[str, ...]]):
         return terms
 
     def _derive_terms(self, word: str) -> list[str]:
-        runs = split_runs(word)
+        runs = [] if word.isascii() else split_runs(word)
         if runs:
             return runs
         whole = word.strip("_").casefold()[:TERM_CHARACTERS_MAX]
@@ -100,14 +89,14 @@ class _WordTerms(dict[str, tuple[str, ...]]):
 
 
 @cache
-def _open_cache(language: str) -> _WordTerms:
+def open_term_cache(language: str) -> TermCache:
     """The cache for a language. English is the default, also for program code."""
     import Stemmer
 
     if not language:
-        return _open_cache("en")
+        return open_term_cache("en")
     name = STEMMERS.get(language)
-    return _WordTerms(Stemmer.Stemmer(name, 0).stemWord if name else str)
+    return TermCache(Stemmer.Stemmer(name, 0).stemWord if name else str)
 
 
 def is_partial(word: str) -> bool:

@@ -2,35 +2,32 @@
 
 import sqlite3
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from .postings import SegmentOffsets, decode_postings, read_alive, read_segments
-from .terms import decode_terms
+from .terms import LENGTH_TYPE, NUMBER_TYPE, FileTerms
 
 _FACTORS = [np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)]
 _SHIFT = np.uint64(29)
 _MODULUS = 1 << 64
 
 
-def is_inverted_index_intact(connection: sqlite3.Connection, chunks: Iterable[tuple[int, bytes]]) -> bool:
-    """Whether the inverted index has exactly the terms of these chunks, given by id and encoded, or
-    they wait to be inverted."""
-    pending = connection.execute("SELECT chunk, terms FROM pending")
-    return (_digest_chunks(chunks) - _digest_chunks(pending) - _digest_index(connection)) % _MODULUS == 0
+def is_inverted_index_intact(connection: sqlite3.Connection, files: Iterable[tuple[list[int], FileTerms]]) -> bool:
+    """Whether the inverted index has exactly the terms of these files, each given by the ids of its chunks and their
+    terms."""
+    return (sum(_digest_file(chunks, terms) for chunks, terms in files) - _digest_index(connection)) % _MODULUS == 0
 
 
-def _digest_chunks(chunks: Iterable[tuple[int, bytes]]) -> int:
-    total = 0
-    for chunk, data in chunks:
-        found = decode_terms(data)
-        terms = _hash_terms(found.terms.split())
-        counts = np.frombuffer(found.body, np.uint8), np.frombuffer(found.head, np.uint8)
-        total += _digest(terms, np.full(len(terms), chunk), *counts)
-        total += _digest_lengths(np.array([chunk]), np.array([found.body_length]), np.array([found.head_length]))
-    return total
+def _digest_file(chunks: Sequence[int], terms: FileTerms) -> int:
+    ids = np.array(chunks, np.int64)
+    hashes = _hash_terms(terms.vocabulary.split())[np.frombuffer(terms.terms, NUMBER_TYPE)]
+    owners = np.repeat(ids, np.frombuffer(terms.sizes, NUMBER_TYPE))
+    total = _digest(hashes, owners, np.frombuffer(terms.body, np.uint8), np.frombuffer(terms.head, np.uint8))
+    lengths = (np.frombuffer(each, LENGTH_TYPE) for each in (terms.body_lengths, terms.head_lengths))
+    return total + _digest_lengths(ids, *lengths)
 
 
 def _digest_index(connection: sqlite3.Connection) -> int:

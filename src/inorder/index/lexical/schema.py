@@ -18,12 +18,11 @@ CREATE TABLE IF NOT EXISTS segments (
     head_lengths BLOB NOT NULL
 );
 CREATE TABLE IF NOT EXISTS postings (
-    term TEXT NOT NULL,
     segment INTEGER NOT NULL,
+    term TEXT NOT NULL,
     count INTEGER NOT NULL,
     data BLOB NOT NULL,
-    PRIMARY KEY (term, segment)
+    PRIMARY KEY (segment, term)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pending (chunk INTEGER PRIMARY KEY, terms BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS dead (chunk INTEGER PRIMARY KEY);
 """

@@ -94,7 +94,8 @@ class LexicalIndex:
     def find_similar_terms(self, start: str, shortest: int, longest: int) -> set[str]:
         """Indexed terms that begin with `start` and have about the right length."""
         rows = self._connection.execute(
-            "SELECT DISTINCT term FROM postings WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?",
+            "SELECT DISTINCT term FROM segments CROSS JOIN postings ON segment = id "
+            "WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?",
             (start, f"{start}\U0010ffff", shortest, longest),
         )
         return {str(term) for (term,) in rows}

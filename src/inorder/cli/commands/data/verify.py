@@ -17,7 +17,7 @@ from inorder.cli.stage_loader import load_recorded_job
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.host.filesystem import SystemFilesystem
-from inorder.index.connection import open_index, translate_index_errors
+from inorder.index.connection import open_index, read_snapshot, translate_index_errors
 from inorder.index.matrix_file import MatrixFile
 from inorder.journal.scan import ScanVerdict
 from inorder.sinks.checksums import PrefixChecksums
@@ -310,9 +310,10 @@ def check_index(directory: DataDirectory) -> Iterator[Problem]:
     try:
         with translate_index_errors(path):
             database = open_index(path)
-            for message in find_problems(database):
-                yield Problem(ALTERED, "index", "index.sqlite", message)
-            yield from _check_matrix(MatrixFile(database, os.path.abspath(root)))
+            with read_snapshot(database):
+                for message in find_problems(database):
+                    yield Problem(ALTERED, "index", "index.sqlite", message)
+                yield from _check_matrix(MatrixFile(database, os.path.abspath(root)))
     except (OperatorError, IntegrityError, InfrastructureError) as error:
         yield Problem(ALTERED, "index", "index.sqlite", str(error))
 
