@@ -280,6 +280,7 @@ DAMAGES = [
     "UPDATE postings SET count = 0",
     "UPDATE postings SET count = 999999",
     "UPDATE postings SET segment = 77",
+    "UPDATE postings SET count = 1, data = x'00ff01'",
     "UPDATE segments SET chunks = x'0102'",
     "UPDATE segments SET body_lengths = x'00'",
     "DELETE FROM segments",

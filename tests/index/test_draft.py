@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,8 +11,9 @@ import pytest
 from inorder.core.transitions import State
 from inorder.errors import IntegrityError
 from inorder.index import publishing
-from inorder.index.connection import open_index
 from inorder.index.draft import IndexSink
+from inorder.index.lexical import inversion
+from inorder.index.lexical.postings import read_segments
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
 from inorder.index.publishing import draft_path, publish, published_path
 from inorder.index.rows import CODE, CallRow, ChunkRow, FileRows, SymbolRow, encode_rows
@@ -124,7 +126,7 @@ def test_a_reader_keeps_its_state_while_another_one_is_published_and_sees_it_aft
     """The reader begins while the changes are applied, when the database has its log already."""
     built(tmp_path, [success(0, "a")])
     begun(tmp_path, [success(0, "b"), success(1, "a", None)]).close()
-    reader = open_index(published_path(str(tmp_path)))
+    reader = sqlite3.connect(published_path(str(tmp_path)), isolation_level=None)
     merge = publishing.merge_segments
     seen = []
 
@@ -137,7 +139,7 @@ def test_a_reader_keeps_its_state_while_another_one_is_published_and_sees_it_aft
     monkeypatch.setattr(publishing, "_WAIT_S", 0.01)
     publish(str(tmp_path))
     seen.append(list_files(reader))
-    reader.rollback()
+    reader.execute("ROLLBACK")
     assert seen == [["a"], ["a"]]
     assert list_files(reader) == ["b"]
     monkeypatch.undo()
@@ -228,6 +230,43 @@ def test_a_draft_is_resumed_from_its_own_position(tmp_path: Path) -> None:
     again.close()
     publish(str(tmp_path))
     assert set(texts(tmp_path)) == {"a", "b", "c", "d", "e"}
+
+
+@pytest.mark.req("IDX-2", "JRN-7")
+def test_a_first_run_is_resumed_with_the_words_that_were_not_inverted_yet(tmp_path: Path) -> None:
+    sink = begun(tmp_path)
+    reached = sink.apply([success(0, "a"), success(1, "b", "wick")])
+    sink.close()
+    again = IndexSink(str(tmp_path))
+    assert again.holds(reached, ())
+    again.roll_back(reached, ())
+    again.apply([success(2, "c")])
+    again.complete()
+    again.close()
+    publish(str(tmp_path))
+    assert set(texts(tmp_path)) == {"a", "b", "c"}
+
+
+def test_a_first_run_that_was_resumed_after_its_last_file_has_all_words(tmp_path: Path) -> None:
+    begun(tmp_path, [success(0, "a"), success(1, "b", "wick")]).close()
+    publish(str(tmp_path))
+    assert set(texts(tmp_path)) == {"a", "b"}
+
+
+def test_words_are_inverted_before_many_chunks_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inversion, "BATCH_CHUNKS_MAX", 2)
+    monkeypatch.setattr(inversion, "SEGMENTS_MAX", 100)
+    built(tmp_path, [success(seq, f"f{seq}") for seq in range(7)])
+    assert len(texts(tmp_path)) == 7
+    with closing(sqlite3.connect(published_path(str(tmp_path)))) as connection:
+        assert [len(segment.chunks) for segment in read_segments(connection)] == [2, 2, 2, 1]
+
+
+def test_the_id_of_a_removed_chunk_is_not_used_again(tmp_path: Path) -> None:
+    built(tmp_path, [success(seq, f"f{seq}") for seq in range(9)])
+    built(tmp_path, [success(0, "f8", None)])
+    built(tmp_path, [success(0, "g")])
+    assert len(texts(tmp_path)) == 9
 
 
 def test_a_draft_that_was_begun_and_not_committed_is_created_again(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 _ANALYSIS = "tests/index/lexical/test_analysis.py"
 _DAMAGES = "tests/cli/test_verify.py::test_a_damaged_inverted_index_is_one_clear_line"
 _POSTINGS = "tests/index/lexical/test_postings.py"
+_DRAFT = "tests/index/test_draft.py::"
 _RULES = "tests/index/test_rules.py::"
 _CODE_RANKING = "tests/index/test_code_ranking.py::"
 _LIMITS = "tests/code/test_exact_limits.py::"
@@ -175,8 +176,8 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the words of a removed file stay in the inverted index",
         "index/writer.py",
-        "    remove_chunks(connection, found[0])\n",
-        "",
+        'connection.execute("INSERT INTO dead SELECT id FROM chunks WHERE file = ?", found)',
+        "pass",
         f"{_RULES}test_a_file_that_is_gone_leaves_no_row_in_any_table",
     ),
     Mutant(
@@ -224,10 +225,10 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the id of a removed chunk is used again",
-        "index/lexical/postings.py",
-        "COALESCE((SELECT MAX(last) FROM segments), 0)",
-        "0",
-        f"{_POSTINGS}::test_an_id_is_not_used_again",
+        "index/writer.py",
+        "= max(last, inverted) + 1",
+        "= last + 1",
+        f"{_DRAFT}test_the_id_of_a_removed_chunk_is_not_used_again",
     ),
     Mutant(
         "a removed chunk still counts",
@@ -238,9 +239,9 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a small change merges everything",
-        "index/lexical/postings.py",
-        "changed and changed * _MERGE_SHARE >= sum(sizes)",
-        "changed",
+        "index/lexical/inversion.py",
+        "dead * _DEAD_SHARE >= sum(sizes) > 0",
+        "segments",
         f"{_POSTINGS}::test_a_small_change_leaves_the_large_segment_alone",
     ),
     Mutant(
@@ -248,7 +249,42 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "index/lexical/postings.py",
         "if found[-1] >= end:",
         "if False:",
+        f"{_DAMAGES}[UPDATE postings SET count = 1, data = x'00ff01']",
+    ),
+    Mutant(
+        "there may be terms of a segment that does not exist",
+        "index/lexical/postings.py",
+        "if id_ is not None and id_ not in known:",
+        "if False:",
         f"{_DAMAGES}[UPDATE postings SET segment = 77]",
+    ),
+    Mutant(
+        "a merge keeps a chunk that its segment does not have",
+        "index/lexical/inversion.py",
+        "if (columns.numbers >= sizes[segment]).any():",
+        "if False:",
+        f"{_POSTINGS}::test_a_merge_refuses_a_chunk_that_its_segment_does_not_have",
+    ),
+    Mutant(
+        "words that were not inverted before a crash are lost",
+        "index/writer.py",
+        "self._has_unknown = last > inverted",
+        "self._has_unknown = False",
+        f"{_DRAFT}test_a_first_run_is_resumed_with_the_words_that_were_not_inverted_yet",
+    ),
+    Mutant(
+        "changes are applied to an index that they were not made for",
+        "index/changes.py",
+        'read_meta(index, "content_hash") == read_meta(draft, _BASE) or',
+        "True or",
+        f"{_DRAFT}test_changes_of_an_index_that_is_gone_or_another_one_are_not_resumed",
+    ),
+    Mutant(
+        "changes are applied twice",
+        "index/publishing.py",
+        "if draft is not None and not is_applied(draft, connection):",
+        "if draft is not None:",
+        f"{_DRAFT}test_changes_are_applied_once",
     ),
     Mutant(
         "the list of the chunks of the vectors may be too short",
@@ -260,8 +296,8 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an older index is copied and not converted",
         "index/draft.py",
-        "if read_version(published) < VERSION:",
-        "if False:",
+        "elif read_version(published) < VERSION:",
+        "elif False:",
         "tests/index/test_conversion.py::test_files_that_are_not_indexed_again_are_still_found",
     ),
     Mutant(

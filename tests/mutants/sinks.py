@@ -12,7 +12,7 @@ _SINK_CRASHES = "tests/sinks/test_crashes.py"
 _SQLITE = "tests/sinks/test_sqlite_power.py"
 _POWER = f"{_SQLITE}::test_what_was_synced_survives_a_power_loss_at_any_moment"
 _PUBLISHING = "tests/index/test_publishing.py"
-_PUBLISH = f"{_PUBLISHING}::test_everything_is_durable_before_the_rename_and_what_is_old_is_removed_after_it"
+_PUBLISH = f"{_PUBLISHING}::test_everything_is_durable_before_it_is_published_and_what_is_old_is_removed_after_it"
 _OLD_LOG = f"{_PUBLISHING}::test_the_log_of_an_old_draft_is_gone_for_good_before_a_new_draft_is_there"
 _ENDED = f"{_PUBLISHING}::test_killed_between_the_end_of_the_journal_and_publishing_the_next_run_repeats_nothing"
 _LOST = f"{_PUBLISHING}::test_a_lost_file_of_vectors_is_found_by_verify_and_said_by_search_and_written_again"
@@ -162,16 +162,16 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
     # ---- the index
     Mutant(
         "the database of the index is not synced before it is published",
-        "index/draft.py",
-        "            file.sync()\n",
-        "            pass\n",
+        "index/publishing.py",
+        "        file.sync()\n",
+        "        pass\n",
         _PUBLISH,
     ),
     Mutant(
         "the name of the published index is not synced",
-        "index/draft.py",
-        "        filesystem.rename(path, published_path(data))\n        filesystem.sync_directory(data)\n",
-        "        filesystem.rename(path, published_path(data))\n",
+        "index/publishing.py",
+        "    filesystem.rename(path, published)\n    filesystem.sync_directory(data)\n",
+        "    filesystem.rename(path, published)\n",
         _PUBLISH,
     ),
     Mutant(
@@ -189,22 +189,22 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         _PUBLISH,
     ),
     Mutant(
-        "old matrices are removed before the new database is in place",
-        "index/draft.py",
-        "        filesystem.rename(path, published_path(data))\n",
-        '        remove_old_matrices(data, "")\n        filesystem.rename(path, published_path(data))\n',
+        "old matrices are removed before the changes are in the database",
+        "index/publishing.py",
+        '        connection.execute("PRAGMA synchronous=FULL")\n',
+        '        remove_old_matrices(data, "")\n',
         _PUBLISH,
     ),
     Mutant(
-        "the log of an old draft is left beside a new copy",
-        "index/draft.py",
-        'for ending in ("", "-wal",',
-        'for ending in ("",',
+        "the log of an old draft is left beside a new one",
+        "index/publishing.py",
+        'endings = ("", "-wal",',
+        'endings = ("",',
         _OLD_LOG,
     ),
     Mutant(
-        "the log of an old draft reappears beside a new copy",
-        "index/draft.py",
+        "the log of an old draft reappears beside a new one",
+        "index/publishing.py",
         "        if found:\n            filesystem.sync_directory(data)\n",
         "",
         _OLD_LOG,
@@ -212,7 +212,7 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a complete draft is not published by the next run",
         "index/draft.py",
-        "            if _is_complete(self._path):\n",
+        "            if self._is_complete():\n",
         "            if False:\n",
         _ENDED,
     ),
@@ -239,7 +239,7 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a lost matrix is not noticed by the next run",
-        "index/draft.py",
+        "index/publishing.py",
         " and not MatrixFile(connection, data).find_problem()",
         "",
         f"{_LOST}[missing]",

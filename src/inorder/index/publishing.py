@@ -90,7 +90,8 @@ def _update_published(data: str, draft: sqlite3.Connection | None) -> None:
     path = published_path(data)
     if not os.path.exists(path):
         raise IntegrityError(f"{path} was removed while its changes were made; run `inorder index` again")
-    open_index.cache_clear()  # a connection that is not in use keeps the log from being removed
+    open_index(path).close()  # a connection that is not in use keeps the log from being removed
+    open_index.cache_clear()
     with contextlib.closing(sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)) as connection:
         if draft is not None and not fits(draft, connection):
             raise IntegrityError(f"{path} was replaced while its changes were made; run `inorder index` again")
