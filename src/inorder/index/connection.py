@@ -36,7 +36,12 @@ def translate_index_errors(path: str, doing: str = "it cannot be read") -> Itera
 
 @lru_cache(maxsize=4)
 def open_index(path: str) -> sqlite3.Connection:
-    """A read-only connection to the index at `path`. It stays open and is shared by later calls.
+    """As `connect_index`. The connection stays open and is shared by later calls."""
+    return connect_index(path)
+
+
+def connect_index(path: str) -> sqlite3.Connection:
+    """A read-only connection to the index at `path`.
 
     Queries may call `location(kind, item_id, path)`: where a row of `files` lies, as seen from the current folder.
     Raises OperatorError for a file that is missing, not an index, or written by a newer version, and IntegrityError for
@@ -46,12 +51,12 @@ def open_index(path: str) -> sqlite3.Connection:
         raise OperatorError(f"no index at {path}; create one with `inorder index` or `inorder run`")
     with translate_index_errors(path):
         try:
-            return _open_index(path)
+            return _connect(path)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
                 raise
         _finish_recovery(path)
-        return _open_index(path)
+        return _connect(path)
 
 
 def _finish_recovery(path: str) -> None:
@@ -70,7 +75,7 @@ def read_snapshot(connection: sqlite3.Connection) -> Iterator[None]:
         connection.rollback()
 
 
-def _open_index(path: str) -> sqlite3.Connection:
+def _connect(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, check_same_thread=False)
     [version] = connection.execute("PRAGMA user_version").fetchone()
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}

@@ -16,10 +16,10 @@ import msgspec
 
 from inorder.errors import OperatorError, require
 
-from .connection import open_index, translate_index_errors
-from .draft import published_path
+from .connection import connect_index, read_snapshot, translate_index_errors
 from .hits import Filters, Hit
 from .lexical.scoring import TermGroup
+from .publishing import published_path
 from .query import Query, parse_query, replace_surrogates
 from .ranking.retrieval import MODES, Searcher
 from .snippets import CONTEXT, SnippetLine, make_snippet
@@ -109,9 +109,9 @@ class OpenIndex:
         path = published_path(data)
         self.lock = RLock()
         self._state = _read_state(path)
-        open_index.cache_clear()
-        self.connection: sqlite3.Connection = open_index(path)
+        self.connection: sqlite3.Connection = connect_index(path)
         self._searcher: Searcher | None = None
+        self._version = -1
         self._data = data
 
     @property
@@ -124,6 +124,13 @@ class OpenIndex:
     def find_changes(self, paths: Iterable[str]) -> list[str]:
         """What says that the sources have changed since they were indexed, judged by the files at these paths."""
         return find_changes(self.connection, self._data, published_path(self._data), paths)
+
+    def notice_changes(self) -> None:
+        """Read the database again if changes were published to it. To be called in the transaction that reads it."""
+        [version] = self.connection.execute("PRAGMA data_version").fetchone()
+        if version != self._version:
+            self._searcher = None
+        self._version = version
 
     def is_current(self) -> bool:
         """Whether the files are those that were opened."""
@@ -151,7 +158,8 @@ def use_index(data: str) -> Iterator[OpenIndex]:
             _open[folder] = index
             while len(_open) > _OPEN_MAX:
                 del _open[next(iter(_open))]
-        with index.lock:
+        with index.lock, read_snapshot(index.connection):
+            index.notice_changes()
             yield index
 
 
