@@ -4,8 +4,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from inorder.index.drafts.publishing import published_path
 from inorder.index.matrix_file import MatrixFile
-from inorder.index.publishing import published_path
 from inorder.index.schema import read_meta
 from inorder.index.verify import find_problems
 

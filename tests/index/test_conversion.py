@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from inorder.errors import OperatorError
+from inorder.index.drafts.publishing import draft_path, publish, published_path
 from inorder.index.hits import Filters
-from inorder.index.publishing import draft_path, publish, published_path
 from inorder.index.query import parse_query
 from inorder.index.ranking.retrieval import Searcher
 from inorder.index.verify import find_problems

@@ -10,12 +10,12 @@ import pytest
 
 from inorder.core.transitions import State
 from inorder.errors import IntegrityError
-from inorder.index import publishing
-from inorder.index.draft import IndexSink
+from inorder.index.drafts import publishing
+from inorder.index.drafts.draft import IndexSink
+from inorder.index.drafts.publishing import draft_path, publish, published_path
 from inorder.index.lexical import inversion
 from inorder.index.lexical.postings import read_segments
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
-from inorder.index.publishing import draft_path, publish, published_path
 from inorder.index.rows import CODE, CallRow, ChunkRow, FileRows, SymbolRow, encode_rows
 from inorder.index.schema import read_meta
 from inorder.index.verify import find_problems

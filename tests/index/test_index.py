@@ -15,7 +15,7 @@ import inorder
 from inorder.cli.commands.data.inspect import describe
 from inorder.cli.data_dir import DataDirectory
 from inorder.index.connection import open_index
-from inorder.index.publishing import published_path
+from inorder.index.drafts.publishing import published_path
 from inorder.index.stage import plan, sinks, stage
 from inorder.index.verify import find_problems
 from tests.index.project import Project

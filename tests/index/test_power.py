@@ -10,9 +10,9 @@ from typing import NamedTuple
 import pytest
 
 from inorder.index.connection import open_index
-from inorder.index.draft import IndexSink
+from inorder.index.drafts.draft import IndexSink
+from inorder.index.drafts.publishing import draft_path, publish, published_path
 from inorder.index.matrix_file import MatrixFile
-from inorder.index.publishing import draft_path, publish, published_path
 from inorder.index.rows import DOCUMENT, ChunkRow, FileRows, encode_rows
 from inorder.index.schema import read_meta
 from inorder.index.verify import find_problems

@@ -14,7 +14,7 @@ import pytest
 
 import inorder
 from inorder.index.connection import open_index
-from inorder.index.draft import IndexSink
+from inorder.index.drafts.draft import IndexSink
 from inorder.index.stage import plan, sinks, stage
 from tests.index.documents import add_document
 from tests.index.project import Project

@@ -274,14 +274,14 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "changes are applied to an index that they were not made for",
-        "index/changes.py",
+        "index/drafts/changes.py",
         'read_meta(index, "content_hash") == read_meta(draft, _BASE) or',
         "True or",
         f"{_DRAFT}test_changes_of_an_index_that_is_gone_or_another_one_are_not_resumed",
     ),
     Mutant(
         "changes are applied twice",
-        "index/publishing.py",
+        "index/drafts/publishing.py",
         "if draft is not None and not is_applied(draft, connection):",
         "if draft is not None:",
         f"{_DRAFT}test_changes_are_applied_once",
@@ -295,7 +295,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an older index is copied and not converted",
-        "index/draft.py",
+        "index/drafts/draft.py",
         "elif read_version(published) < VERSION:",
         "elif False:",
         "tests/index/test_conversion.py::test_files_that_are_not_indexed_again_are_still_found",

@@ -17,9 +17,9 @@ import msgspec
 from inorder.errors import OperatorError, require
 
 from .connection import connect_index, read_snapshot, translate_index_errors
+from .drafts.publishing import published_path
 from .hits import Filters, Hit
 from .lexical.scoring import TermGroup
-from .publishing import published_path
 from .query import Query, parse_query, replace_surrogates
 from .ranking.retrieval import MODES, Searcher
 from .snippets import CONTEXT, SnippetLine, make_snippet

@@ -25,9 +25,9 @@ from inorder.stage.sources import Roots
 from inorder.stage.store.inputs import Input
 
 from .connection import open_index, translate_index_errors
-from .draft import NAME, IndexSink
+from .drafts.draft import NAME, IndexSink
+from .drafts.publishing import publish, published_path
 from .lexical import analysis
-from .publishing import publish, published_path
 from .rows import CODE, DOCUMENT
 from .worker import REMOVE, predict_outcome, work
 

@@ -7,11 +7,10 @@ import sqlite3
 import msgspec
 
 from inorder.host.filesystem import SystemFilesystem
-
-from .lexical.languages import detect_language
-from .rows import DOCUMENT, LANGUAGE_CHUNKS, FileRows
-from .schema import INDEXES, TABLES, VERSION
-from .writer import RowWriter, read_file
+from inorder.index.lexical.languages import detect_language
+from inorder.index.rows import DOCUMENT, LANGUAGE_CHUNKS, FileRows
+from inorder.index.schema import INDEXES, TABLES, VERSION
+from inorder.index.writer import RowWriter, read_file
 
 _PAGES = "words"
 """Version 1 had the pages of a document in the column in which code had parts of names."""

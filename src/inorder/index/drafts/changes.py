@@ -12,11 +12,10 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator, Sequence
 
+from inorder.index.rows import FileRows, decode_rows
+from inorder.index.schema import META_TABLE, VERSION, has_table, read_meta, write_meta
 from inorder.runtime.identity import new_run_id
 from inorder.sinks.base import Entry
-
-from .rows import FileRows, decode_rows
-from .schema import META_TABLE, VERSION, has_table, read_meta, write_meta
 
 SCHEMA = (
     META_TABLE

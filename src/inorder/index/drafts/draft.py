@@ -16,17 +16,17 @@ from collections.abc import Sequence
 
 from inorder.errors import IntegrityError
 from inorder.host.os_errors import translate_os_errors
+from inorder.index.connection import translate_index_errors
+from inorder.index.rows import decode_rows
+from inorder.index.schema import TABLES, VERSION, has_table, read_meta, write_meta
+from inorder.index.writer import RowWriter
 from inorder.sinks.base import AppliedRun, Entry, Position, advance_position, check_run
 from inorder.sinks.sqlite import SqliteSink
 
 from .changes import SCHEMA as CHANGES_SCHEMA
 from .changes import are_changes, create_changes, fits, store_changes
-from .connection import translate_index_errors
 from .conversion import convert_index, read_version
 from .publishing import draft_path, publish, published_path, remove_draft
-from .rows import decode_rows
-from .schema import TABLES, VERSION, has_table, read_meta, write_meta
-from .writer import RowWriter
 
 NAME = "index"
 _COMPLETE = "draft_is_complete"

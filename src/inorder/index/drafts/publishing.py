@@ -12,17 +12,17 @@ import sqlite3
 from inorder.errors import IntegrityError
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.os_errors import translate_os_errors
+from inorder.index.connection import open_index, translate_index_errors
+from inorder.index.lexical.inversion import merge_segments
+from inorder.index.locations import are_roots_current, store_roots
+from inorder.index.matrix_file import MatrixFile
+from inorder.index.rows import DOCUMENT
+from inorder.index.schema import INDEXES, VERSION, write_meta
+from inorder.index.vectors import remove_old_matrices, write_matrix
+from inorder.index.writer import RowWriter, content_hash
 
 from .changes import are_changes, fits, is_applied, mark_applied, read_changes
-from .connection import open_index, translate_index_errors
 from .conversion import convert_index, read_version
-from .lexical.inversion import merge_segments
-from .locations import are_roots_current, store_roots
-from .matrix_file import MatrixFile
-from .rows import DOCUMENT
-from .schema import INDEXES, VERSION, write_meta
-from .vectors import remove_old_matrices, write_matrix
-from .writer import RowWriter, content_hash
 
 _SINK = "index"
 _FREE_SHARE = 2

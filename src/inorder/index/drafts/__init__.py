@@ -1,0 +1,1 @@
+"""The draft of an index: how a run writes it, and how it is published."""
