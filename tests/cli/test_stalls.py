@@ -1,5 +1,6 @@
 """A run that waits for one item, seen from outside."""
 
+import contextlib
 import json
 import os
 import signal
@@ -84,13 +85,20 @@ def test_no_stall_is_announced_if_it_is_switched_off(cli: CommandLine) -> None:
 def list_workers(pid: int) -> list[int]:
     """The worker processes of a command."""
     children = [child for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
-    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [int(child) for child in children if "spawn_main" in describe_process(child)]
+
+
+def describe_process(pid: str) -> str:
+    """The command line of a process; empty if it has ended."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    return ""
 
 
 @pytest.mark.req("HBT-1")
 def test_the_item_of_a_stopped_worker_process_is_done_by_another(cli: CommandLine) -> None:
     cli.held("0.txt")
-    running = cli.start("stage", "jobs:count", "sources", "--workers", "1", "--policy", "cpu", "--lease-s", "1")
+    running = cli.start("stage", "jobs:count", "sources", "--workers", "1", "--policy", "cpu", "--lease-s", "5")
     cli.is_held("0.txt")
     [worker] = list_workers(running.pid)
     os.kill(worker, signal.SIGSTOP)

@@ -13,6 +13,7 @@ import pytest
 
 import inorder
 from inorder.runtime.result_log import ResultLog
+from tests.support.command_line import GUARD_S
 from tests.support.gates import Gate
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +65,7 @@ def test_after_a_kill_behind_a_slow_item_only_that_item_is_computed_again(tmp_pa
     def live(**more: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "CALLS": str(calls), "PYTHONPATH": str(ROOT), **more}
         return subprocess.run(
-            program, env=environment, cwd=ROOT, timeout=100, capture_output=True, text=True, check=False
+            program, env=environment, cwd=ROOT, timeout=GUARD_S, capture_output=True, text=True, check=False
         )
 
     assert live(HOLD="1").returncode == -signal.SIGKILL

@@ -16,7 +16,7 @@ from tests.support.in_process import is_read_only, run_in_process
 from tests.support.misbehaviour import wait_until
 
 COMMAND = str(Path(sys.executable).parent / "inorder")
-GUARD_S = 90.0
+GUARD_S = 120.0
 """What no passing test ever waits for."""
 DATA = ".inorder"
 
@@ -109,7 +109,7 @@ class CommandLine:
         assert (self.gates / f"{name}.here").read_text() == "here"
         manifest = self.data / "manifests" / f"{stage}.jsonl"
         if committed:
-            assert wait_until(lambda: manifest.read_bytes().count(b"\n") > committed), "they were never committed"
+            assert wait_until(lambda: count_lines(manifest) > committed), "they were never committed"
 
     def let_go(self, name: str) -> None:
         (self.gates / f"{name}.go").write_text("go")
@@ -151,6 +151,11 @@ class CommandLine:
         """Away with DATA and with what is known of calls."""
         shutil.rmtree(self.data)
         (self.folder / "calls").unlink()
+
+
+def count_lines(path: Path) -> int:
+    """The lines of a file; 0 before it is there."""
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def clean_environment() -> dict[str, str]:

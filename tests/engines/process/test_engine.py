@@ -42,8 +42,6 @@ from tests.support.misbehaviour import (
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.process]
 
-SOON_S = 2.0
-"""How long to wait for an event that does not come if there is a bug."""
 Make = Callable[..., ProcessEngine]
 
 
@@ -86,8 +84,7 @@ def take_returned(engine: ProcessEngine, count: int) -> set[int]:
     """Poll until `count` items have been returned, in any number of parts."""
     seqs: set[int] = set()
     while len(seqs) < count:
-        [returned] = take(engine, 1, Returned)
-        seqs.update(returned.seqs)
+        seqs.update(seq for returned in take(engine, 1, Returned) for seq in returned.seqs)
     return seqs
 
 
@@ -175,7 +172,7 @@ def test_what_cannot_be_pickled_for_unusual_reasons_only_fails_its_item(make: Ma
     engine = make(serve)
     assert run_batch(engine, 1) == [2]
     give(engine, 0, item)
-    [finished] = take(engine, 1, Finished, WorkerLost, within_s=SOON_S)
+    [finished] = take(engine, 1, Finished, WorkerLost)
     assert text in finished.envelopes[0].failure.message
 
 
