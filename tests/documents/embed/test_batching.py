@@ -12,7 +12,7 @@ from inorder.documents.embed.providers.base import Matrix
 from inorder.documents.embed.providers.local_model import ModelProvider
 from inorder.stage.contracts import StageError
 from tests.lanes.doubles import Caller
-from tests.support.gates import Gate
+from tests.support.gates import GUARD_S, Gate
 
 pytestmark = pytest.mark.req("DOC-3", "LAN-10")
 
@@ -148,7 +148,7 @@ def test_one_caller_with_many_texts_is_computed_while_the_rest_is_tokenized(make
 
     class Patient(Letters):
         def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
-            assert texts[0] == "first" or begun.wait(20), "the model did not begin before all was tokenized"
+            assert texts[0] == "first" or begun.wait(GUARD_S), "the model did not begin before all was tokenized"
             return super().tokenize(texts)
 
         def begin(self, batch: Sequence[Tokens]) -> Callable[[], Matrix]:

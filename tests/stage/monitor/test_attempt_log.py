@@ -53,7 +53,7 @@ def test_every_attempt_begins_once_and_ends_once(place: Place, policy: str) -> N
         place.item("e", "hang"),
         *place.items(30),
     ]
-    outcome = place.run(items, policy=policy, retries=2, timeout_s=2.0, attempts_log=True)
+    outcome = place.run(items, policy=policy, retries=2, timeout_s=4.0, attempts_log=True)
     ended = paired(place.attempts(outcome))
     names = [item.item_id for item in items]
     assert all(line["item_id"] == names[line["seq"]] for line in place.attempts(outcome))

@@ -12,7 +12,7 @@ from inorder.core.commands import PressureChanged
 from inorder.stage.context import StageContext
 from inorder.stage.monitor.monitor import RunMonitor
 from tests.stage.jobs import Place
-from tests.support.gates import Gate
+from tests.support.gates import GUARD_S, Gate
 
 BUDGET = 1_000_000
 SIZE = 200_000
@@ -79,6 +79,6 @@ def test_outputs_of_processes_pause_dispatch_too(place: Place, monkeypatch: pyte
     items = place.items(COUNT)
     items[0] = place.item("item-0000", meta={"pipe": str(pipe)})
     observed = Observed(monkeypatch, place, lambda: pipe.write_text("go"))
-    outcome = place.run(items, write_or_wait, policy="cpu", buffered_bytes_max=BUDGET, timeout_s=20)
+    outcome = place.run(items, write_or_wait, policy="cpu", buffered_bytes_max=BUDGET, timeout_s=GUARD_S)
     assert outcome.succeeded == COUNT
     assert observed.staged_bytes[0] <= BUDGET + 2 * SIZE

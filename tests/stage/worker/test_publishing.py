@@ -112,7 +112,7 @@ def test_a_thread_that_was_given_up_and_writes_late_publishes_nothing(place: Pla
         return shout(item, ctx)
 
     items = [place.item("late"), place.item("last")]
-    outcome = place.run(items, worker, workers=1, timeout_s=1.0)
+    outcome = place.run(items, worker, workers=1, timeout_s=4.0)
     assert (outcome.succeeded, outcome.failed) == (1, 1)
     assert place.row("late")["error"]["category"] == "timeout"
     assert sorted(place.published()) == ["loud/last.txt", "loud/last.txt.fp.json"]

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.process
 def test_a_process_that_hangs_is_killed_and_its_item_fails(place: Place) -> None:
     items = [place.item("a"), place.item("b", "hang"), place.item("c")]
     with no_thread_leaks():
-        outcome = place.run(items, policy="cpu", timeout_s=2.0, retries=3)
+        outcome = place.run(items, policy="cpu", timeout_s=4.0, retries=3)
     assert (outcome.succeeded, outcome.failed, outcome.was_cancelled) == (2, 1, False)
     row = place.row("b")
     assert (row["error"]["category"], row["error"]["retryable"], row["attempts"]) == ("timeout", False, 1)
@@ -25,7 +25,7 @@ def test_a_process_that_hangs_is_killed_and_its_item_fails(place: Place) -> None
 def test_a_thread_that_hangs_is_left_behind_and_the_stage_ends(place: Place) -> None:
     """The thread is a daemon; it ends with this process."""
     items = [place.item("a"), place.item("b", "hang"), place.item("c"), place.item("d", "hang")]
-    outcome = place.run(items, policy="io", timeout_s=1.0, retries=3, workers=1)
+    outcome = place.run(items, policy="io", timeout_s=4.0, retries=3, workers=1)
     assert (outcome.succeeded, outcome.failed) == (2, 2)
     assert [row["error"] and row["error"]["category"] for row in place.rows().values()] == [
         None,
