@@ -24,7 +24,14 @@ from inorder.runtime.limits import Budgets, Windows
 from inorder.version import __version__
 
 if TYPE_CHECKING:
+    from inorder.dataset.dataset import Dataset, SearchWhere, open
+    from inorder.dataset.document import DatasetDocument
+    from inorder.dataset.rows import Rows
+    from inorder.dataset.tables import DenseVector, LexicalTerms, SparseTerms
+    from inorder.documents.chunk.chunks import Chunk
     from inorder.engines.ray.options import RayOptions
+    from inorder.index.hits import Hit
+    from inorder.index.search import SearchAnswer
     from inorder.lanes import Lane, LaneConfig, LaneManager, Outcome
     from inorder.stage.context import StageContext
     from inorder.stage.contracts import (
@@ -50,8 +57,13 @@ __all__ = [
     "Budgets",
     "BusyError",
     "Category",
+    "Chunk",
     "Configurable",
+    "Dataset",
+    "DatasetDocument",
+    "DenseVector",
     "Failure",
+    "Hit",
     "Imap",
     "InfrastructureError",
     "InorderError",
@@ -61,11 +73,16 @@ __all__ = [
     "Lane",
     "LaneConfig",
     "LaneManager",
+    "LexicalTerms",
     "OperatorError",
     "Outcome",
     "PredictionRules",
     "RayOptions",
+    "Rows",
+    "SearchAnswer",
+    "SearchWhere",
     "Skip",
+    "SparseTerms",
     "Stage",
     "StageContext",
     "StageError",
@@ -78,10 +95,22 @@ __all__ = [
     "WorkItem",
     "__version__",
     "imap",
+    "open",
     "run_stage",
 ]
 
 _MODULE_OF = {
+    "Chunk": "inorder.documents.chunk.chunks",
+    "Dataset": "inorder.dataset.dataset",
+    "DatasetDocument": "inorder.dataset.document",
+    "DenseVector": "inorder.dataset.tables",
+    "Hit": "inorder.index.hits",
+    "LexicalTerms": "inorder.dataset.tables",
+    "Rows": "inorder.dataset.rows",
+    "SearchAnswer": "inorder.index.search",
+    "SearchWhere": "inorder.dataset.dataset",
+    "SparseTerms": "inorder.dataset.tables",
+    "open": "inorder.dataset.dataset",
     "RayOptions": "inorder.engines.ray.options",
     "Lane": "inorder.lanes",
     "LaneConfig": "inorder.lanes",

@@ -109,3 +109,24 @@ def use_lane(urls: Sequence[str]) -> None:
         tickets = [lane.submit(parse, url, priority=1, deadline_s=5) for url in urls]
         accepted = [ticket for ticket in tickets if ticket.outcome is inorder.Outcome.ACCEPTED]
         print(len(accepted), lane.statistics())
+
+
+def read_data(folder: Path) -> None:
+    with inorder.open(folder) as data:
+        assert_type(data, inorder.Dataset)
+        for document in data.documents():
+            assert_type(document, inorder.DatasetDocument)
+            assert_type(document.markdown, str)
+            assert_type(document.chunks, list[inorder.Chunk])
+        for chunk in data.chunks():
+            assert_type(chunk.section_path, list[str])
+        for batch in data.chunks().batches():
+            assert_type(batch, Any)
+        assert_type(data.vectors(), inorder.Rows[inorder.DenseVector])
+        assert_type(data.vectors("sparse"), inorder.Rows[inorder.SparseTerms])
+        assert_type(data.vectors("lexical"), inorder.Rows[inorder.LexicalTerms])
+        assert_type(data.search("tide", k=3, where={"path": "docs/*"}).hits, list[inorder.Hit])
+
+
+async def ask(data: inorder.Dataset) -> None:
+    assert_type(await data.search_async("tide"), inorder.SearchAnswer)

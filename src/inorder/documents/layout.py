@@ -14,10 +14,11 @@ No files have these names.
 
 import os
 from collections.abc import Iterator
+from heapq import merge
 from typing import Literal, NamedTuple
 
 from inorder.files.predicted import Change, get_predicted_change, list_entries, list_predicted, will_exist
-from inorder.stage.store.database import StoredItem, open_store
+from inorder.stage.store.database import StoredItem, StoreReader, open_store
 from inorder.stage.store.inputs import Input, StoredInput
 
 Layout = Literal["store", "files"]
@@ -39,7 +40,7 @@ class Result(NamedTuple):
     """Its row in the store; None: it is a file, or will be written."""
 
 
-class _Kind(NamedTuple):
+class ResultKind(NamedTuple):
     """A kind of results: the stage that makes them, how their names and item ids begin, and the files of the other
     layout."""
 
@@ -51,12 +52,13 @@ class _Kind(NamedTuple):
     suffixes: tuple[str, ...]
 
 
-_DOCUMENTS = _Kind("doctags", DOCUMENTS, "", "document", "doctags", (RECORD_SUFFIX,))
-_CHUNKS = _Kind("chunk", "chunk", "", "chunks", CHUNKS, tuple(CHUNK_SUFFIXES.values()))
+DOCUMENT_RESULTS = ResultKind("doctags", DOCUMENTS, "", "document", "doctags", (RECORD_SUFFIX,))
+CHUNK_RESULTS = ResultKind("chunk", "chunk", "", "chunks", CHUNKS, tuple(CHUNK_SUFFIXES.values()))
 
 
-def _vectors_of(family: str) -> _Kind:
-    return _Kind("embed", f"embed/{family}", f"{family}/", "vectors", f"{VECTORS}/{family}", (".parquet",))
+def get_vector_kind(family: str) -> ResultKind:
+    """The kind of the vectors of a family."""
+    return ResultKind("embed", f"embed/{family}", f"{family}/", "vectors", f"{VECTORS}/{family}", (".parquet",))
 
 
 def vectors_path(family: str, doc_id: str) -> str:
@@ -66,30 +68,30 @@ def vectors_path(family: str, doc_id: str) -> str:
 
 def list_documents(data: str | os.PathLike[str]) -> Iterator[Result]:
     """Every document that `doctags` has converted."""
-    return _list_results(data, _DOCUMENTS)
+    return _list_results(data, DOCUMENT_RESULTS)
 
 
 def list_chunked(data: str | os.PathLike[str]) -> Iterator[Result]:
     """The chunks of every document that has some."""
-    return _list_results(data, _CHUNKS)
+    return _list_results(data, CHUNK_RESULTS)
 
 
 def list_vectors(data: str | os.PathLike[str], family: str) -> Iterator[Result]:
     """The vectors of every document in one family."""
-    return _list_results(data, _vectors_of(family))
+    return _list_results(data, get_vector_kind(family))
 
 
 def find_chunks(data: str, doc_id: str) -> Result | None:
     """The chunks of a document that exist or will exist; None: there are none."""
-    return _find_result(data, _CHUNKS, doc_id)
+    return _find_result(data, CHUNK_RESULTS, doc_id)
 
 
 def find_vectors(data: str, family: str, doc_id: str) -> Result | None:
     """The vectors of a document that exist or will exist; None: there are none."""
-    return _find_result(data, _vectors_of(family), doc_id)
+    return _find_result(data, get_vector_kind(family), doc_id)
 
 
-def _find_result(data: str, kind: _Kind, doc_id: str) -> Result | None:
+def _find_result(data: str, kind: ResultKind, doc_id: str) -> Result | None:
     store = open_store(data, kind.stage)
     found = None if store is None else store.get(f"{kind.id_prefix}{doc_id}")
     change = get_predicted_change(f"{data}/{kind.folder}/{doc_id}")
@@ -102,7 +104,7 @@ def _find_result(data: str, kind: _Kind, doc_id: str) -> Result | None:
     return None
 
 
-def _list_results(data: str | os.PathLike[str], kind: _Kind) -> Iterator[Result]:
+def _list_results(data: str | os.PathLike[str], kind: ResultKind) -> Iterator[Result]:
     """The results of one kind: those in the store, in the order of their ids, then those in files."""
     root = os.path.abspath(data)
     store = open_store(root, kind.stage)
@@ -120,7 +122,25 @@ def _list_results(data: str | os.PathLike[str], kind: _Kind) -> Iterator[Result]
             yield Result(file.doc_id, file.path, file.size)
 
 
-def _make_result(data: str, kind: _Kind, doc_id: str, found: StoredItem | None) -> Result:
+def iterate_results(data: str, kind: ResultKind, store: StoreReader | None, after: str = "") -> Iterator[Result]:
+    """The results of one kind that exist now, in `store` and in files, in the order of their doc ids; those that follow
+    the doc id `after`, if it is given. What a run commits meanwhile may be among them."""
+    stored = () if store is None else _iterate_stored(data, store, kind, after)
+    files = (Result(file.doc_id, file.path, file.size) for file in list_outputs(data, kind.files, *kind.suffixes))
+    previous = None
+    for result in merge(stored, sorted(files), key=lambda each: each.doc_id):
+        if result.doc_id > after and result.doc_id != previous:
+            previous = result.doc_id
+            yield result
+
+
+def _iterate_stored(data: str, store: StoreReader, kind: ResultKind, after: str) -> Iterator[Result]:
+    for item in store.iterate(kind.id_prefix, f"{kind.id_prefix}{after}" if after else ""):
+        if item.output == kind.output:
+            yield _make_result(data, kind, item.item_id.removeprefix(kind.id_prefix), item)
+
+
+def _make_result(data: str, kind: ResultKind, doc_id: str, found: StoredItem | None) -> Result:
     size, sha256 = (0, "") if found is None else (found.size, found.sha256)
     path = f"{kind.folder}/{doc_id}"
     return Result(doc_id, StoredInput(data, kind.stage, f"{kind.id_prefix}{doc_id}", path, size, sha256), size, found)

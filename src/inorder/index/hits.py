@@ -39,7 +39,12 @@ class Filters(NamedTuple):
 
 
 class Hit(msgspec.Struct, kw_only=True):
-    """A chunk that matches, and why."""
+    """A chunk that matches, and why.
+
+    >>> import inorder
+    >>> def cite(hit: inorder.Hit) -> str:
+    ...     return f"{hit.path}:{hit.start} {hit.score:.2f}"
+    """
 
     chunk_id: str
     item_id: str

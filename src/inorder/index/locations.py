@@ -63,6 +63,18 @@ def _read_stage_roots(data: str, stage: str) -> dict[str, str]:
     return found
 
 
+def identify_file(data: str, path: str) -> list[str]:
+    """The item ids that a source file has, or would have, below the roots of DATA."""
+    place = os.path.abspath(path)
+    found = []
+    for name, root in _read_manifest_roots(data)[DOCUMENT].items():
+        if place == root:
+            found.append(name)
+        elif place.startswith(f"{root.rstrip(os.sep)}{os.sep}"):
+            found.append(f"{name}/{quote_id(os.path.relpath(place, root))}")
+    return found
+
+
 def locate(roots: Mapping[str, Mapping[str, str]], kind: str, item_id: str, path: str) -> str:
     """The path of a file, as seen from the current folder. `path` is used if the root of the file is unknown."""
     name, _, below = item_id.partition("/")

@@ -51,7 +51,12 @@ class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchAnswer(NamedTuple):
-    """A question and what was found."""
+    """A question and what was found.
+
+    >>> import inorder
+    >>> def list_paths(answer: inorder.SearchAnswer) -> list[str]:
+    ...     return [hit.path for hit in answer.hits]
+    """
 
     query: Query
     mode: str

@@ -15,7 +15,12 @@ SCHEMA_VERSION = 1
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A chunk of a document. It is one row of a chunk file."""
+    """A chunk of a document. It is one row of a table of chunks.
+
+    >>> import inorder
+    >>> def cite(chunk: inorder.Chunk) -> str:
+    ...     return f"{chunk.doc_id}, {' > '.join(chunk.section_path)}, pages {chunk.pages}"
+    """
 
     chunk_id: str
     doc_id: str

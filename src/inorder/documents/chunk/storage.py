@@ -88,8 +88,19 @@ def write_chunks(path: Path, format_: str, chunks: Sequence[Chunk], cfg_hash: st
 
     from inorder.documents.parquet import make_schema, write_table
 
+    fields = make_chunk_fields()
+    footer = {"schema": "inorder.chunks", "schema_version": str(SCHEMA_VERSION), "cfg_hash": cfg_hash}
+    columns = {name: [getattr(chunk, name) for chunk in chunks] for name, _ in fields}
+    written = write_table(path, pa.table(columns, schema=make_schema(fields, footer)))
+    return {"chunks_format": format_, **written._asdict()}
+
+
+def make_chunk_fields() -> list[tuple[str, Any]]:
+    """The columns of a table of chunks."""
+    import pyarrow as pa
+
     text, numbers = pa.string(), pa.int64()
-    fields: list[tuple[str, Any]] = [
+    return [
         ("chunk_id", text),
         ("doc_id", text),
         ("number", pa.int32()),
@@ -101,10 +112,6 @@ def write_chunks(path: Path, format_: str, chunks: Sequence[Chunk], cfg_hash: st
         ("pages", pa.list_(pa.int32())),
         ("refs", pa.list_(text)),
     ]
-    footer = {"schema": "inorder.chunks", "schema_version": str(SCHEMA_VERSION), "cfg_hash": cfg_hash}
-    columns = {name: [getattr(chunk, name) for chunk in chunks] for name, _ in fields}
-    written = write_table(path, pa.table(columns, schema=make_schema(fields, footer)))
-    return {"chunks_format": format_, **written._asdict()}
 
 
 def read_chunks(source: Input) -> list[Chunk]:

@@ -116,10 +116,11 @@ class StoreReader:
         except IntegrityError as error:
             raise IntegrityError(f"{self.path}: table `items`, {item_id!r}: {error}") from error
 
-    def iterate(self, prefix: str = "") -> Iterator[StoredItem]:
-        """Yield the fingerprint of every item whose id begins with `prefix`, in the order of the ids."""
-        low: str | bytes = prefix
-        comparison = ">="
+    def iterate(self, prefix: str = "", after: str = "") -> Iterator[StoredItem]:
+        """Yield the fingerprint of every item whose id begins with `prefix`, in the order of the ids; those that follow
+        `after`, if it is given, which begins with `prefix`, too."""
+        low: str | bytes = encode_id(after or prefix)
+        comparison = ">" if after else ">="
         while rows := self._fetch_all(
             f"SELECT {_COLUMNS} FROM items WHERE item_id {comparison} ? ORDER BY item_id LIMIT {_ROWS}", low
         ):

@@ -1,0 +1,1 @@
+"""DATA as a dataset: read it in Python, and export it for other tools."""

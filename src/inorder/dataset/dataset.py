@@ -1,0 +1,194 @@
+"""`inorder.open`: DATA in Python."""
+
+import asyncio
+import difflib
+import os
+from itertools import islice
+from types import TracebackType
+from typing import Any, Literal, TypedDict, overload
+
+from inorder.documents.chunk.chunks import Chunk
+from inorder.documents.chunk.storage import read_chunks, unpack_chunks
+from inorder.documents.layout import CHUNK_RESULTS, DOCUMENT_RESULTS, ResultKind
+from inorder.errors import OperatorError, require
+from inorder.index.locations import identify_file
+from inorder.index.search import SearchAnswer, SearchOptions, search
+from inorder.stage.data_layout import require_directory
+
+from .document import DatasetDocument
+from .results import LoadedResult, decode_result, open_results
+from .rows import Rows
+from .tables import FAMILIES, VECTOR_TABLES, ChunkTable, DenseVector, DocumentTable, LexicalTerms, SparseTerms
+
+Family = Literal["dense", "sparse", "lexical"]
+_SUGGESTIONS = 3
+_COMPARED_MAX = 20_000
+"""Ids that are compared with a misspelled one."""
+
+
+class SearchWhere(TypedDict, total=False):
+    """Conditions that a chunk must meet to be found.
+
+    >>> import inorder
+    >>> inorder.SearchWhere(path="docs/*", only="document")
+    {'path': 'docs/*', 'only': 'document'}
+    """
+
+    path: str
+    """A glob over paths or doc ids."""
+    language: str
+    kind: str
+    """Kind of the chunk: function, class, section..."""
+    only: str
+    """`code` or `document`."""
+
+
+def open(data: str | os.PathLike[str]) -> "Dataset":
+    """Open DATA for reading. Nothing is locked: a run may write at the same time, and what it commits is seen by the
+    next iteration.
+
+    Arguments:
+        data: The directory that `inorder run --data` wrote, `.inorder` unless another was given.
+
+    Raises:
+        OperatorError: There is no such directory.
+
+    >>> import inorder, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, inorder.open(folder) as data:
+    ...     data.chunks()
+    Traceback (most recent call last):
+    inorder.errors.OperatorError: no chunks in ...; run `inorder chunk` first
+    """
+    return Dataset(data)
+
+
+class Dataset:
+    """DATA as a dataset: documents, chunks and vectors, one by one or as columns, and search. Thread-safe.
+
+    >>> import inorder
+    >>> def list_titles(folder: str) -> list[str]:
+    ...     with inorder.open(folder) as data:
+    ...         return [document.name for document in data.documents()]
+    """
+
+    def __init__(self, data: str | os.PathLike[str]) -> None:
+        self.path = os.path.abspath(data)
+        """The directory."""
+        self._is_closed = False
+        if not os.path.isdir(self.path):
+            require_directory(self.path)
+            raise OperatorError(f"no DATA directory at {os.fspath(data)}; run `inorder run SRC --data DIR` first")
+
+    def __repr__(self) -> str:
+        return f"inorder.open({self.path!r})"
+
+    def __enter__(self) -> "Dataset":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the dataset. Further calls raise `OperatorError`. Idempotent."""
+        self._is_closed = True
+
+    def documents(self) -> Rows[DatasetDocument]:
+        """Return the documents, in the order of their ids. Raises OperatorError if DATA has none."""
+        return Rows(self._require_open(), DocumentTable(self._find_chunks))
+
+    def chunks(self) -> Rows[Chunk]:
+        """Return the chunks of all documents. Raises OperatorError if DATA has none."""
+        return Rows(self._require_open(), ChunkTable())
+
+    @overload
+    def vectors(self, family: Literal["dense"] = "dense") -> Rows[DenseVector]: ...
+    @overload
+    def vectors(self, family: Literal["sparse"]) -> Rows[SparseTerms]: ...
+    @overload
+    def vectors(self, family: Literal["lexical"]) -> Rows[LexicalTerms]: ...
+    def vectors(self, family: str = "dense") -> "Rows[DenseVector] | Rows[SparseTerms] | Rows[LexicalTerms]":
+        """Return the vectors of all chunks in one family. Raises OperatorError if DATA has none."""
+        require(family in FAMILIES, f"the family of vectors must be one of {', '.join(FAMILIES)}; got {family!r}")
+        return Rows(self._require_open(), VECTOR_TABLES[family])
+
+    def get(self, doc_id: str) -> DatasetDocument:
+        """Return one document by its id. Raises OperatorError if DATA does not have it."""
+        loaded = self._load(DOCUMENT_RESULTS, doc_id)
+        if loaded is None:
+            self.documents()  # says so if there are none at all
+            raise OperatorError(f"no document {doc_id!r} in {self.path}{self._suggest_ids(doc_id)}")
+        return DatasetDocument(loaded, self._find_chunks)
+
+    def find(self, text: str) -> DatasetDocument:
+        """Return one document by its id, by the path of its source file, or by an ending of its id that no other
+        document has. Raises OperatorError if there is none, or more than one."""
+        data = self._require_open()
+        for doc_id in (text, *identify_file(data, text)):
+            loaded = self._load(DOCUMENT_RESULTS, doc_id)
+            if loaded is not None:
+                return DatasetDocument(loaded, self._find_chunks)
+        ending = f"/{text.lstrip('/')}"
+        with open_results(data, DOCUMENT_RESULTS) as results:
+            ids = (result.doc_id for result in results.iterate())
+            found = list(islice((doc_id for doc_id in ids if doc_id.endswith(ending)), _SUGGESTIONS + 1))
+        if len(found) > 1:
+            shown = ", ".join([*map(repr, found[:_SUGGESTIONS]), *(["..."] if len(found) > _SUGGESTIONS else [])])
+            raise OperatorError(f"several documents in {self.path} end with {text!r}: {shown}; give more of the id")
+        return self.get(found[0] if found else text)
+
+    def _suggest_ids(self, doc_id: str) -> str:
+        """The ids of documents that are spelled like this one, as the end of a message; empty: there are none."""
+        with open_results(self.path, DOCUMENT_RESULTS) as results:
+            ids = [result.doc_id for result in islice(results.iterate(), _COMPARED_MAX)]
+        names = {each.rpartition("/")[2].casefold(): each for each in ids}
+        close = difflib.get_close_matches(doc_id, ids, _SUGGESTIONS)
+        alike = difflib.get_close_matches(doc_id.rpartition("/")[2].casefold(), names, _SUGGESTIONS)
+        found = list(dict.fromkeys([*(names[each] for each in alike), *close]))[:_SUGGESTIONS]
+        return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+    def search(
+        self, question: str, k: int = 10, mode: str | None = None, where: SearchWhere | None = None
+    ) -> SearchAnswer:
+        """Search documents and code, as `inorder search` does.
+
+        Arguments:
+            question: Words; or a name: `sym:Kernel.step`, `def:step`, `ref:step`, `imports:msgspec`.
+            k: The number of results.
+            mode: By words (`lexical`), by vectors (`dense`), or by both. Default: as `inorder search`.
+            where: Conditions that a chunk must meet, as in `{"path": "docs/*", "language": "en"}`.
+
+        Returns:
+            The answer: `hits` are the chunks that match, best first; `places` what a lookup by name found.
+
+        Raises:
+            OperatorError: There is no index, the question has no words, or an option is wrong.
+        """
+        require(1 <= k <= 1000, f"k must be between 1 and 1000; got {k!r}")
+        conditions: dict[str, Any] = dict(where or {})
+        known = SearchWhere.__annotations__
+        unknown = [name for name in conditions if name not in known]
+        require(not unknown, f"unknown condition {', '.join(unknown)}; conditions: {', '.join(known)}")
+        if mode is not None:
+            conditions["mode"] = mode
+        options = SearchOptions(count=k, **conditions)
+        return search(self._require_open(), question, options)
+
+    async def search_async(
+        self, question: str, k: int = 10, mode: str | None = None, where: SearchWhere | None = None
+    ) -> SearchAnswer:
+        """Search as `search` does, in another thread, so that the event loop continues."""
+        return await asyncio.to_thread(self.search, question, k, mode, where)
+
+    def _find_chunks(self, doc_id: str) -> list[Chunk]:
+        loaded = self._load(CHUNK_RESULTS, doc_id)
+        return [] if loaded is None else decode_result(loaded, unpack_chunks, read_chunks)
+
+    def _load(self, kind: ResultKind, doc_id: str) -> LoadedResult | None:
+        with open_results(self._require_open(), kind) as results:
+            return results.load(doc_id)
+
+    def _require_open(self) -> str:
+        require(not self._is_closed, f"the dataset {self.path} is closed")
+        return self.path

@@ -1,0 +1,97 @@
+"""One document of a dataset, in all its forms."""
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+from inorder.documents.chunk.chunks import Chunk
+from inorder.documents.chunk.pieces import read_pieces
+from inorder.documents.chunk.units import join_pieces
+from inorder.documents.doctags.markdown import write_markdown
+from inorder.documents.doctags.record_reader import RecordSummary, read_record, read_summary
+from inorder.documents.doctags.storage import StoredDocument, unpack_document
+from inorder.documents.layout import DOCTAGS_SUFFIX, RECORD_SUFFIX
+
+from .results import LoadedResult, decode_result
+
+
+class DatasetDocument:
+    """A document. Each form is written when it is first asked for.
+
+    >>> import inorder
+    >>> def count_words(document: inorder.DatasetDocument) -> int:
+    ...     return len(document.text.split())
+    """
+
+    def __init__(self, loaded: LoadedResult, find_chunks: Callable[[str], list[Chunk]]) -> None:
+        self.doc_id = loaded.doc_id
+        """The name of the source and the path below it."""
+        self.input_sha256 = loaded.input_sha256
+        """The hash of the source file; empty if it was read without fingerprints."""
+        self._stored = decode_result(loaded, unpack_document, _read_files)
+        self._find_chunks = find_chunks
+
+    def __repr__(self) -> str:
+        return f"DatasetDocument({self.doc_id!r})"
+
+    @cached_property
+    def json(self) -> str:
+        """The document as DoclingDocument JSON, without loss."""
+        return self._record.decode()
+
+    @cached_property
+    def doctags(self) -> str:
+        """The document as DocTags."""
+        return self._stored.write_doctags().decode()
+
+    @cached_property
+    def markdown(self) -> str:
+        """The document as Markdown, with the tables of GitHub. Page headers and footers are left out."""
+        document = self._stored.document
+        return write_markdown(read_record(self._record) if document is None else document)
+
+    @cached_property
+    def text(self) -> str:
+        """The document as text. `start` and `end` of its chunks are positions in it."""
+        return join_pieces(read_pieces(self._record))
+
+    @cached_property
+    def chunks(self) -> list[Chunk]:
+        """Its chunks, in reading order; none if it has not been split yet."""
+        return self._find_chunks(self.doc_id)
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its extension."""
+        return self._summary.name
+
+    @property
+    def mimetype(self) -> str:
+        """The kind of the source file; empty if it is unknown."""
+        return self._summary.mimetype
+
+    @property
+    def page_count(self) -> int:
+        """The number of pages; 0 if the format has none."""
+        return len(self._summary.pages)
+
+    @cached_property
+    def _record(self) -> bytes:
+        return self._stored.write_record()
+
+    @cached_property
+    def _summary(self) -> RecordSummary:
+        return read_summary(self._record)
+
+    def write_record(self) -> bytes:
+        """The document as DoclingDocument JSON, in UTF-8."""
+        return self._record
+
+    def write_doctags(self) -> bytes:
+        """The document as DocTags, in UTF-8."""
+        return self._stored.write_doctags()
+
+
+def _read_files(path: str) -> StoredDocument:
+    doctags = Path(f"{path.removesuffix(RECORD_SUFFIX)}{DOCTAGS_SUFFIX}")
+    return StoredDocument(record=Path(path).read_bytes(), doctags=doctags.read_bytes() if doctags.exists() else b"")

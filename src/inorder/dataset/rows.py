@@ -1,0 +1,75 @@
+"""The rows of one table: an iterator of records, and a stream of Arrow record batches."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+from inorder.errors import OperatorError
+
+from .results import open_results
+from .tables import DataTable
+
+BATCH_BYTES = 8 * 2**20
+R = TypeVar("R")
+
+
+class Rows(Generic[R]):
+    """The rows of one table, in the order of doc ids. Every iteration reads DATA again, and holds one document at a
+    time. A run may write meanwhile: every document is read as it was committed, before the run or by it.
+
+    As columns, it is a stream that other libraries read directly (the Arrow PyCapsule interface):
+    `polars.DataFrame(rows)`, `pyarrow.table(rows)`, `duckdb.arrow(rows.to_reader())`.
+
+    >>> import inorder
+    >>> def count_tokens(chunks: inorder.Rows[inorder.Chunk]) -> int:
+    ...     return sum(chunk.tokens for chunk in chunks)
+    """
+
+    def __init__(self, data: str, table: DataTable[Any, R]) -> None:
+        self._data = data
+        self._table = table
+        with open_results(data, table.kind) as results:
+            first = next(results.iterate(), None)
+        if first is None:
+            noun = table.name.rpartition("/")[2] + (" vectors" if "/" in table.name else "")
+            raise OperatorError(f"no {noun} in {data}; run `inorder {table.made_by}` first")
+
+    def __iter__(self) -> Iterator[R]:
+        for doc_id, decoded in self._decode_documents():
+            yield from self._table.list_rows(doc_id, decoded)
+
+    @property
+    def schema(self) -> Any:
+        """The `pyarrow.Schema` of the columns."""
+        return next(self.batches(1)).schema
+
+    def batches(self, batch_bytes: int = BATCH_BYTES) -> Iterator[Any]:
+        """Yield `pyarrow.RecordBatch`es of whole documents, each of about `batch_bytes` of memory, or of one document.
+        There is at least one batch."""
+        columns = None
+        for doc_id, decoded in self._decode_documents():
+            if columns is None:
+                columns = self._table.make_columns(decoded)
+            columns.add(doc_id, decoded)
+            if columns.bytes >= batch_bytes:
+                yield columns.finish()
+        if columns is not None:
+            yield columns.finish()
+
+    def to_reader(self, batch_bytes: int = BATCH_BYTES) -> Any:
+        """Return a `pyarrow.RecordBatchReader` over the batches."""
+        import pyarrow as pa
+
+        batches = self.batches(batch_bytes)
+        first = next(batches)
+        return pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], batches))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def _decode_documents(self) -> Iterator[tuple[str, Any]]:
+        with open_results(self._data, self._table.kind) as results:
+            for result in results.iterate():
+                loaded = results.load(result.doc_id)
+                if loaded is not None:  # None: a run has removed it
+                    yield result.doc_id, self._table.decode(loaded)

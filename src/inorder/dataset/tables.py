@@ -1,0 +1,203 @@
+"""The tables of a dataset: documents, chunks, and vectors of each family. Each is read document by document, in the
+order of doc ids, as records or as columns."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from inorder.documents.chunk.chunks import Chunk
+from inorder.documents.chunk.storage import read_chunks, unpack_chunks
+from inorder.documents.embed.stored import DenseVectors, load_dense, unpack_dense, unpack_lexical, unpack_sparse
+from inorder.documents.layout import CHUNK_RESULTS, DOCUMENT_RESULTS, ResultKind, get_vector_kind
+from inorder.documents.parquet import read_table
+
+from .columns import (
+    ChunkColumns,
+    Columns,
+    DenseColumns,
+    DocumentColumns,
+    LexicalColumns,
+    LexicalRows,
+    SparseColumns,
+    SparseRows,
+)
+from .document import DatasetDocument
+from .results import LoadedResult, decode_result
+
+FAMILIES = ("dense", "sparse", "lexical")
+DOCUMENTS, CHUNKS, VECTORS = "documents", "chunks", "vectors"
+D = TypeVar("D")
+R = TypeVar("R")
+
+
+class DenseVector(NamedTuple):
+    """The dense vector of a chunk.
+
+    >>> import inorder
+    >>> def collect(rows: inorder.Rows[inorder.DenseVector]) -> dict[str, list[float]]:
+    ...     return {row.chunk_id: row.vector.tolist() for row in rows}
+    """
+
+    doc_id: str
+    chunk_id: str
+    number: int
+    """The number of the chunk in its document, from 0."""
+    vector: Any
+    """A read-only numpy array of float32."""
+
+
+class SparseTerms(NamedTuple):
+    """The sparse vector of a chunk: terms of a vocabulary and their weights, as numpy arrays.
+
+    >>> import inorder
+    >>> def to_dict(row: inorder.SparseTerms) -> dict[int, float]:
+    ...     return dict(zip(row.indices.tolist(), row.weights.tolist(), strict=True))
+    """
+
+    doc_id: str
+    chunk_id: str
+    number: int
+    indices: Any
+    weights: Any
+
+
+class LexicalTerms(NamedTuple):
+    """The terms of a chunk and the frequency of each.
+
+    >>> import inorder
+    >>> inorder.LexicalTerms("docs/a.md", "0a1b", 0, {"tide": 2}).terms
+    {'tide': 2}
+    """
+
+    doc_id: str
+    chunk_id: str
+    number: int
+    terms: dict[str, int]
+
+
+class DataTable(Generic[D, R]):
+    """One table: which results it is made of, and what its rows are."""
+
+    name: str
+    kind: ResultKind
+    made_by: str
+    """The command that makes the results."""
+
+    def decode(self, loaded: LoadedResult) -> D:
+        """Decode the result of a document."""
+        raise NotImplementedError
+
+    def list_rows(self, doc_id: str, decoded: D) -> Iterator[R]:
+        """The rows of a document."""
+        raise NotImplementedError
+
+    def make_columns(self, first: D) -> Columns[D]:
+        """Columns for this table. The document that comes first says what is the same in all of them."""
+        raise NotImplementedError
+
+
+class DocumentTable(DataTable[DatasetDocument, DatasetDocument]):
+    """The documents, one row each."""
+
+    name, kind, made_by = DOCUMENTS, DOCUMENT_RESULTS, "doctags SRC"
+
+    def __init__(self, find_chunks: Callable[[str], list[Chunk]] = lambda doc_id: []) -> None:
+        self._find_chunks = find_chunks
+
+    def decode(self, loaded: LoadedResult) -> DatasetDocument:
+        return DatasetDocument(loaded, self._find_chunks)
+
+    def list_rows(self, doc_id: str, decoded: DatasetDocument) -> Iterator[DatasetDocument]:
+        yield decoded
+
+    def make_columns(self, first: DatasetDocument) -> DocumentColumns:
+        return DocumentColumns()
+
+
+class ChunkTable(DataTable[list[Chunk], Chunk]):
+    """The chunks of all documents."""
+
+    name, kind, made_by = CHUNKS, CHUNK_RESULTS, "chunk"
+
+    def decode(self, loaded: LoadedResult) -> list[Chunk]:
+        return decode_result(loaded, unpack_chunks, read_chunks)
+
+    def list_rows(self, doc_id: str, decoded: list[Chunk]) -> Iterator[Chunk]:
+        return iter(decoded)
+
+    def make_columns(self, first: list[Chunk]) -> ChunkColumns:
+        return ChunkColumns()
+
+
+class DenseTable(DataTable[DenseVectors, DenseVector]):
+    """The dense vectors of all chunks."""
+
+    name, kind, made_by = f"{VECTORS}/dense", get_vector_kind("dense"), "embed"
+
+    def decode(self, loaded: LoadedResult) -> DenseVectors:
+        return decode_result(loaded, unpack_dense, load_dense)
+
+    def list_rows(self, doc_id: str, decoded: DenseVectors) -> Iterator[DenseVector]:
+        for number, (chunk_id, vector) in enumerate(zip(decoded.ids, decoded.matrix, strict=True)):
+            yield DenseVector(doc_id, chunk_id, number, vector)
+
+    def make_columns(self, first: DenseVectors) -> DenseColumns:
+        return DenseColumns(first.matrix.shape[1], first.provider, first.spec)
+
+
+class SparseTable(DataTable[SparseRows, SparseTerms]):
+    """The sparse vectors of all chunks."""
+
+    name, kind, made_by = f"{VECTORS}/sparse", get_vector_kind("sparse"), "embed --sparse PROVIDER"
+
+    def decode(self, loaded: LoadedResult) -> SparseRows:
+        return decode_result(loaded, unpack_sparse, _read_sparse)
+
+    def list_rows(self, doc_id: str, decoded: SparseRows) -> Iterator[SparseTerms]:
+        for number, (chunk_id, (indices, weights)) in enumerate(zip(*decoded, strict=True)):
+            yield SparseTerms(doc_id, chunk_id, number, indices, weights)
+
+    def make_columns(self, first: SparseRows) -> SparseColumns:
+        return SparseColumns()
+
+
+class LexicalTable(DataTable[LexicalRows, LexicalTerms]):
+    """The terms of all chunks."""
+
+    name, kind, made_by = f"{VECTORS}/lexical", get_vector_kind("lexical"), "embed"
+
+    def decode(self, loaded: LoadedResult) -> LexicalRows:
+        return decode_result(loaded, unpack_lexical, _read_lexical)
+
+    def list_rows(self, doc_id: str, decoded: LexicalRows) -> Iterator[LexicalTerms]:
+        for number, (chunk_id, terms) in enumerate(zip(*decoded, strict=True)):
+            yield LexicalTerms(doc_id, chunk_id, number, terms)
+
+    def make_columns(self, first: LexicalRows) -> LexicalColumns:
+        return LexicalColumns()
+
+
+VECTOR_TABLES: dict[str, DataTable[Any, Any]] = {
+    "dense": DenseTable(),
+    "sparse": SparseTable(),
+    "lexical": LexicalTable(),
+}
+_TABLES: list[DataTable[Any, Any]] = [DocumentTable(), ChunkTable(), *VECTOR_TABLES.values()]
+TABLES = {table.name: table for table in _TABLES}
+"""Every table by its name, which is also its folder in an export."""
+
+
+def _read_sparse(path: str) -> SparseRows:
+    table = read_table(path)
+    vectors = [
+        (np.asarray(indices.values, np.int32), np.asarray(weights.values, np.float32))
+        for indices, weights in zip(table["indices"], table["weights"], strict=True)
+    ]
+    return table["chunk_id"].to_pylist(), vectors
+
+
+def _read_lexical(path: str) -> LexicalRows:
+    table = read_table(path)
+    pairs = zip(table["terms"].to_pylist(), table["counts"].to_pylist(), strict=True)
+    return table["chunk_id"].to_pylist(), [dict(zip(terms, counts, strict=True)) for terms, counts in pairs]

@@ -1,0 +1,144 @@
+"""Writes a document as Markdown: CommonMark with the tables of GitHub.
+
+Text is escaped where Markdown would read it as syntax, and nowhere else. A table with cells that span several places
+repeats their text in each of them, because the tables of Markdown have no spans. Page headers and footers are left out.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from inorder.documents.model import (
+    Code,
+    Document,
+    Formula,
+    Furniture,
+    Heading,
+    Paragraph,
+    Picture,
+    Table,
+    Title,
+)
+
+from .cells import count_header_rows, expand_grid
+from .docling_json import insert_links
+from .outline import ListNode, group_lists
+from .wellformed import replace_surrogates
+
+_LEVEL_MAX = 6
+_SPECIAL = re.compile(r"[\\`*\[\]]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|~|&(?=#?\w+;)|\$")
+_BLOCK_START = re.compile(r"(?=#{1,6}(?:\s|$)|[-+](?:\s|$)|>|=+\s*$|-+\s*$|\|)|\d{1,9}(?=[.)](?:\s|$))")
+_FENCE = re.compile(r"^`{3,}", re.MULTILINE)
+
+
+def write_markdown(document: Document) -> str:
+    """The Markdown of a document; it ends with a line break, unless it is empty."""
+    parts = [part for unit in group_lists(document.blocks) if (part := _WRITERS[type(unit)](unit))]
+    return replace_surrogates("".join(f"{part}\n\n" for part in parts).removesuffix("\n"))
+
+
+def escape(text: str) -> str:
+    """Escape what Markdown would read as syntax within a line of text."""
+    return _SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def _escape_start(text: str) -> str:
+    """Escape a line that would begin a block of another kind."""
+    found = _BLOCK_START.match(text)
+    return text if found is None else f"{found.group()}\\{text[found.end() :]}"
+
+
+def _write_title(block: Title) -> str:
+    return f"# {_escape_heading(block.text)}"
+
+
+def _write_heading(block: Heading) -> str:
+    """A heading, one level below the title of the document."""
+    return f"{'#' * min(max(block.level, 1) + 1, _LEVEL_MAX)} {_escape_heading(block.text)}"
+
+
+def _escape_heading(text: str) -> str:
+    escaped = escape(text)
+    return re.sub(r"(?<!\S)(#+)$", r"\\\1", escaped)
+
+
+def _write_paragraph(block: Paragraph) -> str:
+    if not block.links:
+        return _escape_start(escape(block.text))
+    links = [(escape(label), _escape_target(target)) for label, target in block.links]
+    return _escape_start(insert_links(escape(block.text), links))
+
+
+def _escape_target(target: str) -> str:
+    return f"<{target}>" if re.search(r"[\s()]", target) else target
+
+
+def _write_code(block: Code) -> str:
+    longest = max((len(found) for found in _FENCE.findall(block.text)), default=2)
+    fence = "`" * (longest + 1)
+    language = block.language.partition(" ")[0].replace("`", "")
+    text = block.text.removesuffix("\n")
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _write_formula(block: Formula) -> str:
+    text = block.text.strip()
+    return f"$$\n{text}\n$$" if text else ""
+
+
+def _write_picture(block: Picture) -> str:
+    return _write_caption(block.caption)
+
+
+def _write_caption(caption: str) -> str:
+    return f"*{escape(caption)}*" if caption.strip() else ""
+
+
+def _write_furniture(block: Furniture) -> str:
+    return ""
+
+
+def _write_table(table: Table) -> str:
+    """A table. Its first row is the header, as GitHub demands; a table without headers has an empty one."""
+    grid = [[_write_cell(cell.text) if cell is not None else "" for cell in row] for row in expand_grid(table)]
+    if not table.columns or not any(any(row) for row in grid):
+        return _write_caption(table.caption)
+    header = grid.pop(0) if count_header_rows(table) else [""] * table.columns
+    lines = [header, ["---"] * table.columns, *grid]
+    body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    caption = _write_caption(table.caption)
+    return f"{caption}\n\n{body}" if caption else body
+
+
+def _write_cell(text: str) -> str:
+    return escape(text).replace("|", "\\|")
+
+
+def _write_list(node: ListNode) -> str:
+    return "\n".join(_write_entries(node, ""))
+
+
+def _write_entries(node: ListNode, indent: str) -> Iterator[str]:
+    for number, entry in enumerate(node.entries, 1):
+        marker = f"{_find_number(entry.item.marker, number)}." if node.ordered else "-"
+        yield f"{indent}{marker} {_escape_start(escape(entry.item.text))}".rstrip()
+        for inner in entry.lists:
+            yield from _write_entries(inner, indent + " " * (len(marker) + 1))
+
+
+def _find_number(marker: str, number: int) -> int:
+    digits = marker.strip(" .()")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else number
+
+
+_WRITERS: dict[type, Callable[[Any], str]] = {
+    Paragraph: _write_paragraph,
+    Heading: _write_heading,
+    Title: _write_title,
+    ListNode: _write_list,
+    Code: _write_code,
+    Table: _write_table,
+    Picture: _write_picture,
+    Formula: _write_formula,
+    Furniture: _write_furniture,
+}

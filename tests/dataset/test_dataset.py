@@ -1,0 +1,188 @@
+"""`inorder.open`: documents, chunks, vectors and search in Python, in both layouts."""
+
+import asyncio
+import sqlite3
+import threading
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import inorder
+from inorder.stage.store.database import close_readers, store_path
+from tests.dataset.corpus import IDS, make_corpus, process
+from tests.documents.stage_runs import StageRuns
+
+pytestmark = pytest.mark.req("DAT-2")
+
+
+@pytest.fixture(scope="module", params=["store", "files"])
+def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
+    return make_corpus(tmp_path_factory.mktemp(request.param), request.param)
+
+
+@pytest.fixture
+def data(runs: StageRuns) -> inorder.Dataset:
+    return inorder.open(runs.data)
+
+
+def test_documents_come_in_the_order_of_their_ids_in_every_form(data: inorder.Dataset) -> None:
+    documents = list(data.documents())
+    assert [document.doc_id for document in documents] == IDS
+    page, note, plain = documents
+    assert "| day | who |\n| --- | --- |\n| 1 | a\\|b |" in page.markdown
+    assert note.markdown.startswith(
+        "# Note\n\nThe tide is in [the table](https://example.org/tide).\n\n- one\n  - two\n"
+    )
+    assert note.text.startswith("Note\n\nThe tide is in the table.")
+    assert note.doctags.startswith("<doctag><title>Note</title>")
+    assert '"schema_name":"DoclingDocument"' in note.json
+    assert (plain.name, plain.mimetype, plain.page_count, len(plain.input_sha256)) == ("plain", "text/plain", 0, 64)
+
+
+def test_chunks_are_ranges_of_the_text_of_their_document(data: inorder.Dataset) -> None:
+    chunks = list(data.chunks())
+    note = data.get("docs/note.md")
+    assert [chunk for chunk in chunks if chunk.doc_id == note.doc_id] == note.chunks
+    assert len(note.chunks) > 3
+    assert all(note.text[chunk.start : chunk.end].strip() == chunk.text for chunk in note.chunks)
+    assert [chunk.doc_id for chunk in chunks] == sorted(chunk.doc_id for chunk in chunks)
+
+
+def test_every_chunk_has_its_vectors(data: inorder.Dataset) -> None:
+    ids = [(chunk.doc_id, chunk.chunk_id, chunk.number) for chunk in data.chunks()]
+    dense = list(data.vectors("dense"))
+    assert [row[:3] for row in dense] == ids
+    assert {row.vector.shape for row in dense} == {(16,)}
+    lexical = list(data.vectors("lexical"))
+    assert [row[:3] for row in lexical] == ids
+    assert all(row.terms for row in lexical)
+
+
+@pytest.mark.parametrize("table", ["documents", "chunks", "dense", "lexical"])
+def test_batches_hold_the_same_rows_as_records_whatever_their_size(data: inorder.Dataset, table: str) -> None:
+    rows = data.documents() if table == "documents" else data.chunks() if table == "chunks" else data.vectors(table)
+    small, large = list(rows.batches(1)), list(rows.batches())
+    assert len(large) == 1
+    assert len(small) >= 3
+    assert pa.Table.from_batches(small) == pa.Table.from_batches(large)
+    assert small[0].schema == rows.schema
+    assert pa.table(rows) == pa.Table.from_batches(large)  # the Arrow PyCapsule interface
+    assert [row["doc_id"] for row in large[0].to_pylist()] == [row.doc_id for row in rows]
+
+
+def test_columns_of_vectors_hold_the_numbers(data: inorder.Dataset) -> None:
+    [batch] = data.vectors("dense").batches()
+    expected = np.stack([row.vector for row in data.vectors("dense")])
+    assert np.array_equal(np.stack(batch["vector"].to_numpy(zero_copy_only=False)), expected)
+    assert batch.schema.metadata[b"inorder.dimensions"] == b"16"
+    [batch] = data.vectors("lexical").batches()
+    terms = [dict(zip(row["terms"], row["counts"], strict=True)) for row in batch.to_pylist()]
+    assert terms == [row.terms for row in data.vectors("lexical")]
+
+
+@pytest.mark.req("SEA-4")
+def test_search_answers_as_the_command_line_does_and_in_an_event_loop(data: inorder.Dataset) -> None:
+    answer = data.search("rota", k=2, mode="lexical", where={"path": "*.html"})
+    assert [hit.item_id for hit in answer.hits] == ["docs/deep/page.html"]
+    assert asyncio.run(data.search_async("rota", k=2, mode="lexical", where={"path": "*.html"})) == answer
+    with pytest.raises(inorder.OperatorError, match="unknown condition folder; conditions: path, language, kind, only"):
+        data.search("rota", where={"folder": "x"})
+    with pytest.raises(inorder.OperatorError, match="k must be between 1 and 1000"):
+        data.search("rota", k=0)
+
+
+def test_a_document_is_found_by_id_path_or_a_unique_ending(runs: StageRuns, data: inorder.Dataset) -> None:
+    for text in ("docs/deep/page.html", str(runs.docs / "deep/page.html"), "page.html", "deep/page.html"):
+        assert data.find(text).doc_id == "docs/deep/page.html"
+    with pytest.raises(inorder.OperatorError, match=r"no document 'docs/noet.md' in .*; did you mean 'docs/note.md'"):
+        data.get("docs/noet.md")
+    with pytest.raises(inorder.OperatorError, match=r"did you mean 'docs/plain.txt'"):
+        data.find("Plain.tx")
+
+
+def test_an_ending_of_two_documents_is_refused(tmp_path: Path) -> None:
+    runs = StageRuns(tmp_path)
+    for folder in ("a", "b"):
+        runs.write(f"docs/{folder}/same.txt", "text")
+    runs.doctags(layout="store")
+    with pytest.raises(inorder.OperatorError, match=r"end with 'same.txt': 'docs/a/same.txt', 'docs/b/same.txt'; give"):
+        inorder.open(runs.data).find("same.txt")
+
+
+def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path: Path) -> None:
+    with pytest.raises(
+        inorder.OperatorError, match=r"no DATA directory at .*nowhere; run `inorder run SRC --data DIR`"
+    ):
+        inorder.open(tmp_path / "nowhere")
+    data = inorder.open(tmp_path)
+    for ask, message in (
+        (data.documents, "no documents in .*; run `inorder doctags SRC` first"),
+        (data.chunks, "no chunks in .*; run `inorder chunk` first"),
+        (data.vectors, "no dense vectors in .*; run `inorder embed` first"),
+        (lambda: data.get("a"), "no documents in"),
+        (lambda: data.vectors("bm25"), "the family of vectors must be one of dense, sparse, lexical"),
+        (lambda: data.search("tide"), "no index in"),
+    ):
+        with pytest.raises(inorder.OperatorError, match=message):
+            ask()
+
+
+def test_a_closed_dataset_answers_no_more(runs: StageRuns) -> None:
+    with inorder.open(runs.data) as data:
+        assert next(iter(data.chunks())).doc_id == IDS[0]
+    data.close()
+    with pytest.raises(inorder.OperatorError, match="is closed"):
+        data.chunks()
+
+
+def test_an_open_iteration_neither_blocks_a_run_nor_sees_half_a_document(tmp_path: Path) -> None:
+    runs = make_corpus(tmp_path, "store")
+    data = inorder.open(runs.data)
+    rows = iter(data.documents())
+    assert next(rows).doc_id == "docs/deep/page.html"
+    runs.write("docs/note.md", "# Changed\n\nbody")
+    runs.write("docs/zzz.txt", "new")
+    (runs.docs / "plain.txt").unlink()
+    process(runs)
+    rest = {document.doc_id: document.text for document in rows}
+    assert rest.get("docs/note.md") == "Changed\n\nbody"
+    assert "docs/plain.txt" not in rest
+    assert [document.doc_id for document in data.documents()] == ["docs/deep/page.html", "docs/note.md", "docs/zzz.txt"]
+
+
+def test_a_reader_sees_committed_rows_while_a_run_has_the_store_open(tmp_path: Path) -> None:
+    runs = make_corpus(tmp_path, "store")
+    data = inorder.open(runs.data)
+    writer = sqlite3.connect(store_path(str(runs.data), "chunk"), isolation_level=None)
+    writer.execute("PRAGMA journal_mode=WAL")
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("DELETE FROM items WHERE item_id = 'docs/note.md'")
+    assert {chunk.doc_id for chunk in data.chunks()} == set(IDS)
+    writer.execute("COMMIT")
+    assert {chunk.doc_id for chunk in data.chunks()} == {"docs/deep/page.html", "docs/plain.txt"}
+    writer.close()
+
+
+def test_many_threads_read_one_dataset(data: inorder.Dataset) -> None:
+    expected = [chunk.chunk_id for chunk in data.chunks()]
+    found: list[list[str]] = []
+    threads = [
+        threading.Thread(target=lambda: found.append([chunk.chunk_id for chunk in data.chunks()])) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 4
+
+
+def test_a_damaged_row_is_refused_by_name(tmp_path: Path) -> None:
+    runs = make_corpus(tmp_path, "store")
+    path = store_path(str(runs.data), "chunk")
+    close_readers()
+    with sqlite3.connect(path) as writer:
+        writer.execute("UPDATE items SET codec = 0, content = zeroblob(size) WHERE item_id = 'docs/plain.txt'")
+    with pytest.raises(inorder.IntegrityError, match=r"chunk.sqlite: table `items`, 'docs/plain.txt': the content"):
+        list(inorder.open(runs.data).chunks())
