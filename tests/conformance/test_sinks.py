@@ -17,7 +17,7 @@ from inorder.sinks import testing as rules
 from inorder.sinks.base import AppliedRun, Entry, Position, Sink
 from inorder.sinks.memory import MemorySink
 from inorder.sinks.testing import RULES, BrokenRule, MakeHarness, SinkHarness
-from tests.sinks.harnesses import ManifestHarness, MemoryHarness, OutputsHarness, SqliteHarness
+from tests.sinks.harnesses import ManifestHarness, MemoryHarness, OutputsHarness, SqliteHarness, StoreHarness
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "your-own-sink.md"
 
@@ -38,6 +38,7 @@ HARNESSES: dict[str, Callable[[Path], SinkHarness]] = {
     "manifest": ManifestHarness,
     "outputs": lambda folder: OutputsHarness(SystemFilesystem(), str(folder)),
     "sqlite": SqliteHarness,
+    "store": StoreHarness,
     "make_documented_harness": make_documented_harness,
 }
 

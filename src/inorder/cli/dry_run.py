@@ -61,7 +61,8 @@ class DryRun:
         self._files = files
         self._data = os.path.abspath(options.data)
         self._plan = job.make_plan(self._data)
-        self._begin = find_resume_seq(self._plan, options) or 0
+        resumed = find_resume_seq(self._plan, options)
+        self._begin, self._is_resumed = resumed or 0, resumed is not None
         self._layout = DataLayout(self._data, self._plan.stage_name)
         self._failures = KnownFailures(self._layout, job.entry)
         self._cache = HashCache(self._layout.cache) if os.path.exists(self._layout.cache) else None
@@ -77,7 +78,7 @@ class DryRun:
             found = Forecast(item, SKIP, _COMMITTED) if seq < self._begin else self._predict_item(item)
             yield found
         start = find_run_start(self._layout.manifest, is_resumed=self._begin > 0)
-        for item in find_stale(self._plan, self._layout, planned, start, is_resumed=self._begin > 0):
+        for item in find_stale(self._plan, self._layout, planned, start, is_begun=self._is_resumed):
             self._remove(list_published(self._data, item.outputs))
             yield Forecast(item, REMOVE, _NOT_PLANNED)
 

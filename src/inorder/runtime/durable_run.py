@@ -26,7 +26,7 @@ from inorder.runtime.commit import CommitJournal, CommitLane, Describe, Threaded
 from inorder.runtime.identity import PlanDigest, encode_identity
 from inorder.runtime.loop import Observer, Runtime
 from inorder.runtime.memory_probe import MemoryProbe
-from inorder.runtime.recovery import OpenedJournal, create_journal, resume_journal
+from inorder.runtime.recovery import OpenedJournal, SinksBehind, create_journal, resume_journal
 from inorder.runtime.result_log import ResultLog
 from inorder.sinks.base import Entry, Sink
 
@@ -50,12 +50,21 @@ class DurableJob(msgspec.Struct, frozen=True, kw_only=True):
     on_commit: Callable[[Sequence[Entry]], None] | None = None
     """Called with the entries of every run after it is committed."""
 
-    def open(self, *, start_over: bool = False, accept_any_header: bool = False) -> OpenedJournal:
+    def open(
+        self, *, start_over: bool = False, accept_any_header: bool = False, start_over_if_behind: bool = False
+    ) -> OpenedJournal:
         """Open the journal of an interrupted run, or create one. `start_over`: replace an existing journal.
-        `accept_any_header`: also resume the journal of another plan or configuration."""
+        `accept_any_header`: also resume the journal of another plan or configuration. `start_over_if_behind`: replace
+        it with a warning if the sinks no longer hold what it records, instead of raising IntegrityError."""
         if start_over or self.filesystem.stat(self.path) is None:
             return create_journal(self.filesystem, self.path, self.header, self.sinks)
-        return resume_journal(self.filesystem, self.path, None if accept_any_header else self.header, self.sinks)
+        try:
+            return resume_journal(self.filesystem, self.path, None if accept_any_header else self.header, self.sinks)
+        except SinksBehind as error:
+            if not start_over_if_behind:
+                raise
+            opened = create_journal(self.filesystem, self.path, self.header, self.sinks)
+            return opened._replace(warning=f"{error.problem}; the run starts over, and does again what is missing")
 
 
 class DurableRun:

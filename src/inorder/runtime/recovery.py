@@ -30,6 +30,14 @@ class HeaderMismatch(OperatorError):
     """The journal is of another plan, configuration or set of sinks."""
 
 
+class SinksBehind(IntegrityError):
+    """The sinks hold none of the positions that the journal records."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"{problem}; restore them from a backup, or remove the journal to start over")
+        self.problem = problem
+
+
 class OpenedJournal(NamedTuple):
     """A journal that is ready for a run."""
 
@@ -221,9 +229,9 @@ def _choose_candidate(path: str, state: Replay, sinks: Sequence[Sink]) -> Candid
         if all(sink.holds(Position(*candidate.marks[sink.name]), since) for sink in sinks):
             return candidate
     names = ", ".join(sink.name for sink in sinks)
-    raise IntegrityError(
+    raise SinksBehind(
         f"the journal {path} records commits up to seq {state.candidates[0].end} that the sinks no longer hold "
-        f"({names}); restore them from a backup, or remove the journal to start over"
+        f"({names})"
     )
 
 

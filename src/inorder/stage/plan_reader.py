@@ -76,7 +76,7 @@ def read_plan(
         task = StageTask(item) if is_unchecked else _make_task(item, plan, options, layout, cache)
         yield _describe(item), task
         seq += 1
-    for item in find_stale(plan, layout, planned, run_start, is_resumed=resumed_end > 0):
+    for item in find_stale(plan, layout, planned, run_start, is_begun=True):
         position.count += 1
         removals = tuple(list_published(layout.data, item.outputs))
         yield PlanItem(item_id=item.item_id), StageTask(item, REMOVED_FROM_PLAN, removals=removals)

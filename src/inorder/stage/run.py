@@ -293,7 +293,7 @@ class _StageRun:
             return job.open(start_over=True)
         if is_trusted and state.is_end:
             return job.open(start_over=True)
-        opened = job.open(accept_any_header=True)
+        opened = job.open(accept_any_header=True, start_over_if_behind=self._plan.is_stored)
         theirs = opened.writer.state.header
         is_same = theirs is not None and (theirs.plan_hash, theirs.config_hash) == (
             job.header.plan_hash,

@@ -27,10 +27,11 @@ def find_run_start(manifest: str, *, is_resumed: bool) -> int:
 
 
 def find_stale(
-    plan: StagePlan, layout: DataLayout, planned: IdSet, run_start: int, *, is_resumed: bool
+    plan: StagePlan, layout: DataLayout, planned: IdSet, run_start: int, *, is_begun: bool
 ) -> list[WorkItem]:
     """Return the items of earlier runs that are not in `planned` and that the plan wants removed; sorted by item_id.
-    `run_start` is the offset in the manifest at which the rows of this run start."""
+    `run_start` is the offset in the manifest at which the rows of this run start. `is_begun`: the latest run of the
+    store is this one."""
     if plan.retires is None:
         return []
     if not plan.is_stored:
@@ -39,7 +40,7 @@ def find_stale(
     if store is None:
         return []
     known = ((item.item_id, item.input_path) for item in store.iterate())
-    removed = store.list_removed() if is_resumed else []  # by the part of the run before its interruption
+    removed = store.list_removed() if is_begun else []  # by the part of the run before its interruption
     found = {item_id: path for item_id, path in chain(known, removed) if escape_surrogates(item_id) not in planned}
     return [
         WorkItem(item_id=item_id, outputs={"result": f"{plan.stage_name}/{item_id}"})

@@ -16,7 +16,7 @@ from inorder.stage.context import StageContext
 from inorder.stage.file_stat import FileStat
 from inorder.stage.fingerprints import hash_file
 from inorder.stage.staged_results import StageResultCodec
-from inorder.stage.worker import StageResult, StageTask
+from inorder.stage.worker import StageResult, StageTask, StoredContent
 from tests.stage.jobs import STAGE, Place
 from tests.stage.lives import Lives, portable
 from tests.stage.workers import obey, shout
@@ -156,6 +156,7 @@ def test_an_adopted_result_is_complete(place: Place) -> None:
         "delivery": b"rows",
         "measures": {"pages": 3, "provider": "x"},
         "input_bytes": 10,
+        "stored": StoredContent(4, "cd", 0, b"loud"),
     }
     assert known.keys() == set(StageResult._fields)
     result = StageResult(**known)

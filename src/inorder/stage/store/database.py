@@ -35,9 +35,8 @@ CREATE TABLE IF NOT EXISTS items (
     content BLOB NOT NULL
 );
 CREATE TABLE IF NOT EXISTS removed (item_id TEXT PRIMARY KEY, input_path TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS origin (checksum INTEGER NOT NULL);
 """
-"""`removed` has the items that the last run has removed, and `origin` its first position: see `sink`."""
+"""`removed` has the items that the last run has removed: see `sink`."""
 _READERS_MAX = 16
 _ROWS = 500
 _readers: "dict[tuple[str, int, int], StoreReader]" = {}

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from inorder.stage.contracts import StageError
 
-from .database import open_store
 from .inputs import Input, StoredInput
 
 SENT_SUFFIX = ".stored"
@@ -20,6 +19,8 @@ def read_content(source: Input) -> bytes:
     """Return the content of an input. Raises StageError if a stored result has changed since the plan was read."""
     if not isinstance(source, StoredInput):
         return Path(source).read_bytes()
+    from .database import open_store  # a worker that reads only files needs no database
+
     store = open_store(source.data, source.stage)
     found = None if store is None else store.read(source.item_id)
     if found is None or found[0].sha256 != source.sha256:

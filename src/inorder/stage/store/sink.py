@@ -1,7 +1,10 @@
 """Writes the results of a stage to its store: rows, fingerprints and position in one transaction per run of commits.
 
-The store keeps the results of earlier runs. A new run begins at an *origin*, a position of its own; from there the sink
-stays ahead of the journal after a crash, as every SQLite sink does. Results replace earlier ones of the same item.
+The store keeps the results of earlier runs; results replace earlier ones of the same item. A position has a random
+number that identifies its run as its checksum, and the number of the last row as its offset. Rows are numbered in the
+order in which they are written, over all runs. So `roll_back` can remove the rows that were written after a position,
+and a position of another run is recognized: the journal may be newer than the store, or older, if one of them was lost
+or restored from a copy. What a removed row has replaced is not restored; its item is done again, as with files.
 
 An item that is skipped because it is no longer a document, no longer in the plan, or that fails, loses its row. The
 ids of removed items are kept until the next run begins: a run that resumes must find the same items to remove, in the
@@ -10,9 +13,9 @@ same order, as before its interruption.
 
 import os
 import sqlite3
-import zlib
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -20,13 +23,17 @@ from inorder.core.invariants import check
 from inorder.engines.attempt import Skip
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.os_errors import translate_os_errors
-from inorder.sinks.base import AppliedRun, Entry, Position
+from inorder.sinks.base import AppliedRun, Entry, Position, check_run
 from inorder.sinks.sqlite import SqliteSink
 
 from .database import SCHEMA, VERSION, close_readers, encode_id, store_path
 
 NAME = "store"
-_REPLACE = "INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_REPLACE = """
+INSERT OR REPLACE INTO items
+(rowid, item_id, output, cfg_hash, input_sha256, input_path, extras, size, sha256, codec, content)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
 _REMOVE = "DELETE FROM items WHERE item_id = ? RETURNING item_id, input_path"
 
 
@@ -41,27 +48,39 @@ class StoreSink(SqliteSink):
                 filesystem.make_directory(os.path.dirname(path))
                 filesystem.sync_directory(data)
         self._removes_failed = removes_failed
-        super().__init__(path, SCHEMA, _write_results, version=VERSION, name=NAME)
+        super().__init__(path, SCHEMA, self._write_results, version=VERSION, name=NAME)
+
+    def apply(self, entries: Sequence[Entry]) -> Position:
+        """Write the rows of the successes and the position, in one transaction."""
+        position = check_run(self.name, self._position, entries)
+        successes = sum(entry.is_success for entry in entries)
+        position = Position(position.end + len(entries), position.offset + successes, position.checksum)
+        self._add(entries, position)
+        self._position = position
+        return position
 
     def origin(self) -> Position:
-        """Return where a new run begins: at seq 0, with a checksum that no position of an earlier run has led to."""
-        stored = self._stored
-        return Position(0, 0, zlib.crc32(b"%d %d %d" % (stored.end, stored.offset, stored.checksum), 1))
+        """Return where a new run begins: after the rows that are there, with the identity of a new run."""
+        return Position(0, self._stored.offset, int.from_bytes(os.urandom(4)) or 1)
 
     def holds(self, position: Position, since: Sequence[AppliedRun]) -> bool:
-        """Whether the store is at this position, or ahead of it. It always holds the origin of a run."""
-        return position.end == 0 or super().holds(position, since)
+        """Whether the store has everything up to this position of its run. It also holds the origin of another run,
+        unless it has rows that were written after that run began."""
+        if position.checksum == self._stored.checksum:
+            return position == self._stored or position.end < self._stored.end
+        return position == Position() or (position.end == 0 and position.offset >= self._stored.offset)
 
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
-        """Stay ahead, or begin a new run at its origin. Results of earlier runs stay."""
-        if position.end > 0 or position == Position():
-            super().roll_back(position, undone)
-            return
-        if self._read_origin() != position.checksum:
+        """Remove the rows that were written after this position, or begin a new run. Results of earlier runs stay,
+        except at position 0."""
+        check(self.holds(position, ()), f"sink {self.name} does not hold {position}")
+        if position == Position():
+            self._clear_all()
+        elif position != self._stored:
             with self._transaction("its position cannot be written"):
-                self._connection.execute("DELETE FROM removed")
-                self._connection.execute("DELETE FROM origin")
-                self._connection.execute("INSERT INTO origin VALUES (?)", (position.checksum,))
+                self._connection.execute("DELETE FROM items WHERE rowid > ?", (position.offset,))
+                if position.checksum != self._stored.checksum:
+                    self._connection.execute("DELETE FROM removed")
                 self._store(position)
             self._stored = position
             self._is_synced = False
@@ -74,11 +93,6 @@ class StoreSink(SqliteSink):
             self._connection.execute("PRAGMA journal_mode=DELETE")
         super().close()
 
-    def _read_origin(self) -> int | None:
-        with self._translate_errors("it cannot be read"):
-            row = self._connection.execute("SELECT checksum FROM origin").fetchone()
-        return None if row is None else int(row[0])
-
     def _write_entries(self, entries: Sequence[Entry]) -> None:
         super()._write_entries(entries)
         removed = [entry for entry in entries if self._is_removed(entry)]
@@ -87,31 +101,30 @@ class StoreSink(SqliteSink):
             if found is not None:
                 self._connection.execute("INSERT OR REPLACE INTO removed VALUES (?, ?)", found)
 
+    def _write_results(self, connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+        numbered = enumerate(entries, self._stored.offset + 1)
+        connection.executemany(_REPLACE, (_make_row(number, entry) for number, entry in numbered))
+
     def _is_removed(self, entry: Entry) -> bool:
         if entry.failure is not None:
             return self._removes_failed
         return isinstance(entry.payload, Skip) and bool(entry.payload.value.removals)
 
 
-def _write_results(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
-    rows = []
-    for entry in entries:
-        item, result = entry.item.item, entry.payload
-        stored = result.stored
-        check(stored is not None, f"item {item.item_id!r} has no result to store")
-        path = os.fspath(next(iter(item.inputs.values()), ""))
-        rows.append(
-            (
-                encode_id(item.item_id),
-                next(iter(item.outputs), ""),
-                item.cfg_hash,
-                result.input_sha256,
-                encode_id(path),
-                msgspec.json.encode(result.extras).decode(),
-                stored.size,
-                bytes.fromhex(stored.sha256),
-                stored.codec,
-                stored.content,
-            )
-        )
-    connection.executemany(_REPLACE, rows)
+def _make_row(number: int, entry: Entry) -> tuple[Any, ...]:
+    item, result = entry.item.item, entry.payload
+    stored = result.stored
+    check(stored is not None, f"item {item.item_id!r} has no result to store")
+    return (
+        number,
+        encode_id(item.item_id),
+        next(iter(item.outputs), ""),
+        item.cfg_hash,
+        result.input_sha256,
+        encode_id(os.fspath(next(iter(item.inputs.values()), ""))),
+        msgspec.json.encode(result.extras).decode(),
+        stored.size,
+        bytes.fromhex(stored.sha256),
+        stored.codec,
+        stored.content,
+    )

@@ -1,0 +1,78 @@
+"""A stage with a store: text in capitals, and what a reader finds of it."""
+
+import hashlib
+import sqlite3
+import threading
+from contextlib import closing
+from errno import ENOSPC
+from pathlib import Path
+from typing import Any
+
+import inorder
+from inorder.journal.writer import FsyncPolicy
+from inorder.stage.context import StageContext
+from inorder.stage.store.codec import decompress
+from inorder.stage.store.database import store_path
+from tests.stage.jobs import STAGE, Place
+
+QUERY = """
+SELECT item_id, output, cfg_hash, input_sha256, input_path, extras, sha256, codec, content, size FROM items
+ORDER BY item_id
+"""
+
+
+class StoreWorker:
+    """Writes what it reads, in capitals. Fails if it reads `bad`, skips if it reads `none`, and finds no room on the
+    disk if it reads `full`."""
+
+    def __init__(self, held: str = "") -> None:
+        self.called: list[str] = []
+        self.opened = threading.Event()
+        self._held = held
+
+    def __call__(self, item: inorder.WorkItem, ctx: StageContext) -> Any:
+        self.called.append(item.item_id)
+        if item.item_id == self._held:
+            assert self.opened.wait(60)
+        text = Path(item.inputs["text"]).read_bytes()
+        if text == b"bad":
+            raise ValueError("this one is bad")
+        if text == b"full":
+            raise OSError(ENOSPC, "no space left on device")
+        if text == b"none":
+            ctx.remove_outputs()
+            return inorder.Skip("there is no text")
+        ctx.write_output("loud", text.upper())
+        return {"letters": len(text)}
+
+
+def run_stored(
+    place: Place,
+    data: Path,
+    worker: StoreWorker,
+    fsync: FsyncPolicy = "off",
+    hooks: inorder.StageHooks | None = None,
+    **options: Any,
+) -> inorder.StageOutcome:
+    """Run the stage for every source."""
+    items = [place.item(path.name) for path in sorted(place.sources.iterdir())]
+    plan = inorder.StagePlan(STAGE, items, retires=lambda *_: True, is_stored=True)
+    return inorder.run_stage(plan, worker, place.options(data=data, fsync=fsync, telemetry=False, **options), hooks)
+
+
+def read_store(data: Path, stage: str = STAGE) -> dict[str, tuple[Any, ...]]:
+    """The rows of a store, with their content decompressed and compared with its hash."""
+    rows = {}
+    with closing(sqlite3.connect(store_path(str(data), stage))) as reader:
+        assert reader.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        for row in reader.execute(QUERY):
+            *fields, sha256, codec, content, size = row
+            plain = decompress(codec, content, size)
+            assert hashlib.sha256(plain).digest() == sha256
+            rows[row[0]] = (*fields[1:], sha256, plain)
+    return rows
+
+
+def hash_store(data: Path, stage: str = STAGE) -> str:
+    """One hash of the rows of a store."""
+    return hashlib.sha256(repr(sorted(read_store(data, stage).items(), key=repr)).encode()).hexdigest()
