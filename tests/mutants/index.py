@@ -69,8 +69,8 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "one hit too many",
         "index/ranking/retrieval.py",
-        "[:count]",
-        "[: count + 1]",
+        "elif len(found) < count:",
+        "elif len(found) <= count:",
         f"{_RULES}test_hits_of_equal_score_are_ordered_by_item_and_number",
     ),
     Mutant(
