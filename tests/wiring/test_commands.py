@@ -83,6 +83,8 @@ ROWS = {
     ("search", "count"): CommandRow((*SEARCH, "--json"), ("-k", "1"), lambda out: len(json.loads(out)["hits"]) == 1),
     ("search", "explain"): CommandRow(SEARCH, ("--explain",), has("searched by")),
     ("search", "context"): CommandRow((*SEARCH, "--json", "-k", "1"), ("--context", "0"), has_one_line),
+    ("search", "rerank"): CommandRow((*SEARCH, "--json"), ("--rerank", "hash"), has('"rerank":')),
+    ("eval", "rerank"): CommandRow(EVAL, ("--rerank", "hash"), has("rerank=hash")),
     ("eval", "mode"): CommandRow(EVAL, ("--mode", "lexical"), has("mode=lexical")),
     ("eval", "only"): CommandRow(EVAL, ("--only", "code"), has("only=code")),
     ("eval", "against"): CommandRow(EVAL, ("--against", "mode=lexical"), has("difference")),

@@ -21,6 +21,7 @@ from .drafts.publishing import published_path
 from .hits import Filters, Hit
 from .lexical.scoring import TermGroup
 from .query import Query, parse_query, replace_surrogates
+from .ranking.rerank import HITS_MAX, rerank
 from .ranking.retrieval import MODES, Searcher
 from .snippets import CONTEXT, SnippetLine, make_snippet
 from .staleness import find_changes
@@ -39,6 +40,8 @@ class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
     language: str = ""
     kind: str = ""
     only: str = ""
+    rerank: str = ""
+    """The model that orders the first hits again; empty: none. See `ranking.rerank`."""
 
     def __post_init__(self) -> None:
         require(self.mode in MODES, f"--mode must be one of {', '.join(MODES)}; got {self.mode!r}")
@@ -92,7 +95,10 @@ def search(data: str, question: str, options: SearchOptions | None = None) -> Se
             return SearchAnswer(query, "names", "the question is a lookup by name", places=places, warnings=changes)
         searcher = index.searcher
         mode, reason = searcher.choose_mode(query, options.mode, options.filters)
-        hits = searcher.search(query, mode, options.count, options.filters)
+        count = max(options.count, HITS_MAX) if options.rerank else options.count
+        hits = searcher.search(query, mode, count, options.filters)
+        if options.rerank:
+            hits = rerank(query.text, hits, options.rerank)[: options.count]
         if not hits:
             searcher.check_filters(options.filters)
         warnings = [searcher.warning] if options.mode in ("auto", "hybrid") and searcher.warning else []

@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from inorder.cli.commands.search.presentation import resolve_data
-from inorder.cli.commands.search.query_options import ModeOption, OnlyOption
+from inorder.cli.commands.search.query_options import ModeOption, OnlyOption, RerankOption
 from inorder.cli.option_spec import Section
 from inorder.cli.output import info, pluralize, print_json, print_out
 from inorder.cli.parameters import DataOption, JsonOption
@@ -16,7 +16,7 @@ from inorder.errors import OperatorError, require
 from inorder.index.evaluation import METRICS, Difference, Evaluation, compare, evaluate, read_questions
 from inorder.index.search import SearchOptions
 
-_SETTINGS = ("data", "mode", "only")
+_SETTINGS = ("data", "mode", "only", "rerank")
 _WIDTH = 11
 
 
@@ -46,6 +46,7 @@ def eval(
     ],
     mode: ModeOption = "auto",
     only: OnlyOption = "",
+    rerank: RerankOption = "",
     against: Annotated[
         str,
         typer.Option(

@@ -16,7 +16,7 @@ from inorder.index.symbols import CodeLocation
 
 _WIDTH = 160
 _MODES = {"lexical": "words", "dense": "vectors", "hybrid": "words and vectors", "names": "name"}
-_LISTS = {"lexical": "words", "dense": "vectors", "code": "names and paths"}
+_LISTS = {"lexical": "words", "dense": "vectors", "code": "names and paths", "search": "search", "rerank": "rerank"}
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 

@@ -28,3 +28,12 @@ OnlyOption = Annotated[
         rich_help_panel=Section.QUERY,
     ),
 ]
+RerankOption = Annotated[
+    str,
+    typer.Option(
+        "--rerank",
+        metavar="MODEL",
+        help="Order the first 50 results again: cross-encoder:NAME, or a dense provider such as minilm.",
+        rich_help_panel=Section.QUERY,
+    ),
+]

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from inorder.cli.commands.search.presentation import describe_answer, print_answer, resolve_data
-from inorder.cli.commands.search.query_options import ModeOption, OnlyOption
+from inorder.cli.commands.search.query_options import ModeOption, OnlyOption, RerankOption
 from inorder.cli.exit_codes import Exit
 from inorder.cli.option_spec import Section
 from inorder.cli.output import info, print_json
@@ -48,6 +48,7 @@ def search(
         ),
     ] = "",
     only: OnlyOption = "",
+    rerank: RerankOption = "",
     count: Annotated[
         int,
         typer.Option("-k", "--count", min=1, max=1000, help="Number of results. Default: 10.", show_default=False),
@@ -72,7 +73,7 @@ def search(
 
     Exit codes: 0 something was found, 3 nothing was found, 2 wrong usage or no index.
     """
-    options = SearchOptions(mode=mode, count=count, path=path, language=language, kind=kind, only=only)
+    options = SearchOptions(mode=mode, count=count, path=path, language=language, kind=kind, only=only, rerank=rerank)
     answer = find(resolve_data(data), " ".join(question), options)
     for warning in answer.warnings:
         info(f"warning: {warning}")
