@@ -73,3 +73,15 @@ def test_a_model_that_cannot_be_loaded_is_named_in_one_line(tmp_path: Path) -> N
     with pytest.raises(OperatorError, match="cannot load sentence-transformers:") as caught:
         open_dense(f"sentence-transformers:{tmp_path}")
     assert "\n" not in str(caught.value)
+
+
+def test_a_cross_encoder_gives_what_the_library_gives(tmp_path: Path) -> None:
+    import transformers
+
+    from inorder.documents.embed.providers.cross_encoder import open_cross_encoder
+
+    encoder = bert_folder(tmp_path)
+    config = transformers.BertConfig.from_pretrained(encoder, num_labels=1)
+    transformers.BertForSequenceClassification(config).save_pretrained(encoder)
+    expected = library.CrossEncoder(str(encoder), num_labels=1).predict([("one", text) for text in TEXTS])
+    np.testing.assert_allclose(open_cross_encoder(str(encoder)).score("one", TEXTS), expected, atol=1e-5)

@@ -71,9 +71,9 @@ def eval(
     Every file counts once, at the rank of its best chunk. With --against, two settings are compared question by
     question: p is the probability that chance alone gives a difference at least as large (paired randomisation test).
     """
-    first = Setting(
-        f"mode={mode}" + (f",only={only}" if only else ""), resolve_data(data), SearchOptions(mode=mode, only=only)
-    )
+    named = {"mode": mode, "only": only, "rerank": rerank}
+    given = ",".join(f"{name}={value}" for name, value in named.items() if value)
+    first = Setting(given, resolve_data(data), SearchOptions(mode=mode, only=only, rerank=rerank))
     settings = [first, *([_parse_setting(against, first)] if against else [])]
     asked = read_questions(queries, judgements)
     start, step = _parse_part(part)
@@ -85,11 +85,9 @@ def eval(
         return
     names = [setting.name for setting in settings]
     print_out(*_format_table(names, found, differences))
-    left_out = len(asked) - len(found[0].questions)
-    info(
-        f"{pluralize(len(found[0].questions), 'question')}"
-        + (f", {left_out} without an answer left out" if left_out else "")
-    )
+    counted = len(found[0].questions)
+    left_out = f", {len(asked) - counted} without an answer left out" if len(asked) > counted else ""
+    info(f"{pluralize(counted, 'question')}{left_out}")
 
 
 def _parse_part(text: str) -> tuple[int, int]:
