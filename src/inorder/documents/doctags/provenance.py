@@ -33,8 +33,11 @@ def place_of(block: Block, sizes: dict[int, Dimensions]) -> Place | None:
     width, height = size
     if block.box is None or not all(map(math.isfinite, block.box)):
         return block.page, 0.0, 0.0, width, height
-    left, right = sorted(_clamp(x, width) for x in (block.box[0], block.box[2]))
-    top, bottom = sorted(_clamp(y, height) for y in (block.box[1], block.box[3]))
+    left, top, right, bottom = [round(float(edge), DIGITS) for edge in block.box]
+    if 0.0 <= left <= right <= width and 0.0 <= top <= bottom <= height:
+        return block.page, left, top, right, bottom
+    left, right = sorted((_clamp(left, width), _clamp(right, width)))
+    top, bottom = sorted((_clamp(top, height), _clamp(bottom, height)))
     return block.page, left, top, right, bottom
 
 
@@ -44,8 +47,11 @@ def location_tags(place: Place | None, sizes: dict[int, Dimensions]) -> str:
         return ""
     page, left, top, right, bottom = place
     width, height = sizes[page]
-    steps = (left / width, top / height, right / width, bottom / height)
-    return "".join(f"<loc_{min(max(round(GRID * step), 0), GRID - 1)}>" for step in steps)
+    last = GRID - 1
+    return (
+        f"<loc_{min(round(GRID * (left / width)), last)}><loc_{min(round(GRID * (top / height)), last)}>"
+        f"<loc_{min(round(GRID * (right / width)), last)}><loc_{min(round(GRID * (bottom / height)), last)}>"
+    )
 
 
 def _is_length(value: float) -> bool:
@@ -53,4 +59,4 @@ def _is_length(value: float) -> bool:
 
 
 def _clamp(value: float, limit: float) -> float:
-    return min(max(round(float(value), DIGITS), 0.0), limit)
+    return min(max(value, 0.0), limit)

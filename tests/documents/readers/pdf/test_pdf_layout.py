@@ -206,3 +206,44 @@ def test_numbered_chapters_that_begin_on_new_pages_are_headings() -> None:
     document = pdf.read(draw_pdf(*pages), "tale")
     assert furniture(draw_pdf(*pages)) == []
     assert [block.text for block in document.blocks if isinstance(block, Heading)][-1] == "Chapter 6"
+
+
+@pytest.mark.parametrize(
+    ("header", "footer"),
+    [
+        ("Journal of Lights, Vol. 12 (1998)", "117"),
+        ("", "Page 1 of 1"),
+        ("", "\u00a9 1998 The Cooperative"),
+        ("A. Keeper et al.", "- 3 -"),
+    ],
+)
+def test_a_single_page_has_furniture_that_reads_like_it(header: str, footer: str) -> None:
+    expected = [(kind, text) for kind, text in (("header", header), ("footer", footer)) if text]
+    assert furniture(draw_pdf(page_of_book(1, header, footer))) == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "footer"),
+    [
+        ("Dear keepers of the light,", "Yours, the cooperative"),
+        ("", "1 The lamp was lit by A. Keeper et al. in 1952."),
+        ("3 Of lamps and their oil.", ""),
+    ],
+)
+def test_the_first_and_last_lines_of_a_single_page_are_text_if_they_read_like_it(header: str, footer: str) -> None:
+    assert furniture(draw_pdf(page_of_book(1, header, footer))) == []
+
+
+def test_numbers_of_lines_in_the_margin_are_furniture() -> None:
+    texts = [f"The keeper of watch {number} writes down who passed and when." for number in range(20)]
+
+    def margin(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 7)
+        for index in range(20):
+            canvas.drawRightString(45, HEIGHT - 100 - 12 * index, str(index + 5))
+
+    data = draw_pdf(draw_together(draw_lines(*texts), margin))
+    assert furniture(data) == [("header", " ".join(map(str, range(5, 25))))]
+    assert read_words(data)[20:] == expected_words(texts)
+    scattered = draw_pdf(draw_together(draw_lines(*texts), draw_lines("7", "3", "9", "1", "4", x=30)))
+    assert furniture(scattered) == []

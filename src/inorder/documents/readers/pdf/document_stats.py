@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from .furniture import FurnitureStats, compute_furniture_stats, count_furniture_rows, find_edge_rows
-from .headings.outline import OutlineEntry, group_by_page, make_outline
+from .headings.outline import OutlineEntry, make_outline, outline_of_page
 from .headings.styles import (
     CHARACTERS_MAX,
     LEVELS_MAX,
@@ -19,7 +19,6 @@ from .headings.styles import (
     Headings,
     HeadingStyle,
     Run,
-    StyleKey,
     collect_runs,
     find_headings,
     find_title_style,
@@ -96,7 +95,11 @@ def compute_stats(pages: Sequence[PageText], bookmarks: Iterable[tuple[int, int,
     edges = compute_furniture_stats(rows, [page.height for page in written], body_size)
     outline = make_outline(bookmarks)
     body = (body_size, body_face, 2 * bold > total, False)
-    runs = _collect_all_runs(written, edges, body, outline)
+    furniture = [
+        count_furniture_rows(page.rows, page.height, page.number, edges, found)
+        for page, found in zip(written, rows, strict=True)
+    ]
+    runs = _collect_all_runs(written, furniture, body_size, outline)
     title_style = None if title_size or not written else find_title_style(runs, written[0].height, body)
     title = next((run for run in runs if run.page == 1 and _is_title(run, title_size, title_style)), None)
     return DocumentStats(
@@ -131,16 +134,17 @@ def _find_body(exact: dict[tuple[float, str], int]) -> tuple[float, str]:
 
 
 def _collect_all_runs(
-    pages: Iterable[PageText], edges: FurnitureStats, body: StyleKey, outline: tuple[OutlineEntry, ...]
+    pages: Iterable[PageText],
+    furniture: Iterable[tuple[int, int]],
+    body_size: float,
+    outline: tuple[OutlineEntry, ...],
 ) -> list[Run]:
-    """The runs of all pages, without furniture."""
-    named = group_by_page(outline)
+    """The runs of all pages, without furniture, which is given as numbers of rows at the top and at the bottom."""
     runs: list[Run] = []
-    for page in pages:
-        headers, footers = count_furniture_rows(page.rows, page.height, page.number, edges)
+    for page, (headers, footers) in zip(pages, furniture, strict=True):
         outer = page.rows[:headers] + page.rows[len(page.rows) - footers :]
-        found = collect_runs(page, {segment.order for row in outer for segment in row}, body[0])
-        match_outline(found, named.get(page.number))
+        found = collect_runs(page, {segment.order for row in outer for segment in row}, body_size)
+        match_outline(found, outline_of_page(outline, page.number))
         runs += found
     return runs
 

@@ -3,7 +3,8 @@
 A row at the edge is furniture if the same words, with any numbers, are at the edge of several pages. A row that is only
 a number must also count the pages. A row with a number that is larger than the text is a chapter heading. Running heads
 that change with the chapter are found by their position: the outermost row is at the same height on most pages, has a
-gap to the text, and is not larger than it.
+gap to the text, and is not larger than it. In a document of few pages nothing is repeated: there, a row at the edge is
+furniture if it reads like it (a page number, a journal with its volume, a copyright notice).
 
 `FurnitureStats` are computed from a sample of pages, so that parts of a document that are read separately agree.
 """
@@ -11,7 +12,7 @@ gap to the text, and is not larger than it.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Literal
 
 import msgspec
@@ -27,6 +28,11 @@ SLOT_SHARE = 0.09
 """The same for rows that are recognized by position only."""
 ROWS_MAX = 3
 SLOT_PAGES_MIN = 4
+LONE_PAGES_MAX = 3
+"""In a document with at most so many pages, rows are furniture if they read like it."""
+LONE_SHARE = 0.1
+LONE_GAP_SIZES = 0.8
+SPREAD_SIZES = 6.0
 SLOT_POINTS = 2.5
 GAP_SHARE = 0.5
 """Gap between furniture and text, as a share of the size of the furniture."""
@@ -38,6 +44,17 @@ SLOT_CHARACTERS_MAX = 80
 
 _NUMBER = re.compile(r"\d+")
 _CHAPTER = re.compile(r"chapter|section|part|appendix|kapitel|teil|chapitre|\d[.:)]", re.IGNORECASE)
+_PAGE_NUMBER = re.compile(
+    r"[^\w\s]*\s*(?:(?:page|seite|p\.|pag\.?)\s*)?\d{1,4}\s*(?:(?:/|of|von|de|sur|di)\s*\d{1,4})?\s*[^\w\s]*",
+    re.IGNORECASE,
+)
+_NOTE = re.compile(r"(?:\d{1,3}|[*\u2020\u2021\u00a7])\s*[^\W\d_]")
+_BESIDE_NUMBER = re.compile(r"\d{1,4}\s+[^\W\d_].{2,}|[^\W\d_].{2,}\s\d{1,4}", re.DOTALL)
+_RUNNING = re.compile(
+    r"\bvol(?:ume\b|\.)\s*\d|\bno\.\s*\d|\bissn\b|\bdoi\b|\u00a9|\bcopyright\b|all rights reserved|\bet al\.|arxiv:"
+    r"|\bpage \d+ of \d+|\b(?:journal|proceedings|transactions) of\b|\bpreprint\b",
+    re.IGNORECASE,
+)
 _ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
 _NUMBER_ALONE = re.compile(r"\W*#\W*(?:(?:/|of|von|de|sur|di)\W*#\W*)?")
 
@@ -52,6 +69,8 @@ class EdgeRow(msgspec.Struct, frozen=True):
     gap: float
     """Distance to the next row inwards."""
     page: int
+    is_spread: bool = False
+    """Whether it has a wide gap: a title at one side, and a page number at the other."""
 
 
 class FurnitureStats(msgspec.Struct, frozen=True):
@@ -84,8 +103,12 @@ def find_edge_rows(rows: Sequence[Row], height: float, page: int) -> list[EdgeRo
             if len(text) > CHARACTERS_MAX or (index + 1 < len(inwards) and _are_cells(row, inwards[index + 1])):
                 break
             gap = _measure_gap(row, inwards[index + 1]) if index + 1 < len(inwards) else height
-            found.append(EdgeRow(edge, text, middle, row[0].size, gap, page))
+            found.append(EdgeRow(edge, text, middle, row[0].size, gap, page, _is_spread(row)))
     return found
+
+
+def _is_spread(row: Row) -> bool:
+    return any(after.x0 - before.x1 > SPREAD_SIZES * after.size for before, after in pairwise(row))
 
 
 def _are_cells(row: Row, other: Row) -> bool:
@@ -107,21 +130,61 @@ def compute_furniture_stats(
 ) -> FurnitureStats:
     """The furniture of a document, from the edge rows of a sample of its pages."""
     count = len(pages)
+    size_max = 1.05 * body_size
+    lone = _find_lone_patterns(pages, heights, body_size) if count <= LONE_PAGES_MAX else set()
     if count < 2:
-        return FurnitureStats()
+        return FurnitureStats(tuple(sorted(lone)), (), size_max)
     needed = 2 if count <= 5 else max(3, -(-3 * count // 10))
     found: defaultdict[tuple[str, str], list[EdgeRow]] = defaultdict(list)
-    size_max = 1.05 * body_size
     for row in chain.from_iterable(pages):
         if not _is_numbered_heading(row, size_max):
             found[row.edge, pattern_of(row.text)].append(row)
-    patterns = sorted(
+    patterns = lone | {
         key
         for key, rows in found.items()
         if len({row.page for row in rows}) >= needed
         and (not _NUMBER_ALONE.fullmatch(key[1]) or _are_page_numbers(rows))
-    )
-    return FurnitureStats(tuple(patterns), tuple(_find_slots(pages, heights, size_max)), size_max)
+    }
+    return FurnitureStats(tuple(sorted(patterns)), tuple(_find_slots(pages, heights, size_max)), size_max)
+
+
+def _find_lone_patterns(
+    pages: Sequence[Sequence[EdgeRow]], heights: Sequence[float], body_size: float
+) -> set[tuple[str, str]]:
+    """Rows of a short document that are furniture by themselves, without being repeated."""
+    found = [
+        row
+        for rows, height in zip(pages, heights, strict=True)
+        for edge in ("header", "footer")
+        for row in _take_lone([row for row in rows if row.edge == edge], height, body_size)
+    ]
+    numbers = [row for row in found if _NUMBER_ALONE.fullmatch(pattern_of(row.text))]
+    if len(pages) > 1 and not _are_page_numbers(numbers):
+        found = [row for row in found if row not in numbers]
+    return {(row.edge, pattern_of(row.text)) for row in found}
+
+
+def _take_lone(inwards: Sequence[EdgeRow], height: float, body_size: float) -> list[EdgeRow]:
+    """The outermost rows at one edge that are furniture by themselves."""
+    taken = 0
+    for index, row in enumerate(inwards):
+        from_edge = row.middle if row.edge == "header" else height - row.middle
+        if from_edge > LONE_SHARE * height or row.size > 1.05 * body_size or not _is_lone(row, body_size):
+            break
+        if row.gap > LONE_GAP_SIZES * row.size:
+            taken = index + 1
+    return list(inwards[:taken])
+
+
+def _is_lone(row: EdgeRow, body_size: float) -> bool:
+    """Whether a row reads like furniture: a page number, a journal with its volume, a copyright notice."""
+    text = row.text
+    if len(text) > SLOT_CHARACTERS_MAX or (row.edge == "footer" and _NOTE.match(text) and not row.is_spread):
+        return False
+    if _PAGE_NUMBER.fullmatch(text) or _RUNNING.search(text):
+        return True
+    is_beside = bool(_BESIDE_NUMBER.fullmatch(text)) and not text.endswith(".")
+    return is_beside and (row.is_spread or row.size < 0.95 * body_size)
 
 
 def _is_numbered_heading(row: EdgeRow, size_max: float) -> bool:
@@ -167,11 +230,14 @@ def _is_set_apart(row: EdgeRow, height: float, size_max: float) -> bool:
     return len(row.text) <= SLOT_CHARACTERS_MAX and not row.text.endswith((".", ":"))
 
 
-def count_furniture_rows(rows: Sequence[Row], height: float, page: int, stats: FurnitureStats) -> tuple[int, int]:
-    """How many rows at the top and at the bottom of a page are furniture."""
+def count_furniture_rows(
+    rows: Sequence[Row], height: float, page: int, stats: FurnitureStats, found: Sequence[EdgeRow] | None = None
+) -> tuple[int, int]:
+    """How many rows at the top and at the bottom of a page are furniture. `found` are its edge rows, if known."""
     if not stats.patterns and not stats.slots:
         return 0, 0
-    found = find_edge_rows(rows, height, page)
+    if found is None:
+        found = find_edge_rows(rows, height, page)
     headers = _count([row for row in found if row.edge == "header"], height, stats)
     footers = _count([row for row in found if row.edge == "footer"], height, stats)
     return headers, min(footers, len(rows) - headers)

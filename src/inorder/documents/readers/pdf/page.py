@@ -10,6 +10,7 @@ from operator import and_, attrgetter
 
 from .captions import may_have_captions
 from .graphics import read_graphics
+from .line_numbers import find_line_numbers
 from .lines import group_rows
 from .pdfium import PdfPage
 from .segments import Graphics, PageText, Row, Rule, Segment, Span
@@ -36,6 +37,10 @@ def read_page(page: PdfPage) -> PageText:
     if not segments:
         found.is_empty = page.object_count() == 0
         return found
+    found.line_numbers = find_line_numbers(segments)
+    if found.line_numbers:
+        taken = {segment.order for segment in found.line_numbers}
+        segments = [segment for segment in segments if segment.order not in taken]
     _set_segments(found, segments)
     if _may_have_tables(found) or may_have_captions(found.text):
         found.graphics = read_graphics(page)

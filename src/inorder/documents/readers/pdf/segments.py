@@ -64,6 +64,8 @@ class PageText(msgspec.Struct, kw_only=True):
     """In draw order."""
     rows: list[Row] = []
     """Upright segments in rows, from top to bottom."""
+    line_numbers: list[Segment] = []
+    """Numbers of lines in the margin. They are not among the segments."""
     graphics: Graphics | None = None
     is_empty: bool = False
     """Whether there is nothing on the page."""

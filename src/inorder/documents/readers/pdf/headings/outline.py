@@ -1,8 +1,9 @@
 """The outline of a PDF (its bookmarks): which lines of a page are headings, and their levels."""
 
 import re
-from collections import defaultdict
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 from .numbering import parse_number
 
@@ -21,13 +22,19 @@ def make_key(text: str) -> str:
 
 
 def make_outline(entries: Iterable[tuple[int, int, str]]) -> tuple[OutlineEntry, ...]:
-    """The outline from bookmarks: page, depth (from 1) and title of each. A single root is the title."""
+    """The outline from bookmarks (page, depth from 1, title), sorted by page. A single root is the title."""
     found = [(page, depth, make_key(text)) for page, depth, text in entries]
     found = [entry for entry in found if entry[0] > 0 and len(entry[2]) >= KEY_CHARACTERS_MIN]
     tops = sum(depth == 1 for _, depth, _ in found)
     if tops == 1 and len(found) > 2 and found[0][1] == 1:
         found = [(page, depth - 1, key) for page, depth, key in found]
-    return tuple(found)
+    return tuple(sorted(found, key=itemgetter(0)))
+
+
+def outline_of_page(outline: Sequence[OutlineEntry], page: int) -> "PageOutline":
+    """The part of an outline that is about one page."""
+    first, end = bisect_left(outline, page, key=itemgetter(0)), bisect_right(outline, page, key=itemgetter(0))
+    return PageOutline([(level, key) for _, level, key in outline[first:end]])
 
 
 class PageOutline:
@@ -70,11 +77,3 @@ def _keys_of(text: str) -> list[str]:
     if number is not None:
         keys += [make_key(text[number.length :]), make_key(text[number.length :].replace("- ", ""))]
     return [key for key in dict.fromkeys(keys) if len(key) >= KEY_CHARACTERS_MIN]
-
-
-def group_by_page(outline: Iterable[OutlineEntry]) -> dict[int, PageOutline]:
-    """The outline of each page."""
-    pages: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
-    for page, level, key in outline:
-        pages[page].append((level, key))
-    return {page: PageOutline(entries) for page, entries in pages.items()}

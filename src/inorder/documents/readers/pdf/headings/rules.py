@@ -7,7 +7,7 @@ from inorder.documents.readers.pdf.captions import CAPTION
 from inorder.documents.readers.pdf.segments import Segment
 
 from .numbering import level_of, parse_number
-from .outline import PageOutline
+from .outline import outline_of_page
 from .styles import (
     CHARACTERS_MAX,
     LEVELS_MAX,
@@ -38,7 +38,7 @@ class HeadingRules:
         title = stats.title_style
         self._title = title.key if title and page == 1 else None
         self._wants_title = page == 1 and (stats.title_size > 0 or title is not None)
-        self.outline = PageOutline([(level, key) for number, level, key in stats.outline if number == page])
+        self.outline = outline_of_page(stats.outline, page)
 
     def is_styled(self, line: Segment) -> bool:
         """Whether a line has a style of headings."""

@@ -90,6 +90,12 @@ class Run(msgspec.Struct):
     level: int = -1
     """By the outline; -1 if it is not in the outline."""
 
+    def append(self, line: Segment) -> None:
+        """Add a line."""
+        self.lines.append(line)
+        if len(self.text) <= CHARACTERS_MAX:
+            self.text = f"{self.text} {line.text}"
+
     @property
     def is_short(self) -> bool:
         """Whether it may be a heading by its text alone."""
@@ -123,26 +129,45 @@ def heading_size_min(body_size: float) -> float:
 def collect_runs(page: PageText, furniture: set[int], body_size: float) -> list[Run]:
     """The runs of a page in draw order. `furniture` has the positions of segments that are left out."""
     runs: list[Run] = []
+    run: Run | None = None
     before: Segment | None = None
     for segment in page.segments:
         if segment.direction or segment.order in furniture:
             continue
-        key = style_key(segment, body_size)
-        last = runs[-1] if runs else None
-        if last is not None and before is not None and _is_same_run(last, before, segment, key):
-            if is_number_alone(last.text):
-                last.key = key
-            last.lines.append(segment)
-            last.text = f"{last.text} {segment.text}"
+        if run is None or before is None:
+            run = Run(style_key(segment, body_size), page.number, [segment], segment.text, float("inf"))
+            runs.append(run)
+        elif _is_running_text(run, before, segment):
+            run.append(segment)
         else:
-            gap = _measure_gap(before, segment)
-            if last is not None:
-                last.gap_after = gap
-            runs.append(Run(key, page.number, [segment], segment.text, gap))
+            key = style_key(segment, body_size)
+            if _is_same_run(run, before, segment, key):
+                if is_number_alone(run.text):
+                    run.key = key
+                run.append(segment)
+            else:
+                run.gap_after = gap = _measure_gap(before, segment)
+                run = Run(key, page.number, [segment], segment.text, gap)
+                runs.append(run)
         before = segment
     for run in runs:
         run.number = parse_number(run.text)
     return runs
+
+
+def _is_running_text(run: Run, before: Segment, segment: Segment) -> bool:
+    """Whether a line clearly continues the run: most lines do, and this is the quickest check."""
+    size = segment.size
+    return (
+        segment.text[0].islower()
+        and size == before.size
+        and segment.face == before.face
+        and segment.is_bold == before.is_bold
+        and not run.key[3]
+        and -0.5 * size < segment.top - before.bottom < 0.6 * size
+        and segment.x0 < before.x1
+        and before.x0 < segment.x1
+    )
 
 
 def _is_same_run(run: Run, before: Segment, segment: Segment, key: StyleKey) -> bool:
@@ -162,7 +187,7 @@ def _measure_gap(before: Segment | None, segment: Segment) -> float:
     return segment.top - before.bottom
 
 
-def match_outline(runs: Iterable[Run], outline: PageOutline | None) -> None:
+def match_outline(runs: Iterable[Run], outline: PageOutline) -> None:
     """Mark the runs of a page that the outline names."""
     if not outline:
         return
@@ -198,7 +223,7 @@ def find_headings(runs: Sequence[Run], body: StyleKey) -> Headings:
         has_plain,
         tuple(HeadingStyle(*key, 0) for key in sorted(front)),
         is_outlined,
-        _find_repeated(runs),
+        _find_repeated([run for run in runs if run.key in candidates]),
     )
 
 

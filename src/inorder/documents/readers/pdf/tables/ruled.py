@@ -193,7 +193,7 @@ def _make_cell(area: list[tuple[int, int]], segments: list[Segment]) -> FilledCe
     bottom, right = area[-1]
     if len(area) != (bottom - top + 1) * (right - left + 1):
         return None
-    lines = list(map(merge_row, group_rows(segments)))
+    lines = segments if len(segments) < 2 else list(map(merge_row, group_rows(segments)))
     text = join_lines([line.text for line in lines]) if lines else ""
     return Cell(text, top, left, bottom - top + 1, right - left + 1), lines
 
