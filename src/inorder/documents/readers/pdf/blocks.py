@@ -15,7 +15,7 @@ from inorder.documents.readers.unicode import is_right_to_left
 from .captions import CAPTION
 from .columns import bounding_box
 from .document_stats import DocumentStats
-from .furniture import count_furniture_rows
+from .furniture.edges import count_furniture_rows
 from .layout import Region, split_regions
 from .lines import group_rows, is_continued, join_text, merge_row
 from .paragraphs import ParagraphBuilder

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from .furniture import FurnitureStats, compute_furniture_stats, count_furniture_rows, find_edge_rows
+from .furniture.edges import FurnitureStats, compute_furniture_stats, count_furniture_rows, find_edge_rows
 from .headings.outline import OutlineEntry, make_outline, outline_of_page
 from .headings.styles import (
     CHARACTERS_MAX,

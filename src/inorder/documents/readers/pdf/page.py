@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from operator import and_, attrgetter
 
 from .captions import may_have_captions
+from .furniture.line_numbers import find_line_numbers
 from .graphics import read_graphics
-from .line_numbers import find_line_numbers
 from .lines import group_rows
 from .pdfium import PdfPage
 from .segments import Graphics, PageText, Row, Rule, Segment, Span

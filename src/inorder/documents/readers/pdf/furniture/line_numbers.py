@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from .segments import Segment
+from inorder.documents.readers.pdf.segments import Segment
 
 NUMBERS_MIN = 5
 DIGITS_MAX = 4

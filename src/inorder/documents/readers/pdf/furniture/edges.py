@@ -17,8 +17,8 @@ from typing import Literal
 
 import msgspec
 
-from .lines import merge_row
-from .segments import Row
+from inorder.documents.readers.pdf.lines import merge_row
+from inorder.documents.readers.pdf.segments import Row
 
 Edge = Literal["header", "footer"]
 
