@@ -51,6 +51,7 @@ LINES = {
     "explain src/text.md": INGEST,
     "retry": INGEST,
     "config show --stage doctags": INGEST,
+    "show text.md": INGEST,
     "failures": "",
     "verify --data none": "",
     "inspect": "",

@@ -89,6 +89,7 @@ ROWS = {
     ("eval", "only"): CommandRow(EVAL, ("--only", "code"), has("only=code")),
     ("eval", "against"): CommandRow(EVAL, ("--against", "mode=lexical"), has("difference")),
     ("eval", "part"): CommandRow((*EVAL, "--json"), ("--part", "2/2"), has('"questions":1')),
+    ("show", "form"): CommandRow(("show", "a.md"), ("--as", "doctags"), has("<title>Lamps</title>")),
     ("plan", "stage"): CommandRow(("plan",), ("--stage", "chunk"), lacks("embed")),
     ("failures", "stage"): CommandRow(("failures",), ("--stage", "chunk"), lacks("picky")),
     ("failures", "as_jsonl"): CommandRow(("failures",), ("--jsonl",), is_json_lines),
@@ -118,6 +119,7 @@ JSON_ARGUMENTS = {
     "graph": ("light_lamp",),
     "eval": EVAL[1:],
     "stage": ("jobs:picky",),
+    "show": ("a.md",),
     "explain": ("docs/a.md",),
     "journal": (".inorder/journal/picky.journal",),
 }

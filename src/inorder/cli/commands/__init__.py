@@ -21,6 +21,7 @@ GROUPS = {
         "eval": "Measure how well questions are answered",
     },
     "data": {
+        "show": "Print one document",
         "failures": "List failed items and their errors",
         "verify": "Check DATA for missing or damaged files",
         "inspect": "Summarize the contents of DATA",
