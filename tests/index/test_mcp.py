@@ -11,8 +11,30 @@ import pytest
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from mcp import ClientSession, StdioServerParameters, stdio_client
+from mcp.server.mcpserver.exceptions import ToolError
 
-from tests.index.test_draft import built, success
+from inorder.cli.commands.search import mcp
+from inorder.cli.commands.search.mcp import IndexTools
+from tests.documents.stage_runs import StageRuns
+
+LONG = "".join(f"def step_{number}():\n    return lamp({number})\n\n\n" for number in range(70))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
+    runs = StageRuns(tmp_path_factory.mktemp("mcp"))
+    runs.write("src/lamp.py", "def lamp(number):\n    return wick(number)\n")
+    runs.write("src/steps.py", LONG)
+    runs.write("docs/lamp.md", "# Lamps\n\nThe wick is trimmed.\n\n# Oil\n\nOil burns.\n")
+    runs.doctags()
+    runs.chunk()
+    runs.index("src", "docs")
+    return runs
+
+
+@pytest.fixture
+def tools(runs: StageRuns) -> IndexTools:
+    return IndexTools(str(runs.data))
 
 
 def asked(data: Path, *questions: tuple[str, dict[str, Any]]) -> tuple[list[str], list[Any]]:
@@ -29,24 +51,100 @@ def asked(data: Path, *questions: tuple[str, dict[str, Any]]) -> tuple[list[str]
 
 
 def said(result: Any) -> Any:
+    assert not result.is_error, result
     return json.loads(result.content[0].text)
 
 
 @pytest.mark.process
 @pytest.mark.req("IDX-5")
-def test_an_assistant_can_search_look_up_a_symbol_and_read_a_chunk(tmp_path: Path) -> None:
-    built(tmp_path, [success(0, "src/a.py", "def lamp(): wick()"), success(1, "src/b.py", "def other(): pass")])
-    tools, [found, symbol, missing] = asked(
-        tmp_path,
-        ("search", {"query": "where is the wick", "count": 1}),
-        ("symbol", {"name": "lamp"}),
-        ("read_chunk", {"chunk_id": "nowhere"}),
+def test_an_assistant_can_search_read_and_look_up_symbols_and_callers(runs: StageRuns) -> None:
+    tools, [found, symbols, callers, text, missing, nothing] = asked(
+        runs.data,
+        ("search", {"query": "where is the wick", "count": 1, "only": "code"}),
+        ("symbols", {"path": "src/lamp.py"}),
+        ("callers", {"name": "lamp", "count": 2}),
+        ("read", {"path": "lamp.py"}),
+        ("read", {"chunk_id": "nowhere"}),
+        ("search", {"query": "?"}),
     )
-    assert set(tools) == {"search", "symbol", "read_chunk"}
+    assert tools == ["search", "read", "symbols", "callers"]
     [hit] = said(found)["hits"]
-    assert hit["item_id"] == "src/a.py"
-    assert hit["path"] == "/src/src/a.py"
-    assert len(said(symbol)["definitions"]) == 2
+    assert hit["item_id"] == "src/lamp.py"
+    assert hit["location"] == f"{runs.folder}/src/lamp.py:2"
+    assert [symbol["name"] for symbol in said(symbols)["symbols"]] == ["lamp"]
+    assert [place["line"] for place in said(callers)["callers"]] == [2, 6]
+    assert said(callers)["next_offset"] == 2
+    assert said(text)["text"] == "def lamp(number):\n    return wick(number)"
     assert missing.is_error
-    _, [chunk] = asked(tmp_path, ("read_chunk", {"chunk_id": hit["chunk_id"]}))
-    assert said(chunk)["text"] == "def lamp(): wick()"
+    assert "no such chunk: nowhere" in missing.content[0].text
+    assert "the query contains no word to search for" in nothing.content[0].text
+
+
+def test_pages_of_hits_follow_each_other_and_end(tools: IndexTools) -> None:
+    seen: list[str] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = tools.search("lamp", count=2, offset=offset, only="code")
+        assert len(page["hits"]) <= 2
+        seen += [hit["chunk_id"] for hit in page["hits"]]
+        offset = page["next_offset"]
+    assert len(seen) == len(set(seen)) > 4
+
+
+def test_pages_of_callers_and_symbols_follow_each_other_and_end(tools: IndexTools) -> None:
+    first = tools.callers("lamp")
+    second = tools.callers("lamp", offset=first["next_offset"])
+    assert (len(first["callers"]), len(second["callers"]), second["next_offset"]) == (50, 20, None)
+    assert [place["name"] for place in first["definitions"]] == ["lamp"]
+    names = [tools.symbols(path="steps.py", offset=offset) for offset in (0, 50)]
+    assert [len(page["symbols"]) for page in names] == [50, 20]
+    assert tools.symbols(name="step_", count=3)["next_offset"] == 3
+
+
+def test_a_long_file_is_read_in_pages_and_from_a_line(tools: IndexTools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp, "PAGE_CHARACTERS_MAX", 500)
+    text, offset = "", 0
+    while offset is not None:
+        page = tools.read(path="src/steps.py", offset=offset)
+        assert len(page["text"]) <= 500
+        text, offset = text + page["text"], page["next_offset"]
+    assert text.rstrip() == LONG.rstrip()
+    assert "def step_0" not in tools.read(path="src/steps.py", line=278)["text"]
+
+
+def test_a_document_is_read_as_a_whole_or_by_chunk(tools: IndexTools) -> None:
+    [hit] = tools.search("trimmed", only="document")["hits"]
+    assert "The wick is trimmed." in tools.read(chunk_id=hit["chunk_id"])["text"]
+    whole = tools.read(path="docs/lamp.md")
+    assert "The wick is trimmed." in whole["text"]
+    assert "Oil burns." in whole["text"]
+
+
+def test_a_page_that_would_be_too_long_ends_early(tools: IndexTools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp, "PAGE_CHARACTERS_MAX", 1000)
+    page = tools.callers("lamp")
+    assert 1 <= len(page["callers"]) < 50
+    assert page["next_offset"] == len(page["callers"])
+    monkeypatch.setattr(mcp, "PAGE_CHARACTERS_MAX", 1)
+    assert len(tools.callers("lamp")["callers"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "complaint"),
+    [
+        ("read", {}, "give either chunk_id or path"),
+        ("read", {"path": "nowhere.py"}, "no file nowhere.py in the index"),
+        ("read", {"path": "lamp.py", "line": 99}, "lamp.py has 2 lines; got line 99"),
+        ("symbols", {}, "give either path or name"),
+        ("symbols", {"name": "nowhere"}, "no definitions of nowhere in the index"),
+        ("callers", {"name": "nowhere"}, "no function, method or class nowhere in the index"),
+        ("search", {"query": "lamp", "offset": 5000}, "offset must be 0 to 1000"),
+        ("search", {"query": "lamp", "mode": "magic"}, "--mode must be one of"),
+        ("read", {"path": "\ud800"}, "no file"),
+    ],
+)
+def test_a_mistake_is_one_line_for_the_assistant(
+    tools: IndexTools, tool: str, arguments: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(ToolError, match=complaint):
+        getattr(tools, tool)(**arguments)

@@ -6,10 +6,15 @@ from typing import Any
 
 import msgspec
 
-from .query import Query
+from .query import Query, replace_surrogates
 
 _COUNT_MAX = 200
 _LOCATION = "location(files.kind, item_id, path)"
+FILE_NAMED = (
+    f"file IN (SELECT id FROM files WHERE item_id = ?1 OR path = ?2 OR {_LOCATION} IN (?1, ?2) "
+    "OR item_id LIKE '%/' || ?3 ESCAPE '\\')"
+)
+"""The condition that a row belongs to a file that a user names; its placeholders are those of `name_values`."""
 
 
 class CodeLocation(msgspec.Struct, kw_only=True):
@@ -105,14 +110,19 @@ def list_symbols(connection: sqlite3.Connection, path: str) -> list[CodeLocation
     """The definitions of one file, which is named by its path, its item id, or the end of its item id."""
     rows = connection.execute(
         f'SELECT symbols.kind, qualified, {_LOCATION}, item_id, start, "end", signature FROM symbols '
-        "JOIN files ON files.id = file WHERE file IN (SELECT id FROM files WHERE item_id = ?1 OR path = ?2 "
-        f"OR {_LOCATION} IN (?1, ?2) OR item_id LIKE '%/' || ?3 ESCAPE '\\') ORDER BY item_id, start, qualified",
-        (path, os.path.abspath(path), _escape_like(path)),
+        f"JOIN files ON files.id = file WHERE {FILE_NAMED} ORDER BY item_id, start, qualified",
+        name_values(path),
     )
     return [
         CodeLocation(what=kind, name=qualified, path=path, item_id=item_id, line=start, end=end, detail=signature)
         for kind, qualified, path, item_id, start, end, signature in rows
     ]
+
+
+def name_values(path: str) -> tuple[str, str, str]:
+    """The values of the placeholders of `FILE_NAMED`."""
+    path = replace_surrogates(path)
+    return path, os.path.abspath(path), _escape_like(path)
 
 
 def call_graph(connection: sqlite3.Connection, name: str) -> dict[str, Any]:

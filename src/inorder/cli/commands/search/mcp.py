@@ -1,26 +1,37 @@
 """`inorder mcp`: the index as tools for assistants, over stdio (Model Context Protocol)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 
 from inorder.cli.commands.search.presentation import describe_answer, read_index
 from inorder.cli.parameters import DataOption
-from inorder.errors import InfrastructureError, IntegrityError, OperatorError
+from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
+from inorder.index.contents import read_chunk_text, read_file_text
 from inorder.index.query import parse_query
 from inorder.index.search import SearchOptions
 from inorder.index.search import search as find
-from inorder.index.symbols import call_graph, look_up
+from inorder.index.symbols import find_calls_to, find_definitions, list_symbols, look_up
 from inorder.version import __version__
 
-_COUNT_MAX = 50
+COUNT_MAX = 50
+"""Entries of one page, at most."""
+PAGE_CHARACTERS_MAX = 20_000
+"""Characters of one page, at most: what an assistant reads comes out of its context."""
+OFFSET_MAX = 1000
+_LINE_CHARACTERS_MAX = 300
+_INSTRUCTIONS = (
+    "Search documents and source code, and read them. Ask `search` in words, or by name: sym:, def:, ref:, imports:. "
+    "Every tool returns a page; call it again with offset = next_offset for the next one."
+)
 
 
 def mcp(data: DataOption = None) -> None:
-    """Serve the index of DATA to coding assistants over stdio, as tools: search, symbol, read_chunk.
+    """Serve the index of DATA to coding assistants over stdio, as tools: search, read, symbols, callers.
 
     Needs two extras: pip install 'inorder[ingest,mcp]'. In the settings of the assistant, enter the command `inorder`
     with the arguments `mcp --data DIR`.
@@ -32,54 +43,115 @@ def mcp(data: DataOption = None) -> None:
 
 def make_server(data: str) -> MCPServer:
     """A server for the index of DATA. Each call reads the index that is published at that moment."""
-    server = MCPServer(
-        "inorder",
-        version=__version__,
-        instructions="Search documents and source code. Ask in words, or by name: sym:, def:, ref:, imports:.",
-    )
-
-    @server.tool()
-    def search(query: str, count: int = 10, mode: str = "auto", path: str = "", only: str = "") -> dict[str, Any]:
-        """Find chunks of documents and source code. `query`: words, or sym:NAME, def:NAME, ref:NAME, imports:MODULE.
-        `path`: a glob over file paths. `only`: code or document."""
-        with _translate_errors():
-            options = SearchOptions(mode=mode, count=max(1, min(count, _COUNT_MAX)), path=path, only=only)
-            answer = find(data, query, options)
-        found: dict[str, Any] = msgspec.to_builtins(describe_answer(answer))
-        for hit in found["hits"]:
-            del hit["text"]
-        return found
-
-    @server.tool()
-    def symbol(name: str) -> dict[str, Any]:
-        """Show where a function, method or class is defined, its callers, and what it calls."""
-        with _translate_errors(), read_index(data) as (connection, _):
-            found: dict[str, Any] = msgspec.to_builtins(call_graph(connection, name))
-            if not found["definitions"]:
-                found["similar"] = msgspec.to_builtins(look_up(connection, parse_query(f"sym:{name}"), 10))
-            return found
-
-    @server.tool()
-    def read_chunk(chunk_id: str) -> dict[str, Any]:
-        """Read the whole text of a chunk that a search has found, and where it is from."""
-        with _translate_errors(), read_index(data) as (connection, _):
-            row = connection.execute(
-                "SELECT item_id, location(files.kind, item_id, path), files.kind, language, chunks.kind, name, "
-                'context, start, "end", text FROM chunks JOIN files ON files.id = file WHERE chunk_id = ?',
-                (chunk_id,),
-            ).fetchone()
-        if row is None:
-            raise ValueError(f"no such chunk: {chunk_id}")
-        names = ("item_id", "path", "only", "language", "kind", "name", "context", "start", "end", "text")
-        return dict(zip(names, row, strict=True))
-
+    server = MCPServer("inorder", version=__version__, instructions=_INSTRUCTIONS)
+    tools = IndexTools(data)
+    for tool in (tools.search, tools.read, tools.symbols, tools.callers):
+        server.add_tool(tool)
     return server
+
+
+class IndexTools:
+    """The tools. What the assistant sees are their signatures and docstrings."""
+
+    def __init__(self, data: str) -> None:
+        self._data = data
+
+    def search(
+        self,
+        query: str,
+        count: int = 10,
+        offset: int = 0,
+        mode: str = "auto",
+        path: str = "",
+        language: str = "",
+        only: str = "",
+    ) -> dict[str, Any]:
+        """Find chunks of documents and source code. `query`: words, or sym:NAME, def:NAME, ref:NAME, imports:MODULE.
+        `path`: a glob over file paths. `only`: code or document. Give the chunk_id of a hit to `read`."""
+        with _translate_errors():
+            count, offset = _check_page(count, offset)
+            wanted = SearchOptions(mode=mode, count=offset + count + 1, path=path, language=language, only=only)
+            answer = find(self._data, query, wanted)
+        found: dict[str, Any] = msgspec.to_builtins(describe_answer(answer))
+        hits = [_shorten_hit(hit) for hit in found.pop("hits")]
+        places = found.pop("places")
+        page = _make_page("places" if places else "hits", places or hits, offset, count)
+        return {"hits": [], "places": []} | found | page
+
+    def read(self, chunk_id: str = "", path: str = "", line: int = 1, offset: int = 0) -> dict[str, Any]:
+        """Read the text of a chunk by its chunk_id, or of a whole file by its path (or the end of it), from a line on.
+        `offset`: the character to continue from."""
+        with _translate_errors(), read_index(self._data) as (connection, _):
+            require(bool(chunk_id) != bool(path), "give either chunk_id or path")
+            found = read_chunk_text(connection, chunk_id) if chunk_id else read_file_text(connection, path, line)
+        begin = max(0, min(offset, len(found.text)))
+        end = min(len(found.text), begin + PAGE_CHARACTERS_MAX)
+        described: dict[str, Any] = msgspec.to_builtins(found)
+        return described | {
+            "text": found.text[begin:end],
+            "characters": len(found.text),
+            "offset": begin,
+            "next_offset": end if end < len(found.text) else None,
+        }
+
+    def symbols(self, path: str = "", name: str = "", count: int = 50, offset: int = 0) -> dict[str, Any]:
+        """List the functions, methods and classes of a source file, by its path or the end of it; or those whose name
+        is `name` or begins with it."""
+        with _translate_errors(), read_index(self._data) as (connection, _):
+            count, offset = _check_page(count, offset)
+            require(bool(path) != bool(name), "give either path or name")
+            if path:
+                found = list_symbols(connection, path)
+            else:
+                found = look_up(connection, parse_query(f"sym:{name}"), offset + count + 1)
+            require(bool(found), f"no definitions of {path or name} in the index")
+        return _make_page("symbols", msgspec.to_builtins(found), offset, count)
+
+    def callers(self, name: str, count: int = 50, offset: int = 0) -> dict[str, Any]:
+        """List the places that call a function, method or class, and where it is defined."""
+        with _translate_errors(), read_index(self._data) as (connection, _):
+            count, offset = _check_page(count, offset)
+            definitions = find_definitions(connection, name, COUNT_MAX, is_exact=True)
+            calls = find_calls_to(connection, name, offset + count + 1)
+            require(bool(definitions or calls), f"no function, method or class {name} in the index")
+        page = _make_page("callers", msgspec.to_builtins(calls), offset, count)
+        return {"definitions": _make_page("some", msgspec.to_builtins(definitions), 0, COUNT_MAX)["some"]} | page
+
+
+def _check_page(count: int, offset: int) -> tuple[int, int]:
+    require(0 <= offset <= OFFSET_MAX, f"offset must be 0 to {OFFSET_MAX}; got {offset}")
+    return max(1, min(count, COUNT_MAX)), offset
+
+
+def _make_page(name: str, entries: Sequence[dict[str, Any]], offset: int, count: int) -> dict[str, Any]:
+    """The entries from `offset` on, as many as were asked for and fit; and where the next page begins."""
+    page: list[dict[str, Any]] = []
+    size = 0
+    for entry in entries[offset : offset + count]:
+        entry = {key: _cut(value) if key == "detail" else value for key, value in entry.items()}
+        size += len(msgspec.json.encode(entry))
+        if page and size > PAGE_CHARACTERS_MAX:
+            break
+        page.append(entry)
+    end = offset + len(page)
+    return {name: page, "next_offset": end if end < len(entries) else None}
+
+
+def _shorten_hit(hit: dict[str, Any]) -> dict[str, Any]:
+    """A hit without its text, which can be read, and with short lines in its snippet."""
+    left_out = {"text", "marks", "ranks", "shares", "start", "end"}
+    kept = {key: value for key, value in hit.items() if key not in left_out}
+    return kept | {"snippet": [_cut(line) for line in hit["snippet"]], "context": _cut(hit["context"])}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LINE_CHARACTERS_MAX else f"{text[:_LINE_CHARACTERS_MAX]}…"
 
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Raise our errors as ValueError, whose text reaches the assistant."""
+    """Raise our errors in the form whose text reaches the assistant."""
     try:
         yield
     except (OperatorError, InfrastructureError, IntegrityError) as error:
-        raise ValueError(str(error)) from None
+        raise ToolError(str(error)) from None
