@@ -159,6 +159,19 @@ def test_vectors_of_two_providers_are_never_in_one_matrix(runs: StageRuns) -> No
     assert read_meta(connection, "vectors_provider") == "hash:64"
 
 
+@pytest.mark.req("IDX-5")
+def test_vectors_of_a_removed_document_leave_the_matrix(runs: StageRuns) -> None:
+    for name in ("a.md", "b.md"):
+        runs.write(f"docs/{name}", f"{PROSE} {name}")
+    embedded(runs, dense="hash:64")
+    runs.index("docs")
+    assert read_meta(opened(runs), "vectors_count") == "2"
+    (runs.folder / "docs" / "b.md").unlink()
+    embedded(runs, dense="hash:64")
+    runs.index("docs")
+    assert read_meta(opened(runs), "vectors_count") == "1"
+
+
 # ---- the order of answers
 
 

@@ -280,6 +280,20 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         f"{_DRAFT}test_changes_of_an_index_that_is_gone_or_another_one_are_not_resumed",
     ),
     Mutant(
+        "altered vectors are copied to a new matrix",
+        "index/vectors.py",
+        "    old.discard_if_altered()\n",
+        "",
+        "tests/index/test_publishing.py::test_altered_vectors_are_not_copied",
+    ),
+    Mutant(
+        "vectors of removed documents stay in the matrix",
+        "index/vectors.py",
+        "return self._is_whole and count == len(self._row_of)",
+        "return self._is_whole",
+        f"{_RULES}test_vectors_of_a_removed_document_leave_the_matrix",
+    ),
+    Mutant(
         "changes are applied twice",
         "index/drafts/publishing.py",
         "if draft is not None and not is_applied(draft, connection):",

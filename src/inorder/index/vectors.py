@@ -8,8 +8,10 @@ written again by the next run of stage `index`.
 import contextlib
 import sqlite3
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +22,20 @@ from inorder.host.filesystem import SystemFilesystem
 
 from .lexical.schema import DamagedIndexError
 from .matrix_file import PREFIX, MatrixFile, make_name, new_digest
-from .schema import read_meta, write_meta
+from .schema import has_table, read_meta, write_meta
 
 _Rows = npt.NDArray[np.float32]
 _SETTINGS = ("vectors_file", "vectors_width", "vectors_count", "vectors_provider")
 
 
 def write_matrix(connection: sqlite3.Connection, data: str) -> None:
-    """Write the vectors of all documents to one file, in the order of the item ids, and the ids of their
-    chunks to the database."""
+    """Write the vectors of all documents to one file, in the order of the item ids, and the ids of their chunks to the
+    database. Vectors of documents that have not changed are copied from the file before. It stays if none has."""
+    old = _OldMatrix(connection, data)
+    documents = _list_documents(connection)
+    if old.has_exactly(documents, data):
+        return
+    old.discard_if_altered()
     connection.execute("DROP TABLE IF EXISTS vectors")
     connection.execute("CREATE TABLE vectors (chunks BLOB NOT NULL)")
     filesystem = SystemFilesystem()
@@ -39,7 +46,7 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
     digest, width, provider, count = new_digest(), 0, "", 0
     rows = array("q")
     try:
-        for matrix, chunks, spec in _read_documents(connection, data):
+        for matrix, chunks, spec in _read_documents(connection, data, documents, old):
             if count and (matrix.shape[1], spec) != (width, provider):
                 continue  # made by another provider, and not yet replaced
             width, provider = matrix.shape[1], spec
@@ -62,14 +69,80 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
         write_meta(connection, setting, str(value))
 
 
-def _read_documents(connection: sqlite3.Connection, data: str) -> Iterator[tuple[_Rows, list[int], str]]:
-    """The vectors, the rows in `chunks` and the provider of each document that has vectors."""
-    query = "SELECT id, item_id FROM files WHERE kind = 'document' ORDER BY item_id"
-    for file, item_id in connection.execute(query).fetchall():
-        found = find_vectors(data, "dense", item_id)
+class _Document(NamedTuple):
+    item_id: str
+    chunks: list[int]
+    """The ids of its chunks, in their order."""
+
+
+class _OldMatrix:
+    """The matrix of the published index, to copy vectors from. Empty if there is none, or it is damaged."""
+
+    def __init__(self, connection: sqlite3.Connection, data: str) -> None:
+        self._file = MatrixFile(connection, data)
+        self._provider = read_meta(connection, "vectors_provider")
+        self._is_whole = has_table(connection, "vectors") and not self._file.find_problem()
+        count = self._file.shape[0] if self._is_whole else 0
+        self._chunks = read_matrix_chunks(connection, count) if count else np.zeros(0, np.int64)
+        self._row_of = {chunk: row for row, chunk in enumerate(self._chunks.tolist())}
+
+    def has_exactly(self, documents: Sequence[_Document], data: str) -> bool:
+        """Whether the matrix has the vectors of these documents, and no others."""
+        count = 0
+        for document in documents:
+            rows = len(self.find_rows(document))
+            if not rows and find_vectors(data, "dense", document.item_id) is not None:
+                return False
+            count += rows
+        return self._is_whole and count == len(self._row_of)
+
+    def discard_if_altered(self) -> None:
+        """Copy nothing from a file with other content than was written: it would no longer be noticed."""
+        if self._row_of and self._file.is_altered():
+            self._row_of = {}
+
+    def find_rows(self, document: _Document) -> list[int]:
+        """The rows of a document that has not changed since: its chunks have the same ids. Empty if it has, or had no
+        vectors."""
+        return sorted(self._row_of[chunk] for chunk in document.chunks if chunk in self._row_of)
+
+    def read(self, rows: list[int]) -> tuple[_Rows, list[int], str]:
+        """The vectors, the chunks and the provider of rows."""
+        return self._matrix[rows], self._chunks[rows].tolist(), self._provider
+
+    @cached_property
+    def _matrix(self) -> _Rows:
+        return np.memmap(self._file.path, dtype="<f4", mode="r", shape=self._file.shape)
+
+
+def _list_documents(connection: sqlite3.Connection) -> list[_Document]:
+    """All documents, in the order of their item ids."""
+    found: list[_Document] = []
+    query = (
+        "SELECT item_id, chunks.id FROM files JOIN chunks ON file = files.id WHERE files.kind = 'document' "
+        "ORDER BY item_id, number"
+    )
+    for item_id, chunk in connection.execute(query):
+        if not found or found[-1].item_id != item_id:
+            found.append(_Document(item_id, []))
+        found[-1].chunks.append(chunk)
+    return found
+
+
+def _read_documents(
+    connection: sqlite3.Connection, data: str, documents: Iterable[_Document], old: _OldMatrix
+) -> Iterator[tuple[_Rows, list[int], str]]:
+    """The vectors, the chunks and the provider of each document that has vectors."""
+    for document in documents:
+        known = old.find_rows(document)
+        if known:
+            yield old.read(known)
+            continue
+        found = find_vectors(data, "dense", document.item_id)
         if found is None:
             continue
-        row_of = dict(connection.execute("SELECT chunk_id, id FROM chunks WHERE file = ?", (file,)).fetchall())
+        query = "SELECT chunk_id, chunks.id FROM chunks JOIN files ON file = files.id WHERE item_id = ?"
+        row_of = dict(connection.execute(query, (document.item_id,)).fetchall())
         ids, matrix, _, spec = load_dense(found.source)
         kept = [at for at, chunk_id in enumerate(ids) if chunk_id in row_of]
         if kept:
