@@ -8,6 +8,8 @@ same minutes, and where others were busy the ratio of the best.
 
 * `noop`: microseconds per item, for items that do nothing; 5x means that a tool needs five times what inorder needs
 * `millisecond`: items that compute for 1 ms, against a static split of the list over two processes
+* `running-noop`, `running-millisecond`: the same two, of inorder and the split alone, from the moment at which both
+  processes run an item; the processor time of the driver beside the first, which others on the machine change less
 * `pareto`: items whose lengths are very uneven, against the bound that no schedule beats
 * `straggler`: how far the parent's memory peak rises over its start, while 2000 results of 200 kB wait behind a first
   item of 3 s; inorder has a budget of 64 MB, the others have no such option
@@ -15,7 +17,7 @@ same minutes, and where others were busy the ratio of the best.
 * `import`: milliseconds of `import inorder`, the best of five
 
 `noop`, `millisecond` and `pareto` run from the moment the first item begins in any worker to the moment the consumer
-has the last result, so starting the workers is not in them.
+has the last result, so starting the first worker is not in them.
 """
 
 import argparse
@@ -51,7 +53,32 @@ class Span(NamedTuple):
     ended_s: float
 
 
+class Gate(NamedTuple):
+    """An item that ends when every worker runs one."""
+
+    folder: str
+
+    def wait(self) -> float:
+        """Wait for the other workers; return the time."""
+        until_s = time.monotonic() + PROGRAM_S_MAX
+        with open(os.path.join(self.folder, str(os.getpid())), "w", encoding="ascii"):
+            pass
+        while len(os.listdir(self.folder)) < WORKERS and time.monotonic() < until_s:
+            time.sleep(0.0005)
+        return time.monotonic()
+
+
 # What the workers run
+
+
+def running_noop(item: Any) -> float:
+    """Do nothing; return the time."""
+    return item.wait() if type(item) is Gate else time.monotonic()
+
+
+def running_compute(item: Any) -> float:
+    """Use the processor for this long; return the time."""
+    return item.wait() if type(item) is Gate else compute(item).ended_s
 
 
 def noop(_: int) -> float:
@@ -100,6 +127,38 @@ def measure_millisecond(tool: str, count: int) -> dict[str, float]:
     ended_s = time.monotonic()
     _check(len(spans) == count, f"{tool} delivered {len(spans)} of {count}")
     return {"s": ended_s - min(span.began_s for span in spans)}
+
+
+def measure_running_noop(tool: str, count: int) -> dict[str, float]:
+    """Microseconds per item."""
+    seconds, driver_s = _time_running(tool, running_noop, list(range(count)))
+    return {"us": seconds / count * 1e6, "driver_us": driver_s / count * 1e6}
+
+
+def measure_running_millisecond(tool: str, count: int) -> dict[str, float]:
+    """Wall seconds."""
+    seconds, _ = _time_running(tool, running_compute, [0.001] * count)
+    return {"s": seconds}
+
+
+def _time_running(tool: str, function: Callable[[Any], float], items: list[Any]) -> tuple[float, float]:
+    """Wall seconds from the moment at which every worker runs to the last result, and the driver's processor time."""
+    with tempfile.TemporaryDirectory() as folder:
+        gates: list[Any] = [Gate(folder)] * WORKERS
+        if tool == SPLIT:
+            half = len(items) // WORKERS
+            arranged = [gates[0], *items[:half], gates[1], *items[half:]]
+        else:
+            arranged = gates + items
+        results = iter(TOOLS[tool].results(function, arranged))
+        found = [next(results) for _ in range(WORKERS)]
+        driver_s = time.process_time()
+        found.extend(results)
+        ended_s = time.monotonic()
+        driver_s = time.process_time() - driver_s
+    _check(len(found) == len(arranged), f"{tool} delivered {len(found)} of {len(arranged)}")
+    opened = [found[0], found[half + 1]] if tool == SPLIT else found[:WORKERS]
+    return ended_s - max(opened), driver_s
 
 
 def measure_pareto(tool: str, count: int) -> dict[str, float]:
@@ -186,11 +245,15 @@ class Figure(NamedTuple):
     quick: int
     rounds: int
     has_split: bool = False
+    is_running: bool = False
+    """Whether it is taken of inorder and the split alone."""
 
 
 FIGURES = {
     "noop": Figure(measure_noop, "us", 20_000, 4_000, 3, has_split=True),
     "millisecond": Figure(measure_millisecond, "s", 4_000, 600, 3, has_split=True),
+    "running-noop": Figure(measure_running_noop, "us", 100_000, 10_000, 5, has_split=True, is_running=True),
+    "running-millisecond": Figure(measure_running_millisecond, "s", 4_000, 600, 5, has_split=True, is_running=True),
     "pareto": Figure(measure_pareto, "ratio", 1_000, 250, 3, has_split=True),
     "straggler": Figure(measure_straggler, "mb", 2_000, 800, 1),
     "waiting": Figure(measure_waiting, "mb", 2_000, 800, 1),
@@ -221,6 +284,8 @@ def take_rounds(name: str, tools: list[str], *, quick: bool) -> dict[str, dict[s
     figure = FIGURES[name]
     if not figure.has_split:
         tools = [tool for tool in tools if tool != SPLIT]
+    if figure.is_running:
+        tools = [tool for tool in tools if tool in ("inorder", SPLIT)]
     taken: dict[str, list[dict[str, Any]]] = {tool: [] for tool in tools}
     for _ in range(1 if quick else figure.rounds):
         for tool in tools:
@@ -234,7 +299,10 @@ def _middle(rounds: list[dict[str, Any]], unit: str) -> dict[str, Any]:
     if failed is not None:
         return failed
     values = [one[unit] for one in rounds]
-    return {unit: statistics.median(values), "best": min(values), "rounds": values}
+    found = {unit: statistics.median(values), "best": min(values), "rounds": values}
+    if "driver_us" in rounds[0]:
+        found["driver_us"] = statistics.median(one["driver_us"] for one in rounds)
+    return found
 
 
 def import_ms(count: int = 5) -> float:
@@ -257,6 +325,8 @@ USUAL = [name for name in FIGURES if name != "waiting"]
 LABELS = {
     "noop": ("no-op items, µs per item", "inorder"),
     "millisecond": ("items of 1 ms, wall s", SPLIT),
+    "running-noop": ("no-op items in running processes, µs per item", "inorder"),
+    "running-millisecond": ("items of 1 ms in running processes, wall s", SPLIT),
     "pareto": ("Pareto lengths, wall over the ideal bound", None),
     "straggler": ("results behind a straggler, MB over the start", None),
     "waiting": ("results behind a straggler, MB of the parent and of shared memory", None),
@@ -272,7 +342,10 @@ def table(found: dict[str, dict[str, dict[str, Any]]], tools: list[str], against
         rival = against or usual
         if rival:
             title += f" (and over {rival})"
-        for key, what in ((FIGURES[name].unit, title), ("best", "- the best round")):
+        kinds = [(FIGURES[name].unit, title), ("best", "- the best round")]
+        if any("driver_us" in one for one in row.values()):
+            kinds.append(("driver_us", "- processor time of the driver"))
+        for key, what in kinds:
             over = ratios(row, key, rival) if rival else {}
             lines.append(f"| {what} | " + " | ".join(_cell(row, name, tool, key, over) for tool in tools) + " |")
     return "\n".join(lines)

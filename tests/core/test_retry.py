@@ -134,16 +134,16 @@ def test_a_bound_that_may_run_short_is_granted_in_seq_order() -> None:
     assert window.decide(2, is_frontier=False) is RetryDecision.WAIT
     assert window.decide(0, is_frontier=True) is RetryDecision.RETRY
     window.grant(0)
-    window.mark_final([0])
+    window.mark_final([0], 1)
     assert window.decide(1, is_frontier=True) is RetryDecision.FINAL
 
 
 @pytest.mark.req("RTY-2")
 def test_a_bound_that_can_no_longer_run_short_holds_nobody_up() -> None:
     window = retries(each=2, bound=2, entries=3)
-    window.mark_final([0])
+    window.mark_final([0], 1)
     assert window.decide(2, is_frontier=False) is RetryDecision.WAIT
-    window.mark_final([1])
+    window.mark_final([1], 1)
     assert window.decide(2, is_frontier=False) is RetryDecision.RETRY
 
 
@@ -151,9 +151,9 @@ def test_a_bound_that_can_no_longer_run_short_holds_nobody_up() -> None:
 def test_retries_of_items_that_are_final_count_against_the_bound() -> None:
     window = retries(each=1, bound=2, entries=3)
     window.grant(0)
-    window.mark_final([0])
+    window.mark_final([0], 1)
     assert window.decide(2, is_frontier=False) is RetryDecision.WAIT
-    window.mark_final([1])
+    window.mark_final([1], 1)
     assert window.decide(2, is_frontier=False) is RetryDecision.RETRY
 
 

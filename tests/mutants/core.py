@@ -189,8 +189,8 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what an item reads does not count in the bytes of a window",
         "core/windows/window.py",
-        "[item.size_bytes or item.input_bytes for item in items]",
-        "[item.size_bytes for item in items]",
+        "return [item.cost for item in items], [item.size_bytes or item.input_bytes for item in items]",
+        "return [item.cost for item in items], [item.size_bytes for item in items]",
         "tests/core/windows/test_window.py::test_what_an_item_reads_counts_where_the_size_of_its_result_is_unknown",
     ),
     Mutant(
@@ -367,14 +367,14 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the stop of a run never ends",
         "core/kernel.py",
-        "times.append(state.stop.deadline_ms)",
-        "pass",
+        "return min(wake_ms, state.stop.deadline_ms)",
+        "return wake_ms",
         "tests/core/test_kernel.py",
     ),
     Mutant(
         "the loop is woken for nothing",
         "core/kernel.py",
-        "times.append(state.now_ms + state.options.lease_ms // 4)",
-        "times.append(state.now_ms)",
+        "wake_ms = state.now_ms + state.options.lease_ms // 4",
+        "wake_ms = state.now_ms",
     ),
 )

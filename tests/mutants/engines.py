@@ -163,6 +163,13 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
         "return self._sizer.limit",
         "tests/wiring/test_wiring.py::test_the_option_has_an_effect[recycle_tasks-StageOptions]",
     ),
+    Mutant(
+        "the results of a long batch are sent when it has ended",
+        _MAIN,
+        "is_early = index == early_index and",
+        "is_early = False and",
+        f"{_PROMISES}most_results_of_a_long_batch_are_sent_before_it_ends",
+    ),
     # ---- plain items and results
     Mutant(
         "an integer is sent that a message cannot hold",

@@ -13,6 +13,7 @@ from inorder.core.options import KernelOptions, PressureOptions, RetryOptions, W
 from inorder.core.windows.plan import PlanItem
 from inorder.errors import InvariantViolation, OperatorError
 from inorder.runtime.loop import PLAN_SLICE_MS, Runtime
+from inorder.runtime.plan_items import ItemHints
 from inorder.sim.clock import VirtualClock
 from tests.support.scripted import Line, Obedient, Script, Stage, at_once, done, failed, plain, summary_of
 
@@ -329,3 +330,35 @@ def test_closing_lets_every_item_go() -> None:
     stage.runtime.close()
     gc.collect()
     assert watched() is None
+
+
+class SlowClock(VirtualClock):
+    """A clock by which every reading takes longer than a slice of the plan."""
+
+    def now_ms(self) -> int:
+        self.advance_to(self.true_ms + PLAN_SLICE_MS + 1)
+        return super().now_ms()
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_items_in_memory_are_read_together_and_others_while_their_slice_lasts(*, is_listed: bool) -> None:
+    planned: list[int] = []
+
+    def observe(now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
+        if isinstance(event, Planned):
+            planned.append(len(event.items))
+
+    items = list(range(5))
+    plan = ItemHints().describe_all(items if is_listed else iter(items))
+    Runtime(plan, Obedient(), at_once, SlowClock(), options=KernelOptions(), observer=observe).run()
+    assert planned == ([5] if is_listed else [1, 1, 1, 1, 1, 0])
+
+
+@pytest.mark.req("WIN-7")
+def test_items_in_memory_are_read_no_further_than_they_are_needed() -> None:
+    items = [0] * 100_000
+    listed = ItemHints().describe_all(items)
+    runtime = Runtime(listed, Script([]), at_once, VirtualClock(), options=KernelOptions())
+    runtime.turn(wait=False)
+    runtime.close()
+    assert len(list(listed)) > 90_000

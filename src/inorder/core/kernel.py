@@ -61,7 +61,7 @@ class Kernel:
         resume_point: ResumePoint | None = None,
     ) -> None:
         self._state = state = KernelState(options, total, resume_point or ResumePoint())
-        self._epoch_ms = epoch_ms
+        self._epoch_ms = state.ledger.wall_ms = epoch_ms
         self._results = Results(state)
         self._lost_workers = LostWorkers(state, self._results)
         self._dispatcher = Dispatcher(state)
@@ -152,7 +152,9 @@ class Kernel:
 
     def _pass_time(self, now_ms: int) -> None:
         state = self._state
-        gap_ms = max(0, now_ms - state.now_ms)
+        gap_ms = now_ms - state.now_ms
+        if gap_ms <= 0:
+            return
         watched_ms = min(gap_ms, state.options.lease_ms // 4)
         state.counters.unwatched_gaps += gap_ms > state.options.lease_ms // 2 and len(state.leases) > 0
         state.now_ms += gap_ms
@@ -182,11 +184,12 @@ class Kernel:
 
     def _find_wake_ms(self) -> int | None:
         state = self._state
-        times = []
+        wake_ms = None
         if state.leases:
-            times.append(state.now_ms + state.options.lease_ms // 4)
+            wake_ms = state.now_ms + state.options.lease_ms // 4
             if state.stop is not None:
-                times.append(state.stop.deadline_ms)
+                return min(wake_ms, state.stop.deadline_ms)
         if state.retries_due and state.idle and state.stop is None:
-            times.append(state.retries_due[0][0])
-        return min(times, default=None)
+            due_ms = state.retries_due[0][0]
+            return due_ms if wake_ms is None else min(due_ms, wake_ms)
+        return wake_ms

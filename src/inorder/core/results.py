@@ -7,6 +7,7 @@ run ends.
 """
 
 from heapq import heappush
+from operator import attrgetter
 
 from inorder.errors import Category, Failure
 
@@ -22,6 +23,7 @@ from .windows.window import Window
 
 SUCCESS = int(State.TERMINAL_SUCCESS)
 _OUTCOMES = (SUCCESS, int(State.TERMINAL_SKIP), FAIL)
+_GET_SEQ = attrgetter("seq")
 _DECAY_SHIFT = 4
 """The expected size of a result falls by 1/16 of the difference per smaller result."""
 
@@ -156,7 +158,7 @@ class Results:
                 expected = size if size > expected else expected - ((expected - size) >> _DECAY_SHIFT)
         state.expected_bytes, state.max_seen_seq = expected, max_seen_seq
         window.computed_count += len(envelopes)
-        window.retries.mark_final([envelope.seq for envelope in envelopes])
+        window.retries.mark_final(map(_GET_SEQ, envelopes), len(envelopes))
         window.used_bytes += used_bytes
 
     def _refuse(self, worker: int, seq: int, attempt: int) -> None:

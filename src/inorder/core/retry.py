@@ -10,7 +10,7 @@ Three rules keep results independent of infrastructure failures and of timing:
   order (`WindowRetries`). Otherwise the order of failures would decide which item gets the last retry.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 from hashlib import blake2b
 
@@ -70,9 +70,9 @@ class WindowRetries:
         self.by_seq[seq] = number
         return number
 
-    def mark_final(self, seqs: Sequence[int]) -> None:
-        """Note that these items need no more retries."""
-        self._final_count += len(seqs)
+    def mark_final(self, seqs: Iterable[int], count: int) -> None:
+        """Note that these `count` items need no more retries."""
+        self._final_count += count
         if self.by_seq:
             self._used_by_final += sum(self.by_seq.get(seq, 0) for seq in seqs)
 

@@ -118,6 +118,23 @@ def run_four(runner: Any, connection: Recorded, bytes_max: int = 2**20) -> list[
     return [envelope.seq for message in connection.messages for envelope in decoder.decode(message).envelopes]
 
 
+def count_results(connection: Recorded) -> list[int]:
+    decoder = msgspec.msgpack.Decoder(worker_main.ResultMessage)
+    return [len(decoder.decode(message).envelopes) for message in connection.messages]
+
+
+@pytest.mark.parametrize(("early_ns", "count", "messages"), [(0, 32, [30, 2]), (10**18, 32, [32]), (0, 15, [15])])
+def test_most_results_of_a_long_batch_are_sent_before_it_ends(
+    monkeypatch: pytest.MonkeyPatch, early_ns: int, count: int, messages: list[int]
+) -> None:
+    monkeypatch.setattr(worker_main, "_EARLY_NS", early_ns)
+    connection = Recorded()
+    runner = make_runner(connection, abs, _checked_ns=10**18)
+    runner._status.begin_batch(count)
+    runner.run(pickle.dumps((2**20, range(count), [1] * count, range(count))))
+    assert count_results(connection) == messages
+
+
 @pytest.mark.req("BPR-1")
 def test_a_process_leaves_the_rest_of_a_batch_whose_results_are_larger_than_expected() -> None:
     connection = Recorded()

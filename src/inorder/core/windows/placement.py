@@ -104,7 +104,7 @@ class Planner:
         start = state.ledger.next_commit_seq
         end = min(state.resume_point.end, window.end)
         state.ledger.replay_commit(end)
-        window.retries.mark_final(range(start, end))
+        window.retries.mark_final(range(start, end), end - start)
         window.computed_count += end - start
         window.frontier = end
 
@@ -132,7 +132,7 @@ class Planner:
     def request_items(self) -> None:
         """Request items if less than half of `plan_ahead` are ready and a window can take more."""
         state = self._state
-        if self.is_request_pending or state.intake.is_ended or state.cutter.carry:
+        if self._requested_count or state.intake.is_ended or state.cutter.carry:
             return
         windows = state.windows
         if len(windows) == ACTIVE_WINDOWS_MAX and windows[-1].is_sealed:

@@ -131,8 +131,9 @@ class WindowCutter:
         carry, limits = self.carry, self._options.windows
         while carry and window.entries < window.target_entries:
             items = list(islice(carry, min(window.target_entries - window.entries, _SLICE)))
-            sizes = [item.size_bytes or item.input_bytes for item in items]
-            costs_after = list(accumulate([item.cost for item in items], initial=window.predicted_cost))
+            repeated = items[0] if all(map(is_, items, repeat(items[0]))) else None
+            costs, sizes = _list_weights(items, repeated)
+            costs_after = list(accumulate(costs, initial=window.predicted_cost))
             sizes_after = list(accumulate(sizes, initial=window.predicted_bytes))
             fitting = min(bisect_right(costs_after, limits.cost_max), bisect_right(sizes_after, limits.bytes_max)) - 1
             count = fitting
@@ -140,24 +141,30 @@ class WindowCutter:
                 window.is_oversize = True
                 count = 1
             window.predicted_cost, window.predicted_bytes = costs_after[count], sizes_after[count]
-            self._place(window, items[:count], committed_end)
+            self._place(window, items[:count], repeated, committed_end)
             if fitting < len(items):
                 return True
         return window.entries == window.target_entries
 
-    def _place(self, window: Window, items: list[PlanItem], committed_end: int) -> None:
-        """Move the first items of `carry` into the window."""
-        for item in items:
+    def _place(self, window: Window, items: list[PlanItem], repeated: PlanItem | None, committed_end: int) -> None:
+        """Move the first items of `carry` into the window. `repeated`: all of them are this one."""
+        for _ in items:
             self.carry.popleft()
-            if item.size_bytes > window.size_bytes_max:
-                window.size_bytes_max = item.size_bytes
         start = max(window.end, committed_end)
         fresh = items[start - window.end :]
-        for key, run in groupby(fresh, attrgetter("batch_key")):
-            costs = [item.cost for item in run]
+        if repeated is not None:
+            runs = [(repeated.batch_key, [repeated.cost] * len(fresh))] if fresh else []
+            encoded = _encode_item(repeated) * len(items)
+            window.size_bytes_max = max(window.size_bytes_max, repeated.size_bytes)
+        else:
+            groups = groupby(fresh, attrgetter("batch_key"))
+            runs = [(key, [item.cost for item in group]) for key, group in groups]
+            encoded = _encode_items(items)
+            window.size_bytes_max = max([window.size_bytes_max, *[item.size_bytes for item in items]])
+        for key, costs in runs:
             window.ready.add_fresh(range(start, start + len(costs)), costs, key)
             start += len(costs)
-        self._hash.update(_encode_items(items))
+        self._hash.update(encoded)
         window.end += len(items)
 
     def seal(self, window: Window) -> SealedWindow:
@@ -180,11 +187,16 @@ class WindowCutter:
         self.target_entries = choose_target(self._options.windows, snapshot)[0]
 
 
+def _list_weights(items: list[PlanItem], repeated: PlanItem | None) -> tuple[list[float], list[int]]:
+    """List the costs of items, and their bytes in `windows.bytes_max`. `repeated`: all of them are this one."""
+    if repeated is not None:
+        return [repeated.cost] * len(items), [repeated.size_bytes or repeated.input_bytes] * len(items)
+    return [item.cost for item in items], [item.size_bytes or item.input_bytes for item in items]
+
+
 def _encode_items(items: list[PlanItem]) -> bytes:
     """Encode items, one by one, so that the result does not depend on how many items a `Planned` held. An id may not be
     valid Unicode (file names need not be), and a cost may be a number of any class."""
-    if items and all(map(is_, items, repeat(items[0]))):
-        return _encode_item(items[0]) * len(items)
     try:
         return _JSON.encode_lines(items)
     except (TypeError, UnicodeEncodeError):

@@ -20,11 +20,12 @@ from inorder.engines.pool import Outbox, PoolEngine, RunningItem
 from inorder.engines.progress import ItemProgress
 from inorder.errors import InfrastructureError, OperatorError, require
 
+from .transfer import PACKED_KINDS
 from .worker_process import ProcessDied, StartupError, WorkerProcess, pack_tasks, unpack_result
 
-BATCH_S = 0.2
-"""Work in one batch: long compared to the round trip to a process, which costs some milliseconds of two CPUs, and short
-for a user who watches the results."""
+BATCH_S = 0.4
+"""Work in one batch: long compared to the round trip to a process, during which the process waits for a millisecond.
+Results come earlier: see `_FLUSH_S` in `worker_main`."""
 _MAIN_GUARD_HINT = "a script that starts work must do so under: if __name__ == '__main__':"
 _PICKLE_HINT = "bind arguments with functools.partial, or use policy='io' to run it in threads"
 
@@ -102,7 +103,10 @@ class ProcessPoolWorker:
             is_last = process is None
             while process is not None and not is_last:
                 results, is_last = process.receive()
-                self._put_finished([self._unpack(result) for result in results])
+                unpack = self._unpack
+                self._put_finished(
+                    [unpack(result) if type(result.payload) in PACKED_KINDS else result for result in results]
+                )
         except ProcessDied as error:
             self._put_lost(str(error), error.detail)
             return
@@ -202,7 +206,7 @@ class ProcessPoolWorker:
 
     def _put_finished(self, envelopes: list[Envelope]) -> None:
         if envelopes:
-            self._finished_seqs.update(envelope.seq for envelope in envelopes)
+            self._finished_seqs.update([envelope.seq for envelope in envelopes])
             self._put(Finished(self.number, envelopes))
 
     def _put_lost(self, reason: str, detail: str = "") -> None:

@@ -31,14 +31,14 @@ _RAW = b"raw"
 _PICKLED = b"pickled"
 
 
-_PLAIN_ITEMS = frozenset((bool, int, float, str, type(None)))
+PLAIN_ITEMS = frozenset((bool, int, float, str, type(None)))
 _TEXT_LENGTH_MAX = 64 * 1024
 _INTEGER_LIMIT = 2**63
 
 
 def pack_item(item: Any) -> Any:
     """Return a plain item as it is, and any other as the pickle that the worker loads when its turn has come."""
-    return item if type(item) in _PLAIN_ITEMS else pickle.dumps(item, protocol=5)
+    return item if type(item) in PLAIN_ITEMS else pickle.dumps(item, protocol=5)
 
 
 def is_plain_result(value: Any) -> bool:
@@ -61,6 +61,10 @@ class PackedValue(NamedTuple):
     def size_bytes(self) -> int:
         """Bytes of the pickle and the buffers together."""
         return len(self.data) + sum([buffer.nbytes for buffer in self.buffers])
+
+
+PACKED_KINDS = frozenset((bytes, PackedValue))
+"""Classes of a payload that has to be unpacked."""
 
 
 def pack(value: Any) -> PackedValue:

@@ -43,6 +43,10 @@ _FLUSH_S = 0.2
 millisecond, which on a small machine is taken from the workers."""
 _FLUSH_NS = int(_FLUSH_S * 1e9)
 _FLUSH_BYTES = 1024 * 1024
+_EARLY_SHARE = 16
+"""The results of a long batch are sent when this part of it is left: the parent handles them while the worker computes,
+and not while it waits for its next batch."""
+_EARLY_NS = 20_000_000
 _CHECK_NS = 5_000_000
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -230,6 +234,9 @@ class _BatchRunner:
         """Run a batch, as far as the parent allows, until the results are larger than expected or this process is too
         large. The parent takes back the tasks that get no result."""
         bytes_left, seqs, attempts, items = pickle.loads(message)
+        batch_began_ns = monotonic_ns()
+        left_count = len(seqs) // _EARLY_SHARE
+        early_index = len(seqs) - 1 - left_count if left_count else None
         task: PackedTask
         for index, task in enumerate(zip(seqs, attempts, items, strict=True)):
             if bytes_left < 0 or not self._status.may_start(index):
@@ -237,9 +244,10 @@ class _BatchRunner:
             size, ended_ns = self._run_one(task)
             bytes_left -= size
             self._unchecked.append(task)
-            if ended_ns - self._checked_ns >= _CHECK_NS or self._results.size_bytes >= _FLUSH_BYTES:
+            is_early = index == early_index and ended_ns - batch_began_ns >= _EARLY_NS
+            if is_early or ended_ns - self._checked_ns >= _CHECK_NS or self._results.size_bytes >= _FLUSH_BYTES:
                 self._check_damage()
-                if self._results.is_due(ended_ns):
+                if is_early or self._results.is_due(ended_ns):
                     self._results.flush()
                 if self._resident_bytes_max is not None and read_resident_bytes() > self._resident_bytes_max:
                     break

@@ -21,7 +21,7 @@ from inorder.host.memory import read_resident_bytes
 
 from .shared_status import SharedStatus, StatusSnapshot
 from .spawner import start_process
-from .transfer import PackedValue, pack_item, receive_buffers, unpack
+from .transfer import PACKED_KINDS, PLAIN_ITEMS, PackedValue, pack_item, receive_buffers, unpack
 from .worker_main import READY, ResultMessage, worker_main
 
 _JOIN_S = 5.0
@@ -193,7 +193,7 @@ def unpack_result(envelope: Envelope) -> Envelope:
     """Replace the packed payload of a result by the value. A value that cannot be unpickled fails its item."""
     packed = envelope.payload
     kind = type(packed)
-    if kind is not bytes and kind is not PackedValue:
+    if kind not in PACKED_KINDS:
         return envelope
     try:
         value = pickle.loads(packed) if kind is bytes else unpack(packed)
@@ -215,6 +215,8 @@ def unpack_result(envelope: Envelope) -> Envelope:
 
 def pack_tasks(tasks: list[Task], pack: Callable[[Any], Any] = pack_item) -> tuple[list[PackedTask], list[Envelope]]:
     """Pack the items of tasks; return an envelope with a failure for each item that cannot be pickled."""
+    if pack is pack_item and PLAIN_ITEMS.issuperset([type(item) for _, _, item in tasks]):
+        return [*tasks], []
     packed, refused = [], []
     for task in tasks:
         seq, attempt, item = task

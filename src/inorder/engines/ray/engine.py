@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from inorder.core.events import Beat, Event, Loss, Pulled, Tick, WorkerLost
 from inorder.engines.base import LEASE_S, WORKERS_MAX, Batch, Task
 from inorder.engines.pool import BEAT_S
-from inorder.engines.process.engine import BATCH_S, ProcessOptions, pickle_function
+from inorder.engines.process.engine import ProcessOptions, pickle_function
 from inorder.engines.progress import WorkerActivity
 from inorder.errors import InfrastructureError, OperatorError, require
 from inorder.version import __version__
@@ -35,7 +35,7 @@ from .cluster import (
 )
 from .options import RayOptions
 from .packing import FileTransfer, TaskPacker
-from .protocol import SupervisorOptions
+from .protocol import BATCH_S, SupervisorOptions
 
 T = TypeVar("T")
 

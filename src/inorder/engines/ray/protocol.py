@@ -20,6 +20,8 @@ from inorder.engines.progress import WorkerActivity
 _EVENTS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Pulled, Finished, Overran, WorkerLost, Returned)}
 _EVENT_DECODERS = {name: msgspec.msgpack.Decoder(kind) for name, kind in _EVENTS.items()}
 _ENCODER = msgspec.msgpack.Encoder()
+BATCH_S = 0.2
+"""Work in one batch of a small cluster."""
 _OUT_OF_BAND_BYTES = 16 * 1024
 """A larger pickle travels beside the report too, and is loaded in place: two copies less."""
 
@@ -30,7 +32,7 @@ class SupervisorOptions(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float | None = None
     lease_s: float = LEASE_S
     """How long the worker process may give no heartbeat."""
-    batch_s: float = 0.2
+    batch_s: float = BATCH_S
     """Work to pull at a time."""
     memory_bytes_max: int | None = None
     recycle_tasks: int | None = None

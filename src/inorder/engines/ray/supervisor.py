@@ -19,11 +19,12 @@ from time import monotonic
 from inorder.core.events import Beat, Event, Finished, Tick
 from inorder.engines.base import Batch, Task
 from inorder.engines.pool import Outbox, PoolEngine
-from inorder.engines.process.engine import BATCH_S, ProcessOptions, ProcessPoolWorker
+from inorder.engines.process.engine import ProcessOptions, ProcessPoolWorker
 from inorder.engines.process.transfer import SHARED_BYTES_MIN
 from inorder.errors import InfrastructureError
 
 from .protocol import (
+    BATCH_S,
     Hello,
     Order,
     SupervisorOptions,
