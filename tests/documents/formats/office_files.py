@@ -62,3 +62,44 @@ def make_xlsx(*sheets: tuple[str, str], strings: tuple[str, ...] = (), styles: s
     for number, (_, rows) in enumerate(sheets):
         files[f"xl/worksheets/sheet{number}.xml"] = f'<worksheet xmlns="{X}">{rows}</worksheet>'
     return archive({name: content.encode() for name, content in files.items()})
+
+
+ODF = {
+    each: f"urn:oasis:names:tc:opendocument:xmlns:{each if each != 'draw' else 'drawing'}:1.0"
+    for each in ("office", "text", "table", "draw", "style", "presentation")
+}
+ODF |= {"svg": "urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0", "xlink": "http://www.w3.org/1999/xlink"}
+
+
+def make_odf(kind: str, body: str, styles: str = "") -> bytes:
+    """An OpenDocument file; the body and the automatic styles are XML with the usual prefixes."""
+    names = " ".join(f'xmlns:{prefix}="{uri}"' for prefix, uri in ODF.items())
+    content = (
+        f"<office:document-content {names}><office:automatic-styles>{styles}</office:automatic-styles>"
+        f"<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
+    )
+    return archive(
+        {
+            "mimetype": f"application/vnd.oasis.opendocument.{kind}".encode(),
+            "content.xml": content.encode(),
+            "META-INF/manifest.xml": b"<manifest/>",
+        }
+    )
+
+
+def make_epub(*chapters: str, title: str = "Light") -> bytes:
+    """A book; the chapters are XHTML."""
+    items = "".join(f'<item id="c{n}" href="text/c%20{n}.xhtml"/>' for n in range(len(chapters)))
+    spine = "".join(f'<itemref idref="c{n}"/>' for n in range(len(chapters)))
+    files = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+        '<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
+        "OEBPS/book.opf": '<package xmlns="http://www.idpf.org/2007/opf"><metadata '
+        f'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></metadata><manifest>{items}'
+        '<item id="nav" href="nav.xhtml" properties="nav"/></manifest>'
+        f'<spine><itemref idref="nav"/>{spine}</spine></package>',
+        "OEBPS/nav.xhtml": "<html><body><p>Contents</p></body></html>",
+        **{f"OEBPS/text/c {n}.xhtml": chapter for n, chapter in enumerate(chapters)},
+    }
+    return archive({name: content.encode() for name, content in files.items()})

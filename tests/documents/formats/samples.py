@@ -2,7 +2,8 @@
 
 import json
 
-from tests.documents.formats.office_files import cell, line, make_pptx, make_xlsx, shape
+from tests.documents.formats import text_samples
+from tests.documents.formats.office_files import cell, line, make_epub, make_odf, make_pptx, make_xlsx, shape
 
 PPTX = make_pptx(
     shape(line("Keeping the light"), placeholder="ctrTitle") + shape(line("A guide"), placeholder="subTitle"),
@@ -77,6 +78,83 @@ NOTEBOOK = json.dumps(
     }
 ).encode()
 
-SAMPLES: dict[str, bytes] = {"pptx": PPTX, "xlsx": XLSX, "csv": CSV, "notebook": NOTEBOOK}
-NAMES = {"pptx": "talk.pptx", "xlsx": "stores.xlsx", "csv": "list.csv", "notebook": "tides.ipynb"}
+EPUB = make_epub(
+    "<html><head><title>x</title></head><body><h1>Lamp</h1><p>Trim the <i>wick</i>.</p></body></html>",
+    "<html><body><h1>Tides</h1><ul><li>high</li><li>low</li></ul></body></html>",
+)
+
+ODT = make_odf(
+    "text",
+    "<text:tracked-changes><text:p>deleted</text:p></text:tracked-changes>"
+    '<text:p text:style-name="Title">Light</text:p>'
+    '<text:h text:outline-level="1">Lamp</text:h>'
+    '<text:p>Trim<text:s text:c="3"/>the<text:line-break/>wick<text:note><text:note-citation>1</text:note-citation>'
+    "<text:note-body><text:p>A note.</text:p></text:note-body></text:note>, see "
+    '<text:a xlink:href="http://light.example">the page</text:a>.</text:p>'
+    '<text:list text:style-name="L1"><text:list-item><text:p>one</text:p>'
+    "<text:list><text:list-item><text:p>inner</text:p>"
+    "</text:list-item></text:list></text:list-item><text:list-item><text:p>two</text:p></text:list-item></text:list>"
+    '<text:p text:style-name="P1">light()</text:p><text:p text:style-name="P1"><text:s text:c="2"/>wait()</text:p>'
+    "<table:table><table:table-header-rows><table:table-row><table:table-cell><text:p>Watch</text:p></table:table-cell>"
+    "<table:table-cell><text:p>h</text:p></table:table-cell></table:table-row></table:table-header-rows>"
+    '<table:table-row><table:table-cell table:number-columns-spanned="2"><text:p>all</text:p></table:table-cell>'
+    "<table:covered-table-cell/></table:table-row></table:table>"
+    "<text:p><draw:frame><draw:image/><svg:desc>The lamp</svg:desc></draw:frame></text:p>",
+    '<text:list-style style:name="L1"><text:list-level-style-number text:level="1" style:num-format="1"/>'
+    "</text:list-style>"
+    '<style:style style:name="P1" style:parent-style-name="Preformatted_20_Text"/>',
+)
+
+SAMPLES: dict[str, bytes] = {
+    "pptx": PPTX,
+    "xlsx": XLSX,
+    "csv": CSV,
+    "notebook": NOTEBOOK,
+    "epub": EPUB,
+    "opendocument": ODT,
+    "mail": text_samples.MAIL,
+    "mailbox": text_samples.MAILBOX,
+    "rtf": text_samples.RTF,
+    "rst": text_samples.RST,
+    "asciidoc": text_samples.ASCIIDOC,
+    "xml": text_samples.JATS,
+}
+NAMES = {
+    "pptx": "talk.pptx",
+    "xlsx": "stores.xlsx",
+    "csv": "list.csv",
+    "notebook": "tides.ipynb",
+    "epub": "light.epub",
+    "opendocument": "light.odt",
+    "mail": "lamp.eml",
+    "mailbox": "old.mbox",
+    "rtf": "light.rtf",
+    "rst": "light.rst",
+    "asciidoc": "light.adoc",
+    "xml": "article.xml",
+}
 """A file name of each kind."""
+
+ODS = make_odf(
+    "spreadsheet",
+    '<table:table table:name="Stores"><table:table-row><table:table-cell><text:p>Item</text:p></table:table-cell>'
+    "<table:table-cell><text:p>Litres</text:p></table:table-cell>"
+    '<table:table-cell table:number-columns-repeated="16000"/></table:table-row>'
+    "<table:table-row><table:table-cell><text:p>Oil</text:p></table:table-cell>"
+    '<table:table-cell office:value-type="float"><text:p>12</text:p></table:table-cell></table:table-row>'
+    '<table:table-row table:number-rows-repeated="1048000"><table:table-cell/></table:table-row></table:table>',
+)
+ODP = make_odf(
+    "presentation",
+    '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>Light</text:p></draw:text-box>'
+    "</draw:frame>"
+    "<draw:frame><draw:text-box><text:list><text:list-item><text:p>wick</text:p></text:list-item></text:list>"
+    "</draw:text-box></draw:frame></draw:page>",
+)
+VARIANTS: dict[str, tuple[str, bytes]] = {
+    **{kind: (kind, data) for kind, data in SAMPLES.items()},
+    "docbook": ("xml", text_samples.DOCBOOK),
+    "ods": ("opendocument", ODS),
+    "odp": ("opendocument", ODP),
+}
+"""The kind and the content of every sample with a golden file."""

@@ -14,6 +14,7 @@ from .html.reader import read_page
 from .markdown.reader import read_fragment
 
 MIMETYPE = "application/x-ipynb+json"
+BYTES_MAX = 256 * 2**20
 CELLS_MAX = 100_000
 OUTPUT_CHARACTERS_MAX = 20_000
 """Per output: a log can have megabytes, and its end says little."""
@@ -21,6 +22,8 @@ OUTPUT_CHARACTERS_MAX = 20_000
 
 def read(data: bytes, name: str) -> Document:
     """Read a notebook."""
+    if len(data) > BYTES_MAX:
+        raise ReadError(f"the file has {len(data):,} bytes; the limit for notebooks is {BYTES_MAX:,}")
     try:
         notebook = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -21,6 +21,14 @@ READERS: dict[str, tuple[str, str]] = {
     "xlsx": ("inorder.documents.readers.office.xlsx", ""),
     "csv": ("inorder.documents.readers.separated_values", "charset-normalizer"),
     "notebook": ("inorder.documents.readers.notebook", "pyromark"),
+    "epub": ("inorder.documents.readers.office.epub", "selectolax"),
+    "opendocument": ("inorder.documents.readers.office.opendocument", ""),
+    "mail": ("inorder.documents.readers.mail", "selectolax"),
+    "mailbox": ("inorder.documents.readers.mailbox", "selectolax"),
+    "rtf": ("inorder.documents.readers.rtf.reader", ""),
+    "rst": ("inorder.documents.readers.markup.rst", "charset-normalizer"),
+    "asciidoc": ("inorder.documents.readers.markup.asciidoc", "charset-normalizer"),
+    "xml": ("inorder.documents.readers.markup.xml", ""),
     "text": ("inorder.documents.readers.text", "charset-normalizer"),
 }
 """Module of the reader, and the package that it depends on; empty: it needs only the standard library."""

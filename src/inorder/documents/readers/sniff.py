@@ -8,7 +8,26 @@ import re
 from typing import Literal
 
 Kind = Literal[
-    "pdf", "html", "docx", "pptx", "xlsx", "csv", "notebook", "markdown", "text", "binary", "unknown", "empty"
+    "pdf",
+    "html",
+    "docx",
+    "pptx",
+    "xlsx",
+    "csv",
+    "notebook",
+    "epub",
+    "opendocument",
+    "mail",
+    "mailbox",
+    "rtf",
+    "rst",
+    "asciidoc",
+    "xml",
+    "markdown",
+    "text",
+    "binary",
+    "unknown",
+    "empty",
 ]
 """`binary` is not text; `unknown` is text that is not a document, such as source code."""
 
@@ -31,6 +50,17 @@ EXTENSIONS: dict[str, Kind] = {
     "tsv": "csv",
     "tab": "csv",
     "ipynb": "notebook",
+    "epub": "epub",
+    "odt": "opendocument",
+    "ott": "opendocument",
+    "ods": "opendocument",
+    "odp": "opendocument",
+    "eml": "mail",
+    "mbox": "mailbox",
+    "rtf": "rtf",
+    "nxml": "xml",
+    "dbk": "xml",
+    "docbook": "xml",
     "html": "html",
     "htm": "html",
     "xhtml": "html",
@@ -43,13 +73,24 @@ EXTENSIONS: dict[str, Kind] = {
     "txt": "text",
     "text": "text",
     "log": "text",
-    "rst": "text",
-    "adoc": "text",
-    "asciidoc": "text",
+    "rst": "rst",
+    "rest": "rst",
+    "adoc": "asciidoc",
+    "asciidoc": "asciidoc",
+    "asc": "asciidoc",
     "org": "text",
 }
-_BINARY_KINDS = frozenset(("pdf", "docx", "pptx", "xlsx"))
-_ARCHIVE_MARKS: tuple[tuple[bytes, Kind], ...] = ((b"word/", "docx"), (b"ppt/", "pptx"), (b"xl/", "xlsx"))
+_BINARY_KINDS = frozenset(("pdf", "docx", "pptx", "xlsx", "epub", "opendocument"))
+_ARCHIVE_MARKS: tuple[tuple[bytes, Kind], ...] = (
+    (b"mimetypeapplication/epub+zip", "epub"),
+    (b"mimetypeapplication/vnd.oasis.opendocument.", "opendocument"),
+    (b"word/", "docx"),
+    (b"ppt/", "pptx"),
+    (b"xl/", "xlsx"),
+)
+_PUBLISHER_XML = re.compile(
+    rb"<!DOCTYPE\s+\w+\s+PUBLIC\s+[\"']-//(?:NLM|OASIS)//DTD\s|docbook\.org/ns/docbook|<article\b[^>]*\b(?:article-type|dtd-version)="
+)
 _BINARY_SIGNATURES = (
     b"PK\x03\x04",
     b"PK\x05\x06",
@@ -85,6 +126,8 @@ def sniff(name: str, head: bytes) -> Kind:
         return _sniff_archive(head) if head.startswith(b"PK\x03\x04") else "binary"
     if head.startswith(b"%PDF-"):
         return "pdf"
+    if head.startswith(b"{\\rtf"):
+        return "rtf"
     return expected or _sniff_content(name, head)
 
 
@@ -102,6 +145,8 @@ def _get_extension(name: str) -> str:
 def _sniff_content(name: str, head: bytes) -> Kind:
     if _HTML.match(head.removeprefix(b"\xef\xbb\xbf")):
         return "html"
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and _PUBLISHER_XML.search(head):
+        return "xml"
     if b"\0" in head and not head.startswith(_BYTE_ORDER_MARKS):
         return "binary"
     return "unknown" if _get_extension(name) else "text"

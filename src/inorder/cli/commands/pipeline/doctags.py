@@ -22,7 +22,10 @@ def doctags(
     *,
     given: Given,
 ) -> None:
-    """Convert documents to DocTags: PDF, HTML, Markdown, DOCX and text.
+    """Convert documents to DocTags.
+
+    Reads PDF, HTML, Markdown and text; DOCX, PPTX, XLSX and OpenDocument; CSV; Jupyter notebooks; EPUB; mail (EML,
+    MBOX); RTF; reStructuredText; AsciiDoc; JATS and DocBook.
 
     Writes DATA/doctags/NAME.doctags and, lossless, NAME.docling.json. Files that are not documents are skipped. A
     document that cannot be read fails with the reason; the others are processed. The outputs of documents that no

@@ -1,0 +1,1 @@
+"""Reads further markup languages: reStructuredText, AsciiDoc, and XML of publishers."""

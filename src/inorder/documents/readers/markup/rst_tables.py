@@ -1,0 +1,116 @@
+"""Tables of reStructuredText: grids drawn with `+`, simple ones with columns of `=`, and CSV."""
+
+import csv
+import re
+
+from inorder.documents.model import AnyBlock
+from inorder.documents.readers.table_grid import TableBudget, TableGrid
+from inorder.documents.readers.whitespace import collapse_whitespace
+
+from .rst_inline import strip_inline
+
+_GRID_RULE = re.compile(r"\+(?:[-=]+\+)+")
+_RULE_PART = re.compile("[-=+]+")
+_SIMPLE_RULE = re.compile(r"={2,}(?: +={2,})+")
+_SIMPLE_SPANS = re.compile(r"-{2,}(?: +-{2,})*")
+
+
+def is_table_start(lines: list[str], at: int) -> bool:
+    """Whether a table begins at a line."""
+    return bool(_GRID_RULE.fullmatch(lines[at]) or _SIMPLE_RULE.fullmatch(lines[at]))
+
+
+def read_table(lines: list[str], at: int, budget: TableBudget) -> tuple[list[AnyBlock], int]:
+    """The table that begins at a line, and the position after it."""
+    if lines[at][0] == "+":
+        end = at
+        while end < len(lines) and lines[end][:1] in ("+", "|"):
+            end += 1
+        return _read_grid(lines[at:end], budget), end
+    rules = [at]
+    end = at + 1
+    while end < len(lines) and len(rules) < 3:
+        if _SIMPLE_RULE.fullmatch(lines[end]):
+            rules.append(end)
+            if len(rules) > 1 and (end + 1 >= len(lines) or not lines[end + 1]):
+                break
+        end += 1
+    return _read_simple(lines, rules, budget), min(rules[-1] + 1 if len(rules) > 1 else at + 1, len(lines))
+
+
+def _read_grid(lines: list[str], budget: TableBudget) -> list[AnyBlock]:
+    """A cell spans columns if there is no `|` at the edge of a column. A cell that spans rows is in the first of them
+    with the text of all."""
+    rules = [number for number, line in enumerate(lines) if _GRID_RULE.fullmatch(line)]
+    edges = sorted({n for number in rules for n, sign in enumerate(lines[number]) if sign == "+"})
+    head = next((number for number in rules[1:] if "=" in lines[number]), 0)
+    grid = TableGrid()
+    for above, below in zip(rules, [*rules[1:], len(lines)], strict=True):
+        cells: dict[int, list[str]] = {}
+        for line in lines[above + 1 : below]:
+            _collect_cells(line, edges, cells)
+        if not cells:
+            continue
+        grid.new_row()
+        starts = sorted(cells)
+        for first, last in zip(starts, [*starts[1:], len(edges) - 1], strict=True):
+            text, _ = strip_inline(collapse_whitespace(" ".join(cells[first])))
+            grid.add(text, 1, last - first, is_header=below <= head)
+    return grid.finish(budget)
+
+
+def _collect_cells(line: str, edges: list[int], open_cells: dict[int, list[str]]) -> None:
+    """Add one line of text to the cells that it crosses."""
+    begin = 0
+    for number in range(1, len(edges)):
+        at = edges[number]
+        if at >= len(line) or line[at] in "|+":
+            text = line[edges[begin] + 1 : at].strip()
+            open_cells.setdefault(begin, []).append("" if _RULE_PART.fullmatch(text) else text)
+            begin = number
+
+
+def _read_simple(lines: list[str], rules: list[int], budget: TableBudget) -> list[AnyBlock]:
+    columns = [match.start() for match in re.finditer("=+", lines[rules[0]])]
+    has_header = len(rules) > 2
+    grid = TableGrid()
+    row: list[list[str]] | None = None
+    is_header = has_header
+
+    def end_row() -> None:
+        if row is not None:
+            grid.new_row()
+            for texts in row:
+                grid.add(strip_inline(collapse_whitespace(" ".join(texts)))[0], is_header=is_header)
+
+    for number in range(rules[0] + 1, rules[-1]):
+        line = lines[number]
+        if number in rules:
+            end_row()
+            row, is_header = None, False
+        elif line and not _SIMPLE_SPANS.fullmatch(line):
+            cells = [line[begin:end].strip() for begin, end in zip(columns, [*columns[1:], None], strict=True)]
+            if cells[0] or row is None:
+                end_row()
+                row = [[cell] for cell in cells]
+            else:
+                for texts, cell in zip(row, cells, strict=True):
+                    texts.append(cell)
+    end_row()
+    return grid.finish(budget)
+
+
+def read_csv_table(body: list[str], options: dict[str, str], caption: str, budget: TableBudget) -> list[AnyBlock]:
+    """The table of the directive `csv-table`."""
+    grid = TableGrid()
+    rows = [(options["header"], True)] if "header" in options else []
+    rows += [(line, False) for line in body if line]
+    try:
+        header_rows = int(options.get("header-rows", "0") or "0") + len(rows[:1]) * ("header" in options)
+        for number, cells in enumerate(csv.reader([line for line, _ in rows], skipinitialspace=True)):
+            grid.new_row()
+            for cell in cells:
+                grid.add(strip_inline(collapse_whitespace(cell))[0], is_header=number < header_rows)
+    except (csv.Error, ValueError):
+        return []
+    return grid.finish(budget, caption)

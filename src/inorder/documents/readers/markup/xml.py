@@ -1,0 +1,403 @@
+"""Reads XML of publishers: JATS (articles of journals) and DocBook.
+
+Both have sections with titles, paragraphs, lists, tables, figures and listings, under different names. Elements that
+are not known pass their text on to the element around them. Entities are not expanded, and a file that defines any is
+refused.
+"""
+
+from collections.abc import Callable
+from html.entities import html5
+from typing import Any, ClassVar
+from xml.parsers import expat
+
+from inorder.documents.model import Code, Document, Formula, Picture, Title
+from inorder.documents.readers.block_builder import BlockBuilder
+from inorder.documents.readers.document import make_document
+from inorder.documents.readers.table_grid import TableBudget, TableGrid
+from inorder.documents.readers.whitespace import collapse_whitespace
+from inorder.errors import ReadError
+
+BYTES_MAX = 128 * 2**20
+DEPTH_MAX = 1_000
+"""Open elements."""
+_ROOTS = frozenset(("article", "book", "chapter", "part", "section", "refentry", "preface", "appendix", "set", "topic"))
+_SECTIONS = frozenset(
+    (
+        "sec",
+        "section",
+        "sect1",
+        "sect2",
+        "sect3",
+        "sect4",
+        "sect5",
+        "simplesect",
+        "chapter",
+        "appendix",
+        "part",
+        "preface",
+        "app",
+        "app-group",
+        "abstract",
+        "ack",
+        "ref-list",
+        "bibliography",
+        "glossary",
+        "refsect1",
+        "refsect2",
+    )
+)
+_PARAGRAPHS = frozenset(
+    (
+        "p",
+        "para",
+        "simpara",
+        "term",
+        "def",
+        "attrib",
+        "note",
+        "warning",
+        "tip",
+        "caution",
+        "important",
+        "disp-quote",
+        "blockquote",
+        "fn",
+        "speech",
+        "formalpara",
+        "subtitle",
+        "kwd-group",
+        "contrib-group",
+        "refpurpose",
+        "synopsis",
+    )
+)
+_LISTS = {"list": False, "itemizedlist": False, "orderedlist": True, "simplelist": False, "procedure": True}
+_ITEMS = frozenset(("list-item", "listitem", "member", "step", "ref", "bibliomixed", "biblioentry"))
+_CODE = frozenset(("code", "programlisting", "screen", "preformat", "literallayout", "programlistingco"))
+_FIGURES = frozenset(("fig", "figure", "informalfigure"))
+_CAPTIONED = frozenset(("table-wrap", "table", "informaltable", *_FIGURES))
+_SKIPPED = frozenset(
+    (
+        "journal-meta",
+        "permissions",
+        "aff",
+        "author-notes",
+        "contrib-id",
+        "indexterm",
+        "copyright",
+        "legalnotice",
+        "revhistory",
+        "author",
+        "authorgroup",
+        "remark",
+        "annotation",
+        "supplementary-material",
+    )
+)
+_METADATA = frozenset(("title-group", "abstract", "contrib-group", "kwd-group"))
+"""What is read of the metadata of an article."""
+
+
+def read(data: bytes, name: str) -> Document:
+    """Read a JATS or DocBook file."""
+    if len(data) > BYTES_MAX:
+        raise ReadError(f"the file has {len(data):,} bytes; the limit for XML is {BYTES_MAX:,}")
+    walker = _XmlWalker()
+    try:
+        _make_parser(walker).Parse(data, True)
+    except expat.ExpatError as error:
+        raise ReadError(f"the XML is damaged: {error}") from None
+    except (LookupError, ValueError) as error:  # an encoding that Python does not know
+        raise ReadError(f"the XML cannot be decoded: {error}") from None
+    if not walker.is_document:
+        raise ReadError("not a document: neither JATS nor DocBook")
+    walker.builder.flush()
+    blocks = walker.builder.blocks
+    if walker.title:
+        blocks.insert(0, Title(text=walker.title))
+    return make_document("xml", name, "application/xml", blocks, walker.budget.warnings)
+
+
+def _make_parser(walker: "_XmlWalker") -> expat.XMLParserType:
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.buffer_text = True
+    parser.StartElementHandler = walker.start
+    parser.EndElementHandler = walker.end
+    parser.CharacterDataHandler = walker.text
+    parser.EntityDeclHandler = _refuse_entity
+    parser.SkippedEntityHandler = walker.add_entity
+    parser.UseForeignDTD(True)  # entities of a DTD that is not read are then passed on, and not an error
+    parser.ExternalEntityRefHandler = _ignore_external
+    return parser
+
+
+def _refuse_entity(*_: Any) -> None:
+    raise ReadError("the XML defines entities, which is refused")
+
+
+def _ignore_external(*_: Any) -> int:
+    return 1
+
+
+class _XmlWalker:
+    """Builds blocks from elements."""
+
+    def __init__(self) -> None:
+        self.builder = BlockBuilder()
+        self.budget = TableBudget()
+        self.title = ""
+        self.is_document = False
+        self._open: list[str] = []
+        self._skip_depth = 0
+        self._section_depth = 0
+        self._numbers: list[int] = []
+        self._grid: TableGrid | None = None
+        self._is_head = False
+        self._spans = (1, 1)
+        self._caption: list[str] = []
+        self._holders: list[str] = []
+        """Open tables and figures, by name."""
+        self._columns: dict[str, int] = {}
+
+    # Events.
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        name = name.rpartition(" ")[2]
+        if len(self._open) >= DEPTH_MAX:
+            raise ReadError(f"elements are nested more than {DEPTH_MAX:,} levels deep")
+        if not self._open:
+            self.is_document = name in _ROOTS
+        parent = self._open[-1] if self._open else ""
+        self._open.append(name)
+        is_left_out = (parent == "article-meta" and name not in _METADATA) or (
+            parent == "alternatives" and name == "math"
+        )
+        if self._skip_depth or is_left_out or name in _SKIPPED or not self.is_document:
+            self._skip_depth += 1
+            return
+        if name in _CODE and not self._is_inline(parent):
+            self.builder.flush()
+        elif name in _SECTIONS:
+            self.builder.flush()
+            self._section_depth += 1
+        elif name in _PARAGRAPHS and self._grid is None:
+            self._begin_paragraph()
+        elif name in _LISTS and self._grid is None:
+            self._begin_list(name, attributes)
+        elif name in _ITEMS and self._grid is None:
+            self._begin_item()
+        elif begin := self._START.get(name):
+            begin(self, attributes)
+        if name in _CAPTIONED:
+            self._begin_holder(name)
+
+    def end(self, name: str) -> None:
+        name = name.rpartition(" ")[2]
+        self._open.pop()
+        if self._skip_depth:
+            self._skip_depth -= 1
+            return
+        if name in _CODE and not self._is_inline(self._open[-1] if self._open else ""):
+            self._end_code()
+        elif name in _SECTIONS:
+            self.builder.flush()
+            self._section_depth -= 1
+        elif name in _PARAGRAPHS:
+            self._end_paragraph()
+        elif name in _LISTS and self._grid is None:
+            self.builder.close_list()
+            self._numbers.pop()
+        elif name in _ITEMS and self._grid is None:
+            self.builder.close_item()
+        elif end := self._END.get(name):
+            end(self)
+        if name in _CAPTIONED:
+            self._end_holder(name)
+
+    def text(self, text: str) -> None:
+        if not self._skip_depth:
+            self.builder.parts.append(text)
+
+    def add_entity(self, name: str, is_parameter: bool) -> None:
+        """An entity of a DTD that is not read: those of HTML are known."""
+        if not is_parameter:
+            self.text(html5.get(f"{name};", f"&{name};"))
+
+    def _is_inline(self, parent: str) -> bool:
+        """Whether code is part of a text, as in DocBook."""
+        return parent in _PARAGRAPHS or self._grid is not None or bool(self._holders)
+
+    # Text.
+
+    def _begin_title(self, _: dict[str, str]) -> None:
+        if self._grid is None and not self._holders:
+            self.builder.flush()
+
+    def _end_title(self) -> None:
+        text = self._take_text()
+        parent = self._open[-1] if self._open else ""
+        if self._holders:
+            self._caption.append(text)
+        elif parent in ("title-group", "articleinfo", "bookinfo", "info") or (
+            not self._section_depth and not self.title
+        ):
+            self.title = self.title or text
+        elif text:
+            self.builder.open_heading(max(self._section_depth, 1))
+            self.builder.parts.append(text)
+            self.builder.close_heading()
+
+    def _end_article_title(self) -> None:
+        if self._open and self._open[-1] == "title-group":
+            self._end_title()
+
+    def _begin_paragraph(self) -> None:
+        if self._holders:
+            self._caption.append(self._take_text())
+        else:
+            self.builder.flush()
+
+    def _end_paragraph(self) -> None:
+        if self._grid is not None:
+            self.builder.parts.append(" ")
+        elif self._holders:
+            self._caption.append(self._take_text())
+        else:
+            self.builder.flush()
+
+    def _take_text(self) -> str:
+        text = collapse_whitespace("".join(self.builder.parts))
+        self.builder.parts.clear()
+        return text
+
+    def _add_space(self, _: dict[str, str]) -> None:
+        self.builder.parts.append(" ")
+
+    def _end_with_space(self) -> None:
+        self.builder.parts.append(" ")
+
+    def _begin_block(self, _: dict[str, str]) -> None:
+        if self._grid is None:
+            self.builder.flush()
+
+    def _end_formula(self) -> None:
+        if self._grid is None and (text := self._take_text()):
+            self.builder.add([Formula(text=text)])
+
+    def _end_code(self) -> None:
+        text = "".join(self.builder.parts).strip("\n")
+        self.builder.parts.clear()
+        if text.strip():
+            self.builder.add([Code(text=text)])
+
+    # Lists.
+
+    def _begin_list(self, name: str, attributes: dict[str, str]) -> None:
+        kind = attributes.get("list-type", "")
+        is_ordered = _LISTS[name] or kind in ("order", "alpha-lower", "alpha-upper", "roman-lower", "roman-upper")
+        self.builder.open_list(is_ordered)
+        self._numbers.append(0)
+
+    def _begin_item(self) -> None:
+        if not self.builder.lists:  # references are items without a list around them
+            self.builder.flush()
+            return
+        self._numbers[-1] += 1
+        self.builder.open_item(f"{self._numbers[-1]}." if self.builder.lists[-1].is_ordered else "-")
+
+    # Tables and figures.
+
+    def _begin_holder(self, name: str) -> None:
+        if not self._holders:
+            self.builder.flush()
+            self._caption = []
+        self._holders.append(name)
+
+    def _end_holder(self, name: str) -> None:
+        self._holders.pop()
+        if self._holders:
+            return
+        rest = self._take_text()
+        caption = " ".join(filter(None, self._caption))
+        if self._grid is not None:
+            self.builder.add(self._grid.finish(self.budget, caption))
+            self._grid = None
+        elif name in _FIGURES:
+            self.builder.add([Picture(caption=caption or rest)])
+        elif caption or rest:
+            self.builder.parts.append(f"{caption} {rest}")
+            self.builder.flush()
+        self._caption = []
+
+    def _begin_row(self, _: dict[str, str]) -> None:
+        if self._grid is None and self._holders:
+            self._caption += [self._take_text()]
+            self._grid = TableGrid()
+        if self._grid is not None:
+            self.builder.parts.clear()
+            self._grid.new_row()
+
+    def _begin_group(self, _: dict[str, str]) -> None:
+        self._columns.clear()
+
+    def _add_column(self, attributes: dict[str, str]) -> None:
+        self._columns[attributes.get("colname", "")] = len(self._columns) + 1
+
+    def _begin_head(self, _: dict[str, str]) -> None:
+        self._is_head = True
+
+    def _end_head(self) -> None:
+        self._is_head = False
+
+    def _begin_cell(self, attributes: dict[str, str]) -> None:
+        self.builder.parts.clear()
+        width = _parse_span(attributes.get("colspan", ""))
+        first, last = (self._columns.get(attributes.get(each, ""), 0) for each in ("namest", "nameend"))
+        if first and last > first:
+            width = last - first + 1
+        height = _parse_span(attributes.get("rowspan", "")) + _parse_span(attributes.get("morerows", ""), 0)
+        self._spans = (height, width)
+
+    def _end_cell(self) -> None:
+        if self._grid is not None:
+            self._grid.add(self._take_text(), *self._spans, is_header=self._is_head)
+
+    def _end_header_cell(self) -> None:
+        if self._grid is not None:
+            self._grid.add(self._take_text(), *self._spans, is_header=True)
+
+    _START: ClassVar[dict[str, Callable[["_XmlWalker", dict[str, str]], None]]] = {
+        "title": _begin_title,
+        "article-title": _begin_title,
+        "disp-formula": _begin_block,
+        "equation": _begin_block,
+        "informalequation": _begin_block,
+        "tgroup": _begin_group,
+        "colspec": _add_column,
+        "break": _add_space,
+        "tr": _begin_row,
+        "row": _begin_row,
+        "thead": _begin_head,
+        "td": _begin_cell,
+        "th": _begin_cell,
+        "entry": _begin_cell,
+    }
+    _END: ClassVar[dict[str, Callable[["_XmlWalker"], None]]] = {
+        "title": _end_title,
+        "article-title": _end_article_title,
+        "disp-formula": _end_formula,
+        "equation": _end_formula,
+        "informalequation": _end_formula,
+        "label": _end_with_space,
+        "surname": _end_with_space,
+        "given-names": _end_with_space,
+        "kwd": _end_with_space,
+        "thead": _end_head,
+        "td": _end_cell,
+        "th": _end_header_cell,
+        "entry": _end_cell,
+    }
+
+
+def _parse_span(text: str, default: int = 1) -> int:
+    return min(int(text), 10_000) if text.isascii() and text.isdigit() and len(text) < 6 and int(text) else default

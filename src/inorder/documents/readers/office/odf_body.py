@@ -1,0 +1,329 @@
+"""Handles the XML of the content of an OpenDocument file."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from inorder.documents.model import AnyBlock, Code, Heading, ListItem, Paragraph, Picture, Title
+from inorder.documents.readers.table_grid import TableBudget
+from inorder.documents.readers.whitespace import collapse_whitespace
+
+from .odf_styles import OdfStyles
+from .odf_tables import OdfTable
+from .package import SHORT_NAMES, Attributes, Handler, strip_namespaces
+
+DEPTH_MAX = 50
+SPACES_MAX = 1_000
+_SKIPPED = frozenset(
+    (
+        "text:tracked-changes",
+        "office:annotation",
+        "text:table-of-content",
+        "text:alphabetical-index",
+        "text:note-citation",
+        "office:forms",
+        "table:calculation-settings",
+        "table:shapes",
+    )
+)
+
+
+class OdfBody(Handler):
+    """The blocks of a text, a spreadsheet or a presentation."""
+
+    def __init__(self, styles: OdfStyles, budget: TableBudget) -> None:
+        self.kind = ""
+        """`text`, `spreadsheet` or `presentation`; empty: the part has none of them."""
+        self.blocks: list[AnyBlock] = []
+        self.notes: list[AnyBlock] = []
+        self._styles = styles
+        self._budget = budget
+        self._skip_depth = 0
+        self._paragraphs: list[_OpenOdfParagraph] = []
+        self._lists: list[_OpenOdfList] = []
+        self._table: OdfTable | None = None
+        self._note_depth = 0
+        self._frame_class = ""
+        self._description: list[str] | None = None
+        self._has_image = False
+        self._sheet_name = ""
+        self._code_lines: list[tuple[Code, list[str]]] = []
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        short = SHORT_NAMES[name]
+        if self._skip_depth or short in _SKIPPED:
+            self._skip_depth += 1
+        elif not self.kind and short.startswith(("style:", "text:list-")):
+            self._styles.start(name, attributes)  # automatic styles precede the content in the same part
+        elif begin := self._START.get(short):
+            begin(self, strip_namespaces(attributes))
+
+    def end(self, name: str) -> None:
+        if self._skip_depth:
+            self._skip_depth -= 1
+        elif end := self._END.get(SHORT_NAMES[name]):
+            end(self)
+
+    def text(self, text: str) -> None:
+        if self._skip_depth:
+            return
+        if self._description is not None:
+            self._description.append(text)
+        elif self._paragraphs:
+            self._paragraphs[-1].parts.append(text)
+
+    def finish(self) -> list[AnyBlock]:
+        """All blocks, after the end of the part."""
+        for code, lines in self._code_lines:
+            code.text = "\n".join(lines).rstrip()
+        return [*self.blocks, *self.notes]
+
+    # Roots.
+
+    def _begin_text_document(self, _: Attributes) -> None:
+        self.kind = self.kind or "text"
+
+    def _begin_spreadsheet(self, _: Attributes) -> None:
+        self.kind = self.kind or "spreadsheet"
+
+    def _begin_presentation(self, _: Attributes) -> None:
+        self.kind = self.kind or "presentation"
+
+    # Paragraphs and headings.
+
+    def _begin_paragraph(self, attributes: Attributes) -> None:
+        self._paragraphs.append(_OpenOdfParagraph(attributes.get("style-name", "")))
+
+    def _begin_heading(self, attributes: Attributes) -> None:
+        level = attributes.get("outline-level", "")
+        self._begin_paragraph(attributes)
+        self._paragraphs[-1].level = int(level) if level.isascii() and level.isdigit() and len(level) < 3 else 1
+
+    def _end_paragraph(self) -> None:
+        if not self._paragraphs:
+            return
+        paragraph = self._paragraphs.pop()
+        raw = "".join(paragraph.parts)
+        text = collapse_whitespace(raw)
+        if self._note_depth:
+            if text:
+                self.notes.append(Paragraph(text=text))
+        elif self._table is not None:
+            self._table.add_text(text)
+        elif self._styles.role_of(paragraph.style) == "code" and not paragraph.level:
+            self._add_code(raw)
+        elif text:
+            self._add_text(text, paragraph)
+
+    def _add_text(self, text: str, paragraph: "_OpenOdfParagraph") -> None:
+        role = self._styles.role_of(paragraph.style)
+        if self._frame_class == "title":
+            self.blocks.append(Heading(text=text, level=1))
+        elif paragraph.level:
+            self.blocks.append(Heading(text=text, level=max(paragraph.level, 1)))
+        elif role == "title":
+            self.blocks.append(Title(text=text))
+        elif role == "caption" and self.blocks and type(self.blocks[-1]) is Picture and not self.blocks[-1].caption:
+            self.blocks[-1].caption = text
+        elif self._lists and self._lists[-1].is_item_open:
+            self._add_item(text, self._lists[-1])
+        else:
+            self.blocks.append(Paragraph(text=text, links=paragraph.links))
+
+    def _add_item(self, text: str, within: "_OpenOdfList") -> None:
+        within.is_item_open = False
+        within.number += 1
+        depth = len(self._lists) - 1
+        is_ordered = self._styles.is_ordered(within.style, depth)
+        marker = f"{within.number}." if is_ordered else "-"
+        self.blocks.append(ListItem(text=text, depth=depth, ordered=is_ordered, marker=marker))
+
+    def _add_code(self, raw: str) -> None:
+        """Every line of code is a paragraph. Consecutive lines become one block."""
+        line = raw.rstrip()
+        if self._code_lines and self.blocks[-1] is self._code_lines[-1][0]:
+            self._code_lines[-1][1].append(line)
+        elif line:
+            code = Code(text="")
+            self.blocks.append(code)
+            self._code_lines.append((code, [line]))
+
+    def _add_spaces(self, attributes: Attributes) -> None:
+        count = attributes.get("c", "1")
+        if self._paragraphs:
+            number = int(count) if count.isascii() and count.isdigit() and len(count) < 6 else 1
+            self._paragraphs[-1].parts.append(" " * min(number, SPACES_MAX))
+
+    def _add_break(self, _: Attributes) -> None:
+        if self._paragraphs:
+            self._paragraphs[-1].parts.append("\n")
+
+    def _add_tab(self, _: Attributes) -> None:
+        if self._paragraphs:
+            self._paragraphs[-1].parts.append("\t")
+
+    def _begin_link(self, attributes: Attributes) -> None:
+        if self._paragraphs:
+            paragraph = self._paragraphs[-1]
+            paragraph.link_begin, paragraph.link_target = len(paragraph.parts), attributes.get("href", "")
+
+    def _end_link(self) -> None:
+        if not self._paragraphs:
+            return
+        paragraph = self._paragraphs[-1]
+        text = collapse_whitespace("".join(paragraph.parts[paragraph.link_begin :]))
+        if text and paragraph.link_target and not paragraph.link_target.startswith("#"):
+            paragraph.links.append((text, paragraph.link_target))
+        paragraph.link_target = ""
+
+    # Notes, lists, tables.
+
+    def _begin_note(self, _: Attributes) -> None:
+        self._note_depth += 1
+
+    def _end_note(self) -> None:
+        self._note_depth = max(0, self._note_depth - 1)
+
+    def _begin_list(self, attributes: Attributes) -> None:
+        inherited = self._lists[-1].style if self._lists else ""
+        self._lists.append(_OpenOdfList(attributes.get("style-name", "") or inherited))
+
+    def _end_list(self) -> None:
+        if self._lists:
+            self._lists.pop()
+
+    def _begin_item(self, _: Attributes) -> None:
+        if self._lists:
+            self._lists[-1].is_item_open = len(self._lists) <= DEPTH_MAX
+
+    def _end_item(self) -> None:
+        if self._lists:
+            self._lists[-1].is_item_open = False
+
+    def _begin_table(self, attributes: Attributes) -> None:
+        if self._table is not None:
+            self._table.depth += 1
+            return
+        self._table = OdfTable()
+        if self.kind == "spreadsheet":
+            self._sheet_name = collapse_whitespace(attributes.get("name", ""))
+
+    def _end_table(self) -> None:
+        if self._table is None:
+            return
+        self._table.depth -= 1
+        if self._table.depth:
+            return
+        is_sheet = self.kind == "spreadsheet"
+        found = self._table.finish(self._budget, is_sheet=is_sheet)
+        if found and is_sheet and self._sheet_name:
+            self.blocks.append(Heading(text=self._sheet_name, level=1))
+        self.blocks += found
+        self._table = None
+
+    def _begin_head(self, _: Attributes) -> None:
+        if self._table is not None and self._table.depth == 1:
+            self._table.is_in_head = True
+
+    def _end_head(self) -> None:
+        if self._table is not None and self._table.depth == 1:
+            self._table.is_in_head = False
+
+    def _begin_row(self, attributes: Attributes) -> None:
+        if self._table is not None and self._table.depth == 1:
+            self._table.begin_row(attributes)
+
+    def _begin_cell(self, attributes: Attributes) -> None:
+        if self._table is not None and self._table.depth == 1:
+            self._table.begin_cell(attributes)
+
+    def _end_cell(self) -> None:
+        if self._table is not None and self._table.depth == 1:
+            self._table.end_cell()
+
+    def _end_row(self) -> None:
+        if self._table is not None and self._table.depth == 1:
+            self._table.end_row()
+
+    # Frames.
+
+    def _begin_frame(self, attributes: Attributes) -> None:
+        self._frame_class = attributes.get("class", "")
+        self._has_image = False
+
+    def _add_image(self, _: Attributes) -> None:
+        if self._table is None and not self._has_image:
+            self._has_image = True
+            self.blocks.append(Picture())
+
+    def _begin_description(self, _: Attributes) -> None:
+        self._description = []
+
+    def _end_description(self) -> None:
+        text, self._description = collapse_whitespace("".join(self._description or ())), None
+        if self._has_image and self.blocks and type(self.blocks[-1]) is Picture and not self.blocks[-1].caption:
+            self.blocks[-1].caption = text
+
+    def _end_frame(self) -> None:
+        self._frame_class = ""
+        self._has_image = False
+
+    _START: ClassVar[dict[str, Callable[["OdfBody", Attributes], None]]] = {
+        "office:text": _begin_text_document,
+        "office:spreadsheet": _begin_spreadsheet,
+        "office:presentation": _begin_presentation,
+        "text:p": _begin_paragraph,
+        "text:h": _begin_heading,
+        "text:s": _add_spaces,
+        "text:tab": _add_tab,
+        "text:line-break": _add_break,
+        "text:a": _begin_link,
+        "text:note": _begin_note,
+        "text:list": _begin_list,
+        "text:list-item": _begin_item,
+        "table:table": _begin_table,
+        "table:table-header-rows": _begin_head,
+        "table:table-row": _begin_row,
+        "table:table-cell": _begin_cell,
+        "table:covered-table-cell": _begin_cell,
+        "draw:frame": _begin_frame,
+        "draw:image": _add_image,
+        "svg:title": _begin_description,
+        "svg:desc": _begin_description,
+    }
+    _END: ClassVar[dict[str, Callable[["OdfBody"], None]]] = {
+        "text:p": _end_paragraph,
+        "text:h": _end_paragraph,
+        "text:a": _end_link,
+        "text:note": _end_note,
+        "text:list": _end_list,
+        "text:list-item": _end_item,
+        "table:table": _end_table,
+        "table:table-header-rows": _end_head,
+        "table:table-row": _end_row,
+        "table:table-cell": _end_cell,
+        "table:covered-table-cell": _end_cell,
+        "draw:frame": _end_frame,
+        "svg:title": _end_description,
+        "svg:desc": _end_description,
+    }
+
+
+class _OpenOdfParagraph:
+    __slots__ = ("level", "link_begin", "link_target", "links", "parts", "style")
+
+    def __init__(self, style: str) -> None:
+        self.style = style
+        self.parts: list[str] = []
+        self.links: list[tuple[str, str]] = []
+        self.level = 0
+        self.link_begin = 0
+        self.link_target = ""
+
+
+class _OpenOdfList:
+    __slots__ = ("is_item_open", "number", "style")
+
+    def __init__(self, style: str) -> None:
+        self.style = style
+        self.number = 0
+        self.is_item_open = False

@@ -1,0 +1,86 @@
+"""Tables of an OpenDocument file. Rows and cells that are repeated to the end of a sheet cost nothing."""
+
+from inorder.documents.model import AnyBlock
+from inorder.documents.readers.table_grid import COLUMNS_MAX, TableBudget, TableGrid
+
+from .package import Attributes
+from .xlsx import CELLS_MAX, Row, Spans, make_sheet_blocks
+
+_ROWS_MAX = 1 << 20
+_REPEATED_MAX = 100
+"""How often a cell or row with text is repeated at most."""
+_NUMBERS = ("float", "currency", "percentage", "date", "time")
+
+
+class OdfTable:
+    """A table whose end has not been reached. A nested table becomes text of its cell."""
+
+    def __init__(self) -> None:
+        self.depth = 1
+        self.is_in_head = False
+        self._rows: dict[int, Row] = {}
+        self._spans: Spans = {}
+        self._head: set[int] = set()
+        self._row = self._column = 0
+        self._row_repeats = 1
+        self._count = 0
+        self._texts: list[str] = []
+        self._cell: Attributes = {}
+
+    def begin_row(self, attributes: Attributes) -> None:
+        self._column = 0
+        self._row_repeats = _parse_count(attributes.get("number-rows-repeated", ""), _ROWS_MAX)
+        if self.is_in_head:
+            self._head.add(self._row)
+
+    def begin_cell(self, attributes: Attributes) -> None:
+        self._cell, self._texts = attributes, []
+
+    def add_text(self, text: str) -> None:
+        if text:
+            self._texts.append(text)
+
+    def end_cell(self) -> None:
+        text, cell = " ".join(self._texts), self._cell
+        repeats = _parse_count(cell.get("number-columns-repeated", ""), COLUMNS_MAX)
+        if text and self._row < _ROWS_MAX:
+            is_number = cell.get("value-type") in _NUMBERS
+            for column in range(self._column, min(self._column + min(repeats, _REPEATED_MAX), COLUMNS_MAX)):
+                if self._count < CELLS_MAX:
+                    self._count += 1
+                    self._rows.setdefault(self._row, {})[column] = text, is_number
+        spans = (
+            _parse_count(cell.get("number-rows-spanned", ""), _ROWS_MAX),
+            _parse_count(cell.get("number-columns-spanned", ""), COLUMNS_MAX),
+        )
+        if spans != (1, 1):
+            self._spans[self._row, self._column] = spans
+        self._column += repeats
+        self._texts, self._cell = [], {}
+
+    def end_row(self) -> None:
+        row = self._rows.get(self._row)
+        for number in range(self._row + 1, self._row + min(self._row_repeats, _REPEATED_MAX)):
+            if row and self._count < CELLS_MAX:
+                self._count += len(row)
+                self._rows[number] = row
+        self._row += self._row_repeats
+
+    def finish(self, budget: TableBudget, *, is_sheet: bool) -> list[AnyBlock]:
+        """The table; of a sheet, a table for each block of rows."""
+        if is_sheet:
+            return make_sheet_blocks(self._rows, self._spans, budget)
+        grid = TableGrid()
+        for number in range(min(self._row, max(self._rows, default=-1) + 1)):
+            grid.new_row()
+            reached = 0
+            for column, (text, _) in sorted(self._rows.get(number, {}).items()):
+                height, width = self._spans.get((number, column), (1, 1))
+                grid.skip(column - reached)
+                grid.add(text, height, width, is_header=number in self._head)
+                reached = column + width
+        return grid.finish(budget)
+
+
+def _parse_count(text: str, limit: int) -> int:
+    return min(max(int(text), 1), limit) if text.isascii() and text.isdigit() and len(text) < 10 else 1

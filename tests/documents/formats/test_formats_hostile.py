@@ -1,0 +1,154 @@
+"""Hostile and damaged files of the further formats: refused with the reason, or read as far as they can be."""
+
+import contextlib
+import io
+import json
+import zipfile
+
+import pytest
+
+from inorder.documents.model import Paragraph, Table
+from inorder.documents.readers.office import package, pptx, xlsx
+from inorder.documents.readers.registry import load_reader
+from inorder.errors import ReadError
+from tests.documents.docx_files import archive
+from tests.documents.formats.office_files import make_epub, make_odf, make_xlsx
+from tests.documents.formats.samples import SAMPLES, VARIANTS
+
+pytestmark = pytest.mark.req("DOC-1")
+
+ARCHIVES = ("pptx", "xlsx", "epub", "opendocument")
+MAIN_PARTS = {
+    "pptx": "ppt/presentation.xml",
+    "xlsx": "xl/workbook.xml",
+    "epub": "META-INF/container.xml",
+    "opendocument": "content.xml",
+}
+
+
+def refuse(kind: str, data: bytes) -> str:
+    with pytest.raises(ReadError) as refused:
+        load_reader(kind)(data, "name")
+    return str(refused.value)
+
+
+def replace_part(data: bytes, name: str, content: bytes) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        files = {each: packed.read(each) for each in packed.namelist()}
+    return archive(files | {name: content})
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_a_part_that_unpacks_to_too_much_is_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package, "PART_BYTES_MAX", 10_000)
+    bomb = replace_part(SAMPLES[kind], MAIN_PARTS[kind], b"<a>" + b" " * 10_001)
+    assert "unpacks to 10,004 bytes; the limit is 10,000" in refuse(kind, bomb)
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_a_part_that_defines_entities_is_refused(kind: str) -> None:
+    entities = b'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><a>&b;</a>'
+    assert "document type declaration" in refuse(kind, replace_part(SAMPLES[kind], MAIN_PARTS[kind], entities))
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_an_archive_of_something_else_is_refused(kind: str) -> None:
+    assert refuse(kind, archive({"readme.txt": b"text"})).startswith("not a")
+    assert "encrypted with a password" in refuse(kind, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600)
+
+
+def test_an_encrypted_opendocument_file_is_refused() -> None:
+    manifest = b"<manifest><encryption-data/></manifest>"
+    locked = replace_part(make_odf("text", ""), "META-INF/manifest.xml", manifest)
+    assert refuse("opendocument", locked) == "the file is encrypted with a password"
+
+
+def test_an_encrypted_book_is_refused_and_one_with_encrypted_fonts_is_read() -> None:
+    book = make_epub("<p>text</p>")
+    listed = b'<encryption><CipherReference URI="%s"/></encryption>'
+    assert "encrypted" in refuse(
+        "epub", replace_part(book, "META-INF/encryption.xml", listed % b"OEBPS/text/c%200.xhtml")
+    )
+    fonts = replace_part(book, "META-INF/encryption.xml", listed % b"OEBPS/font.otf")
+    assert load_reader("epub")(fonts, "name").blocks
+
+
+def test_a_book_is_read_up_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inorder.documents.readers.office.epub.BYTES_MAX", 60)
+    found = load_reader("epub")(make_epub("<p>one</p>", f"<p>{'two ' * 30}</p>"), "name")
+    assert found.warnings == ["the book was read only in part: its chapters have more than 60 characters"]
+
+
+def test_a_presentation_is_read_up_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pptx, "SLIDES_MAX", 1)
+    found = load_reader("pptx")(SAMPLES["pptx"], "name")
+    assert len(found.pages) == 1
+    assert found.warnings == ["only the first 1 of 2 slides were read"]
+
+
+def test_a_workbook_is_read_up_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xlsx, "CELLS_MAX", 3)
+    found = load_reader("xlsx")(SAMPLES["xlsx"], "name")
+    assert found.warnings == ["the sheet 'Stores' was read only in part: a workbook may have 3 cells"]
+
+
+def test_cells_at_the_far_corner_of_a_sheet_cost_nothing() -> None:
+    rows = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row>'
+    merges = '<mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>'
+    for sheet in (f"<sheetData>{rows}</sheetData>", f"<sheetData>{rows}</sheetData>{merges}"):
+        found = load_reader("xlsx")(make_xlsx(("Far", sheet)), "name")
+        assert not any(isinstance(block, Table) and block.rows * block.columns > 1_000_000 for block in found.blocks)
+
+
+def test_repeated_cells_of_a_spreadsheet_are_bounded() -> None:
+    cell = '<table:table-cell table:number-columns-repeated="999999999"><text:p>x</text:p></table:table-cell>'
+    row = f'<table:table-row table:number-rows-repeated="999999999">{cell}</table:table-row>'
+    found = load_reader("opendocument")(make_odf("spreadsheet", f"<table:table>{row}</table:table>"), "name")
+    assert found.blocks
+
+
+def test_xml_that_defines_entities_is_refused() -> None:
+    laughs = b'<!DOCTYPE article [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><article><p>&b;</p></article>'
+    assert refuse("xml", laughs) == "the XML defines entities, which is refused"
+
+
+def test_xml_that_names_files_reads_none_of_them() -> None:
+    outside = b'<!DOCTYPE article SYSTEM "file:///etc/passwd"><article><p>one &eacute; &other;</p></article>'
+    assert load_reader("xml")(outside, "name").blocks == [Paragraph(text="one \u00e9 &other;")]
+
+
+def test_xml_of_another_kind_and_xml_that_is_nested_too_deeply_are_refused() -> None:
+    assert refuse("xml", b"<svg><p>text</p></svg>") == "not a document: neither JATS nor DocBook"
+    assert "nested more than 1,000 levels" in refuse("xml", b"<article>" + b"<p>" * 2_000)
+
+
+@pytest.mark.parametrize("data", [b"[" * 100_000, b'{"cells": 1}', b"{}", b"not json", b"\xff"])
+def test_json_that_is_no_notebook_is_refused(data: bytes) -> None:
+    assert refuse("notebook", data).startswith("not a notebook")
+
+
+def test_a_notebook_with_values_of_other_types_is_read() -> None:
+    cells = [1, None, {"cell_type": "code", "source": 3, "outputs": [{"text": {}}, 4]}, {"cell_type": "markdown"}]
+    found = load_reader("notebook")(json.dumps({"nbformat": 4, "metadata": [], "cells": cells}).encode(), "name")
+    assert found.warnings == ["the document has no text"]
+
+
+def test_lists_nested_deeper_than_the_stack_are_read() -> None:
+    nested = "".join(f"{' ' * 2 * depth}- item {depth}\n\n" for depth in range(200))
+    assert len(load_reader("rst")(nested.encode(), "name").blocks) >= 30
+    assert load_reader("rtf")(b"{\\rtf1" + b"{" * 100_000 + b"deep" + b"}" * 100_000, "name").blocks
+
+
+def test_messages_within_messages_are_read_to_a_limit() -> None:
+    message = b"Subject: last\n\ntext"
+    for number in range(40):
+        message = b"Subject: n%d\nContent-Type: message/rfc822\n\n%b" % (number, message)
+    assert load_reader("mail")(message, "name").blocks
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_file_that_is_cut_off_anywhere_is_read_or_refused(name: str) -> None:
+    kind, data = VARIANTS[name]
+    for end in range(0, len(data), max(1, len(data) // 60)):
+        with contextlib.suppress(ReadError):
+            load_reader(kind)(data[:end], "name")
