@@ -17,85 +17,11 @@ from inorder.documents.readers.table_grid import TableBudget, TableGrid
 from inorder.documents.readers.whitespace import collapse_whitespace
 from inorder.errors import ReadError
 
+from .xml_vocabulary import CAPTIONED, CODE, FIGURES, ITEMS, LISTS, METADATA, PARAGRAPHS, ROOTS, SECTIONS, SKIPPED
+
 BYTES_MAX = 128 * 2**20
 DEPTH_MAX = 1_000
 """Open elements."""
-_ROOTS = frozenset(("article", "book", "chapter", "part", "section", "refentry", "preface", "appendix", "set", "topic"))
-_SECTIONS = frozenset(
-    (
-        "sec",
-        "section",
-        "sect1",
-        "sect2",
-        "sect3",
-        "sect4",
-        "sect5",
-        "simplesect",
-        "chapter",
-        "appendix",
-        "part",
-        "preface",
-        "app",
-        "app-group",
-        "abstract",
-        "ack",
-        "ref-list",
-        "bibliography",
-        "glossary",
-        "refsect1",
-        "refsect2",
-    )
-)
-_PARAGRAPHS = frozenset(
-    (
-        "p",
-        "para",
-        "simpara",
-        "term",
-        "def",
-        "attrib",
-        "note",
-        "warning",
-        "tip",
-        "caution",
-        "important",
-        "disp-quote",
-        "blockquote",
-        "fn",
-        "speech",
-        "formalpara",
-        "subtitle",
-        "kwd-group",
-        "contrib-group",
-        "refpurpose",
-        "synopsis",
-    )
-)
-_LISTS = {"list": False, "itemizedlist": False, "orderedlist": True, "simplelist": False, "procedure": True}
-_ITEMS = frozenset(("list-item", "listitem", "member", "step", "ref", "bibliomixed", "biblioentry"))
-_CODE = frozenset(("code", "programlisting", "screen", "preformat", "literallayout", "programlistingco"))
-_FIGURES = frozenset(("fig", "figure", "informalfigure"))
-_CAPTIONED = frozenset(("table-wrap", "table", "informaltable", *_FIGURES))
-_SKIPPED = frozenset(
-    (
-        "journal-meta",
-        "permissions",
-        "aff",
-        "author-notes",
-        "contrib-id",
-        "indexterm",
-        "copyright",
-        "legalnotice",
-        "revhistory",
-        "author",
-        "authorgroup",
-        "remark",
-        "annotation",
-        "supplementary-material",
-    )
-)
-_METADATA = frozenset(("title-group", "abstract", "contrib-group", "kwd-group"))
-"""What is read of the metadata of an article."""
 
 
 def read(data: bytes, name: str) -> Document:
@@ -166,29 +92,29 @@ class _XmlWalker:
         if len(self._open) >= DEPTH_MAX:
             raise ReadError(f"elements are nested more than {DEPTH_MAX:,} levels deep")
         if not self._open:
-            self.is_document = name in _ROOTS
+            self.is_document = name in ROOTS
         parent = self._open[-1] if self._open else ""
         self._open.append(name)
-        is_left_out = (parent == "article-meta" and name not in _METADATA) or (
+        is_left_out = (parent == "article-meta" and name not in METADATA) or (
             parent == "alternatives" and name == "math"
         )
-        if self._skip_depth or is_left_out or name in _SKIPPED or not self.is_document:
+        if self._skip_depth or is_left_out or name in SKIPPED or not self.is_document:
             self._skip_depth += 1
             return
-        if name in _CODE and not self._is_inline(parent):
+        if name in CODE and not self._is_inline(parent):
             self.builder.flush()
-        elif name in _SECTIONS:
+        elif name in SECTIONS:
             self.builder.flush()
             self._section_depth += 1
-        elif name in _PARAGRAPHS and self._grid is None:
+        elif name in PARAGRAPHS and self._grid is None:
             self._begin_paragraph()
-        elif name in _LISTS and self._grid is None:
+        elif name in LISTS and self._grid is None:
             self._begin_list(name, attributes)
-        elif name in _ITEMS and self._grid is None:
+        elif name in ITEMS and self._grid is None:
             self._begin_item()
         elif begin := self._START.get(name):
             begin(self, attributes)
-        if name in _CAPTIONED:
+        if name in CAPTIONED:
             self._begin_holder(name)
 
     def end(self, name: str) -> None:
@@ -197,21 +123,21 @@ class _XmlWalker:
         if self._skip_depth:
             self._skip_depth -= 1
             return
-        if name in _CODE and not self._is_inline(self._open[-1] if self._open else ""):
+        if name in CODE and not self._is_inline(self._open[-1] if self._open else ""):
             self._end_code()
-        elif name in _SECTIONS:
+        elif name in SECTIONS:
             self.builder.flush()
             self._section_depth -= 1
-        elif name in _PARAGRAPHS:
+        elif name in PARAGRAPHS:
             self._end_paragraph()
-        elif name in _LISTS and self._grid is None:
+        elif name in LISTS and self._grid is None:
             self.builder.close_list()
             self._numbers.pop()
-        elif name in _ITEMS and self._grid is None:
+        elif name in ITEMS and self._grid is None:
             self.builder.close_item()
         elif end := self._END.get(name):
             end(self)
-        if name in _CAPTIONED:
+        if name in CAPTIONED:
             self._end_holder(name)
 
     def text(self, text: str) -> None:
@@ -225,7 +151,7 @@ class _XmlWalker:
 
     def _is_inline(self, parent: str) -> bool:
         """Whether code is part of a text, as in DocBook."""
-        return parent in _PARAGRAPHS or self._grid is not None or bool(self._holders)
+        return parent in PARAGRAPHS or self._grid is not None or bool(self._holders)
 
     # Text.
 
@@ -294,7 +220,7 @@ class _XmlWalker:
 
     def _begin_list(self, name: str, attributes: dict[str, str]) -> None:
         kind = attributes.get("list-type", "")
-        is_ordered = _LISTS[name] or kind in ("order", "alpha-lower", "alpha-upper", "roman-lower", "roman-upper")
+        is_ordered = LISTS[name] or kind in ("order", "alpha-lower", "alpha-upper", "roman-lower", "roman-upper")
         self.builder.open_list(is_ordered)
         self._numbers.append(0)
 
@@ -322,7 +248,7 @@ class _XmlWalker:
         if self._grid is not None:
             self.builder.add(self._grid.finish(self.budget, caption))
             self._grid = None
-        elif name in _FIGURES:
+        elif name in FIGURES:
             self.builder.add([Picture(caption=caption or rest)])
         elif caption or rest:
             self.builder.parts.append(f"{caption} {rest}")
