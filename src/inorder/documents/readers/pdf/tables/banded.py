@@ -17,6 +17,7 @@ from inorder.documents.readers.pdf.segments import Graphics, Row, Rule, Segment
 
 from .grid import (
     COLUMNS_MAX,
+    MARK,
     Extent,
     PlacedRow,
     build_table,
@@ -32,6 +33,8 @@ RULES_MAX = 400
 """A page with more horizontal rules is a drawing."""
 WIDTH_POINTS_MIN = 60.0
 BANDS_MAX = 200
+SPLIT_BANDS_MAX = 24
+"""How many bands are tried as several tables."""
 OUTER_POINTS = 20.0
 """How far from the outer rules a row outside of them may be."""
 SINGLE_SHARE_MAX = 0.5
@@ -39,6 +42,9 @@ SINGLE_SHARE_MAX = 0.5
 CHARACTERS_MAX = 45
 """Average per piece of a table without rules between all rows. Columns of text have more."""
 FILLED_SHARE_MIN = 0.35
+SPANNING_SHARE_MAX = 0.3
+SIZE_RATIO_MAX = 1.3
+"""A line that is larger than most others by more than this ratio is a heading, and not a row."""
 
 
 class Band(NamedTuple):
@@ -54,16 +60,30 @@ def insert_banded_tables(segments: list[Segment], graphics: Graphics, page: int)
     if not 2 <= len(graphics.across) <= RULES_MAX:
         return segments
     for rules in group_rules(graphics.across):
-        for bands in _find_runs(rules, segments):
-            bands = _add_outer_rows(bands, rules, segments)
-            table = _build(bands, graphics.across, page)
-            if table is None:
-                continue
-            inside = {segment.order for band in bands for row in band.rows for segment in row}
-            box = rules[0][1], bands[0].top, rules[0][2], bands[-1].bottom
-            placeholder = Segment("", *box, 1.0, order=min(inside), table=table)
-            segments = [*(segment for segment in segments if segment.order not in inside), placeholder]
+        for run in _find_runs(rules, segments):
+            for bands, table in _build_all(_add_outer_rows(run, rules, segments), graphics.across, page):
+                inside = {segment.order for band in bands for row in band.rows for segment in row}
+                box = rules[0][1], bands[0].top, rules[0][2], bands[-1].bottom
+                placeholder = Segment("", *box, 1.0, order=min(inside), table=table)
+                segments = [*(segment for segment in segments if segment.order not in inside), placeholder]
     return segments
+
+
+def _build_all(run: list[Band], across: Sequence[Rule], page: int) -> Iterator[tuple[list[Band], Table]]:
+    """The tables of a run of bands: one, or several that stand directly one below the other."""
+    table = _build(run, across, page)
+    if table is not None:
+        yield run, table
+        return
+    start = 0
+    while start < len(run) <= SPLIT_BANDS_MAX:
+        for end in range(len(run), start, -1):
+            table = _build(run[start:end], across, page)
+            if table is not None:
+                yield run[start:end], table
+                start = end - 1
+                break
+        start += 1
 
 
 def group_rules(across: Iterable[Rule]) -> list[list[Rule]]:
@@ -127,6 +147,11 @@ def _is_tabular(rows: Sequence[Row], width: float) -> bool:
     """Whether the lines of a band are not running text."""
     if len(rows) == 1 and len(rows[0]) == 1:
         return rows[0][0].x1 - rows[0][0].x0 < 0.6 * width
+    if any(MARK.fullmatch(row[0].text) for row in rows):
+        return False
+    sizes = sorted(row[0].size for row in rows)
+    if sizes[-1] > SIZE_RATIO_MAX * sizes[len(sizes) // 2]:
+        return False
     single = sum(len(row) == 1 and row[0].x1 - row[0].x0 > 0.5 * width for row in rows)
     return single <= SINGLE_SHARE_MAX * len(rows) and any(len(row) > 1 for row in rows)
 
@@ -179,6 +204,11 @@ def _is_plausible(rows: Sequence[Sequence[PlacedRow]], columns: int, *, is_divid
     cells = [cell for lines in rows for line in lines for cell in line]
     characters = sum(len(cell.segment.text) for cell in cells)
     if characters > (2 if is_divided else 1) * CHARACTERS_MAX * len(cells):
+        return False
+    spanning = sum(any(cell.last > cell.first for line in lines for cell in line) for lines in rows)
+    if spanning > max(2, SPANNING_SHARE_MAX * len(rows)) or (
+        not is_divided and all(cell.segment.is_mono for cell in cells)
+    ):
         return False
     covered = sum(cell.last - cell.first + 1 for cell in cells)
     return covered >= FILLED_SHARE_MIN * columns * len(rows)

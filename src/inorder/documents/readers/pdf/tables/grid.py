@@ -5,6 +5,7 @@ with few pieces are left out when columns are looked for: they are headers that 
 columns is a cell that spans them. A line whose first column is empty may continue the cells of the line above.
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -26,6 +27,9 @@ COLUMNS_MAX = 60
 HEADER_ROWS_MAX = 3
 WIDE_SHARE = 0.75
 """A cell that fills this share of its column may continue on the next line."""
+
+MARK = re.compile(r"[^\w\s]{1,2}|o|\(?(?:\d{1,3}|\w)[.)]|\[\d{1,3}\]")
+"""A list marker by itself."""
 
 Extent = tuple[float, float]
 

@@ -13,6 +13,7 @@ from inorder.documents.readers.pdf.segments import Row
 
 from .grid import (
     COLUMNS_MAX,
+    MARK,
     PlacedRow,
     build_table,
     count_header_rows,
@@ -32,7 +33,6 @@ SPANNING_ROWS_MAX = 2
 SINGLE_ROWS_MAX = 2
 """Rows with a single segment within a table, one after the other."""
 
-_MARK = re.compile(r"[^\w\s]{1,2}|o|\(?(?:\d{1,3}|\w)[.)]|\[\d{1,3}\]")
 _LEADER = re.compile(r"[.\u2026_]{4,}|(?:\. ){3,}")
 
 
@@ -86,7 +86,7 @@ def _build(lines: Sequence[Row], page: int) -> Table | None:
         return None
     if any(_LEADER.search(piece.text) for piece in pieces):
         return None
-    if sum(bool(_MARK.fullmatch(row[0].text)) for row in lines) > 0.5 * len(lines):
+    if sum(bool(MARK.fullmatch(row[0].text)) for row in lines) > 0.5 * len(lines):
         return None
     placed = [place_row(row, extents) for row in lines]
     known = [row for row in placed if row is not None]
