@@ -24,7 +24,7 @@ from inorder.documents.model import Cell, Table
 from inorder.documents.readers.pdf import reader as pdf
 from inorder.documents.readers.pdf.tables.pages import join_tables
 from tests.documents.document_text import words
-from tests.documents.pdf_files import HEIGHT, body, draw_lines, draw_pdf, draw_together, typeset_pdf
+from tests.documents.pdf_files import HEIGHT, Draw, body, draw_lines, draw_pdf, draw_together, typeset_pdf
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -123,3 +123,23 @@ def test_text_that_does_not_fit_the_columns_stays_text() -> None:
         word.strip(".")
         for word in ["Stores.", *(word for row in wild for cell in row for word in cell.split()), "End."]
     )
+
+
+def test_lists_between_boxes_of_code_are_no_table() -> None:
+    def box(top: float) -> Draw:
+        return lambda canvas: canvas.rect(60, HEIGHT - top - 40, 480, 40)
+
+    code = [draw_lines("light --lamp great", x=70, top=top + 20, font="Courier") for top in (80, 300)]
+    marks, items = ["1.", "2.", "3.", "4."], ["Fill the tank", "Trim the wick", "Light the lamp", "Write it down"]
+    listed = draw_together(draw_lines(*marks, x=70, top=180), draw_lines(*items, x=110, top=180))
+    data = draw_pdf(draw_together(box(80), box(300), *code, listed))
+    assert tables_of(data) == []
+    assert words(pdf.read(data, "tale"))[:3] == ["light", "lamp", "great"]
+
+
+def test_cells_that_nearly_touch_are_told_apart_by_the_gaps_of_other_rows() -> None:
+    rows = [["Lamp", "Lit", "Out", "Oil"], ["great lamp", "12/05/1952", "13/05/1952", "12.5"]]
+    rows += [["small lamp", "02/06/1952", "04/06/1952", "3.25"], ["a", "1", "2", "3"], ["b", "4", "5", "6"]]
+    tight = TableStyle([("LEFTPADDING", (0, 0), (-1, -1), 2), ("RIGHTPADDING", (0, 0), (-1, -1), 3)])
+    (table,) = tables_of(typeset_pdf([body("Stores."), Grid(rows, style=tight), body("End.")]))
+    assert rows_of(table) == rows

@@ -6,6 +6,7 @@ line that begins with "Figure" may belong to a picture.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from operator import and_, attrgetter
 
 from .captions import may_have_captions
@@ -13,14 +14,17 @@ from .furniture.line_numbers import find_line_numbers
 from .graphics import read_graphics
 from .lines import group_rows
 from .pdfium import PdfPage
-from .segments import Graphics, PageText, Row, Rule, Segment, Span
+from .segments import Extent, Graphics, PageText, Row, Rule, Segment, Span
 from .tables.banded import group_rules
-from .text import cut_at_gaps, cut_segments, read_segments
+from .text import cut_at_gaps, cut_beside, cut_segments, read_segments
 
 SIDE_POINTS_MAX = 200_000.0
 """The format allows 14,400. PDFium needs time and memory that grow with the size of a page."""
 CELLS_MIN = 4
 CELL_CHARACTERS_MAX = 30
+CELLS_PER_ROW_MIN = 3
+"""Rows with fewer do not show where the cells of others are."""
+ROUNDS_MAX = 3
 LINE_CHARACTERS_MAX = 70
 """A longer line between rules is running text."""
 
@@ -42,7 +46,10 @@ def read_page(page: PdfPage) -> PageText:
         taken = {segment.order for segment in found.line_numbers}
         segments = [segment for segment in segments if segment.order not in taken]
     _set_segments(found, segments)
-    if _may_have_tables(found) or may_have_captions(found.text):
+    has_tables = _may_have_tables(found)
+    if has_tables and not page.rotation:
+        _cut_beside_rows(page, found)
+    if has_tables or may_have_captions(found.text):
         found.graphics = read_graphics(page)
         if not page.rotation:
             _cut_at_rules(page, found, found.graphics)
@@ -92,6 +99,35 @@ def _cut_between_rules(page: PdfPage, found: PageText, graphics: Graphics) -> No
         pieces = cut_at_gaps(page, found.text, segments)
         if pieces is not segments:
             _replace_segments(found, segments, pieces)
+
+
+def _cut_beside_rows(page: PdfPage, found: PageText) -> None:
+    """Split segments that contain several table cells, where rows above and below have gaps."""
+    for _ in range(ROUNDS_MAX):
+        crossing = _find_glued_cells(found.rows)
+        if not crossing:
+            return
+        pieces = cut_beside(page, found.text, crossing)
+        if pieces is None:
+            return
+        _replace_segments(found, [segment for segment, _ in crossing], pieces)
+
+
+def _find_glued_cells(rows: list[Row]) -> list[tuple[Segment, list[Extent]]]:
+    """Segments beside rows of several cells that extend over gaps of these, and the gaps."""
+    found: dict[Span, tuple[Segment, list[Extent]]] = {}
+    for index, row in enumerate(rows):
+        if len(row) < CELLS_PER_ROW_MIN:
+            continue
+        gaps = [(before.x1, after.x0) for before, after in pairwise(row)]
+        for other in rows[max(0, index - 2) : index] + rows[index + 1 : index + 3]:
+            for segment in other:
+                if " " not in segment.text or len(segment.text) > LINE_CHARACTERS_MAX:
+                    continue
+                crossed = [gap for gap in gaps if segment.x0 < gap[0] and gap[1] < segment.x1]
+                if crossed:
+                    found.setdefault(segment.span, (segment, []))[1].extend(crossed)
+    return [found[span] for span in sorted(found)]
 
 
 def _replace_segments(found: PageText, old: list[Segment], new: list[Segment]) -> None:

@@ -14,6 +14,10 @@ Span = tuple[int, int]
 """Indices of the first and last character of a piece of the text of a page."""
 
 
+Extent = tuple[float, float]
+"""Where something begins and ends across the page."""
+
+
 class Segment(msgspec.Struct, gc=False):
     """A piece of a line without wide gaps. Its box is upright in the direction of its text."""
 

@@ -21,16 +21,18 @@ from inorder.documents.readers.unicode import NO_CHARACTER, clean, is_readable
 
 from .coordinates import ReadingFrame, SpanBoxes
 from .pdfium import PdfPage
-from .segments import MONO_WIDTH, Segment, Span
+from .segments import MONO_WIDTH, Extent, Segment, Span
 from .style import PdfStyle, StyleReader
 
 GAP_SHARE = 0.8
 """A gap that is wider than this share of the height of a character separates segments."""
 CELL_CHARACTERS_MAX = 45
 """A line with gaps whose pieces are shorter on average may be a row of a table: all of its spaces are measured."""
-CELL_GAP_SHARE = 0.6
+CELL_GAP_SHARE = 0.4
 SHORT_CHARACTERS_MAX = 25
 """In a line with pieces as short as this, smaller gaps count too."""
+BESIDE_GAP_SHARE = 0.38
+"""A gap that is wider than this share of the size separates cells if rows beside it have a gap there too."""
 LETTER_WIDTH = 0.5
 """Maximum width of most letters, as a share of their size."""
 SAMPLE_STEP = 16
@@ -74,6 +76,28 @@ def cut_segments(page: PdfPage, text: str, crossing: list[tuple[Segment, list[fl
         if any(end - 1 <= wall + left <= begin + 1 for wall in walls)
     ]
     return _cut(page, text, [segment.span for segment, _ in crossing], cuts)
+
+
+def cut_beside(page: PdfPage, text: str, crossing: list[tuple[Segment, list[Extent]]]) -> list[Segment] | None:
+    """Split segments at spaces that are as wide as between cells, and at the same place as gaps of rows beside them.
+
+    Each is given with the extents of these gaps. None if there is no such space.
+    """
+    spaces = [
+        (match.start(), segment.size, gaps)
+        for segment, gaps in crossing
+        for match in _SPACE.finditer(text, segment.span[0], segment.span[1])
+    ]
+    left = page.bounds[0]
+    ends = page.boxes(page.character_indices([space - 1 for space, _, _ in spaces])).high(0)
+    begins = page.boxes(page.character_indices([space + 1 for space, _, _ in spaces])).low(0)
+    cuts = [
+        (space - 1, space + 1)
+        for (space, size, gaps), end, begin in zip(spaces, ends, begins, strict=True)
+        if begin - end > BESIDE_GAP_SHARE * size
+        and any(max(end - left, low) < min(begin - left, high) for low, high in gaps)
+    ]
+    return _cut(page, text, [segment.span for segment, _ in crossing], cuts) if cuts else None
 
 
 def cut_at_gaps(page: PdfPage, text: str, segments: list[Segment]) -> list[Segment]:

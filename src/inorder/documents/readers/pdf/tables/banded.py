@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 from inorder.documents.model import Table
 from inorder.documents.readers.pdf.lines import group_rows
-from inorder.documents.readers.pdf.segments import Graphics, Row, Rule, Segment
+from inorder.documents.readers.pdf.segments import Extent, Graphics, Row, Rule, Segment
 
 from .grid import (
     COLUMNS_MAX,
     MARK,
-    Extent,
     PlacedRow,
     build_table,
     count_header_rows,

@@ -14,7 +14,7 @@ import msgspec
 from inorder.documents.model import Cell, Table
 from inorder.documents.readers.pdf.columns import bounding_box
 from inorder.documents.readers.pdf.lines import join_text
-from inorder.documents.readers.pdf.segments import Row, Rule, Segment
+from inorder.documents.readers.pdf.segments import Extent, Row, Rule, Segment
 
 FULL_SHARE = 0.67
 """Rows with at least this share of the largest number of pieces show where the columns are."""
@@ -30,8 +30,6 @@ WIDE_SHARE = 0.75
 
 MARK = re.compile(r"[^\w\s]{1,2}|o|\(?(?:\d{1,3}|\w)[.)]|\[\d{1,3}\]")
 """A list marker by itself."""
-
-Extent = tuple[float, float]
 
 
 class PlacedCell(NamedTuple):
