@@ -21,6 +21,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.runner import ROOT, PytestServer, link_source
 from tests.mutants.sinks import SINKS_MUTANTS
 from tests.mutants.stage import STAGE_MUTANTS
+from tests.mutants.store import STORE_MUTANTS
 from tests.mutants.telemetry import TELEMETRY_MUTANTS
 from tests.mutants.wiring import WIRING_MUTANTS
 
@@ -32,6 +33,7 @@ ALL = (
     *IDENTITY_MUTANTS,
     *ENGINES_MUTANTS,
     *STAGE_MUTANTS,
+    *STORE_MUTANTS,
     *TELEMETRY_MUTANTS,
     *ADOPTION_MUTANTS,
     *CLI_MUTANTS,

@@ -2,11 +2,14 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import inorder
+from inorder.sinks.base import Entry, Position
+from inorder.sinks.manifest import ManifestSink
 from tests.stage.jobs import Place
 from tests.stage.store.jobs import StoreWorker, read_store, run_stored
 
@@ -99,3 +102,27 @@ def test_a_run_with_another_plan_in_between_keeps_the_results(place: Place, want
     called, outcome = finish(place)
     assert (called, outcome.resumed_at, outcome.skipped) == ([*"def"], None, 3)
     assert contents(place.data) == wanted
+
+
+def test_results_and_removals_that_the_journal_does_not_know_get_their_rows(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run ends after the store has committed and before the manifest has its rows."""
+    for name in "abc":
+        place.source(name, f"text of {name}")
+    run_stored(place, place.data, StoreWorker())
+    (place.sources / "b").unlink()
+    place.source("c", "other text")
+
+    def fail(sink: ManifestSink, entries: Sequence[Entry]) -> Position:
+        raise inorder.InfrastructureError("the machine was switched off")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ManifestSink, "apply", fail)
+        with pytest.raises(inorder.InfrastructureError, match="switched off"):
+            run_stored(place, place.data, StoreWorker())
+    assert contents(place.data).keys() == {"a", "c"}
+    _, outcome = finish(place)
+    assert (outcome.succeeded, outcome.skipped) == (1, 2)
+    assert place.statuses() == {"a": "skip", "c": "success", "b": "skip"}
+    assert contents(place.data) == {"a": b"TEXT OF A", "c": b"OTHER TEXT"}

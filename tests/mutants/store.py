@@ -1,0 +1,51 @@
+"""Bugs in the store of a stage."""
+
+from tests.mutants.mutant import Mutant
+
+_SINK = "tests/stage/store/test_sink.py"
+_RECOVERY = "tests/stage/store/test_recovery.py"
+
+STORE_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "rows after the position of the journal stay",
+        "stage/store/sink.py",
+        'self._connection.execute("DELETE FROM items WHERE rowid > ?", (position.offset,))',
+        "pass",
+        f"{_SINK}::test_rows_after_the_position_of_the_journal_are_removed_and_written_again",
+    ),
+    Mutant(
+        "a position of another run is held",
+        "stage/store/sink.py",
+        "if position.checksum == self._stored.checksum:",
+        "if True:",
+        f"{_SINK}::test_a_store_without_the_beginning_of_a_run_holds_only_its_origin",
+    ),
+    Mutant(
+        "a run that resumes forgets what it has removed",
+        "stage/store/sink.py",
+        "if position.checksum != self._stored.checksum:",
+        "if True:",
+        f"{_SINK}::test_a_run_that_resumes_at_its_origin_removes_only_its_own_rows",
+    ),
+    Mutant(
+        "the numbers of rows of a later run are used again",
+        "stage/store/sink.py",
+        " and position.offset >= self._stored.offset",
+        "",
+        f"{_SINK}::test_a_store_with_rows_of_a_later_run_does_not_hold_the_origin_of_an_earlier_one",
+    ),
+    Mutant(
+        "removed items are not found again",
+        "stage/stale_items.py",
+        "store.list_removed() if is_begun else []",
+        "[]",
+        f"{_RECOVERY}::test_results_and_removals_that_the_journal_does_not_know_get_their_rows",
+    ),
+    Mutant(
+        "a store that lost its rows does not start over",
+        "stage/run.py",
+        "start_over_if_behind=self._plan.is_stored",
+        "start_over_if_behind=False",
+        f"{_RECOVERY}::test_with_a_newer_store_than_the_journal_the_run_starts_over",
+    ),
+)
