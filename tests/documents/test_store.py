@@ -125,9 +125,11 @@ def test_a_damaged_store_is_refused_and_says_what_to_do(runs: StageRuns) -> None
     close_readers()
     path = Path(store_path(str(runs.data), "doctags"))
     content = bytearray(path.read_bytes())
-    content[4096:8192] = b"\xff" * 4096
+    content[8192:12288] = b"\xff" * 4096
     path.write_bytes(content)
-    with pytest.raises(inorder.IntegrityError, match=r"doctags\.sqlite is damaged .*; remove it and run again"):
+    with pytest.raises(
+        inorder.IntegrityError, match=r"doctags\.sqlite: table `items` is damaged \(.*\); remove the file and run the"
+    ):
         runs.doctags(layout="store")
 
 

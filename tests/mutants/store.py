@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 _SINK = "tests/stage/store/test_sink.py"
+_READER = "tests/stage/store/test_reader.py"
 _RECOVERY = "tests/stage/store/test_recovery.py"
 
 STORE_MUTANTS: tuple[Mutant, ...] = (
@@ -47,5 +48,19 @@ STORE_MUTANTS: tuple[Mutant, ...] = (
         "start_over_if_behind=self._plan.is_stored",
         "start_over_if_behind=False",
         f"{_RECOVERY}::test_with_a_newer_store_than_the_journal_the_run_starts_over",
+    ),
+    Mutant(
+        "ids that are no Unicode are not listed",
+        "stage/store/database.py",
+        "yield from self._iterate_from(prefix.encode(), prefix)",
+        "pass",
+        f"{_READER}::test_items_are_found_by_the_beginning_of_any_id",
+    ),
+    Mutant(
+        "content is not compared with its hash",
+        "stage/store/database.py",
+        "if hashlib.sha256(content).hexdigest() != item.sha256:",
+        "if False:",
+        f"{_READER}::test_content_of_another_item_is_refused",
     ),
 )

@@ -52,10 +52,15 @@ def run_stored(
     worker: StoreWorker,
     fsync: FsyncPolicy = "off",
     hooks: inorder.StageHooks | None = None,
+    *,
+    barriers: str = "",
     **options: Any,
 ) -> inorder.StageOutcome:
-    """Run the stage for every source."""
-    items = [place.item(path.name) for path in sorted(place.sources.iterdir())]
+    """Run the stage for every source. Before the items in `barriers` start, those before them are committed."""
+    items: list[inorder.WorkItem | inorder.Barrier] = []
+    for path in sorted(place.sources.iterdir()):
+        items += [inorder.Barrier()] * (path.name in barriers)
+        items.append(place.item(path.name))
     plan = inorder.StagePlan(STAGE, items, retires=lambda *_: True, is_stored=True)
     return inorder.run_stage(plan, worker, place.options(data=data, fsync=fsync, telemetry=False, **options), hooks)
 

@@ -5,6 +5,7 @@ fingerprint. A reader needs no lock; it can stay open while a run writes.
 """
 
 import contextlib
+import hashlib
 import os
 import sqlite3
 import threading
@@ -14,7 +15,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from inorder.errors import IntegrityError
+from inorder.errors import IntegrityError, OperatorError
 from inorder.sinks.sqlite import translate_sqlite_error
 
 from .codec import decompress
@@ -37,6 +38,9 @@ CREATE TABLE IF NOT EXISTS items (
 CREATE TABLE IF NOT EXISTS removed (item_id TEXT PRIMARY KEY, input_path TEXT NOT NULL) WITHOUT ROWID;
 """
 """`removed` has the items that the last run has removed: see `sink`."""
+REMEDY = "remove the file and run the stage again"
+"""What to do about a damaged store."""
+TABLES = ("items", "removed", "inorder_position")
 _READERS_MAX = 16
 _ROWS = 500
 _readers: "dict[tuple[str, int, int], StoreReader]" = {}
@@ -94,10 +98,7 @@ class StoreReader:
     def __init__(self, path: str) -> None:
         self.path = path
         self._lock = threading.Lock()
-        with self._translate():
-            self._connection = sqlite3.connect(
-                f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, check_same_thread=False, timeout=30.0
-            )
+        self._connection: sqlite3.Connection | None = None
 
     def get(self, item_id: str) -> StoredItem | None:
         """Return the fingerprint of an item; None: the store does not have it."""
@@ -105,35 +106,45 @@ class StoreReader:
         return None if row is None else _make_item(row)
 
     def read(self, item_id: str) -> tuple[StoredItem, bytes] | None:
-        """Return the fingerprint and the content of an item; None: the store does not have it."""
+        """Return the fingerprint and the content of an item; None: the store does not have it. Raises IntegrityError
+        if the content does not have its hash."""
         row = self._fetch_one(f"SELECT {_COLUMNS}, codec, content FROM items WHERE item_id = ?", item_id)
         if row is None:
             return None
         item = _make_item(row[:-2])
         try:
-            return item, decompress(row[-2], row[-1], item.size)
+            content = decompress(row[-2], row[-1], item.size)
+            if hashlib.sha256(content).hexdigest() != item.sha256:
+                raise IntegrityError("a stored result differs from what was written")
         except IntegrityError as error:
-            raise IntegrityError(f"{self.path}: table `items`, {item_id!r}: {error}") from error
+            hint = "run the stage again with --force"
+            raise IntegrityError(f"{self.path}: table `items`, {item_id!r}: {error}; {hint}") from error
+        return item, content
 
     def iterate(self, prefix: str = "", after: str = "") -> Iterator[StoredItem]:
         """Yield the fingerprint of every item whose id begins with `prefix`, in the order of the ids; those that follow
         `after`, if it is given, which begins with `prefix`, too."""
-        low: str | bytes = encode_id(after or prefix)
-        comparison = ">" if after else ">="
+        start = encode_id(after or prefix)
+        if isinstance(start, str):
+            yield from self._iterate_from(start, prefix, is_excluded=bool(after))
+            yield from self._iterate_from(prefix.encode(), prefix)
+        else:
+            yield from self._iterate_from(start, prefix, is_excluded=bool(after))
+
+    def _iterate_from(self, low: str | bytes, prefix: str, *, is_excluded: bool = False) -> Iterator[StoredItem]:
+        """Yield the items from the id `low` on whose ids are stored as it is, as text or as bytes, while they begin
+        with `prefix`."""
+        kind = type(low)
+        comparison = ">" if is_excluded else ">="
         while rows := self._fetch_all(
             f"SELECT {_COLUMNS} FROM items WHERE item_id {comparison} ? ORDER BY item_id LIMIT {_ROWS}", low
         ):
             for row in rows:
                 item = _make_item(row)
-                if not item.item_id.startswith(prefix):
-                    if isinstance(row[0], str):
-                        break
-                    continue
+                if type(row[0]) is not kind or not item.item_id.startswith(prefix):
+                    return
                 yield item
-            else:
-                low, comparison = rows[-1][0], ">"
-                continue
-            return
+            low, comparison = rows[-1][0], ">"
 
     def list_removed(self) -> list[tuple[str, str]]:
         """The items that the last run has removed, with their input paths."""
@@ -146,23 +157,71 @@ class StoreReader:
         return sum(1 for _ in self.iterate(prefix))
 
     def close(self) -> None:
-        """Close the database. Idempotent."""
-        self._connection.close()
+        """Close the database. Idempotent; the next read opens it again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
     def _fetch_one(self, query: str, item_id: str) -> Any:
-        with self._lock, self._translate():
-            return self._connection.execute(query, (encode_id(item_id),)).fetchone()
+        with self._lock, translate_store_errors(self.path, "it cannot be read"):
+            return self._connect().execute(query, (encode_id(item_id),)).fetchone()
 
     def _fetch_all(self, query: str, *values: str | bytes) -> list[Any]:
-        with self._lock, self._translate():
-            return self._connection.execute(query, values).fetchall()
+        with self._lock, translate_store_errors(self.path, "it cannot be read"):
+            return self._connect().execute(query, values).fetchall()
 
-    @contextlib.contextmanager
-    def _translate(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise translate_sqlite_error(error, self.path, "it cannot be read") from error
+    def _connect(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = open_database(self.path)
+        return self._connection
+
+
+def open_database(path: str) -> sqlite3.Connection:
+    """Open a store for reading. Raises OperatorError if a newer version has written it."""
+    address = f"file:{quote(os.fsencode(path))}?mode=ro"
+    connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=30.0)
+    try:
+        [version] = connection.execute("PRAGMA user_version").fetchone()
+        if version > VERSION:
+            raise OperatorError(
+                f"{path} has schema version {version}, written by a newer program; this one knows {VERSION}"
+            )
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextlib.contextmanager
+def translate_store_errors(path: str, doing: str) -> Iterator[None]:
+    """Raise errors of SQLite as errors of inorder. That of a damaged store names the table."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise translate_sqlite_error(error, path, doing) from error
+        raise IntegrityError(f"{path}: {find_damage(path) or error}; {REMEDY}") from error
+
+
+def find_damage(path: str) -> str:
+    """Return which table of a store is damaged, and how; empty: the structure of the database is intact."""
+    try:
+        with contextlib.closing(open_database(path)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            found = [(table, _check_table(connection, table)) for table in TABLES]
+    except sqlite3.DatabaseError as error:
+        return f"the database is damaged ({error})"
+    return next((f"table `{table}` is damaged ({message})" for table, message in found if message), "")
+
+
+def _check_table(connection: sqlite3.Connection, table: str) -> str:
+    try:
+        [message] = connection.execute(f"PRAGMA quick_check({table})").fetchone()
+    except sqlite3.DatabaseError as error:
+        return str(error)
+    return "" if message == "ok" else str(message).splitlines()[-1]
 
 
 def open_store(data: str, stage: str) -> StoreReader | None:

@@ -13,8 +13,8 @@ same order, as before its interruption.
 
 import os
 import sqlite3
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -26,7 +26,7 @@ from inorder.host.os_errors import translate_os_errors
 from inorder.sinks.base import AppliedRun, Entry, Position, check_run
 from inorder.sinks.sqlite import SqliteSink
 
-from .database import SCHEMA, VERSION, close_readers, encode_id, store_path
+from .database import SCHEMA, VERSION, close_readers, encode_id, store_path, translate_store_errors
 
 NAME = "store"
 _REPLACE = """
@@ -92,6 +92,11 @@ class StoreSink(SqliteSink):
         with suppress(sqlite3.Error):
             self._connection.execute("PRAGMA journal_mode=DELETE")
         super().close()
+
+    @contextmanager
+    def _translate_errors(self, doing: str) -> Iterator[None]:
+        with translate_store_errors(self._path, doing):
+            yield
 
     def _write_entries(self, entries: Sequence[Entry]) -> None:
         super()._write_entries(entries)

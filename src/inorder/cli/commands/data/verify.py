@@ -26,6 +26,9 @@ from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_o
 from inorder.stage.fingerprints import Fingerprint, checksum_file, decode_fingerprint
 from inorder.stage.freshness import has_changed_input
 from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_line, read_line_at, read_lines
+from inorder.stage.store.sink import NAME as STORE
+
+from .store_check import StoreCheck
 
 MISSING, ALTERED, TORN, UNFINISHED, JOURNAL = "missing", "altered", "torn", "unfinished", "journal"
 DRAFT = "index.draft.sqlite"
@@ -37,10 +40,10 @@ _AGAIN = "run the stage again"
 def verify(data: DataOption = None, as_json: JsonOption = False) -> None:
     """Check DATA against its manifests, fingerprints, journals and inputs. Reads every file, and changes nothing.
 
-    Prints one line per problem: outputs and fingerprints that are missing or altered, inputs that have changed since
-    they were processed, files that no manifest names, files that interrupted runs left behind, torn or altered
-    manifests and journals, runs that have not ended, and an index whose contents do not match its content hash or whose
-    dense vectors are missing or altered.
+    Prints one line per problem: outputs and fingerprints that are missing or altered, damaged stores, results in them
+    that are missing or altered or that no manifest has, inputs that have changed since they were processed, files that
+    no manifest names, files that interrupted runs left behind, torn or altered manifests and journals, runs that have
+    not ended, and an index whose contents do not match its content hash or whose dense vectors are missing or altered.
 
     Exit codes: 0 no problems, 6 problems found, 5 a stage is running.
     """
@@ -199,6 +202,12 @@ class StageCheck:
     # ---- the outputs
 
     def _check_outputs(self) -> Iterator[Problem]:
+        journal = self._data.read_journal(self._stage)
+        state = None if journal is None else journal.replay
+        is_latest = state is not None and state.header is not None and STORE in state.header.sinks
+        store = StoreCheck(self._data.root, self._stage, is_latest=is_latest)
+        for problem in store.read():
+            yield self._make_problem(problem.kind, store.relative, problem.message)
         if not os.path.exists(self._manifest):
             return
         with open(self._manifest, "rb") as file:
@@ -206,7 +215,17 @@ class StageCheck:
                 row = read_line(file, status.made).row
                 if row is not None and row.output_paths:
                     self.outputs_checked += 1
-                    yield from self._check_item(status, row)
+                    yield from self._check_stored(store, status, row) or self._check_item(status, row)
+        if journal is not None and journal.unfinished_at is None:  # an interrupted run may not have reached them
+            for problem in store.find_orphans(self._statuses):
+                yield self._make_problem(problem.kind, store.relative, problem.message)
+
+    def _check_stored(self, store: StoreCheck, status: ItemStatus, row: ManifestRow) -> Iterator[Problem] | None:
+        """Check an item whose result is in the store; None: it is in files."""
+        if not store.is_kept_here(row):
+            return None
+        found = store.compare(row, is_fingerprinted=status.is_fingerprinted)
+        return (self._make_problem(problem.kind, store.relative, problem.message) for problem in found)
 
     def _check_item(self, status: ItemStatus, row: ManifestRow) -> Iterator[Problem]:
         paths = [self._to_relative(path) for path in row.output_paths]
@@ -253,7 +272,7 @@ class StageCheck:
                 path = escape_surrogates(os.fspath(next(iter(item.inputs.values()))))
                 message = f"an input of {escape_surrogates(item.item_id)} has changed since it was processed; {_AGAIN}"
                 yield self._make_problem(OUTDATED, path, message)
-        except (OperatorError, ImportError) as error:
+        except (OperatorError, IntegrityError, ImportError) as error:
             info(f"the inputs of stage {self._stage} were not checked: {error}")
 
     def _is_outdated(self, item: WorkItem, plan: StagePlan) -> bool:
