@@ -289,7 +289,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "vectors of removed documents stay in the matrix",
         "index/vectors.py",
-        "return self._is_whole and count == len(self._row_of)",
+        "return self._is_whole and count == len(self._by_chunk)",
         "return self._is_whole",
         f"{_RULES}test_vectors_of_a_removed_document_leave_the_matrix",
     ),

@@ -8,8 +8,10 @@ written again by the next run of stage `index`.
 import contextlib
 import sqlite3
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,8 +34,9 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
     """Write the vectors of all documents to one file, in the order of the item ids, and the ids of their chunks to the
     database. Vectors of documents that have not changed are copied from the file before. It stays if none has."""
     old = _OldMatrix(connection, data)
-    documents = _list_documents(connection)
-    if old.has_exactly(documents, data):
+    with contextlib.closing(_list_documents(connection)) as documents:
+        is_same = old.has_exactly(documents, data)
+    if is_same:
         return
     old.discard_if_altered()
     connection.execute("DROP TABLE IF EXISTS vectors")
@@ -46,7 +49,7 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
     digest, width, provider, count = new_digest(), 0, "", 0
     rows = array("q")
     try:
-        for matrix, chunks, spec in _read_documents(connection, data, documents, old):
+        for matrix, chunks, spec in _read_documents(connection, data, old):
             if count and (matrix.shape[1], spec) != (width, provider):
                 continue  # made by another provider, and not yet replaced
             width, provider = matrix.shape[1], spec
@@ -73,6 +76,7 @@ class _Document(NamedTuple):
     item_id: str
     chunks: list[int]
     """The ids of its chunks, in their order."""
+    chunk_ids: list[str]
 
 
 class _OldMatrix:
@@ -84,9 +88,10 @@ class _OldMatrix:
         self._is_whole = has_table(connection, "vectors") and not self._file.find_problem()
         count = self._file.shape[0] if self._is_whole else 0
         self._chunks = read_matrix_chunks(connection, count) if count else np.zeros(0, np.int64)
-        self._row_of = {chunk: row for row, chunk in enumerate(self._chunks.tolist())}
+        self._by_chunk = np.argsort(self._chunks)
+        """The rows in the order of their chunks."""
 
-    def has_exactly(self, documents: Sequence[_Document], data: str) -> bool:
+    def has_exactly(self, documents: Iterable[_Document], data: str) -> bool:
         """Whether the matrix has the vectors of these documents, and no others."""
         count = 0
         for document in documents:
@@ -94,17 +99,22 @@ class _OldMatrix:
             if not rows and find_vectors(data, "dense", document.item_id) is not None:
                 return False
             count += rows
-        return self._is_whole and count == len(self._row_of)
+        return self._is_whole and count == len(self._by_chunk)
 
     def discard_if_altered(self) -> None:
         """Copy nothing from a file with other content than was written: it would no longer be noticed."""
-        if self._row_of and self._file.is_altered():
-            self._row_of = {}
+        if len(self._by_chunk) and self._file.is_altered():
+            self._by_chunk = self._by_chunk[:0]
 
     def find_rows(self, document: _Document) -> list[int]:
         """The rows of a document that has not changed since: its chunks have the same ids. Empty if it has, or had no
         vectors."""
-        return sorted(self._row_of[chunk] for chunk in document.chunks if chunk in self._row_of)
+        if not len(self._by_chunk):
+            return []
+        at = np.searchsorted(self._chunks, document.chunks, sorter=self._by_chunk)
+        rows = self._by_chunk[np.minimum(at, len(self._by_chunk) - 1)]
+        found: list[int] = np.sort(rows[self._chunks[rows] == document.chunks]).tolist()
+        return found
 
     def read(self, rows: list[int]) -> tuple[_Rows, list[int], str]:
         """The vectors, the chunks and the provider of rows."""
@@ -115,25 +125,22 @@ class _OldMatrix:
         return np.memmap(self._file.path, dtype="<f4", mode="r", shape=self._file.shape)
 
 
-def _list_documents(connection: sqlite3.Connection) -> list[_Document]:
-    """All documents, in the order of their item ids."""
-    found: list[_Document] = []
-    query = (
-        "SELECT item_id, chunks.id FROM files JOIN chunks ON file = files.id WHERE files.kind = 'document' "
+def _list_documents(connection: sqlite3.Connection) -> Generator[_Document]:
+    """All documents that have chunks, in the order of their item ids."""
+    rows = connection.execute(
+        "SELECT item_id, chunks.id, chunk_id FROM files JOIN chunks ON file = files.id WHERE files.kind = 'document' "
         "ORDER BY item_id, number"
     )
-    for item_id, chunk in connection.execute(query):
-        if not found or found[-1].item_id != item_id:
-            found.append(_Document(item_id, []))
-        found[-1].chunks.append(chunk)
-    return found
+    for item_id, found in groupby(rows, key=itemgetter(0)):
+        _, chunks, chunk_ids = zip(*found, strict=True)
+        yield _Document(item_id, list(chunks), list(chunk_ids))
 
 
 def _read_documents(
-    connection: sqlite3.Connection, data: str, documents: Iterable[_Document], old: _OldMatrix
+    connection: sqlite3.Connection, data: str, old: _OldMatrix
 ) -> Iterator[tuple[_Rows, list[int], str]]:
     """The vectors, the chunks and the provider of each document that has vectors."""
-    for document in documents:
+    for document in _list_documents(connection):
         known = old.find_rows(document)
         if known:
             yield old.read(known)
@@ -141,8 +148,7 @@ def _read_documents(
         found = find_vectors(data, "dense", document.item_id)
         if found is None:
             continue
-        query = "SELECT chunk_id, chunks.id FROM chunks JOIN files ON file = files.id WHERE item_id = ?"
-        row_of = dict(connection.execute(query, (document.item_id,)).fetchall())
+        row_of = dict(zip(document.chunk_ids, document.chunks, strict=True))
         ids, matrix, _, spec = load_dense(found.source)
         kept = [at for at, chunk_id in enumerate(ids) if chunk_id in row_of]
         if kept:

@@ -111,7 +111,7 @@ def _languages_by_word() -> dict[str, list[str]]:
 
 def _detect_by_words(text: str) -> str:
     by_word = _languages_by_word()
-    words = Counter(word.lower() for word in _WORD.findall(text))
+    words = Counter(map(str.lower, _WORD.findall(text)))
     hits: Counter[str] = Counter()
     for word, count in words.items():
         for language in by_word.get(word, ()):
