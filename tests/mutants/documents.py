@@ -2,6 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
+_FORMATS = "tests/documents/formats/test_formats.py::"
 _LIMITS = "tests/documents/test_system_limits.py::"
 _RULES = "tests/documents/test_rules.py::"
 _EXTRAS = "tests/documents/test_manifest_extras.py::"
@@ -193,5 +194,47 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         "if size > _PATH_BYTES_MAX - reserved:",
         "if False:",
         f"{_LIMITS}test_a_path_at_the_limit_of_the_system_costs_only_its_file",
+    ),
+    Mutant(
+        "the numbers of a workbook are never dates",
+        "documents/readers/office/number_formats.py",
+        'if kind == "date" and 0 <= value < _DAYS_MAX:',
+        "if False:",
+        f"{_FORMATS}test_a_sample_reads_as_it_always_did[xlsx]",
+    ),
+    Mutant(
+        "XML may define entities",
+        "documents/readers/markup/xml.py",
+        "    parser.EntityDeclHandler = _refuse_entity\n",
+        "",
+        "tests/documents/formats/test_formats_hostile.py::test_xml_that_defines_entities_is_refused",
+    ),
+    Mutant(
+        "a covered cell of a slide is a cell",
+        "documents/readers/office/pptx.py",
+        "if self._grid is not None and not self._is_covered:",
+        "if self._grid is not None:",
+        f"{_FORMATS}test_a_sample_reads_as_it_always_did[pptx]",
+    ),
+    Mutant(
+        "what is repeated for older programs is text too",
+        "documents/readers/rtf/reader.py",
+        "self._to_skip = self._group.unicode_skip",
+        "self._to_skip = 0",
+        f"{_FORMATS}test_a_sample_reads_as_it_always_did[rtf]",
+    ),
+    Mutant(
+        "every alternative of a message is read",
+        "documents/readers/mail.py",
+        "children = (rich or plain or children)[:1]",
+        "pass",
+        f"{_FORMATS}test_a_sample_reads_as_it_always_did[mail]",
+    ),
+    Mutant(
+        "a comma always separates values",
+        "documents/readers/separated_values.py",
+        "if width > 1 and score > best_score:",
+        "if False:",
+        f"{_FORMATS}test_a_sample_reads_as_it_always_did[csv]",
     ),
 )

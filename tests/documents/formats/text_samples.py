@@ -66,6 +66,7 @@ RTF = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fswiss Arial;}{\f1\fcharse
 {\listtext \bullet\tab}\ls2\ilvl1 Second\par
 \trowd\cellx100\cellx200\pard\intbl Watch\cell Hours\cell\row
 \trowd\cellx100\cellx200\pard\intbl Night\par shift\cell 8\cell\row
+\pard\fi-360\li720 \bullet \tab third\par
 \pard\outlinelevel1 After\par
 \pard Emoji \u-10179?\u-8704? end {\pict\pngblip 89504e47}\{braces\}\par}
 """
@@ -76,7 +77,7 @@ Light
 
 :author: Ada
 
-Duties of *the* **keeper** with ``code`` and `a link <http://light.example>`_, see :ref:`tides <tide>`.
+Duties of *the* **keeper** with ``code`` and `a link <http://light.example>`_, see :ref:`tides <tide>` [1]_.
 
 Lamp
 ----
@@ -203,7 +204,7 @@ not shown
 
 === Tides
 
-See <<lamp,the lamp>>.
+See <<lamp,the lamp>>footnote:[Or not.].
 """
 
 JATS = b"""<?xml version="1.0"?>
@@ -228,7 +229,8 @@ JATS = b"""<?xml version="1.0"?>
 """
 
 DOCBOOK = b"""<book xmlns="http://docbook.org/ns/docbook"><info><title>Light</title><author><personname>Ada</personname></author></info>
-<chapter><title>Lamp</title><para>Use <code>light()</code> at dusk.</para>
+<chapter><title>Lamp</title>
+<para>Use <code>light()</code><footnote><para>A note.</para></footnote> at dusk.</para>
 <programlisting language="python">light()
   wait()</programlisting>
 <itemizedlist><listitem><para>wick</para><orderedlist><listitem><para>trim</para></listitem></orderedlist></listitem>

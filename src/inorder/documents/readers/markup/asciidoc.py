@@ -181,8 +181,8 @@ class _AsciidocParser:
             if text := "\n".join(body).rstrip():
                 self.blocks.append(Code(text=text, language=language))
         elif fence[0] == "+" and attributes and attributes[0] in ("stem", "latexmath", "asciimath"):
-            if text := collapse_whitespace(" ".join(body)):
-                self.blocks.append(Formula(text=text))
+            text = collapse_whitespace(" ".join(body)).removeprefix("\\[").removesuffix("\\]")
+            self.blocks += [Formula(text=text)] if text else []
         elif fence[1:4] == "===":
             self._end_lists()
             self.blocks += read_table(fence[0], body, attributes, title, self._inline, self.budget)

@@ -18,7 +18,7 @@ _INLINE = re.compile(
     r"|(?<!\w)_{1,2}(?P<emphasis>[^\s_](?:[^_]*[^\s_])?)_{1,2}(?!\w)"
     r"|(?<!\w)#{1,2}(?P<mark>[^\s#](?:[^#]*[^\s#])?)#{1,2}(?!\w)"
 )
-_TEXTS = ("ref_label", "ref", "xref_label", "xref", "alt", "note", "macro", "plain", "code", "mono")
+_TEXTS = ("ref_label", "ref", "xref_label", "xref", "alt", "macro", "plain", "code", "mono")
 _STYLED = ("strong", "emphasis", "mark")
 
 
@@ -47,6 +47,8 @@ class AsciidocInline:
                 return label
             if (name := found["attribute"]) is not None:
                 return self._attributes.get(name, match.group())
+            if (note := found["note"]) is not None:
+                return f" ({note})" if note else ""
             styled = next((found[name] for name in _STYLED if found[name]), None)
             if styled is not None:
                 return str(styled)

@@ -11,7 +11,8 @@ from .asciidoc_inline import AsciidocInline
 
 _CELL = re.compile(r"(?:(\d{1,4})?(?:\.(\d{1,4}))?([+*]))?[<^>]?(?:\.[<^>])?([adehlms]?)")
 _LAST_WORD = re.compile(r"(?:\A|\s)(\S+)\Z")
-_COLUMNS = re.compile(r"(\d{1,4})\*")
+_STATED = re.compile(r'\bcols="([^"]*)"|\bcols=([^,]+)')
+_REPEATED = re.compile(r"(\d{1,4})\*")
 
 
 def read_table(
@@ -90,12 +91,13 @@ def _make_cells(before: str, text: str, *, is_last: bool) -> list[_ParsedCell]:
 
 
 def _find_columns(attributes: list[str]) -> int:
-    """The number of columns that `cols` states."""
-    joined = ",".join(attributes)
-    match = re.search(r'cols="?([^"\]]*)', joined)
+    """The number of columns that `cols` states: a number with a star, or a list with an entry for each."""
+    match = _STATED.search(",".join(attributes))
     if match is None:
         return 0
-    stated = match.group(1).partition(",options")[0]
-    if repeated := _COLUMNS.match(stated):
-        return min(max(int(repeated.group(1)), 1), COLUMNS_MAX)
-    return min(len([each for each in stated.split(",") if each.strip()]), COLUMNS_MAX)
+    stated = match.group(1) or match.group(2) or ""
+    columns = 0
+    for each in stated.split(","):
+        repeated = _REPEATED.match(each.strip())
+        columns += int(repeated.group(1)) if repeated else 1
+    return min(columns, COLUMNS_MAX)

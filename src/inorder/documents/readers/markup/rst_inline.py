@@ -9,13 +9,15 @@ _INLINE = re.compile(
     rf"|{_ROLE}`(?P<role>[^`]+)`_{{0,2}}{_ROLE}"
     r"|\*\*(?P<strong>[^\s*](?:[^*]*[^\s*])?)\*\*"
     r"|(?<![\w*])\*(?P<emphasis>[^\s*](?:[^*]*[^\s*])?)\*(?![\w*])"
+    r"|(?P<note>\[[#*\w-]{1,40}\])_(?!\w)"
     r"|\\(?P<escaped>.)"
 )
+_SIGN = re.compile(r"[`*\\]|\]_")
 
 
 def strip_inline(text: str) -> tuple[str, list[tuple[str, str]]]:
     """The text without markup, and the text and target of each link."""
-    if "`" not in text and "*" not in text and "\\" not in text:
+    if not _SIGN.search(text):
         return text, []
     links: list[tuple[str, str]] = []
 
@@ -30,6 +32,6 @@ def strip_inline(text: str) -> tuple[str, list[tuple[str, str]]]:
         escaped = match.group("escaped")
         if escaped is not None:
             return "" if escaped == " " else escaped
-        return match.group("literal") or match.group("strong") or match.group("emphasis") or ""
+        return match.group("literal") or match.group("strong") or match.group("emphasis") or match.group("note") or ""
 
     return _INLINE.sub(replace, text), links

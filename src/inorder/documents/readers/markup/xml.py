@@ -10,7 +10,7 @@ from html.entities import html5
 from typing import Any, ClassVar
 from xml.parsers import expat
 
-from inorder.documents.model import Code, Document, Formula, Picture, Title
+from inorder.documents.model import AnyBlock, Code, Document, Formula, Paragraph, Picture, Title
 from inorder.documents.readers.block_builder import BlockBuilder
 from inorder.documents.readers.document import make_document
 from inorder.documents.readers.table_grid import TableBudget, TableGrid
@@ -38,7 +38,7 @@ def read(data: bytes, name: str) -> Document:
     if not walker.is_document:
         raise ReadError("not a document: neither JATS nor DocBook")
     walker.builder.flush()
-    blocks = walker.builder.blocks
+    blocks = [*walker.builder.blocks, *walker.notes]
     if walker.title:
         blocks.insert(0, Title(text=walker.title))
     return make_document("xml", name, "application/xml", blocks, walker.budget.warnings)
@@ -84,6 +84,11 @@ class _XmlWalker:
         self._holders: list[str] = []
         """Open tables and figures, by name."""
         self._columns: dict[str, int] = {}
+        self.notes: list[AnyBlock] = []
+        self._saved: list[list[str]] = []
+        """Texts that open notes interrupt."""
+        self._last = ""
+        """The element that ended last."""
 
     # Events.
 
@@ -120,6 +125,10 @@ class _XmlWalker:
     def end(self, name: str) -> None:
         name = name.rpartition(" ")[2]
         self._open.pop()
+        self._end_element(name)
+        self._last = name
+
+    def _end_element(self, name: str) -> None:
         if self._skip_depth:
             self._skip_depth -= 1
             return
@@ -177,14 +186,27 @@ class _XmlWalker:
         if self._open and self._open[-1] == "title-group":
             self._end_title()
 
+    def _begin_note(self, _: dict[str, str]) -> None:
+        """A note within a text comes after all text."""
+        self._saved.append(list(self.builder.parts))
+        self.builder.parts.clear()
+
+    def _end_note(self) -> None:
+        text = self._take_text()
+        self.builder.parts[:] = self._saved.pop()
+        if text:
+            self.notes.append(Paragraph(text=text))
+
     def _begin_paragraph(self) -> None:
-        if self._holders:
+        if self._saved or self._last == "label":
+            self.builder.parts.append(" ")
+        elif self._holders:
             self._caption.append(self._take_text())
         else:
             self.builder.flush()
 
     def _end_paragraph(self) -> None:
-        if self._grid is not None:
+        if self._grid is not None or self._saved:
             self.builder.parts.append(" ")
         elif self._holders:
             self._caption.append(self._take_text())
@@ -298,6 +320,7 @@ class _XmlWalker:
         "disp-formula": _begin_block,
         "equation": _begin_block,
         "informalequation": _begin_block,
+        "footnote": _begin_note,
         "tgroup": _begin_group,
         "colspec": _add_column,
         "break": _add_space,
@@ -314,6 +337,7 @@ class _XmlWalker:
         "disp-formula": _end_formula,
         "equation": _end_formula,
         "informalequation": _end_formula,
+        "footnote": _end_note,
         "label": _end_with_space,
         "surname": _end_with_space,
         "given-names": _end_with_space,

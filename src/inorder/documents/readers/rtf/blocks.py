@@ -9,6 +9,10 @@ from inorder.documents.readers.whitespace import collapse_whitespace
 LEVELS = 9
 _HEADING = re.compile(r"heading (\d)", re.I)
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_INDENT = 360
+"""Units of length (twips) by which a list is indented at least."""
+_WRITTEN_MARKER = re.compile("([\u2022\u25e6\u25aa\u00b7\u2013-]|\\d{1,3}[.)]) (?=.)")
+"""The marker of a list item that is part of its text."""
 _ORDERED = re.compile(r"[(\[]?(?:\d+|[A-Za-z]{1,6})[.):\]]?")
 
 
@@ -27,6 +31,8 @@ class RtfBlocks:
         self._style = 0
         self._outline = LEVELS
         self._depth = 0
+        self._indent = 0
+        self._is_hanging = False
         self._is_in_table = False
         self._grid: TableGrid | None = None
         self._row: list[str] = []
@@ -50,10 +56,15 @@ class RtfBlocks:
                 self.end_paragraph()
             case "pard":
                 self._style, self._outline, self._depth, self._is_in_table = 0, LEVELS, 0, False
+                self._indent, self._is_hanging = 0, False
             case "s":
                 self._style = number or 0
             case "outlinelevel":
                 self._outline = number if number is not None and 0 <= number < LEVELS else LEVELS
+            case "fi":
+                self._is_hanging = (number or 0) < 0
+            case "li":
+                self._indent = min(max(number or 0, 0), LEVELS * _INDENT)
             case "ilvl":
                 self._depth = min(max(number or 0, 0), LEVELS)
             case "intbl":
@@ -115,6 +126,9 @@ class RtfBlocks:
             return Heading(text=text, level=self._headings[self._style])
         if self._outline < LEVELS:
             return Heading(text=text, level=self._outline + 1)
+        if self._is_hanging and not marker and (match := _WRITTEN_MARKER.match(text)):
+            marker, text = match.group(1), text[match.end() :]
+            self._depth = max(self._indent // _INDENT - 1, 0)
         if marker:
             is_ordered = _ORDERED.fullmatch(marker) is not None
             return ListItem(text=text, depth=self._depth, ordered=is_ordered, marker=marker if is_ordered else "-")
