@@ -85,10 +85,15 @@ def _cut_at_rules(page: PdfPage, found: PageText, graphics: Graphics) -> None:
 
 
 def _cut_between_rules(page: PdfPage, found: PageText, graphics: Graphics) -> None:
-    """Split segments between horizontal rules that contain the text of several table cells."""
+    """Split segments between horizontal rules that contain the text of several table cells.
+
+    Where there are vertical rules too, these show where the cells are.
+    """
     inside: dict[Span, Segment] = {}
     for rules in group_rules(graphics.across):
         (top, left, right), bottom = rules[0], rules[-1][0]
+        if any(left + 5 < x < right - 5 and start < bottom and top < end for x, start, end in graphics.down):
+            continue
         for segment in found.segments:
             is_beside = left - 5 <= segment.x0 and segment.x1 <= right + 5
             is_between = top <= segment.top and segment.bottom <= bottom + 5

@@ -12,6 +12,7 @@ the neighbours of every line with a gap: gaps that matter are below one another,
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterable
 from itertools import accumulate, chain, repeat
 from operator import add, mul, sub, truediv
 
@@ -43,6 +44,7 @@ SPARSE_RATIO = 1.15
 
 _LINE = re.compile(rf"[^\s{NO_CHARACTER}](?:[^\r\n{NO_CHARACTER}]*[^\s{NO_CHARACTER}])?{NO_CHARACTER}?")
 _SPACE = re.compile(" ")
+_START = re.Match[str].start
 
 
 def read_segments(page: PdfPage, text: str) -> list[Segment]:
@@ -105,7 +107,7 @@ def cut_at_gaps(page: PdfPage, text: str, segments: list[Segment]) -> list[Segme
     letter = LETTER_WIDTH * min([segment.size for segment in segments])
     spans = [segment.span for segment in segments]
     spaces = [match.start() for start, last in spans for match in _SPACE.finditer(text, start, last)]
-    cuts = _measure_gaps(page, spaces, GAP_SHARE, letter)
+    cuts = _measure_gaps(page, spaces, repeat(GAP_SHARE), letter)
     return _cut(page, text, spans, cuts) if cuts else segments
 
 
@@ -164,24 +166,25 @@ def _find_sparse_lines(styles: list[PdfStyle], boxes: SpanBoxes) -> list[int]:
 def _find_gaps(page: PdfPage, text: str, lines: list[Span], letter: float) -> list[Span]:
     """The positions where these lines have a wide gap, or continue at another height."""
     spaces = _find_wide_spaces(page, text, lines, letter)
-    gaps = _measure_gaps(page, spaces, GAP_SHARE, letter)
+    gaps = _measure_gaps(page, spaces, repeat(GAP_SHARE), letter)
     if not gaps:
         return []
     counts = Counter([bisect_right(lines, gap) - 1 for gap in gaps])
-    for share, characters_max in ((GAP_SHARE, CELL_CHARACTERS_MAX), (CELL_GAP_SHARE, SHORT_CHARACTERS_MAX)):
-        cells = [lines[line] for line, count in counts.items() if _mean_length(lines[line], count) < characters_max]
-        others = {match.start() for start, last in cells for match in _SPACE.finditer(text, start, last)}
-        found = {before + 1 for before, _ in gaps}
-        gaps += _measure_gaps(page, sorted(others - found), share, letter)
-    return gaps
+    found = {before + 1 for before, _ in gaps}
+    others: list[int] = []
+    shares: list[float] = []
+    for line, count in counts.items():
+        start, last = lines[line]
+        length = (last - start) / (count + 1)
+        if length < CELL_CHARACTERS_MAX:
+            spaces = [space for space in map(_START, _SPACE.finditer(text, start, last)) if space not in found]
+            others += spaces
+            shares += [CELL_GAP_SHARE if length < SHORT_CHARACTERS_MAX else GAP_SHARE] * len(spaces)
+    return gaps + _measure_gaps(page, others, shares, letter)
 
 
-def _mean_length(line: Span, gaps: int) -> float:
-    return (line[1] - line[0]) / (gaps + 1)
-
-
-def _measure_gaps(page: PdfPage, spaces: list[int], share: float, letter: float) -> list[Span]:
-    """The spaces that are wider than this share of the height of a character, or after which the height changes."""
+def _measure_gaps(page: PdfPage, spaces: list[int], shares: Iterable[float], letter: float) -> list[Span]:
+    """The spaces that are wider than a share of the height of a character, or after which the height changes."""
     if not spaces:
         return []
     quarter = page.rotation
@@ -196,9 +199,11 @@ def _measure_gaps(page: PdfPage, spaces: list[int], share: float, letter: float)
     )
     return [
         (space - 1, space + 1)
-        for space, (ahead, back, floor, ceiling, floor_after, ceiling_after) in zip(spaces, edges, strict=True)
-        if ahead > share * max(ceiling - floor, 2 * letter)
-        or back > share * max(ceiling - floor, 2 * letter)
+        for space, share, (ahead, back, floor, ceiling, floor_after, ceiling_after) in zip(
+            spaces, shares, edges, strict=False
+        )
+        if ahead > (limit := share * max(ceiling - floor, 2 * letter))
+        or back > limit
         or floor_after >= ceiling
         or floor >= ceiling_after
     ]

@@ -16,13 +16,13 @@ COUNTING_SHARE = 0.8
 
 def find_line_numbers(segments: Sequence[Segment]) -> list[Segment]:
     """The segments that number lines: beside the text, one below the other, and counting."""
-    numbers = [segment for segment in segments if len(segment.text) <= DIGITS_MAX and segment.text.isdecimal()]
+    numbers = [segment for segment in segments if segment.text.isdecimal() and len(segment.text) <= DIGITS_MAX]
     if len(numbers) < NUMBERS_MIN:
         return []
     lines = [segment for segment in segments if len(segment.text) >= TEXT_CHARACTERS_MIN and not segment.direction]
     if not lines:
         return []
-    left, right = min(line.x0 for line in lines), max(line.x1 for line in lines)
+    left, right = min([line.x0 for line in lines]), max([line.x1 for line in lines])
     found: list[Segment] = []
     for side in (
         [number for number in numbers if number.x1 < left],

@@ -5,7 +5,10 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-_PREFIX = r"(?:(?:Chapter|Section|Part|Appendix|Kapitel|Abschnitt|Teil|Chapitre|Partie|Anhang)\s+)?"
+_WORDS = ("Chapter", "Section", "Part", "Appendix", "Kapitel", "Abschnitt", "Teil", "Chapitre", "Partie", "Anhang")
+_SECONDS = (".", "I", "V", "X")
+"""What a number that is not of digits has as its second character."""
+_PREFIX = rf"(?:(?:{'|'.join(_WORDS)})\s+)?"
 _NUMBER = re.compile(
     _PREFIX + r"(?:(?P<arabic>\d{1,2}(?:\.\d{1,2}){0,4})\.?|(?P<roman>[IVX]{1,5})\."
     r"|(?P<letter>[A-Z](?:\.\d{1,2}){1,3}|[A-Z](?=\.))\.?)"
@@ -27,6 +30,8 @@ class Number(NamedTuple):
 
 def parse_number(text: str) -> Number | None:
     """The number that a text begins with; None if there is none."""
+    if not may_have_number(text):
+        return None
     match = _NUMBER.match(text)
     if match is None:
         return None
@@ -37,6 +42,11 @@ def parse_number(text: str) -> Number | None:
         return Number("I", (_parse_roman(roman),), match.end())
     first, *rest = letter.split(".")
     return Number("A", (ord(first) - 64, *map(int, rest)), match.end())
+
+
+def may_have_number(text: str) -> bool:
+    """A quick check: if not, `parse_number` finds none."""
+    return text[0].isdigit() or text[1:2] in _SECONDS or text.startswith(_WORDS)
 
 
 def is_number_alone(text: str) -> bool:

@@ -16,7 +16,15 @@ import msgspec
 from inorder.documents.readers.pdf.captions import CAPTION
 from inorder.documents.readers.pdf.segments import PageText, Segment
 
-from .numbering import Number, counting_share, increasing_share, is_number_alone, level_of, parse_number
+from .numbering import (
+    Number,
+    counting_share,
+    increasing_share,
+    is_number_alone,
+    level_of,
+    may_have_number,
+    parse_number,
+)
 from .outline import PageOutline
 
 HEADING_RATIO = 1.15
@@ -157,16 +165,17 @@ def collect_runs(page: PageText, furniture: set[int], body_size: float) -> list[
 
 def _is_running_text(run: Run, before: Segment, segment: Segment) -> bool:
     """Whether a line clearly continues the run: most lines do, and this is the quickest check."""
-    size = segment.size
+    size, text = segment.size, segment.text
     return (
-        segment.text[0].islower()
-        and size == before.size
+        size == before.size
         and segment.face == before.face
         and segment.is_bold == before.is_bold
         and not run.key[3]
         and -0.5 * size < segment.top - before.bottom < 0.6 * size
         and segment.x0 < before.x1
         and before.x0 < segment.x1
+        and (text[0].islower() or not (text.isupper() or may_have_number(text)))
+        and (len(run.lines) > 1 or not is_number_alone(run.text))
     )
 
 

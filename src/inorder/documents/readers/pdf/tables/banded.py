@@ -104,7 +104,11 @@ def group_rules(across: Iterable[Rule]) -> list[list[Rule]]:
 def _find_runs(rules: Sequence[Rule], segments: Sequence[Segment]) -> Iterator[list[Band]]:
     """Runs of bands that may be tables."""
     left, right = rules[0][1] - SAME_EDGE_POINTS, rules[0][2] + SAME_EDGE_POINTS
-    beside = [segment for segment in segments if segment.table is None and left <= segment.x0 and segment.x1 <= right]
+    top, bottom = rules[0][0], rules[-1][0]
+    segments = [segment for segment in segments if top < segment.bottom and segment.top < bottom and not segment.table]
+    beside = [segment for segment in segments if left <= segment.x0 and segment.x1 <= right]
+    if not beside:
+        return
     run: list[Band] = []
     for (top, _, _), (bottom, _, _) in pairwise(rules[:BANDS_MAX]):
         inside = [segment for segment in beside if top <= (segment.top + segment.bottom) / 2 < bottom]

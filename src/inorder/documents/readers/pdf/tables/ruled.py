@@ -200,6 +200,8 @@ def _make_cell(area: list[tuple[int, int]], segments: list[Segment]) -> FilledCe
 
 def split_rows(cells: list[FilledCell]) -> list[FilledCell]:
     """Split rows of a grid that are several rows of text: every cell has as many lines, at the same heights."""
+    if all(len(lines) < 2 for _, lines in cells):
+        return cells
     by_row: defaultdict[int, list[FilledCell]] = defaultdict(list)
     for filled in cells:
         for row in range(filled[0].row, filled[0].row + filled[0].rows):
