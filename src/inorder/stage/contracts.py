@@ -16,7 +16,7 @@ from inorder.engines.attempt import Skip
 from inorder.errors import Category, InorderError, OperatorError, require
 
 from .options import StageOptions
-from .store.inputs import Input
+from .store.inputs import Input, StoredInput
 
 if TYPE_CHECKING:
     from .context import StageContext
@@ -64,7 +64,7 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     """Small hints for the worker; not part of any fingerprint."""
     batch_key: str = ""
     """Items with the same key are dispatched together."""
-    reads: Sequence[str] = ()
+    reads: Sequence[str | StoredInput] = ()
     """Paths in DATA that the worker reads besides the inputs. On a node that does not see DATA, files are sent along;
     an item that reads a folder runs on the driver's machine. Not part of any fingerprint."""
 

@@ -54,7 +54,11 @@ def create_stage_engine(options: StageOptions, work: StageWork, layout: DataLayo
     from .file_transfer import RemoteWork, StageFileTransfer
 
     files = StageFileTransfer(
-        layout.data, layout.staging, options.ray.send_bytes_max, fingerprinting=options.fingerprinting
+        layout.data,
+        layout.staging,
+        options.ray.send_bytes_max,
+        fingerprinting=options.fingerprinting,
+        is_stored=work.is_stored,
     )
     files.prepare()
     return create_resizable_engine(RemoteWork(work), spec, files=files)

@@ -3,6 +3,9 @@
 A node that sees the driver's files reads inputs in place and writes to the same staging, as a local process does. To
 any other node the inputs are sent with the item, into a folder of that item alone, and its outputs come back with the
 result into the driver's staging. An item that is too large to send, or that reads a whole folder, runs on the driver.
+
+Results in the store of a stage are sent as bytes to every node: a database must not be read over a network filesystem
+while the driver writes to it. Results for the store come back as bytes.
 """
 
 import contextlib
@@ -12,7 +15,7 @@ import pickle
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +29,9 @@ from inorder.host.filesystem import make_directories
 from .contracts import StageError
 from .file_stat import FileStat
 from .fingerprints import resolve_outputs
+from .store.database import StoredItem, open_store
+from .store.inputs import Input, StoredInput, list_files
+from .store.reading import read_content
 from .worker import StageResult, StageTask, StageWork
 
 _MARKER = "mark"
@@ -63,7 +69,16 @@ class SentResult(NamedTuple):
 class StageFileTransfer:
     """The driver's side: prepares items to be sent, and takes in results. Implements `ray.packing.FileTransfer`."""
 
-    def __init__(self, data: str, staging: str, send_bytes_max: int, *, fingerprinting: bool = True) -> None:
+    def __init__(
+        self,
+        data: str,
+        staging: str,
+        send_bytes_max: int,
+        *,
+        fingerprinting: bool = True,
+        is_stored: bool = False,
+    ) -> None:
+        self._is_stored = is_stored
         self._data = data
         self._staging = staging
         self._send_bytes_max = send_bytes_max
@@ -82,16 +97,19 @@ class StageFileTransfer:
         task: StageTask = item
         if task.skip:
             return SentItem(task), 0
-        outputs = task.item.outputs if sees_files else self._resolve_outputs(task)
-        paths = {name: os.fspath(path) for name, path in task.item.inputs.items()}
+        outputs = task.item.outputs if sees_files or self._is_stored else self._resolve_outputs(task)
+        paths = list_files(task.item.inputs)
         stats = {name: FileStat.read(path) for name, path in paths.items()}
         absolute = {name: os.path.abspath(path) for name, path in paths.items()}
+        stored = self._measure_stored(task)
         if sees_files:
-            return SentItem(_replace_fields(task, inputs=absolute), stats, paths), 0
+            fits = stored <= self._send_bytes_max
+            task = _attach_contents(task) if fits else task
+            return SentItem(_replace_inputs(task, absolute), stats, paths), stored if fits else 0
         reads = self._list_reads(task)
         if reads is None or any(map(os.path.isdir, absolute.values())):
             return None
-        size = sum(stat.size for stat in stats.values()) + sum(map(os.path.getsize, reads))
+        size = sum(stat.size for stat in stats.values()) + sum(map(os.path.getsize, reads)) + stored
         if size > self._send_bytes_max:
             return None
         files = [
@@ -102,7 +120,15 @@ class StageFileTransfer:
         for name, path in paths.items():
             if FileStat.read(path).signature != stats[name].signature:
                 raise StageError(f"the input {path} changed while it was read", category="io", retryable=True)
-        return SentItem(_replace_fields(task, inputs=inputs, outputs=outputs), stats, paths, files), size
+        sent = _replace_fields(_replace_inputs(_attach_contents(task), inputs), outputs=outputs)
+        return SentItem(sent, stats, paths, files), size
+
+    def _measure_stored(self, task: StageTask) -> int:
+        """The size of all results in stores that the item reads."""
+        inputs = [each.size for each in task.item.inputs.values() if isinstance(each, StoredInput)]
+        return sum(inputs) + sum(
+            found.size for found in map(_find_stored, _list_stored_reads(task)) if found is not None
+        )
 
     def _resolve_outputs(self, task: StageTask) -> dict[str, str]:
         """Return the outputs relative to DATA, which lies elsewhere on the node. Obstacles are visible only here."""
@@ -113,7 +139,8 @@ class StageFileTransfer:
 
     def _list_reads(self, task: StageTask) -> list[str] | None:
         """List the files that the item reads in DATA, as far as they exist; None: one of them is a folder."""
-        paths = [os.path.abspath(f"{self._data}/{os.fspath(path)}") for path in task.item.reads]
+        named = [path for path in task.item.reads if not isinstance(path, StoredInput)]
+        paths = [os.path.abspath(f"{self._data}/{os.fspath(path)}") for path in named]
         found = [path for path in paths if os.path.exists(path)]
         can_be_sent = all(os.path.isfile(path) and path.startswith(f"{self._data}/") for path in found)
         return found if can_be_sent else None
@@ -143,6 +170,42 @@ class StageFileTransfer:
 
 def _read(path: str) -> bytes:
     return Path(path).read_bytes()
+
+
+def _list_stored_reads(task: StageTask) -> list[StoredInput]:
+    return [each for each in task.item.reads if isinstance(each, StoredInput)]
+
+
+def _find_stored(source: StoredInput) -> StoredItem | None:
+    store = open_store(source.data, source.stage)
+    return None if store is None else store.get(source.item_id)
+
+
+def _attach_contents(task: StageTask) -> StageTask:
+    """Return a task whose stored inputs and reads have their content. A read that is missing is left to the worker."""
+    inputs = {name: _attach_content(each) for name, each in task.item.inputs.items()}
+    return _replace_fields(task, inputs=inputs, reads=[_attach_read(each) for each in task.item.reads])
+
+
+def _attach_content(source: Input) -> Input:
+    if not isinstance(source, StoredInput):
+        return source
+    return msgspec.structs.replace(source, content=read_content(source))
+
+
+def _attach_read(source: str | StoredInput) -> str | StoredInput:
+    if not isinstance(source, StoredInput):
+        return source
+    found = _find_stored(source)
+    if found is None:
+        return source
+    source = msgspec.structs.replace(source, sha256=found.sha256)
+    return msgspec.structs.replace(source, content=read_content(source))
+
+
+def _replace_inputs(task: StageTask, paths: Mapping[str, str]) -> StageTask:
+    """Return a task whose inputs that are files have these paths."""
+    return _replace_fields(task, inputs={name: paths.get(name, each) for name, each in task.item.inputs.items()})
 
 
 def _replace_fields(task: StageTask, **fields: Any) -> StageTask:
@@ -194,9 +257,9 @@ class RemoteWork:
             make_directories(os.path.dirname(path))
             with open(path, "wb") as written:
                 written.write(file.content)
-        inputs = {name: f"{folder}/{path}" for name, path in sent.task.item.inputs.items()}
-        task = _replace_fields(sent.task, inputs=inputs)
-        driver_paths = {os.fspath(path): sent.paths[name] for name, path in task.item.inputs.items()}
+        inputs = {name: f"{folder}/{path}" for name, path in list_files(sent.task.item.inputs).items()}
+        task = _replace_inputs(sent.task, inputs)
+        driver_paths = {path: sent.paths[name] for name, path in inputs.items()}
         driver_paths[f"{folder}/data"] = self._work.data
         try:
             result = self._work.with_data(f"{folder}/data")(task)

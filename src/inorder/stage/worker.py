@@ -105,7 +105,8 @@ class StageWork:
         resources: dict[str, Any] | None = None,
         is_stored: bool = False,
     ) -> None:
-        self._is_stored = is_stored
+        self.is_stored = is_stored
+        """Whether the results go to the store of the stage."""
         self._worker = worker
         self._stage = stage
         self._options = options
@@ -146,7 +147,7 @@ class StageWork:
         """Run one item."""
         if task.skip:
             return Skip(task.skip, StageResult(task.extras, [], [], task.input_sha256, [], [], [*task.removals]))
-        context = StageContext(self._stage, self._options, self._set_up(), self._staging, is_stored=self._is_stored)
+        context = StageContext(self._stage, self._options, self._set_up(), self._staging, is_stored=self.is_stored)
         try:
             result = self._attempt(task.item, context)
         except BaseException as error:
@@ -173,8 +174,8 @@ class StageWork:
             result = StageResult(extras, [], [], digest, inputs, context.warnings, context.removals)
             return Skip(str(value.reason), result)
         extras = context.fields | self._encode_extras(item, value)
-        stored = self._pack_content(item, context) if self._is_stored else None
-        outputs = [] if self._is_stored else self._collect_outputs(item, context, extras, digest)
+        stored = self._pack_content(item, context) if self.is_stored else None
+        outputs = [] if self.is_stored else self._collect_outputs(item, context, extras, digest)
         staged = [context.files[path] for path, _, _ in outputs]
         return StageResult(
             extras,
@@ -192,7 +193,7 @@ class StageWork:
 
     def _require_valid_outputs(self, item: WorkItem, context: StageContext) -> None:
         """Require that every output can be published in DATA."""
-        if self._is_stored:
+        if self.is_stored:
             return
         try:
             resolve_outputs(os.fspath(context.data), item.outputs, fingerprinting=self._options.fingerprinting)

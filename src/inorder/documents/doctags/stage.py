@@ -39,6 +39,7 @@ from .storage import (
     SURVEY_NAME,
     PageRange,
     document_outputs,
+    make_part_read,
     part_path,
     read_survey,
 )
@@ -152,12 +153,12 @@ class _DocumentItems:
 
     def _split(self, large: list[WorkItem]) -> Iterator[WorkItem | Barrier]:
         for item in large:
-            yield _make_step(item, "survey", SURVEY_NAME, 0.1, str(self._settings.part_pages))
+            yield self._make_step(item, "survey", SURVEY_NAME, 0.1, str(self._settings.part_pages))
         yield Barrier()
         ranges = {item.item_id: self._list_page_ranges(item) for item in large}
         for item in large:
             for pages in ranges[item.item_id]:
-                yield _make_step(item, "part", pages.name, float(pages.last - pages.first + 1), "")
+                yield self._make_step(item, "part", pages.name, float(pages.last - pages.first + 1), "")
         yield Barrier()
         for item in large:
             names = [pages.name for pages in ranges[item.item_id]]
@@ -165,8 +166,22 @@ class _DocumentItems:
                 yield item
                 continue
             meta = {**item.meta, "task": "merge", "parts": names}
-            reads = [part_path(item.item_id, name, self._settings.layout) for name in names]
+            reads = [make_part_read(self._data, item.item_id, name, self._settings.layout) for name in names]
             yield msgspec.structs.replace(item, meta=meta, cost_hint=float(len(names)), reads=reads)
+
+    def _make_step(self, item: WorkItem, task: str, name: str, cost: float, depends: str) -> WorkItem:
+        """A survey or a part of a long document."""
+        layout = item.meta["layout"]
+        return WorkItem(
+            item_id=f"{item.item_id}#{name}",
+            inputs=item.inputs,
+            outputs={task: part_path(item.item_id, name, layout)},
+            cfg_hash=hash_strings(item.cfg_hash, task, depends),
+            cost_hint=cost,
+            meta={**item.meta, "task": task, "split_pages": depends},
+            batch_key="pdf",
+            reads=[make_part_read(self._data, item.item_id, SURVEY_NAME, layout)],
+        )
 
     def _list_page_ranges(self, item: WorkItem) -> list[PageRange]:
         """The parts of a document, from its survey; none if it is short or cannot be read."""
@@ -219,19 +234,4 @@ def _make_item(file: DocumentFile, settings: DoctagsSettings) -> WorkItem:
             "warning": PDF_NOT_CONVERTED if settings.reader == "docling" and kind == "pdf" else "",
         },
         batch_key=kind,
-    )
-
-
-def _make_step(item: WorkItem, task: str, name: str, cost: float, depends: str) -> WorkItem:
-    """A survey or a part of a long document."""
-    layout = item.meta["layout"]
-    return WorkItem(
-        item_id=f"{item.item_id}#{name}",
-        inputs=item.inputs,
-        outputs={task: part_path(item.item_id, name, layout)},
-        cfg_hash=hash_strings(item.cfg_hash, task, depends),
-        cost_hint=cost,
-        meta={**item.meta, "task": task, "split_pages": depends},
-        batch_key="pdf",
-        reads=[part_path(item.item_id, SURVEY_NAME, layout)],
     )

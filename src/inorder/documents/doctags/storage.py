@@ -10,6 +10,7 @@ With `--layout files`, in DATA:
     pages/<doc id>/000001-000100.json                   the parts
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import msgspec
 from inorder.documents.layout import DOCTAGS_SUFFIX, DOCUMENTS, RECORD_SUFFIX, Layout
 from inorder.documents.model import Document
 from inorder.stage.store.database import open_store
+from inorder.stage.store.inputs import StoredInput
 
 from .docling_json import write_json
 from .tags import write_doctags
@@ -28,6 +30,7 @@ PARTS_FOLDER = "pages"
 STORED_PARTS = "parts"
 """The first part of the names of parts in the store."""
 SURVEY_NAME = "survey"
+Reads = Sequence[str | StoredInput]
 
 
 class PageRange(NamedTuple):
@@ -120,28 +123,37 @@ def part_path(doc_id: str, name: str, layout: Layout) -> str:
     return f"{STORED_PARTS}/{doc_id}#{name}" if layout == "store" else f"{PARTS_FOLDER}/{doc_id}/{name}.json"
 
 
+def make_part_read(data: str, doc_id: str, name: str, layout: Layout) -> str | StoredInput:
+    """A part of a document as an entry of `WorkItem.reads`."""
+    path = part_path(doc_id, name, layout)
+    return StoredInput(data, STAGE_NAME, f"{doc_id}#{name}", path) if layout == "store" else path
+
+
 def encode(value: Any) -> bytes:
     """A survey or a part as JSON."""
     return msgspec.json.encode(value)
 
 
-def read_survey(data: str, doc_id: str, layout: Layout) -> Survey | None:
-    """The survey of a document; None if it is missing or damaged."""
-    content = _read_part(data, doc_id, SURVEY_NAME, layout)
+def read_survey(data: str, doc_id: str, layout: Layout, reads: Reads = ()) -> Survey | None:
+    """The survey of a document; None if it is missing or damaged. It may be sent along in `reads`."""
+    content = _read_part(data, doc_id, SURVEY_NAME, layout, reads)
     try:
         return None if content is None else msgspec.json.decode(content, type=Survey)
     except msgspec.DecodeError:
         return None
 
 
-def read_part(data: str, doc_id: str, name: str, layout: Layout) -> Document | None:
-    """A part of a document; None if it is missing."""
-    content = _read_part(data, doc_id, name, layout)
+def read_part(data: str, doc_id: str, name: str, layout: Layout, reads: Reads = ()) -> Document | None:
+    """A part of a document; None if it is missing. It may be sent along in `reads`."""
+    content = _read_part(data, doc_id, name, layout, reads)
     return None if content is None else msgspec.json.decode(content, type=Document)
 
 
-def _read_part(data: str, doc_id: str, name: str, layout: Layout) -> bytes | None:
+def _read_part(data: str, doc_id: str, name: str, layout: Layout, reads: Reads) -> bytes | None:
     if layout == "store":
+        for each in reads:
+            if isinstance(each, StoredInput) and each.item_id == f"{doc_id}#{name}" and each.content is not None:
+                return each.content
         store = open_store(data, STAGE_NAME)
         found = None if store is None else store.read(f"{doc_id}#{name}")
         return None if found is None else found[1]

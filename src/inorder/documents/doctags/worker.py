@@ -122,7 +122,7 @@ def _convert_part(item: WorkItem, context: StageContext) -> dict[str, Any]:
     from inorder.documents.readers.pdf import reader as pdf
 
     doc_id, _, range_name = item.item_id.rpartition("#")
-    survey = read_survey(os.fspath(context.data), doc_id, item.meta["layout"])
+    survey = read_survey(os.fspath(context.data), doc_id, item.meta["layout"], item.reads)
     if survey is None:
         raise StageError("the survey of this document is missing from DATA; run again", category="io", retryable=True)
     pages = PageRange.parse(range_name)
@@ -150,7 +150,7 @@ def _merge_parts(item: WorkItem, context: StageContext) -> dict[str, Any]:
 
     parts = []
     for name in item.meta["parts"]:
-        part = read_part(os.fspath(context.data), item.item_id, name, item.meta["layout"])
+        part = read_part(os.fspath(context.data), item.item_id, name, item.meta["layout"], item.reads)
         if part is None:
             first, last = PageRange.parse(name)
             reason = f"pages {first} to {last} could not be read; for the reason see {item.item_id}#{name}"

@@ -8,7 +8,7 @@ import msgspec
 
 
 class StoredInput(msgspec.Struct, frozen=True):
-    """The result of an item of another stage. It stands in `WorkItem.inputs` where a path could stand.
+    """The result of an item of another stage. It stands in `WorkItem.inputs` or `reads` where a path could stand.
 
     As a path it is the output that the item declares: a name for messages and manifests. There is no such file.
     """
@@ -21,6 +21,8 @@ class StoredInput(msgspec.Struct, frozen=True):
     size: int = 0
     sha256: str = ""
     """Empty: there is no such result yet."""
+    content: bytes | None = None
+    """The content, if it was sent with the item to another machine."""
 
     def __fspath__(self) -> str:
         return f"{self.data}/{self.path}"

@@ -6,19 +6,18 @@ from inorder.stage.contracts import StageError
 
 from .inputs import Input, StoredInput
 
-SENT_SUFFIX = ".stored"
-"""The ending of a file with the content of a stored result, on a node that does not see DATA."""
-
 
 def is_stored(source: Input) -> bool:
     """Whether an input has the format of a store."""
-    return isinstance(source, StoredInput) or str(source).endswith(SENT_SUFFIX)
+    return isinstance(source, StoredInput)
 
 
 def read_content(source: Input) -> bytes:
     """Return the content of an input. Raises StageError if a stored result has changed since the plan was read."""
     if not isinstance(source, StoredInput):
         return Path(source).read_bytes()
+    if source.content is not None:
+        return source.content
     from .database import open_store  # a worker that reads only files needs no database
 
     store = open_store(source.data, source.stage)
