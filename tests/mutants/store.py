@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 _SINK = "tests/stage/store/test_sink.py"
 _READER = "tests/stage/store/test_reader.py"
+_TRANSFER = "tests/stage/store/test_transfer.py"
 _RECOVERY = "tests/stage/store/test_recovery.py"
 
 STORE_MUTANTS: tuple[Mutant, ...] = (
@@ -62,5 +63,12 @@ STORE_MUTANTS: tuple[Mutant, ...] = (
         "if hashlib.sha256(content).hexdigest() != item.sha256:",
         "if False:",
         f"{_READER}::test_content_of_another_item_is_refused",
+    ),
+    Mutant(
+        "stored results are not sent with their item",
+        "stage/file_transfer.py",
+        "return msgspec.structs.replace(source, content=read_content(source))\n\n\ndef _attach_read",
+        "return source\n\n\ndef _attach_read",
+        f"{_TRANSFER}::test_a_stored_result_travels_as_bytes_and_gives_the_same_result_as_here[sent]",
     ),
 )

@@ -1,0 +1,65 @@
+"""Stages with stores on nodes: documents travel as bytes, and the rows are those of a run on this machine."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import inorder
+from inorder.documents.chunk import stage as chunk
+from inorder.documents.doctags import stage as doctags
+from inorder.documents.embed import stage as embed
+from inorder.stage.store.database import store_path
+from tests.documents.doctags.test_long_pdf import long_pdf
+from tests.ray.machines import Machines
+
+COLUMNS = "item_id, output, cfg_hash, input_sha256, input_path, extras, sha256"
+STAGES = (
+    doctags.make(doctags.DoctagsSettings(layout="store", split_pages=10)),
+    chunk.make(chunk.ChunkSettings(layout="store")),
+    embed.make(embed.EmbedSettings(layout="store", dense="hash:16")),
+)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sources") / "docs"
+    folder.mkdir()
+    for number in range(12):
+        (folder / f"{number}.md").write_text(f"# Note {number}\n\n" + f"Words about {number}. " * 40)
+    (folder / "long.pdf").write_bytes(long_pdf())
+    (folder / "bad.pdf").write_bytes(b"%PDF-1.7 no more")
+    return folder
+
+
+def run_stages(sources: Path, data: Path, **options: Any) -> dict[str, list[Any]]:
+    """Run the stages, and return the rows of their stores."""
+    rows = {}
+    for stage in STAGES:
+        known = {"data": data, "workers": 2, "progress": "none", "fsync": "off", "policy": "cpu"} | options
+        settings = msgspec.structs.replace(stage.options, **known)
+        outcome = inorder.run_stage(stage.plan([sources], data), stage.worker, settings, stage.hooks)
+        assert outcome.stop_kind is None
+        name = outcome.stage
+        with closing(sqlite3.connect(store_path(str(data), name))) as reader:
+            found = reader.execute(f"SELECT {COLUMNS} FROM items ORDER BY item_id").fetchall()
+        rows[name] = [tuple(str(value).replace(str(data), "DATA") for value in row) for row in found]
+    return rows
+
+
+@pytest.fixture(scope="module")
+def local(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    return run_stages(sources, tmp_path_factory.mktemp("local") / "data")
+
+
+@pytest.mark.req("DAT-1", "JRN-7")
+@pytest.mark.parametrize("files", ["shared", "send"])
+def test_stages_with_stores_give_the_same_rows_on_nodes(
+    machines: Machines, sources: Path, local: dict[str, list[Any]], tmp_path: Path, files: str
+) -> None:
+    found = run_stages(sources, tmp_path / "data", engine="ray", ray=machines.options(files=files))
+    assert found == local
+    assert [len(rows) for rows in local.values()] == [19, 13, 27]
