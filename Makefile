@@ -22,6 +22,9 @@ MODELS_RUN := $(MODELS_VENV)/bin/python
 
 DEMO := build/demo
 
+# The tests start several hundred interpreters. Without compiled files, each of them compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-extras test-models test-ray check docs bench bench-peers bench-documents bench-quality bench-gpu bench-ray \
 	bench-capacity gauntlet \

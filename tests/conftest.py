@@ -2,6 +2,7 @@
 
 import gc
 import multiprocessing
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,10 @@ from tests.support.gates import no_thread_leaks
 # A red test must be red again on the next run and on the next machine.
 settings.register_profile("inorder", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("inorder")
+
+# A shell starts what runs in the background with Ctrl-C ignored, and programs respect that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@
 
 Starting an interpreter and importing pytest takes longer than most of these tests. So one process imports it, and
 everything else that is not part of the package, and forks a child for each run. The copy of the source consists of hard
-links, with the compiled files, so that only the changed file is compiled.
+links, with the compiled files, so that only the changed file is compiled. Of the plugins of pytest, a child loads those
+that the tests need.
 """
 
 import contextlib
@@ -18,7 +19,21 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 110
-_PRELOADED = ("hypothesis", "hypothesis.strategies", "msgspec", "numpy", "pytest", "_pytest.pytester", "rich", "typer")
+_PRELOADED = (
+    "asyncio",
+    "hypothesis",
+    "hypothesis.strategies",
+    "msgspec",
+    "multiprocessing.spawn",
+    "numpy",
+    "pytest",
+    "_pytest.pytester",
+    "pytest_timeout",
+    "rich",
+    "sqlite3",
+    "typer",
+)
+_PLUGINS = ("-p", "pytest_timeout", "-p", "no:unraisableexception")
 
 
 class PytestRun(NamedTuple):
@@ -56,7 +71,12 @@ class PytestServer:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         output = place / "output.txt"
-        job = {"source": str(source), "output": str(output), "arguments": arguments}
+        job = {
+            "source": str(source),
+            "output": str(output),
+            "temporary": str(place / "temporary"),
+            "arguments": arguments,
+        }
         self._process.stdin.write(f"{json.dumps(job)}\n")
         self._process.stdin.flush()
         code = int(self._process.stdout.readline())
@@ -103,11 +123,12 @@ def _run_job(job: dict[str, str]) -> None:
     try:
         import pytest
 
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         os.environ["PYTHONPATH"] = job["source"]
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         sys.dont_write_bytecode = True
         sys.path.insert(0, job["source"])
-        code = int(pytest.main(list(job["arguments"])))
+        code = int(pytest.main([*_PLUGINS, "--basetemp", job["temporary"], *job["arguments"]]))
     except BaseException:
         traceback.print_exc()
     finally:

@@ -61,7 +61,8 @@ def _mutated_copy(mutant: Mutant, place: Path) -> Path:
     file = copy / "inorder" / mutant.file
     source = file.read_text(encoding="utf-8")
     assert source.count(mutant.old) == 1, f"{mutant.file} no longer holds the piece that {mutant.name!r} replaces"
-    file.unlink()
+    for outdated in (file, *(file.parent / "__pycache__").glob(f"{file.stem}.*")):
+        outdated.unlink()
     file.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
     return copy
 

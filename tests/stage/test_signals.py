@@ -149,8 +149,11 @@ def test_a_stage_in_a_thread_leaves_signals_alone(place: Place) -> None:
 def test_a_handler_that_was_not_set_from_python_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """`signal.signal` answers None for it, and takes no None."""
     handlers: dict[int, Any] = {signal.SIGINT: None, signal.SIGTERM: None}
+    set_handler = signal.signal
 
     def setting(number: int, handler: Any) -> Any:
+        if number not in handlers:
+            return set_handler(number, handler)
         if handler is None:
             raise TypeError("signal handler must be signal.SIG_IGN, signal.SIG_DFL, or a callable object")
         before, handlers[number] = handlers[number], handler
