@@ -26,6 +26,7 @@ from inorder.version import __version__
 if TYPE_CHECKING:
     from inorder.dataset.dataset import Dataset, SearchWhere, open
     from inorder.dataset.document import DatasetDocument
+    from inorder.dataset.export.options import ExportOutcome
     from inorder.dataset.rows import Rows
     from inorder.dataset.tables import DenseVector, LexicalTerms, SparseTerms
     from inorder.documents.chunk.chunks import Chunk
@@ -62,6 +63,7 @@ __all__ = [
     "Dataset",
     "DatasetDocument",
     "DenseVector",
+    "ExportOutcome",
     "Failure",
     "Hit",
     "Imap",
@@ -104,6 +106,7 @@ _MODULE_OF = {
     "Dataset": "inorder.dataset.dataset",
     "DatasetDocument": "inorder.dataset.document",
     "DenseVector": "inorder.dataset.tables",
+    "ExportOutcome": "inorder.dataset.export.options",
     "Hit": "inorder.index.hits",
     "LexicalTerms": "inorder.dataset.tables",
     "Rows": "inorder.dataset.rows",

@@ -52,6 +52,7 @@ LINES = {
     "retry": INGEST,
     "config show --stage doctags": INGEST,
     "show text.md": INGEST,
+    "export all --to out": INGEST,
     "failures": "",
     "verify --data none": "",
     "inspect": "",

@@ -184,5 +184,22 @@ def test_a_damaged_row_is_refused_by_name(tmp_path: Path) -> None:
     close_readers()
     with sqlite3.connect(path) as writer:
         writer.execute("UPDATE items SET codec = 0, content = zeroblob(size) WHERE item_id = 'docs/plain.txt'")
-    with pytest.raises(inorder.IntegrityError, match=r"chunk.sqlite: table `items`, 'docs/plain.txt': the content"):
+    with pytest.raises(inorder.IntegrityError, match=r"chunk.sqlite: table `items`, 'docs/plain.txt': "):
         list(inorder.open(runs.data).chunks())
+
+
+def test_documents_in_both_layouts_come_in_one_order_and_the_store_wins(tmp_path: Path) -> None:
+    runs = StageRuns(tmp_path)
+    for name in ("a", "b", "c"):
+        runs.write(f"docs/{name}.txt", f"old {name}")
+    runs.doctags(layout="files")
+    files = {path: path.read_bytes() for path in (runs.data / "doctags").rglob("*.docling.json")}
+    (runs.docs / "a.txt").unlink()
+    (runs.docs / "c.txt").unlink()
+    runs.write("docs/b.txt", "new b")
+    runs.doctags(layout="store")
+    for path, content in files.items():  # as a layout before left them
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    found = [(document.doc_id, document.text) for document in inorder.open(runs.data).documents()]
+    assert found == [("docs/a.txt", "old a"), ("docs/b.txt", "new b"), ("docs/c.txt", "old c")]

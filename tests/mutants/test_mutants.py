@@ -11,6 +11,7 @@ import pytest
 from tests.mutants.adoption import ADOPTION_MUTANTS
 from tests.mutants.cli import CLI_MUTANTS
 from tests.mutants.core import CORE_MUTANTS
+from tests.mutants.dataset import DATASET_MUTANTS
 from tests.mutants.documents import DOCUMENTS_MUTANTS
 from tests.mutants.engines import ENGINES_MUTANTS
 from tests.mutants.host import HOST_MUTANTS
@@ -39,6 +40,7 @@ ALL = (
     *CLI_MUTANTS,
     *INDEX_MUTANTS,
     *DOCUMENTS_MUTANTS,
+    *DATASET_MUTANTS,
     *WIRING_MUTANTS,
 )
 SEEDS = 1500

@@ -73,6 +73,7 @@ def has_one_line(out: str) -> bool:
 
 IN_THREADS = ("--policy", "io")
 SEARCH = ("search", "lamp")
+EXPORT = ("export", "chunks", "--to", "out")
 EVAL = ("eval", "queries.jsonl", "qrels.tsv")
 ROWS = {
     ("search", "mode"): CommandRow((*SEARCH, "--json", "--mode", "lexical"), ("--mode", "dense"), has('"dense"')),
@@ -90,6 +91,9 @@ ROWS = {
     ("eval", "against"): CommandRow(EVAL, ("--against", "mode=lexical"), has("difference")),
     ("eval", "part"): CommandRow((*EVAL, "--json"), ("--part", "2/2"), has('"questions":1')),
     ("show", "form"): CommandRow(("show", "a.md"), ("--as", "doctags"), has("<title>Lamps</title>")),
+    ("export", "to"): CommandRow(("export", "chunks"), ("--to", "out"), has("exported to")),
+    ("export", "format_"): CommandRow((*EXPORT, "--json"), ("--format", "jsonl"), has('"format":"jsonl"')),
+    ("export", "shard_bytes"): CommandRow(EXPORT, ("--shard-bytes", "1"), lacks("exported to")),
     ("plan", "stage"): CommandRow(("plan",), ("--stage", "chunk"), lacks("embed")),
     ("failures", "stage"): CommandRow(("failures",), ("--stage", "chunk"), lacks("picky")),
     ("failures", "as_jsonl"): CommandRow(("failures",), ("--jsonl",), is_json_lines),
@@ -120,6 +124,7 @@ JSON_ARGUMENTS = {
     "eval": EVAL[1:],
     "stage": ("jobs:picky",),
     "show": ("a.md",),
+    "export": EXPORT[1:],
     "explain": ("docs/a.md",),
     "journal": (".inorder/journal/picky.journal",),
 }

@@ -16,6 +16,8 @@ from inorder.index.search import SearchAnswer, SearchOptions, search
 from inorder.stage.data_layout import require_directory
 
 from .document import DatasetDocument
+from .export.export import export_data
+from .export.options import SHARD_BYTES, ExportOptions, ExportOutcome
 from .results import LoadedResult, decode_result, open_results
 from .rows import Rows
 from .tables import FAMILIES, VECTOR_TABLES, ChunkTable, DenseVector, DocumentTable, LexicalTerms, SparseTerms
@@ -180,6 +182,30 @@ class Dataset:
     ) -> SearchAnswer:
         """Search as `search` does, in another thread, so that the event loop continues."""
         return await asyncio.to_thread(self.search, question, k, mode, where)
+
+    def export(
+        self,
+        to: str | os.PathLike[str],
+        what: Literal["documents", "chunks", "vectors", "all"] = "all",
+        format: Literal["parquet", "jsonl", "files"] = "parquet",
+        shard_bytes: int = SHARD_BYTES,
+    ) -> ExportOutcome:
+        """Export tables for other tools, as `inorder export` does. The same documents give the same bytes; files that
+        are there already with the same content are not written again.
+
+        Arguments:
+            to: The folder: a new one, or that of an earlier export.
+            what: Which tables.
+            format: Sharded Parquet, sharded JSON lines, or one set of files per document.
+            shard_bytes: Shards have half to twice this size.
+
+        Raises:
+            OperatorError: DATA has no such results, or the folder holds something else.
+            BusyError: Another process exports to this folder.
+            InfrastructureError: The disk is full, or failed. The folder has no manifest then.
+        """
+        options = ExportOptions(what=what, to=os.fspath(to), format=format, shard_bytes=shard_bytes)
+        return export_data(self._require_open(), options)
 
     def _find_chunks(self, doc_id: str) -> list[Chunk]:
         loaded = self._load(CHUNK_RESULTS, doc_id)

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 from inorder.errors import OperatorError
 
 from .results import open_results
-from .tables import DataTable
+from .tables import DataTable, collect_batches
 
 BATCH_BYTES = 8 * 2**20
 R = TypeVar("R")
@@ -18,7 +18,7 @@ class Rows(Generic[R]):
     time. A run may write meanwhile: every document is read as it was committed, before the run or by it.
 
     As columns, it is a stream that other libraries read directly (the Arrow PyCapsule interface):
-    `polars.DataFrame(rows)`, `pyarrow.table(rows)`, `duckdb.arrow(rows.to_reader())`.
+    `polars.DataFrame(rows)`, `pyarrow.table(rows)`, `duckdb.sql("select ... from rows")`.
 
     >>> import inorder
     >>> def count_tokens(chunks: inorder.Rows[inorder.Chunk]) -> int:
@@ -46,15 +46,7 @@ class Rows(Generic[R]):
     def batches(self, batch_bytes: int = BATCH_BYTES) -> Iterator[Any]:
         """Yield `pyarrow.RecordBatch`es of whole documents, each of about `batch_bytes` of memory, or of one document.
         There is at least one batch."""
-        columns = None
-        for doc_id, decoded in self._decode_documents():
-            if columns is None:
-                columns = self._table.make_columns(decoded)
-            columns.add(doc_id, decoded)
-            if columns.bytes >= batch_bytes:
-                yield columns.finish()
-        if columns is not None:
-            yield columns.finish()
+        return collect_batches(self._table, self._decode_documents(), batch_bytes)
 
     def to_reader(self, batch_bytes: int = BATCH_BYTES) -> Any:
         """Return a `pyarrow.RecordBatchReader` over the batches."""

@@ -1,7 +1,7 @@
 """The tables of a dataset: documents, chunks, and vectors of each family. Each is read document by document, in the
 order of doc ids, as records or as columns."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -186,6 +186,22 @@ VECTOR_TABLES: dict[str, DataTable[Any, Any]] = {
 _TABLES: list[DataTable[Any, Any]] = [DocumentTable(), ChunkTable(), *VECTOR_TABLES.values()]
 TABLES = {table.name: table for table in _TABLES}
 """Every table by its name, which is also its folder in an export."""
+
+
+def collect_batches(table: DataTable[D, Any], documents: Iterable[tuple[str, D]], batch_bytes: int) -> Iterator[Any]:
+    """Record batches of whole documents, each of about `batch_bytes` of memory, or of one document. There is a batch
+    if there is a document."""
+    columns = None
+    is_empty = True
+    for doc_id, decoded in documents:
+        if columns is None:
+            columns = table.make_columns(decoded)
+        columns.add(doc_id, decoded)
+        if columns.bytes >= batch_bytes:
+            yield columns.finish()
+            is_empty = False
+    if columns is not None and (is_empty or columns.bytes):
+        yield columns.finish()
 
 
 def _read_sparse(path: str) -> SparseRows:

@@ -22,6 +22,7 @@ GROUPS = {
     },
     "data": {
         "show": "Print one document",
+        "export": "Write Parquet, JSON lines or files",
         "failures": "List failed items and their errors",
         "verify": "Check DATA for missing or damaged files",
         "inspect": "Summarize the contents of DATA",

@@ -1,5 +1,6 @@
 """Write and read chunk files, in Parquet or JSON lines."""
 
+import io
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -78,11 +79,12 @@ def unpack_chunks(content: bytes) -> list[Chunk]:
     ]
 
 
-def write_chunks(path: Path, format_: str, chunks: Sequence[Chunk], cfg_hash: str) -> dict[str, Any]:
+def write_chunks(path: Path | io.BytesIO, format_: str, chunks: Sequence[Chunk], cfg_hash: str) -> dict[str, Any]:
     """Write all chunks of a document, in order. Returns the format and the size of the file, for the manifest."""
     if format_ == "jsonl":
         head = {"schema": "inorder.chunks", "schema_version": SCHEMA_VERSION, "cfg_hash": cfg_hash}
-        path.write_bytes(msgspec.json.Encoder().encode_lines([head, *chunks]))
+        lines = msgspec.json.Encoder().encode_lines([head, *chunks])
+        _ = path.write(lines) if isinstance(path, io.BytesIO) else path.write_bytes(lines)
         return {"chunks_format": format_, "row_group_count": None, "parquet_bytes": None}
     import pyarrow as pa
 

@@ -21,7 +21,7 @@ def _make_footer(family: str, cfg_hash: str, **more: object) -> dict[str, str]:
 
 
 def write_dense(
-    path: Path, ids: Sequence[str], vectors: Matrix, provider: str, spec: str, cfg_hash: str
+    path: Path | io.BytesIO, ids: Sequence[str], vectors: Matrix, provider: str, spec: str, cfg_hash: str
 ) -> ParquetFacts:
     """One vector per chunk. `spec` is how to open the provider again, to embed queries."""
     width = vectors.shape[1]
@@ -34,7 +34,12 @@ def write_dense(
 
 
 def write_sparse(
-    path: Path, ids: Sequence[str], vectors: Sequence[SparseVector], provider: str, vocabulary: int, cfg_hash: str
+    path: Path | io.BytesIO,
+    ids: Sequence[str],
+    vectors: Sequence[SparseVector],
+    provider: str,
+    vocabulary: int,
+    cfg_hash: str,
 ) -> ParquetFacts:
     """The terms with a weight above 0 of each chunk, and their weights."""
     layout = make_schema(
@@ -49,7 +54,9 @@ def write_sparse(
     return write_table(path, pa.table(columns, schema=layout))
 
 
-def write_lexical(path: Path, ids: Sequence[str], counts: Sequence[Mapping[str, int]], cfg_hash: str) -> ParquetFacts:
+def write_lexical(
+    path: Path | io.BytesIO, ids: Sequence[str], counts: Sequence[Mapping[str, int]], cfg_hash: str
+) -> ParquetFacts:
     """The terms of each chunk, and the frequency of each."""
     layout = make_schema(
         [

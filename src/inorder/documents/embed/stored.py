@@ -105,6 +105,12 @@ def unpack_sparse(content: bytes) -> tuple[list[str], list[SparseVector]]:
     return _unpack_ids(found.ids), [(indices[start:end], weights[start:end]) for start, end in pairwise(ends)]
 
 
+def unpack_sparse_origin(content: bytes) -> tuple[str, int]:
+    """The provider of sparse vectors, and the size of its vocabulary."""
+    found = _UNPACK_SPARSE.decode(content)
+    return found.provider, found.vocabulary
+
+
 def unpack_lexical(content: bytes) -> tuple[list[str], list[dict[str, int]]]:
     """The inverse of `pack_lexical`: the ids of the chunks, and their terms."""
     found = _UNPACK_LEXICAL.decode(content)

@@ -1,0 +1,1 @@
+"""Export DATA for other tools: sharded Parquet or JSON lines, or one set of files per document."""

@@ -1,0 +1,222 @@
+"""Export DATA: the one function behind the command line and `Dataset.export`.
+
+Shards are prepared first: those that are there already with the same content are kept, the others are written beside
+the export. Then all of them are published at once, and the manifest is written last.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from inorder.dataset.results import ResultReader, open_results
+from inorder.dataset.tables import TABLES, DataTable
+from inorder.errors import InfrastructureError, OperatorError, require
+from inorder.host.filesystem import Filesystem, SystemFilesystem
+from inorder.host.lock import Lock
+from inorder.host.os_errors import translate_os_errors
+from inorder.version import __version__
+
+from .card import NAME as CARD
+from .card import write_card
+from .files import export_files
+from .folder import HIDDEN, ExportFolder, make_durable_directory, require_export_folder
+from .manifest import ExportManifest, ShardEntry, TableEntry, combine_shards
+from .options import ExportOptions, ExportOutcome, TableExport
+from .shards import Shard, ShardKey, plan_shards
+from .writing import write_shard
+
+OnProgress = Callable[[str, TableExport], None]
+_SHARES = {"chunks": 0.4, "vectors/lexical": 0.45}
+"""About the size of a shard as a part of the size of its results in the store, where it is not the same."""
+_ATTEMPTS = 5
+_REPORT_EVERY = 100
+
+
+def export_data(
+    data: str,
+    options: ExportOptions,
+    on_progress: OnProgress = lambda name, table: None,
+    filesystem: Filesystem | None = None,
+) -> ExportOutcome:
+    """Export tables of DATA. Raises OperatorError for a folder that cannot be used and for tables that DATA does not
+    have, BusyError if another process exports to the same folder, and InfrastructureError if the disk fails."""
+    root = os.path.abspath(options.to)
+    require(not _contains(os.path.abspath(data), root), f"--to must not be a folder of DATA ({data})")
+    require_export_folder(root)
+    tables = select_tables(data, options.what)
+    disk = filesystem or SystemFilesystem()
+    with translate_os_errors(f"the export to {root} failed"):
+        make_durable_directory(disk, f"{root}/{HIDDEN}")
+        lock = None if filesystem else Lock(f"{root}/{HIDDEN}/lock", f"the export {root}")
+        try:
+            return _Export(data, root, options, on_progress, disk).run(tables)
+        finally:
+            if lock is not None:
+                lock.release()
+
+
+def select_tables(data: str, what: str) -> list[DataTable[Any, Any]]:
+    """The tables that DATA has, of those that were asked for. Raises OperatorError if there are none."""
+    wanted = [table for name, table in TABLES.items() if what in ("all", name.partition("/")[0])]
+    found = []
+    for table in wanted:
+        with open_results(data, table.kind) as results:
+            if next(results.iterate(), None) is not None:
+                found.append(table)
+    if not found:
+        command = wanted[0].made_by if what != "all" else "run SRC"
+        raise OperatorError(f"no {'results' if what == 'all' else what} in {data}; run `inorder {command}` first")
+    return found
+
+
+def _contains(outer: str, inner: str) -> bool:
+    return os.path.commonpath([os.path.realpath(outer), os.path.realpath(inner)]) == os.path.realpath(outer)
+
+
+class _Export:
+    """One export, under way."""
+
+    def __init__(
+        self, data: str, root: str, options: ExportOptions, on_progress: OnProgress, filesystem: Filesystem
+    ) -> None:
+        self._data = data
+        self._options = options
+        self._on_progress = on_progress
+        self._folder = ExportFolder(root, filesystem)
+        self._places: dict[str, str] = {}
+        """Where each shard is now, by its final path."""
+        self._outcome = ExportOutcome(to=root, format=options.format, tables={})
+        previous = self._folder.previous
+        if previous is not None and previous.format != options.format:
+            raise OperatorError(
+                f"{root} holds an export in the format {previous.format}; choose it with --format, or another folder"
+            )
+
+    def run(self, tables: list[DataTable[Any, Any]]) -> ExportOutcome:
+        """Prepare and publish the tables. Those that were not asked for stay as they are."""
+        previous = self._folder.previous
+        entries = {} if previous is None else dict(previous.tables)
+        replaced = [name for name in TABLES if self._options.what in ("all", name.partition("/")[0])]
+        for name in replaced:
+            entries.pop(name, None)
+        for table in tables:
+            progress = self._outcome.tables[table.name] = TableExport()
+            if self._options.format == "files":
+                entries[table.name] = export_files(self._data, table, self._folder, progress)
+            else:
+                entries[table.name] = self._prepare(table, progress)
+            self._on_progress(table.name, progress)
+        ordered = {name: entries[name] for name in TABLES if name in entries}
+        manifest = ExportManifest(generator=f"inorder {__version__}", format=self._options.format, tables=ordered)
+        self._finish(manifest, replaced)
+        return self._outcome
+
+    def _prepare(self, table: DataTable[Any, Any], progress: TableExport) -> TableEntry:
+        """Keep or write the shards of a table. If a run changes documents meanwhile, their shard is planned again."""
+        version = f"{self._options.format} {table.name} inorder {__version__} pyarrow {pa.__version__}"
+        size, share = self._options.shard_bytes, _SHARES.get(table.name, 1.0)
+        entries: list[ShardEntry] = []
+        after = ""
+        with open_results(self._data, table.kind) as results:
+            for _ in range(_ATTEMPTS):
+                planned = results.iterate(after)
+                for shard in plan_shards(planned, after, version=version, target_bytes=size, share=share):
+                    entry = self._reuse(table, shard, len(entries), progress)
+                    if entry is None:
+                        entry = self._write(table, results, shard, version, len(entries), progress)
+                    if entry is None:
+                        break
+                    entries.append(entry)
+                    after = shard.last
+                    self._on_progress(table.name, progress)
+                else:
+                    return combine_shards(table.name, entries)
+        raise InfrastructureError(f"{self._data} changes while it is exported; export it again when no run is active")
+
+    def _reuse(self, table: DataTable[Any, Any], shard: Shard, number: int, progress: TableExport) -> ShardEntry | None:
+        found = self._folder.reuse(shard.key)
+        if found is None:
+            return None
+        progress.kept += 1
+        return self._place(table, number, *found, progress)
+
+    def _write(
+        self,
+        table: DataTable[Any, Any],
+        results: ResultReader,
+        shard: Shard,
+        version: str,
+        number: int,
+        progress: TableExport,
+    ) -> ShardEntry | None:
+        """Write a shard beside the export; None: its documents are not those that were planned."""
+        filesystem, root = self._folder.filesystem, self._folder.root
+        key, path = ShardKey(version), self._folder.stage_path(shard.key)
+        documents = self._count(table.name, _decode_documents(table, results, shard, key), progress)
+        try:
+            written = write_shard(filesystem, f"{root}/{path}", self._options.format, table, documents)
+        except BaseException:
+            self._folder.stage_path(shard.key)
+            raise
+        if key.finish() != shard.key:
+            self._folder.stage_path(shard.key)
+            return None
+        entry = ShardEntry(path=path, documents=shard.documents, key=shard.key, **written._asdict())
+        self._folder.record(entry)
+        progress.written += 1
+        return self._place(table, number, entry, path, progress)
+
+    def _count(
+        self, name: str, documents: Iterator[tuple[str, Any]], progress: TableExport
+    ) -> Iterator[tuple[str, Any]]:
+        for document in documents:
+            yield document
+            progress.read += 1
+            if progress.read % _REPORT_EVERY == 0:
+                self._on_progress(name, progress)
+
+    def _place(
+        self, table: DataTable[Any, Any], number: int, entry: ShardEntry, path: str, progress: TableExport
+    ) -> ShardEntry:
+        """Give a shard its final path."""
+        final = f"{table.name}/part-{number:05}.{self._options.format}"
+        self._places[final] = path
+        progress.documents += entry.documents
+        progress.rows += entry.rows
+        progress.bytes += entry.bytes
+        return msgspec.structs.replace(entry, path=final)
+
+    def _finish(self, manifest: ExportManifest, replaced: list[str]) -> None:
+        """Publish what was prepared, the card, and the manifest."""
+        folder, content = self._folder, write_card(manifest)
+        is_edited = folder.is_card_edited()
+        previous = "" if folder.previous is None else folder.previous.card_sha256
+        card_sha256 = previous if is_edited else hashlib.sha256(content).hexdigest()
+        manifest = msgspec.structs.replace(manifest, card_sha256=card_sha256)
+        is_placed = all(final == now for final, now in self._places.items())
+        if folder.manifest == manifest and not folder.is_begun and is_placed and folder.read(CARD) is not None:
+            folder.clean()
+            return
+        if self._options.format != "files":
+            self._outcome.removed = folder.publish(self._places, replaced)
+        folder.begin()
+        if not is_edited:
+            folder.write_card(content)
+        folder.complete(manifest)
+
+
+def _decode_documents(
+    table: DataTable[Any, Any], results: ResultReader, shard: Shard, key: ShardKey
+) -> Iterator[tuple[str, Any]]:
+    """The documents of a shard as they are now. They are added to `key`."""
+    for result in results.iterate(shard.after):
+        if result.doc_id > shard.last:
+            return
+        loaded = results.load(result.doc_id)
+        if loaded is not None:
+            key.add(loaded.doc_id, loaded.sha256)
+            yield loaded.doc_id, table.decode(loaded)

@@ -1,0 +1,58 @@
+"""What to export, where to, and what an export has done."""
+
+import os
+
+import msgspec
+
+from inorder.errors import require
+
+from .manifest import FORMATS
+
+WHATS = ("documents", "chunks", "vectors", "all")
+SHARD_BYTES = 128 * 2**20
+_LEAST_BYTES = 1024
+
+
+class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What to export, and where to."""
+
+    what: str = "all"
+    to: str
+    format: str = "parquet"
+    shard_bytes: int = SHARD_BYTES
+    """Shards have half to twice this size."""
+
+    def __post_init__(self) -> None:
+        require(self.what in WHATS, f"what to export must be one of {', '.join(WHATS)}; got {self.what!r}")
+        require(self.format in FORMATS, f"--format must be one of {', '.join(FORMATS)}; got {self.format!r}")
+        require(self.shard_bytes >= _LEAST_BYTES, f"--shard-bytes must be at least {_LEAST_BYTES}")
+        require(bool(os.fspath(self.to)), "--to must name a folder")
+
+
+class TableExport(msgspec.Struct, kw_only=True):
+    """What an export has done with one table."""
+
+    documents: int = 0
+    read: int = 0
+    """Documents that were read, because their shard is new or has changed."""
+    rows: int = 0
+    bytes: int = 0
+    written: int = 0
+    """Files that were written."""
+    kept: int = 0
+    """Files that were there, with the same content."""
+
+
+class ExportOutcome(msgspec.Struct, kw_only=True):
+    """What an export has done.
+
+    >>> import inorder
+    >>> def is_current(outcome: inorder.ExportOutcome) -> bool:
+    ...     return all(table.written == 0 for table in outcome.tables.values())
+    """
+
+    to: str
+    format: str
+    tables: dict[str, TableExport]
+    removed: int = 0
+    """Files that no longer belong to the export."""

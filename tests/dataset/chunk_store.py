@@ -1,0 +1,66 @@
+"""DATA with chunks alone, written as the stage writes them, without running it."""
+
+import hashlib
+import sqlite3
+from pathlib import Path
+
+from inorder.documents.chunk.chunks import Chunk, derive_chunk_id
+from inorder.documents.chunk.storage import pack_chunks
+from inorder.stage.store.codec import compress
+from inorder.stage.store.database import SCHEMA, VERSION, store_path
+
+
+class ChunkStore:
+    """One chunk per document."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = folder / "data"
+        (self.data / "store").mkdir(parents=True)
+        self._path = store_path(str(self.data), "chunk")
+        with sqlite3.connect(self._path) as connection:
+            connection.executescript(SCHEMA)
+            connection.execute(f"PRAGMA user_version={VERSION}")
+
+    def put(self, **texts: str) -> None:
+        rows = []
+        for doc_id, text in texts.items():
+            chunk = Chunk(
+                chunk_id=derive_chunk_id(doc_id, 0, text),
+                doc_id=doc_id,
+                number=0,
+                text=text,
+                tokens=len(text.split()),
+                start=0,
+                end=len(text),
+                section_path=[],
+                pages=[],
+                refs=["#/texts/0"],
+            )
+            content = pack_chunks(doc_id, [chunk])
+            digest = hashlib.sha256(content).digest()
+            rows.append((doc_id, "chunks", "cfg", "", "", "{}", len(content), digest, *compress(content)))
+        self._change("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def remove(self, *doc_ids: str) -> None:
+        self._change("DELETE FROM items WHERE item_id = ?", [(doc_id,) for doc_id in doc_ids])
+
+    def _change(self, statement: str, rows: list[tuple[object, ...]]) -> None:
+        connection = sqlite3.connect(self._path)
+        with connection:
+            connection.executemany(statement, rows)
+        connection.close()
+
+
+def make_store(folder: Path) -> ChunkStore:
+    """Sixty small documents."""
+    store = ChunkStore(folder)
+    store.put(**{name_of(number): text_of(number) for number in range(60)})
+    return store
+
+
+def name_of(number: int) -> str:
+    return f"docs_{number:03}"
+
+
+def text_of(number: int) -> str:
+    return f"The lamp {number} is lit at dusk. " * (5 + number % 7)
