@@ -4,9 +4,9 @@ The exact figure would cost as much as the result. The estimate visits the first
 rest to be like them, descends a few levels, and visits a bounded number of objects in all.
 """
 
-import sys
 from collections import deque
 from collections.abc import Collection, Mapping
+from sys import getsizeof
 from typing import Any
 
 _VISITS_MAX = 2000
@@ -15,11 +15,16 @@ _DEPTH_MAX = 5
 _UNKNOWN_BYTES = 64
 
 _FLAT = (str, bytes, bytearray, int, float, bool, complex, type(None))
+_FLAT_KINDS = frozenset(_FLAT)
 _CONTAINERS = (list, tuple, set, frozenset, deque)
+_BUILTIN_KINDS = frozenset((*_CONTAINERS, dict))
+"""Classes whose instances have no `nbytes`."""
 
 
 def estimate_bytes(value: Any) -> int:
     """Estimate the size of a value. Never fails: a value that raises when it is inspected counts a few bytes."""
+    if type(value) in _FLAT_KINDS:
+        return getsizeof(value)
     try:
         return _Estimator().estimate(value, 0)
     except Exception:
@@ -46,21 +51,22 @@ class _Estimator:
     def estimate(self, value: Any, depth: int) -> int:
         """Bytes of a value and its content."""
         self._visits_left -= 1
-        size = sys.getsizeof(value, _UNKNOWN_BYTES)
-        if isinstance(value, _FLAT):
-            return size
-        buffer_bytes = getattr(value, "nbytes", None)
-        if isinstance(buffer_bytes, int):
-            return max(size, buffer_bytes)
+        size = getsizeof(value, _UNKNOWN_BYTES)
+        if type(value) not in _BUILTIN_KINDS:
+            if isinstance(value, _FLAT):
+                return size
+            buffer_bytes = getattr(value, "nbytes", None)
+            if isinstance(buffer_bytes, int):
+                return max(size, buffer_bytes)
         if depth >= _DEPTH_MAX:
             return size
         return size + self._estimate_content(value, depth + 1)
 
     def _estimate_content(self, value: Any, depth: int) -> int:
-        if isinstance(value, Mapping):
-            return self._estimate_all(value.keys(), depth) + self._estimate_all(value.values(), depth)
         if isinstance(value, _CONTAINERS):
             return self._estimate_all(value, depth)
+        if isinstance(value, Mapping):
+            return self._estimate_all(value.keys(), depth) + self._estimate_all(value.values(), depth)
         fields = dict(getattr(value, "__dict__", None) or {})
         for kind in type(value).__mro__:
             for name in _list_slots(kind):
@@ -74,7 +80,12 @@ class _Estimator:
         for value in values:
             if visited == _SAMPLE_MAX or self._visits_left <= 0:
                 break
-            total += self.estimate(value, depth)
+            kind = type(value)
+            if kind in _FLAT_KINDS or (kind in _BUILTIN_KINDS and not value):
+                total += getsizeof(value)
+                self._visits_left -= 1
+            else:
+                total += self.estimate(value, depth)
             visited += 1
         return total * len(values) // visited if visited else 0
 
