@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from inorder.index.connection import open_index
 from inorder.index.drafts.publishing import published_path
 from inorder.index.stage import plan, sinks, stage
 from inorder.index.verify import find_problems
+from inorder.index.worker import derive_chunk_id
 from tests.index.project import Project
 
 pytestmark = pytest.mark.process
@@ -228,3 +230,11 @@ def test_a_glance_says_what_is_in_the_index(project: Project) -> None:
     assert (found["documents"], found["files"], found["chunks"] >= len(FILES)) == (0, len(FILES), True)
     assert found["languages"] == {"python": 2, "javascript": 1, "go": 1, "text": 1, "other": 1}
     assert found["symbols"] >= 4
+
+
+@pytest.mark.req("IDX-3")
+@pytest.mark.parametrize("text", ["", "def lamp(): pass\n", "größe = '灯'\n" * 40])
+def test_the_id_of_a_chunk_is_a_uuid_of_its_place_and_text(text: str) -> None:
+    name = f"src/a.py\0{7}\0{text}"
+    expected = uuid.uuid5(uuid.UUID("0f4c8d0e-3c57-5a4e-8a1f-5e9b6f0d2c11"), name)
+    assert derive_chunk_id("src/a.py", 7, text) == str(expected)

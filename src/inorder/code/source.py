@@ -15,7 +15,7 @@ from inorder.files.encoding import decode
 class Source:
     """The text of a file, its lines, its encoding, and a note on how it was decoded."""
 
-    __slots__ = ("_ascii", "data", "encoding", "line_count", "note", "starts", "text_start")
+    __slots__ = ("ascii_text", "data", "encoding", "line_count", "note", "starts", "text_start")
 
     def __init__(self, file: bytes) -> None:
         self.data, self.encoding, self.note = _read(file)
@@ -23,7 +23,7 @@ class Source:
         self.starts = list(accumulate(map(len, self.data.splitlines(True)), initial=0))
         """The start of every line, and the end of the last one."""
         self.line_count = len(self.starts) - 1
-        self._ascii = self.data.decode("ascii") if self.data.isascii() else None
+        self.ascii_text = self.data.decode("ascii") if self.data.isascii() else None
         """The decoded text if it is ASCII: then byte offsets are character offsets, and no slice needs decoding."""
 
     def line_of(self, byte: int) -> int:
@@ -32,8 +32,8 @@ class Source:
 
     def text(self, start: int, end: int) -> str:
         """The text between two byte offsets."""
-        if self._ascii is not None:
-            return self._ascii[start:end]
+        if self.ascii_text is not None:
+            return self.ascii_text[start:end]
         return self.data[max(start, self.text_start) : end].decode("utf-8", "replace")
 
     def bytes_of(self, first: int, last: int) -> int:
