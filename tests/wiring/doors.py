@@ -135,8 +135,9 @@ class FakeProcess:
         self._tasks = list(tasks)
 
     def receive(self) -> tuple[list[Envelope], bool]:
-        seq, attempt, item_pickle = self._tasks.pop(0)
-        envelope = run_attempt(self._function, Task(seq, attempt, pickle.loads(item_pickle)))
+        seq, attempt, packed = self._tasks.pop(0)
+        item = pickle.loads(packed) if type(packed) is bytes else packed
+        envelope = run_attempt(self._function, Task(seq, attempt, item))
         self.tasks_done += 1
         return [msgspec.structs.replace(envelope, payload=pickle.dumps(envelope.payload))], not self._tasks
 
