@@ -220,6 +220,23 @@ def test_text_that_runs_up_the_margin_is_kept_by_itself() -> None:
     ]
 
 
+def test_a_displayed_formula_is_one_block_with_all_of_its_pieces() -> None:
+    before, after = draw_lines("The light of the lamp is"), draw_lines("where the lamp stands still.", top=170)
+    formula = draw_together(
+        draw_lines("1", x=300, top=124, size=8),
+        draw_lines("E = mc2 +", x=240, top=130),
+        draw_lines("2", x=300, top=136, size=8),
+    )
+    blocks = pdf.read(draw_pdf(draw_together(before, formula, after)), "tale").blocks
+    assert [type(block).__name__ for block in blocks] == ["Paragraph", "Formula", "Paragraph"]
+    assert sorted(blocks[1].text.split()) == ["+", "1", "2", "=", "E", "mc2"]
+
+
+@pytest.mark.parametrize("text", ["Price = 30 crowns", "12 13 14", "See p. 3", "a > b is what the keeper wrote down"])
+def test_text_with_signs_and_words_is_no_formula(text: str) -> None:
+    assert read(draw_pdf(draw_lines(text))) == [("paragraph", text)]
+
+
 def test_a_page_without_text_is_reported_and_the_others_are_read() -> None:
     document = pdf.read(
         draw_pdf(draw_lines("Before."), lambda canvas: canvas.rect(50, 50, 200, 200, fill=1), draw_lines("After.")), "t"

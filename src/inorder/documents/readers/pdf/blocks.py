@@ -15,6 +15,8 @@ from inorder.documents.readers.unicode import is_right_to_left
 from .captions import CAPTION
 from .columns import bounding_box
 from .document_stats import DocumentStats
+from .formulas import CHARACTERS_MAX as FORMULA_CHARACTERS_MAX
+from .formulas import join_formulas
 from .furniture.edges import count_furniture_rows
 from .layout import Region, split_regions
 from .lines import group_rows, is_continued, join_text, merge_row
@@ -94,7 +96,11 @@ def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats:
         found += blocks
     if page.graphics:
         found = _attach_captions(found, page.graphics.pictures)
-    return found
+    return join_formulas(found) if _may_have_formulas(found) else found
+
+
+def _may_have_formulas(blocks: Sequence[AnyBlock]) -> bool:
+    return any(isinstance(block, Paragraph) and len(block.text) <= FORMULA_CHARACTERS_MAX for block in blocks)
 
 
 def _build_region(region: Region, builder: ParagraphBuilder, page: int) -> list[AnyBlock]:
