@@ -18,7 +18,7 @@ _RELATION = re.compile(
     "[=<>\u2192\u21a6\u21d2\u21d4\u2208\u221d\u223c\u2243\u2245\u2248\u2254\u225c\u2260-\u2265\u2282\u2286]"
 )
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_FUNCTIONS = "|sin|cos|tan|cot|sinh|cosh|tanh|log|exp|max|min|arg|argmax|argmin|lim|sup|inf|det|diag|rank|dim|ker|mod|var|cov|sgn|"
+_FUNCTIONS = "|sin|cos|tan|cot|tanh|log|exp|max|min|arg|argmax|argmin|lim|sup|inf|det|diag|dim|mod|var|"
 """Names of functions, which are not words."""
 
 
