@@ -128,6 +128,8 @@ def test_most_results_of_a_long_batch_are_sent_before_it_ends(
     monkeypatch: pytest.MonkeyPatch, early_ns: int, count: int, messages: list[int]
 ) -> None:
     monkeypatch.setattr(worker_main, "_EARLY_NS", early_ns)
+    for name in ("_CHECK_NS", "_FLUSH_NS"):
+        monkeypatch.setattr(worker_main, name, 10**18)
     connection = Recorded()
     runner = make_runner(connection, abs, _checked_ns=10**18)
     runner._status.begin_batch(count)
