@@ -62,6 +62,18 @@ def needs_packages(run: WiredRun) -> bool:
     return "needs packages" in run.stderr
 
 
+def read_encrypted(run: WiredRun) -> str:
+    """What becomes of an encrypted PDF whose password is in `passwords.txt`."""
+    from tests.documents.pdf_files import draw_lines, draw_pdf
+
+    (run.folder / "passwords.txt").write_text("wrong\npuffin\n")
+    make_source(run, "a.pdf", draw_pdf(draw_lines("the sealed letter"), encrypt="puffin"))
+    run.command("doctags", "docs", "--quiet", "--workers", "1")
+    [row] = read_manifest(run, "doctags")
+    assert "puffin" not in "".join(path.read_text() for path in (run.data / "manifests").iterdir())
+    return str(row["status"])
+
+
 def count_chunks(run: WiredRun) -> int:
     run_stages(run, "doctags", "chunk")
     return _count_stored(run)
@@ -110,6 +122,7 @@ OWN_ROWS = index_rows(
     OptionRow("split_pages", count_parts, [(0, 1), (2, 4)]),
     OptionRow("reader", needs_packages, [("native", False), ("docling", True)]),
     OptionRow("ocr", needs_packages, [(False, False), (True, True)]),
+    OptionRow("password_file", read_encrypted, [("none", "failure"), ("passwords.txt", "success")]),
     OptionRow("tokens_max", count_chunks, [(512, 1), (20, 3)]),
     OptionRow("tokens_min", count_chunks, [(0, 2), (512, 1)]),
     OptionRow("tokenizer", count_chunks_by_tokenizer, [("words", 7), ("hf:tokenizer.json", 1)]),

@@ -44,6 +44,14 @@ OWN = {
             "Recognize the text of scanned PDF pages.",
             flags=("--ocr/--no-ocr",),
         ),
+        OptionSpec(
+            Section.DOCTAGS,
+            "password_file",
+            "password_file",
+            TextType(),
+            "File with passwords for encrypted PDFs, one per line; none: no passwords.",
+            "FILE",
+        ),
     ),
     "chunk": index_by_name(
         _LAYOUT,

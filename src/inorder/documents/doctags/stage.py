@@ -20,6 +20,7 @@ from inorder.documents.cost import estimate_pages
 from inorder.documents.discovery import DocumentFile, discover
 from inorder.documents.layout import Layout
 from inorder.documents.readers.docling import DOCLING_FORMATS, PDF_NOT_CONVERTED, kind_for_docling
+from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.documents.readers.registry import (
     READERS,
     docling_version,
@@ -65,11 +66,18 @@ class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Where documents are kept: in the store of the stage, or in two files each."""
     ocr: bool = False
     """Whether to recognize the text of PDF pages that have no text layer."""
+    password_file: str = NO_PASSWORDS
+    """A file with passwords for encrypted PDFs, one per line; `none`: no passwords."""
 
     @property
     def part_pages(self) -> int:
         """Pages per part; 0: no PDF is read in parts."""
         return min(self.split_pages, _OCR_PAGES_MAX) if self.ocr else self.split_pages
+
+    @property
+    def password_path(self) -> str:
+        """The absolute path of the password file, or `none`."""
+        return self.password_file if self.password_file == NO_PASSWORDS else os.path.abspath(self.password_file)
 
     def kind_of(self, name: str, kind: str) -> str:
         """The kind of a file for the chosen reader, from its name and the kind found by `sniff`."""
@@ -94,6 +102,7 @@ def make(settings: DoctagsSettings) -> Stage:
         require_docling()
     if settings.ocr:
         require_ocr()
+    read_passwords(settings.password_file)
     return Stage(
         name=STAGE_NAME,
         plan=partial(plan, settings),
@@ -231,6 +240,7 @@ def _make_item(file: DocumentFile, settings: DoctagsSettings) -> WorkItem:
             "problem": problem,
             "reader": settings.reader_of(kind),
             "ocr": settings.ocr and kind == "pdf",
+            "password_file": settings.password_path,
             "warning": PDF_NOT_CONVERTED if settings.reader == "docling" and kind == "pdf" else "",
         },
         batch_key=kind,

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from inorder.documents.model import Document, Picture, Table
+from inorder.documents.readers.passwords import use_passwords
 from inorder.documents.readers.registry import READERS, docling_version, load_reader
 from inorder.errors import ReadError
 from inorder.stage.context import StageContext
@@ -45,7 +46,8 @@ def work(item: WorkItem, context: StageContext) -> Any:
         return known
     tasks = {"document": _convert, "survey": _make_survey, "part": _convert_part, "merge": _merge_parts}
     try:
-        return tasks[item.meta["task"]](item, context)
+        with use_passwords(item.meta["password_file"]):
+            return tasks[item.meta["task"]](item, context)
     except ReadError as error:
         raise StageError(str(error), category="input") from None
 

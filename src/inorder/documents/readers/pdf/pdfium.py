@@ -20,6 +20,7 @@ from typing import Any
 
 import pypdfium2.raw as pdfium
 
+from inorder.documents.readers.passwords import get_passwords
 from inorder.errors import ReadError
 
 PAGES_MAX = 100_000
@@ -70,7 +71,7 @@ HANDLES = Handles()
 def open_pdf(data: bytes) -> Iterator["PdfFile"]:
     """Open a PDF. Raises `ReadError` with the reason if that is not possible."""
     with _LOCK:
-        handle = pdfium.FPDF_LoadMemDocument64(ctypes.c_char_p(data), len(data), None)
+        handle = _load_document(data)
         if not handle:
             raise ReadError(_explain_open_error(data, pdfium.FPDF_GetLastError()))
         HANDLES.open += 1
@@ -81,11 +82,23 @@ def open_pdf(data: bytes) -> Iterator["PdfFile"]:
             HANDLES.open -= 1
 
 
+def _load_document(data: bytes) -> Any:
+    """Load a PDF; if it is encrypted, with each known password in turn."""
+    handle = pdfium.FPDF_LoadMemDocument64(ctypes.c_char_p(data), len(data), None)
+    if not handle and pdfium.FPDF_GetLastError() == pdfium.FPDF_ERR_PASSWORD:
+        for password in get_passwords():
+            handle = pdfium.FPDF_LoadMemDocument64(ctypes.c_char_p(data), len(data), password.encode())
+            if handle:
+                break
+    return handle
+
+
 def _explain_open_error(data: bytes, code: int) -> str:
     if not data:
         return "the file is empty"
     if code == pdfium.FPDF_ERR_PASSWORD:
-        return "the PDF is encrypted with a password"
+        known = "; none in the password file opens it" if get_passwords() else ""
+        return f"the PDF is encrypted with a password{known}"
     if code == pdfium.FPDF_ERR_SECURITY:
         return "the PDF is encrypted with an unsupported method"
     if b"%PDF-" not in data[:HEADER_BYTES]:
