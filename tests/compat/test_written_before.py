@@ -11,6 +11,8 @@ from zlib import crc32
 
 import pytest
 
+from tests.support.command_line import GUARD_S
+
 pytestmark = pytest.mark.process
 
 HERE = Path(__file__).parent
@@ -28,7 +30,7 @@ def written(tmp_path: Path) -> Path:
 def run_again(folder: Path, *arguments: str) -> list[str]:
     environment = {name: value for name, value in os.environ.items() if name != "DIE"}
     command = [sys.executable, str(PROGRAM), str(folder), *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=GUARD_S, check=True)
     return done.stdout.splitlines()
 
 

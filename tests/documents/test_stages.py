@@ -17,6 +17,7 @@ from inorder.documents.chunk.worker import HISTOGRAM
 from inorder.documents.parquet import read_footer
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
 from tests.documents.workspace import PROSE, Workspace
+from tests.support.command_line import GUARD_S
 
 pytestmark = pytest.mark.process
 
@@ -262,7 +263,7 @@ def test_wrong_usage_is_one_line_before_anything_is_done(
         cwd=workspace.folder,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=GUARD_S,
         check=False,
     )
     assert ended.returncode == 2, ended.stderr
@@ -280,7 +281,7 @@ def test_a_document_is_explained_through_all_stages(workspace: Workspace) -> Non
         cwd=workspace.folder,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=GUARD_S,
         check=True,
     )
     said = [(one["stage"], one["item_id"], one["verdict"]) for one in json.loads(ended.stdout)["stages"]]

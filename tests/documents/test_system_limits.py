@@ -89,8 +89,9 @@ def test_a_path_at_the_limit_of_the_system_costs_only_its_file(workspace: Worksp
     base = len(os.fsencode(workspace.docs)) + 1
     fitting = _write_at_depth(workspace.docs, [200] * ((3_700 - base) // 201), "fits.md")
     rest = 4_090 - base - len("long.md")
-    sizes = [199] * (rest // 200)
-    sizes[-1] += rest % 200 - 60
+    sizes = [199] * (rest // 200 - 1)
+    left = rest - 200 * len(sizes) - 60  # in two parts, which are short enough wherever the folder is
+    sizes += [left // 2 - 1, left - left // 2 - 1]
     tight = _write_at_depth(workspace.docs, [*sizes, 59], "long.md")
     assert 4_060 < base + len(tight) < 4_096
     beyond = _write_at_depth(workspace.docs, [198] * 25, "beyond.md")

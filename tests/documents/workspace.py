@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inorder.stage.freshness import REMOVED_FROM_PLAN
+from tests.support.command_line import GUARD_S
 
 PROSE = "The keeper lights the lamp at dusk, and notes the hour in the book. "
 
@@ -35,7 +36,7 @@ class Workspace:
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=GUARD_S,
             check=False,
         )
         assert ended.returncode == expected, ended.stderr

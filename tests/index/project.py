@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.support.command_line import GUARD_S
 from tests.support.in_process import is_read_only, run_in_process
 
 
@@ -38,7 +39,7 @@ class Project:
             env=variables,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=GUARD_S,
             check=False,
         )
 

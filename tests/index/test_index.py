@@ -21,6 +21,7 @@ from inorder.index.stage import plan, sinks, stage
 from inorder.index.verify import find_problems
 from inorder.index.worker import derive_chunk_id
 from tests.index.project import Project
+from tests.support.command_line import GUARD_S
 
 pytestmark = pytest.mark.process
 
@@ -190,7 +191,7 @@ def kill_after(project: Project, rows: int) -> None:
         os.sched_yield()
     assert process.poll() is None, "it had ended before it was killed"
     process.send_signal(signal.SIGKILL)
-    process.wait(timeout=60)
+    process.wait(timeout=GUARD_S)
 
 
 @pytest.mark.req("IDX-4", "CMP-3")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.index.project import Project
 from tests.index.test_draft import built, success
+from tests.support.command_line import GUARD_S
 
 pytestmark = pytest.mark.process
 
@@ -195,5 +196,5 @@ def test_an_index_that_is_locked_is_an_error_of_one_line(tmp_path: Path) -> None
 
 def test_the_index_can_be_asked_from_anywhere_with_data(project: Project, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "inorder", "search", "lens", "--data", str(project.data), "--json"]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=GUARD_S, check=False)
     assert ended.returncode == 0

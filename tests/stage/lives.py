@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.stage.jobs import Place, steady
+from tests.support.command_line import GUARD_S
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -29,7 +30,7 @@ class Lives:
         listed = self.place.folder / "plan"
         listed.write_text("\n".join(plan))
         program = [sys.executable, "-m", "tests.stage.killed", str(self.place.folder), str(listed), policy, death]
-        finished = subprocess.run(program, cwd=REPOSITORY, capture_output=True, text=True, timeout=100, check=False)
+        finished = subprocess.run(program, cwd=REPOSITORY, capture_output=True, text=True, timeout=GUARD_S, check=False)
         if death:
             assert finished.returncode == -signal.SIGKILL, finished.stderr
         else:

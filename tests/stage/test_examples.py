@@ -14,6 +14,7 @@ import pytest
 import inorder
 from examples import shout
 from tests.stage.jobs import read_lines, steady, tree
+from tests.support.command_line import GUARD_S
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "guides" / "your-own-stage.md"
@@ -97,7 +98,7 @@ def test_what_the_page_shows_runs_as_well(tmp_path: Path) -> None:
 
 def call(*arguments: str) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, *arguments]
-    return subprocess.run(program, cwd=REPOSITORY, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(program, cwd=REPOSITORY, capture_output=True, text=True, timeout=GUARD_S, check=False)
 
 
 def published(data: Path) -> dict[str, bytes]:

@@ -16,7 +16,7 @@ from tests.support.in_process import is_read_only, run_in_process
 from tests.support.misbehaviour import wait_until
 
 COMMAND = str(Path(sys.executable).parent / "inorder")
-GUARD_S = 120.0
+GUARD_S = 240.0
 """What no passing test ever waits for."""
 DATA = ".inorder"
 

@@ -28,6 +28,7 @@ from inorder.documents.model import (
     Title,
 )
 from tests.documents.docling_reference import assert_docling_agrees, document, load_doctags, load_json
+from tests.support.command_line import GUARD_S
 
 pytestmark = pytest.mark.req("DOC-1")
 
@@ -286,7 +287,7 @@ class TestExactness:
                 capture_output=True,
                 text=True,
                 check=True,
-                timeout=100,
+                timeout=GUARD_S,
             ).stdout
             for seed in ("0", "1")
         }
@@ -299,7 +300,7 @@ class TestExactness:
             "print('docling_core' in sys.modules or 'pydantic' in sys.modules)"
         )
         finished = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=GUARD_S
         )
         assert finished.stdout.strip() == "False"
 

@@ -11,6 +11,7 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from tests.documents.workspace import PROSE, Workspace
+from tests.support.command_line import GUARD_S
 
 pytestmark = pytest.mark.process
 
@@ -100,4 +101,4 @@ def _run_until(workspace: Workspace, stage: str, rows: int, options: list[str]) 
         os.sched_yield()
     if process.poll() is None:
         process.send_signal(signal.SIGKILL)
-    process.wait(timeout=60)
+    process.wait(timeout=GUARD_S)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from inorder.documents.embed.providers.hashing import HashProvider
+from tests.support.command_line import GUARD_S
 
 pytestmark = pytest.mark.req("DOC-3")
 
@@ -26,7 +27,7 @@ PROGRAM = (
 def test_another_process_gives_the_same_bytes(seed: str) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     finished = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60, env=environment
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=GUARD_S, env=environment
     )
     assert finished.stdout.strip() == hashlib.sha256(HashProvider().embed(TEXTS).tobytes()).hexdigest()
 
