@@ -10,16 +10,43 @@ from inorder.stage.store.codec import compress
 from inorder.stage.store.database import SCHEMA, VERSION, store_path
 
 
-class ChunkStore:
-    """One chunk per document."""
+class StageStore:
+    """The store of one stage."""
 
-    def __init__(self, folder: Path) -> None:
-        self.data = folder / "data"
-        (self.data / "store").mkdir(parents=True)
-        self._path = store_path(str(self.data), "chunk")
+    def __init__(self, data: Path, stage: str) -> None:
+        self.data = data
+        (data / "store").mkdir(parents=True, exist_ok=True)
+        self._path = store_path(str(data), stage)
         with sqlite3.connect(self._path) as connection:
             connection.executescript(SCHEMA)
             connection.execute(f"PRAGMA user_version={VERSION}")
+
+    def put_content(self, item_id: str, output: str, content: bytes) -> None:
+        self._put_rows([make_row(item_id, output, content)])
+
+    def remove(self, *doc_ids: str) -> None:
+        self._change("DELETE FROM items WHERE item_id = ?", [(doc_id,) for doc_id in doc_ids])
+
+    def _put_rows(self, rows: list[tuple[object, ...]]) -> None:
+        self._change("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def _change(self, statement: str, rows: list[tuple[object, ...]]) -> None:
+        connection = sqlite3.connect(self._path)
+        with connection:
+            connection.executemany(statement, rows)
+        connection.close()
+
+
+def make_row(item_id: str, output: str, content: bytes) -> tuple[object, ...]:
+    digest = hashlib.sha256(content).digest()
+    return (item_id, output, "cfg", "", "", "{}", len(content), digest, *compress(content))
+
+
+class ChunkStore(StageStore):
+    """One chunk per document."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / "data", "chunk")
 
     def put(self, **texts: str) -> None:
         rows = []
@@ -36,19 +63,8 @@ class ChunkStore:
                 pages=[],
                 refs=["#/texts/0"],
             )
-            content = pack_chunks(doc_id, [chunk])
-            digest = hashlib.sha256(content).digest()
-            rows.append((doc_id, "chunks", "cfg", "", "", "{}", len(content), digest, *compress(content)))
-        self._change("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-
-    def remove(self, *doc_ids: str) -> None:
-        self._change("DELETE FROM items WHERE item_id = ?", [(doc_id,) for doc_id in doc_ids])
-
-    def _change(self, statement: str, rows: list[tuple[object, ...]]) -> None:
-        connection = sqlite3.connect(self._path)
-        with connection:
-            connection.executemany(statement, rows)
-        connection.close()
+            rows.append(make_row(doc_id, "chunks", pack_chunks(doc_id, [chunk])))
+        self._put_rows(rows)
 
 
 def make_store(folder: Path) -> ChunkStore:

@@ -3,14 +3,20 @@
 import asyncio
 import sqlite3
 import threading
+import uuid
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import inorder
+from inorder.dataset.results import ResultReader
+from inorder.documents.embed.stored import pack_sparse
 from inorder.stage.store.database import close_readers, store_path
+from tests.dataset.chunk_store import StageStore
 from tests.dataset.corpus import IDS, make_corpus, process
 from tests.documents.stage_runs import StageRuns
 
@@ -80,6 +86,50 @@ def test_columns_of_vectors_hold_the_numbers(data: inorder.Dataset) -> None:
     [batch] = data.vectors("lexical").batches()
     terms = [dict(zip(row["terms"], row["counts"], strict=True)) for row in batch.to_pylist()]
     assert terms == [row.terms for row in data.vectors("lexical")]
+
+
+def test_the_statistics_count_the_chunks_with_each_term(data: inorder.Dataset) -> None:
+    table = data.statistics()
+    counts = dict(zip(table["term"].to_pylist(), table["chunks"].to_pylist(), strict=True))
+    assert counts["rota"] == sum("rota" in row.terms for row in data.vectors("lexical")) == 1
+    assert int(table.schema.metadata[b"inorder.chunks"]) == sum(1 for _ in data.chunks())
+
+
+def test_rows_are_read_one_document_at_a_time(data: inorder.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    load = ResultReader.load
+
+    def count(reader: ResultReader, doc_id: str) -> Any:
+        loaded.append(doc_id)
+        return load(reader, doc_id)
+
+    monkeypatch.setattr(ResultReader, "load", count)
+    assert next(iter(data.chunks())).doc_id == IDS[0]
+    assert loaded == IDS[:1]
+    next(data.vectors("dense").batches(1))
+    assert loaded == IDS[:1] * 2
+
+
+def test_sparse_vectors_are_read_and_exported(tmp_path: Path) -> None:
+    store = StageStore(tmp_path / "data", "embed")
+    ids = [str(uuid.UUID(int=number)) for number in range(3)]
+    vectors = [(np.array([1, 5], "<i4"), np.array([0.5, 2.0], "<f4")), (np.empty(0, "<i4"), np.empty(0, "<f4"))]
+    store.put_content("sparse/a", "vectors", pack_sparse(ids[:2], vectors, "terms", 10))
+    store.put_content("sparse/b", "vectors", pack_sparse(ids[2:], vectors[:1], "terms", 10))
+    data = inorder.open(store.data)
+    expected = [("a", 0, [1, 5], [0.5, 2.0]), ("a", 1, [], []), ("b", 0, [1, 5], [0.5, 2.0])]
+    rows = list(data.vectors("sparse"))
+    assert [(row.doc_id, row.number, row.indices.tolist(), row.weights.tolist()) for row in rows] == expected
+    data.export(tmp_path / "out", "vectors")
+    table = pq.read_table(tmp_path / "out/vectors/sparse/part-00000.parquet")
+    assert [tuple(row.values()) for row in table.drop_columns("chunk_id").to_pylist()] == expected
+    files = tmp_path / "files"
+    data.export(files, "vectors", "files")
+    assert pq.read_schema(files / "vectors/sparse/a.parquet").metadata[b"inorder.vocabulary"] == b"10"
+    again = inorder.open(files)
+    assert [(row.doc_id, row.chunk_id) for row in again.vectors("sparse")] == [
+        (row.doc_id, row.chunk_id) for row in rows
+    ]
 
 
 @pytest.mark.req("SEA-4")

@@ -97,7 +97,7 @@ def test_files_are_those_of_the_layout_per_document(tmp_path: Path) -> None:
         make_corpus(make_folder(tmp_path, "files"), "files"),
         make_corpus(make_folder(tmp_path, "s"), "store"),
     )
-    folders = ("doctags", "chunks", "vectors/dense", "vectors/lexical")
+    folders = ("doctags", "chunks", "vectors")
     written = {
         str(path.relative_to(files.data)): path
         for folder in folders
@@ -116,7 +116,7 @@ def test_files_are_those_of_the_layout_per_document(tmp_path: Path) -> None:
                 assert path.read_bytes() == written[name].read_bytes()
         assert outcome.tables["documents"].written == 6
         again = inorder.open(runs.data).export(out, format="files")
-        assert [(table.written, table.kept) for table in again.tables.values()] == [(0, 6), (0, 3), (0, 3), (0, 3)]
+        assert [(table.written, table.kept) for table in again.tables.values()] == [(0, 6), (0, 3), (0, 3), (0, 4)]
     (store.docs / "plain.txt").unlink()
     process(store)
     inorder.open(store.data).export(store.folder / "out", format="files")

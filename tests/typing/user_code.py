@@ -125,7 +125,7 @@ def read_data(folder: Path) -> None:
         assert_type(data.vectors(), inorder.Rows[inorder.DenseVector])
         assert_type(data.vectors("sparse"), inorder.Rows[inorder.SparseTerms])
         assert_type(data.vectors("lexical"), inorder.Rows[inorder.LexicalTerms])
-        assert_type(data.search("tide", k=3, where={"path": "docs/*"}).hits, list[inorder.Hit])
+        assert_type(data.search("tide", k=3, where={"path": "docs/*"}).hits, Sequence[inorder.Hit])
 
 
 async def ask(data: inorder.Dataset) -> None:

@@ -18,7 +18,7 @@ from inorder.stage.data_layout import require_directory
 from .document import DatasetDocument
 from .export.export import export_data
 from .export.options import SHARD_BYTES, ExportOptions, ExportOutcome
-from .results import LoadedResult, decode_result, open_results
+from .results import LoadedResult, decode_result, open_results, read_statistics
 from .rows import Rows
 from .tables import FAMILIES, VECTOR_TABLES, ChunkTable, DenseVector, DocumentTable, LexicalTerms, SparseTerms
 
@@ -114,6 +114,17 @@ class Dataset:
         """Return the vectors of all chunks in one family. Raises OperatorError if DATA has none."""
         require(family in FAMILIES, f"the family of vectors must be one of {', '.join(FAMILIES)}; got {family!r}")
         return Rows(self._require_open(), VECTOR_TABLES[family])
+
+    def statistics(self) -> Any:
+        """Return the statistics of the corpus as a `pyarrow.Table`: for each term, the number of chunks that contain it
+        and its total frequency. Raises OperatorError if DATA has none."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        content = read_statistics(self._require_open())
+        if content is None:
+            raise OperatorError(f"no statistics in {self.path}; run `inorder embed` first")
+        return pq.read_table(pa.BufferReader(content))
 
     def get(self, doc_id: str) -> DatasetDocument:
         """Return one document by its id. Raises OperatorError if DATA does not have it."""

@@ -8,7 +8,15 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from inorder.documents.layout import DOCTAGS_SUFFIX, RECORD_SUFFIX, Result, ResultKind, iterate_results
+from inorder.documents.embed.worker import CORPUS
+from inorder.documents.layout import (
+    DOCTAGS_SUFFIX,
+    RECORD_SUFFIX,
+    VECTORS,
+    Result,
+    ResultKind,
+    iterate_results,
+)
 from inorder.errors import IntegrityError
 from inorder.host.paths import find_path_problem
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
@@ -16,6 +24,7 @@ from inorder.stage.fingerprints import decode_fingerprint, hash_file
 from inorder.stage.store.database import StoreReader, store_path
 
 T = TypeVar("T")
+STATISTICS_PATH = f"{VECTORS}/{CORPUS}.parquet"
 
 
 class LoadedResult(NamedTuple):
@@ -89,6 +98,23 @@ def decode_result(loaded: LoadedResult, unpack: Callable[[bytes], T], read: Call
     except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
         where = loaded.path or f"the stored result {loaded.doc_id!r}"
         raise IntegrityError(f"{where} is damaged: {error}") from error
+
+
+def read_statistics(data: str) -> bytes | None:
+    """The statistics of the corpus as a Parquet file; None: there are none."""
+    path = store_path(data, "embed")
+    if os.path.exists(path):
+        store = StoreReader(path)
+        try:
+            found = store.read(CORPUS)
+        finally:
+            store.close()
+        if found is not None:
+            return found[1]
+    try:
+        return Path(f"{data}/{STATISTICS_PATH}").read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def _load_file(doc_id: str, path: str) -> LoadedResult | None:

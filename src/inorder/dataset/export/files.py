@@ -3,6 +3,7 @@
     doctags/<doc id>.doctags, <doc id>.docling.json
     chunks/<doc id>.parquet
     vectors/<family>/<doc id>.parquet
+    vectors/__corpus__.parquet                          statistics of the corpus, with the lexical vectors
 
 A file that has the right content is not written again.
 """
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from inorder.dataset.document import DatasetDocument
-from inorder.dataset.results import LoadedResult, open_results
+from inorder.dataset.results import STATISTICS_PATH, LoadedResult, open_results, read_statistics
 from inorder.dataset.tables import CHUNKS, DOCUMENTS, DataTable
 from inorder.documents.chunk.storage import write_chunks
 from inorder.documents.embed.storage import write_dense, write_lexical, write_sparse
@@ -43,12 +44,7 @@ def export_files(data: str, table: DataTable[Any, Any], folder: ExportFolder, pr
             decoded = table.decode(loaded)
             for path, content in _list_contents(table.name, loaded, decoded):
                 digest.update(f"{path}\0{hashlib.sha256(content).hexdigest()}\n".encode())
-                progress.bytes += len(content)
-                if folder.read(path) == content:
-                    progress.kept += 1
-                else:
-                    _write_file(folder, path, content)
-                    progress.written += 1
+                _put_file(folder, path, content, progress)
             progress.documents += 1
             progress.read += 1
             progress.rows += sum(1 for _ in table.list_rows(result.doc_id, decoded))
@@ -58,9 +54,22 @@ def export_files(data: str, table: DataTable[Any, Any], folder: ExportFolder, pr
                 if not results.has(file.doc_id):
                     folder.begin()
                     folder.filesystem.unlink(file.path)
+    statistics = read_statistics(data) if table.name == "vectors/lexical" else None
+    if statistics is not None:
+        _put_file(folder, STATISTICS_PATH, statistics, progress)
     if folder.is_begun:
         folder.filesystem.sync_all(folder.root)
     return TableEntry(documents=progress.documents, rows=progress.rows, bytes=progress.bytes, sha256=digest.hexdigest())
+
+
+def _put_file(folder: ExportFolder, path: str, content: bytes, progress: TableExport) -> None:
+    """Write a file, unless it has this content."""
+    progress.bytes += len(content)
+    if folder.read(path) == content:
+        progress.kept += 1
+    else:
+        _write_file(folder, path, content)
+        progress.written += 1
 
 
 def _write_file(folder: ExportFolder, path: str, content: bytes) -> None:
