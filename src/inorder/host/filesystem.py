@@ -216,7 +216,7 @@ def make_directories(path: str) -> None:
     while not os.path.isdir(path):
         missing.append(path)
         parent = os.path.dirname(path)
-        if parent in ("", path):
+        if parent in ("", path) or os.path.lexists(parent):  # a file there is refused by the system
             break
         path = parent
     for folder in reversed(missing):
