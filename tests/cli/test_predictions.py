@@ -1,6 +1,7 @@
 """`inorder plan` and `inorder explain` say what `inorder run` then does with every item of every stage."""
 
 import os
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -127,7 +128,7 @@ def everything(docs: Path) -> None:
 CHANGES = [edit, edit_comment, add, delete, rename, touch, make_unreadable, make_text, everything]
 OPTIONS = [
     ("--tokens-min", "3"),
-    ("--tokens-max", "40", "--format", "jsonl"),
+    ("--tokens-max", "40"),
     ("--dense", "hash:64"),
     ("--dense", "none"),
     ("--no-lexical",),
@@ -198,9 +199,9 @@ def test_what_depends_is_skipped_if_its_input_comes_out_the_same(docs: CommandLi
 
 @pytest.mark.process
 def test_an_output_that_was_lost_is_made_again_and_what_follows_depends(docs: CommandLine) -> None:
-    (docs.data / "doctags" / "docs" / "a.md.doctags").unlink()
-    (docs.data / "chunks" / "docs" / "b.md.parquet").unlink()
-    (docs.data / "vectors" / "lexical" / "docs" / "sub" / "c.html.parquet").unlink()
+    for stage, item_id in (("doctags", "docs/a.md"), ("chunk", "docs/b.md")):
+        with sqlite3.connect(docs.data / "store" / f"{stage}.sqlite") as connection:
+            connection.execute("DELETE FROM items WHERE item_id = ?", (item_id,))
     predicted = predict(docs, "docs")
     assert predicted["chunk", "docs/a.md"] == predicted["index", "docs/b.md"] == "depends"
     assert predicted["embed", "__corpus__"] == "depends"

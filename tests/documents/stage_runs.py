@@ -11,6 +11,7 @@ import inorder
 from inorder.documents.chunk import stage as chunk
 from inorder.documents.doctags import stage as doctags
 from inorder.documents.embed import stage as embed
+from inorder.documents.layout import LayoutChoice
 from inorder.index.stage import stage as index
 from tests.stage.jobs import Row, read_lines
 
@@ -20,7 +21,8 @@ QUICK: dict[str, Any] = {"policy": "io", "workers": 2, "progress": "none", "fsyn
 class StageRuns:
     """Documents in `docs`, and DATA beside them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, layout: LayoutChoice = "auto") -> None:
+        self.layout = layout
         self.folder = folder
         self.docs = folder / "docs"
         self.docs.mkdir()
@@ -47,13 +49,13 @@ class StageRuns:
         )
 
     def doctags(self, *sources: str, **settings: Any) -> inorder.StageOutcome:
-        return self.run(doctags.make(doctags.DoctagsSettings(**settings)), *sources)
+        return self.run(doctags.make(doctags.DoctagsSettings(**({"layout": self.layout} | settings))), *sources)
 
     def chunk(self, **settings: Any) -> inorder.StageOutcome:
-        return self.run(chunk.make(chunk.ChunkSettings(**settings)))
+        return self.run(chunk.make(chunk.ChunkSettings(**({"layout": self.layout} | settings))))
 
     def embed(self, **settings: Any) -> inorder.StageOutcome:
-        return self.run(embed.make(embed.EmbedSettings(**settings)))
+        return self.run(embed.make(embed.EmbedSettings(**({"layout": self.layout} | settings))))
 
     def index(self, *sources: str) -> inorder.StageOutcome:
         return self.run(index, *sources)

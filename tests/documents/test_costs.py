@@ -70,7 +70,7 @@ def test_later_stages_cost_what_earlier_ones_have_counted(runs: StageRuns) -> No
 @pytest.mark.parametrize("format_", ["parquet", "jsonl"])
 def test_without_a_fingerprint_the_number_is_estimated(runs: StageRuns, format_: Any) -> None:
     runs.doctags()
-    runs.chunk(tokens_max=400, format=format_)
+    runs.chunk(tokens_max=400, layout="files", format=format_)
     path = runs.data / "chunks" / "docs" / f"long.txt.{format_}"
     chunks = Result("docs/long.txt", path, path.stat().st_size)
     known = count_chunks(chunks)

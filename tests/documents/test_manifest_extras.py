@@ -17,7 +17,7 @@ from tests.documents.workspace import PROSE
 
 @pytest.fixture
 def runs(tmp_path: Path) -> StageRuns:
-    made = StageRuns(tmp_path)
+    made = StageRuns(tmp_path, "files")
     made.write("docs/guide.md", "# Guide\n\n" + PROSE * 30 + "\n\n## Lamps\n\n" + PROSE * 6)
     made.write("docs/note.txt", PROSE * 9)
     return made
@@ -229,14 +229,14 @@ def test_a_large_table_is_written_in_several_row_groups_and_read_back(
 def test_totals_of_sparse_vectors_have_terms_and_norms(tmp_path: Path) -> None:
     from inorder.documents.embed.storage import write_sparse
     from inorder.documents.embed.totals import FamilyTotals, add_sparse_table
-    from inorder.documents.layout import OutputFile
+    from inorder.documents.layout import Result
 
     rows = [([0, 5], [3.0, 4.0]), ([], []), ([7], [1.0])]
     vectors = [(np.array(terms, np.int32), np.array(weights, np.float32)) for terms, weights in rows]
     path = tmp_path / "a.parquet"
     write_sparse(path, ["a", "b", "c"], vectors, "splade:x", 100, "cfg")
     totals = FamilyTotals()
-    add_sparse_table(totals, OutputFile("a", str(path), 0))
+    add_sparse_table(totals, Result("a", str(path), 0))
     assert totals.summarize() == {
         "documents": 1,
         "vectors": 3,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import inorder
 from inorder.documents import discovery
 from inorder.documents.chunk import stage as chunk_stage
 from inorder.documents.chunk.chunks import build_chunks
@@ -14,7 +15,7 @@ from inorder.documents.chunk.units import Piece
 from inorder.documents.chunk.worker import HISTOGRAM
 from inorder.documents.doctags import worker
 from inorder.documents.embed.lexical import count_terms, split_terms
-from inorder.documents.layout import list_chunked
+from inorder.documents.layout import list_chunked, list_documents
 from inorder.documents.quantiles import find_quantile
 from inorder.stage.sources import Roots
 from tests.documents.embed.models import tokenizer
@@ -26,6 +27,16 @@ from tests.documents.workspace import PROSE
 def runs(tmp_path: Path) -> StageRuns:
     made = StageRuns(tmp_path)
     made.write("docs/note.md", "# Note\n\n" + PROSE * 40)
+    return made
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> StageRuns:
+    """A document and its chunks in files."""
+    made = StageRuns(tmp_path, "files")
+    made.write("docs/note.md", "# Note\n\n" + PROSE * 40)
+    made.doctags()
+    made.chunk(tokens_max=100, tokens_min=10)
     return made
 
 
@@ -68,10 +79,10 @@ def test_documents_of_other_sources_stay(runs: StageRuns) -> None:
     runs.write("more/other.md", PROSE)
     runs.doctags("docs")
     runs.doctags("more")
-    assert (runs.data / "doctags" / "docs" / "note.md.doctags").exists()
+    assert {result.doc_id for result in list_documents(runs.data)} == {"docs/note.md", "more/other.md"}
     (runs.docs / "note.md").unlink()
     runs.doctags("more")
-    assert not (runs.data / "doctags" / "docs" / "note.md.doctags").exists()
+    assert {result.doc_id for result in list_documents(runs.data)} == {"more/other.md"}
 
 
 @pytest.mark.parametrize("excess", [0, 1])
@@ -87,16 +98,19 @@ def test_the_largest_document_has_exactly_the_limit(
 
 @pytest.mark.req("DOC-4")
 @pytest.mark.parametrize("settings", [{"tokens_min": 20}, {"tokens_max": 120}, {"format": "jsonl"}], ids=str)
-def test_every_setting_of_chunk_does_the_chunks_again(chunked: StageRuns, settings: dict[str, object]) -> None:
-    chunked.chunk(**({"tokens_max": 100, "tokens_min": 10} | settings))
-    assert chunked.done("chunk") == {"docs/note.md"}
-    chunked.chunk(**({"tokens_max": 100, "tokens_min": 10} | settings))
-    assert chunked.done("chunk") == set()
+def test_every_setting_of_chunk_does_the_chunks_again(files: StageRuns, settings: dict[str, object]) -> None:
+    files.chunk(**({"tokens_max": 100, "tokens_min": 10} | settings))
+    assert files.done("chunk") == {"docs/note.md"}
+    files.chunk(**({"tokens_max": 100, "tokens_min": 10} | settings))
+    assert files.done("chunk") == set()
 
 
 @pytest.mark.req("DOC-4")
 def test_a_format_is_part_of_the_configuration() -> None:
-    hashes = {chunk_stage._hash_configuration(chunk_stage.ChunkSettings(format=each)) for each in ("parquet", "jsonl")}
+    hashes = {
+        chunk_stage._hash_configuration(chunk_stage.ChunkSettings(format=each), "files")
+        for each in ("parquet", "jsonl")
+    }
     assert len(hashes) == 2
 
 
@@ -114,15 +128,15 @@ def test_another_content_of_the_tokenizer_file_does_the_chunks_again(runs: Stage
 
 
 @pytest.mark.req("DOC-2")
-def test_chunks_of_the_other_format_are_removed(chunked: StageRuns) -> None:
-    chunked.chunk(format="jsonl")
-    assert [Path(str(file.source)).name for file in list_chunked(chunked.data)] == ["note.md.jsonl"]
-    assert sorted(path.name for path in (chunked.data / "chunks" / "docs").iterdir()) == [
+def test_chunks_of_the_other_format_are_removed(files: StageRuns) -> None:
+    files.chunk(format="jsonl")
+    assert [Path(str(file.source)).name for file in list_chunked(files.data)] == ["note.md.jsonl"]
+    assert sorted(path.name for path in (files.data / "chunks" / "docs").iterdir()) == [
         "note.md.jsonl",
         "note.md.jsonl.fp.json",
     ]
-    chunked.chunk(format="parquet")
-    assert [Path(str(file.source)).name for file in list_chunked(chunked.data)] == ["note.md.parquet"]
+    files.chunk(format="parquet")
+    assert [Path(str(file.source)).name for file in list_chunked(files.data)] == ["note.md.parquet"]
 
 
 def a_piece(text: str, kind: str = "text") -> Piece:
@@ -174,14 +188,14 @@ def test_a_long_term_is_cut_at_exactly_64_characters() -> None:
 
 
 @pytest.mark.req("DOC-4")
-def test_another_provider_does_the_vectors_again_and_leaves_none_of_the_old(chunked: StageRuns) -> None:
+def test_another_provider_does_the_vectors_again_and_leaves_none_of_the_old(files: StageRuns) -> None:
     from inorder.documents.embed.storage import read_dense
 
-    chunked.embed()
-    chunked.embed(dense="hash:64")
-    path = chunked.data / "vectors" / "dense" / "docs" / "note.md.parquet"
+    files.embed()
+    files.embed(dense="hash:64")
+    path = files.data / "vectors" / "dense" / "docs" / "note.md.parquet"
     assert read_dense(path)[1].shape[1] == 64
-    chunked.embed(dense="none")
+    files.embed(dense="none")
     assert not path.exists()
 
 
@@ -198,3 +212,9 @@ def test_statistics_do_not_count_what_is_gone(chunked: StageRuns) -> None:
     chunked.embed()
     corpus = chunked.rows("embed")["__corpus__"]
     assert (corpus["status"], corpus["documents"]) == ("success", 1)
+
+
+@pytest.mark.req("DAT-1")
+def test_a_format_of_files_is_refused_for_chunks_in_a_store(chunked: StageRuns) -> None:
+    with pytest.raises(inorder.OperatorError, match=r"--format jsonl is for chunk files, .*; omit it, or use --layout"):
+        chunked.chunk(format="jsonl")

@@ -1,6 +1,7 @@
 """Results in stores: the same content as in files, in a number of files that does not grow with the documents."""
 
 import sqlite3
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -53,8 +54,8 @@ def test_both_layouts_hold_the_same_documents_chunks_vectors_and_index(runs: Sta
     run_all(runs, "files")
     files = read_all(runs.data)
     written = {path.name: path.read_bytes() for path in (runs.data / "doctags").rglob("*.*") if path.is_file()}
-    other = StageRuns.__new__(StageRuns)
-    other.folder, other.docs, other.data = runs.folder, runs.docs, runs.folder / "stored"
+    other = copy(runs)
+    other.data = runs.folder / "stored"
     outcomes = run_all(other, "store")
     assert [outcome.failed for outcome in outcomes] == [0, 0, 0, 0]
     assert len(files) == 9

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inorder.stage.freshness import REMOVED_FROM_PLAN
+from inorder.stage.store.database import open_store
 from tests.support.command_line import GUARD_S
 
 PROSE = "The keeper lights the lamp at dusk, and notes the hour in the book. "
@@ -61,8 +62,14 @@ class Workspace:
         }
 
     def outputs(self) -> dict[str, bytes]:
-        """Everything that was made."""
+        """Everything that was made, in stores and in files, by its name."""
         found = {}
+        for stage in ("doctags", "chunk", "embed"):
+            store = open_store(str(self.data), stage)
+            for item in () if store is None else store.iterate():
+                content = store.read(item.item_id) if store is not None else None
+                assert content is not None
+                found[f"{item.folder}/{item.item_id}"] = content[1]
         for folder in ("doctags", "chunks", "vectors", "pages"):
             for path in sorted((self.data / folder).rglob("*")):
                 if path.is_file():

@@ -147,7 +147,7 @@ def test_vectors_of_two_providers_are_never_in_one_matrix(runs: StageRuns) -> No
 
     for name in ("a.md", "b.md", "c.md"):
         runs.write(f"docs/{name}", f"{PROSE} {name}")
-    embedded(runs, dense="hash:64")
+    embedded(runs, dense="hash:64", layout="files")
     other = runs.data / "vectors" / "dense" / "docs" / "b.md.parquet"
     write_dense(other, *read_dense(other), "other", "onnx:other", "cfg")
     runs.index("docs")

@@ -180,14 +180,14 @@ CLI_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "removals are not predicted",
         "cli/dry_run.py",
-        "            self._remove(list_published(self._data, item.outputs))\n            yield",
+        "            self._remove(self._list_results(item))\n            yield",
         "            yield",
         f"{_CHANGES}[delete]",
     ),
     Mutant(
         "a failure is not predicted to remove what was made",
         "cli/dry_run.py",
-        "self._remove(list_published(self._data, item.outputs) if self._plan.retires is not None else [])",
+        "self._remove(self._list_results(item) if self._plan.retires is not None else [])",
         "self._remove([])",
         f"{_CHANGES}[make_unreadable]",
     ),
@@ -203,7 +203,7 @@ CLI_MUTANTS: tuple[Mutant, ...] = (
         "cli/dry_run.py",
         "self._remove(self._rules.removes(item))",
         "self._remove([])",
-        f"{_OPTIONS}[--tokens-max 40 --format jsonl]",
+        f"{_OPTIONS}[--tokens-max 40]",
     ),
     # ---- mistakes
     Mutant(

@@ -144,9 +144,9 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the statistics of the corpus count what is gone",
-        "documents/embed/totals.py",
-        "        if find_chunks(data, table.doc_id) is not None:",
-        "        if True:",
+        "documents/layout.py",
+        "if current.find(vectors.doc_id) is not None)",
+        "if True)",
         _STATISTICS,
     ),
     # ---- the index

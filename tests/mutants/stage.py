@@ -73,7 +73,7 @@ STAGE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "threads that outlast a run are not named",
         "stage/run.py",
-        "        for message in self._list_survivors(run.runtime):\n            self._context.warn(message)\n",
+        "        for message in list_survivors(run.runtime):\n            self._context.warn(message)\n",
         "",
         f"{_STOPPING}a_thread_that_outlasts_its_grace_is_named_in_a_warning",
     ),

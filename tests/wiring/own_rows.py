@@ -81,9 +81,10 @@ def count_chunks(run: WiredRun) -> int:
 
 def _count_stored(run: WiredRun) -> int:
     from inorder.documents.chunk.storage import read_texts
+    from inorder.documents.layout import list_chunked
 
-    [path] = (run.data / "chunks").rglob("*.parquet")
-    return len(read_texts(str(path))[0])
+    [chunks] = list_chunked(run.data)
+    return len(read_texts(chunks.source)[0])
 
 
 def count_chunks_by_tokenizer(run: WiredRun) -> int:
@@ -94,7 +95,7 @@ def count_chunks_by_tokenizer(run: WiredRun) -> int:
 
 
 def list_endings(run: WiredRun) -> list[str]:
-    run_stages(run, "doctags", "chunk")
+    run_stages(run, "doctags", "chunk", arguments=("--layout", "files"))
     return sorted({path.suffix for path in (run.data / "chunks").rglob("*") if path.suffix in (".parquet", ".jsonl")})
 
 
@@ -118,7 +119,11 @@ def find_documents(run: WiredRun) -> list[str]:
 
 
 OWN_ROWS = index_rows(
-    OptionRow("layout", find_documents, [("store", ["store/doctags.sqlite"]), ("files", ["doctags"])]),
+    OptionRow(
+        "layout",
+        find_documents,
+        [("store", ["store/doctags.sqlite"]), ("files", ["doctags"])],
+    ),
     OptionRow("split_pages", count_parts, [(0, 1), (2, 4)]),
     OptionRow("reader", needs_packages, [("native", False), ("docling", True)]),
     OptionRow("ocr", needs_packages, [(False, False), (True, True)]),

@@ -1,7 +1,8 @@
 """The built-in stages: loading them with the settings that hold, running them, and their defaults for help."""
 
 import importlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from inorder.cli.stage_runner import check_options, report_outcome, run_job
 from inorder.files.listing import share_listings
 from inorder.stage.contracts import Configurable, Stage, StageOutcome
 from inorder.stage.options import StageOptions
+from inorder.stage.store.visits import StageGroup
 
 ENTRIES = {
     "doctags": "inorder.documents.doctags.stage:stage",
@@ -59,9 +61,9 @@ def run_builtin(stages: Sequence[str], sources: Sequence[Path], given: Given) ->
         require_data(jobs[0][1].data, "run `inorder doctags SRC` or `inorder run SRC` first")
     outcomes: list[StageOutcome] = []
     worst = Exit.DONE
-    with share_listings():
+    with share_listings(), _open_group(jobs, options) as group:
         for (job, settings), chosen in zip(jobs, options, strict=True):
-            outcome = run_job(job, job.make_plan(settings.data), chosen)
+            outcome = run_job(job, job.make_plan(settings.data), chosen, group=group)
             outcomes.append(outcome)
             code = report_outcome(outcome, settings)
             if code not in (Exit.DONE, Exit.ITEMS_FAILED):
@@ -70,6 +72,22 @@ def run_builtin(stages: Sequence[str], sources: Sequence[Path], given: Given) ->
                 return outcomes, code
             worst = max(worst, code)
     return outcomes, worst
+
+
+@contextmanager
+def _open_group(
+    jobs: Sequence[tuple[StageJob, Settings]], options: Sequence[StageOptions]
+) -> Iterator[StageGroup | None]:
+    """The group of stages whose workers go on with the next stage; None for a single stage."""
+    if len(jobs) < 2:
+        yield None
+        return
+    stages = [(job.stage, chosen) for (job, _), chosen in zip(jobs, options, strict=True)]
+    group = StageGroup(options[0].data, stages)
+    try:
+        yield group
+    finally:
+        group.close()
 
 
 def describe_defaults(stages: Sequence[str]) -> dict[str, str]:

@@ -14,8 +14,9 @@ _LAYOUT = OptionSpec(
     Section.OUTPUT,
     "layout",
     "layout",
-    ChoiceType("store", "files"),
-    "Where results are kept: in one database per stage, or in files per document.",
+    ChoiceType("auto", "store", "files"),
+    "Where results are kept: in one database per stage, or in files per document. A change makes all results again.",
+    meanings={"auto": "store, unless DATA has files"},
 )
 
 OWN = {
@@ -77,8 +78,9 @@ OWN = {
             Section.CHUNK,
             "format",
             "format",
-            ChoiceType("parquet", "jsonl"),
+            ChoiceType("auto", "parquet", "jsonl"),
             "Format of chunk files, with --layout files.",
+            meanings={"auto": "parquet"},
         ),
     ),
     "embed": index_by_name(

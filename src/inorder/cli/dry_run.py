@@ -19,7 +19,7 @@ from inorder.engines.attempt import escape_surrogates
 from inorder.errors import OperatorError
 from inorder.files.predicted import Change, PredictedFiles
 from inorder.stage.contracts import Barrier, Skip, StageError, WorkItem
-from inorder.stage.data_layout import DataLayout
+from inorder.stage.data_layout import FINGERPRINT_SUFFIX, DataLayout
 from inorder.stage.fingerprints import Fingerprint, combine_sha256, list_published
 from inorder.stage.freshness import (
     INPUT_CHANGED,
@@ -33,6 +33,7 @@ from inorder.stage.hash_cache import HashCache
 from inorder.stage.options import StageOptions
 from inorder.stage.plan_identity import find_resume_seq
 from inorder.stage.stale_items import find_run_start, find_stale
+from inorder.stage.store.database import open_store
 from inorder.stage.store.inputs import Input, list_files
 
 PROCESS, SKIP, DEPENDS, REMOVE, FAIL = VERDICTS = "process", "skip", "depends", "remove", "fail"
@@ -67,6 +68,7 @@ class DryRun:
         self._failures = KnownFailures(self._layout, job.entry)
         self._cache = HashCache(self._layout.cache) if os.path.exists(self._layout.cache) else None
         self._same: dict[str, WorkItem] | None = None
+        self._store = open_store(self._data, self._plan.stage_name) if self._plan.is_stored else None
 
     def predict(self) -> Iterator[Forecast]:
         """What a run would do: with each item of the plan, then with stale items."""
@@ -79,7 +81,7 @@ class DryRun:
             yield found
         start = find_run_start(self._layout.manifest, is_resumed=self._begin > 0)
         for item in find_stale(self._plan, self._layout, planned, start, is_begun=self._is_resumed):
-            self._remove(list_published(self._data, item.outputs))
+            self._remove(self._list_results(item))
             yield Forecast(item, REMOVE, _NOT_PLANNED)
 
     def close(self) -> None:
@@ -123,6 +125,7 @@ class DryRun:
             fingerprinting=self._options.fingerprinting,
             cache=self._cache,
             hash_input=hash_input,
+            store=self._store,
         )
         return found, bool(asked)
 
@@ -160,8 +163,7 @@ class DryRun:
 
     def _check_assumption(self, item: WorkItem, found: Freshness) -> tuple[str, str]:
         """An item that is not up to date. If its configuration covers files that are made again, it may yet be."""
-        folders = [f"{self._data}/{path}" for path in item.reads if os.path.isdir(f"{self._data}/{path}")]
-        if any(map(self._files.has_rewritten, folders)):
+        if any(self._files.has_rewritten(f"{self._data}/{path}") for path in item.reads):
             same = self._plan_as_if_same().get(item.item_id)
             if same is not None and self._check(same)[0].is_satisfied:
                 return DEPENDS, "files that it is made of are made again: process if that changes them, else skip"
@@ -202,23 +204,30 @@ class DryRun:
     def _apply(self, item: WorkItem, found: Freshness, verdict: str) -> None:
         """Add what an item that is not up to date would change in DATA."""
         if verdict == FAIL:
-            self._remove(list_published(self._data, item.outputs) if self._plan.retires is not None else [])
+            self._remove(self._list_results(item) if self._plan.retires is not None else [])
             return
         self._remove(self._rules.removes(item))
         if verdict not in (PROCESS, DEPENDS):
             return
         change = Change.CHANGED if verdict == PROCESS and self._is_certain(item, found) else Change.REWRITTEN
-        fingerprint, *outputs = list_published(self._data, item.outputs) or [""]
-        for path in [*outputs, *([fingerprint] if self._options.fingerprinting and fingerprint else [])]:
+        for path in self._list_results(item):
+            if path.endswith(FINGERPRINT_SUFFIX) and not (self._options.fingerprinting or self._plan.is_stored):
+                continue
             place = f"{self._data}/{path}"
-            is_new = found.fingerprint is None if self._plan.is_stored else not os.path.exists(place)
+            is_new = not self._plan.is_stored and not os.path.exists(place)
             self._files.add(place, Change.CHANGED if is_new else change)
+
+    def _list_results(self, item: WorkItem) -> list[str]:
+        """What the item has in DATA, or in the store of the stage, once it is processed."""
+        if self._plan.is_stored:
+            return [os.fspath(path) for path in item.outputs.values()]
+        return list_published(self._data, item.outputs)
 
     def _is_certain(self, item: WorkItem, found: Freshness) -> bool:
         """Whether the outputs of an item that is processed are certain to change."""
         changed = set()
         if found.fingerprint is not None and found.fingerprint.cfg_hash != item.cfg_hash:
-            changed.add("configuration")
+            changed |= set() if self._plan.is_stored else {"configuration"}  # a store has the result alone
         if found.reason == INPUT_CHANGED or (found.is_satisfied and self._list_written_inputs(item)):
             changed.add("input")
         return not changed.isdisjoint(self._rules.changes_with)

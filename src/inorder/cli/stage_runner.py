@@ -17,15 +17,21 @@ from inorder.errors import require
 from inorder.stage.contracts import Stage, StageOutcome, StagePlan
 from inorder.stage.options import StageOptions
 from inorder.stage.run import run_stage
+from inorder.stage.store.visits import StageGroup
 
 _ERRORS_SHOWN = 3
 _STOPS = {"cancelled": "interrupted", "error budget": "stopped, too many failures"}
 
 
 def run_job(
-    job: StageJob, plan: StagePlan, options: StageOptions, origin: dict[str, Any] | None = None
+    job: StageJob,
+    plan: StagePlan,
+    options: StageOptions,
+    origin: dict[str, Any] | None = None,
+    group: StageGroup | None = None,
 ) -> StageOutcome:
-    """Run a plan of a stage. `origin` replaces what the manifest records about the job."""
+    """Run a plan of a stage. `origin` replaces what the manifest records about the job. `group` has the stages of a run
+    of several."""
     stage, data = job.stage, Path(options.data).absolute()
     plan = msgspec.structs.replace(plan, policy=plan.policy or stage.options.policy)
     return run_stage(
@@ -36,6 +42,7 @@ def run_job(
         origin=job.origin if origin is None else origin,
         sinks=[] if stage.sinks is None else stage.sinks(data),
         finish=None if stage.finish is None else partial(stage.finish, data),
+        group=group,
     )
 
 

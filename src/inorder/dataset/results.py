@@ -76,7 +76,7 @@ class ResultReader:
         if find_path_problem(doc_id):
             return None
         found = None if self._store is None else self._store.read(f"{self._kind.id_prefix}{doc_id}")
-        if found is None or found[0].output != self._kind.output:
+        if found is None or not self._kind.has(found[0]):
             paths = (f"{self._data}/{self._kind.files}/{doc_id}{suffix}" for suffix in self._kind.suffixes)
             return next((loaded for path in paths if (loaded := _load_file(doc_id, path))), None)
         item, content = found

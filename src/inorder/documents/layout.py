@@ -1,6 +1,6 @@
 """Where the documents stages keep their results.
 
-A stage keeps them in its store, or with `--layout files` in files of DATA:
+A stage keeps them in its store, or with `--layout files` in files of DATA, as version 0.1.0 did:
 
     doctags/<doc id>.doctags, <doc id>.docling.json     the documents
     pages/<doc id>/...                                  parts of PDFs that are too long for one item
@@ -13,21 +13,64 @@ No files have these names.
 """
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
 from heapq import merge
+from itertools import chain
+from pathlib import Path
 from typing import Literal, NamedTuple
 
-from inorder.files.predicted import Change, get_predicted_change, list_entries, list_predicted, will_exist
+from inorder.files.predicted import (
+    Change,
+    get_predicted_change,
+    list_entries,
+    list_predicted,
+    will_be_written,
+    will_exist,
+)
+from inorder.stage.store.database import FOLDER as STORE_FOLDER
 from inorder.stage.store.database import StoredItem, StoreReader, open_store
 from inorder.stage.store.inputs import Input, StoredInput
 
 Layout = Literal["store", "files"]
+LayoutChoice = Literal["auto", "store", "files"]
 RECORD_SUFFIX = ".docling.json"
 DOCTAGS_SUFFIX = ".doctags"
 DOCUMENTS = "documents"
+CHUNK = "chunk"
+EMBED = "embed"
+"""How the names of results in the three stores begin."""
 CHUNKS = "chunks"
 VECTORS = "vectors"
 CHUNK_SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl"}
+
+
+_FILE_FOLDERS = {"doctags": ("doctags", "pages"), "chunk": (CHUNKS,), "embed": (VECTORS,)}
+
+
+def resolve_layout(chosen: LayoutChoice, data: str | os.PathLike[str]) -> Layout:
+    """The layout of DATA: the chosen one or, with `auto`, that of the results that are there. New DATA has stores."""
+    if chosen != "auto":
+        return chosen
+    folders = chain.from_iterable(_FILE_FOLDERS.values())
+    has_files = any(os.path.isdir(os.path.join(data, folder)) for folder in folders)
+    return "files" if has_files and not os.path.isdir(os.path.join(data, STORE_FOLDER)) else "store"
+
+
+def find_other_layout(stage: str, layout: Layout, data: str | os.PathLike[str]) -> list[str]:
+    """The results of a stage in the layout that is not in use: files, or folders of files."""
+    names = _FILE_FOLDERS[stage] if layout == "store" else (f"{STORE_FOLDER}/{stage}.sqlite",)
+    return [path for path in (os.path.join(data, name) for name in names) if os.path.exists(path)]
+
+
+def remove_other_layout(stage: str, chosen: LayoutChoice, data: Path) -> None:
+    """Remove the results of a stage in the layout that is not in use, after it has made all of them again."""
+    for path in find_other_layout(stage, resolve_layout(chosen, data), data):
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
 
 
 class Result(NamedTuple):
@@ -47,18 +90,21 @@ class ResultKind(NamedTuple):
     stage: str
     folder: str
     id_prefix: str
-    output: str
     files: str
     suffixes: tuple[str, ...]
 
+    def has(self, item: StoredItem) -> bool:
+        """Whether a row of the store is of this kind: a store may have parts of documents, or statistics, too."""
+        return f"{item.folder}/{self.id_prefix}".rstrip("/") == self.folder and item.item_id.startswith(self.id_prefix)
 
-DOCUMENT_RESULTS = ResultKind("doctags", DOCUMENTS, "", "document", "doctags", (RECORD_SUFFIX,))
-CHUNK_RESULTS = ResultKind("chunk", "chunk", "", "chunks", CHUNKS, tuple(CHUNK_SUFFIXES.values()))
+
+DOCUMENT_RESULTS = ResultKind("doctags", DOCUMENTS, "", "doctags", (RECORD_SUFFIX,))
+CHUNK_RESULTS = ResultKind("chunk", CHUNK, "", CHUNKS, tuple(CHUNK_SUFFIXES.values()))
 
 
 def get_vector_kind(family: str) -> ResultKind:
     """The kind of the vectors of a family."""
-    return ResultKind("embed", f"embed/{family}", f"{family}/", "vectors", f"{VECTORS}/{family}", (".parquet",))
+    return ResultKind("embed", f"{EMBED}/{family}", f"{family}/", f"{VECTORS}/{family}", (".parquet",))
 
 
 def vectors_path(family: str, doc_id: str) -> str:
@@ -81,6 +127,35 @@ def list_vectors(data: str | os.PathLike[str], family: str) -> Iterator[Result]:
     return _list_results(data, get_vector_kind(family))
 
 
+def list_current_vectors(data: str | os.PathLike[str], family: str) -> Iterator[Result]:
+    """The same, for documents that have chunks. Vectors of removed documents are about to be removed."""
+    current = _Lookup(list_chunked(data), partial(find_chunks, os.fspath(data)))
+    return (vectors for vectors in list_vectors(data, family) if current.find(vectors.doc_id) is not None)
+
+
+def list_chunked_with_vectors(data: str | os.PathLike[str], family: str) -> Iterator[tuple[Result, Result | None]]:
+    """The chunks of every document that has some, with its vectors in one family."""
+    vectors = _Lookup(list_vectors(data, family), partial(find_vectors, os.fspath(data), family))
+    return ((chunks, vectors.find(chunks.doc_id)) for chunks in list_chunked(data))
+
+
+class _Lookup:
+    """Finds results by id. As long as ids are asked for in the order in which they are listed, nothing is searched."""
+
+    def __init__(self, listed: Iterator[Result], find: Callable[[str], Result | None]) -> None:
+        self._listed = listed
+        self._find = find
+        self._next = next(listed, None)
+
+    def find(self, doc_id: str) -> Result | None:
+        """The result of a document; None: it has none."""
+        while self._next is not None and self._next.doc_id < doc_id:
+            self._next = next(self._listed, None)
+        if self._next is not None and self._next.doc_id == doc_id:
+            return self._next
+        return self._find(doc_id)
+
+
 def find_chunks(data: str, doc_id: str) -> Result | None:
     """The chunks of a document that exist or will exist; None: there are none."""
     return _find_result(data, CHUNK_RESULTS, doc_id)
@@ -94,8 +169,8 @@ def find_vectors(data: str, family: str, doc_id: str) -> Result | None:
 def _find_result(data: str, kind: ResultKind, doc_id: str) -> Result | None:
     store = open_store(data, kind.stage)
     found = None if store is None else store.get(f"{kind.id_prefix}{doc_id}")
-    change = get_predicted_change(f"{data}/{kind.folder}/{doc_id}")
-    if change is not Change.REMOVED and (found is not None or change is not None):
+    path = f"{data}/{kind.folder}/{doc_id}"
+    if will_be_written(path) or (found is not None and get_predicted_change(path) is not Change.REMOVED):
         return _make_result(data, kind, doc_id, found)
     for suffix in kind.suffixes:
         path = f"{data}/{kind.files}/{doc_id}{suffix}"
@@ -108,15 +183,14 @@ def _list_results(data: str | os.PathLike[str], kind: ResultKind) -> Iterator[Re
     """The results of one kind: those in the store, in the order of their ids, then those in files."""
     root = os.path.abspath(data)
     store = open_store(root, kind.stage)
-    new = dict.fromkeys(list_predicted(f"{root}/{kind.folder}"))
-    for item in () if store is None else store.iterate(kind.id_prefix):
-        doc_id = item.item_id.removeprefix(kind.id_prefix)
-        if item.output == kind.output:
-            new.pop(doc_id, None)
-            if get_predicted_change(f"{root}/{kind.folder}/{doc_id}") is not Change.REMOVED:
-                yield _make_result(root, kind, doc_id, item)
-    for doc_id in new:
-        yield _make_result(root, kind, doc_id, None)
+    new = (_make_result(root, kind, doc_id, None) for doc_id in list_predicted(f"{root}/{kind.folder}"))
+    stored = () if store is None else _iterate_stored(root, store, kind, "")
+    previous = ""
+    for result in merge(stored, new, key=lambda each: each.doc_id):
+        is_removed = get_predicted_change(f"{root}/{kind.folder}/{result.doc_id}") is Change.REMOVED
+        if result.doc_id != previous and not is_removed:
+            yield result
+        previous = result.doc_id
     for file in list_outputs(root, kind.files, *kind.suffixes):
         if store is None or store.get(f"{kind.id_prefix}{file.doc_id}") is None:
             yield Result(file.doc_id, file.path, file.size)
@@ -136,7 +210,7 @@ def iterate_results(data: str, kind: ResultKind, store: StoreReader | None, afte
 
 def _iterate_stored(data: str, store: StoreReader, kind: ResultKind, after: str) -> Iterator[Result]:
     for item in store.iterate(kind.id_prefix, f"{kind.id_prefix}{after}" if after else ""):
-        if item.output == kind.output:
+        if kind.has(item):
             yield _make_result(data, kind, item.item_id.removeprefix(kind.id_prefix), item)
 
 

@@ -63,6 +63,10 @@ class PredictedFiles:
             change is Change.REWRITTEN and path.startswith(f"{folder}/") for path, change in self._changes.items()
         )
 
+    def is_written(self, path: str) -> bool:
+        """Whether a file will be written, with whatever bytes."""
+        return self._changes.get(path, Change.REMOVED) is not Change.REMOVED
+
     def list_below(self, folder: str) -> list[str]:
         """Files that will be written anywhere below a folder, relative to it, sorted."""
         start = f"{folder}/"
@@ -104,6 +108,11 @@ def get_predicted_change(path: str) -> Change | None:
 def list_predicted(folder: str) -> list[str]:
     """Files that are predicted to be written anywhere below a folder, relative to it, sorted."""
     return [] if _current is None else _current.list_below(folder)
+
+
+def will_be_written(path: str) -> bool:
+    """Whether a file is predicted to be written, with whatever bytes."""
+    return _current is not None and _current.is_written(path)
 
 
 def will_exist(path: str) -> bool:

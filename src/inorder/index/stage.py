@@ -8,21 +8,21 @@ item, too: its rows are removed. Items of files that no longer exist come last.
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from inorder.code.discovery import discover
 from inorder.code.grammars import grammar_version
 from inorder.core.windows.plan import IdSet
 from inorder.documents.cost import count_chunks, estimate_code_chunks
-from inorder.documents.layout import Result, find_vectors, list_chunked
+from inorder.documents.layout import CHUNK, EMBED, Result, list_chunked, list_chunked_with_vectors
 from inorder.files.listing import list_folder
 from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import PredictionRules, Stage, StagePlan, WorkItem
 from inorder.stage.freshness import UNCHANGED
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots
-from inorder.stage.store.inputs import Input
+from inorder.stage.store.inputs import Input, StoredInput
 
 from .connection import open_index, translate_index_errors
 from .drafts.draft import NAME, IndexSink
@@ -51,9 +51,9 @@ class IndexItems:
 
     def __iter__(self) -> Iterator[WorkItem]:
         planned = IdSet()
-        for chunks in list_chunked(self._data):
+        for chunks, dense in list_chunked_with_vectors(self._data, "dense"):
             planned.add(chunks.doc_id)
-            yield self._make_document_item(chunks)
+            yield make_document_item(chunks, dense)
         for found in discover(self._roots):
             if found.path.startswith(f"{self._data}/") or found.item_id in planned:
                 continue
@@ -105,17 +105,6 @@ class IndexItems:
             return ""
         return UNCHANGED if row[0] == hash_strings(*hashes) else ""
 
-    def _make_document_item(self, chunks: Result) -> WorkItem:
-        dense = find_vectors(self._data, "dense", chunks.doc_id)
-        return WorkItem(
-            item_id=chunks.doc_id,
-            inputs={"chunks": chunks.source} | ({} if dense is None else {"dense": dense.source}),
-            cfg_hash=hash_strings(NAME, SCHEMA_VERSION, DOCUMENT),
-            cost_hint=count_chunks(chunks),
-            meta={"task": DOCUMENT},
-            batch_key=DOCUMENT,
-        )
-
     def _find_removed_items(self, planned: IdSet) -> Iterator[WorkItem]:
         """Files of the published database that belong to these sources, or to documents, and were not planned."""
         database = self._open_database()
@@ -136,6 +125,27 @@ class IndexItems:
     def _open_database(self) -> sqlite3.Connection | None:
         path = published_path(self._data)
         return open_index(path) if os.path.exists(path) else None
+
+
+def make_document_item(chunks: Result, dense: Result | None) -> WorkItem:
+    """The item of a document, from its chunks and, if it has some, its dense vectors."""
+    return WorkItem(
+        item_id=chunks.doc_id,
+        inputs={"chunks": chunks.source} | ({} if dense is None else {"dense": dense.source}),
+        cfg_hash=hash_strings(NAME, SCHEMA_VERSION, DOCUMENT),
+        cost_hint=count_chunks(chunks),
+        meta={"task": DOCUMENT},
+        batch_key=DOCUMENT,
+    )
+
+
+def follow_document(doc_id: str, results: Mapping[str, StoredInput]) -> list[WorkItem]:
+    """The item of a document that was just chunked and embedded."""
+    chunks, dense = results.get(CHUNK), results.get(f"{EMBED}/dense")
+    if chunks is None:
+        return []
+    vectors = None if dense is None else Result(doc_id, dense, dense.size)
+    return [make_document_item(Result(doc_id, chunks, chunks.size), vectors)]
 
 
 def _make_removal(item_id: str) -> WorkItem:
@@ -167,6 +177,7 @@ stage = Stage(
     plan=plan,
     worker=work,
     sinks=sinks,
+    follow=lambda data: follow_document,
     finish=lambda data: publish(os.fspath(data)),
     options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
     prediction=PredictionRules(outcome=predict_outcome, is_removal=lambda item: item.meta["task"] == REMOVE),

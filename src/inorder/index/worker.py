@@ -12,6 +12,7 @@ from inorder.runtime.identity import hash_strings
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
 from inorder.stage.freshness import get_sha256
+from inorder.stage.store.reading import read_content
 
 from .lexical.languages import detect_language
 from .rows import CODE, DOCUMENT, LANGUAGE_CHUNKS, CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, encode_rows
@@ -86,7 +87,7 @@ def _make_document_rows(item: WorkItem) -> FileRows:
 
 def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
     path = item.meta["path"]
-    data = context.read_input("source")
+    data = read_content(item.inputs["source"])
     parsed = _parse(path, data, f"{context.data}/.staging/{context.stage}/parsing-{hash_strings(item.item_id)}")
     if parsed.note:
         context.warn(parsed.note)

@@ -92,6 +92,11 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
         return check(self, str(data), fingerprinting=fingerprinting).is_satisfied
 
 
+MakeItems = Callable[[str, Mapping[str, StoredInput]], Sequence[WorkItem]]
+"""Makes the items of a stage for one document, from its id and the results that earlier stages have just made of it: by
+the paths of these outputs, without the id."""
+
+
 class Barrier(msgspec.Struct, frozen=True):
     """Separates items in a plan: items after it are not requested before all items before it are committed.
 
@@ -329,6 +334,9 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     sinks: Callable[[Path], Sequence[Any]] | None = None
     """Makes further sinks from DATA. Each is opened once per run and gets what workers pass to `ctx.deliver`, in
     order."""
+    follow: Callable[[Path], MakeItems | None] | None = None
+    """For a stage that a worker of an earlier stage can go on with: called with DATA, returns the function that makes
+    its items, which is sent to worker processes; None: it cannot go on with this DATA."""
     finish: Callable[[Path], None] | None = None
     """Called with DATA after a run that was not stopped, after its sinks are closed, while its lock is still held."""
     prediction: PredictionRules = PredictionRules()

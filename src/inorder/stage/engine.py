@@ -1,20 +1,23 @@
 """Makes the engine of a stage, and the options of its kernel, from the options of the stage."""
 
+from collections.abc import Sequence
 from errno import EDQUOT, ENOSPC
 from functools import partial
 
 from inorder.core.events import Envelope, Event, Finished
 from inorder.core.options import PLAN_AHEAD_PER_WORKER, KernelOptions, entries_for
-from inorder.engines.attempt import run_attempt
+from inorder.engines.attempt import escape_surrogates, run_attempt
 from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task
 from inorder.engines.factory import EngineSpec, create_resizable_engine
 from inorder.errors import InfrastructureError, require
 from inorder.runtime.limits import make_retry_options
+from inorder.runtime.loop import Runtime, describe_survivors
 from inorder.runtime.memory_probe import MemoryProbe, create_memory_probe
 from inorder.stage.options import StageOptions
 
 from .contracts import StagePlan
 from .data_layout import DataLayout
+from .store.visits import Follower, VisitWork
 from .worker import StageWork
 
 _DISK_FULL = (ENOSPC, EDQUOT)
@@ -46,11 +49,16 @@ def make_engine_spec(options: StageOptions) -> EngineSpec:
     )
 
 
-def create_stage_engine(options: StageOptions, work: StageWork, layout: DataLayout) -> ResizableEngine:
-    """Create the engine of a stage. On a cluster, it also transfers the files of items."""
+def create_stage_engine(
+    options: StageOptions, work: StageWork, layout: DataLayout, followers: Sequence[Follower] = ()
+) -> ResizableEngine:
+    """Create the engine of a stage. On a cluster, it also transfers the files of items. Workers go on with the items of
+    the followers."""
     spec = make_engine_spec(options)
     if options.engine == "local":
-        return create_resizable_engine(work, spec, pack=partial(_pack_tasks, work))
+        return create_resizable_engine(
+            VisitWork(work, followers) if followers else work, spec, pack=partial(_pack_tasks, work)
+        )
     from .file_transfer import RemoteWork, StageFileTransfer
 
     files = StageFileTransfer(
@@ -65,11 +73,12 @@ def create_stage_engine(options: StageOptions, work: StageWork, layout: DataLayo
 
 
 def _pack_tasks(work: StageWork, tasks: list[Task]) -> tuple[list[PackedTask], list[Envelope]]:
-    """Pack tasks for worker processes. Items to skip are answered here: an unchanged run starts no process."""
+    """Pack tasks for worker processes. Items whose results are known are answered here: an unchanged run starts no
+    process."""
     from inorder.engines.process.worker_process import pack_tasks
 
-    packed, refused = pack_tasks([task for task in tasks if not task.item.skip])
-    return packed, refused + [run_attempt(work, task) for task in tasks if task.item.skip]
+    packed, refused = pack_tasks([task for task in tasks if not task.item.is_answered])
+    return packed, refused + [run_attempt(work, task) for task in tasks if task.item.is_answered]
 
 
 def make_kernel_options(options: StageOptions) -> KernelOptions:
@@ -106,3 +115,9 @@ def require_disk_space(event: Event) -> None:
             raise InfrastructureError(
                 f"a worker found the disk full ({error}); free some space and run the same command again: it resumes"
             )
+
+
+def list_survivors(runtime: Runtime) -> list[str]:
+    """Return a warning that names the items that threads still run, if there are any."""
+    names = [escape_surrogates(task.item.item.item_id) for task in runtime.survivors]
+    return [describe_survivors(names)] if names else []

@@ -27,7 +27,7 @@ from .fingerprints import (
     locate_fingerprint,
 )
 from .hash_cache import HashCache
-from .store.database import StoredItem, open_store
+from .store.database import StoredItem, StoreReader
 from .store.inputs import Input, StoredInput
 
 # These reasons are part of the manifest format: rows of earlier runs are recognized by them.
@@ -68,14 +68,16 @@ def check_planned(
     fingerprinting: bool,
     cache: HashCache | None,
     hash_input: HashOf | None = None,
+    store: StoreReader | None = None,
 ) -> Freshness:
-    """Check an item of a plan: by its own `satisfies`, if it overrides that of WorkItem; else by its outputs or, if it
-    has none, with the function of the plan. Inputs are hashed with `hash_input`, if it is given."""
+    """Check an item of a plan: by its own `satisfies`, if it overrides that of WorkItem; else by its result in `store`;
+    else by its outputs or, if it has none, with the function of the plan. Inputs are hashed with `hash_input`, if it is
+    given."""
     if type(item).satisfies is not WorkItem.satisfies:
         return _ask_item(item, data, fingerprinting=fingerprinting)
     if plan.is_stored:
         return _check_stored(
-            item, plan.stage_name, data, fingerprinting, hash_input or partial(get_sha256, cache=cache)
+            item, plan.stage_name, store, fingerprinting, hash_input or partial(get_sha256, cache=cache)
         )
     if plan.judge is None or item.outputs:
         return check(item, data, fingerprinting=fingerprinting, cache=cache, hash_input=hash_input)
@@ -132,9 +134,10 @@ def check(
     return Freshness(not reason, reason or UNCHANGED, found)
 
 
-def _check_stored(item: WorkItem, stage: str, data: str, fingerprinting: bool, hash_input: HashOf) -> Freshness:
+def _check_stored(
+    item: WorkItem, stage: str, store: StoreReader | None, fingerprinting: bool, hash_input: HashOf
+) -> Freshness:
     """Check an item whose result is in the store of its stage."""
-    store = open_store(data, stage)
     found = None if store is None else store.get(item.item_id)
     if found is None:
         return Freshness(False, "its result is missing")

@@ -19,6 +19,7 @@ from .freshness import REMOVED_FROM_PLAN, check_planned
 from .hash_cache import HashCache
 from .options import StageOptions
 from .stale_items import find_run_start, find_stale
+from .store.database import StoreReader, open_store
 from .store.inputs import Input, StoredInput
 from .worker import StageTask
 
@@ -57,11 +58,14 @@ def read_plan(
     cache: HashCache,
     resumed_end: int,
     position: PlanPosition,
+    is_prepared: Callable[[str, WorkItem], bool] | None = None,
 ) -> Iterator[tuple[PlanItem, StageTask] | None]:
     """Yield the items of the plan, then the stale ones; None for a barrier. Items below the seq `resumed_end` are
-    committed, and not checked again. Raises PlanChanged if the plan has fewer items than that."""
+    committed, and not checked again. Raises PlanChanged if the plan has fewer items than that. `is_prepared` says
+    whether an earlier stage of the run has prepared the result of an item."""
     run_start = find_run_start(layout.manifest, is_resumed=resumed_end > 0)
     planned = IdSet()
+    store = open_store(layout.data, plan.stage_name) if plan.is_stored else None
     seq = 0
     for item in plan.items:
         if isinstance(item, Barrier):
@@ -73,7 +77,9 @@ def read_plan(
             planned.add(escape_surrogates(item.item_id))
         position.count += 1
         is_unchecked = seq < resumed_end or position.is_counting
-        task = StageTask(item) if is_unchecked else _make_task(item, plan, options, layout, cache)
+        task = StageTask(item) if is_unchecked else _make_task(item, plan, options, layout, cache, store)
+        if is_prepared is not None and not task.skip and not is_unchecked and is_prepared(plan.stage_name, item):
+            task = task._replace(is_prepared=True)
         yield _describe(item), task
         seq += 1
     for item in find_stale(plan, layout, planned, run_start, is_begun=True):
@@ -103,12 +109,17 @@ def _get_size(source: Input) -> int:
 
 
 def _make_task(
-    item: WorkItem, plan: StagePlan, options: StageOptions, layout: DataLayout, cache: HashCache
+    item: WorkItem,
+    plan: StagePlan,
+    options: StageOptions,
+    layout: DataLayout,
+    cache: HashCache,
+    store: StoreReader | None,
 ) -> StageTask:
     """Make the task of an item: to run it, or to skip it if it is up to date."""
     if options.force or not options.resume:
         return StageTask(item)
-    found = check_planned(item, plan, layout.data, fingerprinting=options.fingerprinting, cache=cache)
+    found = check_planned(item, plan, layout.data, fingerprinting=options.fingerprinting, cache=cache, store=store)
     if not found.is_satisfied:
         return StageTask(item)
     digest = found.fingerprint.input_sha256 if found.fingerprint is not None else ""

@@ -22,7 +22,6 @@ from inorder.core.commands import Command, Summary
 from inorder.core.events import Event
 from inorder.core.state import StopKind
 from inorder.core.transitions import State
-from inorder.engines.attempt import escape_surrogates
 from inorder.errors import require
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
@@ -31,7 +30,6 @@ from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.runtime.durable_run import DurableJob, DurableRun
 from inorder.runtime.identity import PlanChanged, new_run_id
-from inorder.runtime.loop import Runtime, describe_survivors
 from inorder.runtime.recovery import DISTRUST_SUFFIX, OpenedJournal, read_journal
 from inorder.runtime.result_log import FORMAT_VERSION, LogHeader, ResultLog
 from inorder.sinks.base import Entry, Sink
@@ -45,6 +43,7 @@ from .data_layout import DataLayout, create_option_folder
 from .engine import (
     create_stage_engine,
     create_stage_memory_probe,
+    list_survivors,
     make_engine_spec,
     make_kernel_options,
     require_disk_space,
@@ -59,6 +58,7 @@ from .plan_identity import hash_config, hash_plan, identify_item
 from .plan_reader import PlanPosition, count_rest, fill_total, read_plan
 from .signals import cancel_on_signals
 from .staged_results import read_results, start_results
+from .store.visits import StageGroup
 from .worker import StageResult, StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
@@ -82,6 +82,7 @@ def run_stage(
     sinks: Sequence[Sink] = (),
     finish: Callable[[], None] | None = None,
     manifest: MakeManifest | None = None,
+    group: StageGroup | None = None,
 ) -> StageOutcome:
     """Run every item of a plan and commit the results in plan order; resume where an earlier run was interrupted.
 
@@ -103,6 +104,7 @@ def run_stage(
         finish: Called after the sinks are closed, unless the run was stopped.
         manifest: Makes the sink for manifest rows, instead of `DATA/manifests/<stage>.jsonl`. Called with a function
             that makes the row of an entry, and with the `__config__` row. Commands that read manifests find no rows.
+        group: The stages of one run of several, whose workers go on with the items of the next stages.
 
     Returns:
         Counts, durations and errors of the run. Failed items do not raise.
@@ -126,7 +128,7 @@ def run_stage(
     lock = Lock(layout.lock, f"stage {plan.stage_name} of {layout.data}")
     try:
         try:
-            run = _StageRun(plan, worker, options, hooks or StageHooks(), layout, origin or {}, sinks, manifest)
+            run = _StageRun(plan, worker, options, hooks or StageHooks(), layout, origin or {}, sinks, manifest, group)
             outcome = run.run()
         finally:
             for sink in sinks:
@@ -151,7 +153,9 @@ class _StageRun:
         origin: dict[str, Any],
         sinks: Sequence[Sink],
         make_manifest: MakeManifest | None,
+        group: StageGroup | None,
     ) -> None:
+        self._group = group
         self._plan = plan
         self._sinks = sinks
         self._worker = worker
@@ -219,10 +223,12 @@ class _StageRun:
     def _run(self, job: DurableJob, opened: OpenedJournal) -> Summary:
         position = PlanPosition()
         resumed_end = opened.resume_point.end
-        rest = read_plan(self._plan, self._options, self._layout, self._cache, resumed_end, position)
+        is_prepared = None if self._group is None else self._group.prepared.has
+        rest = read_plan(self._plan, self._options, self._layout, self._cache, resumed_end, position, is_prepared)
         try:
             start_results(self._filesystem, self._layout.staging, job.results, opened)
-            engine = create_stage_engine(self._options, self._make_work(), self._layout)
+            followers = [] if self._group is None else self._group.find_followers(self._plan.stage_name)
+            engine = create_stage_engine(self._options, self._make_work(), self._layout, followers)
             run = DurableRun(
                 job,
                 opened,
@@ -251,10 +257,10 @@ class _StageRun:
             with cancel_on_signals(run.runtime.cancel) as self._signals:
                 summary = self._count_plan(run.run(), rest, position)
         except BaseException as error:
-            for message in self._list_survivors(run.runtime):
+            for message in list_survivors(run.runtime):
                 error.add_note(message)
             raise
-        for message in self._list_survivors(run.runtime):
+        for message in list_survivors(run.runtime):
             self._context.warn(message)
         return summary
 
@@ -269,11 +275,6 @@ class _StageRun:
             self._context.warn(f"the plan was not read to its end ({problem}); it has at least {total} items")
         done = summary.succeeded + summary.skipped + summary.failed
         return msgspec.structs.replace(summary, total=total, cancelled=total - done)
-
-    def _list_survivors(self, runtime: Runtime) -> list[str]:
-        """Return a warning that names the items that threads still run, if there are any."""
-        names = [escape_surrogates(task.item.item.item_id) for task in runtime.survivors]
-        return [describe_survivors(names)] if names else []
 
     def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
         """Called after every step of the kernel, before its commands are performed."""
@@ -367,6 +368,7 @@ class _StageRun:
             worker_setup=hooks.worker_setup if has_processes else None,
             resources=None if has_processes else self._resources,
             is_stored=self._plan.is_stored,
+            take_prepared=None if self._group is None else self._group.prepared.take,
         )
 
     def _on_committed(self, entries: Sequence[Entry]) -> None:
@@ -374,6 +376,8 @@ class _StageRun:
         for entry in entries:
             if entry.outcome == _SUCCESS:
                 self._cache_hashes(entry.payload)
+                if self._group is not None and entry.payload.prepared:
+                    self._group.prepared.add(entry.payload.prepared)
             if self._autoscaler is not None and entry.outcome != _SKIP:
                 self._autoscaler.record(entry.exec_ms, is_failure=entry.outcome == _FAIL)
         self._monitor.record_committed(entries, {} if self._hooks.after_item is None else self._call_after(entries))

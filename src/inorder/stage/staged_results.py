@@ -61,23 +61,10 @@ class StageResultCodec:
 
     def encode(self, item: StageTask, payload: Any) -> EncodedResult | None:
         """Encode a result, unless the item was up to date or the result has values that cannot be stored."""
-        reason = payload.reason if isinstance(payload, Skip) else None
         result: StageResult = payload.value if isinstance(payload, Skip) else payload
-        if item.skip or not is_plain(result.delivery):
+        if item.is_answered or not is_plain(result.delivery):
             return None
-        stored = _StoredResult(
-            reason,
-            result.extras,
-            result.outputs,
-            result.input_sha256,
-            [(stat, digest) for _, stat, digest in result.inputs],
-            result.warnings,
-            result.removals,
-            result.delivery,
-            result.measures,
-            result.input_bytes,
-            result.stored,
-        )
+        stored = _to_stored(payload.reason if isinstance(payload, Skip) else None, result)
         try:
             files = [
                 (os.path.basename(path), output[0]) for path, output in zip(result.staged, result.outputs, strict=True)
@@ -98,24 +85,63 @@ class StageResultCodec:
             return None
         if item.skip or inputs is None or not has_files:
             return None
-        result = StageResult(
-            stored.extras,
-            stored.outputs,
-            [f"{self._staging}/{name}" for name in names],
-            stored.input_sha256,
-            inputs,
-            stored.warnings,
-            stored.removals,
-            stored.delivery,
-            stored.measures,
-            stored.input_bytes,
-            stored.stored,
-        )
+        staged = [f"{self._staging}/{name}" for name in names]
+        result = _from_stored(stored, staged, inputs)
         return DecodedResult(result if stored.skip_reason is None else Skip(stored.skip_reason, result))
 
     def _is_staged(self, output: tuple[str, int, int], name: str) -> bool:
         is_safe = name == os.path.basename(name) and name not in ("", ".", "..")
         return is_safe and is_intact(self._filesystem, f"{self._staging}/{name}", output[1], output[2])
+
+
+def _to_stored(skip_reason: str | None, result: StageResult) -> _StoredResult:
+    return _StoredResult(
+        skip_reason,
+        result.extras,
+        result.outputs,
+        result.input_sha256,
+        [(stat, digest) for _, stat, digest in result.inputs],
+        result.warnings,
+        result.removals,
+        result.delivery,
+        result.measures,
+        result.input_bytes,
+        result.stored,
+    )
+
+
+def _from_stored(stored: _StoredResult, staged: list[str], inputs: list[tuple[str, FileStat, str]]) -> StageResult:
+    return StageResult(
+        stored.extras,
+        stored.outputs,
+        staged,
+        stored.input_sha256,
+        inputs,
+        stored.warnings,
+        stored.removals,
+        stored.delivery,
+        stored.measures,
+        stored.input_bytes,
+        stored.stored,
+    )
+
+
+def encode_result(result: StageResult) -> bytes | None:
+    """Encode a result without files; None: it has values that cannot be encoded."""
+    if result.outputs or not is_plain(result.delivery):
+        return None
+    try:
+        return _ENCODER.encode(_to_stored(None, result))
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def decode_result(encoded: bytes) -> StageResult | None:
+    """The inverse of `encode_result`; None: it is damaged."""
+    try:
+        return _from_stored(_DECODER.decode(encoded), [], [])
+    except msgspec.DecodeError:
+        return None
 
 
 def _identify_input(source: Input) -> str:

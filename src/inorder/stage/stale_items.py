@@ -39,12 +39,16 @@ def find_stale(
     store = open_store(layout.data, plan.stage_name)
     if store is None:
         return []
-    known = ((item.item_id, item.input_path) for item in store.iterate())
+    known = ((item.item_id, item.folder, item.input_path) for item in store.iterate())
     removed = store.list_removed() if is_begun else []  # by the part of the run before its interruption
-    found = {item_id: path for item_id, path in chain(known, removed) if escape_surrogates(item_id) not in planned}
+    found = {
+        item_id: (folder, path)
+        for item_id, folder, path in chain(known, removed)
+        if escape_surrogates(item_id) not in planned
+    }
     return [
-        WorkItem(item_id=item_id, outputs={"result": f"{plan.stage_name}/{item_id}"})
-        for item_id, input_path in sorted(found.items())
+        WorkItem(item_id=item_id, outputs={"result": f"{folder}/{item_id}"})
+        for item_id, (folder, input_path) in sorted(found.items())
         if plan.retires(item_id, input_path)
     ]
 

@@ -10,7 +10,7 @@ import hashlib
 import inspect
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -49,6 +49,13 @@ class StageTask(NamedTuple):
     input_sha256: str = ""
     removals: tuple[str, ...] = ()
     """Files in DATA to remove when the item is committed."""
+    is_prepared: bool = False
+    """Whether an earlier stage of this run has prepared its result."""
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the driver knows the result, so that no worker is needed."""
+        return bool(self.skip) or self.is_prepared
 
 
 class StoredContent(NamedTuple):
@@ -59,6 +66,16 @@ class StoredContent(NamedTuple):
     codec: int
     content: bytes
     """Compressed with the codec."""
+
+
+class PreparedItem(NamedTuple):
+    """The encoded result of an item of a later stage."""
+
+    stage: str
+    item_id: str
+    cfg_hash: str
+    input_sha256: str
+    result: bytes
 
 
 class StageResult(NamedTuple):
@@ -83,11 +100,14 @@ class StageResult(NamedTuple):
     """Size of all inputs."""
     stored: StoredContent | None = None
     """The content for the store; None: the result has files, or nothing."""
+    prepared: Sequence[PreparedItem] = ()
+    """Results of later stages of the same run."""
 
     @property
     def held_bytes(self) -> int:
         """Size of the staged files or stored content, which count against the byte budget until they are published."""
-        return sum(size for _, size, _ in self.outputs) + (0 if self.stored is None else len(self.stored.content))
+        stored = 0 if self.stored is None else len(self.stored.content)
+        return sum(size for _, size, _ in self.outputs) + stored + sum(len(each.result) for each in self.prepared)
 
 
 class StageWork:
@@ -104,11 +124,13 @@ class StageWork:
         worker_setup: Callable[[Any], None] | None = None,
         resources: dict[str, Any] | None = None,
         is_stored: bool = False,
+        take_prepared: Callable[[str, WorkItem], StageResult | None] | None = None,
     ) -> None:
+        self._take_prepared = take_prepared
         self.is_stored = is_stored
         """Whether the results go to the store of the stage."""
         self._worker = worker
-        self._stage = stage
+        self.stage = stage
         self._options = options
         self._staging = staging
         self._before_item = before_item
@@ -119,7 +141,7 @@ class StageWork:
         self._has_context_parameter = _has_context_parameter(worker)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_resources": None}
+        return {**self.__dict__, "_resources": None, "_take_prepared": None}
 
     @property
     def data(self) -> str:
@@ -136,24 +158,28 @@ class StageWork:
         self._set_up()
         work = copy.copy(self)
         work._options = msgspec.structs.replace(self._options, data=data)
-        work._staging = f"{data}/.staging/{self._stage}"
+        work._staging = f"{data}/.staging/{self.stage}"
         os.makedirs(work._staging, exist_ok=True)
         return work
 
     def __repr__(self) -> str:
-        return f"the worker of stage {self._stage}"
+        return f"the worker of stage {self.stage}"
 
     def __call__(self, task: StageTask) -> Any:
         """Run one item."""
         if task.skip:
             return Skip(task.skip, StageResult(task.extras, [], [], task.input_sha256, [], [], [*task.removals]))
-        context = StageContext(self._stage, self._options, self._set_up(), self._staging, is_stored=self.is_stored)
+        if task.is_prepared and self._take_prepared is not None:
+            prepared = self._take_prepared(self.stage, task.item)
+            if prepared is not None:
+                return prepared
+        context = StageContext(self.stage, self._options, self._set_up(), self._staging, is_stored=self.is_stored)
         try:
             result = self._attempt(task.item, context)
         except BaseException as error:
             _discard(context)
             if isinstance(error, StageError):
-                _locate_error(error, self._stage, task.item)
+                _locate_error(error, self.stage, task.item)
             raise
         if isinstance(result, Skip):
             _discard(context)
@@ -205,7 +231,7 @@ class StageWork:
         """Return the resources that the items of this worker share; set up before the first item."""
         if self._resources is None:
             self._resources = {}
-            context = StageContext(self._stage, self._options, self._resources)
+            context = StageContext(self.stage, self._options, self._resources)
             if self._worker_setup is not None:
                 try:
                     self._worker_setup(context)
@@ -275,7 +301,7 @@ class StageWork:
                     context,
                     Fingerprint(
                         schema_version=SCHEMA_VERSION,
-                        stage=self._stage,
+                        stage=self.stage,
                         item_id=escape_surrogates(item.item_id),
                         input_sha256=digest,
                         cfg_hash=item.cfg_hash,
@@ -309,7 +335,7 @@ class StageWork:
     def _make_error(
         self, item: WorkItem, message: str, category: str = "runtime", *, retryable: bool = False
     ) -> StageError:
-        return StageError(message, category=category, retryable=retryable, stage=self._stage, item_id=item.item_id)
+        return StageError(message, category=category, retryable=retryable, stage=self.stage, item_id=item.item_id)
 
 
 def _sum_stored(item: WorkItem) -> int:

@@ -61,7 +61,7 @@ def test_parts_are_done_once_and_go_with_their_document(workspace: Workspace) ->
     assert workspace.done("doctags") == {}
     (workspace.docs / "long.pdf").unlink()
     workspace.run("doctags", "docs", "--split-pages", "10")
-    assert {path.split("/")[0] for path in workspace.outputs()} == {"doctags"}
+    assert {path.split("/")[0] for path in workspace.outputs()} == {"documents"}
     assert not [path for path in workspace.outputs() if "long" in path]
 
 

@@ -16,7 +16,7 @@ from inorder.stage.store.database import store_path
 from tests.stage.jobs import STAGE, Place
 
 QUERY = """
-SELECT item_id, output, cfg_hash, input_sha256, extras, sha256, codec, content, size FROM items
+SELECT item_id, folder, cfg_hash, input_sha256, extras, sha256, codec, content, size FROM items
 ORDER BY item_id
 """
 

@@ -87,7 +87,7 @@ def test_a_run_that_resumes_at_its_origin_removes_only_its_own_rows(sink: StoreS
     again.roll_back(origin, ())
     assert read(tmp_path) == {"a": b"old a"}
     with closing(StoreReader(store_path(str(tmp_path), "stage"))) as reader:
-        assert [item_id for item_id, _ in reader.list_removed()] == ["b"]
+        assert [item_id for item_id, _, _ in reader.list_removed()] == ["b"]
     again.close()
 
 

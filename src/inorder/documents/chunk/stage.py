@@ -1,7 +1,7 @@
 """The stage `chunk`: every document in DATA becomes chunks that follow its structure and fit a model."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,11 +9,22 @@ from typing import Annotated, Literal
 import msgspec
 
 from inorder.documents.cost import count_blocks
-from inorder.documents.layout import CHUNK_SUFFIXES, CHUNKS, Layout, list_documents
+from inorder.documents.layout import (
+    CHUNK_SUFFIXES,
+    CHUNKS,
+    DOCUMENTS,
+    Layout,
+    LayoutChoice,
+    Result,
+    list_documents,
+    remove_other_layout,
+    resolve_layout,
+)
 from inorder.errors import OperatorError, require
 from inorder.runtime.identity import hash_strings
-from inorder.stage.contracts import Configurable, PredictionRules, Stage, StagePlan, WorkItem
+from inorder.stage.contracts import Configurable, MakeItems, PredictionRules, Stage, StagePlan, WorkItem
 from inorder.stage.options import StageOptions
+from inorder.stage.store.inputs import StoredInput
 
 from .chunks import SCHEMA_VERSION
 from .tokens import load_counter
@@ -33,16 +44,21 @@ class ChunkSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The largest chunk."""
     tokenizer: str = "words"
     """`words`, or `hf:PATH` for a tokenizer.json."""
-    layout: Layout = "files"
+    layout: LayoutChoice = "auto"
     """Where chunks are kept: in the store of the stage, or in a file per document."""
-    format: Literal["parquet", "jsonl"] = "parquet"
-    """The format of the files, if the layout is `files`."""
+    format: Literal["auto", "parquet", "jsonl"] = "auto"
+    """The format of the files, if the layout is `files`; `auto`: Parquet."""
 
     def __post_init__(self) -> None:
         require(
             self.resolved_tokens_min <= self.tokens_max,
             f"tokens_min must be at most tokens_max, got {self.tokens_min} and {self.tokens_max}",
         )
+
+    @property
+    def file_format(self) -> str:
+        """The format of chunk files."""
+        return "parquet" if self.format == "auto" else self.format
 
     @property
     def resolved_tokens_min(self) -> int:
@@ -52,10 +68,13 @@ class ChunkSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def make(settings: ChunkSettings) -> Stage:
     """The stage with these settings."""
+    _hash_configuration(settings, "store")  # requires a tokenizer that can be read
     return Stage(
         name=NAME,
-        plan=partial(plan, settings, _hash_configuration(settings)),
+        plan=partial(plan, settings),
         worker=work,
+        follow=partial(_follow, settings),
+        finish=partial(remove_other_layout, NAME, settings.layout),
         options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S),
         prediction=PredictionRules(removes=list_other_formats, changes_with=("configuration",)),
     )
@@ -64,7 +83,7 @@ def make(settings: ChunkSettings) -> Stage:
 stage = Configurable(settings=ChunkSettings, make=make)
 
 
-def _hash_configuration(settings: ChunkSettings) -> str:
+def _hash_configuration(settings: ChunkSettings, layout: Layout) -> str:
     """A hash of everything that chunks depend on, except the documents."""
     load_counter(settings.tokenizer)
     tokenizer = settings.tokenizer
@@ -75,47 +94,64 @@ def _hash_configuration(settings: ChunkSettings) -> str:
         except OSError as error:
             raise OperatorError(f"cannot read the tokenizer {path}: {error.strerror or error}") from error
     sizes = f"{settings.resolved_tokens_min} {settings.tokens_max}"
-    format_ = settings.format if settings.layout == "files" else settings.layout
+    format_ = settings.file_format if layout == "files" else layout
     return hash_strings(NAME, str(SCHEMA_VERSION), sizes, tokenizer, format_)
 
 
-def plan(settings: ChunkSettings, cfg_hash: str, sources: list[Path], data: Path) -> StagePlan:
+def plan(settings: ChunkSettings, sources: list[Path], data: Path) -> StagePlan:
     """Plan every document that `doctags` has converted. The chunks of other documents are removed."""
-    items = ChunkItems(settings, cfg_hash, data)
+    items = ChunkItems(settings, data)
     return StagePlan(
         NAME,
         items,
         retires=lambda *_: True,
         expected_items=sum(1 for _ in list_documents(data)),
-        is_stored=settings.layout == "store",
+        is_stored=items.is_stored,
     )
+
+
+def _follow(settings: ChunkSettings, data: Path) -> MakeItems | None:
+    items = ChunkItems(settings, data)
+    return items.follow if items.is_stored else None
 
 
 class ChunkItems:
     """The items of a plan. Can be iterated repeatedly."""
 
-    def __init__(self, settings: ChunkSettings, cfg_hash: str, data: Path) -> None:
-        self._is_stored = settings.layout == "store"
-        self._suffix = CHUNK_SUFFIXES[settings.format]
-        self._cfg_hash = cfg_hash
+    def __init__(self, settings: ChunkSettings, data: Path) -> None:
+        layout = resolve_layout(settings.layout, data)
+        require(
+            layout == "files" or settings.format == "auto",
+            f"--format {settings.format} is for chunk files, and these chunks are in a store; "
+            "omit it, or use --layout files",
+        )
+        self.is_stored = layout == "store"
+        self._suffix = CHUNK_SUFFIXES[settings.file_format]
+        self._cfg_hash = _hash_configuration(settings, layout)
         self._data = data
         self._meta = {
             "tokenizer": settings.tokenizer,
             "tokens_min": settings.resolved_tokens_min,
             "tokens_max": settings.tokens_max,
-            "format": settings.format,
-            "layout": settings.layout,
+            "format": settings.file_format,
+            "layout": layout,
         }
 
     def __iter__(self) -> Iterator[WorkItem]:
-        for document in list_documents(self._data):
-            doc_id = document.doc_id
-            path = f"{NAME}/{doc_id}" if self._is_stored else f"{CHUNKS}/{doc_id}{self._suffix}"
-            yield WorkItem(
-                item_id=doc_id,
-                inputs={"record": document.source},
-                outputs={"chunks": path},
-                cfg_hash=self._cfg_hash,
-                cost_hint=count_blocks(document),
-                meta=self._meta,
-            )
+        return (self._make_item(document) for document in list_documents(self._data))
+
+    def follow(self, doc_id: str, results: Mapping[str, StoredInput]) -> list[WorkItem]:
+        """The item of a document that was just converted; none for a part of one."""
+        document = results.get(DOCUMENTS)
+        return [] if document is None else [self._make_item(Result(doc_id, document, document.size))]
+
+    def _make_item(self, document: Result) -> WorkItem:
+        doc_id = document.doc_id
+        return WorkItem(
+            item_id=doc_id,
+            inputs={"record": document.source},
+            outputs={"chunks": f"{NAME}/{doc_id}" if self.is_stored else f"{CHUNKS}/{doc_id}{self._suffix}"},
+            cfg_hash=self._cfg_hash,
+            cost_hint=count_blocks(document),
+            meta=self._meta,
+        )

@@ -18,7 +18,7 @@ import msgspec
 
 from inorder.documents.cost import estimate_pages
 from inorder.documents.discovery import DocumentFile, discover
-from inorder.documents.layout import Layout
+from inorder.documents.layout import Layout, LayoutChoice, remove_other_layout, resolve_layout
 from inorder.documents.readers.docling import DOCLING_FORMATS, PDF_NOT_CONVERTED, kind_for_docling
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.documents.readers.registry import (
@@ -62,7 +62,7 @@ class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """A PDF with more pages than this is read in parts of this many pages; 0: never."""
     reader: Literal["native", "docling"] = "native"
     """Which readers to use for the kinds that both can read."""
-    layout: Layout = "files"
+    layout: LayoutChoice = "auto"
     """Where documents are kept: in the store of the stage, or in two files each."""
     ocr: bool = False
     """Whether to recognize the text of PDF pages that have no text layer."""
@@ -107,6 +107,7 @@ def make(settings: DoctagsSettings) -> Stage:
         name=STAGE_NAME,
         plan=partial(plan, settings),
         worker=work,
+        finish=partial(remove_other_layout, STAGE_NAME, settings.layout),
         options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
         prediction=PredictionRules(
             outcome=predict_outcome,
@@ -128,7 +129,7 @@ def plan(settings: DoctagsSettings, sources: list[Path], data: Path) -> StagePla
         items,
         retires=items.is_gone,
         expected_items=sum(1 for _ in items.list_files()),
-        is_stored=settings.layout == "store",
+        is_stored=items.layout == "store",
     )
 
 
@@ -137,6 +138,7 @@ class _DocumentItems:
 
     def __init__(self, settings: DoctagsSettings, sources: list[Path], data: str) -> None:
         self._settings = settings
+        self.layout = resolve_layout(settings.layout, data)
         self._roots = Roots(sources)
         self._data = data
 
@@ -147,7 +149,7 @@ class _DocumentItems:
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
         large = []
         for file in self.list_files():
-            item = _make_item(file, self._settings)
+            item = _make_item(file, self._settings, self.layout)
             if self._settings.part_pages and item.meta["kind"] == "pdf" and file.size >= _LARGE_BYTES:
                 large.append(item)
             else:
@@ -175,7 +177,7 @@ class _DocumentItems:
                 yield item
                 continue
             meta = {**item.meta, "task": "merge", "parts": names}
-            reads = [make_part_read(self._data, item.item_id, name, self._settings.layout) for name in names]
+            reads = [make_part_read(self._data, item.item_id, name, self.layout) for name in names]
             yield msgspec.structs.replace(item, meta=meta, cost_hint=float(len(names)), reads=reads)
 
     def _make_step(self, item: WorkItem, task: str, name: str, cost: float, depends: str) -> WorkItem:
@@ -194,7 +196,7 @@ class _DocumentItems:
 
     def _list_page_ranges(self, item: WorkItem) -> list[PageRange]:
         """The parts of a document, from its survey; none if it is short or cannot be read."""
-        survey = read_survey(self._data, item.item_id, self._settings.layout)
+        survey = read_survey(self._data, item.item_id, self.layout)
         size = self._settings.part_pages
         if survey is None or survey.pages <= size:
             return []
@@ -214,7 +216,7 @@ def _list_removed(item: WorkItem) -> list[str]:
     return [os.fspath(path) for path in item.outputs.values() if is_skipped]
 
 
-def _make_item(file: DocumentFile, settings: DoctagsSettings) -> WorkItem:
+def _make_item(file: DocumentFile, settings: DoctagsSettings, layout: Layout) -> WorkItem:
     """The item of one file. It has outputs even if the file is not a document now: an earlier version may have been."""
     problem, kind, head = file.problem, "", b""
     is_large = file.size > BYTES_MAX
@@ -230,12 +232,12 @@ def _make_item(file: DocumentFile, settings: DoctagsSettings) -> WorkItem:
     return WorkItem(
         item_id=file.item_id,
         inputs={} if problem or is_large else {"document": file.path},  # a large file is not even hashed
-        outputs=document_outputs(file.item_id, settings.layout),
+        outputs=document_outputs(file.item_id, layout),
         cfg_hash=hash_strings(STAGE_NAME, str(SCHEMA_VERSION), settings.version_of(kind)),
         cost_hint=estimate_pages(kind, head, file.size),
         meta={
             "task": "document",
-            "layout": settings.layout,
+            "layout": layout,
             "kind": kind,
             "problem": problem,
             "reader": settings.reader_of(kind),

@@ -6,21 +6,41 @@ and is skipped if none of them has changed.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from inorder.documents.cost import count_chunks
-from inorder.documents.layout import VECTORS, Layout, Result, find_chunks, list_chunked, list_vectors, vectors_path
+from inorder.documents.layout import (
+    CHUNK,
+    VECTORS,
+    LayoutChoice,
+    Result,
+    list_chunked,
+    list_current_vectors,
+    remove_other_layout,
+    resolve_layout,
+    vectors_path,
+)
 from inorder.errors import require
 from inorder.files.predicted import get_predicted_change
 from inorder.runtime.identity import hash_strings
-from inorder.stage.contracts import Barrier, Configurable, PredictionRules, Stage, StageHooks, StagePlan, WorkItem
+from inorder.stage.contracts import (
+    Barrier,
+    Configurable,
+    MakeItems,
+    PredictionRules,
+    Stage,
+    StageHooks,
+    StagePlan,
+    WorkItem,
+)
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 from inorder.stage.fingerprints import decode_fingerprint
 from inorder.stage.options import StageOptions
+from inorder.stage.store.inputs import StoredInput
 
 from .lexical import VERSION as LEXICAL_VERSION
 from .providers.registry import identity, is_sparse_provider, policy
@@ -29,8 +49,8 @@ from .worker import CORPUS, close_providers, open_providers, open_shared, work
 
 NAME = "embed"
 STATISTICS = f"{VECTORS}/{CORPUS}.parquet"
-READS = ("chunks", VECTORS, "store")
-"""The folders of DATA that the statistics of the corpus are made of."""
+READS = ("chunks", VECTORS, "store", "chunk", NAME)
+"""What the statistics of the corpus are made of: folders of DATA, and how the names of stored results begin."""
 SCHEMA_VERSION = 1
 _CORPUS_VERSION = "totals 1"
 """To be increased whenever the totals of the corpus change."""
@@ -49,7 +69,7 @@ class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Sparse embedding provider; `none` for no sparse vectors."""
     lexical: bool = True
     """Whether to compute term frequencies."""
-    layout: Layout = "files"
+    layout: LayoutChoice = "auto"
     """Where vectors are kept: in the store of the stage, or in a file per document and family."""
     server_in_flight: int = _LIMITS.in_flight
     """Concurrent requests to a server. Vectors do not depend on this, nor on what follows."""
@@ -88,10 +108,13 @@ def make(settings: EmbedSettings) -> Stage:
     runs_in_processes = policies == {"cpu"}
     open_now: list[object] = []
     open_all = partial(open_providers, providers, settings.server_limits, open_now)
+    cfg_hashes = _hash_configurations(settings)
     return Stage(
         name=NAME,
-        plan=partial(plan, settings, _hash_configurations(settings)),
+        plan=partial(plan, settings, cfg_hashes),
         worker=work,
+        follow=partial(_follow, settings, cfg_hashes),
+        finish=partial(remove_other_layout, NAME, settings.layout),
         hooks=StageHooks(
             worker_setup=open_all,
             before_stage=partial(open_shared, open_all),
@@ -128,7 +151,7 @@ def _hash_configurations(settings: EmbedSettings) -> dict[str, str]:
 
 def plan(settings: EmbedSettings, cfg_hashes: dict[str, str], sources: list[Path], data: Path) -> StagePlan:
     """Plan every document that has chunks. The vectors of other documents are removed."""
-    items = EmbedItems(settings.families, cfg_hashes, os.path.abspath(data), settings.layout)
+    items = _make_embed_items(settings, cfg_hashes, data)
     needs_gpu = any(policy(spec) == "gpu" for family, spec in settings.families.items() if family != "lexical")
     return StagePlan(
         NAME,
@@ -136,41 +159,60 @@ def plan(settings: EmbedSettings, cfg_hashes: dict[str, str], sources: list[Path
         retires=lambda *_: True,
         expected_items=items.estimate_count(),
         policy="gpu" if needs_gpu else None,
-        is_stored=settings.layout == "store",
+        is_stored=items.is_stored,
     )
+
+
+def _make_embed_items(settings: EmbedSettings, cfg_hashes: dict[str, str], data: Path) -> "EmbedItems":
+    is_stored = resolve_layout(settings.layout, data) == "store"
+    return EmbedItems(settings.families, cfg_hashes, os.path.abspath(data), is_stored=is_stored)
+
+
+def _follow(settings: EmbedSettings, cfg_hashes: dict[str, str], data: Path) -> MakeItems | None:
+    items = _make_embed_items(settings, cfg_hashes, data)
+    return items.follow if items.is_stored else None
 
 
 class EmbedItems:
     """The items of a plan. Can be iterated repeatedly."""
 
-    def __init__(self, families: dict[str, str], cfg_hashes: dict[str, str], data: str, layout: Layout) -> None:
-        self._layout = layout
+    def __init__(self, families: dict[str, str], cfg_hashes: dict[str, str], data: str, *, is_stored: bool) -> None:
+        self.is_stored = is_stored
         self._families = families
         self._cfg_hashes = cfg_hashes
         self._data = data
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
-        is_stored = self._layout == "store"
         for chunks in list_chunked(self._data):
-            cost, doc_id = count_chunks(chunks), chunks.doc_id
-            for family, cfg_hash in self._cfg_hashes.items():
-                yield WorkItem(
-                    item_id=f"{family}/{doc_id}",
-                    inputs={"chunks": chunks.source},
-                    outputs={"vectors": f"{NAME}/{family}/{doc_id}" if is_stored else vectors_path(family, doc_id)},
-                    cfg_hash=cfg_hash,
-                    cost_hint=cost,
-                    meta={"family": family, "spec": self._families[family]},
-                    batch_key=family,
-                )
+            yield from self._make_items(chunks)
         yield Barrier()
         yield WorkItem(
             item_id=CORPUS,
-            outputs={"statistics": f"{NAME}/{CORPUS}" if is_stored else STATISTICS},
+            outputs={"statistics": f"{NAME}/{CORPUS}" if self.is_stored else STATISTICS},
             cfg_hash=self._hash_corpus(),
             meta={"family": CORPUS, "families": list(self._cfg_hashes)},
             reads=READS,
         )
+
+    def follow(self, doc_id: str, results: Mapping[str, StoredInput]) -> list[WorkItem]:
+        """The items of a document that was just chunked."""
+        chunks = results.get(CHUNK)
+        return [] if chunks is None else self._make_items(Result(doc_id, chunks, chunks.size))
+
+    def _make_items(self, chunks: Result) -> list[WorkItem]:
+        cost, doc_id = count_chunks(chunks), chunks.doc_id
+        return [
+            WorkItem(
+                item_id=f"{family}/{doc_id}",
+                inputs={"chunks": chunks.source},
+                outputs={"vectors": f"{NAME}/{family}/{doc_id}" if self.is_stored else vectors_path(family, doc_id)},
+                cfg_hash=cfg_hash,
+                cost_hint=cost,
+                meta={"family": family, "spec": self._families[family]},
+                batch_key=family,
+            )
+            for family, cfg_hash in self._cfg_hashes.items()
+        ]
 
     def estimate_count(self) -> int:
         """The number of items, `__corpus__` included."""
@@ -182,9 +224,7 @@ class EmbedItems:
         for family in self._cfg_hashes:
             parts.append(family)
             parts += [
-                f"{family}/{table.doc_id} {_identify(table)}"
-                for table in list_vectors(self._data, family)
-                if find_chunks(self._data, table.doc_id) is not None
+                f"{family}/{table.doc_id} {_identify(table)}" for table in list_current_vectors(self._data, family)
             ]
         return hash_strings(*parts)
 

@@ -3,11 +3,11 @@
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inorder.documents.layout import Result, find_chunks, list_vectors
+from inorder.documents.layout import Result
 from inorder.documents.quantiles import find_quantile
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 from inorder.stage.fingerprints import decode_fingerprint
@@ -75,13 +75,6 @@ class FamilyTotals:
         if self._measured:
             found["norms"] = _round_norms(self._norm_min, self._norms_sum / self._measured, self._norm_max)
         return found
-
-
-def list_current_tables(data: str, family: str) -> Iterator[Result]:
-    """The vectors of the documents that have chunks. Those of removed documents are about to be removed."""
-    for table in list_vectors(data, family):
-        if find_chunks(data, table.doc_id) is not None:
-            yield table
 
 
 def add_dense_table(totals: FamilyTotals, table: Result) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
+from inorder.documents.layout import list_current_vectors
 from inorder.errors import OperatorError
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
@@ -14,7 +15,7 @@ from inorder.stage.store.inputs import Input
 from .lexical import count_terms
 from .providers.registry import open_dense, open_sparse
 from .providers.server.limits import ServerLimits
-from .totals import FamilyTotals, add_dense_table, add_sparse_table, list_current_tables, summarize_norms
+from .totals import FamilyTotals, add_dense_table, add_sparse_table, summarize_norms
 
 CORPUS = "__corpus__"
 _OPEN_ERROR = "open_error"
@@ -181,7 +182,7 @@ def _summarize_corpus(families: Sequence[str], context: StageContext) -> dict[st
     frequencies: dict[str, tuple[int, int]] = {}
     length = 0
     for family, total in totals.items():
-        for table in list_current_tables(data, family):
+        for table in list_current_vectors(data, family):
             if family == "dense":
                 add_dense_table(total, table)
             elif family == "sparse":

@@ -25,7 +25,7 @@ VERSION = 1
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS items (
     item_id TEXT PRIMARY KEY,
-    output TEXT NOT NULL,
+    folder TEXT NOT NULL,
     cfg_hash TEXT NOT NULL,
     input_sha256 TEXT NOT NULL,
     input_path TEXT NOT NULL,
@@ -35,7 +35,9 @@ CREATE TABLE IF NOT EXISTS items (
     codec INTEGER NOT NULL,
     content BLOB NOT NULL
 );
-CREATE TABLE IF NOT EXISTS removed (item_id TEXT PRIMARY KEY, input_path TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS removed (
+    item_id TEXT PRIMARY KEY, folder TEXT NOT NULL, input_path TEXT NOT NULL
+) WITHOUT ROWID;
 """
 """`removed` has the items that the last run has removed: see `sink`."""
 REMEDY = "remove the file and run the stage again"
@@ -45,7 +47,7 @@ _READERS_MAX = 16
 _ROWS = 500
 _readers: "dict[tuple[str, int, int], StoreReader]" = {}
 _readers_lock = threading.Lock()
-_COLUMNS = "item_id, output, cfg_hash, input_sha256, input_path, extras, size, sha256"
+_COLUMNS = "item_id, folder, cfg_hash, input_sha256, input_path, extras, size, sha256"
 
 
 def store_path(data: str, stage: str) -> str:
@@ -55,6 +57,8 @@ def store_path(data: str, stage: str) -> str:
 
 def encode_id(text: str) -> str | bytes:
     """An item id or path as SQLite stores it: text, or bytes if it is not valid Unicode."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -71,8 +75,8 @@ class StoredItem(NamedTuple):
     """The fingerprint of a stored result, and its size."""
 
     item_id: str
-    output: str
-    """The name of the output."""
+    folder: str
+    """The path of the output, as the item declared it, without the item id."""
     cfg_hash: str
     input_sha256: str
     input_path: str
@@ -146,9 +150,10 @@ class StoreReader:
                 yield item
             low, comparison = rows[-1][0], ">"
 
-    def list_removed(self) -> list[tuple[str, str]]:
-        """The items that the last run has removed, with their input paths."""
-        return [(decode_id(row[0]), decode_id(row[1])) for row in self._fetch_all("SELECT * FROM removed")]
+    def list_removed(self) -> list[tuple[str, str, str]]:
+        """The items that the last run has removed: id, folder and input path."""
+        rows = self._fetch_all("SELECT item_id, folder, input_path FROM removed")
+        return [(decode_id(item_id), folder, decode_id(path)) for item_id, folder, path in rows]
 
     def count(self, prefix: str = "") -> int:
         """Return the number of items whose ids begin with `prefix`."""
@@ -249,6 +254,6 @@ def close_readers() -> None:
 
 
 def _make_item(row: Any) -> StoredItem:
-    item_id, output, cfg_hash, input_sha256, input_path, extras, size, sha256 = row
+    item_id, folder, cfg_hash, input_sha256, input_path, extras, size, sha256 = row
     path = decode_id(input_path)
-    return StoredItem(decode_id(item_id), output, cfg_hash, input_sha256, path, extras, size, sha256.hex())
+    return StoredItem(decode_id(item_id), folder, cfg_hash, input_sha256, path, extras, size, sha256.hex())

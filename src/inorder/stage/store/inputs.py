@@ -22,7 +22,7 @@ class StoredInput(msgspec.Struct, frozen=True):
     sha256: str = ""
     """Empty: there is no such result yet."""
     content: bytes | None = None
-    """The content, if it was sent with the item to another machine."""
+    """The content, if it comes with the item: on another machine, or before it is in the store."""
 
     def __fspath__(self) -> str:
         return f"{self.data}/{self.path}"

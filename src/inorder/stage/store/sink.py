@@ -31,10 +31,10 @@ from .database import SCHEMA, VERSION, close_readers, encode_id, store_path, tra
 NAME = "store"
 _REPLACE = """
 INSERT OR REPLACE INTO items
-(rowid, item_id, output, cfg_hash, input_sha256, input_path, extras, size, sha256, codec, content)
+(rowid, item_id, folder, cfg_hash, input_sha256, input_path, extras, size, sha256, codec, content)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_REMOVE = "DELETE FROM items WHERE item_id = ? RETURNING item_id, input_path"
+_REMOVE = "DELETE FROM items WHERE item_id = ? RETURNING item_id, folder, input_path"
 
 
 class StoreSink(SqliteSink):
@@ -48,6 +48,7 @@ class StoreSink(SqliteSink):
                 filesystem.make_directory(os.path.dirname(path))
                 filesystem.sync_directory(data)
         self._removes_failed = removes_failed
+        close_readers()  # a file that was removed and created again may have the same inode
         super().__init__(path, SCHEMA, self._write_results, version=VERSION, name=NAME)
 
     def apply(self, entries: Sequence[Entry]) -> Position:
@@ -104,7 +105,7 @@ class StoreSink(SqliteSink):
         for entry in removed:
             found = self._connection.execute(_REMOVE, (encode_id(entry.item.item.item_id),)).fetchone()
             if found is not None:
-                self._connection.execute("INSERT OR REPLACE INTO removed VALUES (?, ?)", found)
+                self._connection.execute("INSERT OR REPLACE INTO removed VALUES (?, ?, ?)", found)
 
     def _write_results(self, connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
         numbered = enumerate(entries, self._stored.offset + 1)
@@ -123,7 +124,7 @@ def _make_row(number: int, entry: Entry) -> tuple[Any, ...]:
     return (
         number,
         encode_id(item.item_id),
-        next(iter(item.outputs), ""),
+        os.fspath(next(iter(item.outputs.values()))).removesuffix(item.item_id).rstrip("/"),
         item.cfg_hash,
         result.input_sha256,
         encode_id(os.fspath(next(iter(item.inputs.values()), ""))),

@@ -1,0 +1,137 @@
+"""What the whole pipeline costs for many small documents: `inorder run`, from files to the index.
+
+    python bench/pipeline.py [--documents N] [--json]
+
+* `processor`: milliseconds of processor time per document, all processes together (target: at most 2.5)
+* `files`: files in DATA (target: at most 40)
+* `disk`: bytes in DATA per byte of text, dense vectors not counted (target: at most 6)
+* `rerun`: seconds of wall and of processor time when nothing has changed (target: at most 1.5 s)
+* `changed`: wall time with 1 % of the documents changed, as a part of that of the first run (target: at most 0.05)
+
+Every document is Markdown of 400 bytes: a title and a few sentences of random words.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+DOCUMENT_BYTES = 400
+PER_FOLDER = 500
+SHARE = 100
+"""One of this many documents is changed."""
+
+
+class Cost(NamedTuple):
+    """What one command took."""
+
+    wall_s: float
+    processor_s: float
+
+
+def make_documents(folder: Path, count: int) -> None:
+    """Write the documents."""
+    words = make_words(random.Random(0))
+    for number in range(count):
+        path = folder / f"{number // PER_FOLDER:04}" / f"{number:07}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(make_text(random.Random(number), words))
+
+
+def make_words(source: random.Random) -> list[str]:
+    """A vocabulary of which, as in every language, few words are frequent."""
+    syllables = [a + b for a in "bdfgklmnprst" for b in ("a", "e", "i", "o", "u", "an", "er")]
+    return ["".join(source.choices(syllables, k=source.randint(1, 4))) for _ in range(5000)]
+
+
+def make_text(source: random.Random, words: list[str]) -> str:
+    """A title and sentences."""
+
+    def pick(count: int) -> str:
+        return " ".join(words[int(source.paretovariate(0.6)) % len(words)] for _ in range(count))
+
+    text = f"# {pick(4)}\n\n"
+    while len(text) < DOCUMENT_BYTES:
+        text += f"{pick(12).capitalize()}.\n\n"
+    return text[:DOCUMENT_BYTES]
+
+
+def run(sources: Path, data: Path) -> Cost:
+    """Run all stages in a process of their own."""
+    before, started_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    command = [sys.executable, "-m", "inorder", "run", str(sources), "--data", str(data), "--quiet"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Cost(time.monotonic() - started_s, processor_s)
+
+
+def count_bytes(data: Path) -> tuple[int, int]:
+    """The number of files in DATA, and their bytes without the dense vectors."""
+    files = [path for path in data.rglob("*") if path.is_file()]
+    size = sum(path.stat().st_size for path in files if not path.name.startswith("index.vectors."))
+    return len(files), size - count_dense_bytes(data)
+
+
+def count_dense_bytes(data: Path) -> int:
+    """The bytes of the dense vectors in the store, as they are stored."""
+    import sqlite3
+
+    with sqlite3.connect(data / "store" / "embed.sqlite") as connection:
+        query = "SELECT sum(length(content)) FROM items WHERE item_id GLOB 'dense/*'"
+        return int(connection.execute(query).fetchone()[0] or 0)
+
+
+def measure(count: int, folder: Path) -> dict[str, float]:
+    """Measure all rows."""
+    sources, data = folder / "documents", folder / "data"
+    make_documents(sources, count)
+    first = run(sources, data)
+    files, size = count_bytes(data)
+    again = run(sources, data)
+    words = make_words(random.Random(1))
+    for number in range(0, count, SHARE):
+        path = sources / f"{number // PER_FOLDER:04}" / f"{number:07}.md"
+        path.write_text(make_text(random.Random(count + number), words))
+    changed = run(sources, data)
+    return {
+        "documents": count,
+        "processor_ms": first.processor_s * 1000 / count,
+        "wall_ms": first.wall_s * 1000 / count,
+        "files": files,
+        "disk": size / (count * DOCUMENT_BYTES),
+        "rerun_wall_s": again.wall_s,
+        "rerun_processor_s": again.processor_s,
+        "changed": changed.wall_s / first.wall_s,
+        "changed_processor": changed.processor_s / first.processor_s,
+    }
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=10_000)
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="inorder-bench-", dir=os.environ.get("TMPDIR")))
+    try:
+        found = measure(chosen.documents, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if chosen.json:
+        print(json.dumps(found))
+        return
+    for name, value in found.items():
+        print(f"{name:18} {value:10.3f}")
+
+
+if __name__ == "__main__":
+    main()

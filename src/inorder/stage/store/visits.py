@@ -1,0 +1,194 @@
+"""One visit per document: a worker that has made the result of an item goes on with the items of later stages.
+
+In a run of several stages, the worker of an early stage has in memory what the worker of the next one would have to
+read. So it calls that worker, too, and sends all results back at once. The result of the early stage is committed as
+always. The others are *prepared*: they wait in a database in the staging folder until their own stage plans the same
+item, with the same configuration and the same inputs. Then the driver takes the prepared result, and no worker is
+called. Manifests, fingerprints, order and resume of each stage stay as they are.
+
+Prepared results are a cache. They may be lost at any moment; their items are then processed as in a run of one stage.
+An item whose worker fails has no prepared result: it fails in its own stage, with its attempts and its row.
+"""
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from inorder.engines.attempt import Skip
+from inorder.stage.contracts import MakeItems, Stage, WorkItem
+from inorder.stage.fingerprints import combine_sha256
+from inorder.stage.options import StageOptions
+from inorder.stage.staged_results import decode_result, encode_result
+from inorder.stage.worker import PreparedItem, StageResult, StageTask, StageWork
+
+from .codec import decompress
+from .database import encode_id
+from .inputs import StoredInput
+
+_CONTENT_BYTES_MAX = 2**20
+"""A longer document is visited by each stage on its own: with the time limit of that stage, and in parallel."""
+_SCHEMA = """
+PRAGMA journal_mode=OFF;
+PRAGMA synchronous=OFF;
+CREATE TABLE results (
+    stage TEXT, item_id TEXT, cfg_hash TEXT, input_sha256 TEXT, result BLOB, PRIMARY KEY (stage, item_id)
+) WITHOUT ROWID;
+BEGIN;
+"""
+
+
+class Follower(NamedTuple):
+    """A later stage of the same run."""
+
+    work: StageWork
+    make_items: MakeItems
+
+
+class VisitWork:
+    """Does the work of a stage, and that of its followers for the same document."""
+
+    def __init__(self, work: StageWork, followers: Sequence[Follower]) -> None:
+        self._work = work
+        self._followers = followers
+
+    def __repr__(self) -> str:
+        return repr(self._work)
+
+    @property
+    def classify(self) -> Any:
+        """The user's mapping of exceptions."""
+        return self._work.classify
+
+    def __call__(self, task: StageTask) -> Any:
+        """Run one item, and prepare the items that follow from it."""
+        result = self._work(task)
+        if task.skip or not isinstance(result, StageResult) or result.stored is None:
+            return result
+        if result.stored.size > _CONTENT_BYTES_MAX:
+            return result
+        return result._replace(prepared=list(self._follow(task.item, result)))
+
+    def _follow(self, item: WorkItem, result: StageResult) -> Iterator[PreparedItem]:
+        known: dict[str, StoredInput] = {}
+        doc_id = item.item_id
+        _add_result(self._work, doc_id, item, result, known)
+        for work, make_items in self._followers:
+            for following in make_items(doc_id, known):
+                try:
+                    made = work(StageTask(following))
+                except Exception:
+                    return  # its own stage fails it
+                encoded = None if isinstance(made, Skip) else encode_result(made)
+                if encoded is None:
+                    return
+                yield PreparedItem(work.stage, following.item_id, following.cfg_hash, made.input_sha256, encoded)
+                _add_result(work, doc_id, following, made, known)
+
+
+def _add_result(
+    work: StageWork, doc_id: str, item: WorkItem, result: StageResult, known: dict[str, StoredInput]
+) -> None:
+    """Make a result an input of the items that follow. It is known by the path of its output without the document."""
+    stored = result.stored
+    if stored is None:
+        return
+    [path] = (os.fspath(each) for each in item.outputs.values())
+    content = decompress(stored.codec, stored.content, stored.size)
+    known[path.removesuffix(doc_id).rstrip("/")] = StoredInput(
+        work.data, work.stage, item.item_id, path, stored.size, stored.sha256, content
+    )
+
+
+class PreparedResults:
+    """The prepared results of a run. Errors of the database count as a miss. Thread-safe."""
+
+    def __init__(self, data: str | os.PathLike[str]) -> None:
+        folder = f"{os.path.abspath(data)}/.staging"
+        os.makedirs(folder, exist_ok=True)
+        self._path = f"{folder}/prepared.sqlite"
+        self._lock = threading.Lock()
+        self._remove_file()
+        self._connection = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
+        self._connection.executescript(_SCHEMA)
+
+    def add(self, prepared: Sequence[PreparedItem]) -> None:
+        """Keep results until their stages ask for them."""
+        rows = [
+            (each.stage, encode_id(each.item_id), each.cfg_hash, each.input_sha256, each.result) for each in prepared
+        ]
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            self._connection.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)", rows)
+
+    def has(self, stage: str, item: WorkItem) -> bool:
+        """Whether there is a result of an item with this configuration and these inputs."""
+        hashes = {name: each.sha256 for name, each in item.inputs.items() if isinstance(each, StoredInput)}
+        if not hashes or len(hashes) < len(item.inputs):
+            return False
+        found = self._fetch("SELECT cfg_hash, input_sha256 FROM results WHERE stage = ? AND item_id = ?", stage, item)
+        return bool(found == (item.cfg_hash, combine_sha256(hashes)))
+
+    def take(self, stage: str, item: WorkItem) -> StageResult | None:
+        """The result of an item; None: it was lost."""
+        found = self._fetch("SELECT result FROM results WHERE stage = ? AND item_id = ?", stage, item)
+        return None if found is None else decode_result(found[0])
+
+    def close(self) -> None:
+        """Remove the database. Idempotent."""
+        self._connection.close()
+        self._remove_file()
+
+    def _fetch(self, query: str, stage: str, item: WorkItem) -> Any:
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            return self._connection.execute(query, (stage, encode_id(item.item_id))).fetchone()
+        return None
+
+    def _remove_file(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path)
+
+
+class StageGroup:
+    """The stages of one run, in order, and what they prepare for each other. To be closed at the end of the run."""
+
+    def __init__(self, data: str | os.PathLike[str], stages: Sequence[tuple[Stage, StageOptions]]) -> None:
+        self._data = Path(os.path.abspath(data))
+        self._stages = stages
+        self.prepared = PreparedResults(data)
+
+    def find_followers(self, name: str) -> list[Follower]:
+        """The stages that a worker of this stage can go on with: those that follow in the run without a gap, and run
+        in local processes."""
+        names = [stage.name for stage, _ in self._stages]
+        first = names.index(name)
+        found: list[Follower] = []
+        for stage, options in self._stages[first:]:
+            if options.policy != "cpu" or options.engine != "local":
+                break
+            if stage.name == name:
+                continue
+            make_items = None if stage.follow is None else stage.follow(self._data)
+            if make_items is None:
+                break
+            found.append(Follower(self._make_work(stage, options), make_items))
+        return found
+
+    def close(self) -> None:
+        """Remove the prepared results."""
+        self.prepared.close()
+
+    def _make_work(self, stage: Stage, options: StageOptions) -> StageWork:
+        return StageWork(
+            stage.worker,
+            stage.name,
+            msgspec.structs.replace(options, data=self._data),
+            f"{self._data}/.staging/{stage.name}",
+            before_item=stage.hooks.before_item,
+            worker_setup=stage.hooks.worker_setup,
+            is_stored=stage.sinks is None,
+        )

@@ -1,0 +1,104 @@
+"""One visit per document: a run of all stages makes what the stages make one by one, with the workers of the first."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inorder.engines.process import engine as process_engine
+from inorder.engines.process.worker_process import WorkerProcess
+from inorder.stage.store.database import open_store
+from inorder.stage.store.visits import PreparedResults
+from tests.support.command_line import CommandLine
+
+pytestmark = [pytest.mark.process, pytest.mark.req("DAT-3")]
+
+STAGES = ("doctags", "chunk", "embed")
+VOLATILE = ("duration_s", "traceback")
+
+
+@pytest.fixture
+def docs(cli: CommandLine) -> CommandLine:
+    folder = cli.folder / "docs"
+    folder.mkdir()
+    for number in range(4):
+        (folder / f"{number}.md").write_text(f"# Title {number}\n\nWords of document {number}.\n")
+    return cli
+
+
+def run(cli: CommandLine, command: str, data: str) -> None:
+    sources = ["docs"] if command in ("run", "doctags", "index") else []
+    result = cli.run_in_process(command, *sources, "--data", data, "--workers", "1", "-q")
+    assert result.code in (0, 3), result.err
+
+
+def read_rows(data: Path) -> dict[tuple[str, str], object]:
+    """Every row of every store, without the paths of inputs, which begin with DATA."""
+    found: dict[tuple[str, str], object] = {}
+    for stage in STAGES:
+        store = open_store(str(data), stage)
+        assert store is not None
+        for item in store.iterate():
+            found[stage, item.item_id] = item._replace(input_path=""), store.read(item.item_id)
+    return found
+
+
+def read_manifests(data: Path) -> list[dict[str, Any]]:
+    """Every row of an item, without what may differ from run to run."""
+    lines = [
+        line
+        for stage in (*STAGES, "index")
+        for line in (data / "manifests" / f"{stage}.jsonl").read_text().replace(str(data), "DATA").splitlines()
+    ]
+    rows = [json.loads(line) for line in lines]
+    return [{name: row[name] for name in row if name not in VOLATILE} for row in rows if row["status"] != "config"]
+
+
+def test_a_run_of_all_stages_makes_the_same_as_each_stage_alone(
+    docs: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+
+    class CountedProcess(WorkerProcess):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            started.append("process")
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(process_engine, "WorkerProcess", CountedProcess)
+    run(docs, "run", "together")
+    assert len(started) == 2, "one for the documents, one for the statistics of the corpus"
+    for stage in (*STAGES, "index"):
+        run(docs, stage, "apart")
+    together, apart = docs.folder / "together", docs.folder / "apart"
+    rows = read_rows(together)
+    assert len(rows) == 4 + 4 + 8 + 1
+    for key, (item, content) in read_rows(apart).items():
+        found, other = rows[key]
+        assert (found, other[1]) == (item, content[1])
+    assert read_manifests(together) == read_manifests(apart)
+    assert not (together / ".staging" / "prepared.sqlite").exists()
+
+
+def test_results_that_were_lost_are_computed_by_their_own_stage(
+    docs: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PreparedResults, "take", lambda *_: None)
+    run(docs, "run", "together")
+    for stage in (*STAGES, "index"):
+        run(docs, stage, "apart")
+    assert read_manifests(docs.folder / "together") == read_manifests(docs.folder / "apart")
+
+
+def test_a_change_of_one_document_is_followed_to_the_index(docs: CommandLine) -> None:
+    run(docs, "run", "data")
+    (docs.folder / "docs" / "1.md").write_text("# Other\n\nOther words.\n")
+    run(docs, "run", "data")
+    rows = read_manifests(docs.folder / "data")
+    again = [row["doc_id"] for row in rows if row["status"] == "success"]
+    assert [again.count(name) for name in ("docs/0.md", "docs/1.md", "dense/docs/1.md")] == [3, 6, 2]
+    store = open_store(str(docs.folder / "data"), "chunk")
+    assert store is not None
+    found = store.read("docs/1.md")
+    assert found is not None
+    assert b"Other words." in found[1]
