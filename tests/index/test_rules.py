@@ -264,6 +264,7 @@ def parsed_rows(runs: StageRuns, text: str) -> list[str]:
     context = StageContext("index", StageOptions(data=runs.data), {})
     os.makedirs(f"{runs.data}/.staging/index", exist_ok=True)
     [item] = list(stage.IndexItems(stage.Roots([path]), str(runs.data)))
+    context.item = item
     notes = []
     for _ in range(2):
         work(item, context)
