@@ -26,7 +26,7 @@ DEMO := build/demo
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-extras test-models test-ray check docs bench bench-peers bench-documents bench-quality bench-gpu bench-ray \
+.PHONY: help demo test test-fast test-extras test-models test-ray check docs bench bench-peers bench-documents bench-quality bench-search bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak clean
 
@@ -82,6 +82,9 @@ bench-documents: $(STAMP) ## measure document reading; compare with other tools 
 bench-quality: $(BENCH_STAMP) ## measure how well PDFs are read, beside other tools
 	$(BENCH_RUN) bench/quality.py
 
+bench-search: $(BENCH_STAMP) ## measure search beside other libraries; CORPUS=DIR adds quality on the sets in DIR
+	$(BENCH_RUN) bench/search.py $(if $(CORPUS),--corpus $(CORPUS))
+
 bench-gpu: $(STAMP) ## measure embedding on a GPU, if there is one
 	$(RUN) bench/gpu.py
 
@@ -111,7 +114,8 @@ $(STAMP): pyproject.toml constraints.txt
 $(BENCH_STAMP): pyproject.toml bench/constraints.txt
 	$(PYTHON) -m venv $(BENCH_VENV)
 	$(BENCH_RUN) -m pip install --quiet --disable-pip-version-check --constraint bench/constraints.txt \
-		--editable '.[ingest]' joblib mpire pebble psutil reportlab kreuzberg liteparse 'markitdown[pdf]' pdf-inspector
+		--editable '.[ingest]' joblib mpire pebble psutil reportlab kreuzberg liteparse 'markitdown[pdf]' pdf-inspector \
+		bm25s lancedb tantivy
 	@touch $@
 
 $(RAY_STAMP): pyproject.toml constraints.txt

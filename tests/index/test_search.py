@@ -39,12 +39,13 @@ def mean_reciprocal_rank(project: Project, mode: str) -> float:
     return total / len(QUESTIONS)
 
 
-@pytest.mark.req("IDX-5")
+@pytest.mark.req("IDX-5", "SEA-2")
 def test_both_together_answer_at_least_as_well_as_words_alone(project: Project) -> None:
     assert len(QUESTIONS) == 40
-    found = {mode: mean_reciprocal_rank(project, mode) for mode in ("lexical", "dense", "hybrid")}
+    found = {mode: mean_reciprocal_rank(project, mode) for mode in ("lexical", "dense", "hybrid", "auto")}
     print(f"mean reciprocal rank: {found}")
     assert found["hybrid"] >= found["lexical"] > 0.9
+    assert found["auto"] >= max(found.values()) - 0.005
 
 
 @pytest.mark.req("IDX-5")

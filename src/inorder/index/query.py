@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from inorder.errors import OperatorError
@@ -37,14 +38,21 @@ class Query(NamedTuple):
     def make_groups(self, languages: Sequence[str] = ()) -> list[TermGroup]:
         """What to look up in an index of documents in these languages. A word is looked up in every form that it has
         in any of them: the index knows the languages, and a question is too short to tell its own."""
-        words = split_words(self.text)
-        relevant = [word for word in words if not is_stop_word(word, languages)] or words
-        groups: dict[TermGroup, None] = {}
-        for word in relevant:
-            analyzed = [analyze(word, language) for language in dict.fromkeys(("", *languages))]
-            for forms in zip(*analyzed, strict=True):
-                groups.setdefault(TermGroup(tuple(dict.fromkeys(forms)), is_partial(word)))
-        return list(groups)[:_TERMS_MAX]
+        return list(_make_groups(self.text, tuple(languages)))
+
+
+@lru_cache(maxsize=16)
+def _make_groups(text: str, languages: tuple[str, ...]) -> tuple[TermGroup, ...]:
+    words = split_words(text)
+    relevant = [word for word in words if not is_stop_word(word, languages)] or words
+    groups: dict[TermGroup, None] = {}
+    for word in dict.fromkeys(relevant):
+        analyzed = [analyze(word, language) for language in dict.fromkeys(("", *languages))]
+        for forms in zip(*analyzed, strict=True):
+            groups.setdefault(TermGroup(tuple(dict.fromkeys(forms)), is_partial(word)))
+        if len(groups) >= _TERMS_MAX:
+            break
+    return tuple(groups)[:_TERMS_MAX]
 
 
 def parse_query(text: str) -> Query:

@@ -195,3 +195,10 @@ class VectorMatrix:
         if self._rows is None:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         return self._chunks, self._rows @ vector
+
+    def compare_some(self, vector: _Rows, chunks: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], _Rows]:
+        """The same for these chunks only, as far as they have vectors. Reads only their rows of the file."""
+        if self._rows is None:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        rows = np.flatnonzero(np.isin(self._chunks, chunks))
+        return self._chunks[rows], self._rows[rows] @ vector

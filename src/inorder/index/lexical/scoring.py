@@ -88,8 +88,10 @@ class LexicalIndex:
         return numbers, body, head
 
     def has_any(self, group: TermGroup) -> bool:
-        """Whether any chunk has one of the forms."""
-        return len(self._read_group(group)[0]) > 0
+        """Whether one of the forms was indexed."""
+        query = "SELECT 1 FROM postings WHERE term >= ? AND term <= ? LIMIT 1"
+        ends = ((form, f"{form}\U0010ffff" if group.is_prefix else form) for form in group.forms)
+        return any(self._connection.execute(query, each).fetchone() is not None for each in ends)
 
     def find_similar_terms(self, start: str, shortest: int, longest: int) -> set[str]:
         """Indexed terms that begin with `start` and have about the right length."""

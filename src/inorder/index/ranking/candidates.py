@@ -30,6 +30,11 @@ class Candidates:
         self._sorted: dict[str, list[float]] = {}
         self._rows: dict[int, CandidateRow] = {}
 
+    @property
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """The numbers of all candidates."""
+        return np.array(list(self._rows), np.int64)
+
     def add(self, name: str, numbers: npt.NDArray[np.int64], scores: Scores, rows: Mapping[int, CandidateRow]) -> None:
         """Add a list: its best chunks and their scores."""
         self.lists[name] = dict(zip(numbers.tolist(), scores.tolist(), strict=True))
@@ -39,9 +44,10 @@ class Candidates:
 
     def complete(self, name: str, scores: Scores) -> None:
         """Take the scores of candidates of other lists from all scores of this one, where they are known."""
-        for number in self._rows:
-            if not np.isnan(scores[number]):
-                self.lists[name][number] = float(scores[number])
+        numbers = self.numbers
+        found = scores[numbers]
+        known = ~np.isnan(found)
+        self.lists[name].update(zip(numbers[known].tolist(), found[known].tolist(), strict=True))
 
     def sort(self) -> tuple[list[int], list[CandidateRow]]:
         """The numbers and rows of all candidates in the order of item ids and positions, which does not depend on how

@@ -129,7 +129,11 @@ class Searcher:
         provider = self._open_provider()
         [vector] = provider.embed([query.text])
         similarity = np.full(len(self._lexical.chunks), np.nan)
-        chunks, found = self._matrix.compare(vector)
+        candidate_ids = self._lexical.chunks[candidates.numbers]
+        if self._is_without_model and len(candidate_ids):  # without a model, what has no word in common is not similar
+            chunks, found = self._matrix.compare_some(vector, candidate_ids)
+        else:
+            chunks, found = self._matrix.compare(vector)
         similarity[np.searchsorted(self._lexical.chunks, chunks)] = found
         if self._is_without_model:
             best = candidates.list_best("lexical", _EMBEDDED_MAX)
