@@ -288,3 +288,13 @@ def test_a_prediction_changes_nothing_in_data(docs: CommandLine) -> None:
     predict(docs, "docs", "--dense", "none")
     docs.run_in_process("explain", "docs/a.md")
     assert {path: path.stat().st_mtime_ns for path in docs.data.rglob("*") if "cache" not in path.parts} == before
+
+
+def test_another_format_of_chunk_files_replaces_those_that_are_there(cli: CommandLine) -> None:
+    folder = cli.folder / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Alpha\n\nThe first document.\n")
+    assert run(cli, "--layout", "files").code == 0
+    predicted = predict(cli, "docs", "--format", "jsonl")
+    run(cli, "--format", "jsonl")
+    assert_true(predicted, done(cli))

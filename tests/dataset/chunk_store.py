@@ -21,8 +21,8 @@ class StageStore:
             connection.executescript(SCHEMA)
             connection.execute(f"PRAGMA user_version={VERSION}")
 
-    def put_content(self, item_id: str, output: str, content: bytes) -> None:
-        self._put_rows([make_row(item_id, output, content)])
+    def put_content(self, item_id: str, folder: str, content: bytes) -> None:
+        self._put_rows([make_row(item_id, folder, content)])
 
     def remove(self, *doc_ids: str) -> None:
         self._change("DELETE FROM items WHERE item_id = ?", [(doc_id,) for doc_id in doc_ids])
@@ -37,9 +37,9 @@ class StageStore:
         connection.close()
 
 
-def make_row(item_id: str, output: str, content: bytes) -> tuple[object, ...]:
+def make_row(item_id: str, folder: str, content: bytes) -> tuple[object, ...]:
     digest = hashlib.sha256(content).digest()
-    return (item_id, output, "cfg", "", "", "{}", len(content), digest, *compress(content))
+    return (item_id, folder, "cfg", "", "", "{}", len(content), digest, *compress(content))
 
 
 class ChunkStore(StageStore):
@@ -63,7 +63,7 @@ class ChunkStore(StageStore):
                 pages=[],
                 refs=["#/texts/0"],
             )
-            rows.append(make_row(doc_id, "chunks", pack_chunks(doc_id, [chunk])))
+            rows.append(make_row(doc_id, "chunk", pack_chunks(doc_id, [chunk])))
         self._put_rows(rows)
 
 

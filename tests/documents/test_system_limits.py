@@ -29,10 +29,23 @@ NAME_BYTES_MAX = 255
 class _LimitRun:
     """A folder of files at a limit among good ones, and what a run made of them."""
 
-    def __init__(self, workspace: Workspace, sources: tuple[str, ...] = ("docs",)) -> None:
+    def __init__(self, workspace: Workspace, sources: tuple[str, ...] = ("docs",), *options: str) -> None:
         for name, text in GOOD.items():
             workspace.write(name, text)
-        command = ["run", *sources, "--policy", "io", "--workers", "2", "--data", "data", "--quiet", "--fsync", "off"]
+        command = [
+            "run",
+            *sources,
+            "--policy",
+            "io",
+            "--workers",
+            "2",
+            "--data",
+            "data",
+            "--quiet",
+            "--fsync",
+            "off",
+            *options,
+        ]
         environment = {"PATH": os.environ["PATH"], "HOME": str(workspace.folder)}
         self.code, _, self.errors = run_in_process(command, workspace.folder, environment)
         self.rows = {row["doc_id"]: row for row in workspace.rows("doctags")}
@@ -61,7 +74,7 @@ def test_a_name_that_leaves_no_room_for_an_ending_costs_only_its_file(workspace:
     names += ["\u706f" * 84 + ".md", f"{'p' * (NAME_BYTES_MAX - 3)}.py"]
     for name in names:
         workspace.write(name, "# Long\n\ntext")
-    run = _LimitRun(workspace)
+    run = _LimitRun(workspace, ("docs",), "--layout", "files")
     stored = [name for name in names if run.status(f"docs/{name}") == "success"]
     assert stored == names[:7]
     refused = [name for name in names[:-1] if name not in stored]
@@ -69,6 +82,13 @@ def test_a_name_that_leaves_no_room_for_an_ending_costs_only_its_file(workspace:
     assert all("input: file name too long to store its result" in run.reason(f"docs/{name}") for name in refused)
     assert run.failures_later == []
     assert (run.code, run.staged) == (3, [])
+
+
+def test_a_store_holds_results_of_files_with_the_longest_names(workspace: Workspace) -> None:
+    name = f"{'n' * (NAME_BYTES_MAX - 3)}.md"
+    workspace.write(name, "# Long\n\ntext")
+    run = _LimitRun(workspace)
+    assert (run.status(f"docs/{name}"), run.code) == ("success", 0)
 
 
 def _write_at_depth(folder: Path, sizes: list[int], name: str) -> str:
@@ -95,7 +115,7 @@ def test_a_path_at_the_limit_of_the_system_costs_only_its_file(workspace: Worksp
     tight = _write_at_depth(workspace.docs, [*sizes, 59], "long.md")
     assert 4_060 < base + len(tight) < 4_096
     beyond = _write_at_depth(workspace.docs, [198] * 25, "beyond.md")
-    run = _LimitRun(workspace)
+    run = _LimitRun(workspace, ("docs",), "--layout", "files")
     assert run.status(f"docs/{fitting}") == "success"
     assert run.reason(f"docs/{tight}").startswith("input: path too long to store its result: 4,")
     [unread] = [doc_id for doc_id in run.rows if doc_id.startswith("docs/" + "d" * 198 + "/")]

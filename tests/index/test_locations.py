@@ -74,7 +74,7 @@ def test_a_source_that_was_moved_and_indexed_again_has_its_new_paths(project: Pr
 def test_sources_of_several_runs_keep_their_places(project: Project) -> None:
     more = project.folder / "deep" / "more"
     more.mkdir(parents=True)
-    (more / "notes.md").write_text(TEXT)
+    (more / "notes.md").write_text(f"{TEXT}\n\nWith more words, since copies are shown once.\n")
     run(project, "deep/more")
     assert "deep/more/notes.md" in paths_from(project, project.folder).values()
     assert "src/how to/100% wick.md" in paths_from(project, project.folder).values()

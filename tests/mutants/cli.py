@@ -203,7 +203,7 @@ CLI_MUTANTS: tuple[Mutant, ...] = (
         "cli/dry_run.py",
         "self._remove(self._rules.removes(item))",
         "self._remove([])",
-        f"{_OPTIONS}[--tokens-max 40]",
+        "tests/cli/test_predictions.py::test_another_format_of_chunk_files_replaces_those_that_are_there",
     ),
     # ---- mistakes
     Mutant(

@@ -158,7 +158,7 @@ def test_an_adopted_result_is_complete(place: Place) -> None:
         "input_bytes": 10,
         "stored": StoredContent(4, "cd", 0, b"loud"),
     }
-    assert known.keys() == set(StageResult._fields)
+    assert known.keys() == {*StageResult._fields} - {"prepared"}, "prepared results are a cache"
     result = StageResult(**known)
     codec = StageResultCodec(filesystem, str(place.data), str(staging), fingerprinting=False)
     task = StageTask(item)

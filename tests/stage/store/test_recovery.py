@@ -41,7 +41,9 @@ def finish(place: Place) -> tuple[list[str], inorder.StageOutcome]:
 
 def test_with_both_the_run_resumes(place: Place, wanted: dict[str, bytes]) -> None:
     called, outcome = finish(place)
-    assert (called, outcome.resumed_at, outcome.succeeded) == ([*"def"], 3, 6)
+    assert (outcome.resumed_at, outcome.succeeded) == (3, 6)
+    assert called[0] == "d"
+    assert len(called) + outcome.adopted == 3
     assert contents(place.data) == wanted
 
 

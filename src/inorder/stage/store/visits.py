@@ -87,7 +87,8 @@ class VisitWork:
                 encoded = None if isinstance(made, Skip) else encode_result(made)
                 if encoded is None:
                     return
-                yield PreparedItem(work.stage, following.item_id, following.cfg_hash, made.input_sha256, encoded)
+                digest = _combine_inputs(following)
+                yield PreparedItem(work.stage, following.item_id, following.cfg_hash, digest, encoded)
                 _add_result(work, doc_id, following, made, known)
 
 
@@ -103,6 +104,12 @@ def _add_result(
     known[path.removesuffix(doc_id).rstrip("/")] = StoredInput(
         work.data, work.stage, item.item_id, path, stored.size, stored.sha256, content
     )
+
+
+def _combine_inputs(item: WorkItem) -> str:
+    """The hash of all inputs; empty: not all of them are stored results."""
+    hashes = {name: each.sha256 for name, each in item.inputs.items() if isinstance(each, StoredInput)}
+    return combine_sha256(hashes) if len(hashes) == len(item.inputs) else ""
 
 
 class PreparedResults:
@@ -127,11 +134,11 @@ class PreparedResults:
 
     def has(self, stage: str, item: WorkItem) -> bool:
         """Whether there is a result of an item with this configuration and these inputs."""
-        hashes = {name: each.sha256 for name, each in item.inputs.items() if isinstance(each, StoredInput)}
-        if not hashes or len(hashes) < len(item.inputs):
+        digest = _combine_inputs(item)
+        if not digest:
             return False
         found = self._fetch("SELECT cfg_hash, input_sha256 FROM results WHERE stage = ? AND item_id = ?", stage, item)
-        return bool(found == (item.cfg_hash, combine_sha256(hashes)))
+        return bool(found == (item.cfg_hash, digest))
 
     def take(self, stage: str, item: WorkItem) -> StageResult | None:
         """The result of an item; None: it was lost."""
