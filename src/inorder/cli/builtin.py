@@ -59,6 +59,7 @@ def run_builtin(stages: Sequence[str], sources: Sequence[Path], given: Given) ->
     options = [check_options(settings, job.stage) for job, settings in jobs]
     if not sources:
         require_data(jobs[0][1].data, "run `inorder doctags SRC` or `inorder run SRC` first")
+    _announce_conversion(jobs)
     outcomes: list[StageOutcome] = []
     worst = Exit.DONE
     with share_listings(), _open_group(jobs, options) as group:
@@ -72,6 +73,18 @@ def run_builtin(stages: Sequence[str], sources: Sequence[Path], given: Given) ->
                 return outcomes, code
             worst = max(worst, code)
     return outcomes, worst
+
+
+def _announce_conversion(jobs: Sequence[tuple[StageJob, Settings]]) -> None:
+    """Say, also if progress is off, that results are made again because DATA has them in the other layout."""
+    from inorder.documents.layout import find_other_layout, resolve_layout
+
+    for job, settings in jobs:
+        if "layout" in job.settings:
+            layout = resolve_layout(job.settings["layout"], settings.data)
+            if found := find_other_layout(job.stage.name, layout, settings.data):
+                place = "stores" if layout == "store" else "files per document"
+                info(f"converting {settings.data} to {place}: all results are made again, then {found[0]} is removed")
 
 
 @contextmanager

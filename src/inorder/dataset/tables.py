@@ -1,6 +1,7 @@
 """The tables of a dataset: documents, chunks, and vectors of each family. Each is read document by document, in the
 order of doc ids, as records or as columns."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -76,7 +77,7 @@ class LexicalTerms(NamedTuple):
     terms: dict[str, int]
 
 
-class DataTable(Generic[D, R]):
+class DataTable(ABC, Generic[D, R]):
     """One table: which results it is made of, and what its rows are."""
 
     name: str
@@ -84,17 +85,17 @@ class DataTable(Generic[D, R]):
     made_by: str
     """The command that makes the results."""
 
+    @abstractmethod
     def decode(self, loaded: LoadedResult) -> D:
         """Decode the result of a document."""
-        raise NotImplementedError
 
+    @abstractmethod
     def list_rows(self, doc_id: str, decoded: D) -> Iterator[R]:
         """The rows of a document."""
-        raise NotImplementedError
 
+    @abstractmethod
     def make_columns(self, first: D) -> Columns[D]:
         """Columns for this table. The document that comes first says what is the same in all of them."""
-        raise NotImplementedError
 
 
 class DocumentTable(DataTable[DatasetDocument, DatasetDocument]):

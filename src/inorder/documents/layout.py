@@ -17,7 +17,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from heapq import merge
-from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -53,9 +52,9 @@ def resolve_layout(chosen: LayoutChoice, data: str | os.PathLike[str]) -> Layout
     """The layout of DATA: the chosen one or, with `auto`, that of the results that are there. New DATA has stores."""
     if chosen != "auto":
         return chosen
-    folders = chain.from_iterable(_FILE_FOLDERS.values())
-    has_files = any(os.path.isdir(os.path.join(data, folder)) for folder in folders)
-    return "files" if has_files and not os.path.isdir(os.path.join(data, STORE_FOLDER)) else "store"
+    has_files = any(find_other_layout(stage, "store", data) for stage in _FILE_FOLDERS)
+    has_stores = any(find_other_layout(stage, "files", data) for stage in _FILE_FOLDERS)
+    return "files" if has_files and not has_stores else "store"
 
 
 def find_other_layout(stage: str, layout: Layout, data: str | os.PathLike[str]) -> list[str]:
