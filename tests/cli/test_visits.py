@@ -1,6 +1,7 @@
 """One visit per document: a run of all stages makes what the stages make one by one, with the workers of the first."""
 
 import json
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +103,22 @@ def test_a_change_of_one_document_is_followed_to_the_index(docs: CommandLine) ->
     found = store.read("docs/1.md")
     assert found is not None
     assert b"Other words." in found[1]
+
+
+@pytest.mark.req("CLI-3")
+def test_data_that_cannot_be_used_is_one_clear_line(docs: CommandLine) -> None:
+    (docs.folder / "data").write_text("a file")
+    result = docs.run_in_process("run", "docs", "--data", "data", "-q")
+    assert result.code == 2
+    assert "DATA cannot be used: data is not a directory; choose another directory with --data" in result.err
+
+
+def test_without_room_for_prepared_results_the_stages_make_their_own(
+    docs: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: PreparedResults) -> None:
+        raise OSError(ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(PreparedResults, "_create", refuse)
+    run(docs, "run", "together")
+    assert len(read_rows(docs.folder / "together")) == 4 + 4 + 8 + 1

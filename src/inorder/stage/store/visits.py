@@ -113,23 +113,24 @@ def _combine_inputs(item: WorkItem) -> str:
 
 
 class PreparedResults:
-    """The prepared results of a run. Errors of the database count as a miss. Thread-safe."""
+    """The prepared results of a run. Errors of the disk and the database count as a miss. Thread-safe.
+
+    The database is created with the first result: a run that cannot use DATA fails in its first stage, with a message.
+    """
 
     def __init__(self, data: str | os.PathLike[str]) -> None:
-        folder = f"{os.path.abspath(data)}/.staging"
-        os.makedirs(folder, exist_ok=True)
-        self._path = f"{folder}/prepared.sqlite"
+        self._path = f"{os.path.abspath(data)}/.staging/prepared.sqlite"
         self._lock = threading.Lock()
-        self._remove_file()
-        self._connection = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
-        self._connection.executescript(_SCHEMA)
+        self._connection: sqlite3.Connection | None = None
 
     def add(self, prepared: Sequence[PreparedItem]) -> None:
         """Keep results until their stages ask for them."""
         rows = [
             (each.stage, encode_id(each.item_id), each.cfg_hash, each.input_sha256, each.result) for each in prepared
         ]
-        with self._lock, contextlib.suppress(sqlite3.Error):
+        with self._lock, contextlib.suppress(sqlite3.Error, OSError):
+            if self._connection is None:
+                self._connection = self._create()
             self._connection.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)", rows)
 
     def has(self, stage: str, item: WorkItem) -> bool:
@@ -147,16 +148,29 @@ class PreparedResults:
 
     def close(self) -> None:
         """Remove the database. Idempotent."""
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+            self._remove_file()
+
+    def _create(self) -> sqlite3.Connection:
         self._remove_file()
+        connection = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
+        try:
+            connection.executescript(_SCHEMA)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _fetch(self, query: str, stage: str, item: WorkItem) -> Any:
         with self._lock, contextlib.suppress(sqlite3.Error):
-            return self._connection.execute(query, (stage, encode_id(item.item_id))).fetchone()
+            if self._connection is not None:
+                return self._connection.execute(query, (stage, encode_id(item.item_id))).fetchone()
         return None
 
     def _remove_file(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             os.unlink(self._path)
 
 
