@@ -96,7 +96,12 @@ def test_stores_as_they_were_written_are_whole(done: CommandLine) -> None:
             ],
         ),
         (
-            lambda cli: edit(cli, "doctags", "UPDATE items SET cfg_hash = 'x' WHERE item_id = 'docs/two.md'"),
+            lambda cli: edit(
+                cli,
+                "doctags",
+                "INSERT INTO origins VALUES (9, 'documents', 'x', '')",
+                "UPDATE items SET origin = 9 WHERE item_id = 'docs/two.md'",
+            ),
             [("altered", "doctags", "table `items`, docs/two.md: it has another configuration than the manifest")],
         ),
         (
@@ -113,7 +118,7 @@ def test_stores_as_they_were_written_are_whole(done: CommandLine) -> None:
         ),
         (
             lambda cli: edit(cli, "chunk", "PRAGMA user_version = 9"),
-            [("altered", "chunk", "chunk.sqlite has schema version 9, written by a newer program; this one knows 1")],
+            [("altered", "chunk", "chunk.sqlite has schema version 9, written by a newer program; this one knows 2")],
         ),
     ],
     ids=["torn", "altered", "missing", "orphaned", "other", "page", "header", "no store", "newer"],

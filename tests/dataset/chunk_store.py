@@ -7,7 +7,8 @@ from pathlib import Path
 from inorder.documents.chunk.chunks import Chunk, derive_chunk_id
 from inorder.documents.chunk.storage import pack_chunks
 from inorder.stage.store.codec import compress
-from inorder.stage.store.database import SCHEMA, VERSION, store_path
+from inorder.stage.store.database import VERSION, store_path
+from inorder.stage.store.rows import SCHEMA
 
 
 class StageStore:
@@ -20,15 +21,16 @@ class StageStore:
         with sqlite3.connect(self._path) as connection:
             connection.executescript(SCHEMA)
             connection.execute(f"PRAGMA user_version={VERSION}")
+            connection.execute("INSERT OR IGNORE INTO origins VALUES (1, ?, 'cfg', '')", (stage,))
 
-    def put_content(self, item_id: str, folder: str, content: bytes) -> None:
-        self._put_rows([make_row(item_id, folder, content)])
+    def put_content(self, item_id: str, content: bytes) -> None:
+        self._put_rows([make_row(item_id, content)])
 
     def remove(self, *doc_ids: str) -> None:
         self._change("DELETE FROM items WHERE item_id = ?", [(doc_id,) for doc_id in doc_ids])
 
     def _put_rows(self, rows: list[tuple[object, ...]]) -> None:
-        self._change("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._change("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def _change(self, statement: str, rows: list[tuple[object, ...]]) -> None:
         connection = sqlite3.connect(self._path)
@@ -37,9 +39,9 @@ class StageStore:
         connection.close()
 
 
-def make_row(item_id: str, folder: str, content: bytes) -> tuple[object, ...]:
+def make_row(item_id: str, content: bytes) -> tuple[object, ...]:
     digest = hashlib.sha256(content).digest()
-    return (item_id, folder, "cfg", "", "", "{}", len(content), digest, *compress(content))
+    return (item_id, 1, "", "", "{}", len(content), digest, *compress(content))
 
 
 class ChunkStore(StageStore):
@@ -63,7 +65,7 @@ class ChunkStore(StageStore):
                 pages=[],
                 refs=["#/texts/0"],
             )
-            rows.append(make_row(doc_id, "chunk", pack_chunks(doc_id, [chunk])))
+            rows.append(make_row(doc_id, pack_chunks(doc_id, [chunk])))
         self._put_rows(rows)
 
 

@@ -114,8 +114,8 @@ def test_sparse_vectors_are_read_and_exported(tmp_path: Path) -> None:
     store = StageStore(tmp_path / "data", "embed")
     ids = [str(uuid.UUID(int=number)) for number in range(3)]
     vectors = [(np.array([1, 5], "<i4"), np.array([0.5, 2.0], "<f4")), (np.empty(0, "<i4"), np.empty(0, "<f4"))]
-    store.put_content("sparse/a", "embed", pack_sparse(ids[:2], vectors, "terms", 10))
-    store.put_content("sparse/b", "embed", pack_sparse(ids[2:], vectors[:1], "terms", 10))
+    store.put_content("sparse/a", pack_sparse(ids[:2], vectors, "terms", 10))
+    store.put_content("sparse/b", pack_sparse(ids[2:], vectors[:1], "terms", 10))
     data = inorder.open(store.data)
     expected = [("a", 0, [1, 5], [0.5, 2.0]), ("a", 1, [], []), ("b", 0, [1, 5], [0.5, 2.0])]
     rows = list(data.vectors("sparse"))

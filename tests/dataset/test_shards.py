@@ -8,7 +8,7 @@ import pytest
 
 from inorder.dataset.export.shards import Shard, plan_shards
 from inorder.documents.layout import Result
-from inorder.stage.store.database import StoredItem
+from inorder.stage.store.rows import StoredItem
 
 pytestmark = pytest.mark.req("DAT-2")
 TARGET = 50_000

@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 _SINK = "tests/stage/store/test_sink.py"
 _READER = "tests/stage/store/test_reader.py"
 _TRANSFER = "tests/stage/store/test_transfer.py"
+_ROWS = "tests/stage/store/test_rows.py"
 _RECOVERY = "tests/stage/store/test_recovery.py"
 
 STORE_MUTANTS: tuple[Mutant, ...] = (
@@ -63,6 +64,27 @@ STORE_MUTANTS: tuple[Mutant, ...] = (
         "if hashlib.sha256(content).hexdigest() != item.sha256:",
         "if False:",
         f"{_READER}::test_content_of_another_item_is_refused",
+    ),
+    Mutant(
+        "dictionaries are not stored",
+        "stage/store/rows.py",
+        'self._connection.executemany("INSERT INTO dictionaries VALUES (?, ?)", rows)',
+        "pass",
+        f"{_ROWS}::test_results_get_smaller_once_there_are_enough_for_a_dictionary",
+    ),
+    Mutant(
+        "an origin of a transaction that failed is used",
+        "stage/store/sink.py",
+        "self._rows = None  # it may know origins that were not committed",
+        "pass",
+        f"{_ROWS}::test_a_transaction_that_failed_leaves_nothing_behind",
+    ),
+    Mutant(
+        "a store of version 1 loses the numbers of its rows",
+        "stage/store/migration.py",
+        "SELECT items_1.rowid, item_id, number,",
+        "SELECT items_1.rowid + 7, item_id, number,",
+        f"{_ROWS}::test_a_store_of_version_1_is_read_as_it_is_and_converted_by_the_next_run",
     ),
     Mutant(
         "stored results are not sent with their item",

@@ -1,6 +1,5 @@
 """Stages with stores on nodes: documents travel as bytes, and the rows are those of a run on this machine."""
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,10 @@ import inorder
 from inorder.documents.chunk import stage as chunk
 from inorder.documents.doctags import stage as doctags
 from inorder.documents.embed import stage as embed
-from inorder.stage.store.database import store_path
+from inorder.stage.store.database import StoreReader, store_path
 from tests.documents.doctags.test_long_pdf import long_pdf
 from tests.ray.machines import Machines
 
-COLUMNS = "item_id, output, cfg_hash, input_sha256, input_path, extras, sha256"
 STAGES = (
     doctags.make(doctags.DoctagsSettings(layout="store", split_pages=10)),
     chunk.make(chunk.ChunkSettings(layout="store")),
@@ -44,8 +42,8 @@ def run_stages(sources: Path, data: Path, **options: Any) -> dict[str, list[Any]
         outcome = inorder.run_stage(stage.plan([sources], data), stage.worker, settings, stage.hooks)
         assert outcome.stop_kind is None
         name = outcome.stage
-        with closing(sqlite3.connect(store_path(str(data), name))) as reader:
-            found = reader.execute(f"SELECT {COLUMNS} FROM items ORDER BY item_id").fetchall()
+        with closing(StoreReader(store_path(str(data), name))) as reader:
+            found = list(reader.iterate())
         rows[name] = [tuple(str(value).replace(str(data), "DATA") for value in row) for row in found]
     return rows
 

@@ -29,8 +29,9 @@ from inorder.files.predicted import (
     will_exist,
 )
 from inorder.stage.store.database import FOLDER as STORE_FOLDER
-from inorder.stage.store.database import StoredItem, StoreReader, open_store
+from inorder.stage.store.database import StoreReader, open_store
 from inorder.stage.store.inputs import Input, StoredInput
+from inorder.stage.store.rows import StoredItem
 
 Layout = Literal["store", "files"]
 LayoutChoice = Literal["auto", "store", "files"]

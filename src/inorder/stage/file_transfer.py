@@ -29,9 +29,10 @@ from inorder.host.filesystem import make_directories
 from .contracts import StageError
 from .file_stat import FileStat
 from .fingerprints import resolve_outputs
-from .store.database import StoredItem, open_store
+from .store.database import open_store
 from .store.inputs import Input, StoredInput, list_files
 from .store.reading import read_content
+from .store.rows import StoredItem
 from .worker import StageResult, StageTask, StageWork
 
 _MARKER = "mark"

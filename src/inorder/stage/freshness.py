@@ -27,8 +27,9 @@ from .fingerprints import (
     locate_fingerprint,
 )
 from .hash_cache import HashCache
-from .store.database import StoredItem, StoreReader
+from .store.database import StoreReader
 from .store.inputs import Input, StoredInput
+from .store.rows import StoredItem
 
 # These reasons are part of the manifest format: rows of earlier runs are recognized by them.
 OUTPUTS_EXIST = "its outputs are there"

@@ -34,7 +34,7 @@ from .fingerprints import (
     locate_fingerprint,
     resolve_outputs,
 )
-from .store.codec import compress
+from .store.codec import compress_long
 from .store.inputs import StoredInput, list_files
 
 
@@ -65,7 +65,7 @@ class StoredContent(NamedTuple):
     sha256: str
     codec: int
     content: bytes
-    """Compressed with the codec."""
+    """Compressed with the codec. Content of a few kilobytes is compressed when it is stored."""
 
 
 class PreparedItem(NamedTuple):
@@ -319,7 +319,7 @@ class StageWork:
             if not content:
                 problem = "left its output {!r} empty" if name in context.contents else "did not write its output {!r}"
                 raise self._make_error(item, f"the worker {problem.format(name)}")
-            return StoredContent(len(content), hashlib.sha256(content).hexdigest(), *compress(content))
+            return StoredContent(len(content), hashlib.sha256(content).hexdigest(), *compress_long(content))
         return None
 
     def _write_fingerprint(self, context: StageContext, fingerprint: Fingerprint) -> tuple[str, int, int]:

@@ -11,14 +11,8 @@ from typing import Any
 import inorder
 from inorder.journal.writer import FsyncPolicy
 from inorder.stage.context import StageContext
-from inorder.stage.store.codec import decompress
-from inorder.stage.store.database import store_path
+from inorder.stage.store.database import StoreReader, store_path
 from tests.stage.jobs import STAGE, Place
-
-QUERY = """
-SELECT item_id, folder, cfg_hash, input_sha256, extras, sha256, codec, content, size FROM items
-ORDER BY item_id
-"""
 
 
 class StoreWorker:
@@ -68,13 +62,14 @@ def run_stored(
 def read_store(data: Path, stage: str = STAGE) -> dict[str, tuple[Any, ...]]:
     """The rows of a store, with their content decompressed and compared with its hash."""
     rows = {}
-    with closing(sqlite3.connect(store_path(str(data), stage))) as reader:
-        assert reader.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        for row in reader.execute(QUERY):
-            *fields, sha256, codec, content, size = row
-            plain = decompress(codec, content, size)
-            assert hashlib.sha256(plain).digest() == sha256
-            rows[row[0]] = (*fields[1:], sha256, plain)
+    path = store_path(str(data), stage)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    with closing(StoreReader(path)) as reader:
+        for item in reader.iterate():
+            found = reader.read(item.item_id)
+            assert found is not None
+            rows[item.item_id] = (item.folder, item.cfg_hash, item.input_sha256, item.extras, item.sha256, found[1])
     return rows
 
 

@@ -1,45 +1,107 @@
 """Compression of stored results: Zstandard, from the standard library where it has it.
 
-The number of the codec is stored with every result, so that a store stays readable when the choice changes.
+The number of the codec is stored with every result, so that a store stays readable when the choice changes. Small
+results say little about the next one unless the codec knows what they have in common: a store that has enough of them
+trains a dictionary, keeps it in its database, and compresses small results and all extras with it.
 """
 
 import importlib
 import sys
 import threading
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from inorder.errors import IntegrityError
 
-RAW, ZSTD = 0, 1
+RAW, ZSTD, DICTIONARIES = 0, 1, 2
+"""Codecs from DICTIONARIES on are the numbers of dictionaries."""
+SMALL_BYTES = 8192
+"""Content of at most this size is compressed when it is stored, because a dictionary may be known there."""
+SAMPLES = 512
+"""A dictionary is made from this many results."""
+_DICTIONARY_BYTES_MAX = 8192
 _LEVEL = 3
 _LEAST_BYTES = 64
-"""Shorter content does not get smaller."""
+"""Shorter content does not get smaller without a dictionary."""
+_MAGIC = b"\x28\xb5\x2f\xfd"
+"""Every frame begins with it. Frames with a dictionary are stored without."""
 _local = threading.local()
 
 
-def compress(content: bytes) -> tuple[int, bytes]:
-    """Return the codec and the bytes to store: compressed, unless that saves nothing."""
-    if len(content) < _LEAST_BYTES:
-        return RAW, content
-    compressor = _get_compressor()
-    packed: bytes = compressor.compress(content, compressor.FLUSH_FRAME)
-    return (ZSTD, packed) if len(packed) < len(content) else (RAW, content)
+class Dictionary:
+    """What the results of a store have in common. Not thread-safe."""
 
-
-def decompress(codec: int, data: bytes, size: int) -> bytes:
-    """Return the content. Raises IntegrityError if it does not have `size` bytes, or cannot be decompressed."""
-    if codec == ZSTD:
+    def __init__(self, number: int, data: bytes) -> None:
+        self.number = number
+        self.data = data
         zstd = _load_zstd()
         try:
-            data = zstd.ZstdDecompressor().decompress(data, max_length=size + 1)
-        except (zstd.ZstdError, EOFError) as error:
-            raise IntegrityError(f"a stored result cannot be decompressed: {error}") from error
+            self._known = zstd.ZstdDict(data)
+        except (zstd.ZstdError, ValueError) as error:
+            raise IntegrityError(f"the dictionary {number} of the store is damaged: {error}") from error
+        self._compressor: Any = None
+
+    def compress(self, content: bytes) -> bytes:
+        """Return the content in compressed form."""
+        if self._compressor is None:
+            zstd = _load_zstd()
+            options = {zstd.CompressionParameter.compression_level: _LEVEL, zstd.CompressionParameter.dict_id_flag: 0}
+            self._compressor = zstd.ZstdCompressor(options=options, zstd_dict=self._known.as_digested_dict)
+        packed: bytes = self._compressor.compress(content, self._compressor.FLUSH_FRAME)
+        return packed.removeprefix(_MAGIC)
+
+    def decompress(self, data: bytes, size_max: int) -> bytes:
+        """The inverse. Returns at most `size_max` bytes."""
+        return _decompress(_MAGIC + data, size_max, self._known)
+
+
+def train(number: int, samples: Sequence[bytes]) -> Dictionary | None:
+    """Make a dictionary; None: the samples have too little in common."""
+    zstd = _load_zstd()
+    try:
+        return Dictionary(number, zstd.train_dict(samples, _DICTIONARY_BYTES_MAX).dict_content)
+    except (zstd.ZstdError, ValueError):
+        return None
+
+
+def compress_long(content: bytes) -> tuple[int, bytes]:
+    """Return the codec and the content, compressed if it is too long for a dictionary."""
+    return (RAW, content) if len(content) <= SMALL_BYTES else compress(content)
+
+
+def compress(content: bytes, dictionary: Dictionary | None = None) -> tuple[int, bytes]:
+    """Return the codec and the bytes to store: compressed, unless that saves nothing."""
+    if dictionary is not None:
+        codec, packed = dictionary.number, dictionary.compress(content)
+    elif len(content) < _LEAST_BYTES:
+        return RAW, content
+    else:
+        compressor = _get_compressor()
+        codec, packed = ZSTD, compressor.compress(content, compressor.FLUSH_FRAME)
+    return (codec, packed) if len(packed) < len(content) else (RAW, content)
+
+
+def decompress(codec: int, data: bytes, size: int, dictionary: Dictionary | None = None) -> bytes:
+    """Return the content. Raises IntegrityError if it does not have `size` bytes, or cannot be decompressed."""
+    if dictionary is not None:
+        data = dictionary.decompress(data, size + 1)
+    elif codec == ZSTD:
+        data = _decompress(data, size + 1)
     elif codec != RAW:
         raise IntegrityError(f"a stored result has the codec {codec}, which this version does not know")
     if len(data) != size:
         raise IntegrityError(f"a stored result has {len(data)} bytes instead of {size}")
     return data
+
+
+def _decompress(data: bytes, size_max: int, dictionary: Any = None) -> bytes:
+    zstd = _load_zstd()
+    try:
+        found: bytes = zstd.ZstdDecompressor(dictionary).decompress(data, max_length=size_max)
+    except (zstd.ZstdError, EOFError) as error:
+        raise IntegrityError(f"a stored result cannot be decompressed: {error}") from error
+    return found
 
 
 def _get_compressor() -> Any:

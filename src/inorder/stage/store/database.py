@@ -10,87 +10,28 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
-
-import msgspec
 
 from inorder.errors import IntegrityError, OperatorError
 from inorder.sinks.sqlite import translate_sqlite_error
 
-from .codec import decompress
+from .codec import DICTIONARIES, Dictionary, decompress
+from .rows import SELECT, SELECT_VERSION_1, TABLES, StoredItem, decode_id, encode_id, make_item
 
 FOLDER = "store"
-VERSION = 1
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS items (
-    item_id TEXT PRIMARY KEY,
-    folder TEXT NOT NULL,
-    cfg_hash TEXT NOT NULL,
-    input_sha256 TEXT NOT NULL,
-    input_path TEXT NOT NULL,
-    extras TEXT NOT NULL,
-    size INTEGER NOT NULL,
-    sha256 BLOB NOT NULL,
-    codec INTEGER NOT NULL,
-    content BLOB NOT NULL
-);
-CREATE TABLE IF NOT EXISTS removed (
-    item_id TEXT PRIMARY KEY, folder TEXT NOT NULL, input_path TEXT NOT NULL
-) WITHOUT ROWID;
-"""
-"""`removed` has the items that the last run has removed: see `sink`."""
+VERSION = 2
 REMEDY = "remove the file and run the stage again"
 """What to do about a damaged store."""
-TABLES = ("items", "removed", "inorder_position")
 _READERS_MAX = 16
 _ROWS = 500
 _readers: "dict[tuple[str, int, int], StoreReader]" = {}
 _readers_lock = threading.Lock()
-_COLUMNS = "item_id, folder, cfg_hash, input_sha256, input_path, extras, size, sha256"
 
 
 def store_path(data: str, stage: str) -> str:
     """The path of a stage's store."""
     return f"{data}/{FOLDER}/{stage}.sqlite"
-
-
-def encode_id(text: str) -> str | bytes:
-    """An item id or path as SQLite stores it: text, or bytes if it is not valid Unicode."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-    return text
-
-
-def decode_id(stored: str | bytes) -> str:
-    """The inverse of `encode_id`."""
-    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")
-
-
-class StoredItem(NamedTuple):
-    """The fingerprint of a stored result, and its size."""
-
-    item_id: str
-    folder: str
-    """The path of the output, as the item declared it, without the item id."""
-    cfg_hash: str
-    input_sha256: str
-    input_path: str
-    raw_extras: str
-    size: int
-    """Of the content, before compression."""
-    sha256: str
-    """Of the content, before compression."""
-
-    @property
-    def extras(self) -> dict[str, Any]:
-        """What the worker returned."""
-        found: dict[str, Any] = msgspec.json.decode(self.raw_extras)
-        return found
 
 
 class StoreReader:
@@ -103,21 +44,25 @@ class StoreReader:
         self.path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._select = SELECT
+        self._dictionaries: dict[int, Dictionary] = {}
 
     def get(self, item_id: str) -> StoredItem | None:
         """Return the fingerprint of an item; None: the store does not have it."""
-        row = self._fetch_one(f"SELECT {_COLUMNS} FROM items WHERE item_id = ?", item_id)
-        return None if row is None else _make_item(row)
+        rows = self._fetch_items("WHERE item_id = ?", encode_id(item_id))
+        return make_item(rows[0], self._find_dictionary) if rows else None
 
     def read(self, item_id: str) -> tuple[StoredItem, bytes] | None:
         """Return the fingerprint and the content of an item; None: the store does not have it. Raises IntegrityError
         if the content does not have its hash."""
-        row = self._fetch_one(f"SELECT {_COLUMNS}, codec, content FROM items WHERE item_id = ?", item_id)
-        if row is None:
+        rows = self._fetch_items("WHERE item_id = ?", encode_id(item_id), content="content")
+        if not rows:
             return None
-        item = _make_item(row[:-2])
+        [*_, codec, stored] = rows[0]
         try:
-            content = decompress(row[-2], row[-1], item.size)
+            item = make_item(rows[0], self._find_dictionary)
+            dictionary = self._find_dictionary(codec) if codec >= DICTIONARIES else None
+            content = decompress(codec, stored, item.size, dictionary)
             if hashlib.sha256(content).hexdigest() != item.sha256:
                 raise IntegrityError("a stored result differs from what was written")
         except IntegrityError as error:
@@ -140,11 +85,9 @@ class StoreReader:
         with `prefix`."""
         kind = type(low)
         comparison = ">" if is_excluded else ">="
-        while rows := self._fetch_all(
-            f"SELECT {_COLUMNS} FROM items WHERE item_id {comparison} ? ORDER BY item_id LIMIT {_ROWS}", low
-        ):
+        while rows := self._fetch_items(f"WHERE item_id {comparison} ? ORDER BY item_id LIMIT {_ROWS}", low):
             for row in rows:
-                item = _make_item(row)
+                item = make_item(row, self._find_dictionary)
                 if type(row[0]) is not kind or not item.item_id.startswith(prefix):
                     return
                 yield item
@@ -168,17 +111,31 @@ class StoreReader:
                 self._connection.close()
                 self._connection = None
 
-    def _fetch_one(self, query: str, item_id: str) -> Any:
+    def _fetch_items(self, condition: str, value: str | bytes, content: str = "NULL") -> list[Any]:
         with self._lock, translate_store_errors(self.path, "it cannot be read"):
-            return self._connect().execute(query, (encode_id(item_id),)).fetchone()
+            connection = self._connect()
+            return connection.execute(f"{self._select.format(content=content)} {condition}", (value,)).fetchall()
 
-    def _fetch_all(self, query: str, *values: str | bytes) -> list[Any]:
+    def _find_dictionary(self, number: int) -> Dictionary:
+        """A dictionary of the store. A run may have added it after the store was opened."""
+        found = self._dictionaries.get(number)
+        if found is None:
+            rows = self._fetch_all("SELECT data FROM dictionaries WHERE number = ?", number)
+            if not rows:
+                raise IntegrityError(f"{self.path}: table `dictionaries` has no dictionary {number}; {REMEDY}")
+            found = self._dictionaries[number] = Dictionary(number, rows[0][0])
+        return found
+
+    def _fetch_all(self, query: str, *values: int) -> list[Any]:
         with self._lock, translate_store_errors(self.path, "it cannot be read"):
             return self._connect().execute(query, values).fetchall()
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = open_database(self.path)
+            [version] = self._connection.execute("PRAGMA user_version").fetchone()
+            self._select = SELECT if version == VERSION else SELECT_VERSION_1
+            self._dictionaries = {}
         return self._connection
 
 
@@ -215,7 +172,8 @@ def find_damage(path: str) -> str:
     try:
         with contextlib.closing(open_database(path)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            found = [(table, _check_table(connection, table)) for table in TABLES]
+            known = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+            found = [(table, _check_table(connection, table)) for table in TABLES if table in known]
     except sqlite3.DatabaseError as error:
         return f"the database is damaged ({error})"
     return next((f"table `{table}` is damaged ({message})" for table, message in found if message), "")
@@ -251,9 +209,3 @@ def close_readers() -> None:
     with _readers_lock:
         while _readers:
             _readers.popitem()[1].close()
-
-
-def _make_item(row: Any) -> StoredItem:
-    item_id, folder, cfg_hash, input_sha256, input_path, extras, size, sha256 = row
-    path = decode_id(input_path)
-    return StoredItem(decode_id(item_id), folder, cfg_hash, input_sha256, path, extras, size, sha256.hex())

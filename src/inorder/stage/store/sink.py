@@ -15,9 +15,6 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
-
-import msgspec
 
 from inorder.core.invariants import check
 from inorder.engines.attempt import Skip
@@ -26,15 +23,13 @@ from inorder.host.os_errors import translate_os_errors
 from inorder.sinks.base import AppliedRun, Entry, Position, check_run
 from inorder.sinks.sqlite import SqliteSink
 
-from .database import SCHEMA, VERSION, close_readers, encode_id, store_path, translate_store_errors
+from .database import VERSION, close_readers, store_path, translate_store_errors
+from .migration import migrate
+from .rows import SCHEMA, ItemWriter
 
 NAME = "store"
-_REPLACE = """
-INSERT OR REPLACE INTO items
-(rowid, item_id, folder, cfg_hash, input_sha256, input_path, extras, size, sha256, codec, content)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_REMOVE = "DELETE FROM items WHERE item_id = ? RETURNING item_id, folder, input_path"
+_CLEAR = "DELETE FROM items; DELETE FROM removed;"
+"""Origins and dictionaries stay: a reader may know them by their numbers."""
 
 
 class StoreSink(SqliteSink):
@@ -48,8 +43,9 @@ class StoreSink(SqliteSink):
                 filesystem.make_directory(os.path.dirname(path))
                 filesystem.sync_directory(data)
         self._removes_failed = removes_failed
+        self._rows: ItemWriter | None = None
         close_readers()  # a file that was removed and created again may have the same inode
-        super().__init__(path, SCHEMA, self._write_results, version=VERSION, name=NAME)
+        super().__init__(path, SCHEMA, self._write_results, clear=_CLEAR, version=VERSION, name=NAME)
 
     def apply(self, entries: Sequence[Entry]) -> Position:
         """Write the rows of the successes and the position, in one transaction."""
@@ -99,38 +95,33 @@ class StoreSink(SqliteSink):
         with translate_store_errors(self._path, doing):
             yield
 
+    def _prepare(self) -> None:
+        [version] = self._connection.execute("PRAGMA user_version").fetchone()
+        if version == 1:
+            with self._transaction("it cannot be converted to the present schema"):
+                migrate(self._connection)
+        super()._prepare()
+
+    def _add(self, entries: Sequence[Entry], position: Position) -> None:
+        try:
+            super()._add(entries, position)
+        except BaseException:
+            self._rows = None  # it may know origins that were not committed
+            raise
+
     def _write_entries(self, entries: Sequence[Entry]) -> None:
         super()._write_entries(entries)
-        removed = [entry for entry in entries if self._is_removed(entry)]
-        for entry in removed:
-            found = self._connection.execute(_REMOVE, (encode_id(entry.item.item.item_id),)).fetchone()
-            if found is not None:
-                self._connection.execute("INSERT OR REPLACE INTO removed VALUES (?, ?, ?)", found)
+        self._get_rows().remove(entry.item.item.item_id for entry in entries if self._is_removed(entry))
 
     def _write_results(self, connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
-        numbered = enumerate(entries, self._stored.offset + 1)
-        connection.executemany(_REPLACE, (_make_row(number, entry) for number, entry in numbered))
+        self._get_rows().write(self._stored.offset + 1, entries)
+
+    def _get_rows(self) -> ItemWriter:
+        if self._rows is None:
+            self._rows = ItemWriter(self._connection)
+        return self._rows
 
     def _is_removed(self, entry: Entry) -> bool:
         if entry.failure is not None:
             return self._removes_failed
         return isinstance(entry.payload, Skip) and bool(entry.payload.value.removals)
-
-
-def _make_row(number: int, entry: Entry) -> tuple[Any, ...]:
-    item, result = entry.item.item, entry.payload
-    stored = result.stored
-    check(stored is not None, f"item {item.item_id!r} has no result to store")
-    return (
-        number,
-        encode_id(item.item_id),
-        os.fspath(next(iter(item.outputs.values()))).removesuffix(item.item_id).rstrip("/"),
-        item.cfg_hash,
-        result.input_sha256,
-        encode_id(os.fspath(next(iter(item.inputs.values()), ""))),
-        msgspec.json.encode(result.extras).decode(),
-        stored.size,
-        bytes.fromhex(stored.sha256),
-        stored.codec,
-        stored.content,
-    )

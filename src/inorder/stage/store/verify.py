@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 
 from inorder.errors import IntegrityError
 
-from .database import REMEDY, StoredItem, StoreReader, find_damage, translate_store_errors
+from .database import REMEDY, StoreReader, find_damage, translate_store_errors
+from .rows import StoredItem
 
 
 def find_problems(path: str, on_item: Callable[[StoredItem], None]) -> Iterator[str]:

@@ -28,8 +28,8 @@ from inorder.stage.staged_results import decode_result, encode_result
 from inorder.stage.worker import PreparedItem, StageResult, StageTask, StageWork
 
 from .codec import decompress
-from .database import encode_id
 from .inputs import StoredInput
+from .rows import encode_id
 
 _CONTENT_BYTES_MAX = 2**20
 """A longer document is visited by each stage on its own: with the time limit of that stage, and in parallel."""

@@ -9,7 +9,8 @@ from inorder.cli.item_status import ItemStatuses
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
 from inorder.stage.manifest.reader import ManifestRow
-from inorder.stage.store.database import FOLDER, StoredItem, store_path
+from inorder.stage.store.database import FOLDER, store_path
+from inorder.stage.store.rows import StoredItem
 from inorder.stage.store.verify import find_problems
 
 MISSING, ALTERED, ORPHANED = "missing", "altered", "orphaned"
