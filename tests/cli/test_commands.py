@@ -27,7 +27,7 @@ pytestmark = pytest.mark.req("CLI-1")
 
 PIPELINE = ["run", "doctags", "chunk", "embed", "index", "stage", "plan", "explain", "retry", "config"]
 SEARCH = ["search", "symbols", "graph", "mcp", "eval"]
-LOOKING = ["show", "export", "failures", "verify", "inspect", "manifest", "journal"]
+LOOKING = ["show", "export", "failures", "verify", "inspect", "report", "manifest", "journal"]
 COMMANDS = [*PIPELINE, *SEARCH, *LOOKING]
 RUNNING = ["run", "doctags", "chunk", "embed", "index", "stage", "retry", "config show"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from inorder.cli import item_status
-from inorder.cli.item_status import ItemStatuses
 from inorder.stage.freshness import OUTPUTS_EXIST, REMOVED_FROM_PLAN, SATISFIED_REASONS, UNCHANGED
+from inorder.stage.manifest import item_status
 from inorder.stage.manifest import reader as manifests
+from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.manifest.reader import find_last_run, read_lines, read_rows
 
 CONFIG = {"stage": "s", "doc_id": "__config__", "status": "config", "options": {"fingerprinting": True}}

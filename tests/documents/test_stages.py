@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from inorder.cli.commands.data.inspect import TOKEN_BOUNDS
 from inorder.documents.chunk.worker import HISTOGRAM
 from inorder.documents.parquet import read_footer
+from inorder.report.contents import TOKEN_BOUNDS
 from inorder.stage.manifest.rows import VOLATILE_FIELDS
 from tests.documents.workspace import PROSE, Workspace
 from tests.support.command_line import GUARD_S

@@ -93,7 +93,7 @@ CLI_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "failures are in no order",
-        "cli/item_status.py",
+        "stage/manifest/item_status.py",
         "WHERE status = 'failure' ORDER BY latest",
         "WHERE status = 'failure'",
         "tests/cli/test_item_status.py::test_failures_come_in_the_order_in_which_they_happened_last",

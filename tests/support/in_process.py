@@ -17,7 +17,7 @@ from inorder.cli.app import run_command
 from inorder.index.connection import open_index
 
 READ_ONLY = frozenset(
-    "plan explain failures inspect manifest journal verify search symbols graph eval config show export".split()  # noqa: SIM905
+    "plan explain failures inspect manifest journal verify search symbols graph eval config show export report".split()  # noqa: SIM905
 )
 
 

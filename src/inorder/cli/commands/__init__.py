@@ -26,6 +26,7 @@ GROUPS = {
         "failures": "List failed items and their errors",
         "verify": "Check DATA for missing or damaged files",
         "inspect": "Summarize the contents of DATA",
+        "report": "Write a page about runs and DATA",
         "manifest": "Print rows of the manifests",
         "journal": "Print what a journal holds",
     },

@@ -73,6 +73,7 @@ class ConfigRow(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str = ""
     host: str = ""
     pid: int = 0
+    argv: list[str] = []
     version: str = ""
     options: dict[str, Any] = {}
     origin: dict[str, Any] = {}
@@ -146,15 +147,16 @@ def read_line(file: BinaryIO, offset: int) -> ManifestLine:
 
 def find_last_run(path: str) -> tuple[int, ConfigRow] | None:
     """Return the offset and the `__config__` row of the last run; None: there is no run. Reads backwards."""
-    return next(_find_runs(path), None)
+    return next(find_runs(path), None)
 
 
 def read_configs(path: str) -> Iterator[ConfigRow]:
     """Yield the `__config__` row of every run, the last run first."""
-    return (config for _, config in _find_runs(path))
+    return (config for _, config in find_runs(path))
 
 
-def _find_runs(path: str) -> Iterator[tuple[int, ConfigRow]]:
+def find_runs(path: str) -> Iterator[tuple[int, ConfigRow]]:
+    """Yield the offset and the `__config__` row of every run, the last run first."""
     for offset in _find_config_lines(path):
         line = read_line_at(path, offset)
         if line.row is not None and line.row.is_config and (config := decode_config(line)) is not None:

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from inorder.cli.data_dir import open_data
-from inorder.cli.item_status import ItemStatuses
 from inorder.cli.output import encode_text, indent_lines, info, pluralize, stream_json, stream_lines, to_one_line
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
+from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.manifest.reader import ManifestLine, read_line
 
 

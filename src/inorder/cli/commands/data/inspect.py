@@ -1,25 +1,22 @@
 """`inorder inspect`: the contents of DATA at a glance."""
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from inorder.cli.builtin import sort_stages
 from inorder.cli.data_dir import DataDirectory, list_files, open_data
-from inorder.cli.item_status import ItemStatuses
 from inorder.cli.output import format_table, pluralize, print_json, print_out
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
-from inorder.stage.manifest.reader import read_line
+from inorder.report.contents import summarize_contents
+from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.monitor.live import read_live_state
 from inorder.stage.monitor.stall import HeadReport, describe_progress
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _BAR_WIDTH = 40
-TOKEN_BOUNDS = (32, 64, 128, 256, 384, 512, 1024)
-"""Classes of the histogram of chunk sizes, as `chunk` counts them."""
 
 
 def inspect(stage: StageOption = None, data: DataOption = None, as_json: JsonOption = False) -> None:
@@ -58,7 +55,7 @@ def _describe_stage(data: DataDirectory, stage: str) -> dict[str, Any]:
     return {
         "stage": stage,
         "items": statuses.count_by_status(),
-        "contents": _summarize(stage, data.layout(stage).manifest, statuses),
+        "contents": summarize_contents(stage, data.layout(stage).manifest, statuses),
         "failures": statuses.count_by_category(),
         "latest_run": latest,
         "warnings": _list_warnings(data, stage, statuses, holder),
@@ -136,123 +133,6 @@ def _format_size(count: int) -> str:
             break
         value /= 1000
     return f"{count} bytes" if unit == "bytes" else f"{value:.1f} {unit}"
-
-
-class _Extras(msgspec.Struct):
-    """The fields that built-in stages add to their rows."""
-
-    doc_id: str
-    engine: str = ""
-    pages: int = 0
-    pages_without_text: int = 0
-    pages_ocr: int = 0
-    blocks: int = 0
-    tables: int = 0
-    figures: int = 0
-    chunks: int = 0
-    tokens: int = 0
-    histogram: list[int] = []
-    vectors: int = 0
-    dimensions: int = 0
-    provider: str = ""
-    documents: int = 0
-    terms: int = 0
-    average_length: float = 0.0
-    kind: str = ""
-    language: str = ""
-    lines: int = 0
-    symbols: int = 0
-    calls: int = 0
-
-
-_DECODER = msgspec.json.Decoder(_Extras)
-
-
-def _summarize(stage: str, manifest: str, statuses: ItemStatuses) -> dict[str, Any]:
-    """Totals of a built-in stage; empty for others."""
-    summarize = _SUMMARIES.get(stage)
-    return {} if summarize is None else summarize(_read_extras(manifest, statuses))
-
-
-def _read_extras(manifest: str, statuses: ItemStatuses) -> Iterator[_Extras]:
-    with open(manifest, "rb") as file:
-        for status in statuses.successes():
-            try:
-                yield _DECODER.decode(read_line(file, status.made).raw)
-            except msgspec.DecodeError:
-                continue
-
-
-def _sum_doctags(rows: Iterator[_Extras]) -> dict[str, Any]:
-    sums: Counter[str] = Counter()
-    kinds: Counter[str] = Counter()
-    for row in rows:
-        if not row.engine:
-            continue  # a part of a long document
-        kinds[row.engine.split("/")[0].removeprefix("inorder-")] += 1
-        sums["documents"] += 1
-        for name in ("pages", "pages_without_text", "pages_ocr", "blocks", "tables", "figures"):
-            sums[name] += getattr(row, name)
-    names = ("documents", "pages", "pages_without_text", "pages_ocr", "blocks", "tables", "figures")
-    return {name: sums[name] for name in names} | {"kinds": dict(sorted(kinds.items()))}
-
-
-def _sum_chunk(rows: Iterator[_Extras]) -> dict[str, Any]:
-    documents = chunks = tokens = 0
-    histogram = [0] * (len(TOKEN_BOUNDS) + 1)
-    for row in rows:
-        documents, chunks, tokens = documents + 1, chunks + row.chunks, tokens + row.tokens
-        for place, count in enumerate(row.histogram[: len(histogram)]):
-            histogram[place] += count
-    return {
-        "documents": documents,
-        "chunks": chunks,
-        "tokens": tokens,
-        "histogram": [
-            {"tokens_max": bound, "chunks": count}
-            for bound, count in zip((*TOKEN_BOUNDS, None), histogram, strict=True)
-        ],
-    }
-
-
-def _sum_embed(rows: Iterator[_Extras]) -> dict[str, Any]:
-    families: dict[str, dict[str, Any]] = {}
-    corpus = {}
-    for row in rows:
-        family, slash, _ = row.doc_id.partition("/")
-        if not slash:
-            names = ("documents", "chunks", "terms", "average_length")
-            corpus = {name: getattr(row, name) for name in names}
-            continue
-        found = families.setdefault(family, {"documents": 0, "vectors": 0})
-        found["documents"] += 1
-        found["vectors"] += row.vectors
-        found |= {"dimensions": row.dimensions} if row.dimensions else {}
-        found |= {"provider": row.provider} if row.provider else {}
-    return {"families": families, "corpus": corpus}
-
-
-def _sum_index(rows: Iterator[_Extras]) -> dict[str, Any]:
-    sums: Counter[str] = Counter()
-    languages: Counter[str] = Counter()
-    for row in rows:
-        if not row.kind:
-            continue  # a file that was removed
-        sums["documents" if row.kind == "document" else "files"] += 1
-        if row.kind != "document":
-            languages[row.language or "other"] += 1
-        for name in ("chunks", "lines", "symbols", "calls"):
-            sums[name] += getattr(row, name)
-    names = ("documents", "files", "chunks", "lines", "symbols", "calls")
-    return {name: sums[name] for name in names} | {"languages": dict(languages.most_common())}
-
-
-_SUMMARIES: dict[str, Callable[[Iterator[_Extras]], dict[str, Any]]] = {
-    "doctags": _sum_doctags,
-    "chunk": _sum_chunk,
-    "embed": _sum_embed,
-    "index": _sum_index,
-}
 
 
 def _format_contents(stage: str, found: dict[str, Any]) -> list[tuple[str, str]]:

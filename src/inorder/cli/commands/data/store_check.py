@@ -5,9 +5,9 @@ import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inorder.cli.item_status import ItemStatuses
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError
+from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.manifest.reader import ManifestRow
 from inorder.stage.store.database import FOLDER, store_path
 from inorder.stage.store.rows import StoredItem

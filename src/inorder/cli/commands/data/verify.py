@@ -10,7 +10,6 @@ import typer
 
 from inorder.cli.data_dir import DataDirectory, JournalState, list_files, open_data
 from inorder.cli.exit_codes import Exit
-from inorder.cli.item_status import STATUSES, ItemStatus, ItemStatuses
 from inorder.cli.output import encode_json, encode_text, info, pluralize, stream_json, stream_lines
 from inorder.cli.parameters import DataOption, JsonOption
 from inorder.cli.stage_loader import load_recorded_job
@@ -25,6 +24,7 @@ from inorder.stage.contracts import Barrier, StagePlan, WorkItem
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_output
 from inorder.stage.fingerprints import Fingerprint, checksum_file, decode_fingerprint
 from inorder.stage.freshness import has_changed_input
+from inorder.stage.manifest.item_status import STATUSES, ItemStatus, ItemStatuses
 from inorder.stage.manifest.reader import ManifestLine, ManifestRow, read_line, read_line_at, read_lines
 from inorder.stage.store.sink import NAME as STORE
 

@@ -9,7 +9,6 @@ import typer
 from inorder.cli.builtin import sort_stages
 from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.dry_run import DEPENDS, FAIL, PROCESS, REMOVE, SKIP, DryRun, Forecast, compare_fingerprint
-from inorder.cli.item_status import ItemStatuses
 from inorder.cli.option_spec import Section
 from inorder.cli.output import indent_lines, pluralize, print_json, print_out, to_one_line
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
@@ -18,6 +17,7 @@ from inorder.cli.stage_loader import load_recorded_jobs
 from inorder.engines.attempt import escape_surrogates
 from inorder.files.listing import share_listings
 from inorder.files.predicted import predict_files
+from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.manifest.reader import ManifestRow, read_line_at
 
 ABSENT = "absent"

@@ -11,7 +11,6 @@ import typer
 from inorder.cli.builtin import describe_stage_defaults, sort_stages
 from inorder.cli.data_dir import DataDirectory, open_data
 from inorder.cli.exit_codes import Exit
-from inorder.cli.item_status import ItemStatuses
 from inorder.cli.output import info, pluralize, print_json
 from inorder.cli.parameters import Given, JsonOption, StageOption, run_options
 from inorder.cli.settings import resolve
@@ -20,6 +19,7 @@ from inorder.cli.stage_runner import check_options, report_outcome, run_job
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import OperatorError
 from inorder.stage.contracts import StageOutcome, StagePlan, WorkItem
+from inorder.stage.manifest.item_status import ItemStatuses
 
 ONLY_FAILURES = "failures"
 """`only` in the origin of a run: its plan held the failed items alone."""

@@ -1,0 +1,54 @@
+"""`inorder report`: a page about runs and the contents of DATA."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from inorder.cli.data_dir import open_data
+from inorder.cli.option_spec import Section
+from inorder.cli.output import encode_json, print_out, stream_lines
+from inorder.cli.parameters import DataOption
+from inorder.errors import OperatorError
+from inorder.host.filesystem import SystemFilesystem, write_atomic
+from inorder.report import build_report, render_html
+
+
+def report(
+    run: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--run",
+            metavar="ID",
+            help="Only this run; its id may be abbreviated. Given twice: compare two runs of one stage. Default: the "
+            "latest run of every stage.",
+            rich_help_panel=Section.INPUT,
+        ),
+    ] = None,
+    data: DataOption = None,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help="The page.", rich_help_panel=Section.OUTPUT),
+    ] = "report.html",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the data on stdout, and write no page.")] = False,
+) -> None:
+    """Write one HTML page about the latest runs: how they are, what they did when, what failed, and what DATA holds.
+
+    The page needs no network and no other file. It can be made while a run is going on and after one was killed: it is
+    made of the journal, the telemetry and the manifests, and takes no lock.
+    """
+    directory = open_data(data)
+    found = build_report(directory.root, run or ())
+    if as_json:
+        stream_lines([encode_json(found)])
+        return
+    write_page(output, render_html(found).encode("utf-8"))
+    print_out(output)
+
+
+def write_page(path: str, content: bytes) -> None:
+    """Write a file as a whole. Raises OperatorError if its path cannot be written."""
+    try:
+        write_atomic(SystemFilesystem(), os.path.abspath(path), content)
+    except OSError as error:
+        raise OperatorError(f"{path} cannot be written: {error.strerror or error}; choose another with -o") from error

@@ -1,0 +1,300 @@
+"""Builds a report from the files of DATA. It takes no lock and changes nothing: a run may be writing them."""
+
+import os
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from inorder.errors import InorderError
+from inorder.host.filesystem import SystemFilesystem
+from inorder.journal.replay import Replay
+from inorder.runtime.limits import Budgets
+from inorder.runtime.recovery import read_journal
+from inorder.stage.data_layout import DataLayout
+from inorder.stage.monitor.live import read_live_state
+from inorder.stage.monitor.stall import HeadReport, describe_progress
+from inorder.version import __version__
+
+from .dataset import build_dataset
+from .items import ItemDigest, find_changes
+from .liveness import is_held, read_holder
+from .model import DurationStats, EventCounts, ItemCounts, PipelineReport, RunPart, RunReport, SlowItem
+from .runs import StageRun, select_runs
+from .telemetry import TelemetryDigest
+from .verdict import format_duration, format_time, make_verdict
+
+_DURATIONS = {
+    "item_queue_ms": ("Queue", "from being read from the plan to the first dispatch"),
+    "item_start_ms": ("Start", "from the dispatch to the start in the worker"),
+    "item_exec_ms": ("Execution", "in the worker, skipped items left out"),
+    "item_wait_ms": ("Wait", "from the result to the start of its commit"),
+    "commit_ms": ("Commit", "per commit: journal, outputs, manifest"),
+}
+
+
+def build_report(data: str | os.PathLike[str], runs: Sequence[str] = (), *, dataset: bool = True) -> PipelineReport:
+    """Build the report of the latest run of every stage in DATA, or of the runs with these ids. Two runs of one stage
+    are compared.
+
+    Args:
+        data: The folder DATA.
+        runs: Ids of runs, which may be abbreviated; empty: the latest run of every stage.
+        dataset: Whether to describe the contents of DATA as well, which reads every manifest to its end.
+
+    Raises:
+        OperatorError: A run is not in DATA, or its id is ambiguous.
+    """
+    root = os.path.abspath(data)
+    chosen = select_runs(root, runs)
+    reports = [build_run_report(root, run) for run in chosen]
+    return PipelineReport(
+        inorder_version=__version__,
+        generated_ms=int(time.time() * 1000),
+        data=root,
+        verdict=make_verdict(reports, os.fspath(data)),
+        runs=reports,
+        dataset=build_dataset(root) if dataset else None,
+        limits=[],
+    )
+
+
+class _RunFiles:
+    """What the files of a run say about it, besides its telemetry and rows."""
+
+    def __init__(self, data: str, run: StageRun) -> None:
+        layout = DataLayout(data, run.stage)
+        self.manifest = layout.manifest
+        live = read_live_state(layout.live) if run.is_latest else None
+        self.live = live if live is not None and live.get("run_id") in run.run_ids else None
+        self.journal = _read_journal_of(layout.journal, run) if run.is_latest else None
+        self.is_running = run.is_latest and _is_running(layout.lock, run, self.live)
+        self.last_sign_ms = self._find_last_sign(layout) if run.is_latest else None
+
+    def _find_last_sign(self, layout: DataLayout) -> int | None:
+        """The latest moment at which the run is known to have been alive."""
+        if self.is_running:
+            return int(time.time() * 1000)
+        signs = [int(self.live["time"])] if self.live is not None else []
+        if self.journal is not None:
+            paths = (path for path in (layout.journal, layout.manifest) if os.path.exists(path))
+            signs += [int(os.stat(path).st_mtime * 1000) for path in paths]
+        return max(signs, default=None)
+
+
+def _read_journal_of(path: str, run: StageRun) -> Replay | None:
+    """The state of the journal, if it is that of the run."""
+    if not os.path.exists(path):
+        return None
+    try:
+        replay = read_journal(SystemFilesystem(), path)[1]
+    except InorderError:
+        return None
+    return replay if replay.header is not None and replay.header.run_id in run.run_ids else None
+
+
+def _is_running(lock: str, run: StageRun, live: dict[str, Any] | None) -> bool:
+    """Whether the lock is held by the process that works on this run."""
+    if not is_held(lock):
+        return False
+    holder = read_holder(lock)
+    started_ms = run.parts[-1].started_ms if run.parts else run.started_ms
+    return live is not None or holder is None or holder.since_s * 1000 <= started_ms + 1000
+
+
+def build_run_report(data: str, run: StageRun) -> RunReport:
+    """Build the report of one run."""
+    files = _RunFiles(data, run)
+    digest = TelemetryDigest()
+    for part in run.parts:
+        is_last = part is run.parts[-1]
+        digest.add_part(part, files.last_sign_ms if is_last and not _has_ended(part.path) else None)
+    items = ItemDigest()
+    items.read(files.manifest, run)
+    state, state_text = _find_state(run, files, digest)
+    if state == "killed":
+        digest.add_mark("killed", state_text)
+    parts = digest.parts or [RunPart(run_id=run.run_id, started_ms=run.started_ms, last_ms=run.started_ms)]
+    counts = _count_items(files, digest, items, state)
+    active_ms = max(1, digest.active_ms)
+    rate = float(digest.snapshot.get("items_per_s") or 0.0)
+    if digest.outcome is not None:
+        rate = digest.outcome["items_per_s"]
+    left = None if counts.total is None else counts.total - counts.done
+    workers = digest.longest
+    windows, windows_total = digest.list_windows()
+    return RunReport(
+        stage=run.stage,
+        run_id=run.run_id,
+        state=state,
+        state_text=state_text,
+        is_latest=run.is_latest,
+        started_ms=parts[0].started_ms,
+        last_ms=parts[-1].last_ms,
+        active_ms=active_ms,
+        parts=parts,
+        **_describe_config(run),
+        counts=counts,
+        events=_count_events(digest),
+        items_per_s=rate,
+        bytes_per_s=float(digest.snapshot.get("bytes_per_s") or 0.0),
+        input_bytes=int(digest.snapshot.get("input_bytes") or 0),
+        output_bytes=int(digest.snapshot.get("output_bytes") or 0),
+        eta_s=left / rate if state == "running" and left is not None and rate > 0 else None,
+        **_describe_activity(files.live, state),
+        committed=files.journal.newest_candidate.end if files.journal is not None else counts.done,
+        series=digest.series.build(),
+        heat_map=digest.heat_map.build(),
+        worker_timeline=digest.workers.build(active_ms),
+        marks=digest.list_marks(),
+        mark_counts=digest.count_marks(),
+        spans=digest.list_spans(),
+        spans_total=digest.spans_total,
+        windows=windows,
+        windows_total=windows_total,
+        durations=_list_durations(digest, items),
+        slowest=[_add_worker(item, workers) for item in items.list_slowest()],
+        failures=items.build_failures(),
+        skips=items.skips.build(),
+        warnings=items.warnings.build(),
+        notes=list((digest.outcome or {}).get("warnings", [])),
+        groups=[{"name": name, **values} for name, values in (digest.snapshot.get("groups") or {}).items()],
+        changes=find_changes(files.manifest, run),
+        damaged_lines=items.damaged + digest.damaged_lines,
+        has_telemetry=bool(run.parts),
+    )
+
+
+def _has_ended(path: str) -> bool:
+    """Whether a telemetry file has the end of its run, which is in its last lines."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 2**16))
+            tail = file.read()
+    except OSError:
+        return False
+    return b'"event":"run_ended"' in tail or b'"event":"run_failed"' in tail
+
+
+def _find_state(run: StageRun, files: _RunFiles, digest: TelemetryDigest) -> tuple[str, str]:
+    """The state of a run, and the same in words."""
+    outcome, failure = digest.outcome, digest.failure
+    if outcome is not None:
+        if not outcome["was_cancelled"]:
+            return "finished", f"finished in {format_duration(outcome['wall_ms'])}"
+        return "stopped", f"was stopped: {outcome['cancel_reason'] or outcome['stop_kind']}"
+    if failure is not None:
+        return "failed", f"failed with {failure['error']}: {failure['message']}"
+    if files.is_running:
+        return "running", "is running"
+    if files.journal is not None and files.journal.is_end:
+        return "finished", "finished; it wrote no telemetry"
+    if run.parts or files.journal is not None:
+        last_ms = digest.parts[-1].last_ms if digest.parts else files.last_sign_ms or run.started_ms
+        return "killed", f"was killed at {format_time(last_ms)}, its last sign of life"
+    return "unknown", "has no telemetry"
+
+
+def _count_items(files: _RunFiles, digest: TelemetryDigest, items: ItemDigest, state: str) -> ItemCounts:
+    """The rows of the manifest count; before its first row, the telemetry."""
+    outcome = digest.outcome or digest.failure or {}
+    total = outcome.get("scheduled", digest.snapshot.get("items_total"))
+    if files.live is not None and total is None:
+        total = files.live.get("items_total")
+    done = items.succeeded + items.skipped + items.failed
+    if state == "finished" and total is None:
+        total = done
+    return ItemCounts(
+        total=None if total is None else max(total, done),
+        succeeded=items.succeeded,
+        skipped=items.skipped,
+        failed=items.failed,
+        adopted=(digest.outcome or {}).get("adopted", digest.snapshot.get("items_adopted") or 0),
+    )
+
+
+def _count_events(digest: TelemetryDigest) -> EventCounts:
+    marks, spans = digest.count_marks(), digest.list_spans()
+    return EventCounts(
+        retries=marks.get("retry", 0),
+        reclaims=marks.get("reclaim", 0),
+        lost_workers=marks.get("lost", 0),
+        overruns=marks.get("overrun", 0),
+        refused=int(digest.snapshot.get("refused") or 0),
+        pauses=sum(span.kind == "paused" for span in spans),
+        stalls=sum(span.kind == "stalled" for span in spans),
+    )
+
+
+def _describe_config(run: StageRun) -> dict[str, Any]:
+    config = run.config
+    if config is None:
+        return {}
+    options = config.options
+    budgets = msgspec.convert(options.get("budgets") or {}, Budgets)
+    hard = options.get("buffered_bytes_max")
+    return {
+        "version": config.version,
+        "host": config.host,
+        "command": _quote_command(config.argv),
+        "engine": options.get("engine", ""),
+        "policy": options.get("policy", ""),
+        "buffered_bytes_max": hard,
+        "buffered_bytes_soft": None if hard is None else budgets.to_pressure_options(hard).buffered_bytes_soft,
+    }
+
+
+def _quote_command(argv: Sequence[str]) -> str:
+    """The command line of a run, to be pasted into a shell; empty: it was a program of the user's."""
+    if not argv or Path(argv[0]).name not in ("inorder", "__main__.py"):
+        return shlex.join(["python", *argv]) if argv and argv[0].endswith(".py") else ""
+    return shlex.join(["inorder", *argv[1:]])
+
+
+def _describe_activity(live: dict[str, Any] | None, state: str) -> dict[str, Any]:
+    """What a run that is under way waits for, and what it is running; or what a killed one was running."""
+    if live is None or state not in ("running", "killed"):
+        return {}
+    try:
+        head = None if live["head"] is None else msgspec.convert(live["head"], HeadReport)
+        waiting = "" if head is None else head.describe()
+        running = [
+            f"{item['item_id'] or item['seq']}: {item['running_s']:.0f} s on worker {item['worker']}"
+            + (f", {describe_progress(item['progress'])}" if item["progress"] is not None else "")
+            for item in live["running"]
+        ]
+    except (msgspec.ValidationError, KeyError, TypeError):
+        return {}
+    return {"waiting_for": waiting, "running": running}
+
+
+def _list_durations(digest: TelemetryDigest, items: ItemDigest) -> list[DurationStats]:
+    """The durations of the telemetry; execution times from the rows, which have all of them."""
+    found = []
+    for name, (title, meaning) in _DURATIONS.items():
+        if name == "item_exec_ms":
+            found.append(items.durations.build(name, title, meaning))
+            continue
+        values = digest.histograms.get(name, {})
+        found.append(
+            DurationStats(
+                name=name,
+                title=title,
+                meaning=meaning,
+                count=values.get("count", 0),
+                p50_ms=values.get("p50", 0.0),
+                p95_ms=values.get("p95", 0.0),
+                p99_ms=values.get("p99", 0.0),
+                max_ms=values.get("max", 0.0),
+                buckets=[(bound, count) for bound, count in values.get("buckets", [])],
+            )
+        )
+    return found
+
+
+def _add_worker(item: SlowItem, workers: dict[int, tuple[int, float]]) -> SlowItem:
+    worker = workers.get(item.seq)
+    return item if worker is None else msgspec.structs.replace(item, worker=worker[0])

@@ -1,0 +1,248 @@
+"""Reads the rows of a run from its manifest into values of bounded size, row by row."""
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+from inorder.stage.manifest.reader import ManifestRow, read_lines
+
+from .model import ROWS_MAX, Changes, DurationStats, FailedItem, FailureTable, SlowItem, Tallies, Tally
+from .runs import StageRun
+
+_TEXTS_MAX = 5000
+"""Distinct texts that are counted; further ones are counted together."""
+_OTHER = "(other texts)"
+_TEXT_MAX = 2000
+_TRACEBACK_MAX = 4000
+_TRACEBACKS_MAX = 50
+"""Failures with a traceback: the first of them."""
+_CHECKED_MAX = 200_000
+_BUCKETS_PER_DECADE = 5
+UP_TO_DATE = "up to date"
+
+
+def read_run_rows(manifest: str, run: StageRun) -> Iterator[ManifestRow | None]:
+    """Yield the rows of a run; None for a line that cannot be decoded."""
+    if run.offset is None:
+        return
+    for line in read_lines(manifest, run.offset):
+        if run.end_offset is not None and line.offset >= run.end_offset:
+            return
+        if line.row is None or not line.row.is_config:
+            yield line.row
+
+
+class TextCounter:
+    """Counts texts; their number is bounded."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._examples: dict[str, str] = {}
+
+    def add(self, text: str, example: str) -> None:
+        """Add one occurrence."""
+        text = text[:_TEXT_MAX]
+        if text not in self._examples:
+            if len(self._examples) >= _TEXTS_MAX:
+                text = _OTHER
+            self._examples.setdefault(text, example)
+        self.counts[text] += 1
+
+    def list_rows(self) -> list[Tally]:
+        """The most frequent texts."""
+        return [
+            Tally(text=text, count=count, example=self._examples[text])
+            for text, count in self.counts.most_common(ROWS_MAX)
+        ]
+
+    def build(self) -> Tallies:
+        """Return the most frequent texts, and the number of all."""
+        return Tallies(total=self.counts.total(), distinct=len(self.counts), rows=self.list_rows())
+
+
+class DurationCounter:
+    """A histogram of durations in buckets of a logarithmic scale, with the quantiles of the buckets."""
+
+    def __init__(self) -> None:
+        self._buckets: Counter[int] = Counter()
+        self.count = 0
+        self.max_ms = 0.0
+
+    def add(self, duration_ms: float) -> None:
+        """Add a duration."""
+        self.count += 1
+        self.max_ms = max(self.max_ms, duration_ms)
+        self._buckets[math.ceil(math.log10(max(duration_ms, 0.001)) * 100)] += 1
+
+    def quantile(self, share: float) -> float:
+        """The duration that this share does not exceed, within 2.5 %."""
+        wanted, seen = share * self.count, 0
+        for bucket in sorted(self._buckets):
+            seen += self._buckets[bucket]
+            if seen >= wanted:
+                return round(min(10 ** (bucket / 100), self.max_ms), 3)
+        return 0.0
+
+    def build(self, name: str, title: str, meaning: str) -> DurationStats:
+        """Return the histogram."""
+        step = 100 // _BUCKETS_PER_DECADE
+        coarse: Counter[int] = Counter()
+        for bucket, count in self._buckets.items():
+            coarse[-(-bucket // step)] += count
+        low, high = (min(coarse), max(coarse)) if coarse else (0, -1)
+        buckets = [(round(10 ** (place * step / 100), 4), coarse[place]) for place in range(low, high + 1)]
+        return DurationStats(
+            name=name,
+            title=title,
+            meaning=meaning,
+            count=self.count,
+            p50_ms=self.quantile(0.5),
+            p95_ms=self.quantile(0.95),
+            p99_ms=self.quantile(0.99),
+            max_ms=round(self.max_ms, 3),
+            buckets=buckets,
+        )
+
+
+class ItemDigest:
+    """What the rows of a run say."""
+
+    def __init__(self) -> None:
+        self.succeeded = self.skipped = self.failed = self.damaged = 0
+        self.retried = 0
+        self.skips, self.warnings = TextCounter(), TextCounter()
+        self.durations = DurationCounter()
+        self._slowest: list[tuple[float, int, SlowItem]] = []
+        self._categories = TextCounter()
+        self._failures: list[FailedItem] = []
+        self.removed = 0
+
+    def read(self, manifest: str, run: StageRun) -> None:
+        """Read all rows of a run."""
+        for row in read_run_rows(manifest, run):
+            if row is None:
+                self.damaged += 1
+            else:
+                self.add(row)
+
+    def add(self, row: ManifestRow) -> None:
+        """Take one row into account."""
+        if row.attempts > 1:
+            self.retried += 1
+        for warning in row.warnings:
+            self.warnings.add(warning, row.doc_id)
+        if row.status == "skip":
+            self.skipped += 1
+            self.removed += row.is_removed
+            self.skips.add(UP_TO_DATE if row.is_satisfied else row.reason, row.doc_id)
+            return
+        self.durations.add(row.duration_s * 1000)
+        self._keep_slow(row)
+        if row.status == "success":
+            self.succeeded += 1
+        elif row.status == "failure":
+            self._add_failure(row)
+
+    def _keep_slow(self, row: ManifestRow) -> None:
+        if len(self._slowest) >= ROWS_MAX and row.duration_s <= self._slowest[0][0]:
+            return
+        item = SlowItem(
+            item_id=row.doc_id, seq=row.seq, duration_s=row.duration_s, status=row.status, attempts=row.attempts
+        )
+        push = heapq.heappush if len(self._slowest) < ROWS_MAX else heapq.heapreplace
+        push(self._slowest, (row.duration_s, -row.seq, item))
+
+    def _add_failure(self, row: ManifestRow) -> None:
+        self.failed += 1
+        category = row.error.category if row.error is not None else "unknown"
+        self._categories.add(category, row.doc_id)
+        if len(self._failures) >= ROWS_MAX:
+            return
+        has_traceback = len(self._failures) < _TRACEBACKS_MAX
+        self._failures.append(
+            FailedItem(
+                item_id=row.doc_id,
+                seq=row.seq,
+                category=category,
+                message=(row.error.message if row.error is not None else "")[:_TEXT_MAX],
+                attempts=row.attempts,
+                retryable=row.error is not None and row.error.retryable,
+                traceback=row.traceback[-_TRACEBACK_MAX:] if has_traceback else "",
+            )
+        )
+
+    def list_slowest(self) -> list[SlowItem]:
+        """The items that took longest, the slowest first."""
+        return [item for _, _, item in sorted(self._slowest, key=lambda found: found[:2], reverse=True)]
+
+    def build_failures(self) -> FailureTable:
+        """Return the failures."""
+        return FailureTable(total=self.failed, categories=self._categories.list_rows(), rows=self._failures)
+
+
+_Known = dict[str, tuple[str, str, str]]
+"""By item: status, configuration and input of its latest row."""
+
+
+def find_changes(manifest: str, run: StageRun, checked_max: int = _CHECKED_MAX) -> Changes:
+    """Compare the processed items of a run with the latest row of each in the runs before it. The reasons are those of
+    the first `checked_max` items."""
+    wanted: _Known = {}
+    processed = removed = 0
+    for row in read_run_rows(manifest, run):
+        if row is None:
+            continue
+        removed += row.is_removed
+        if row.status in ("success", "failure"):
+            processed += 1
+            if len(wanted) < checked_max:
+                wanted[row.doc_id] = (row.status, row.cfg_hash, row.input_sha256)
+    if not wanted:
+        return Changes(processed=processed, removed=removed)
+    earlier = _read_earlier(manifest, run.offset or 0, wanted)
+    reasons = TextCounter()
+    for item_id, now in wanted.items():
+        reasons.add(_explain_change(earlier.get(item_id), now), item_id)
+    is_cut = processed > len(wanted)
+    return Changes(
+        processed=processed,
+        reasons=reasons.list_rows(),
+        removed=removed,
+        checked_max=checked_max if is_cut else None,
+    )
+
+
+def _read_earlier(manifest: str, end: int, wanted: _Known) -> _Known:
+    """Read the latest row of each of these items before an offset. Rows of items that were up to date do not count:
+    what they were made of is in the row that made them."""
+    earlier: _Known = {}
+    if end == 0:
+        return earlier
+    for line in read_lines(manifest):
+        if line.offset >= end:
+            break
+        row = line.row
+        if row is None or row.is_config or row.doc_id not in wanted or row.is_satisfied:
+            continue
+        if row.is_removed:
+            earlier.pop(row.doc_id, None)
+        else:
+            earlier[row.doc_id] = (row.status, row.cfg_hash, row.input_sha256)
+    return earlier
+
+
+def _explain_change(before: tuple[str, str, str] | None, now: tuple[str, str, str]) -> str:
+    if before is None:
+        return "new"
+    if before[0] == "failure":
+        return "failed before"
+    if before[0] == "skip":
+        return "skipped before"
+    if before[1] != now[1]:
+        return "configuration changed"
+    if before[2] and now[2] and before[2] != now[2]:
+        return "input changed"
+    if now[0] == "failure":
+        return "not up to date, and failed"
+    return "forced, or its outputs were missing or altered"

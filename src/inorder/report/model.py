@@ -1,0 +1,399 @@
+"""The data of a report: plain structs that encode as JSON.
+
+The size of a report does not grow with the number of items. A list that was cut says so: beside it is the number of all
+its members. Times are milliseconds since 1970, durations have their unit in the name.
+
+The time axis of a run is its *active* time: a run that was interrupted and resumed the next day has no gap of a night.
+Values `at_ms` count from the start of the run on this axis.
+"""
+
+from typing import Any
+
+import msgspec
+
+SCHEMA_VERSION = 1
+POINTS_MAX = 1000
+"""Points of a series over time."""
+ROWS_MAX = 200
+"""Rows of a table."""
+MARKS_MAX = 400
+"""Marks on a time axis, per kind."""
+WORKERS_MAX = 200
+"""Rows of the timeline of workers."""
+
+STATES = {
+    "running": "a process works on it now",
+    "finished": "every item has an outcome",
+    "stopped": "it was stopped before its end, and said so: by a signal, its error budget or the infrastructure",
+    "killed": "it ended without a word: its process was killed, or the machine went down",
+    "failed": "it raised an exception",
+    "unknown": "it wrote no telemetry, and a later run has replaced its journal",
+}
+"""The states of a run."""
+
+
+class ItemCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcomes of the items of a run."""
+
+    total: int | None = None
+    """None: not known yet."""
+    succeeded: int = 0
+    skipped: int = 0
+    failed: int = 0
+    adopted: int = 0
+    """Results of an interrupted run that were not computed again."""
+
+    @property
+    def done(self) -> int:
+        """Items with an outcome."""
+        return self.succeeded + self.skipped + self.failed
+
+
+class EventCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened besides outcomes."""
+
+    retries: int = 0
+    reclaims: int = 0
+    lost_workers: int = 0
+    overruns: int = 0
+    refused: int = 0
+    pauses: int = 0
+    stalls: int = 0
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """Values over the active time of a run: one list per value, all as long as `at_ms`."""
+
+    at_ms: list[int] = []
+    committed: list[int] = []
+    """Items that are committed: the next seq to commit."""
+    computed: list[int] = []
+    """One past the furthest seq that is computed."""
+    buffered_bytes: list[int] = []
+    """Bytes of results that are not committed, and reserved for running items: the most in the interval."""
+    resident_bytes: list[int] = []
+    active_workers: list[int] = []
+    """Workers that had something to do: the most in the interval."""
+    failed: list[int] = []
+    seen: int = 0
+    """Measurements that the points were made of."""
+
+
+class HeatMap(msgspec.Struct, frozen=True, kw_only=True):
+    """How many items were computed, by time and by position in the plan."""
+
+    column_ms: int = 1
+    """Width of a column."""
+    row_seqs: int = 1
+    """Height of a row."""
+    columns: int = 0
+    rows: int = 0
+    cells: list[tuple[int, int, int]] = []
+    """Column, row and count of each cell that is not empty."""
+
+
+class WorkerRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One worker: how busy it was in each column of the timeline."""
+
+    worker: int
+    busy_ms: int = 0
+    items: int = 0
+    first_ms: int = 0
+    last_ms: int = 0
+    lost_at_ms: int | None = None
+    lost_cause: str = ""
+    busy_percent: list[int] = []
+
+
+class WorkerTimeline(msgspec.Struct, frozen=True, kw_only=True):
+    """The workers of a run. If there are too many, those that were busy longest."""
+
+    column_ms: int = 1
+    columns: int = 0
+    rows: list[WorkerRow] = []
+    total: int = 0
+    utilisation_percent: float | None = None
+    """Share of the time in which workers ran items; None: not recorded."""
+
+
+class TimeMark(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened at one moment."""
+
+    at_ms: int
+    kind: str
+    """`retry`, `lost`, `reclaim`, `overrun`, `killed`, `resumed`, `stopping`."""
+    text: str
+
+
+class TimeSpan(msgspec.Struct, frozen=True, kw_only=True):
+    """A state that lasted for some time: a pressure level, or a stall."""
+
+    from_ms: int
+    to_ms: int
+    kind: str
+    """`slowed`, `paused` or `stalled`."""
+    reason: str
+    """In the words of the user: which limit, or which item."""
+
+
+class WindowSpan(msgspec.Struct, frozen=True, kw_only=True):
+    """A window of the plan."""
+
+    id: int
+    start: int
+    end: int
+    """One past its last seq; `start`: not known yet."""
+    opened_ms: int
+    closed_ms: int | None = None
+
+
+class DurationStats(msgspec.Struct, frozen=True, kw_only=True):
+    """A histogram of durations."""
+
+    name: str
+    title: str
+    meaning: str
+    count: int = 0
+    p50_ms: float = 0.0
+    p95_ms: float = 0.0
+    p99_ms: float = 0.0
+    max_ms: float = 0.0
+    buckets: list[tuple[float, int]] = []
+    """Upper bound in milliseconds and count; empty: not recorded."""
+
+
+class SlowItem(msgspec.Struct, frozen=True, kw_only=True):
+    """An item that took long."""
+
+    item_id: str
+    seq: int
+    duration_s: float
+    status: str
+    attempts: int = 1
+    worker: int | None = None
+
+
+class FailedItem(msgspec.Struct, frozen=True, kw_only=True):
+    """An item that failed for good."""
+
+    item_id: str
+    seq: int
+    category: str
+    message: str
+    attempts: int
+    retryable: bool
+    traceback: str = ""
+    is_new: bool | None = None
+    """Whether it did not fail in the run before; None: not known."""
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """A text and how often it occurred."""
+
+    text: str
+    count: int
+    example: str = ""
+    """The first item with it."""
+
+
+class FailureTable(msgspec.Struct, frozen=True, kw_only=True):
+    """Failed items: the first `ROWS_MAX` of them, in the order of the plan."""
+
+    total: int = 0
+    categories: list[Tally] = []
+    rows: list[FailedItem] = []
+
+
+class Tallies(msgspec.Struct, frozen=True, kw_only=True):
+    """Texts by frequency: the most frequent `ROWS_MAX` of them."""
+
+    total: int = 0
+    """Occurrences of all of them."""
+    distinct: int = 0
+    rows: list[Tally] = []
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """Why the items of a run were processed, and not skipped as up to date, compared with the runs before."""
+
+    processed: int = 0
+    reasons: list[Tally] = []
+    removed: int = 0
+    """Items that are no longer in the plan."""
+    checked_max: int | None = None
+    """If the run has more processed items than this, further ones are not compared."""
+
+
+class RunPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that worked on the run: the first, or one that resumed it."""
+
+    run_id: str
+    started_ms: int
+    last_ms: int
+    """When it ended, or its last sign of life."""
+    at_ms: int = 0
+    """Where it begins on the time axis."""
+    resumed_at: int | None = None
+    end: str = ""
+    """`ended`, `failed`, or empty: it did not say that it ended."""
+
+
+class RunReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of one stage."""
+
+    stage: str
+    run_id: str
+    state: str
+    """See `STATES`."""
+    state_text: str
+    """The state in a few words, with what stopped it or when it died."""
+    is_latest: bool
+    started_ms: int
+    last_ms: int
+    active_ms: int
+    parts: list[RunPart]
+    version: str = ""
+    host: str = ""
+    command: str = ""
+    engine: str = ""
+    policy: str = ""
+    workers: int | None = None
+    counts: ItemCounts = ItemCounts()
+    events: EventCounts = EventCounts()
+    items_per_s: float = 0.0
+    bytes_per_s: float = 0.0
+    input_bytes: int = 0
+    output_bytes: int = 0
+    eta_s: float | None = None
+    """Time left at the rate so far; None: the run is over, or the number of items is unknown."""
+    waiting_for: str = ""
+    """What a run that is under way waits for, or what one that was killed was doing."""
+    running: list[str] = []
+    """Items that workers were running at the last sign of life, with their progress."""
+    committed: int = 0
+    """Items that the journal has as committed."""
+    buffered_bytes_soft: int | None = None
+    buffered_bytes_max: int | None = None
+    series: Series = Series()
+    heat_map: HeatMap = HeatMap()
+    worker_timeline: WorkerTimeline = WorkerTimeline()
+    marks: list[TimeMark] = []
+    mark_counts: dict[str, int] = {}
+    """All marks by kind, those that were cut included."""
+    spans: list[TimeSpan] = []
+    spans_total: int = 0
+    windows: list[WindowSpan] = []
+    windows_total: int = 0
+    durations: list[DurationStats] = []
+    slowest: list[SlowItem] = []
+    failures: FailureTable = FailureTable()
+    skips: Tallies = Tallies()
+    warnings: Tallies = Tallies()
+    notes: list[str] = []
+    """Warnings of the run itself."""
+    groups: list[dict[str, Any]] = []
+    """By kind of item: items, time, and what workers measured."""
+    changes: Changes = Changes()
+    damaged_lines: int = 0
+    """Lines of the manifest or the telemetry that cannot be read."""
+    has_telemetry: bool = True
+
+
+class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in the history of a stage."""
+
+    run_id: str
+    started_at: str
+    succeeded: int
+    skipped: int
+    failed: int
+    items: int
+    """Items with results in DATA after this run."""
+
+
+class StageContents(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stage has made in all of its runs."""
+
+    stage: str
+    items: dict[str, int]
+    contents: dict[str, Any]
+    history: list[RunPoint] = []
+    runs: int = 0
+
+
+class DiskUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder of DATA."""
+
+    name: str
+    files: int
+    bytes: int
+
+
+class DatasetReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of DATA."""
+
+    stages: list[StageContents] = []
+    disk: list[DiskUsage] = []
+    bytes_total: int = 0
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to: is it fine?"""
+
+    level: str
+    """`good`, `attention`, `bad` or `running`."""
+    state: str
+    sentence: str
+    next_step: str = ""
+    """What to do."""
+    command: str = ""
+    """The command for it; empty: there is none."""
+
+
+class Delta(msgspec.Struct, frozen=True, kw_only=True):
+    """One value of two runs."""
+
+    name: str
+    unit: str
+    before: float | None
+    after: float | None
+
+
+class SlowerItem(msgspec.Struct, frozen=True, kw_only=True):
+    """An item of both runs that took longer in the second."""
+
+    item_id: str
+    before_s: float
+    after_s: float
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Two runs of one stage."""
+
+    stage: str
+    before: str
+    after: str
+    deltas: list[Delta]
+    slower: list[SlowerItem] = []
+    slower_total: int = 0
+    compared: int = 0
+    new_failures: list[FailedItem] = []
+    new_failures_total: int = 0
+    fixed: list[str] = []
+    fixed_total: int = 0
+
+
+class PipelineReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole report."""
+
+    schema_version: int = SCHEMA_VERSION
+    inorder_version: str
+    generated_ms: int
+    data: str
+    verdict: Verdict
+    runs: list[RunReport]
+    """The latest run of every stage in the order of the pipeline, or the runs that were asked for."""
+    dataset: DatasetReport | None = None
+    comparison: Comparison | None = None
+    limits: list[str] = []
+    """Every list that was cut, in words."""

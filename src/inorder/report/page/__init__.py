@@ -1,0 +1,1 @@
+"""The page of a report: one HTML file without any request."""

@@ -1,0 +1,93 @@
+"""The section about the contents of DATA."""
+
+from typing import Any
+
+from inorder.report.model import DatasetReport, StageContents
+
+from .charts import draw_bars
+from .tables import make_table
+from .text import escape_text, format_bytes, format_count, format_plural
+
+
+def make_contents(dataset: DatasetReport) -> str:
+    """What the stages have made, its size on disk, and its growth over runs."""
+    stages = "".join(_make_stage(stage) for stage in dataset.stages)
+    rows = [[escape_text(usage.name), format_count(usage.files), format_bytes(usage.bytes)] for usage in dataset.disk]
+    heads = [("Part of DATA", "wide"), ("Files", "number"), ("Size", "number")]
+    disk = make_table(f"On disk: {format_bytes(dataset.bytes_total)}", heads, rows)
+    return (
+        f'<section id="dataset" aria-label="Dataset"><h2>Dataset</h2><div class="columns">{stages}'
+        f'<div class="card">{disk}</div></div></section>'
+    )
+
+
+def _make_stage(stage: StageContents) -> str:
+    items = ", ".join(f"{format_count(count)} {status}" for status, count in stage.items.items())
+    history = ""
+    if stage.runs > 1:
+        rows = [
+            [
+                escape_text(point.started_at.replace("T", " ").removesuffix("+00:00")),
+                f"<code>{escape_text(point.run_id[:8])}</code>",
+                format_count(point.succeeded),
+                format_count(point.skipped),
+                format_count(point.failed),
+            ]
+            for point in reversed(stage.history)
+        ]
+        heads = [("Run", ""), ("Id", ""), ("Done", "number"), ("Skipped", "number"), ("Failed", "number")]
+        history = make_table("Runs, the latest first", heads, rows, stage.runs)
+    return (
+        f'<div class="card"><h3>{escape_text(stage.stage)}</h3><p class="note">{items}</p>'
+        f"{_make_values(stage.contents)}{history}</div>"
+    )
+
+
+def _make_values(contents: dict[str, Any]) -> str:
+    """The totals of a built-in stage."""
+    cells, below = [], ""
+    for name, value in contents.items():
+        title = name.replace("_", " ")
+        if isinstance(value, int | float):
+            cells.append(f"<div><dt>{escape_text(title)}</dt><dd>{_format_number(value)}</dd></div>")
+        elif name == "histogram":
+            below += _make_token_histogram(value)
+        elif name == "families":
+            below += _make_families(value)
+        elif isinstance(value, dict) and value:
+            parts = ", ".join(f"{escape_text(str(key))} {_format_number(count)}" for key, count in value.items())
+            below += f"<p><strong>{escape_text(title)}</strong>: {parts}</p>"
+    return (f'<dl class="tiles small">{"".join(cells)}</dl>' if cells else "") + below
+
+
+def _format_number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}" if isinstance(value, float) else str(value)
+
+
+def _make_token_histogram(histogram: list[dict[str, Any]]) -> str:
+    bars, low = [], 0
+    for each in histogram:
+        bound = each["tokens_max"]
+        bars.append((f"{bound} tokens" if bound is not None else f"over {low} tokens", each["chunks"]))
+        low = bound or low
+    total = sum(count for _, count in bars)
+    labels = "".join(
+        f"<li><span>{escape_text(name.removesuffix(' tokens'))}</span> {format_count(count)}</li>"
+        for name, count in bars
+    )
+    drawn = draw_bars(bars, f"Tokens of {format_plural(total, 'chunk')}.", "chunks")
+    return f'<figure><figcaption>Tokens per chunk</figcaption>{drawn}<ol class="bars">{labels}</ol></figure>'
+
+
+def _make_families(families: dict[str, dict[str, Any]]) -> str:
+    rows = [
+        [
+            escape_text(name),
+            format_count(values.get("vectors", 0)),
+            format_count(values.get("documents", 0)),
+            escape_text(str(values.get("provider", ""))),
+        ]
+        for name, values in families.items()
+    ]
+    heads = [("Family", ""), ("Vectors", "number"), ("Documents", "number"), ("Provider", "wide")]
+    return make_table("Vectors", heads, rows)

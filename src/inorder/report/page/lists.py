@@ -1,0 +1,94 @@
+"""The tables of items: slowest, failed, skipped, warnings, processed again."""
+
+from inorder.report.model import RunReport, Tallies
+
+from .tables import make_table
+from .text import escape_text, format_count, format_ms, format_plural, isolate
+
+
+def make_slowest(run: RunReport) -> str:
+    """The items that took longest."""
+    if not run.slowest:
+        return ""
+    rows = [
+        [
+            isolate(item.item_id),
+            format_ms(item.duration_s * 1000),
+            escape_text(item.status),
+            format_count(item.attempts),
+            "" if item.worker is None else format_count(item.worker),
+            format_count(item.seq),
+        ]
+        for item in run.slowest
+    ]
+    heads = [("Item", "name"), ("Time", "number"), ("Status", "")]
+    heads += [("Attempts", "number"), ("Worker", "number"), ("Seq", "number")]
+    processed = run.counts.succeeded + run.counts.failed
+    return make_table("Slowest items", heads, rows, processed)
+
+
+def make_failures(run: RunReport) -> str:
+    """Failures by category, each with message and traceback."""
+    failures = run.failures
+    if not failures.total:
+        return ""
+    categories = "".join(
+        f"<li><strong>{format_count(tally.count)}</strong> {escape_text(tally.text)}</li>"
+        for tally in failures.categories
+    )
+    rows = []
+    for item in failures.rows:
+        trace = ""
+        if item.traceback:
+            shown = escape_text(item.traceback, keep_lines=True)
+            trace = f"<details><summary>Traceback</summary><pre>{shown}</pre></details>"
+        rows.append(
+            [
+                isolate(item.item_id),
+                escape_text(item.category),
+                f"{isolate(item.message)}{trace}",
+                format_count(item.attempts),
+                "new" if item.is_new else "",
+            ]
+        )
+    heads = [("Item", "name"), ("Category", ""), ("Error", "wide"), ("Attempts", "number"), ("", "")]
+    command = f'<div class="command"><code>inorder retry --stage {escape_text(run.stage)}</code></div>'
+    return (
+        f'<div class="card"><h3>Failures</h3><ul class="categories">{categories}</ul>'
+        f"{make_table('Failed items', heads, rows, failures.total)}{command}</div>"
+    )
+
+
+def make_tallies(run: RunReport) -> str:
+    """Skipped items by reason, and warnings."""
+    skips = _make_tally_table("Skipped items by reason", "Reason", run.skips)
+    warnings = _make_tally_table("Warnings", "Warning", run.warnings)
+    notes = "".join(f"<li>{isolate(note)}</li>" for note in run.notes)
+    notes = f"<h4>Warnings of the run</h4><ul>{notes}</ul>" if notes else ""
+    if not skips and not warnings and not notes:
+        return ""
+    return f'<div class="card"><h3>Skipped and warned</h3>{notes}{warnings}{skips}</div>'
+
+
+def _make_tally_table(caption: str, head: str, tallies: Tallies) -> str:
+    if not tallies.total:
+        return ""
+    rows = [[isolate(row.text), format_count(row.count), isolate(row.example)] for row in tallies.rows]
+    heads = [(head, "wide"), ("Items", "number"), ("First item", "name")]
+    return make_table(caption, heads, rows, tallies.distinct)
+
+
+def make_changes(run: RunReport) -> str:
+    """Why items were processed, and not skipped."""
+    changes = run.changes
+    if not changes.processed and not changes.removed:
+        return ""
+    rows = [[escape_text(row.text), format_count(row.count), isolate(row.example)] for row in changes.reasons]
+    heads = [("Why it was processed", "wide"), ("Items", "number"), ("First item", "name")]
+    cut = ""
+    if changes.checked_max is not None:
+        cut = f"<p class='note'>The reasons of the first {format_count(changes.checked_max)} items.</p>"
+    removed = ""
+    if changes.removed:
+        removed = f"<p class='note'>{format_plural(changes.removed, 'item')} no longer in the plan, removed.</p>"
+    return f'<div class="card"><h3>Since the runs before</h3>{make_table("Why", heads, rows)}{cut}{removed}</div>'

@@ -1,0 +1,76 @@
+"""Puts a page together: policy, style, markup, data, script."""
+
+import base64
+import hashlib
+from importlib.resources import files
+
+import msgspec
+
+from inorder.report.model import PipelineReport
+from inorder.report.verdict import format_time
+
+from .sections import (
+    make_comparison,
+    make_dataset,
+    make_limits,
+    make_navigation,
+    make_overview,
+    make_run,
+    make_verdict_box,
+)
+from .text import escape_text, isolate
+
+_ENCODER = msgspec.json.Encoder()
+_UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def render_html(report: PipelineReport) -> str:
+    """Return the page of a report: one HTML document that needs no other file and makes no request."""
+    style, script = read_asset("style.css"), read_asset("script.js")
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">'
+        f"<title>{escape_text(report.verdict.state)}: inorder report of {escape_text(report.data)}</title>"
+        f"<style>{style}</style></head><body>\n"
+        f"{render_body(report)}"
+        f'\n<script type="application/json" id="report">{encode_data(report)}</script>'
+        f"<script>{script}</script></body></html>\n"
+    )
+
+
+def render_body(report: PipelineReport) -> str:
+    """Return the markup of a report without the document around it."""
+    sections = "\n".join(make_run(run) for run in report.runs)
+    generated = format_time(report.generated_ms)
+    return (
+        '<a class="skip" href="#main">Skip to content</a>'
+        '<header><div class="brand"><strong>inorder</strong> report</div>'
+        f'<div class="where">{isolate(report.data)}</div><div class="tools">'
+        f'<time>{generated}</time><button type="button" id="theme" hidden>Theme: system</button></div></header>'
+        f'<main id="main">{make_verdict_box(report)}{make_navigation(report)}{make_overview(report)}'
+        f"{make_comparison(report)}{sections}{make_dataset(report)}{make_limits(report)}</main>"
+        f"<footer>Made by inorder {escape_text(report.inorder_version)} at {generated}. Times are UTC.</footer>"
+    )
+
+
+def encode_data(report: PipelineReport) -> str:
+    """The data of a report as JSON that can stand inside a script element."""
+    text = _ENCODER.encode(report).decode()
+    for character, replacement in _UNSAFE.items():
+        text = text.replace(character, replacement)
+    return text
+
+
+def read_asset(name: str) -> str:
+    """A file of the page: its style or its script."""
+    return files("inorder.report.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,299 @@
+"""Reads the telemetry of a run into values of bounded size, line by line, while a run may be writing it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from .model import MARKS_MAX, RunPart, TimeMark, TimeSpan, WindowSpan
+from .runs import TelemetryFile
+from .series import HeatMapBuilder, SeriesBuilder
+from .workers import WorkerTimelineBuilder
+
+_ITEM = b'"event":"item"'
+_ITEM_AT = 60
+"""An event `item` has its name within so many bytes of its line. There may be one per item, and none is needed."""
+_TEXT_MAX = 300
+_PRESSURE_KINDS = {"soft": "slowed", "hard": "paused"}
+_HISTOGRAMS = ("item_queue_ms", "item_start_ms", "item_exec_ms", "item_wait_ms", "commit_ms")
+
+
+class _Thinned:
+    """A list of bounded length that keeps every first, second, fourth... member, spread over the whole."""
+
+    def __init__(self, length_max: int = MARKS_MAX) -> None:
+        self._length_max = length_max
+        self._every = 1
+        self.total = 0
+        self.members: list[Any] = []
+
+    def add(self, member: Any) -> bool:
+        """Add a member. Returns whether it was kept."""
+        self.total += 1
+        if (self.total - 1) % self._every:
+            return False
+        self.members.append(member)
+        if len(self.members) > self._length_max:
+            self.members = self.members[::2]
+            self._every *= 2
+        return True
+
+
+class TelemetryDigest:
+    """What the telemetry of all parts of a run says."""
+
+    def __init__(self) -> None:
+        self.series = SeriesBuilder()
+        self.heat_map = HeatMapBuilder()
+        self.workers = WorkerTimelineBuilder()
+        self.parts: list[RunPart] = []
+        self.snapshot: dict[str, Any] = {}
+        """The latest metrics."""
+        self.histograms: dict[str, dict[str, Any]] = {}
+        self.outcome: dict[str, Any] | None = None
+        """How the last part ended; None: it did not say."""
+        self.failure: dict[str, Any] | None = None
+        self.stopping = ""
+        self.longest: dict[int, tuple[int, float]] = {}
+        """By seq: worker and duration of items that took long."""
+        self.damaged_lines = 0
+        self._marks: dict[str, _Thinned] = {}
+        self._windows = _Thinned()
+        self._open_windows: dict[int, dict[str, int]] = {}
+        self._spans: list[TimeSpan] = []
+        self.spans_total = 0
+        self._pressure: tuple[int, str, str] | None = None
+        self._stall: tuple[int, str] | None = None
+        self._part: TelemetryFile | None = None
+        self._base_ms = 0
+        self._last_ms = 0
+        self._at_ms = 0
+
+    @property
+    def active_ms(self) -> int:
+        """The active time so far."""
+        return self._at_ms
+
+    def add_part(self, file: TelemetryFile, last_sign_ms: int | None = None) -> None:
+        """Read the telemetry of the next process. `last_sign_ms`: when it was last seen, if its telemetry does not have
+        it."""
+        if self._part is not None:
+            self.add_mark("resumed", f"resumed by run {file.run_id} at seq {file.resumed_at or 0}")
+        self._part, self._base_ms, self._last_ms = file, self._at_ms, file.started_ms
+        start_ms = self._at_ms
+        self.outcome = self.failure = None
+        self.stopping = ""
+        for line in _read_lines(file.path):
+            self._take(line)
+        self.advance(max(self._last_ms, last_sign_ms or 0))
+        self._close_spans()
+        end = "ended" if self.outcome is not None else "failed" if self.failure is not None else ""
+        self.workers.close_part(self._at_ms)
+        self.parts.append(
+            RunPart(
+                run_id=file.run_id,
+                started_ms=file.started_ms,
+                last_ms=self._last_ms,
+                at_ms=start_ms,
+                resumed_at=file.resumed_at,
+                end=end,
+            )
+        )
+
+    def advance(self, time_ms: int) -> None:
+        """Move to a later moment."""
+        self._last_ms = max(self._last_ms, time_ms)
+        started_ms = self._part.started_ms if self._part is not None else time_ms
+        self._at_ms = max(self._at_ms, self._base_ms + max(0, time_ms - started_ms))
+
+    def add_mark(self, kind: str, text: str) -> None:
+        """Add a mark at the present moment."""
+        mark = TimeMark(at_ms=self._at_ms, kind=kind, text=text[:_TEXT_MAX])
+        self._marks.setdefault(kind, _Thinned()).add(mark)
+
+    def list_marks(self) -> list[TimeMark]:
+        """The marks that were kept, by time."""
+        found = (mark for marks in self._marks.values() for mark in marks.members)
+        return sorted(found, key=lambda mark: (mark.at_ms, mark.kind))
+
+    def count_marks(self) -> dict[str, int]:
+        """All marks by kind."""
+        return {kind: marks.total for kind, marks in sorted(self._marks.items())}
+
+    def list_spans(self) -> list[TimeSpan]:
+        """The longest states, by time."""
+        return sorted(self._longest_spans(), key=lambda span: (span.from_ms, span.kind))
+
+    def list_windows(self) -> tuple[list[WindowSpan], int]:
+        """The windows that were kept, and the number of all of them."""
+        found = [WindowSpan(**fields) for fields in self._windows.members]
+        return found, self._windows.total
+
+    def _take(self, line: bytes) -> None:
+        if line.find(_ITEM, 0, _ITEM_AT) >= 0:
+            return
+        try:
+            fields = msgspec.json.decode(line)
+            time_ms, event = int(fields["time"]), fields["event"]
+            handle = _HANDLERS.get(event)
+            self.advance(time_ms)
+            if handle is not None:
+                handle(self, fields)
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError):
+            self.damaged_lines += 1
+
+    def _take_snapshot(self, fields: dict[str, Any]) -> None:
+        self.snapshot = fields
+        for name in _HISTOGRAMS:
+            if name in fields:
+                self.histograms[name] = {"buckets": self.histograms.get(name, {}).get("buckets", [])} | fields[name]
+        self.series.add(
+            self._at_ms,
+            committed=fields["next_commit_seq"],
+            computed=max(fields["max_seen_seq"] + 1, fields["next_commit_seq"]),
+            buffered_bytes=fields["buffered_bytes"],
+            resident_bytes=fields["resident_bytes"],
+            active_workers=fields["active_workers"],
+            failed=fields["items_failed"],
+        )
+
+    def _take_sample(self, fields: dict[str, Any]) -> None:
+        self.series.add(
+            self._at_ms,
+            committed=fields["committed"],
+            computed=fields["computed"],
+            buffered_bytes=fields["buffered_bytes"],
+            resident_bytes=fields["resident_bytes"],
+            active_workers=fields["active_workers"],
+            failed=fields["failed"],
+        )
+        per = fields["seqs_per_count"]
+        for place, count in fields["seqs"]:
+            self.heat_map.add(self._at_ms, place * per + per // 2, count)
+        for worker, busy_ms, items in fields["busy"]:
+            self.workers.add_busy(worker, self._at_ms, busy_ms, items)
+        for seq, worker, exec_ms in fields["longest"]:
+            self._keep_long(seq, worker, exec_ms)
+
+    def _keep_long(self, seq: int, worker: int, exec_ms: float) -> None:
+        self.longest[seq] = (worker, exec_ms)
+        if len(self.longest) > 8 * MARKS_MAX:
+            kept = sorted(self.longest.items(), key=lambda found: -found[1][1])[: 4 * MARKS_MAX]
+            self.longest = dict(kept)
+
+    def _take_histograms(self, fields: dict[str, Any]) -> None:
+        for name in _HISTOGRAMS:
+            if name in fields:
+                self.histograms[name] = self.histograms.get(name, {}) | {"buckets": fields[name]}
+
+    def _take_window(self, fields: dict[str, Any]) -> None:
+        window = {"id": fields["id"], "start": fields["start"], "end": fields["start"], "opened_ms": self._at_ms}
+        if self._windows.add(window):
+            self._open_windows[fields["id"]] = window
+
+    def _take_sealed(self, fields: dict[str, Any]) -> None:
+        window = self._open_windows.get(fields["record"]["id"])
+        if window is not None:
+            window["end"] = fields["record"]["end"] + 1
+
+    def _take_closed(self, fields: dict[str, Any]) -> None:
+        window = self._open_windows.pop(fields["id"], None)
+        if window is not None:
+            window["end"], window["closed_ms"] = fields["end"], self._at_ms
+
+    def _take_pressure(self, fields: dict[str, Any]) -> None:
+        self._close_pressure()
+        kind = _PRESSURE_KINDS.get(str(fields["state"]).lower())
+        if kind is not None:
+            self._pressure = self._at_ms, kind, fields["reason"]
+
+    def _take_stall(self, fields: dict[str, Any]) -> None:
+        name = fields.get("item_id") or (f"seq {fields['seq']}" if fields.get("seq") is not None else "the plan")
+        began_ms = max(0, self._at_ms - int(float(fields.get("waited_s") or 0) * 1000))
+        self._stall = began_ms, f"waited for {name} ({fields.get('state', '')})"
+
+    def _take_stall_end(self, fields: dict[str, Any]) -> None:
+        if self._stall is not None:
+            self._add_span(self._stall[0], "stalled", self._stall[1])
+        self._stall = None
+
+    def _close_pressure(self) -> None:
+        if self._pressure is not None:
+            self._add_span(*self._pressure)
+        self._pressure = None
+
+    def _close_spans(self) -> None:
+        self._close_pressure()
+        self._take_stall_end({})
+
+    def _add_span(self, from_ms: int, kind: str, reason: str) -> None:
+        self.spans_total += 1
+        self._spans.append(TimeSpan(from_ms=from_ms, to_ms=self._at_ms, kind=kind, reason=reason[:_TEXT_MAX]))
+        if len(self._spans) > 2 * MARKS_MAX:
+            self._spans = self._longest_spans()
+
+    def _longest_spans(self) -> list[TimeSpan]:
+        return sorted(self._spans, key=lambda span: span.from_ms - span.to_ms)[:MARKS_MAX]
+
+    def _take_retry(self, fields: dict[str, Any]) -> None:
+        message = fields["failure"]["message"] if isinstance(fields["failure"], dict) else ""
+        self.add_mark("retry", f"seq {fields['seq']}, attempt {fields['attempt']} failed: {message}")
+
+    def _take_loss(self, fields: dict[str, Any]) -> None:
+        self.workers.lose(fields["worker"], self._at_ms, fields["cause"])
+        if fields["cause"] != "retired":
+            reason = fields["reason"] or fields["cause"]
+            item = "" if fields["running_seq"] is None else f" while running seq {fields['running_seq']}"
+            self.add_mark("lost", f"worker {fields['worker']}{item}: {reason}")
+
+    def _take_reclaim(self, fields: dict[str, Any]) -> None:
+        self.add_mark("reclaim", f"seq {fields['seq']} of worker {fields['worker']}: {fields['reason']}")
+
+    def _take_overrun(self, fields: dict[str, Any]) -> None:
+        self.add_mark("overrun", f"seq {fields['seq']} exceeded {fields['limit_ms'] / 1000:g} s")
+
+    def _take_joined(self, fields: dict[str, Any]) -> None:
+        self.workers.join(fields["worker"], self._at_ms)
+
+    def _take_stopping(self, fields: dict[str, Any]) -> None:
+        self.stopping = fields["reason"]
+        self.add_mark("stopping", fields["reason"])
+
+    def _take_end(self, fields: dict[str, Any]) -> None:
+        self.outcome = fields["outcome"]
+
+    def _take_failure(self, fields: dict[str, Any]) -> None:
+        self.failure = fields
+
+
+_HANDLERS: dict[str, Callable[[TelemetryDigest, dict[str, Any]], None]] = {
+    "snapshot": TelemetryDigest._take_snapshot,
+    "sample": TelemetryDigest._take_sample,
+    "histograms": TelemetryDigest._take_histograms,
+    "window_opened": TelemetryDigest._take_window,
+    "window_sealed": TelemetryDigest._take_sealed,
+    "window_closed": TelemetryDigest._take_closed,
+    "pressure_changed": TelemetryDigest._take_pressure,
+    "stalled": TelemetryDigest._take_stall,
+    "stall_ended": TelemetryDigest._take_stall_end,
+    "retry_scheduled": TelemetryDigest._take_retry,
+    "worker_joined": TelemetryDigest._take_joined,
+    "worker_lost": TelemetryDigest._take_loss,
+    "reclaimed": TelemetryDigest._take_reclaim,
+    "overran": TelemetryDigest._take_overrun,
+    "stopping": TelemetryDigest._take_stopping,
+    "run_ended": TelemetryDigest._take_end,
+    "run_failed": TelemetryDigest._take_failure,
+}
+
+
+def _read_lines(path: str) -> Iterator[bytes]:
+    """Yield the whole lines of a file; none if it cannot be read."""
+    try:
+        file = open(path, "rb")  # noqa: SIM115
+    except OSError:
+        return
+    with file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield line
