@@ -44,6 +44,7 @@ LINES = {
     "symbols code.py": INGEST,
     "graph f": INGEST,
     "mcp": "ingest,mcp",
+    "serve": "ingest,serve",
     "eval queries.jsonl qrels.tsv": INGEST,
     "stage inorder.documents.doctags.stage:stage src": INGEST,
     "plan src": INGEST,
@@ -101,7 +102,8 @@ def test_every_command_names_the_extra_that_it_needs_and_how_to_install_it(folde
     for line, extra in LINES.items():
         command = line.split()[0]
         if extra:
-            named = "extras `ingest` and `mcp`" if command == "mcp" else f"extra `{extra}`"
+            names = [f"`{name}`" for name in extra.split(",")]
+            named = f"extra{'s' if len(names) > 1 else ''} {' and '.join(names)}"
             said = f"inorder: `inorder {command}` needs the {named}: pip install 'inorder[{extra}]'\n"
             assert found[line] == {"code": 2, "err": said}, line
         else:

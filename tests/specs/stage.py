@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from inorder import WorkItem
+from inorder.serve.request_metrics import SERVER_FAMILIES
 from inorder.stage import contracts, freshness
 from inorder.stage import options as stage_options
 from inorder.stage.data_layout import RESERVED_FOLDERS, DataLayout, resolve_output
@@ -17,6 +18,7 @@ from inorder.stage.monitor.attempt_log import ATTEMPT_STATUSES
 from inorder.stage.monitor.metrics import METRICS
 from inorder.stage.monitor.otel import INSTRUMENTS
 from inorder.stage.monitor.progress import StageProgress, format_line, format_stopping
+from inorder.stage.monitor.prometheus import FAMILIES
 from inorder.stage.monitor.telemetry import EVENTS, RUN_EVENTS
 from tests.specs.declared import fields_of
 from tests.specs.pages import code, table
@@ -144,6 +146,14 @@ def metrics() -> str:
 
 def instruments() -> str:
     return table(("instrument", "kind", "meaning"), [(code(name), *said) for name, said in INSTRUMENTS.items()])
+
+
+def prometheus_metrics() -> str:
+    return table(("name", "type", "help"), [(code(name), *family[:2]) for name, family in FAMILIES.items()])
+
+
+def prometheus_server() -> str:
+    return table(("name", "type", "help"), [(code(name), *said) for name, said in SERVER_FAMILIES.items()])
 
 
 def attempt_statuses() -> str:

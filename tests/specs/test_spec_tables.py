@@ -67,6 +67,8 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("observability.md", "telemetry-metrics"): stage.metrics,
     ("observability.md", "attempt-statuses"): stage.attempt_statuses,
     ("observability.md", "otel-instruments"): stage.instruments,
+    ("observability.md", "prometheus-metrics"): stage.prometheus_metrics,
+    ("observability.md", "prometheus-server"): stage.prometheus_server,
 }
 
 PROVES = {
@@ -88,6 +90,8 @@ PROVES = {
     "progress-lines": "RUN-9",
     "telemetry-events": "RUN-10",
     "telemetry-metrics": "RUN-10",
+    "prometheus-metrics": "VIS-3",
+    "prometheus-server": "VIS-3",
 }
 
 

@@ -15,6 +15,7 @@ import typer
 
 from inorder.cli import command_group
 from inorder.cli.options import ALL, RENAMED
+from inorder.cli.output import print_out
 from tests.support.command_line import clean_environment
 from tests.support.in_process import run_in_process
 
@@ -73,6 +74,7 @@ def has_one_line(out: str) -> bool:
 
 IN_THREADS = ("--policy", "io")
 SEARCH = ("search", "lamp")
+SERVE = ("serve", "--port", "0")
 EXPORT = ("export", "chunks", "--to", "out")
 EVAL = ("eval", "queries.jsonl", "qrels.tsv")
 ROWS = {
@@ -90,6 +92,12 @@ ROWS = {
     ("eval", "only"): CommandRow(EVAL, ("--only", "code"), has("only=code")),
     ("eval", "against"): CommandRow(EVAL, ("--against", "mode=lexical"), has("difference")),
     ("eval", "part"): CommandRow((*EVAL, "--json"), ("--part", "2/2"), has('"questions":1')),
+    ("serve", "host"): CommandRow(SERVE, ("--host", "localhost"), has("http://localhost:")),
+    ("serve", "port"): CommandRow(SERVE, ("--port", "70000"), lacks("http:")),
+    ("serve", "token_file"): CommandRow(SERVE, ("--token-file", "nowhere"), lacks("http:")),
+    ("serve", "no_token"): CommandRow(SERVE, ("--no-token",), lacks("token=")),
+    ("serve", "allow_host"): CommandRow(SERVE, ("--allow-host", "lamps.example"), has("http://lamps.example:")),
+    ("serve", "open_browser"): CommandRow(SERVE, ("--open",), has("opened http://127.0.0.1:")),
     ("show", "form"): CommandRow(("show", "a.md"), ("--as", "doctags"), has("<title>Lamps</title>")),
     ("export", "to"): CommandRow(("export", "chunks"), ("--to", "out"), has("exported to")),
     ("export", "format_"): CommandRow((*EXPORT, "--json"), ("--format", "jsonl"), has('"format":"jsonl"')),
@@ -153,6 +161,13 @@ def make_row(command: str, option: str) -> CommandRow:
         return CommandRow((*command.split(), *JSON_ARGUMENTS.get(command, ())), ("--json",), is_json)
     assert (command, option) in ROWS, f"the option {option} of `inorder {command}` has no row in this file"
     return ROWS[command, option]
+
+
+@pytest.fixture(autouse=True)
+def served_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server ends as soon as it has said where it is."""
+    monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: None)
+    monkeypatch.setattr("webbrowser.open", lambda url: print_out(f"opened {url}"))
 
 
 @pytest.fixture(scope="module")

@@ -22,11 +22,12 @@ EXTRAS = {
     "onnx": ("onnx", "onnxruntime"),
     "otel": ("opentelemetry",),
     "ray": ("cloudpickle", "ray"),
+    "serve": ("nh3", "pygments", "starlette", "uvicorn"),
     "wordllama": ("wordllama",),
     "sentence-transformers": ("sentence_transformers", "torch"),
 }
 """The modules that each extra brings."""
-_EXTRAS_OF_COMMAND = {"mcp": ("ingest", "mcp")}
+_EXTRAS_OF_COMMAND = {"mcp": ("ingest", "mcp"), "serve": ("ingest", "serve")}
 """Commands that need more than one extra."""
 _EXTRA_OF = {module: extra for extra, modules in EXTRAS.items() for module in modules}
 _GRAMMAR_PREFIX = "tree_sitter_"

@@ -18,6 +18,7 @@ GROUPS = {
         "symbols": "List the definitions in a source file",
         "graph": "Show callers and callees of a function",
         "mcp": "Serve the index to coding assistants",
+        "serve": "Show runs, documents and search in a browser",
         "eval": "Measure how well questions are answered",
     },
     "data": {

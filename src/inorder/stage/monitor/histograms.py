@@ -40,13 +40,14 @@ class Histogram:
         return 0.0
 
     def summarize(self) -> dict[str, float]:
-        """Return count, quantiles and maximum, as telemetry has them."""
+        """Return count, quantiles, maximum and sum, as telemetry has them."""
         return {
             "count": self.count,
             "p50": self.quantile(0.5),
             "p95": self.quantile(0.95),
             "p99": self.quantile(0.99),
             "max": round(self.largest, 3),
+            "sum": round(self.total, 3),
         }
 
 

@@ -1,0 +1,99 @@
+"""An endpoint: from a request to parameters of a declared type, to a result of a declared type, to JSON."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Generic, TypeVar
+
+import anyio
+import msgspec
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import Response
+
+from inorder.errors import InfrastructureError, IntegrityError, OperatorError
+from inorder.serve.catalog import Catalog
+from inorder.serve.problems import NotFound, RequestError
+
+P = TypeVar("P", bound=msgspec.Struct)
+_ENCODER = msgspec.json.Encoder(enc_hook=str)
+_THREADS_MAX = 16
+"""Requests that are computed at the same time. Those that read one index take turns anyway."""
+_STATUS = {OperatorError: 400, IntegrityError: 500, InfrastructureError: 503}
+
+DataName = Annotated[str, msgspec.Meta(max_length=255, description="Name of the DATA; default: the first one.")]
+ItemId = Annotated[
+    str, msgspec.Meta(min_length=1, max_length=4096, description="Id of a document or source file, as hits have it.")
+]
+
+
+class DataParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Parameters that every endpoint about one DATA has."""
+
+    data: DataName = ""
+
+
+class ItemParams(DataParams, frozen=True, kw_only=True):
+    """Which document or source file."""
+
+    id: ItemId
+
+
+class Endpoint(msgspec.Struct, Generic[P], frozen=True, kw_only=True):
+    """An endpoint and what it is documented with."""
+
+    path: str
+    summary: str
+    params: type[P]
+    result: Any
+    """The type of the result, or the media type of an answer that is not JSON."""
+    answer: Callable[[Catalog, P], Any]
+    """Called in a thread. Returns the result, or a response."""
+
+
+class ApiHandler:
+    """Answers requests to endpoints."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._threads: anyio.CapacityLimiter | None = None
+
+    async def answer(self, endpoint: Endpoint[Any], request: Request) -> Response:
+        """Answer one request."""
+        if self._threads is None:
+            self._threads = anyio.CapacityLimiter(_THREADS_MAX)
+        try:
+            params = read_params(endpoint.params, request)
+            return await run_sync(self._run, endpoint, params, abandon_on_cancel=True, limiter=self._threads)
+        except (RequestError, OperatorError, InfrastructureError, IntegrityError) as error:
+            return make_error(error)
+
+    def _run(self, endpoint: Endpoint[Any], params: Any) -> Response:
+        """Compute the answer and encode it, both in the thread."""
+        result = endpoint.answer(self._catalog, params)
+        return result if isinstance(result, Response) else make_json(result)
+
+
+def read_params(kind: type[P], request: Request) -> P:
+    """The parameters of a request. Raises RequestError with a message that names the wrong one."""
+    given = dict(request.query_params)
+    if any("\x00" in value for value in given.values()):
+        raise RequestError("a parameter contains a NUL character")
+    try:
+        return msgspec.convert(given, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"wrong parameter: {error}") from None
+
+
+def make_json(result: Any, status: int = 200) -> Response:
+    """A result as JSON."""
+    return Response(_ENCODER.encode(result), status, media_type="application/json")
+
+
+def make_error(error: Exception) -> Response:
+    """An error as JSON, in one line."""
+    if isinstance(error, RequestError):
+        status = error.status
+    else:
+        status = next(code for kind, code in _STATUS.items() if isinstance(error, kind))
+        is_missing = str(error).startswith(("no index", "no document", "no chunks"))
+        status = NotFound.status if is_missing else status
+    return make_json({"error": " ".join(str(error).split())}, status)

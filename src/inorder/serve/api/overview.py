@@ -1,0 +1,54 @@
+"""What is served: the DATA directories, and whether they can be searched."""
+
+import os
+
+import msgspec
+
+from inorder.index.drafts.publishing import published_path
+from inorder.serve.catalog import Catalog
+from inorder.stage.monitor.latest import read_latest_runs
+from inorder.version import __version__
+
+
+class NoParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """No parameters."""
+
+
+class StageState(msgspec.Struct, frozen=True, kw_only=True):
+    """The latest run of a stage."""
+
+    stage: str
+    run_id: str
+    state: str
+
+
+class DataSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One DATA."""
+
+    name: str
+    path: str
+    has_index: bool
+    stages: list[StageState]
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is served."""
+
+    version: str
+    data: list[DataSummary]
+
+
+def answer_overview(catalog: Catalog, params: NoParams) -> Overview:
+    """List what is served."""
+    return Overview(version=__version__, data=[_summarize(catalog, name) for name in catalog.names])
+
+
+def _summarize(catalog: Catalog, name: str) -> DataSummary:
+    path = catalog.get(name).path
+    runs = read_latest_runs(path)
+    return DataSummary(
+        name=name,
+        path=path,
+        has_index=os.path.exists(published_path(path)),
+        stages=[StageState(stage=run.stage, run_id=run.run_id, state=run.state) for run in runs],
+    )

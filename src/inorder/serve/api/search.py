@@ -1,0 +1,214 @@
+"""Search: hits with snippets, and what a search can be restricted to."""
+
+import sqlite3
+from threading import Lock
+from typing import Annotated, Literal
+
+import msgspec
+
+from inorder.index.hits import Hit
+from inorder.index.search import SearchAnswer, SearchOptions, search, use_index
+from inorder.index.snippets import SnippetLine
+from inorder.index.symbols import CodeLocation
+from inorder.serve.catalog import Catalog
+from inorder.serve.options import HITS_MAX, QUESTION_CHARACTERS_MAX
+
+from .endpoint import DataParams
+
+_LINE_CHARACTERS_MAX = 400
+_FACETS_MAX = 40
+_Condition = Annotated[str, msgspec.Meta(max_length=200)]
+
+
+class SearchParams(DataParams, frozen=True, kw_only=True):
+    """A question and its conditions."""
+
+    q: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=QUESTION_CHARACTERS_MAX,
+            description="Words; or a name: sym:NAME, def:NAME, ref:NAME, imports:NAME.",
+        ),
+    ]
+    k: Annotated[int, msgspec.Meta(ge=1, le=HITS_MAX, description="Number of hits.")] = 20
+    mode: Literal["auto", "hybrid", "lexical", "dense"] = "auto"
+    path: Annotated[str, msgspec.Meta(max_length=1000, description="A glob over paths.")] = ""
+    language: _Condition = ""
+    kind: _Condition = ""
+    only: Literal["", "code", "document"] = ""
+
+
+class SnippetPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of code or a sentence, with the places of the words that match."""
+
+    number: int
+    """The number of the line in its file, or of the sentence in its chunk."""
+    text: str
+    marks: list[tuple[int, int]]
+    is_best: bool
+
+
+class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
+    """A chunk that matches, and why."""
+
+    rank: int
+    score: float
+    found_by: Literal["words", "vectors", "both"]
+    ranks: dict[str, int]
+    shares: dict[str, float]
+    reasons: list[str]
+    id: str
+    path: str
+    location: str
+    only: str
+    language: str
+    kind: str
+    name: str
+    context: str
+    start: int
+    end: int
+    line: int
+    """The best line of code; 0 for a document."""
+    number: int
+    pages: list[int]
+    chunk_id: str
+    copies: list[str]
+    snippet: list[SnippetPart]
+
+
+class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a question."""
+
+    query: str
+    mode: str
+    mode_reason: str
+    hits: list[SearchHit]
+    places: list[CodeLocation]
+    suggestions: list[str]
+    warnings: list[str]
+
+
+def answer_search(catalog: Catalog, params: SearchParams) -> SearchResult:
+    """Search one DATA."""
+    options = SearchOptions(
+        mode=params.mode,
+        count=params.k,
+        path=params.path,
+        language=params.language,
+        kind=params.kind,
+        only=params.only,
+    )
+    answer = search(catalog.get(params.data).path, params.q, options)
+    return SearchResult(
+        query=answer.query.text,
+        mode=answer.mode,
+        mode_reason=answer.mode_reason,
+        hits=[_describe_hit(answer, rank, hit) for rank, hit in enumerate(answer.hits, 1)],
+        places=list(answer.places),
+        suggestions=list(answer.suggestions),
+        warnings=list(answer.warnings),
+    )
+
+
+def _describe_hit(answer: SearchAnswer, rank: int, hit: Hit) -> SearchHit:
+    lines = answer.make_snippet(hit)
+    is_code = hit.file_kind == "code"
+    line = next((line.number for line in lines if line.is_best), hit.start) if is_code else 0
+    return SearchHit(
+        rank=rank,
+        score=round(hit.score, 6),
+        found_by=_name_lists(hit.ranks),
+        ranks=hit.ranks,
+        shares={name: round(share, 6) for name, share in hit.shares.items()},
+        reasons=hit.reasons,
+        id=hit.item_id,
+        path=hit.path,
+        location=hit.locate(line or None),
+        only=hit.file_kind,
+        language=hit.language,
+        kind=hit.kind,
+        name=hit.name,
+        context=hit.context,
+        start=hit.start,
+        end=hit.end,
+        line=line,
+        number=hit.number,
+        pages=hit.pages,
+        chunk_id=hit.chunk_id,
+        copies=hit.copies,
+        snippet=[_cut_line(each) for each in lines],
+    )
+
+
+def _name_lists(ranks: dict[str, int]) -> Literal["words", "vectors", "both"]:
+    if "lexical" in ranks:
+        return "both" if "dense" in ranks else "words"
+    return "vectors"
+
+
+def _cut_line(line: SnippetLine) -> SnippetPart:
+    """A line that is not too long: the part around the first word that matches."""
+    start = 0
+    if len(line.text) > _LINE_CHARACTERS_MAX and line.marks:
+        start = max(0, min(line.marks[0][0] - _LINE_CHARACTERS_MAX // 4, len(line.text) - _LINE_CHARACTERS_MAX))
+    text = line.text[start : start + _LINE_CHARACTERS_MAX]
+    head, tail = "…" if start else "", "…" if start + _LINE_CHARACTERS_MAX < len(line.text) else ""
+    shift = len(head) - start
+    kept = [(begin, end) for begin, end in line.marks if begin >= start and end <= start + _LINE_CHARACTERS_MAX]
+    marks = [(begin + shift, end + shift) for begin, end in kept]
+    return SnippetPart(number=line.number, text=f"{head}{text}{tail}", marks=marks, is_best=line.is_best)
+
+
+class Facet(msgspec.Struct, frozen=True):
+    """A value that a search can be restricted to, and the number of files or chunks that have it."""
+
+    value: str
+    count: int
+
+
+class Facets(msgspec.Struct, frozen=True, kw_only=True):
+    """What an index contains."""
+
+    files: int
+    documents: int
+    chunks: int
+    languages: list[Facet]
+    document_languages: list[Facet]
+    kinds: list[Facet]
+
+
+_facets: dict[str, tuple[object, Facets]] = {}
+_facets_lock = Lock()
+
+
+def answer_facets(catalog: Catalog, params: DataParams) -> Facets:
+    """What an index contains. It is counted once per state of the index."""
+    data = catalog.get(params.data).path
+    with use_index(data) as index:
+        [version] = index.connection.execute("PRAGMA data_version").fetchone()
+        state = id(index), version
+        with _facets_lock:
+            known = _facets.get(data)
+        if known is not None and known[0] == state:
+            return known[1]
+        found = _count_facets(index.connection)
+    with _facets_lock:
+        _facets[data] = state, found
+    return found
+
+
+def _count_facets(connection: sqlite3.Connection) -> Facets:
+    def count(sql: str) -> list[Facet]:
+        return [Facet(str(value), number) for value, number in connection.execute(sql, (_FACETS_MAX,)) if value]
+
+    by_language = "SELECT language, COUNT(*) FROM files WHERE kind {} 'code' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?"
+    totals = dict(connection.execute("SELECT kind, COUNT(*) FROM files GROUP BY kind"))
+    [chunks] = connection.execute("SELECT COUNT(*) FROM chunks").fetchone()
+    return Facets(
+        files=totals.get("code", 0),
+        documents=totals.get("document", 0),
+        chunks=chunks,
+        languages=count(by_language.format("=")),
+        document_languages=count(by_language.format("<>")),
+        kinds=count("SELECT kind, COUNT(*) FROM chunks GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?"),
+    )

@@ -1,0 +1,113 @@
+"""The application: pages, the JSON API, metrics, and the guards in front of them."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from importlib.resources import files
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from .api.endpoint import ApiHandler, Endpoint, make_json
+from .api.metrics import answer_metrics
+from .api.openapi import OPENAPI_PATH, describe_api
+from .api.routes import ENDPOINTS
+from .catalog import Catalog
+from .options import ServeOptions
+from .request_metrics import MeasuredApp, RequestMetrics
+from .security.access import METRICS_PATH, AccessGuard
+from .security.answers import SecurityHeaders, make_refusal
+from .security.limits import RequestLimits
+
+PAGES = ("/search", "/documents", "/document", "/code", "/runs", "/run")
+"""Every page is the same file; its script shows what the path names."""
+_MEDIA_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
+def make_app(options: ServeOptions, port: int | None = None) -> ASGIApp:
+    """The application for these options. Raises OperatorError if a DATA directory cannot be read."""
+    catalog = Catalog(options.data)
+    metrics = RequestMetrics()
+    api = ApiHandler(catalog)
+    static = _StaticFiles()
+    routes = [Route(endpoint.path, _serve(api, endpoint)) for endpoint in ENDPOINTS]
+    routes += [Route(page, _send_file(static, "index.html")) for page in PAGES]
+    routes += [
+        Route("/", _redirect_home),
+        Route("/favicon.ico", _send_file(static, "icon.svg")),
+        Route("/static/{name}", static.answer),
+        Route(OPENAPI_PATH, _serve_openapi),
+        Route(METRICS_PATH, _serve_metrics(catalog, metrics)),
+    ]
+    handlers: dict[Any, Any] = {HTTPException: _refuse, Exception: _report_bug}
+    app: ASGIApp = Starlette(routes=routes, exception_handlers=handlers)
+    app = AccessGuard(app, options, options.port if port is None else port)
+    app = SecurityHeaders(RequestLimits(app))
+    return MeasuredApp(app, metrics, frozenset(route.path for route in routes))
+
+
+_Handler = Callable[[Request], Awaitable[Response]]
+
+
+def _serve(api: ApiHandler, endpoint: Endpoint[Any]) -> _Handler:
+    return partial(api.answer, endpoint)
+
+
+def _serve_metrics(catalog: Catalog, metrics: RequestMetrics) -> Callable[[Request], Response]:
+    def answer(request: Request) -> Response:
+        return answer_metrics(catalog, metrics)
+
+    return answer
+
+
+async def _serve_openapi(request: Request) -> Response:
+    return make_json(describe_api())
+
+
+async def _redirect_home(request: Request) -> Response:
+    return RedirectResponse("/search", 303)
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return make_refusal(status, "no such page" if status == 404 else "the request was refused")
+
+
+async def _report_bug(request: Request, error: Exception) -> Response:
+    return make_refusal(500, f"this is a bug in inorder: {type(error).__name__}")
+
+
+class _StaticFiles:
+    """The files of the pages, read once. A name that is not in the package is not found, whatever it contains."""
+
+    def __init__(self) -> None:
+        folder = files("inorder.serve") / "static"
+        self._files = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+
+    async def answer(self, request: Request) -> Response:
+        """Answer a request for a file."""
+        return self.make_response(request.path_params["name"])
+
+    def make_response(self, name: str) -> Response:
+        """A file as a response."""
+        content = self._files.get(name)
+        if content is None:
+            return make_refusal(404, "no such file")
+        kind = _MEDIA_TYPES.get(name.rpartition(".")[2], "application/octet-stream")
+        return Response(content, headers={"content-type": kind, "cache-control": "no-cache"})
+
+
+def _send_file(static: _StaticFiles, name: str) -> _Handler:
+    async def answer(request: Request) -> Response:
+        return static.make_response(name)
+
+    return answer

@@ -1,0 +1,1 @@
+"""Which requests are answered, with which headers, and within which limits."""

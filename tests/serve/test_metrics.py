@@ -1,0 +1,106 @@
+"""Metrics for Prometheus: complete, well formed, and from the latest run."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from inorder.serve.request_metrics import SERVER_FAMILIES
+from inorder.stage.monitor.metrics import METRICS
+from inorder.stage.monitor.prometheus import FAMILIES, NOT_NUMBERS, format_sample
+from tests.documents.stage_runs import StageRuns
+from tests.serve.conftest import make_client
+
+pytestmark = pytest.mark.req("VIS-3")
+SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\})? (-?[0-9.e+-]+)')
+
+
+def parse(text: str) -> dict[str, dict[str, float]]:
+    """The samples of each name. Fails on a line that is not of the format, and on a name without help and type."""
+    found: dict[str, dict[str, float]] = {}
+    known: dict[str, str] = {}
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("#"):
+            _, what, name, rest = line.split(" ", 3)
+            assert rest.strip()
+            if what == "TYPE":
+                assert name not in known, "the samples of a name stand together"
+                known[name] = rest
+            continue
+        match = SAMPLE.fullmatch(line)
+        assert match, line
+        base = match[1] if match[1] in known else re.sub(r"_(sum|count|bucket)$", "", match[1])
+        assert base == list(known)[-1], line
+        found.setdefault(match[1], {})[match[2] or ""] = float(match[3])
+    return found
+
+
+def read(client: TestClient) -> dict[str, dict[str, float]]:
+    response = client.get("/metrics")
+    assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return parse(response.text)
+
+
+def test_every_metric_of_the_telemetry_has_a_name() -> None:
+    shown = [field for family in FAMILIES.values() for field in family.fields]
+    assert sorted([*shown, *NOT_NUMBERS]) == sorted(METRICS)
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, *SERVER_FAMILIES])
+def test_names_have_base_units_and_counters_end_with_total(name: str) -> None:
+    kind, text = (FAMILIES.get(name) or SERVER_FAMILIES[name])[:2]
+    assert name.startswith("inorder_")
+    assert (kind == "counter") == name.endswith("_total")
+    assert "_ms" not in name
+    assert text.endswith(".")
+    if kind in ("summary", "histogram"):
+        assert name.endswith("_seconds")
+
+
+def test_the_latest_run_of_every_stage_is_shown(client: TestClient) -> None:
+    found = read(client)
+    labels = 'data="data",stage="doctags"'
+    assert found["inorder_items_total"][f'{labels},status="succeeded"'] == 4
+    assert found["inorder_run_active"][labels] == 0
+    assert found["inorder_run_successful"][labels] == 1
+    assert found["inorder_item_exec_seconds_count"][labels] == 4
+    assert 0 < found["inorder_item_exec_seconds_sum"][labels] < 60
+    assert found["inorder_run_end_time_seconds"][labels] >= found["inorder_run_start_time_seconds"][labels]
+    stages = {re.search('stage="([^"]+)"', each)[1] for each in found["inorder_run_info"]}  # type: ignore[index]
+    assert stages == {"doctags", "chunk", "embed", "index"}
+
+
+def test_the_server_counts_its_requests(site: StageRuns) -> None:
+    client = make_client(site.data)
+    for path in ("/api/search?q=lamp", "/api/search?q=", "/no/such/page", "/another"):
+        client.get(path)
+    found = read(client)["inorder_serve_requests_total"]
+    assert found['route="/api/search",status="200"'] == 1
+    assert found['route="/api/search",status="400"'] == 1
+    assert found['route="other",status="404"'] == 2
+
+
+def test_data_without_runs_has_metrics_of_the_server_only(tmp_path: Path) -> None:
+    assert all(name.startswith("inorder_serve_") for name in read(make_client(tmp_path)))
+
+
+def test_a_run_without_an_end_is_killed_and_damaged_lines_are_passed_over(tmp_path: Path) -> None:
+    folder = tmp_path / "telemetry"
+    folder.mkdir()
+    started = '{"time":1000,"event":"run_started","stage":"count","run_id":"r1","resumed_at":null}\n'
+    snapshot: Any = '{"time":3000,"event":"snapshot","items_succeeded":7,"items_total":9}\n'
+    (folder / "r1.jsonl").write_text(f'{started}{{"damaged\n{snapshot}{{"time":4000,"event":"snap')
+    (folder / "empty.jsonl").write_text("")
+    found = read(make_client(tmp_path))
+    name = tmp_path.name
+    assert found["inorder_run_info"] == {f'data="{name}",stage="count",run_id="r1",state="killed"': 1}
+    assert found["inorder_items_total"] == {f'data="{name}",stage="count",status="succeeded"': 7}
+    assert found["inorder_run_update_time_seconds"] == {f'data="{name}",stage="count"': 3}
+    assert found["inorder_run_successful"] == {f'data="{name}",stage="count"': 0}
+
+
+def test_labels_are_escaped() -> None:
+    assert format_sample("x", {"a": 'b"\\\n'}, 1) == 'x{a="b\\"\\\\\\n"} 1'

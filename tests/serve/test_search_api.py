@@ -1,0 +1,104 @@
+"""Search through the JSON API."""
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+from starlette.testclient import TestClient
+
+from inorder.serve.api.routes import ENDPOINTS
+from tests.documents.stage_runs import StageRuns
+from tests.serve.conftest import make_client
+
+pytestmark = pytest.mark.req("VIS-2")
+
+
+def test_a_hit_says_where_it_is_and_why(client: TestClient) -> None:
+    found = client.get("/api/search?q=high+water").json()
+    hit = next(hit for hit in found["hits"] if hit["id"] == "docs/tides.pdf")
+    assert hit["pages"] == [1, 2]
+    assert hit["found_by"] in ("words", "both")
+    words = [line["text"][start:end] for line in hit["snippet"] for start, end in line["marks"]]
+    assert {word.lower() for word in words} == {"high", "water"}
+    assert "text" not in hit, "a whole chunk is not sent for every hit"
+
+
+def test_code_is_found_with_its_line(client: TestClient) -> None:
+    found = client.get("/api/search?q=def:measure").json()
+    assert found["mode"] == "names"
+    [place] = found["places"]
+    assert (place["item_id"], place["line"]) == ("docs/lamp.py", 9)
+
+
+@pytest.mark.parametrize(
+    ("condition", "ids"),
+    [
+        ("only=code", {"docs/lamp.py"}),
+        ("language=python", {"docs/lamp.py"}),
+        ("path=*note.md", {"docs/note.md"}),
+        ("kind=section", {"docs/note.md"}),
+    ],
+)
+def test_a_search_can_be_restricted(client: TestClient, condition: str, ids: set[str]) -> None:
+    found = client.get(f"/api/search?q=lamp&{condition}").json()
+    assert {hit["id"] for hit in found["hits"]} == ids
+
+
+def test_facets_count_what_the_index_contains(client: TestClient) -> None:
+    found = client.get("/api/facets").json()
+    assert found["documents"] == 4
+    assert found["files"] == 1
+    assert {"value": "python", "count": 1} in found["languages"]
+    assert client.get("/api/facets").json() == found
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "word"),
+    [
+        ("q=", 400, "no word"),
+        ("", 400, "`q`"),
+        ("q=lamp&k=0", 400, "k"),
+        ("q=lamp&k=many", 400, "k"),
+        ("q=lamp&mode=magic", 400, "mode"),
+        ("q=lamp&colour=red", 400, "colour"),
+        ("q=lamp&data=other", 404, "no DATA is served as 'other'; served: data"),
+        ("q=lamp%00", 400, "NUL"),
+        ("q=lamp&language=klingon", 400, "klingon"),
+    ],
+)
+def test_a_wrong_request_is_answered_with_one_line(client: TestClient, query: str, status: int, word: str) -> None:
+    response = client.get(f"/api/search?{query}")
+    assert response.status_code == status
+    assert word in response.json()["error"]
+    assert "\n" not in response.json()["error"]
+
+
+def test_data_without_an_index_says_what_to_run(tmp_path: Path) -> None:
+    response = make_client(tmp_path).get("/api/search?q=lamp")
+    assert response.status_code == 404
+    assert "inorder index" in response.json()["error"]
+
+
+def test_several_data_are_served_by_name(site: StageRuns, tmp_path: Path) -> None:
+    other = tmp_path / "harbour" / ".inorder"
+    shutil.copytree(site.data, other)
+    (other / "index.sqlite").unlink()
+    same_name = tmp_path / "data"
+    same_name.mkdir()
+    client = make_client(site.data, other, same_name, site.data)
+    assert [each["name"] for each in client.get("/api/data").json()["data"]] == ["data", "harbour", "data~2"]
+    assert client.get("/api/search?q=lamp&data=data").status_code == 200
+    assert client.get("/api/search?q=lamp&data=harbour").status_code == 404
+
+
+def test_the_api_document_lists_every_endpoint_and_its_results_conform(client: TestClient) -> None:
+    document = client.get("/api/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    assert document["paths"].keys() == {endpoint.path for endpoint in ENDPOINTS}
+    parameters = {each["name"]: each for each in document["paths"]["/api/search"]["get"]["parameters"]}
+    assert parameters["q"]["required"]
+    assert parameters["q"]["description"]
+    assert not parameters["data"]["required"]
+    [search] = [endpoint for endpoint in ENDPOINTS if endpoint.path == "/api/search"]
+    msgspec.json.decode(client.get("/api/search?q=lamp").content, type=search.result)
