@@ -46,16 +46,23 @@ def render_html(report: PipelineReport) -> str:
 
 def render_body(report: PipelineReport) -> str:
     """Return the markup of a report without the document around it."""
-    sections = "\n".join(make_run(run) for run in report.runs)
     generated = format_time(report.generated_ms)
     return (
         '<a class="skip" href="#main">Skip to content</a>'
         '<header><div class="brand"><strong>inorder</strong> report</div>'
         f'<div class="where">{isolate(report.data)}</div><div class="tools">'
         f'<time>{generated}</time><button type="button" id="theme" hidden>Theme: system</button></div></header>'
-        f'<main id="main">{make_verdict_box(report)}{make_navigation(report)}{make_overview(report)}'
-        f"{make_comparison(report)}{sections}{make_dataset(report)}{make_limits(report)}</main>"
+        f'<main id="main">{render_main(report)}</main>'
         f"<footer>Made by inorder {escape_text(report.inorder_version)} at {generated}. Times are UTC.</footer>"
+    )
+
+
+def render_main(report: PipelineReport) -> str:
+    """Return the markup of everything that changes with the report, for a page that shows it live."""
+    sections = "\n".join(make_run(run) for run in report.runs)
+    return (
+        f"{make_verdict_box(report)}{make_navigation(report)}{make_overview(report)}"
+        f"{make_comparison(report)}{sections}{make_dataset(report)}{make_limits(report)}"
     )
 
 
