@@ -160,8 +160,8 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "another grammar does not redo a file",
         "index/stage.py",
-        "cfg_hash=hash_strings(NAME, SCHEMA_VERSION, grammar_version(language)),",
-        "cfg_hash=hash_strings(NAME, SCHEMA_VERSION, language),",
+        "return hash_strings(NAME, SCHEMA_VERSION, grammar_version(language))",
+        "return hash_strings(NAME, SCHEMA_VERSION, language)",
         f"{_DOCUMENTS}::test_another_grammar_redoes_the_files_of_its_language_and_no_others",
     ),
 )

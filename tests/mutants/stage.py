@@ -251,8 +251,8 @@ STAGE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "items are checked although the run does not resume",
         "stage/plan_reader.py",
-        "if options.force or not options.resume:",
-        "if options.force:",
+        "self._is_forced = options.force or not options.resume",
+        "self._is_forced = options.force",
         "tests/stage/test_freshness.py::test_without_resume_everything_is_done_again",
     ),
 )

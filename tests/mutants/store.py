@@ -8,7 +8,52 @@ _TRANSFER = "tests/stage/store/test_transfer.py"
 _ROWS = "tests/stage/store/test_rows.py"
 _RECOVERY = "tests/stage/store/test_recovery.py"
 
+_LOOKUP = "tests/stage/store/test_lookup.py"
+
 STORE_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "every item is asked for by a query of its own",
+        "stage/store/lookup.py",
+        "size = min(before.size * _GROWTH, BLOCK_ROWS_MAX)",
+        "size = 1",
+        f"{_LOOKUP}::test_ids_in_order_are_read_in_blocks_also_several_sequences_in_turn",
+    ),
+    Mutant(
+        "a plan without order reads whole blocks",
+        "stage/store/lookup.py",
+        "if before.used * 2 >= len(before.rows):",
+        "if True:",
+        f"{_LOOKUP}::test_ids_without_order_read_few_rows_in_vain",
+    ),
+    Mutant(
+        "an id after the last row of a block is taken for one that is not there",
+        "stage/store/lookup.py",
+        "(self.is_last or item_id <= self.last)",
+        "True",
+        f"{_LOOKUP}::test_what_is_found_does_not_depend_on_the_order_of_the_lookups",
+    ),
+    Mutant(
+        "an id that is not valid Unicode is not found in a block",
+        "stage/store/database.py",
+        "self._blocks.get(item_id) if is_text else self._store.get(item_id)",
+        "self._blocks.get(item_id)",
+        f"{_LOOKUP}::test_ids_that_are_not_valid_unicode_are_found_among_the_others",
+    ),
+    Mutant(
+        "results are counted when some of this run are removed already",
+        "stage/plan_reader.py",
+        "self._lookup.found_count == self._stored_count",
+        "self._lookup.found_count == self._lookup._store.count()",
+        f"{_LOOKUP}::test_a_result_that_is_removed_does_not_hide_one_that_is_no_longer_planned",
+    ),
+    Mutant(
+        "a batch that is answered as a whole never grows",
+        "engines/answering.py",
+        "max(limit, min(limit * _GROWTH, _LIMIT_MAX))",
+        "limit",
+        "tests/engines/test_answering.py"
+        "::test_a_batch_that_is_answered_as_a_whole_reaches_no_worker_and_the_next_one_may_be_longer",
+    ),
     Mutant(
         "rows after the position of the journal stay",
         "stage/store/sink.py",

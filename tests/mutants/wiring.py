@@ -75,7 +75,9 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
     ),
     _cut("telemetry", "stage/monitor/monitor.py", " if options.telemetry else None", ""),
     _cut("force", "stage/plan_reader.py", "options.force or not options.resume", "not options.resume"),
-    _cut("fingerprinting", "stage/plan_reader.py", "fingerprinting=options.fingerprinting", "fingerprinting=True"),
+    _cut(
+        "fingerprinting", "stage/plan_reader.py", "_fingerprinting = options.fingerprinting", "_fingerprinting = True"
+    ),
     Mutant(
         "the batch key is ignored", "stage/plan_reader.py", "item.batch_key, input_bytes", "'', input_bytes", _REPORTS
     ),

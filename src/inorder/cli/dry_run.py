@@ -35,6 +35,7 @@ from inorder.stage.plan_identity import find_resume_seq
 from inorder.stage.stale_items import find_run_start, find_stale
 from inorder.stage.store.database import open_store
 from inorder.stage.store.inputs import Input, list_files
+from inorder.stage.store.rows import StoredItem
 
 PROCESS, SKIP, DEPENDS, REMOVE, FAIL = VERDICTS = "process", "skip", "depends", "remove", "fail"
 _COMMITTED = "already committed by the interrupted run, which will be resumed"
@@ -49,7 +50,7 @@ class Forecast(NamedTuple):
     item: WorkItem
     verdict: str
     reason: str
-    fingerprint: Fingerprint | None = None
+    fingerprint: Fingerprint | StoredItem | None = None
     """The fingerprint of its present outputs."""
 
 

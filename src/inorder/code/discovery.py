@@ -8,9 +8,10 @@ large, generated, or symbolic links. What cannot be read is listed with the prob
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from inorder.files.heads import read_head
 from inorder.files.walk import Entries, walk
 from inorder.stage.sources import IGNORE_FILE, Roots, quote_id
 
@@ -44,20 +45,23 @@ class CodeFile(NamedTuple):
     """Why it cannot be read; empty if no reason is known."""
 
 
-def discover(roots: Roots) -> Iterator[CodeFile]:
-    """List every file below these roots."""
+def discover(roots: Roots, is_known: Callable[[str, str], bool] = lambda item_id, path: False) -> Iterator[CodeFile]:
+    """List every file below these roots. A file for which `is_known` returns true, from its item id and path, is left
+    out and never opened."""
     for name, path in roots.paths.items():
         if os.path.isdir(path):
-            yield from _walk(path, name)
-        else:
+            yield from _walk(path, name, is_known)
+        elif not is_known(quote_id(name), path):
             yield _inspect(path, name)
 
 
-def _walk(root: str, prefix: str) -> Iterator[CodeFile]:
+def _walk(root: str, prefix: str, is_known: Callable[[str, str], bool]) -> Iterator[CodeFile]:
     for path, below, reason in walk(
         root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_find_third_party_reason
     ):
-        name = f"{prefix}/{below}".rstrip("/")
+        name = f"{prefix}/{below}" if below else prefix
+        if is_known(quote_id(name), path):
+            continue
         if not reason:
             yield _inspect(path, name)
         elif reason == _THIRD_PARTY:
@@ -81,8 +85,7 @@ def _inspect(path: str, item_id: str) -> CodeFile:
             return CodeFile(name, path, 0, "a symbolic link")
         if not stat.S_ISREG(status.st_mode):
             return CodeFile(name, path, 0, "not a regular file")
-        with open(path, "rb") as file:
-            head = file.read(HEAD_BYTES)
+        head = read_head(path, HEAD_BYTES)
     except OSError as error:
         return CodeFile(name, path, 0, problem=f"the file cannot be read: {error.strerror or error}")
     language = language_of(path, head)

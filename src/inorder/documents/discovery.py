@@ -39,22 +39,29 @@ def discover(roots: Roots) -> Iterator[DocumentFile]:
 
 def _discover_folder(root: str, prefix: str) -> Iterator[DocumentFile]:
     for path, relative, problem in walk(root, (IGNORE_FILE,)):
-        name = f"{prefix}/{relative}".rstrip("/")
+        name = f"{prefix}/{relative}" if relative else prefix
         yield DocumentFile(quote_id(name), path, 0, problem) if problem else _inspect_file(path, name, root)
+
+
+def count_files(roots: Roots) -> int:
+    """The number of files that `discover` finds. None of them is inspected."""
+    folders = (path for path in roots.paths.values() if os.path.isdir(path))
+    files = sum(not os.path.isdir(path) for path in roots.paths.values())
+    return files + sum(1 for folder in folders for _ in walk(folder, (IGNORE_FILE,)))
 
 
 def _inspect_file(path: str, item_id: str, root: str) -> DocumentFile:
     name = quote_id(item_id)
     try:
-        if os.path.islink(path) and not _is_below(os.path.realpath(path), os.path.realpath(root)):
-            return DocumentFile(name, path, 0, "a symbolic link to a file outside of the source folder")
-        info = os.stat(path)
+        info = os.lstat(path)
+        if stat.S_ISLNK(info.st_mode):
+            if not _is_below(os.path.realpath(path), os.path.realpath(root)):
+                return DocumentFile(name, path, 0, "a symbolic link to a file outside of the source folder")
+            info = os.stat(path)
     except OSError as error:
         return DocumentFile(name, path, 0, f"the file cannot be read: {error.strerror or error}")
     if not stat.S_ISREG(info.st_mode):
         return DocumentFile(name, path, 0, "not a regular file")
-    if not os.access(path, os.R_OK):
-        return DocumentFile(name, path, info.st_size, "the file cannot be read: Permission denied")
     return DocumentFile(name, path, info.st_size)
 
 

@@ -9,6 +9,7 @@ item, too: its rows are removed. Items of files that no longer exist come last.
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from pathlib import Path
 
 from inorder.code.discovery import discover
@@ -23,6 +24,7 @@ from inorder.stage.freshness import UNCHANGED
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots
 from inorder.stage.store.inputs import Input, StoredInput
+from inorder.stage.store.lookup import BlockLookup
 
 from .connection import open_index, translate_index_errors
 from .drafts.draft import NAME, IndexSink
@@ -32,6 +34,7 @@ from .rows import CODE, DOCUMENT
 from .worker import REMOVE, predict_outcome, work
 
 SCHEMA_VERSION = f"2 {analysis.VERSION}"
+_DOCUMENT_CONFIGURATION = hash_strings(NAME, SCHEMA_VERSION, DOCUMENT)
 _TIMEOUT_S = 60.0
 _MEMORY_BYTES = 4 * 2**30
 
@@ -48,15 +51,18 @@ class IndexItems:
     def __init__(self, roots: Roots, data: str) -> None:
         self._roots = roots
         self._data = data
+        self._published: BlockLookup[tuple[str, str, str]] | None = None
+        """Item id, hash and configuration of the published files."""
 
     def __iter__(self) -> Iterator[WorkItem]:
+        self._published = None
         planned = IdSet()
+        hash_language = cache(_hash_language)
         for chunks, dense in list_chunked_with_vectors(self._data, "dense"):
             planned.add(chunks.doc_id)
             yield make_document_item(chunks, dense)
-        for found in discover(self._roots):
-            if found.path.startswith(f"{self._data}/") or found.item_id in planned:
-                continue
+        inside = f"{self._data}/"
+        for found in discover(self._roots, lambda item_id, path: path.startswith(inside) or item_id in planned):
             planned.add(found.item_id)
             if found.skip and self._is_published(found.item_id):
                 yield _make_removal(found.item_id)
@@ -65,7 +71,7 @@ class IndexItems:
             yield WorkItem(
                 item_id=found.item_id,
                 inputs={} if found.skip or found.problem else {"source": found.path},
-                cfg_hash=hash_strings(NAME, SCHEMA_VERSION, grammar_version(language)),
+                cfg_hash=hash_language(language),
                 cost_hint=estimate_code_chunks(found.size),
                 meta={
                     "task": CODE,
@@ -92,18 +98,27 @@ class IndexItems:
         """The reason to skip an item that the published database has in its present state; empty if it does not."""
         if item.meta["task"] == REMOVE or item.meta.get("skip") or item.meta.get("problem"):
             return ""
-        database = self._open_database()
-        if database is None:
-            return ""
-        with translate_index_errors(published_path(self._data)):
-            row = database.execute("SELECT sha256, cfg_hash FROM files WHERE item_id = ?", (item.item_id,)).fetchone()
-        if row is None or row[1] != item.cfg_hash:
+        row = self._find_published(item.item_id)
+        if row is None or row[2] != item.cfg_hash:
             return ""
         try:
             hashes = [sha256_of(each) for each in item.inputs.values()]
         except OSError:
             return ""
-        return UNCHANGED if row[0] == hash_strings(*hashes) else ""
+        return UNCHANGED if row[1] == hash_strings(*hashes) else ""
+
+    def _find_published(self, item_id: str) -> tuple[str, str, str] | None:
+        if self._published is None:
+            database = self._open_database()
+            if database is None:
+                return None
+            self._published = BlockLookup(partial(self._fetch_files, database), lambda row: row)
+        return self._published.get(item_id)
+
+    def _fetch_files(self, database: sqlite3.Connection, item_id: str, count: int) -> list[tuple[str, str, str]]:
+        query = f"SELECT item_id, sha256, cfg_hash FROM files WHERE item_id >= ? ORDER BY item_id LIMIT {count}"
+        with translate_index_errors(published_path(self._data)):
+            return database.execute(query, (item_id,)).fetchall()
 
     def _find_removed_items(self, planned: IdSet) -> Iterator[WorkItem]:
         """Files of the published database that belong to these sources, or to documents, and were not planned."""
@@ -132,7 +147,7 @@ def make_document_item(chunks: Result, dense: Result | None) -> WorkItem:
     return WorkItem(
         item_id=chunks.doc_id,
         inputs={"chunks": chunks.source} | ({} if dense is None else {"dense": dense.source}),
-        cfg_hash=hash_strings(NAME, SCHEMA_VERSION, DOCUMENT),
+        cfg_hash=_DOCUMENT_CONFIGURATION,
         cost_hint=count_chunks(chunks),
         meta={"task": DOCUMENT},
         batch_key=DOCUMENT,
@@ -146,6 +161,11 @@ def follow_document(doc_id: str, results: Mapping[str, StoredInput]) -> list[Wor
         return []
     vectors = None if dense is None else Result(doc_id, dense, dense.size)
     return [make_document_item(Result(doc_id, chunks, chunks.size), vectors)]
+
+
+def _hash_language(language: str) -> str:
+    """A hash of everything that the rows of a source file depend on, except the file."""
+    return hash_strings(NAME, SCHEMA_VERSION, grammar_version(language))
 
 
 def _make_removal(item_id: str) -> WorkItem:

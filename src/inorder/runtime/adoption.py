@@ -1,9 +1,8 @@
 """Adoption: results of an interrupted run are taken over instead of computed again.
 
-`ResultRecorder` watches the steps of the kernel and logs every result that it accepts. `AdoptingEngine` stands between
-the kernel and the workers: an item whose result is in the log never reaches its worker. To the kernel, an adopted
-result is the result of a valid attempt. So it counts against the budgets, waits in the reorder buffer, is fenced and
-committed like any other, and no more of them are in memory than the windows hold.
+`ResultRecorder` watches the steps of the kernel and logs every result that it accepts. With `adopt_result`, an
+`AnsweringEngine` stands between the kernel and the workers: an item whose result is in the log never reaches its
+worker.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,10 +11,10 @@ from typing import Any
 import msgspec
 
 from inorder.core.commands import Command, ResultRefused, RetryScheduled
-from inorder.core.events import Committed, Envelope, Event, Finished, Pulled, WorkerLost
+from inorder.core.events import Committed, Envelope, Event, Finished
 from inorder.core.resume_point import ResumePoint
 from inorder.core.transitions import State
-from inorder.engines.base import Batch, Engine, Task
+from inorder.engines.base import Task
 from inorder.engines.memory_estimate import estimate_bytes, get_held_bytes
 
 from .result_log import ResultLog
@@ -67,78 +66,17 @@ class ResultRecorder:
         self._committed_end = end
 
 
-class AdoptingEngine:
-    """An engine that answers items from the log, and gives the others to the workers of `engine`."""
-
-    def __init__(self, engine: Engine, log: ResultLog) -> None:
-        self._engine = engine
-        self._log = log
-        self._events: list[Event] = []
-        self._limits: dict[int, int] = {}
-        """The limit of each worker's latest pull; a worker that is lost has none."""
-
-    def start(self) -> None:
-        """Start the workers."""
-        self._engine.start()
-
-    def dispatch(self, batch: Batch) -> None:
-        """Answer the items of the batch that are in the log, and give the rest to the worker."""
-        limit = self._limits.get(batch.worker)
-        if limit is None or not self._log.found_count:
-            self._engine.dispatch(batch)
-            return
-        adopted: list[Envelope] = []
-        rest: list[Task] = []
-        for task in batch.tasks:
-            envelope = self._adopt(task)
-            if envelope is None:
-                rest.append(task)
-            else:
-                adopted.append(envelope)
-        if adopted:
-            self._events.append(Finished(batch.worker, adopted))
-        if rest:
-            self._engine.dispatch(batch._replace(tasks=rest))
-        else:
-            self._events.append(Pulled(batch.worker, limit))
-
-    def _adopt(self, task: Task) -> Envelope | None:
-        found = self._log.take(task.seq, task.item)
-        if found is None:
-            return None
-        record, payload = found
-        size = estimate_bytes(payload) + get_held_bytes(payload)
-        times = record.exec_ms, record.began_ms
-        return Envelope(task.seq, task.attempt, record.outcome, payload, size, None, *times)
-
-    def stop_worker(self, worker: int, reason: str) -> None:
-        """End this worker and start another in its place."""
-        self._limits.pop(worker, None)
-        self._engine.stop_worker(worker, reason)
-
-    def poll(self, timeout_s: float | None) -> list[Event]:
-        """Return the answers from the log, then what has happened to the workers."""
-        events, self._events = self._events, []
-        found = self._engine.poll(0.0 if events else timeout_s)
-        for event in found:
-            if isinstance(event, Pulled):
-                self._limits[event.worker] = event.limit
-            elif isinstance(event, WorkerLost):
-                self._limits.pop(event.worker, None)
-        return events + found if events else found
-
-    def wake(self) -> None:
-        """Make a waiting `poll` return soon."""
-        self._engine.wake()
-
-    def drain(self) -> None:
-        """Have every worker return the items that it has not started."""
-        self._engine.drain()
-
-    def close(self, grace_s: float = 0.0) -> list[Task]:
-        """End every worker."""
-        self._events.clear()
-        return self._engine.close(grace_s)
+def adopt_result(log: ResultLog, task: Task) -> Envelope | None:
+    """Return the result of an item from the log; None: it is not there, or no longer valid."""
+    if not log.found_count:
+        return None
+    found = log.take(task.seq, task.item)
+    if found is None:
+        return None
+    record, payload = found
+    size = estimate_bytes(payload) + get_held_bytes(payload)
+    times = record.exec_ms, record.began_ms
+    return Envelope(task.seq, task.attempt, record.outcome, payload, size, None, *times)
 
 
 def restore_retries(resume_point: ResumePoint, log: ResultLog) -> ResumePoint:

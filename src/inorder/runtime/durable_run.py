@@ -16,6 +16,7 @@ from inorder.core.commands import Summary
 from inorder.core.options import KernelOptions
 from inorder.core.state import StopKind
 from inorder.core.windows.plan import PlanItem
+from inorder.engines.answering import Answer
 from inorder.engines.base import Engine
 from inorder.errors import SyncError
 from inorder.host.clock import Clock
@@ -47,6 +48,8 @@ class DurableJob(msgspec.Struct, frozen=True, kw_only=True):
     """Commit on a separate thread, so that waiting for the disk does not delay workers."""
     results: ResultLog | None = None
     """Keeps the results that are not committed yet, and has those of the interrupted run."""
+    answer: Answer | None = None
+    """Returns the results of items that need no worker."""
     on_commit: Callable[[Sequence[Entry]], None] | None = None
     """Called with the entries of every run after it is committed."""
 
@@ -101,6 +104,7 @@ class DurableRun:
             poll_committed=None if threaded is None else threaded.poll_committed,
             results=job.results,
             memory=memory,
+            answer=job.answer,
         )
 
     def run(self) -> Summary:

@@ -31,6 +31,7 @@ from inorder.core.kernel import Kernel
 from inorder.core.options import KernelOptions
 from inorder.core.resume_point import ResumePoint
 from inorder.core.windows.plan import PlanItem
+from inorder.engines.answering import Answer, AnsweringEngine
 from inorder.engines.base import SLACK_BYTES, Batch, Engine, Task
 from inorder.host.clock import Clock
 
@@ -78,7 +79,8 @@ class ResumeState(NamedTuple):
 class Runtime:
     """One run: a plan of (description, item) pairs, an engine that runs the items, and a commit step. None in the plan
     is a barrier: the items after it are not read before everything before it is committed. `results` keeps the results
-    that are not committed, and has those of an interrupted run, which are adopted."""
+    that are not committed, and has those of an interrupted run, which are adopted. `answer` returns the results of
+    items that need no worker."""
 
     def __init__(
         self,
@@ -94,9 +96,10 @@ class Runtime:
         poll_committed: Callable[[], int | None] | None = None,
         results: "ResultLog | None" = None,
         memory: MemoryProbe | None = None,
+        answer: Answer | None = None,
     ) -> None:
         self._plan = iter(plan)
-        self._engine = engine
+        self._engine = engine if answer is None else AnsweringEngine(engine, answer)
         self._commit = commit
         self._clock = clock
         self._observer = observer
@@ -144,7 +147,7 @@ class Runtime:
         self._resume = self._resume._replace(resume_point=resume_point)
         self._recorder = adoption.ResultRecorder(results, resume_point, self._items)
         if results.found_count:
-            self._engine = adoption.AdoptingEngine(self._engine, results)
+            self._engine = AnsweringEngine(self._engine, partial(adoption.adopt_result, results))
 
     @property
     def summary(self) -> Summary | None:

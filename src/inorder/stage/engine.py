@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from errno import EDQUOT, ENOSPC
 from functools import partial
+from time import time
 
 from inorder.core.events import Envelope, Event, Finished
 from inorder.core.options import PLAN_AHEAD_PER_WORKER, KernelOptions, entries_for
+from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates, run_attempt
 from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task
 from inorder.engines.factory import EngineSpec, create_resizable_engine
@@ -18,9 +20,12 @@ from inorder.stage.options import StageOptions
 from .contracts import StagePlan
 from .data_layout import DataLayout
 from .store.visits import Follower, VisitWork
-from .worker import StageWork
+from .worker import StageTask, StageWork
 
 _DISK_FULL = (ENOSPC, EDQUOT)
+_SKIP = int(State.TERMINAL_SKIP)
+_SKIP_BYTES = 1024
+"""What an item that is skipped occupies in memory until it is committed, roughly."""
 
 
 def require_gpu_policy(plan: StagePlan, options: StageOptions) -> None:
@@ -70,6 +75,14 @@ def create_stage_engine(
     )
     files.prepare()
     return create_resizable_engine(RemoteWork(work), spec, files=files)
+
+
+def answer_skipped(task: Task) -> Envelope | None:
+    """Return the result of an item that is up to date or to be removed; None: a worker must run it."""
+    item: StageTask = task.item
+    if not item.skip:
+        return None
+    return Envelope(task.seq, task.attempt, _SKIP, item.make_skip(), _SKIP_BYTES, None, 0.0, time() * 1000)
 
 
 def _pack_tasks(work: StageWork, tasks: list[Task]) -> tuple[list[PackedTask], list[Envelope]]:

@@ -18,7 +18,6 @@ from .contracts import StagePlan, WorkItem
 from .data_layout import resolve_output
 from .file_stat import FileStat
 from .fingerprints import (
-    SCHEMA_VERSION,
     Fingerprint,
     checksum_file,
     combine_sha256,
@@ -27,7 +26,7 @@ from .fingerprints import (
     locate_fingerprint,
 )
 from .hash_cache import HashCache
-from .store.database import StoreReader
+from .store.database import StoreLookup, StoreReader
 from .store.inputs import Input, StoredInput
 from .store.rows import StoredItem
 
@@ -53,7 +52,7 @@ class Freshness(NamedTuple):
 
     is_satisfied: bool
     reason: str
-    fingerprint: Fingerprint | None = None
+    fingerprint: Fingerprint | StoredItem | None = None
 
     @property
     def extras(self) -> dict[str, Any]:
@@ -69,7 +68,7 @@ def check_planned(
     fingerprinting: bool,
     cache: HashCache | None,
     hash_input: HashOf | None = None,
-    store: StoreReader | None = None,
+    store: StoreReader | StoreLookup | None = None,
 ) -> Freshness:
     """Check an item of a plan: by its own `satisfies`, if it overrides that of WorkItem; else by its result in `store`;
     else by its outputs or, if it has none, with the function of the plan. Inputs are hashed with `hash_input`, if it is
@@ -77,9 +76,7 @@ def check_planned(
     if type(item).satisfies is not WorkItem.satisfies:
         return _ask_item(item, data, fingerprinting=fingerprinting)
     if plan.is_stored:
-        return _check_stored(
-            item, plan.stage_name, store, fingerprinting, hash_input or partial(get_sha256, cache=cache)
-        )
+        return _check_stored(item, store, fingerprinting, hash_input or partial(get_sha256, cache=cache))
     if plan.judge is None or item.outputs:
         return check(item, data, fingerprinting=fingerprinting, cache=cache, hash_input=hash_input)
     reason = plan.judge(item, hash_input or partial(get_sha256, cache=cache))
@@ -136,7 +133,7 @@ def check(
 
 
 def _check_stored(
-    item: WorkItem, stage: str, store: StoreReader | None, fingerprinting: bool, hash_input: HashOf
+    item: WorkItem, store: StoreReader | StoreLookup | None, fingerprinting: bool, hash_input: HashOf
 ) -> Freshness:
     """Check an item whose result is in the store of its stage."""
     found = None if store is None else store.get(item.item_id)
@@ -145,19 +142,7 @@ def _check_stored(
     if not fingerprinting:
         return Freshness(True, OUTPUTS_EXIST)
     reason = _explain_changed(item, found.cfg_hash, found.input_sha256, hash_input)
-    return Freshness(not reason, reason or UNCHANGED, _make_fingerprint(stage, found))
-
-
-def _make_fingerprint(stage: str, found: StoredItem) -> Fingerprint:
-    return Fingerprint(
-        schema_version=SCHEMA_VERSION,
-        stage=stage,
-        item_id=found.item_id,
-        input_sha256=found.input_sha256,
-        cfg_hash=found.cfg_hash,
-        outputs={},
-        extras=found.extras,
-    )
+    return Freshness(not reason, reason or UNCHANGED, found)
 
 
 def has_changed_input(item: WorkItem, plan: StagePlan, recorded: str) -> bool:

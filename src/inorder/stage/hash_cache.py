@@ -9,8 +9,10 @@ import contextlib
 import os
 import sqlite3
 import threading
+from functools import partial
 
 from .file_stat import FileStat
+from .store.lookup import BlockLookup
 
 _PENDING_MAX = 2000
 _DROP_OLD = "DROP TABLE IF EXISTS files"
@@ -30,15 +32,17 @@ class HashCache:
         self._connection = _open_database(path)
         self._pending: list[tuple[bytes, str, str, str]] = []
         self._lock = threading.Lock()
+        self._lookups: dict[str, BlockLookup[tuple[bytes, str, str]]] = {}
+        """By kind. The plan of a run asks for one file after the other, and for each before it is hashed."""
 
     def get(self, path: str, stat: FileStat, kind: str) -> str | None:
         """Return the hash of a file that has not changed since it was hashed; None: not known."""
-        query = "SELECT hash FROM file_hashes WHERE path=? AND kind=? AND signature=?"
-        wanted = (os.fsencode(path), kind, _encode_signature(stat))
-        row = None
-        with self._lock, contextlib.suppress(sqlite3.Error):  # a damaged page
-            row = self._connection.execute(query, wanted).fetchone()
-        return None if row is None else str(row[0])
+        with self._lock:
+            lookup = self._lookups.get(kind)
+            if lookup is None:
+                lookup = self._lookups[kind] = BlockLookup(partial(self._fetch, kind), lambda row: row)
+            row = lookup.get(os.fsencode(path))
+        return row[2] if row is not None and row[1] == _encode_signature(stat) else None
 
     def put(self, path: str, stat: FileStat, kind: str, hash_: str) -> None:
         """Store the hash of a file, unless it is racy. The stat must be older than the read."""
@@ -49,6 +53,12 @@ class HashCache:
         if len(self._pending) >= _PENDING_MAX:
             self.flush()
 
+    def _fetch(self, kind: str, path: bytes, count: int) -> list[tuple[bytes, str, str]]:
+        query = f"SELECT path, signature, hash FROM file_hashes WHERE path>=? AND kind=? ORDER BY path LIMIT {count}"
+        with contextlib.suppress(sqlite3.Error):  # a damaged page
+            return self._connection.execute(query, (path, kind)).fetchall()
+        return []
+
     def flush(self) -> None:
         """Write pending hashes."""
         with self._lock, contextlib.suppress(sqlite3.Error):
@@ -56,6 +66,7 @@ class HashCache:
             self._connection.executemany("REPLACE INTO file_hashes VALUES (?, ?, ?, ?)", pending)
             self._connection.execute("COMMIT")
             self._connection.execute("BEGIN")  # one transaction for many queries: without it each takes twice as long
+            self._lookups.clear()
 
     def close(self) -> None:
         """Write pending hashes and close the database."""

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,11 +16,11 @@ from inorder.runtime.identity import PlanChanged
 from .contracts import Barrier, StagePlan, WorkItem
 from .data_layout import DataLayout
 from .fingerprints import list_published
-from .freshness import REMOVED_FROM_PLAN, check_planned
+from .freshness import REMOVED_FROM_PLAN, check_planned, get_sha256
 from .hash_cache import HashCache
 from .options import StageOptions
 from .stale_items import find_run_start, find_stale
-from .store.database import StoreReader, open_store
+from .store.database import StoreLookup, open_store
 from .store.inputs import Input, StoredInput
 from .worker import StageTask
 
@@ -65,7 +66,7 @@ def read_plan(
     whether an earlier stage of the run has prepared the result of an item."""
     run_start = find_run_start(layout.manifest, is_resumed=resumed_end > 0)
     planned = IdSet()
-    store = open_store(layout.data, plan.stage_name) if plan.is_stored else None
+    tasks = _TaskMaker(plan, options, layout, cache)
     seq = 0
     for item in plan.items:
         if isinstance(item, Barrier):
@@ -74,15 +75,17 @@ def read_plan(
         if not isinstance(item, WorkItem):
             raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")
         if plan.retires is not None:
-            planned.add(escape_surrogates(item.item_id))
+            item_id = item.item_id
+            planned.add(item_id if item_id.isascii() else escape_surrogates(item_id))
         position.count += 1
         is_unchecked = seq < resumed_end or position.is_counting
-        task = StageTask(item) if is_unchecked else _make_task(item, plan, options, layout, cache, store)
+        task = StageTask(item) if is_unchecked else tasks.make(item)
         if is_prepared is not None and not task.skip and not is_unchecked and is_prepared(plan.stage_name, item):
             task = task._replace(is_prepared=True)
         yield _describe(item), task
         seq += 1
-    for item in find_stale(plan, layout, planned, run_start, is_begun=True):
+    stale = [] if tasks.has_found_all else find_stale(plan, layout, planned, run_start, is_begun=True)
+    for item in stale:
         position.count += 1
         removals = tuple(list_published(layout.data, item.outputs))
         yield PlanItem(item_id=item.item_id), StageTask(item, REMOVED_FROM_PLAN, removals=removals)
@@ -108,22 +111,43 @@ def _get_size(source: Input) -> int:
         return 0
 
 
-def _make_task(
-    item: WorkItem,
-    plan: StagePlan,
-    options: StageOptions,
-    layout: DataLayout,
-    cache: HashCache,
-    store: StoreReader | None,
-) -> StageTask:
-    """Make the task of an item: to run it, or to skip it if it is up to date."""
-    if options.force or not options.resume:
-        return StageTask(item)
-    found = check_planned(item, plan, layout.data, fingerprinting=options.fingerprinting, cache=cache, store=store)
-    if not found.is_satisfied:
-        return StageTask(item)
-    digest = found.fingerprint.input_sha256 if found.fingerprint is not None else ""
-    return StageTask(item, found.reason, found.extras, digest)
+class _TaskMaker:
+    """Makes the tasks of items: to run them, or to skip them if they are up to date."""
+
+    def __init__(self, plan: StagePlan, options: StageOptions, layout: DataLayout, cache: HashCache) -> None:
+        self._plan = plan
+        self._data = layout.data
+        self._fingerprinting = options.fingerprinting
+        self._is_forced = options.force or not options.resume
+        self._cache = cache
+        self._hash_input = partial(get_sha256, cache=cache)
+        store = open_store(layout.data, plan.stage_name) if plan.is_stored else None
+        self._lookup = None if store is None else StoreLookup(store)
+        self._stored_count = 0 if store is None else store.count()
+        """Results in the store before the run."""
+
+    @property
+    def has_found_all(self) -> bool:
+        """Whether every result that was in the store before the run is that of an item whose task was made."""
+        return self._lookup is not None and self._lookup.found_count == self._stored_count
+
+    def make(self, item: WorkItem) -> StageTask:
+        """Make the task of an item."""
+        if self._is_forced:
+            return StageTask(item)
+        found = check_planned(
+            item,
+            self._plan,
+            self._data,
+            fingerprinting=self._fingerprinting,
+            cache=self._cache,
+            hash_input=self._hash_input,
+            store=self._lookup,
+        )
+        if not found.is_satisfied:
+            return StageTask(item)
+        digest = found.fingerprint.input_sha256 if found.fingerprint is not None else ""
+        return StageTask(item, found.reason, found.extras, digest)
 
 
 def fill_total(plan: StagePlan) -> StagePlan:

@@ -41,6 +41,7 @@ from .context import HookCaller, StageContext
 from .contracts import StageHooks, StageOutcome, StagePlan
 from .data_layout import DataLayout, create_option_folder
 from .engine import (
+    answer_skipped,
     create_stage_engine,
     create_stage_memory_probe,
     list_survivors,
@@ -332,6 +333,7 @@ class _StageRun:
             options=JournalOptions(fsync=self._options.fsync),
             results=results,
             commit_thread=self._options.commit_thread,
+            answer=answer_skipped,
             on_commit=self._on_committed,
         )
 

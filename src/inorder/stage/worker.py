@@ -57,6 +57,10 @@ class StageTask(NamedTuple):
         """Whether the driver knows the result, so that no worker is needed."""
         return bool(self.skip) or self.is_prepared
 
+    def make_skip(self) -> Skip:
+        """Return the result of an item that is skipped."""
+        return Skip(self.skip, StageResult(self.extras, [], [], self.input_sha256, [], [], [*self.removals]))
+
 
 class StoredContent(NamedTuple):
     """The content of a result that goes to the store of its stage."""
@@ -168,7 +172,7 @@ class StageWork:
     def __call__(self, task: StageTask) -> Any:
         """Run one item."""
         if task.skip:
-            return Skip(task.skip, StageResult(task.extras, [], [], task.input_sha256, [], [], [*task.removals]))
+            return task.make_skip()
         if task.is_prepared and self._take_prepared is not None:
             prepared = self._take_prepared(self.stage, task.item)
             if prepared is not None:

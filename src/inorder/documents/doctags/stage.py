@@ -9,15 +9,15 @@ read some pages each, and the document itself merges the parts. The result is th
 """
 
 import os
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
 from inorder.documents.cost import estimate_pages
-from inorder.documents.discovery import DocumentFile, discover
+from inorder.documents.discovery import DocumentFile, count_files, discover
 from inorder.documents.layout import Layout, LayoutChoice, remove_other_layout, resolve_layout
 from inorder.documents.readers.docling import DOCLING_FORMATS, PDF_NOT_CONVERTED, kind_for_docling
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
@@ -30,6 +30,7 @@ from inorder.documents.readers.registry import (
     require_ocr,
 )
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
+from inorder.files.heads import read_head
 from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import Barrier, Configurable, PredictionRules, Skip, Stage, StagePlan, WorkItem
 from inorder.stage.options import StageOptions
@@ -128,7 +129,7 @@ def plan(settings: DoctagsSettings, sources: list[Path], data: Path) -> StagePla
         STAGE_NAME,
         items,
         retires=items.is_gone,
-        expected_items=sum(1 for _ in items.list_files()),
+        expected_items=items.estimate_count(),
         is_stored=items.layout == "store",
     )
 
@@ -146,10 +147,15 @@ class _DocumentItems:
         """Every file below the sources, except those in DATA, which may lie below them."""
         return (file for file in discover(self._roots) if not file.path.startswith(f"{self._data}/"))
 
+    def estimate_count(self) -> int:
+        """An estimate: the files below the sources, those in DATA included."""
+        return count_files(self._roots)
+
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
         large = []
+        hash_configuration = cache(partial(_hash_configuration, self._settings))
         for file in self.list_files():
-            item = _make_item(file, self._settings, self.layout)
+            item = _make_item(file, self._settings, self.layout, hash_configuration)
             if self._settings.part_pages and item.meta["kind"] == "pdf" and file.size >= _LARGE_BYTES:
                 large.append(item)
             else:
@@ -216,14 +222,21 @@ def _list_removed(item: WorkItem) -> list[str]:
     return [os.fspath(path) for path in item.outputs.values() if is_skipped]
 
 
-def _make_item(file: DocumentFile, settings: DoctagsSettings, layout: Layout) -> WorkItem:
-    """The item of one file. It has outputs even if the file is not a document now: an earlier version may have been."""
+def _hash_configuration(settings: DoctagsSettings, kind: str) -> str:
+    """A hash of everything that a document of this kind depends on, except its file."""
+    return hash_strings(STAGE_NAME, str(SCHEMA_VERSION), settings.version_of(kind))
+
+
+def _make_item(
+    file: DocumentFile, settings: DoctagsSettings, layout: Layout, hash_of: Callable[[str], str]
+) -> WorkItem:
+    """The item of one file. It has outputs even if the file is not a document now: an earlier version may have been.
+    `hash_of` returns the hash of the configuration for a kind of documents."""
     problem, kind, head = file.problem, "", b""
     is_large = file.size > BYTES_MAX
     if not problem:
         try:
-            with open(file.path, "rb") as stream:
-                head = stream.read(HEAD_BYTES)
+            head = read_head(file.path, HEAD_BYTES)
             kind = settings.kind_of(file.path, sniff(file.path, head))
         except OSError as error:
             problem = f"the file cannot be read: {error.strerror or error}"
@@ -233,7 +246,7 @@ def _make_item(file: DocumentFile, settings: DoctagsSettings, layout: Layout) ->
         item_id=file.item_id,
         inputs={} if problem or is_large else {"document": file.path},  # a large file is not even hashed
         outputs=document_outputs(file.item_id, layout),
-        cfg_hash=hash_strings(STAGE_NAME, str(SCHEMA_VERSION), settings.version_of(kind)),
+        cfg_hash=hash_of(kind),
         cost_hint=estimate_pages(kind, head, file.size),
         meta={
             "task": "document",

@@ -24,6 +24,7 @@ _DICTIONARY_BYTES_MAX = 8192
 _LEVEL = 3
 _LEAST_BYTES = 64
 """Shorter content does not get smaller without a dictionary."""
+_SHARED_MAX = 1024
 _MAGIC = b"\x28\xb5\x2f\xfd"
 """Every frame begins with it. Frames with a dictionary are stored without."""
 _local = threading.local()
@@ -41,6 +42,7 @@ class Dictionary:
         except (zstd.ZstdError, ValueError) as error:
             raise IntegrityError(f"the dictionary {number} of the store is damaged: {error}") from error
         self._compressor: Any = None
+        self._shared: dict[bytes, bytes] = {}
 
     def compress(self, content: bytes) -> bytes:
         """Return the content in compressed form."""
@@ -54,6 +56,16 @@ class Dictionary:
     def decompress(self, data: bytes, size_max: int) -> bytes:
         """The inverse. Returns at most `size_max` bytes."""
         return _decompress(_MAGIC + data, size_max, self._known)
+
+    def decompress_shared(self, data: bytes, size_max: int) -> bytes:
+        """As `decompress`, for short values that many rows have in common: the latest ones are remembered."""
+        found = self._shared.get(data)
+        if found is None:
+            found = self.decompress(data, size_max)
+            if len(self._shared) >= _SHARED_MAX:
+                self._shared.clear()
+            self._shared[data] = found
+        return found
 
 
 def train(number: int, samples: Sequence[bytes]) -> Dictionary | None:

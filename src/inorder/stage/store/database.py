@@ -10,6 +10,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from inorder.errors import IntegrityError, OperatorError
 from inorder.sinks.sqlite import translate_sqlite_error
 
 from .codec import DICTIONARIES, Dictionary, decompress
+from .lookup import BlockLookup
 from .rows import SELECT, SELECT_VERSION_1, TABLES, StoredItem, decode_id, encode_id, make_item
 
 FOLDER = "store"
@@ -51,6 +53,13 @@ class StoreReader:
         """Return the fingerprint of an item; None: the store does not have it."""
         rows = self._fetch_items("WHERE item_id = ?", encode_id(item_id))
         return make_item(rows[0], self._find_dictionary) if rows else None
+
+    def make_lookup(self) -> BlockLookup[StoredItem]:
+        """Return what finds the fingerprints of items with ids that are valid Unicode."""
+        return BlockLookup(self._fetch_from, partial(make_item, find_dictionary=self._find_dictionary))
+
+    def _fetch_from(self, item_id: str, count: int) -> list[Any]:
+        return self._fetch_items(f"WHERE item_id >= ? ORDER BY item_id LIMIT {count}", item_id)
 
     def read(self, item_id: str) -> tuple[StoredItem, bytes] | None:
         """Return the fingerprint and the content of an item; None: the store does not have it. Raises IntegrityError
@@ -137,6 +146,24 @@ class StoreReader:
             self._select = SELECT if version == VERSION else SELECT_VERSION_1
             self._dictionaries = {}
         return self._connection
+
+
+class StoreLookup:
+    """Finds the fingerprints of many items, quickly if they are asked for in the order of their ids. The row of an item
+    that changes after it was read ahead is not seen: an item must be looked up before it is committed."""
+
+    def __init__(self, store: StoreReader) -> None:
+        self._store = store
+        self._blocks = store.make_lookup()
+        self.found_count = 0
+        """How many items were found."""
+
+    def get(self, item_id: str) -> StoredItem | None:
+        """Return the fingerprint of an item; None: the store does not have it."""
+        is_text = item_id.isascii() or isinstance(encode_id(item_id), str)
+        found = self._blocks.get(item_id) if is_text else self._store.get(item_id)
+        self.found_count += found is not None
+        return found
 
 
 def open_database(path: str) -> sqlite3.Connection:

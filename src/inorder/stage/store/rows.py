@@ -65,15 +65,21 @@ class StoredItem(NamedTuple):
     input_sha256: str
     input_path: str
     raw_extras: str | bytes
+    """JSON; as bytes, the number of a dictionary and a compressed frame."""
     size: int
     """Of the content, before compression."""
     sha256: str
     """Of the content, before compression."""
+    find_dictionary: Callable[[int], Dictionary] | None = None
+    """Returns a dictionary of the store; None: the store has none."""
 
     @property
     def extras(self) -> dict[str, Any]:
         """What the worker returned."""
-        found: dict[str, Any] = msgspec.json.decode(self.raw_extras)
+        raw = self.raw_extras
+        if isinstance(raw, bytes) and self.find_dictionary is not None:
+            raw = self.find_dictionary(raw[0]).decompress_shared(raw[1:], _EXTRAS_BYTES_MAX)
+        found: dict[str, Any] = msgspec.json.decode(raw)
         return found
 
 
@@ -165,11 +171,10 @@ class ItemWriter:
 def make_item(row: Any, find_dictionary: Callable[[int], Dictionary]) -> StoredItem:
     """Turn a row of a query into a fingerprint."""
     stored_id, folder, cfg_hash, base, input_sha256, path, extras, size, sha256 = row[:9]
-    item_id = decode_id(stored_id)
-    if isinstance(extras, bytes):
-        extras = find_dictionary(extras[0]).decompress(extras[1:], _EXTRAS_BYTES_MAX)
-    digest = input_sha256.hex() if isinstance(input_sha256, bytes) else input_sha256
-    return StoredItem(item_id, folder, cfg_hash, digest, _join_path(item_id, base, path), extras, size, sha256.hex())
+    item_id = stored_id if type(stored_id) is str else decode_id(stored_id)
+    digest = input_sha256.hex() if type(input_sha256) is bytes else input_sha256
+    joined = _join_path(item_id, base, path)
+    return StoredItem(item_id, folder, cfg_hash, digest, joined, extras, size, sha256.hex(), find_dictionary)
 
 
 def encode_id(text: str) -> str | bytes:

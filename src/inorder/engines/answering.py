@@ -1,0 +1,85 @@
+"""An engine in front of another one, for items whose results are known without a worker.
+
+To the kernel, such a result is the result of a valid attempt. So it counts against the budgets, waits in the reorder
+buffer, is fenced and committed like any other, and no more of them are in memory than the windows hold.
+"""
+
+from collections.abc import Callable
+
+from inorder.core.events import Envelope, Event, Finished, Pulled, WorkerLost
+
+from .base import Batch, Engine, Task
+
+_GROWTH = 4
+_LIMIT_MAX = 256
+"""A batch of items that are all answered takes no time, and the next one may be longer."""
+
+Answer = Callable[[Task], Envelope | None]
+"""Returns the result of an item; None: a worker must run it."""
+
+
+class AnsweringEngine:
+    """Answers items with `answer`, and gives those for which it returns None to the workers of `engine`."""
+
+    def __init__(self, engine: Engine, answer: Answer) -> None:
+        self._engine = engine
+        self._answer = answer
+        self._events: list[Event] = []
+        self._limits: dict[int, int] = {}
+        """The limit of each worker's latest pull; a worker that is lost has none."""
+
+    def start(self) -> None:
+        """Start the workers."""
+        self._engine.start()
+
+    def dispatch(self, batch: Batch) -> None:
+        """Answer what can be answered of the batch, and give the rest to the worker."""
+        limit = self._limits.get(batch.worker)
+        if limit is None:
+            self._engine.dispatch(batch)
+            return
+        answer = self._answer
+        answered: list[Envelope] = []
+        rest: list[Task] = []
+        for task in batch.tasks:
+            envelope = answer(task)
+            if envelope is None:
+                rest.append(task)
+            else:
+                answered.append(envelope)
+        if answered:
+            self._events.append(Finished(batch.worker, answered))
+        if rest:
+            self._engine.dispatch(batch._replace(tasks=rest))
+        else:
+            limit = self._limits[batch.worker] = max(limit, min(limit * _GROWTH, _LIMIT_MAX))
+            self._events.append(Pulled(batch.worker, limit))
+
+    def stop_worker(self, worker: int, reason: str) -> None:
+        """End this worker and start another in its place."""
+        self._limits.pop(worker, None)
+        self._engine.stop_worker(worker, reason)
+
+    def poll(self, timeout_s: float | None) -> list[Event]:
+        """Return the answers, then what has happened to the workers."""
+        events, self._events = self._events, []
+        found = self._engine.poll(0.0 if events else timeout_s)
+        for event in found:
+            if isinstance(event, Pulled):
+                self._limits[event.worker] = event.limit
+            elif isinstance(event, WorkerLost):
+                self._limits.pop(event.worker, None)
+        return events + found if events else found
+
+    def wake(self) -> None:
+        """Make a waiting `poll` return soon."""
+        self._engine.wake()
+
+    def drain(self) -> None:
+        """Have every worker return the items that it has not started."""
+        self._engine.drain()
+
+    def close(self, grace_s: float = 0.0) -> list[Task]:
+        """End every worker."""
+        self._events.clear()
+        return self._engine.close(grace_s)
