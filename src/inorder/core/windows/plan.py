@@ -11,12 +11,11 @@ a million: the price of not keeping the ids.
 import math
 from array import array
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import msgspec
 
 from inorder.errors import OperatorError, require
-
-_HASH_MASK = 2**64 - 1
 
 
 class PlanItem(msgspec.Struct, frozen=True, gc=False):
@@ -91,9 +90,8 @@ class IdSet:
 
 
 def _hash_id(item_id: str) -> int:
-    """Hash an id to 64 bits; never 0, which marks an empty slot. The hash of Python is keyed, and differs from process
-    to process: no plan can be made to have ids with equal hashes."""
-    return hash(item_id) & _HASH_MASK or 1
+    """Hash an id to 64 bits; never 0, which marks an empty slot."""
+    return int.from_bytes(blake2b(item_id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") or 1
 
 
 class PlanIntake:

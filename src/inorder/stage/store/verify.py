@@ -20,5 +20,6 @@ def find_problems(path: str, on_item: Callable[[StoredItem], None]) -> Iterator[
             on_item(item)
             try:
                 reader.read(item.item_id)
+                _ = item.extras
             except IntegrityError as error:
                 yield str(error).removeprefix(f"{path}: ")
