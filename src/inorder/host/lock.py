@@ -6,7 +6,6 @@ a new file of the same name. The file says which process holds the lock, on whic
 message of the next one.
 """
 
-import contextlib
 import datetime
 import fcntl
 import os
@@ -47,29 +46,3 @@ class Lock:
         if self._is_held:
             self._is_held = False
             os.close(self._descriptor)
-
-
-def is_held(path: str) -> bool:
-    """Whether a process holds the lock at this path, found out without taking it: a process that wants the lock at this
-    moment is not disturbed. If the holder runs on another machine, it is assumed to be alive."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            inode = os.fstat(file.fileno()).st_ino
-            words = file.read(512).split()
-    except OSError:
-        return False
-    if len(words) >= 4 and words[3] != platform.node():
-        return True
-    with contextlib.suppress(OSError), open("/proc/locks", encoding="ascii", errors="replace") as table:
-        return any(line.split()[-3].endswith(f":{inode}") for line in table if " FLOCK " in line and "->" not in line)
-    return _is_alive(words[1]) if len(words) >= 2 else False
-
-
-def _is_alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ProcessLookupError, ValueError, OverflowError):
-        return False
-    except OSError:
-        pass
-    return True

@@ -11,6 +11,7 @@ import msgspec
 
 from inorder.errors import InorderError
 from inorder.host.filesystem import SystemFilesystem
+from inorder.host.liveness import is_held, read_holder
 from inorder.journal.replay import Replay
 from inorder.runtime.limits import Budgets
 from inorder.runtime.recovery import read_journal
@@ -21,7 +22,6 @@ from inorder.version import __version__
 
 from .dataset import build_dataset
 from .items import ItemDigest, find_changes
-from .liveness import is_held, read_holder
 from .model import DurationStats, EventCounts, ItemCounts, PipelineReport, RunPart, RunReport, SlowItem
 from .runs import StageRun, select_runs
 from .telemetry import TelemetryDigest

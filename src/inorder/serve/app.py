@@ -16,6 +16,7 @@ from .api.endpoint import ApiHandler, Endpoint, make_json
 from .api.metrics import answer_metrics
 from .api.openapi import OPENAPI_PATH, describe_api
 from .api.routes import ENDPOINTS
+from .api.runs import LIVE_PATH, LiveStreams
 from .catalog import Catalog
 from .options import ServeOptions
 from .request_metrics import MeasuredApp, RequestMetrics
@@ -23,8 +24,14 @@ from .security.access import METRICS_PATH, AccessGuard
 from .security.answers import SecurityHeaders, make_refusal
 from .security.limits import RequestLimits
 
-PAGES = ("/search", "/documents", "/document", "/code", "/runs", "/run")
-"""Every page is the same file; its script shows what the path names."""
+PAGES = {
+    "/search": "index.html",
+    "/documents": "index.html",
+    "/document": "index.html",
+    "/code": "index.html",
+    "/runs": "runs.html",
+}
+"""The file of each page; its script shows what the path names."""
 _MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -40,11 +47,12 @@ def make_app(options: ServeOptions, port: int | None = None) -> ASGIApp:
     api = ApiHandler(catalog)
     static = _StaticFiles()
     routes = [Route(endpoint.path, _serve(api, endpoint)) for endpoint in ENDPOINTS]
-    routes += [Route(page, _send_file(static, "index.html")) for page in PAGES]
+    routes += [Route(page, _send_file(static, name)) for page, name in PAGES.items()]
     routes += [
         Route("/", _redirect_home),
         Route("/favicon.ico", _send_file(static, "icon.svg")),
         Route("/static/{name}", static.answer),
+        Route(LIVE_PATH, LiveStreams(catalog, metrics).answer),
         Route(OPENAPI_PATH, _serve_openapi),
         Route(METRICS_PATH, _serve_metrics(catalog, metrics)),
     ]
@@ -90,8 +98,10 @@ class _StaticFiles:
     """The files of the pages, read once. A name that is not in the package is not found, whatever it contains."""
 
     def __init__(self) -> None:
-        folder = files("inorder.serve") / "static"
+        folder, report = files("inorder.serve") / "static", files("inorder.report.page")
         self._files = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+        self._files |= {"report.css": (report / "style.css").read_bytes()}
+        self._files |= {"report.js": (report / "script.js").read_bytes()}
 
     async def answer(self, request: Request) -> Response:
         """Answer a request for a file."""

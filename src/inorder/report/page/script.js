@@ -22,12 +22,12 @@
     });
   }
 
-  // What the markup cannot do alone. A page that replaces the markup and the data calls it again.
-  const enhance = () => {
+  // What the markup cannot do alone. A page that replaces a part of the markup says so with an event.
+  const enhance = (root) => {
     const report = JSON.parse(document.getElementById("report").textContent);
 
     // Commands to copy.
-    for (const copy of document.querySelectorAll("button.copy")) {
+    for (const copy of root.querySelectorAll("button.copy")) {
       const text = copy.previousElementSibling.textContent;
       copy.hidden = false;
       copy.addEventListener("click", async () => {
@@ -43,7 +43,7 @@
     }
 
     // Tables: a filter, and pages.
-    for (const box of document.querySelectorAll(".table")) {
+    for (const box of root.querySelectorAll(".table")) {
       const rows = [...box.querySelectorAll("tbody tr")];
       const size = Number(box.dataset.rows);
       if (rows.length <= size) continue;
@@ -102,7 +102,7 @@
       lag: (series, at) => count(series.computed[at] - series.committed[at]) + " items ahead of the commits",
       buffered: (series, at) => bytes(series.buffered_bytes[at]) + " buffered, " + bytes(series.resident_bytes[at]) + " resident",
     };
-    for (const plot of document.querySelectorAll("svg.plot[data-plot*=':']")) {
+    for (const plot of root.querySelectorAll("svg.plot[data-plot*=':']")) {
       const [runId, kind] = plot.dataset.plot.split(":");
       const run = report.runs.find((each) => each.run_id === runId);
       const series = run.series;
@@ -136,6 +136,6 @@
     }
   };
 
-  enhance();
-  document.addEventListener("report-replaced", enhance);
+  enhance(document);
+  document.addEventListener("report-replaced", (event) => enhance(event.target));
 })();

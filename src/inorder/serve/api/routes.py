@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from inorder.report.model import PipelineReport
+
 from .endpoint import DataParams, Endpoint
 from .overview import NoParams, Overview, answer_overview
+from .runs import ReportParams, RunList, answer_report, answer_runs
 from .search import Facets, SearchParams, SearchResult, answer_facets, answer_search
 
 ENDPOINTS: tuple[Endpoint[Any], ...] = (
@@ -27,5 +30,19 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
         params=DataParams,
         result=Facets,
         answer=answer_facets,
+    ),
+    Endpoint(
+        path="/api/runs",
+        summary="List the runs of DATA.",
+        params=DataParams,
+        result=RunList,
+        answer=answer_runs,
+    ),
+    Endpoint(
+        path="/api/report",
+        summary="Describe runs: the data of `inorder report`.",
+        params=ReportParams,
+        result=PipelineReport,
+        answer=answer_report,
     ),
 )

@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
-from inorder.host.lock import is_held
+from inorder.host.liveness import is_held
 from inorder.stage.data_layout import DataLayout
 
 _TAIL_BYTES = 64 * 1024
 _TAIL_BYTES_MAX = 16 * 1024 * 1024
 _HEAD_BYTES = 64 * 1024
+_FILES_MAX = 2000
 
 
 class LatestRun(msgspec.Struct, kw_only=True):
@@ -58,21 +59,30 @@ _STARTED = msgspec.json.Decoder(_Started)
 
 def read_latest_runs(data: str) -> list[LatestRun]:
     """The latest run of each stage, by name. A stage whose runs write no telemetry to DATA is left out."""
-    folder = os.path.join(os.path.abspath(data), "telemetry")
+    latest: dict[str, tuple[int, int, str]] = {}
+    for changed_ns, path in _list_files(os.path.join(os.path.abspath(data), "telemetry")):
+        started = _read_start(path)
+        if started is not None:
+            latest[started.stage] = max(latest.get(started.stage, (0, 0, "")), (started.time, changed_ns, path))
+    found = []
+    for stage in sorted(latest):
+        path = latest[stage][2]
+        started = _read_start(path)
+        run = None if started is None else _read_run(data, path, started)
+        if run is not None:
+            found.append(run)
+    return found
+
+
+def _list_files(folder: str) -> list[tuple[int, str]]:
+    """When each telemetry file was changed, and its path: those that were changed last."""
     files: list[tuple[int, str]] = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".jsonl"):
                 with contextlib.suppress(FileNotFoundError):
                     files.append((entry.stat().st_mtime_ns, entry.path))
-    found: dict[str, LatestRun] = {}
-    for _, path in sorted(files, reverse=True):
-        started = _read_start(path)
-        if started is not None and started.stage not in found:
-            run = _read_run(data, path, started)
-            if run is not None:
-                found[started.stage] = run
-    return [found[stage] for stage in sorted(found)]
+    return sorted(files)[-_FILES_MAX:]
 
 
 @lru_cache(maxsize=4096)
