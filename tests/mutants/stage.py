@@ -129,7 +129,7 @@ STAGE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the event of a run that raised has no counts",
         "stage/monitor/monitor.py",
-        "            **self._count_items(),\n",
+        "            **self._make_progress().count_outcomes(self._metrics.planned_count),\n",
         "",
         f"{_COUNTS}a_run_that_raises_tells_its_counts_to_telemetry[a list]",
     ),

@@ -116,10 +116,10 @@ def test_a_snapshot_tells_the_item_that_the_cursor_waits_for(place: Place, monke
     gate = threading.Event()
     write = monitor.RunMonitor._write_snapshot
 
-    def writing(self: Any, progress: Any) -> None:
+    def writing(self: Any, progress: Any, **options: Any) -> None:
         gauges = dict(self._gauges)  # the thread of the run replaces them at any moment
         seen.append(gauges)
-        write(self, progress)
+        write(self, progress, **options)
         if gauges.get("terminal_lag") == 3:
             gate.set()
 

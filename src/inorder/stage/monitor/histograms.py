@@ -39,6 +39,14 @@ class Histogram:
                 return round(10 ** (bucket / _PER_DECADE), 3)
         return 0.0
 
+    def list_buckets(self) -> list[tuple[float, int]]:
+        """Return upper bounds and counts, ten per power of ten. Empty buckets are left out."""
+        step = _PER_DECADE // 10
+        coarse: Counter[int] = Counter()
+        for bucket, count in dict(self._buckets).items():
+            coarse[bucket // step + 1] += count
+        return [(round(10 ** (place / 10), 4), coarse[place]) for place in sorted(coarse)]
+
     def summarize(self) -> dict[str, float]:
         """Return count, quantiles, maximum and sum, as telemetry has them."""
         return {

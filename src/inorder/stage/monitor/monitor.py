@@ -43,10 +43,14 @@ from .progress import (
 )
 from .stall import ActivityReader, HeadReport, StallEnded, StallWatchdog, format_note, read_head
 from .telemetry import Telemetry
+from .timeline import TimelineRecorder
 
 _GAUGES_S = 0.1
+_FLUSH_S = 1.0
+"""A run that is killed loses the telemetry of this time."""
 _LIVE_S = 1.0
 """During a stall, what `inorder inspect` shows is at most this old."""
+_KERNEL_HISTOGRAMS = ("item_queue_ms", "item_start_ms", "item_wait_ms", "commit_ms")
 _FAIL = int(State.TERMINAL_FAIL)
 _SUCCESS = int(State.TERMINAL_SUCCESS)
 _SKIP = int(State.TERMINAL_SKIP)
@@ -78,6 +82,7 @@ class RunMonitor:
         filesystem = SystemFilesystem()
         telemetry_path = layout.telemetry_path(run_id, options.telemetry_dir)
         self._telemetry = Telemetry(filesystem, telemetry_path) if options.telemetry else None
+        self._timeline = TimelineRecorder(self._telemetry, self._started_s)
         self._attempts = (
             AttemptLog(Telemetry(filesystem, layout.attempts_path(run_id)), self._find_item_id)
             if options.attempts_log
@@ -133,7 +138,9 @@ class RunMonitor:
             run_id=self._run_id,
             resumed_at=resume_point.end or None,
             staged_results=staged_results,
+            items_total=self._count_total(),
         )
+        self._flush()
         self._is_ending.clear()
         self._ticker = threading.Thread(target=self._tick, name="inorder-monitor", daemon=True)
         self._ticker.start()
@@ -148,6 +155,7 @@ class RunMonitor:
                 self._display.announce(format_stopping(self._plan.stage_name, command.reason, grace_ms))
         if self._telemetry is not None:
             self._telemetry.observe(event, commands or ())
+            self._timeline.observe(event)
         if self._attempts is not None:
             self._attempts.observe(event, commands or ())
         if time.monotonic() - self._gauges_read_s >= _GAUGES_S:
@@ -207,22 +215,22 @@ class RunMonitor:
 
     def finish(self, outcome: StageOutcome) -> None:
         """Write the last snapshot, and the outcome of the run."""
-        self._read_gauges()
-        self._write_snapshot(self._make_progress())
+        self._write_last_snapshot()
         self._emit("run_ended", outcome=outcome)
 
     def fail(self, error: BaseException) -> None:
         """Write the exception that ended the run; before that of a violated invariant, a last snapshot."""
         if isinstance(error, InvariantViolation):
             self._violations += 1
-            self._read_gauges()
-            self._write_snapshot(self._make_progress())
+            self._write_last_snapshot()
         self._emit(
             "run_failed",
+            stage=self._plan.stage_name,
+            run_id=self._run_id,
             error=type(error).__name__,
             message=escape_surrogates(str(error)),
             kernel=getattr(error, "snapshot", None),
-            **self._count_items(),
+            **self._make_progress().count_outcomes(self._metrics.planned_count),
         )
 
     def close(self) -> None:
@@ -234,18 +242,6 @@ class RunMonitor:
         for stream in (self._telemetry, self._attempts, self._otel):
             if stream is not None:
                 stream.close()
-
-    def _count_items(self) -> dict[str, int]:
-        """Return the counts of an outcome for a run that raised. Of a plan of unknown length, what was read counts."""
-        progress = self._make_progress()
-        scheduled = max(progress.done, self._metrics.planned_count if progress.total is None else progress.total)
-        return {
-            "scheduled": scheduled,
-            "succeeded": progress.succeeded,
-            "skipped": progress.skipped,
-            "failed": progress.failed,
-            "cancelled": scheduled - progress.done,
-        }
 
     def _stop_ticker(self) -> None:
         self._is_ending.set()
@@ -259,6 +255,7 @@ class RunMonitor:
             (self._watchdog.interval_s, self._check_stall),
             (self._display.interval_s, self._show),
             (options.diagnostics_interval_s, self._record),
+            (_FLUSH_S, self._flush),
         ]
         run_periodically(self._is_ending, duties, time.monotonic)
 
@@ -275,9 +272,16 @@ class RunMonitor:
         if self._runtime is not None and time.monotonic() - self._gauges_read_s >= _GAUGES_S:
             self._runtime.post(Tick())
 
-    def _write_snapshot(self, progress: StageProgress) -> None:
+    def _write_last_snapshot(self) -> None:
+        self._read_gauges(is_last=True)
+        self._write_snapshot(self._make_progress(), is_last=True)
+
+    def _write_snapshot(self, progress: StageProgress, *, is_last: bool = False) -> None:
         metrics, sums, elapsed_s = self._metrics, self._sums, progress.elapsed_s
         totals = dict(sorted(sums.totals.copy().items()))
+        histograms = {name: getattr(metrics, name.removeprefix("item_")) for name in _KERNEL_HISTOGRAMS}
+        histograms["item_exec_ms"] = self._exec_ms
+        self._timeline.record_histograms(time.monotonic(), histograms, is_last=is_last)
         self._emit(
             "snapshot",
             items_total=progress.total,
@@ -302,6 +306,9 @@ class RunMonitor:
             commit_ms=metrics.commit_ms.summarize(),
             errors=dict(self._errors.categories),
         )
+        self._flush()
+
+    def _flush(self) -> None:
         for stream in (self._telemetry, self._attempts):
             if stream is not None:
                 stream.flush()
@@ -341,7 +348,7 @@ class RunMonitor:
             running=self._gauges.get("running", []),
         )
 
-    def _read_gauges(self) -> None:
+    def _read_gauges(self, *, is_last: bool = False) -> None:
         """Read the state of the kernel, on the thread that runs it."""
         self._gauges_read_s = time.monotonic()
         if self._runtime is not None:
@@ -351,6 +358,7 @@ class RunMonitor:
                 **self._metrics.read_gauges(self._runtime.kernel),
                 **read_head(self._runtime.kernel, self._activity, self._now_ms, self._find_item_id),
             }
+            self._timeline.sample(self._gauges_read_s, self._gauges, self._counts[_FAIL], is_last=is_last)
             if self._otel is not None:
                 self._otel.record_gauges(self._gauges)
 

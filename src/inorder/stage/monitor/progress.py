@@ -34,6 +34,17 @@ class StageProgress(NamedTuple):
         """Items with an outcome."""
         return self.succeeded + self.skipped + self.failed
 
+    def count_outcomes(self, planned_count: int) -> dict[str, int]:
+        """Return the counts of an outcome for a run that raised. Of a plan of unknown length, what was read counts."""
+        scheduled = max(self.done, planned_count if self.total is None else self.total)
+        return {
+            "scheduled": scheduled,
+            "succeeded": self.succeeded,
+            "skipped": self.skipped,
+            "failed": self.failed,
+            "cancelled": scheduled - self.done,
+        }
+
 
 class Rate:
     """Items per second, over the last samples."""

@@ -41,10 +41,22 @@ EVENTS: dict[type[Any], str] = {
 """Events and commands of the kernel that are written."""
 RUN_EVENTS = {
     "run_started": (
-        "stage, run_id, resumed_at, staged_results",
+        "stage, run_id, resumed_at, staged_results, items_total",
         "the run starts, or resumes at `resumed_at` with `staged_results` results that are not committed",
     ),
     "snapshot": ("the metrics below", "every `diagnostics_interval_s`, and at the end"),
+    "sample": (
+        "committed, computed, failed, buffered_bytes, resident_bytes, active_workers, seqs_per_count, seqs, busy, "
+        "longest",
+        "for the timeline of a report, every 0.1 s or 500th part of the time so far, whichever is longer, and at the "
+        "end. `seqs`: items computed since the last one, by seq divided by `seqs_per_count`, at most 64 pairs; `busy`: "
+        "worker, milliseconds and items of the 64 busiest; `longest`: seq, worker and milliseconds of the 8 longest",
+    ),
+    "histograms": (
+        "item_queue_ms, item_start_ms, item_exec_ms, item_wait_ms, commit_ms",
+        "the histograms below as pairs of upper bound and count, with a `snapshot` whenever the run is 10 % older",
+    ),
+    "worker_joined": ("worker", "a worker asked for its first item"),
     "stalled": (
         "seq, item_id, state, worker, running_s, retry_in_s, progress, waited_s",
         "nothing was committed for `stall_warning_s`: what the run waits for, once per stall",
@@ -53,7 +65,7 @@ RUN_EVENTS = {
     "item": ("seq, item_id, fields", "the outcome of an item is final; what the hook `after_item` returned for it"),
     "run_ended": ("outcome", "the run ended; the whole StageOutcome"),
     "run_failed": (
-        "error, message, kernel, scheduled, succeeded, skipped, failed, cancelled",
+        "stage, run_id, error, message, kernel, scheduled, succeeded, skipped, failed, cancelled",
         "the run raised an exception: a violated invariant, a failing disk, a bad plan; `kernel`: the state of the "
         "kernel at a violated invariant, null otherwise; the counts are those of an outcome",
     ),
