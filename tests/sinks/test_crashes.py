@@ -15,12 +15,15 @@ import pytest
 
 from inorder.core.transitions import State
 from inorder.errors import InfrastructureError, InvariantViolation
+from inorder.host.os_errors import translate_os_errors
 from inorder.sim.disk.contents import Medium
 from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults
+from inorder.sinks import packed_lines
 from inorder.sinks.base import AppliedRun, Position, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import clear_staging
+from inorder.sinks.packed_lines import PackedFile
 from inorder.sinks.testing import ReferenceRun, SinkHarness
 from tests.sinks.harnesses import HEAD, OutputsHarness, row_of
 
@@ -42,6 +45,26 @@ class ManifestOnDisk(SinkHarness):
         return self.disk.read("data/manifest.jsonl")
 
 
+class _PackingManifest(ManifestSink):
+    """Packs its rows whenever they are durable."""
+
+    def sync(self) -> None:
+        super().sync()
+        assert isinstance(self._file, PackedFile)
+        with translate_os_errors("rows cannot be packed"):
+            self._file.pack("stage")
+
+
+class PackedManifestOnDisk(ManifestOnDisk):
+    """A manifest whose rows are packed during the run."""
+
+    def open(self) -> Sink:
+        return _PackingManifest(self.disk, "data/manifest.jsonl", row_of, head=HEAD, appends=True)
+
+    def content(self) -> object:
+        return PackedFile(self.disk, "data/manifest.jsonl").read(0, 10**6)
+
+
 class OutputsOnDisk(OutputsHarness):
     """Published files that the power can be taken from. What earlier runs staged is swept away first."""
 
@@ -54,7 +77,14 @@ class OutputsOnDisk(OutputsHarness):
 
 
 Make = Callable[[Disk], SinkHarness]
-KINDS = pytest.mark.parametrize("make", [ManifestOnDisk, OutputsOnDisk])
+KINDS = pytest.mark.parametrize("make", [ManifestOnDisk, PackedManifestOnDisk, OutputsOnDisk])
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pack from the first row on."""
+    monkeypatch.setattr(packed_lines, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(packed_lines, "_FRAME_BYTES", 100)
 
 
 class Known(NamedTuple):
@@ -152,7 +182,7 @@ def test_power_lost_at_any_moment_costs_nothing_that_was_synced_and_the_rest_is_
     assert check_every_loss_of_power(make, new_disk(), states_max) > 500
 
 
-@KINDS
+@pytest.mark.parametrize("make", [ManifestOnDisk, OutputsOnDisk])
 def test_a_disk_that_only_says_it_synced_is_found_out(make: Make) -> None:
     with pytest.raises(AssertionError, match="power lost before"):
         check_every_loss_of_power(make, new_disk(syncs=False))

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from inorder.sinks.packed_lines import open_lines
 from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.manifest.reader import read_line
 
@@ -50,7 +51,7 @@ def summarize_contents(stage: str, manifest: str, statuses: ItemStatuses) -> dic
 
 
 def _read_extras(manifest: str, statuses: ItemStatuses) -> Iterator[_Extras]:
-    with open(manifest, "rb") as file:
+    with open_lines(manifest) as file:
         for status in statuses.successes():
             try:
                 yield _DECODER.decode(read_line(file, status.made).raw)

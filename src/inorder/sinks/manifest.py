@@ -6,7 +6,7 @@ A run is written in one append, so the file ends with a complete row except duri
 The position is the length of the file and the CRC-32 of all its bytes, which is updated with each append. The file is
 read only by recovery. The head, one or more rows that describe the others, is written with the first run. So position 0
 is the empty file, and a file that was repaired has the same bytes as one that was never damaged. A manifest with
-`appends` keeps the rows of earlier runs before its own.
+`appends` keeps the rows of earlier runs before its own; they may be packed (see `packed_lines`).
 
 Fields are in the order of the row's mapping, and everything inside them is sorted: the same entries give the same
 bytes. A row that cannot be encoded stops the run before any byte of it is written.
@@ -28,6 +28,7 @@ from inorder.host.os_errors import translate_os_errors
 
 from .base import AppliedRun, Entry, Position, check_run
 from .checksums import PrefixChecksums
+from .packed_lines import PackedFile
 
 Fields = Mapping[str, Any]
 _BLOCK_BYTES = 2**16
@@ -71,7 +72,7 @@ class ManifestSink:
         self._lock = lock
         self._appends = appends
         with translate_os_errors(f"{path} cannot be opened"):
-            self._file = filesystem.open(path)
+            self._file: AppendFile = PackedFile(filesystem, path) if appends else filesystem.open(path)
             self._position = Position() if self._file.size == 0 else None
         self._prefixes: PrefixChecksums | None = None
         """Valid until the file changes."""
@@ -100,7 +101,7 @@ class ManifestSink:
             return Position()
         with translate_os_errors(f"{self._path} cannot be read"):
             size = _find_complete_size(self._file)
-            return Position(0, size, PrefixChecksums(self._file).checksum(size))
+            return Position(0, size, self._make_checksums().checksum(size))
 
     def sync(self) -> None:
         """Make the rows durable, and the first time the name of the file too."""
@@ -113,7 +114,7 @@ class ManifestSink:
         with translate_os_errors(f"{self._path} cannot be read"):
             if self._file.size < position.offset:
                 return False
-            self._prefixes = self._prefixes or PrefixChecksums(self._file)
+            self._prefixes = self._prefixes or self._make_checksums()
             return self._prefixes.checksum(position.offset) == position.checksum
 
     def roll_back(self, position: Position, undone: Sequence[AppliedRun]) -> None:
@@ -131,6 +132,10 @@ class ManifestSink:
         self._file.close()
         if self._lock is not None:
             self._lock.release()
+
+    def _make_checksums(self) -> PrefixChecksums:
+        known = self._file.packed_prefix if isinstance(self._file, PackedFile) else (0, 0)
+        return PrefixChecksums(self._file, known)
 
     def _sync(self) -> None:
         with translate_os_errors(f"{self._path} cannot be synced"):

@@ -35,6 +35,7 @@ from inorder.runtime.result_log import FORMAT_VERSION, LogHeader, ResultLog
 from inorder.sinks.base import Entry, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.sinks.outputs import OutputsSink
+from inorder.sinks.packed_lines import pack_lines
 
 from .autoscale import StageAutoscaler
 from .context import HookCaller, StageContext
@@ -187,6 +188,7 @@ class _StageRun:
             self._call_hook("before_stage", self._context)
             add_fields(self._config_row, self._context.fields)
             summary, opened = self._run_or_start_over()
+            pack_lines(self._filesystem, self._layout.manifest, self._plan.stage_name, self._context.warn)
             wall_ms = (time.monotonic() - started_s) * 1000
             outcome = self._monitor.make_outcome(summary, opened, wall_ms, self._context.warnings)
             is_ended = outcome.stop_kind in (None, StopKind.ERROR_BUDGET.value)
@@ -355,8 +357,7 @@ class _StageRun:
             self._store.close()
 
     def _open_manifest(self, row: Callable[[Entry], dict[str, Any]], head: dict[str, Any]) -> Sink:
-        path = self._layout.manifest
-        return ManifestSink(self._filesystem, path, row, head=[head], name="manifest", appends=True)
+        return ManifestSink(self._filesystem, self._layout.manifest, row, head=[head], name="manifest", appends=True)
 
     def _make_work(self) -> StageWork:
         options, hooks = self._options, self._hooks

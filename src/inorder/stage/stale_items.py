@@ -5,12 +5,12 @@ whose files were removed just before a crash is found again, and gets its row. O
 resumed run finds the same items, in the same order, as before its interruption.
 """
 
-import os
 from collections.abc import Callable
 from itertools import chain
 
 from inorder.core.windows.plan import IdSet
 from inorder.engines.attempt import escape_surrogates
+from inorder.sinks.packed_lines import measure_lines
 
 from .contracts import StagePlan, WorkItem
 from .data_layout import DataLayout
@@ -23,7 +23,7 @@ def find_run_start(manifest: str, *, is_resumed: bool) -> int:
     if is_resumed:
         found = find_last_run(manifest)
         return found[0] if found is not None else 0
-    return os.path.getsize(manifest) if os.path.exists(manifest) else 0
+    return measure_lines(manifest)
 
 
 def find_stale(

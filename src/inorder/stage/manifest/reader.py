@@ -2,7 +2,7 @@
 
 A manifest is a sequence of runs. Each starts with its `__config__` row, followed by one row per item in the order of
 the plan. A run that was interrupted and resumed is one run. A last line without a newline is being written, or was torn
-off by a crash: it is not a row.
+off by a crash: it is not a row. The rows of earlier runs may be packed; offsets are those of the text of all rows.
 
 Only the fields that every stage has are decoded; fields that a stage adds are in the raw line.
 """
@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
+from inorder.sinks.packed_lines import open_lines
 from inorder.stage.freshness import REMOVED_FROM_PLAN, SATISFIED_REASONS
 
 from .rows import CONFIG_ID
@@ -96,7 +97,7 @@ _CONFIG = msgspec.json.Decoder(ConfigRow)
 def read_lines(path: str, start: int = 0) -> Iterator[ManifestLine]:
     """Yield every whole line from this offset on; none if the manifest does not exist."""
     try:
-        file = open(path, "rb")  # noqa: SIM115
+        file = open_lines(path)
     except FileNotFoundError:
         return
     with file:
@@ -134,7 +135,7 @@ def decode_config(line: ManifestLine) -> ConfigRow | None:
 
 def read_line_at(path: str, offset: int) -> ManifestLine:
     """Read the line at an offset."""
-    with open(path, "rb") as file:
+    with open_lines(path) as file:
         return read_line(file, offset)
 
 
@@ -166,7 +167,7 @@ def find_runs(path: str) -> Iterator[tuple[int, ConfigRow]]:
 def _find_config_lines(path: str) -> Iterator[int]:
     """Yield the offsets of lines that may be `__config__` rows, the last one first."""
     try:
-        file = open(path, "rb")  # noqa: SIM115
+        file = open_lines(path)
     except FileNotFoundError:
         return
     with file:

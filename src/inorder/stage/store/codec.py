@@ -5,14 +5,12 @@ results say little about the next one unless the codec knows what they have in c
 trains a dictionary, keeps it in its database, and compresses small results and all extras with it.
 """
 
-import importlib
-import sys
 import threading
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from inorder.errors import IntegrityError
+from inorder.host.zstd import load_zstd
 
 RAW, ZSTD, DICTIONARIES = 0, 1, 2
 """Codecs from DICTIONARIES on are the numbers of dictionaries."""
@@ -36,7 +34,7 @@ class Dictionary:
     def __init__(self, number: int, data: bytes) -> None:
         self.number = number
         self.data = data
-        zstd = _load_zstd()
+        zstd = load_zstd()
         try:
             self._known = zstd.ZstdDict(data)
         except (zstd.ZstdError, ValueError) as error:
@@ -47,7 +45,7 @@ class Dictionary:
     def compress(self, content: bytes) -> bytes:
         """Return the content in compressed form."""
         if self._compressor is None:
-            zstd = _load_zstd()
+            zstd = load_zstd()
             options = {zstd.CompressionParameter.compression_level: _LEVEL, zstd.CompressionParameter.dict_id_flag: 0}
             self._compressor = zstd.ZstdCompressor(options=options, zstd_dict=self._known.as_digested_dict)
         packed: bytes = self._compressor.compress(content, self._compressor.FLUSH_FRAME)
@@ -70,7 +68,7 @@ class Dictionary:
 
 def train(number: int, samples: Sequence[bytes]) -> Dictionary | None:
     """Make a dictionary; None: the samples have too little in common."""
-    zstd = _load_zstd()
+    zstd = load_zstd()
     try:
         return Dictionary(number, zstd.train_dict(samples, _DICTIONARY_BYTES_MAX).dict_content)
     except (zstd.ZstdError, ValueError):
@@ -108,7 +106,7 @@ def decompress(codec: int, data: bytes, size: int, dictionary: Dictionary | None
 
 
 def _decompress(data: bytes, size_max: int, dictionary: Any = None) -> bytes:
-    zstd = _load_zstd()
+    zstd = load_zstd()
     try:
         found: bytes = zstd.ZstdDecompressor(dictionary).decompress(data, max_length=size_max)
     except (zstd.ZstdError, EOFError) as error:
@@ -120,10 +118,5 @@ def _get_compressor() -> Any:
     """The compressor of this thread. Making one takes longer than compressing a small result."""
     found = getattr(_local, "compressor", None)
     if found is None:
-        found = _local.compressor = _load_zstd().ZstdCompressor(level=_LEVEL)
+        found = _local.compressor = load_zstd().ZstdCompressor(level=_LEVEL)
     return found
-
-
-@cache
-def _load_zstd() -> Any:
-    return importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")

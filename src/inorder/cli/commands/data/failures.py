@@ -9,6 +9,7 @@ import typer
 from inorder.cli.data_dir import open_data
 from inorder.cli.output import encode_text, indent_lines, info, pluralize, stream_json, stream_lines, to_one_line
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
+from inorder.sinks.packed_lines import open_lines
 from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.manifest.reader import ManifestLine, read_line
 
@@ -35,7 +36,7 @@ def failures(
             manifest = directory.layout(name).manifest
             if not os.path.exists(manifest):  # the run was killed before its first item
                 continue
-            with open(manifest, "rb") as file:
+            with open_lines(manifest) as file:
                 for status in ItemStatuses.read(manifest).failures():
                     count += 1
                     yield read_line(file, status.latest)

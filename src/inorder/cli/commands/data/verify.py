@@ -20,6 +20,7 @@ from inorder.index.connection import open_index, read_snapshot, translate_index_
 from inorder.index.matrix_file import MatrixFile
 from inorder.journal.scan import ScanVerdict
 from inorder.sinks.checksums import PrefixChecksums
+from inorder.sinks.packed_lines import SUFFIX, PackedFile, measure_lines, open_lines
 from inorder.stage.contracts import Barrier, StagePlan, WorkItem
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX, is_reserved, resolve_output
 from inorder.stage.fingerprints import Fingerprint, checksum_file, decode_fingerprint
@@ -107,7 +108,11 @@ class StageCheck:
 
     def find_problems(self) -> Iterator[Problem]:
         """Check everything. Passes every path that a row names to `add_names`."""
-        yield from self._check_manifest()
+        try:
+            yield from self._check_manifest()
+        except IntegrityError as error:  # the other checks need all rows
+            yield self._make_problem(ALTERED, f"manifests/{self._stage}.jsonl{SUFFIX}", str(error))
+            return
         yield from self._check_journal()
         yield from self._check_outputs()
         if self._stage != "index" or not has_unpublished_draft(self._data):
@@ -134,7 +139,7 @@ class StageCheck:
             expected = None if line.row is None else 0 if line.row.is_config else line.row.seq + 1
             if line.row is not None:
                 self._add(line, line.row)
-        if (size := os.path.getsize(self._manifest)) > end:
+        if (size := measure_lines(self._manifest)) > end:
             yield self._make_problem(
                 TORN,
                 path,
@@ -182,7 +187,7 @@ class StageCheck:
         if mark is None or not os.path.exists(self._manifest):
             return
         path, (_, offset, checksum) = f"manifests/{self._stage}.jsonl", mark
-        file = SystemFilesystem().open(self._manifest)
+        file = PackedFile(SystemFilesystem(), self._manifest)
         try:
             if file.size < offset:
                 yield self._make_problem(
@@ -210,7 +215,7 @@ class StageCheck:
             yield self._make_problem(problem.kind, store.relative, problem.message)
         if not os.path.exists(self._manifest):
             return
-        with open(self._manifest, "rb") as file:
+        with open_lines(self._manifest) as file:
             for status in self._statuses.successes():
                 row = read_line(file, status.made).row
                 if row is not None and row.output_paths:
