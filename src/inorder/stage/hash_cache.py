@@ -9,6 +9,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+from collections.abc import Iterable
 from functools import partial
 
 from .file_stat import FileStat
@@ -52,6 +53,13 @@ class HashCache:
             self._pending.append((os.fsencode(path), kind, _encode_signature(stat), hash_))
         if len(self._pending) >= _PENDING_MAX:
             self.flush()
+
+    def put_inputs(self, inputs: Iterable[tuple[str, FileStat, str]]) -> None:
+        """Store the hashes of an item's inputs, which its worker has just read. Outputs are racy then: their change
+        time is that of the rename."""
+        for path, stat, digest in inputs:
+            if digest:
+                self.put(path, stat, "sha256", digest)
 
     def _fetch(self, kind: str, path: bytes, count: int) -> list[tuple[bytes, str, str]]:
         query = f"SELECT path, signature, hash FROM file_hashes WHERE path>=? AND kind=? ORDER BY path LIMIT {count}"

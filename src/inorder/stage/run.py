@@ -61,7 +61,7 @@ from .plan_reader import PlanPosition, count_rest, fill_total, read_plan
 from .signals import cancel_on_signals
 from .staged_results import read_results, start_results
 from .store.visits import StageGroup
-from .worker import StageResult, StageWork
+from .worker import StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
 _SKIP = int(State.TERMINAL_SKIP)
@@ -378,7 +378,7 @@ class _StageRun:
         """Called on the commit thread after entries are committed."""
         for entry in entries:
             if entry.outcome == _SUCCESS:
-                self._cache_hashes(entry.payload)
+                self._cache.put_inputs(entry.payload.inputs)
                 if self._group is not None and entry.payload.prepared:
                     self._group.prepared.add(entry.payload.prepared)
             if self._autoscaler is not None and entry.outcome != _SKIP:
@@ -392,10 +392,3 @@ class _StageRun:
             result = entry.payload if entry.failure is None else entry.failure
             fields[entry.seq] = self._call_hook("after_item", entry.item.item, result, self._context)
         return {seq: found for seq, found in fields.items() if isinstance(found, Mapping) and found}
-
-    def _cache_hashes(self, result: StageResult) -> None:
-        """Cache the hashes of an item's inputs, which its worker has just read. Outputs are racy now: their change time
-        is that of the rename."""
-        for path, stat, digest in result.inputs:
-            if digest:
-                self._cache.put(path, stat, "sha256", digest)
