@@ -17,7 +17,7 @@ _SPACED_CJK = re.compile(f"(?<=[{_CJK_RANGES}]) +(?=[{_CJK_RANGES}])")
 _SHAPES = re.compile("[\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufdff\ufe70-\ufefc]+")
 _INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff]+")
 _SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-_SYMBOL_BULLET = re.compile("[\uf0a7\uf0b7\uf0d8\uf0fc\uf076\uf06e\uf06c]")
+_SYMBOL_BULLET = re.compile("[\uf0a7\uf0b7\uf0d8\uf0fc\uf076\uf06e\uf06c]|^\x88(?= )")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _SPECIAL = re.compile(
     f"[{_CJK_RANGES}"
@@ -45,10 +45,9 @@ def clean(text: str) -> str:
     if text.endswith("\u00ad"):
         text = text[:-1] + NO_CHARACTER
     ends_with_mark = text.endswith(NO_CHARACTER)
-    text = _INVISIBLE.sub("", text)
+    text = _INVISIBLE.sub("", _SYMBOL_BULLET.sub("\u2022", text))
     if not text.isascii():
         text = _SHAPES.sub(_to_letters, text)
-        text = _SYMBOL_BULLET.sub("\u2022", text)
         text = unicodedata.normalize("NFC", text)
         text = _SPACED_CJK.sub("", text)
     if ends_with_mark and text:

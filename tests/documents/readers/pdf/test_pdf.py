@@ -154,6 +154,16 @@ def test_ligatures_and_odd_spaces_are_plain_letters() -> None:
     assert read(one_page(content, b"", font, more)) == [("paragraph", "office fin \u0574\u056d")]
 
 
+def test_the_bullet_of_tex_fonts_begins_a_list_item() -> None:
+    alphabet = "\x88 lightoi"
+    font, more = boxed_font(alphabet)
+    lines = [encode_text(alphabet, text) for text in ("\x88 light", "\x88 oil")]
+    content = b"BT /F 12 Tf 60 700 Td %s Tj 0 -14 Td %s Tj ET" % tuple(lines)
+    document = pdf.read(one_page(content, b"", font, more), "tale")
+    items = [(block.marker, block.text) for block in document.blocks if isinstance(block, ListItem)]
+    assert items == [("\u2022", "light"), ("\u2022", "oil")]
+
+
 @pytest.mark.parametrize(
     ("font", "texts", "whole"),
     [

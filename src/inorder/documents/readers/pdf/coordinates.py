@@ -1,136 +1,208 @@
-"""Converts positions of text from the coordinates of a PDF page to those of a reader.
+"""Makes segments of pieces of the text of a page, in the coordinates of a reader.
 
 A PDF page counts upwards from its lower left corner, and may be rotated for display; so may text on it. A reader counts
 downwards from the upper left corner of the displayed page. Text in another direction gets a frame of its own, rotated
 so that the text is upright in it. Directions are counted in quarter turns.
+
+A call costs as much as the work it does, so per piece we ask for the boxes of the first and last character and for the
+style of one in the middle, not for every character.
 """
 
-from bisect import bisect_left
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from operator import mul
 
-from .pdfium import PdfPage
-from .segments import ASKEW, Segment, Span
-from .style import PdfStyle
+from inorder.documents.readers.unicode import clean, is_readable
+
+from .pdfium import CharacterBox, PdfPage, turn_box
+from .segments import ASKEW, Extent, Segment, Span
+from .style import SIZE_POINTS_MAX, SIZE_POINTS_MIN, FontReader, Traits, measure_rotation
 
 COORDINATE_MAX = 1_000_000.0
 
 
-class SpanBoxes:
-    """Where spans of text begin and end on a page."""
+class SegmentReader:
+    """Reads segments of a page."""
 
-    def __init__(self, page: PdfPage, spans: list[Span]) -> None:
+    def __init__(self, page: PdfPage, text: str) -> None:
         self.page = page
-        self.spans = spans
-        self._first = page.boxes(page.character_indices([start for start, _ in spans]))
-        self._last = page.boxes(page.character_indices([last for _, last in spans]))
-        self._edges: dict[int, tuple[list[float], list[float]]] = {}
-
-    def extents(self, quarter: int) -> tuple[list[float], list[float]]:
-        """Where each span begins and ends in a direction."""
-        if quarter not in self._edges:
-            low = list(map(min, self._first.low(quarter), self._last.low(quarter)))
-            high = list(map(max, self._first.high(quarter), self._last.high(quarter)))
-            self._edges[quarter] = low, high
-        return self._edges[quarter]
-
-    def split(self, gaps: list[Span]) -> None:
-        """Split spans at gaps. A gap is the last character before it and the first after it."""
-        starts, lasts = [start for start, _ in self.spans], [last for _, last in self.spans]
-        begins, ends = sorted([begin for _, begin in gaps]), sorted([end for end, _ in gaps])
-        page = self.page
-        more_first, more_last = page.boxes(page.character_indices(begins)), page.boxes(page.character_indices(ends))
-        self._first = self._first.insert([bisect_left(starts, begin) for begin in begins], more_first)
-        self._last = self._last.insert([bisect_left(lasts, end) for end in ends], more_last)
-        self.spans = list(zip(sorted(starts + begins), sorted(lasts + ends), strict=True))
-        self._edges.clear()
-
-
-class ReadingFrame:
-    """The coordinates of a reader, for the spans of a page."""
-
-    def __init__(self, boxes: SpanBoxes) -> None:
-        page = boxes.page
+        self.text = text
+        self._fonts = FontReader(page)
+        self._is_clean = is_readable(text)
         self._left, self._bottom, self._right, self._top = page.bounds
-        self._rotation = page.rotation
-        self._boxes = boxes
-        self._edges = boxes.extents(self._rotation)
 
-    def segments(self, texts: list[str], styles: list[PdfStyle]) -> list[Segment]:
-        """The segments of all spans that have text."""
-        if self._is_plain() and all(map(_is_upright, styles)):
-            return self._make_upright_segments(texts, styles)
-        spans = self._boxes.spans
-        return [
-            self._make_segment(text, index, style, span)
-            for text, index, style, span in zip(texts, range(len(texts)), styles, spans, strict=True)
-            if text
-        ]
+    def read(self, spans: list[Span]) -> list[Segment]:
+        """The segments of these spans, without those that have no visible text."""
+        if not spans:
+            return []
+        page, text = self.page, self.text
+        middles = page.character_indices(
+            [(middle := (start + last) // 2) + (text[middle] == " ") for start, last in spans]
+        )
+        boxes = page.box_numbers(page.character_indices([start for start, _ in spans] + [last for _, last in spans]))
+        texts = [text[start : last + 1] for start, last in spans]
+        if not self._is_clean:
+            texts = list(map(clean, texts))
+        traits, sizes, matrices = self._fonts.traits_of(middles), page.font_sizes(middles), page.matrix_numbers(middles)
+        if not page.rotation and all(texts) and not any(matrices[1::6]) and not any(matrices[2::6]):
+            found = self._make_upright(texts, traits, sizes, matrices, boxes, spans)
+            if found:
+                return found
+        return self._make_all(texts, traits, sizes, matrices, boxes, spans)
 
-    def _is_plain(self) -> bool:
-        """Whether the page is not rotated, and all positions are finite and of normal size."""
-        low, high = self._edges
-        total = sum(low) + sum(high)
-        return not self._rotation and total == total and min(low) > -COORDINATE_MAX and max(high) < COORDINATE_MAX
+    def split(self, segments: list[Segment], gaps: Sequence[Span]) -> list[Segment]:
+        """The pieces of these segments, in order. A gap is the last character before it and the first after it.
 
-    def _make_upright_segments(self, texts: list[str], styles: list[PdfStyle]) -> list[Segment]:
-        """The same for a page without rotation: the usual case, so there is no call per segment."""
-        left, top = self._left, self._top
+        Pieces have the style and the height of the whole.
+        """
+        starts = sorted([segment.span[0] for segment in segments] + [begin for _, begin in gaps])
+        lasts = sorted([segment.span[1] for segment in segments] + [end for end, _ in gaps])
+        boxes = self.page.boxes(self.page.character_indices(starts + lasts))
+        wholes = {segment.span[0]: segment for segment in segments}
+        whole = segments[0]
+        found: list[Segment] = []
+        for start, last, first_box, last_box in zip(starts, lasts, boxes, boxes[len(starts) :], strict=False):
+            whole = wholes.get(start, whole)
+            text = self.text[start : last + 1] if self._is_clean else clean(self.text[start : last + 1])
+            if text:
+                x0, x1 = self._find_extent(whole.direction, first_box, last_box)
+                found.append(_copy(whole, text, x0, x1, (start, last)))
+        return found
+
+    def _find_extent(self, direction: int, first: CharacterBox, last: CharacterBox) -> Extent:
+        """Where text in a direction begins and ends, from the boxes of its first and its last character."""
+        quarter = (self.page.rotation + max(0, direction)) % 4
+        edge, _ = self._find_frame(quarter, 0.0, 0.0)
+        if quarter:
+            first, last = turn_box(first, quarter), turn_box(last, quarter)
+        return _clamp(min(first[0], last[0]) - edge), _clamp(max(first[2], last[2]) - edge)
+
+    def clear_partial_styles(self, segments: list[Segment]) -> None:
+        """Clear the bold flag and the font of segments that begin or end in another font.
+
+        A segment in the usual font of the page is not checked. A number at the beginning may have another font.
+        """
+        usual = Counter([segment.face for segment in segments]).most_common(1)[0][0]
+        unusual = [segment for segment in segments if segment.is_bold or segment.face != usual]
+        if not unusual:
+            return
+        page = self.page
+        traits = self._fonts.traits_of(
+            page.character_indices([segment.span[0] for segment in unusual] + [segment.span[1] for segment in unusual])
+        )
+        for segment, first, last in zip(unusual, traits, traits[len(unusual) :], strict=False):
+            segment.is_bold = segment.is_bold and first[0] and last[0]
+            face = segment.face
+            if face != last[2] or (face != first[2] and not self.text[segment.span[0]].isdigit()):
+                segment.face = ""
+
+    def _make_upright(
+        self,
+        texts: list[str],
+        traits: list[Traits],
+        sizes: list[float],
+        matrices: "array[float]",
+        boxes: "array[float]",
+        spans: list[Span],
+    ) -> list[Segment]:
+        """The segments of text that is not rotated: the usual case, with no call per segment. Empty if it is not."""
+        lefts, rights, bases = boxes[0::4].tolist(), boxes[2::4].tolist(), matrices[5::6].tolist()
+        scales = matrices[0::6].tolist()
+        sizes = list(map(mul, sizes, matrices[3::6]))
+        total = sum(lefts) + sum(rights) + sum(bases) + sum(sizes) + sum(scales)
+        if total != total or min(scales) <= 0 or not SIZE_POINTS_MIN < min(sizes) <= max(sizes) < SIZE_POINTS_MAX:
+            return []
+        if min(min(lefts), min(bases)) <= -COORDINATE_MAX or max(max(rights), max(bases)) >= COORDINATE_MAX:
+            return []
+        count, left, top = len(spans), self._left, self._top
         return [
             Segment(
                 text,
-                x0 - left,
-                (base := top - style.y) - 0.8 * (size := style.size),
-                x1 - left,
+                (x0 if x0 < last_x0 else last_x0) - left,
+                (base := top - y) - 0.8 * size,
+                (x1 if x1 > last_x1 else last_x1) - left,
                 base + 0.2 * size,
                 size,
-                style.is_bold,
-                style.is_mono,
+                bold,
+                mono,
                 0,
                 index,
                 span,
-                style.face,
+                face,
             )
-            for text, x0, x1, index, style, span in zip(
-                texts, *self._edges, range(len(texts)), styles, self._boxes.spans, strict=True
+            for index, text, x0, last_x0, x1, last_x1, y, size, (bold, mono, face), span in zip(
+                range(count),
+                texts,
+                lefts,
+                lefts[count:],
+                rights,
+                rights[count:],
+                bases,
+                sizes,
+                traits,
+                spans,
+                strict=False,
             )
-            if text
         ]
 
-    def _make_segment(self, text: str, index: int, style: PdfStyle, span: Span) -> Segment:
-        """The segment of one span."""
-        quarter, direction, edge, base = self._find_orientation(style)
-        low, high = self._boxes.extents(quarter)
-        x0, x1, base = _clamp(low[index] - edge), _clamp(high[index] - edge), _clamp(base)
-        size = style.size
-        return Segment(
-            text,
-            x0,
-            base - 0.8 * size,
-            x1,
-            base + 0.2 * size,
-            size,
-            style.is_bold,
-            style.is_mono,
-            direction,
-            index,
-            span,
-            style.face,
-        )
+    def _make_all(
+        self,
+        texts: list[str],
+        traits: list[Traits],
+        sizes: list[float],
+        matrices: "array[float]",
+        boxes: "array[float]",
+        spans: list[Span],
+    ) -> list[Segment]:
+        """The segments of text in any direction."""
+        found: list[Segment] = []
+        count, rotation = len(spans), self.page.rotation
+        for index, text in enumerate(texts):
+            if not text:
+                continue
+            a, b, c, d, x, y = matrices[6 * index : 6 * index + 6]
+            size, quarter, is_askew = measure_rotation(sizes[index], a, b, c, d)
+            if is_askew:
+                quarter = rotation
+            _, base = self._find_frame(quarter, x, y)
+            l0, t0, r0, b0 = boxes[4 * index : 4 * index + 4]
+            l1, t1, r1, b1 = boxes[4 * (count + index) : 4 * (count + index) + 4]
+            direction = ASKEW if is_askew else (quarter - rotation) % 4
+            x0, x1 = self._find_extent(direction, (l0, t0, r0, b0), (l1, t1, r1, b1))
+            bold, mono, face = traits[index]
+            base = _clamp(base)
+            top, bottom = base - 0.8 * size, base + 0.2 * size
+            found.append(Segment(text, x0, top, x1, bottom, size, bold, mono, direction, index, spans[index], face))
+        return found
 
-    def _find_orientation(self, style: PdfStyle) -> tuple[int, int, float, float]:
-        """Quarter turns and direction of a text, the edge of its frame, and its baseline."""
-        quarter = self._rotation if style.is_askew else style.quarter
-        direction = ASKEW if style.is_askew else (quarter - self._rotation) % 4
+    def _find_frame(self, quarter: int, x: float, y: float) -> tuple[float, float]:
+        """The edge of the frame of text in a direction, and the baseline in it of text that begins at a position."""
         if quarter == 0:
-            return quarter, direction, self._left, self._top - style.y
+            return self._left, self._top - y
         if quarter == 1:
-            return quarter, direction, self._bottom, style.x - self._left
+            return self._bottom, x - self._left
         if quarter == 2:
-            return quarter, direction, -self._right, style.y - self._bottom
-        return quarter, direction, -self._top, self._right - style.x
+            return -self._right, y - self._bottom
+        return -self._top, self._right - x
 
 
-def _is_upright(style: PdfStyle) -> bool:
-    return not style.quarter and not style.is_askew and -COORDINATE_MAX < style.y < COORDINATE_MAX
+def _copy(whole: Segment, text: str, x0: float, x1: float, span: Span) -> Segment:
+    """A piece of a segment."""
+    return Segment(
+        text,
+        x0,
+        whole.top,
+        x1,
+        whole.bottom,
+        whole.size,
+        whole.is_bold,
+        whole.is_mono,
+        whole.direction,
+        whole.order,
+        span,
+        whole.face,
+    )
 
 
 def _clamp(number: float) -> float:

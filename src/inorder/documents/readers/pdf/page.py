@@ -7,16 +7,17 @@ line that begins with "Figure" may belong to a picture.
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from operator import and_, attrgetter
+from operator import and_
 
 from .captions import may_have_captions
+from .coordinates import SegmentReader
 from .furniture.line_numbers import find_line_numbers
 from .graphics import read_graphics
 from .lines import group_rows
 from .pdfium import PdfPage
 from .segments import Extent, Graphics, PageText, Row, Rule, Segment, Span
 from .tables.banded import group_rules
-from .text import cut_at_gaps, cut_beside, cut_segments, read_segments
+from .text import by_span, cut_at_gaps, cut_beside, cut_segments, read_segments
 
 SIDE_POINTS_MAX = 200_000.0
 """The format allows 14,400. PDFium needs time and memory that grow with the size of a page."""
@@ -37,7 +38,8 @@ def read_page(page: PdfPage) -> PageText:
         found.problem = "has an invalid size"
         return found
     found.text = page.text()
-    segments = read_segments(page, found.text)
+    reader = SegmentReader(page, found.text)
+    segments = read_segments(reader)
     if not segments:
         found.is_empty = page.object_count() == 0
         return found
@@ -48,12 +50,12 @@ def read_page(page: PdfPage) -> PageText:
     _set_segments(found, segments)
     has_tables = _may_have_tables(found)
     if has_tables and not page.rotation:
-        _cut_beside_rows(page, found)
+        _cut_beside_rows(reader, found)
     if has_tables or may_have_captions(found.text):
         found.graphics = read_graphics(page)
         if not page.rotation:
-            _cut_at_rules(page, found, found.graphics)
-            _cut_between_rules(page, found, found.graphics)
+            _cut_at_rules(reader, found, found.graphics)
+            _cut_between_rules(reader, found, found.graphics)
     return found
 
 
@@ -74,17 +76,17 @@ def _count_short_cells(row: Row) -> int:
     return sum([len(segment.text) < CELL_CHARACTERS_MAX for segment in row])
 
 
-def _cut_at_rules(page: PdfPage, found: PageText, graphics: Graphics) -> None:
+def _cut_at_rules(reader: SegmentReader, found: PageText, graphics: Graphics) -> None:
     """Split segments that contain the text of several table cells."""
     if len(graphics.down) < 3 or len(graphics.across) < 3:
         return
     crossing = list(_find_crossings(found.segments, graphics.down))
     if not crossing:
         return
-    _replace_segments(found, [segment for segment, _ in crossing], cut_segments(page, found.text, crossing))
+    _replace_segments(found, [segment for segment, _ in crossing], cut_segments(reader, crossing))
 
 
-def _cut_between_rules(page: PdfPage, found: PageText, graphics: Graphics) -> None:
+def _cut_between_rules(reader: SegmentReader, found: PageText, graphics: Graphics) -> None:
     """Split segments between horizontal rules that contain the text of several table cells.
 
     Where there are vertical rules too, these show where the cells are.
@@ -101,18 +103,18 @@ def _cut_between_rules(page: PdfPage, found: PageText, graphics: Graphics) -> No
                 inside[segment.span] = segment
     if inside:
         segments = [inside[span] for span in sorted(inside)]
-        pieces = cut_at_gaps(page, found.text, segments)
+        pieces = cut_at_gaps(reader, segments)
         if pieces is not segments:
             _replace_segments(found, segments, pieces)
 
 
-def _cut_beside_rows(page: PdfPage, found: PageText) -> None:
+def _cut_beside_rows(reader: SegmentReader, found: PageText) -> None:
     """Split segments that contain several table cells, where rows above and below have gaps."""
     for _ in range(ROUNDS_MAX):
         crossing = _find_glued_cells(found.rows)
         if not crossing:
             return
-        pieces = cut_beside(page, found.text, crossing)
+        pieces = cut_beside(reader, crossing)
         if pieces is None:
             return
         _replace_segments(found, [segment for segment, _ in crossing], pieces)
@@ -138,7 +140,7 @@ def _find_glued_cells(rows: list[Row]) -> list[tuple[Segment, list[Extent]]]:
 def _replace_segments(found: PageText, old: list[Segment], new: list[Segment]) -> None:
     cut = {segment.span for segment in old}
     segments = [segment for segment in found.segments if segment.span not in cut] + new
-    segments.sort(key=attrgetter("span"))
+    segments.sort(key=by_span)
     for order, segment in enumerate(segments):
         segment.order = order
     _set_segments(found, segments)

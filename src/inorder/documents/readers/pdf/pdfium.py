@@ -9,6 +9,7 @@ PDFium is not thread-safe. One lock is held while a document is open: documents 
 
 import ctypes
 import struct
+import sys
 import threading
 from array import array
 from collections import deque
@@ -29,10 +30,18 @@ NAME_BYTES_MAX = 128
 HEADER_BYTES = 1024
 """The header of a PDF is within this many bytes."""
 
+HEAP_KEPT_BYTES = 16 << 20
+"""How much free memory the heap keeps. By default the memory of each page goes back to the system and is requested
+again for the next page, which costs a tenth of the time to read it."""
+HEAP_BLOCK_BYTES_MAX = 4 << 20
+"""Larger blocks of memory are not part of the heap."""
+
 _LOCK = threading.Lock()
 _POINTER = ctypes.c_void_p
 _INT = ctypes.c_int
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _NUMBER = ctypes.c_void_p
+_BOX = struct.Struct("4f")
 
 
 def bind_function(name: str, result: Any, *arguments: Any) -> Any:
@@ -55,6 +64,17 @@ _font_of = bind_function("FPDFTextObj_GetFont", _POINTER, _POINTER)
 _font_name = bind_function("FPDFFont_GetBaseFontName", ctypes.c_size_t, _POINTER, _POINTER, ctypes.c_size_t)
 _font_flags = bind_function("FPDFFont_GetFlags", _INT, _POINTER)
 _font_weight = bind_function("FPDFFont_GetWeight", _INT, _POINTER)
+
+
+def keep_heap() -> None:
+    """Keep freed memory for the next page. Does nothing if the C library is not glibc."""
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if set_option is not None:
+        set_option(_M_TRIM_THRESHOLD, HEAP_KEPT_BYTES)
+        set_option(_M_MMAP_THRESHOLD, HEAP_BLOCK_BYTES_MAX)
+
+
+keep_heap()
 
 
 class Handles:
@@ -134,36 +154,8 @@ class PdfFile:
             HANDLES.open -= 1
 
 
-class Boxes:
-    """Boxes of characters in the coordinates of the PDF page, where y goes up."""
-
-    def __init__(self, numbers: "array[float]") -> None:
-        self._numbers = numbers
-
-    def low(self, quarter: int) -> list[float]:
-        """Where each box begins in a direction: 0 right, 1 up, 2 left, 3 down."""
-        if quarter == 0:
-            return self._numbers[0::4].tolist()
-        if quarter == 1:
-            return self._numbers[3::4].tolist()
-        return [-edge for edge in self.high(quarter - 2)]
-
-    def high(self, quarter: int) -> list[float]:
-        """Where each box ends in a direction."""
-        if quarter == 0:
-            return self._numbers[2::4].tolist()
-        if quarter == 1:
-            return self._numbers[1::4].tolist()
-        return [-edge for edge in self.low(quarter - 2)]
-
-    def insert(self, places: Sequence[int], more: "Boxes") -> "Boxes":
-        """These boxes with others inserted at the given places, which are sorted."""
-        numbers = array("f")
-        done = 0
-        for index, place in enumerate(places):
-            numbers += self._numbers[4 * done : 4 * place] + more._numbers[4 * index : 4 * index + 4]
-            done = place
-        return Boxes(numbers + self._numbers[4 * done :])
+CharacterBox = tuple[float, float, float, float]
+"""Where a character begins, its upper edge, where it ends and its lower edge, seen in a direction of text."""
 
 
 class PdfPage:
@@ -229,13 +221,24 @@ class PdfPage:
             return text_indices
         return [max(0, _char_index(self._address, index)) for index in text_indices]
 
-    def boxes(self, characters: Sequence[int]) -> "Boxes":
-        """The boxes of these characters."""
+    def boxes(self, characters: Sequence[int], quarter: int = 0) -> list[CharacterBox]:
+        """The boxes of these characters, seen in a direction: 0 right, 1 up, 2 left, 3 down. Upwards is positive."""
+        found: list[CharacterBox] = list(_BOX.iter_unpack(self.box_numbers(characters)))
+        return [turn_box(box, quarter) for box in found] if quarter else found
+
+    def lows(self, characters: Sequence[int], quarter: int) -> list[float]:
+        """Where these characters begin in a direction."""
+        if quarter:
+            return [low for low, _, _, _ in self.boxes(characters, quarter)]
+        return self.box_numbers(characters)[0::4].tolist()
+
+    def box_numbers(self, characters: Sequence[int]) -> "array[float]":
+        """Left, top, right and bottom of the box of each of these characters, one after the other."""
         size = 16 * len(characters)
         buffer = array("f", bytes(size))
         start = buffer.buffer_info()[0]
         deque(map(_loose_box, repeat(self._address), characters, range(start, start + size, 16)), 0)
-        return Boxes(buffer)
+        return buffer
 
     def fonts(self, characters: Sequence[int]) -> list[int | None]:
         """The font of each of these characters. Valid while the page is open."""
@@ -245,13 +248,25 @@ class PdfPage:
         """The font sizes in the content of the page, before the matrix scales them."""
         return list(map(_font_size, repeat(self._address), characters))
 
-    def matrices(self, characters: Sequence[int]) -> Iterator[tuple[float, ...]]:
-        """The matrix from text space to page space, for each of these characters."""
+    def matrix_numbers(self, characters: Sequence[int]) -> "array[float]":
+        """The matrix from text space to page space of each of these characters: six numbers, one after the other."""
         size = 24 * len(characters)
         buffer = array("f", bytes(size))
         start = buffer.buffer_info()[0]
         deque(map(_matrix, repeat(self._address), characters, range(start, start + size, 24)), 0)
-        return struct.iter_unpack("6f", buffer)
+        return buffer
+
+
+def turn_box(box: CharacterBox, quarter: int) -> CharacterBox:
+    """A box as it is seen in a direction, from its left, top, right and bottom."""
+    left, top, right, bottom = box
+    if quarter == 0:
+        return box
+    if quarter == 1:
+        return bottom, -left, top, -right
+    if quarter == 2:
+        return -right, -bottom, -left, -top
+    return -top, right, -bottom, left
 
 
 def font_properties(font: int) -> tuple[str, int, int]:

@@ -9,8 +9,6 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-import msgspec
-
 from .pdfium import PdfPage, font_properties
 
 FONT_CACHE_SIZE = 1024
@@ -24,50 +22,20 @@ _FIXED_PITCH = 1
 _FORCE_BOLD = 1 << 18
 _BOLD_WEIGHT = 700
 
-
-class PdfStyle(msgspec.Struct, frozen=True, gc=False):
-    """The style and the position of a piece of text."""
-
-    size: float
-    is_bold: bool
-    is_mono: bool
-    quarter: int
-    """Rotation in quarter turns counter-clockwise."""
-    is_askew: bool
-    """Whether it is neither horizontal nor vertical."""
-    x: float
-    y: float
-    """Where its baseline begins, in the coordinates of the PDF page."""
-    face: str = ""
-    """The name of the font, without the tag of a subset; empty if it has none, or if the text has several."""
-
-
 Traits = tuple[bool, bool, str]
 """Whether a font is bold, whether it is monospaced, and its name."""
 
 
-class StyleReader:
-    """Reads the styles of characters of a page."""
+class FontReader:
+    """Reads the traits of the fonts of a page."""
 
     def __init__(self, page: PdfPage) -> None:
-        self.page = page
+        self._page = page
         self._traits: dict[int | None, Traits] = {None: (False, False, "")}
-
-    def read(self, characters: Sequence[int]) -> list[PdfStyle]:
-        """The styles of these characters."""
-        sizes = self.page.font_sizes(characters)
-        return [
-            PdfStyle(size * d, bold, mono, 0, False, x, y, face)
-            if b == 0.0 == c and a > 0.0 < d and SIZE_POINTS_MIN < size * d < SIZE_POINTS_MAX
-            else _make_rotated_style(size, (bold, mono, face), (a, b, c, d, x, y))
-            for (bold, mono, face), size, (a, b, c, d, x, y) in zip(
-                self.traits_of(characters), sizes, self.page.matrices(characters), strict=True
-            )
-        ]
 
     def traits_of(self, characters: Sequence[int]) -> list[Traits]:
         """The traits of the fonts of these characters."""
-        fonts = self.page.fonts(characters)
+        fonts = self._page.fonts(characters)
         traits = self._traits
         for font in {*fonts} - traits.keys():
             if font is not None:
@@ -75,19 +43,14 @@ class StyleReader:
         return list(map(traits.__getitem__, fonts))
 
 
-def _make_rotated_style(size: float, traits: Traits, matrix: tuple[float, ...]) -> PdfStyle:
-    bold, mono, face = traits
-    a, b, c, d, x, y = matrix
+def measure_rotation(size: float, a: float, b: float, c: float, d: float) -> tuple[float, int, bool]:
+    """The size of text with this matrix, its quarter turns counter-clockwise, and whether it is between two of them."""
     if not math.isfinite(a + b + c + d):
-        return PdfStyle(1.0, bold, mono, 0, True, x, y, face)
+        return 1.0, 0, True
     turns = math.atan2(b, a) / (math.pi / 2)
     quarter = round(turns)
-    size *= math.sqrt(abs(a * d - b * c))
-    return PdfStyle(_clamp_size(size), bold, mono, quarter % 4, abs(turns - quarter) > 0.08, x, y, face)
-
-
-def _clamp_size(size: float) -> float:
-    return min(SIZE_POINTS_MAX, max(SIZE_POINTS_MIN, abs(size)))
+    size = abs(size * math.sqrt(abs(a * d - b * c)))
+    return min(SIZE_POINTS_MAX, max(SIZE_POINTS_MIN, size)), quarter % 4, abs(turns - quarter) > 0.08
 
 
 @lru_cache(FONT_CACHE_SIZE)
