@@ -262,7 +262,7 @@ def test_a_cache_without_change_times_is_not_used(tmp_path: Path) -> None:
         opened.put("a", stat, "sha256", "digest")
         opened.close()
     with sqlite3.connect(path) as new:
-        assert new.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall() == [("file_hashes",)]
+        assert new.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall() == [("signed_hashes",)]
     new.close()
 
 

@@ -11,19 +11,22 @@ import sqlite3
 import threading
 from collections.abc import Iterable
 from functools import partial
+from hashlib import blake2b
 
 from .file_stat import FileStat
 from .store.lookup import BlockLookup
+from .store.rows import pack_hash, unpack_hash
 
 _PENDING_MAX = 2000
-_DROP_OLD = "DROP TABLE IF EXISTS files"
-"""The table of version 0.1.0, whose signatures have no change time: its hashes are not used. Whenever the meaning of a
+_DROP_OLD = "DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS file_hashes;"
+"""Tables of earlier versions, with signatures of another form: their hashes are not used. Whenever the meaning of a
 signature changes, the table gets a new name."""
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS file_hashes (
-    path BLOB NOT NULL, kind TEXT NOT NULL, signature TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (path, kind)
+CREATE TABLE IF NOT EXISTS signed_hashes (
+    path BLOB NOT NULL, kind TEXT NOT NULL, signature BLOB NOT NULL, hash NOT NULL, PRIMARY KEY (path, kind)
 ) WITHOUT ROWID
 """
+_SIGNATURE_BYTES = 16
 
 
 class HashCache:
@@ -31,9 +34,9 @@ class HashCache:
 
     def __init__(self, path: str) -> None:
         self._connection = _open_database(path)
-        self._pending: list[tuple[bytes, str, str, str]] = []
+        self._pending: list[tuple[bytes, str, bytes, str | bytes]] = []
         self._lock = threading.Lock()
-        self._lookups: dict[str, BlockLookup[tuple[bytes, str, str]]] = {}
+        self._lookups: dict[str, BlockLookup[tuple[bytes, bytes, str | bytes]]] = {}
         """By kind. The plan of a run asks for one file after the other, and for each before it is hashed."""
 
     def get(self, path: str, stat: FileStat, kind: str) -> str | None:
@@ -43,14 +46,16 @@ class HashCache:
             if lookup is None:
                 lookup = self._lookups[kind] = BlockLookup(partial(self._fetch, kind), lambda row: row)
             row = lookup.get(os.fsencode(path))
-        return row[2] if row is not None and row[1] == _encode_signature(stat) else None
+        if row is None or row[1] != _encode_signature(stat):
+            return None
+        return unpack_hash(row[2])
 
     def put(self, path: str, stat: FileStat, kind: str, hash_: str) -> None:
         """Store the hash of a file, unless it is racy. The stat must be older than the read."""
         if stat.is_racy:
             return
         with self._lock:
-            self._pending.append((os.fsencode(path), kind, _encode_signature(stat), hash_))
+            self._pending.append((os.fsencode(path), kind, _encode_signature(stat), pack_hash(hash_)))
         if len(self._pending) >= _PENDING_MAX:
             self.flush()
 
@@ -61,8 +66,8 @@ class HashCache:
             if digest:
                 self.put(path, stat, "sha256", digest)
 
-    def _fetch(self, kind: str, path: bytes, count: int) -> list[tuple[bytes, str, str]]:
-        query = f"SELECT path, signature, hash FROM file_hashes WHERE path>=? AND kind=? ORDER BY path LIMIT {count}"
+    def _fetch(self, kind: str, path: bytes, count: int) -> list[tuple[bytes, bytes, str | bytes]]:
+        query = f"SELECT path, signature, hash FROM signed_hashes WHERE path>=? AND kind=? ORDER BY path LIMIT {count}"
         with contextlib.suppress(sqlite3.Error):  # a damaged page
             return self._connection.execute(query, (path, kind)).fetchall()
         return []
@@ -71,7 +76,7 @@ class HashCache:
         """Write pending hashes."""
         with self._lock, contextlib.suppress(sqlite3.Error):
             pending, self._pending = self._pending, []
-            self._connection.executemany("REPLACE INTO file_hashes VALUES (?, ?, ?, ?)", pending)
+            self._connection.executemany("REPLACE INTO signed_hashes VALUES (?, ?, ?, ?)", pending)
             self._connection.execute("COMMIT")
             self._connection.execute("BEGIN")  # one transaction for many queries: without it each takes twice as long
             self._lookups.clear()
@@ -82,9 +87,10 @@ class HashCache:
         self._connection.close()
 
 
-def _encode_signature(stat: FileStat) -> str:
-    """Encode as text: inodes and times may be too large for an integer of SQLite."""
-    return f"{stat.size} {stat.mtime_ns} {stat.ctime_ns} {stat.inode}"
+def _encode_signature(stat: FileStat) -> bytes:
+    """A digest of size, times and inode."""
+    text = f"{stat.size} {stat.mtime_ns} {stat.ctime_ns} {stat.inode}"
+    return blake2b(text.encode(), digest_size=_SIGNATURE_BYTES).digest()
 
 
 def _open_database(path: str) -> sqlite3.Connection:
@@ -96,7 +102,7 @@ def _open_database(path: str) -> sqlite3.Connection:
             # Syncs only before the log is copied into the database. Without that, a power failure could leave a page
             # that is half old and half new: the signature of a file with the hash of its former content.
             connection.execute("PRAGMA synchronous=NORMAL")
-            connection.execute(_DROP_OLD)
+            connection.executescript(_DROP_OLD)
             connection.execute(_SCHEMA)
             connection.execute("BEGIN")
         except sqlite3.Error:

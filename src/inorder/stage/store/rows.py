@@ -92,13 +92,15 @@ class ItemWriter:
         self._samples: list[tuple[bytes, bytes]] = []
         rows = connection.execute("SELECT number, data FROM dictionaries ORDER BY number")
         self._dictionaries = [Dictionary(number, data) for number, data in rows]
+        self._is_trained = bool(self._dictionaries)
+        """Whether there are dictionaries, or the results of this run have too little in common."""
         for number, folder, cfg_hash, base in connection.execute("SELECT * FROM origins"):
             self._origins[folder, cfg_hash, decode_id(base)] = number
 
     def write(self, first: int, entries: Sequence[Entry]) -> None:
         """Write the results of entries, with consecutive numbers from `first` on."""
         raw = [(entry, msgspec.json.encode(entry.payload.extras)) for entry in entries]
-        if not self._dictionaries:
+        if not self._is_trained:
             self._train(raw)
         rows = (self._make_row(number, entry, extras) for number, (entry, extras) in enumerate(raw, first))
         self._connection.executemany(_INSERT, rows)
@@ -126,7 +128,7 @@ class ItemWriter:
             number,
             encode_id(item.item_id),
             self._find_origin(folder, item.cfg_hash, base),
-            _pack_hash(result.input_sha256),
+            pack_hash(result.input_sha256),
             path,
             self._pack_extras(extras),
             stored.size,
@@ -162,6 +164,7 @@ class ItemWriter:
         contents, extras_samples = zip(*self._samples, strict=True)
         made = train(DICTIONARIES, contents), train(DICTIONARIES + 1, extras_samples)
         self._samples.clear()
+        self._is_trained = True
         if made[0] is not None and made[1] is not None:
             self._dictionaries = [made[0], made[1]]
             rows = [(each.number, each.data) for each in self._dictionaries]
@@ -207,10 +210,15 @@ def _join_path(item_id: str, base: str | bytes, path: int | str | bytes) -> str:
     return decode_id(base) + item_id[len(item_id) - path :] if isinstance(path, int) else decode_id(path)
 
 
-def _pack_hash(digest: str) -> str | bytes:
+def pack_hash(digest: str) -> str | bytes:
     """A hash as bytes; what is no hash stays as it is."""
     try:
         packed = bytes.fromhex(digest)
     except ValueError:
         return digest
     return packed if packed.hex() == digest else digest
+
+
+def unpack_hash(stored: str | bytes) -> str:
+    """The inverse of `pack_hash`."""
+    return stored if isinstance(stored, str) else stored.hex()
