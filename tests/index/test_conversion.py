@@ -1,17 +1,25 @@
 """An index of an older version is converted: nothing that it has is lost."""
 
+import contextlib
 import sqlite3
 from pathlib import Path
 
 import pytest
 
 from inorder.errors import OperatorError
+from inorder.index.calls import unpack_calls
+from inorder.index.connection import open_index
+from inorder.index.drafts.changes import create_changes
 from inorder.index.drafts.publishing import draft_path, publish, published_path
 from inorder.index.hits import Filters
 from inorder.index.query import parse_query
 from inorder.index.ranking.retrieval import Searcher
+from inorder.index.schema import VERSION, read_meta
+from inorder.index.symbols import look_up
 from inorder.index.verify import find_problems
-from tests.index.test_draft import begun, built, success
+from tests.documents.stage_runs import StageRuns
+from tests.index.project import Project
+from tests.index.test_draft import begun, built, content, success
 
 SCHEMA_V1 = Path(__file__).with_name("schema_v1.sql").read_text(encoding="utf-8")
 
@@ -79,3 +87,84 @@ def test_a_draft_of_an_older_version_is_not_resumed(written: Path) -> None:
     begun(written, [success(0, "src/new.py")]).close()
     publish(str(written))
     assert sorted(find(written, "lamp wick")) == ["old/lamp.py", "src/new.py"]
+
+
+# ---- version 2, which had a row for each call
+
+
+def downgrade(data: Path) -> None:
+    """Turn a published index into one of version 2."""
+    with contextlib.closing(sqlite3.connect(published_path(str(data)))) as connection:
+        files = connection.execute("SELECT file, data FROM calls").fetchall()
+        connection.executescript(
+            "DROP TABLE calls; DROP TABLE callees; CREATE TABLE calls (file INTEGER NOT NULL, number INTEGER NOT NULL, "
+            'caller TEXT NOT NULL, callee TEXT NOT NULL, line INTEGER NOT NULL, "column" INTEGER NOT NULL, '
+            "PRIMARY KEY (file, number)) WITHOUT ROWID; PRAGMA user_version = 2;"
+        )
+        rows = [
+            (file, number, call.caller, call.callee, call.line, call.column)
+            for file, packed in files
+            for number, call in enumerate(unpack_calls(packed))
+        ]
+        connection.executemany("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?)", rows)
+        connection.commit()
+    open_index.cache_clear()
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> StageRuns:
+    """An index of version 2 with a source file."""
+    runs = StageRuns(tmp_path)
+    runs.write("a/one.py", "def outer():\n    light()\n    Light(1)\n\n\nlight()\n")
+    runs.index("a")
+    downgrade(runs.data)
+    return runs
+
+
+def find_places(runs: StageRuns) -> list[tuple[str, int]]:
+    open_index.cache_clear()
+    connection = open_index(published_path(str(runs.data)))
+    return [(place.detail, place.line) for place in look_up(connection, parse_query("ref:LIGHT"), 10)]
+
+
+@pytest.mark.req("IDX-3")
+def test_a_run_without_changes_converts_the_index_and_keeps_its_content(older: StageRuns) -> None:
+    before = content(older.data)
+    older.index("a")
+    assert find_places(older) == [("outer", 2), ("outer", 3), ("", 6)]
+    assert content(older.data) == before
+    with contextlib.closing(sqlite3.connect(published_path(str(older.data)))) as connection:
+        assert list(find_problems(connection)) == []
+        assert read_meta(connection, "schema") == str(VERSION)
+
+
+@pytest.mark.req("CLI-3")
+def test_calls_are_not_looked_up_in_an_index_of_version_2(older: StageRuns) -> None:
+    with pytest.raises(OperatorError, match="older version of inorder: run `inorder index`"):
+        find_places(older)
+
+
+def test_a_complete_draft_of_an_older_version_is_made_again(older: StageRuns) -> None:
+    older.write("a/two.py", "light()\n")
+    draft = Path(draft_path(str(older.data)))
+    create_changes(str(draft), published_path(str(older.data)))
+    with contextlib.closing(sqlite3.connect(draft)) as connection:
+        connection.execute("PRAGMA user_version = 2")
+        connection.execute("INSERT INTO meta VALUES ('draft_is_complete', '1')")
+        connection.commit()
+    older.index("a")
+    assert find_places(older) == [("outer", 2), ("outer", 3), ("", 6), ("", 1)]
+
+
+@pytest.mark.process
+@pytest.mark.req("CLI-3")
+def test_the_command_says_that_it_converts_the_index(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.write("lamp.py", "light()\n")
+    project.index()
+    downgrade(project.data)
+    ended = project.call("index", "src", "--quiet")
+    assert ended.returncode == 0
+    line = f"converting {project.data}/index.sqlite, which was written by an older version of inorder"
+    assert [each for each in ended.stderr.splitlines() if "converting" in each] == [line]
+    assert "converting" not in project.call("index", "src", "--quiet").stderr

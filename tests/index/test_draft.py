@@ -297,7 +297,10 @@ def test_a_position_whose_draft_is_gone_is_not_held(tmp_path: Path) -> None:
     [
         "UPDATE chunks SET text = 'other'",
         "DELETE FROM symbols",
-        "UPDATE calls SET line = 9",
+        "UPDATE calls SET data = X'90'",
+        "UPDATE calls SET data = X'C1'",
+        "UPDATE callees SET name = 'x'",
+        "DELETE FROM callees",
         "UPDATE files SET sha256 = 'x'",
         "UPDATE meta SET value = 'x' WHERE name = 'content_hash'",
         "DELETE FROM files",

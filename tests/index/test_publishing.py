@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import inorder
-from inorder.index import vectors
+from inorder.documents.embed import stored
 from inorder.index.connection import open_index
 from inorder.index.drafts.draft import IndexSink
 from inorder.index.stage import plan, sinks, stage
@@ -354,13 +354,13 @@ def test_vectors_of_documents_that_have_not_changed_are_copied(
 ) -> None:
     build(project, project.data)
     read: list[str] = []
-    load = vectors.load_dense
+    load = stored.load_dense
 
     def load_and_note(source: Any) -> Any:
         read.append(Path(str(source)).name)
         return load(source)
 
-    monkeypatch.setattr(vectors, "load_dense", load_and_note)
+    monkeypatch.setattr(stored, "load_dense", load_and_note)
     [first] = project.data.glob("index.vectors.*")
     project.write("lamp.py", "def dark():\n    return None\n")
     build(project, project.data)

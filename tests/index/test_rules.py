@@ -214,6 +214,12 @@ def test_places_of_calls_and_definitions_are_ordered_by_file_and_line(runs: Stag
     assert places("ref:twin") == [("a/a.py", 5), ("a/a.py", 6), ("a/a.py", 6), ("a/y.py", 5)]
 
 
+def test_a_file_that_calls_a_name_in_two_ways_is_listed_once(runs: StageRuns) -> None:
+    runs.write("a/one.py", "twin()\nTwin()\ntwins()\n")
+    runs.index("a")
+    assert names(runs, "ref:TWIN") == ["twin", "Twin"]
+
+
 # ---- names
 
 

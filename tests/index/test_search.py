@@ -99,7 +99,7 @@ def test_names_are_looked_up_exactly(project: Project) -> None:
     [place, *_] = project.ask("search", f"def:{name}")["places"]
     assert place["item_id"] == "sample/code/rota.py"
     assert project.ask("search", f"sym:{name[:4].upper()}")["places"]
-    called = sqlite3.connect(project.data / "index.sqlite").execute("SELECT callee FROM calls LIMIT 1").fetchone()[0]
+    called = sqlite3.connect(project.data / "index.sqlite").execute("SELECT name FROM callees LIMIT 1").fetchone()[0]
     assert all(each["name"] == called for each in project.ask("search", f"ref:{called}")["places"])
     graph = project.ask("graph", called)
     assert graph["callers"]

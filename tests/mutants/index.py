@@ -103,16 +103,16 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "calls are in no order",
-        "index/symbols.py",
-        """WHERE {condition} ORDER BY item_id, line, "column" LIMIT ?'""",
-        """WHERE {condition} LIMIT ?'""",
+        "index/calls.py",
+        'WHERE name = ? COLLATE NOCASE ORDER BY item_id"',
+        'WHERE name = ? COLLATE NOCASE ORDER BY item_id DESC"',
         f"{_RULES}test_places_of_calls_and_definitions_are_ordered_by_file_and_line",
     ),
     Mutant(
         "calls of the last line of a definition are lost",
         "index/symbols.py",
-        "line BETWEEN ? AND ? AND caller = ?",
-        "line >= ? AND line < ? AND caller = ?",
+        "if definition.line <= call.line <= definition.end and",
+        "if definition.line <= call.line < definition.end and",
         f"{_RULES}test_calls_within_a_definition_include_those_of_its_last_line",
     ),
     Mutant(
@@ -169,7 +169,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "calls of a removed file stay",
         "index/writer.py",
-        '_OWNED_TABLES = ("chunks", "symbols", "imports", "calls")',
+        '_OWNED_TABLES = ("chunks", "symbols", "imports", "calls", "callees")',
         '_OWNED_TABLES = ("chunks", "symbols", "imports")',
         f"{_RULES}test_a_file_that_is_gone_leaves_no_row_in_any_table",
     ),
@@ -216,6 +216,27 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         f"{_RULES}test_the_largest_file_that_is_indexed_has_exactly_the_limit",
     ),
     # ---- words
+    Mutant(
+        "threads share the table of words",
+        "index/lexical/terms.py",
+        "class _Tables(threading.local):",
+        "class _Tables:",
+        f"{_ANALYSIS}::test_tables_of_words_are_not_shared_by_threads",
+    ),
+    Mutant(
+        "terms in headings are counted as text",
+        "index/lexical/terms.py",
+        " << 1 | field & 1)",
+        " << 1)",
+        f"{_ANALYSIS}::test_a_count_that_is_too_large_is_limited",
+    ),
+    Mutant(
+        "a file that calls a name in two ways is listed twice",
+        "index/calls.py",
+        "SELECT DISTINCT files.id",
+        "SELECT files.id",
+        f"{_RULES}test_a_file_that_calls_a_name_in_two_ways_is_listed_once",
+    ),
     Mutant(
         "Cyrillic letters lose their marks",
         "index/lexical/analysis.py",

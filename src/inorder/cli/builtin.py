@@ -76,7 +76,8 @@ def run_builtin(stages: Sequence[str], sources: Sequence[Path], given: Given) ->
 
 
 def _announce_conversion(jobs: Sequence[tuple[StageJob, Settings]]) -> None:
-    """Say, also if progress is off, that results are made again because DATA has them in the other layout."""
+    """Say, also if progress is off, that results are made again because DATA has them in the other layout, or that an
+    index of an older version is converted."""
     from inorder.documents.layout import find_other_layout, resolve_layout
 
     for job, settings in jobs:
@@ -85,6 +86,16 @@ def _announce_conversion(jobs: Sequence[tuple[StageJob, Settings]]) -> None:
             if found := find_other_layout(job.stage.name, layout, settings.data):
                 place = "stores" if layout == "store" else "files per document"
                 info(f"converting {settings.data} to {place}: all results are made again, then {found[0]} is removed")
+        if job.stage.name == "index":
+            _announce_index_conversion(settings.data)
+
+
+def _announce_index_conversion(data: str) -> None:
+    from inorder.index.drafts.conversion import is_outdated
+    from inorder.index.drafts.publishing import published_path
+
+    if is_outdated(path := published_path(data)):
+        info(f"converting {path}, which was written by an older version of inorder")
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from .calls import CallRow, PackedCalls, pack_calls
 from .lexical.terms import FileTerms, count_file_terms
 
 DOCUMENT, CODE = "document", "code"
@@ -48,15 +49,6 @@ class ImportRow(msgspec.Struct, array_like=True, gc=False):
     line: int
 
 
-class CallRow(msgspec.Struct, array_like=True, gc=False):
-    """A call of a function or method by its name."""
-
-    caller: str
-    callee: str
-    line: int
-    column: int
-
-
 class FileRows(msgspec.Struct, kw_only=True):
     """A file and everything that it owns."""
 
@@ -73,10 +65,12 @@ class FileRows(msgspec.Struct, kw_only=True):
     terms: FileTerms | None = None
     """The terms of the chunks. They follow from the chunks, so they are not part of the digest."""
     digest: str = ""
-    """The digest of all other fields but the path and the terms."""
+    """The digest of all other fields but the path, the terms and the packed calls."""
     symbols: list[SymbolRow] = []
     imports: list[ImportRow] = []
     calls: list[CallRow] = []
+    packed_calls: PackedCalls | None = None
+    """The calls as they are stored. They take the place of the calls on the way from a worker to the database."""
 
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -84,9 +78,12 @@ _DECODER = msgspec.msgpack.Decoder(FileRows)
 
 
 def encode_rows(rows: FileRows) -> bytes:
-    """Count the terms of the chunks and encode the rows of a file, for the transfer from a worker to the database."""
+    """Count the terms of the chunks, pack the calls, and encode the rows of a file, for the transfer from a worker to
+    the database."""
     rows.terms = count_terms(rows)
     rows.digest = hash_rows(rows)
+    rows.packed_calls = pack_calls(rows.calls)
+    rows.calls = []
     return _ENCODER.encode(rows)
 
 

@@ -12,7 +12,7 @@ import sqlite3
 
 from .lexical.schema import SCHEMA as LEXICAL_SCHEMA
 
-VERSION = 2
+VERSION = 3
 """Version of the schema. A database with a higher one is refused, one with a lower one is converted."""
 
 META_TABLE = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -63,14 +63,11 @@ CREATE TABLE IF NOT EXISTS imports (
     line INTEGER NOT NULL,
     PRIMARY KEY (file, number)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS calls (
+CREATE TABLE IF NOT EXISTS calls (file INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS callees (
     file INTEGER NOT NULL,
-    number INTEGER NOT NULL,
-    caller TEXT NOT NULL,
-    callee TEXT NOT NULL,
-    line INTEGER NOT NULL,
-    "column" INTEGER NOT NULL,
-    PRIMARY KEY (file, number)
+    name TEXT NOT NULL,
+    PRIMARY KEY (file, name)
 ) WITHOUT ROWID;
 """
     + LEXICAL_SCHEMA
@@ -81,7 +78,7 @@ CREATE INDEX IF NOT EXISTS chunks_by_chunk_id ON chunks (chunk_id);
 CREATE INDEX IF NOT EXISTS symbols_by_name ON symbols (name COLLATE NOCASE);
 CREATE INDEX IF NOT EXISTS symbols_by_qualified ON symbols (qualified COLLATE NOCASE);
 CREATE INDEX IF NOT EXISTS imports_by_module ON imports (module COLLATE NOCASE);
-CREATE INDEX IF NOT EXISTS calls_by_callee ON calls (callee COLLATE NOCASE);
+CREATE INDEX IF NOT EXISTS callees_by_name ON callees (name COLLATE NOCASE);
 """
 """Created when all rows of a new database are written: sorting them once is faster than to insert them one by one."""
 

@@ -2,10 +2,12 @@
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from .calls import CallRow, find_sites, read_calls, require_calls, sort_calls
 from .query import Query, replace_surrogates
 
 _COUNT_MAX = 200
@@ -66,29 +68,31 @@ def _select_symbols(connection: sqlite3.Connection, condition: str, name: str, c
 
 def find_calls_to(connection: sqlite3.Connection, name: str, count: int = _COUNT_MAX) -> list[CodeLocation]:
     """The places where something of this name is called."""
-    return _select_calls(connection, "callee = ? COLLATE NOCASE", (name.rpartition(".")[2],), count)
+    found = find_sites(connection, name.rpartition(".")[2], count)
+    return [location for file, call in found for location in _locate_calls(connection, file, [call])]
 
 
 def find_calls_in(
     connection: sqlite3.Connection, definition: CodeLocation, count: int = _COUNT_MAX
 ) -> list[CodeLocation]:
     """The calls that a definition makes, between its first line and its last."""
-    condition = "item_id = ? AND line BETWEEN ? AND ? AND caller = ?"
-    values = (definition.item_id, definition.line, definition.end, definition.name)
-    return _select_calls(connection, condition, values, count)
-
-
-def _select_calls(
-    connection: sqlite3.Connection, condition: str, values: tuple[Any, ...], count: int
-) -> list[CodeLocation]:
-    rows = connection.execute(
-        f"SELECT caller, callee, line, {_LOCATION}, item_id FROM calls JOIN files ON files.id = file "
-        f'WHERE {condition} ORDER BY item_id, line, "column" LIMIT ?',
-        (*values, count),
+    require_calls(connection)
+    row = connection.execute("SELECT id FROM files WHERE item_id = ?", (definition.item_id,)).fetchone()
+    calls = sort_calls(
+        call
+        for call in (read_calls(connection, row[0]) if row else ())
+        if definition.line <= call.line <= definition.end and call.caller == definition.name
     )
+    return _locate_calls(connection, row[0], calls[:count]) if calls else []
+
+
+def _locate_calls(connection: sqlite3.Connection, file: int, calls: Sequence[CallRow]) -> list[CodeLocation]:
+    [path, item_id] = connection.execute(f"SELECT {_LOCATION}, item_id FROM files WHERE id = ?", (file,)).fetchone()
     return [
-        CodeLocation(what="call", name=callee, path=path, item_id=item_id, line=line, end=line, detail=caller)
-        for caller, callee, line, path, item_id in rows
+        CodeLocation(
+            what="call", name=call.callee, path=path, item_id=item_id, line=call.line, end=call.line, detail=call.caller
+        )
+        for call in calls
     ]
 
 

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inorder.documents.embed.stored import load_dense
 from inorder.documents.layout import find_vectors
 from inorder.host.filesystem import SystemFilesystem
 
@@ -148,6 +147,8 @@ def _read_documents(
         found = find_vectors(data, "dense", document.item_id)
         if found is None:
             continue
+        from inorder.documents.embed.stored import load_dense  # with PyArrow, which an index of code does not need
+
         row_of = dict(zip(document.chunk_ids, document.chunks, strict=True))
         ids, matrix, _, spec = load_dense(found.source)
         kept = [at for at, chunk_id in enumerate(ids) if chunk_id in row_of]

@@ -3,7 +3,9 @@
 import sqlite3
 from collections.abc import Iterator
 
+from .calls import pack_calls, read_callees
 from .lexical.check import is_inverted_index_intact
+from .lexical.schema import DamagedIndexError
 from .lexical.terms import FileTerms
 from .rows import count_terms, hash_rows
 from .schema import VERSION, read_meta
@@ -22,14 +24,20 @@ def find_problems(connection: sqlite3.Connection) -> Iterator[str]:
     [version] = connection.execute("PRAGMA user_version").fetchone()
     if version < VERSION:
         return  # its digests are of other rows; the next run of stage `index` converts it
+    for file, item_id in connection.execute("SELECT id, item_id FROM files ORDER BY item_id").fetchall():
+        try:
+            rows, digest = read_file(connection, item_id)
+        except DamagedIndexError as error:
+            yield f"{item_id}: {error}; {_REBUILD}"
+            return
+        if hash_rows(rows) != digest:
+            yield f"{item_id}: its rows do not match its digest; {_REBUILD}"
+        elif sorted(read_callees(connection, file)) != sorted(pack_calls(rows.calls).callees):
+            yield f"{item_id}: the names that it calls do not match its calls; {_REBUILD}"
     if not is_inverted_index_intact(connection, _count_all_terms(connection)):
         yield f"the inverted index does not match the chunks; {_REBUILD}"
     if not _have_vectors_chunks(connection):
         yield f"the table `vectors` names chunks that do not exist; {_REBUILD}"
-    for (item_id,) in connection.execute("SELECT item_id FROM files ORDER BY item_id").fetchall():
-        rows, digest = read_file(connection, item_id)
-        if hash_rows(rows) != digest:
-            yield f"{item_id}: its rows do not match its digest; {_REBUILD}"
     found, recorded = content_hash(connection), read_meta(connection, "content_hash")
     if found != recorded:
         yield f"the content hash is {found}, but {recorded} was recorded; {_REBUILD}"

@@ -4,7 +4,6 @@ import hashlib
 import os
 import re
 import uuid
-from pathlib import Path
 from typing import Any
 
 from inorder.documents.chunk.storage import read_chunks
@@ -14,8 +13,9 @@ from inorder.stage.contracts import Skip, StageError, WorkItem
 from inorder.stage.freshness import get_sha256
 from inorder.stage.store.reading import read_content
 
+from .calls import CallRow
 from .lexical.languages import detect_language
-from .rows import CODE, DOCUMENT, LANGUAGE_CHUNKS, CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, encode_rows
+from .rows import CODE, DOCUMENT, LANGUAGE_CHUNKS, ChunkRow, FileRows, ImportRow, SymbolRow, encode_rows
 
 _NAMESPACE = uuid.UUID("0f4c8d0e-3c57-5a4e-8a1f-5e9b6f0d2c11").bytes
 _WORD = re.compile(r"[^\W_]+")
@@ -34,6 +34,7 @@ def work(item: WorkItem, context: StageContext) -> Any:
     if known is not None:
         return known
     rows = _make_document_rows(item) if task == DOCUMENT else _make_code_rows(item, context)
+    calls_count = len(rows.calls)
     context.deliver(encode_rows(rows))
     context.measure(lines=rows.lines, chunks=len(rows.chunks))
     return {
@@ -42,7 +43,7 @@ def work(item: WorkItem, context: StageContext) -> Any:
         "lines": rows.lines,
         "chunks": len(rows.chunks),
         "symbols": len(rows.symbols),
-        "calls": len(rows.calls),
+        "calls": calls_count,
     }
 
 
@@ -91,6 +92,7 @@ def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
     parsed = _parse(path, data, f"{context.data}/.staging/{context.stage}/parsing-{hash_strings(item.item_id)}")
     if parsed.note:
         context.warn(parsed.note)
+    path_words = _split_path(item.item_id)
     return FileRows(
         item_id=item.item_id,
         kind=CODE,
@@ -105,7 +107,7 @@ def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
                 chunk_id=derive_chunk_id(item.item_id, chunk.start_line, chunk.text),
                 kind=chunk.kind,
                 name=chunk.qualified_name or chunk.name,
-                context=_split_path(item.item_id),
+                context=path_words,
                 start=chunk.start_line,
                 end=chunk.end_line,
                 pages="",
@@ -129,7 +131,7 @@ def _parse(path: str, data: bytes, marker: str) -> Any:
 
     if os.path.exists(marker):
         return parse_lines(path, data, "its grammar crashed or took too long: cut by lines")
-    Path(marker).touch()
+    os.close(os.open(marker, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
     parsed = parse(path, data)
     os.unlink(marker)
     return parsed

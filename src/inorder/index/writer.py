@@ -1,14 +1,15 @@
 """Write files to the database, read them back, and remove them."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 
+from .calls import CallRow, insert_calls, pack_calls, read_calls
 from .lexical import inversion
 from .lexical.inversion import TermBuffer
-from .rows import CallRow, ChunkRow, FileRows, ImportRow, SymbolRow, count_terms, hash_rows
+from .rows import ChunkRow, FileRows, ImportRow, SymbolRow, count_terms, hash_rows
 
-_OWNED_TABLES = ("chunks", "symbols", "imports", "calls")
+_OWNED_TABLES = ("chunks", "symbols", "imports", "calls", "callees")
 
 
 class RowWriter:
@@ -42,8 +43,7 @@ class RowWriter:
         _insert(connection, "symbols", 8, symbols)
         imports = ((file, n, each.module, each.names, each.line) for n, each in enumerate(rows.imports))
         _insert(connection, "imports", 5, imports)
-        calls = ((file, n, each.caller, each.callee, each.line, each.column) for n, each in enumerate(rows.calls))
-        _insert(connection, "calls", 6, calls)
+        insert_calls(connection, file, rows.packed_calls or pack_calls(rows.calls))
         if self._buffer.chunks_count >= inversion.BATCH_CHUNKS_MAX:
             self.invert(connection)
 
@@ -112,8 +112,14 @@ def _insert(connection: sqlite3.Connection, table: str, width: int, rows: Iterab
     connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * width)})", rows)
 
 
-def read_file(connection: sqlite3.Connection, item_id: str, pages: str = "pages") -> tuple[FileRows, str]:
-    """Everything that a file owns, without the terms, and its recorded digest. `pages` is the column of the pages."""
+def read_file(
+    connection: sqlite3.Connection,
+    item_id: str,
+    pages: str = "pages",
+    read_calls: Callable[[sqlite3.Connection, int], list[CallRow]] = read_calls,
+) -> tuple[FileRows, str]:
+    """Everything that a file owns, without the terms, and its recorded digest. `pages` is the column of the pages, and
+    `read_calls` reads the calls: both differ in older versions."""
     file, kind, path, language, lines, note, sha256, cfg_hash, digest = connection.execute(
         "SELECT id, kind, path, language, lines, note, sha256, cfg_hash, digest FROM files WHERE item_id = ?",
         (item_id,),
@@ -126,9 +132,6 @@ def read_file(connection: sqlite3.Connection, item_id: str, pages: str = "pages"
         'SELECT name, qualified, kind, start, "end", signature FROM symbols WHERE file = ? ORDER BY number', (file,)
     )
     imports = connection.execute("SELECT module, names, line FROM imports WHERE file = ? ORDER BY number", (file,))
-    calls = connection.execute(
-        'SELECT caller, callee, line, "column" FROM calls WHERE file = ? ORDER BY number', (file,)
-    )
     rows = FileRows(
         item_id=item_id,
         kind=kind,
@@ -141,7 +144,7 @@ def read_file(connection: sqlite3.Connection, item_id: str, pages: str = "pages"
         chunks=[ChunkRow(*row) for row in chunks],
         symbols=[SymbolRow(*row) for row in symbols],
         imports=[ImportRow(*row) for row in imports],
-        calls=[CallRow(*row) for row in calls],
+        calls=read_calls(connection, file),
     )
     return rows, digest
 

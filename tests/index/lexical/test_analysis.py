@@ -3,15 +3,18 @@
 
 import sys
 import unicodedata
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inorder.index.lexical import terms as terms_module
 from inorder.index.lexical.analysis import TERM_CHARACTERS_MAX, analyze, is_partial, split_words
 from inorder.index.lexical.languages import STEMMERS, detect_language
-from inorder.index.lexical.terms import LENGTH_TYPE, count_file_terms
+from inorder.index.lexical.terms import LENGTH_TYPE, NUMBER_TYPE, FileTerms, count_file_terms
 
 SENTENCES = {
     "ar": "يقع المنارة على الساحل ويضيء مصباحها كل ليلة للسفن التي تمر",
@@ -107,6 +110,55 @@ def test_any_text_has_terms_without_spaces(text: str, language: str) -> None:
     terms = analyze(text, language)
     assert all(term and not any(map(str.isspace, term)) for term in terms)
     counted = count_file_terms([(text, "", "")], language)
-    assert counted.vocabulary.split() == list(dict.fromkeys(terms))
+    assert sorted(counted.vocabulary.split()) == sorted(set(terms))
     assert np.frombuffer(counted.body_lengths, LENGTH_TYPE).tolist() == [len(terms)]
     assert sys.getsizeof(terms) >= 0
+
+
+# ---- counting
+
+
+def count_by_hand(chunks: list[tuple[str, str, str]]) -> list[dict[str, tuple[int, int]]]:
+    """For each chunk, how often each term is in its text and in its headings."""
+    found = []
+    for text, name, context in chunks:
+        body, head = Counter(analyze(text)), Counter(analyze(name) + analyze(context))
+        found.append({term: (min(body[term], 255), min(head[term], 255)) for term in body | head})
+    return found
+
+
+def read_counts(counted: FileTerms) -> list[dict[str, tuple[int, int]]]:
+    names = counted.vocabulary.split()
+    terms = [names[number] for number in np.frombuffer(counted.terms, NUMBER_TYPE)]
+    ends = np.cumsum(np.frombuffer(counted.sizes, NUMBER_TYPE)).tolist()
+    rows = list(zip(terms, zip(counted.body, counted.head, strict=True), strict=True))
+    return [dict(rows[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
+
+
+WORDS = st.lists(
+    st.sampled_from(["fog", "FogHorn", "foghorn", "_", "häuser", "灯台下", "x9", "Lamps"]), max_size=9
+).map(" ".join)
+
+
+@pytest.mark.req("IDX-2")
+@given(st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=5), st.sampled_from([1, 3, 1000]))
+def test_the_terms_of_each_chunk_are_counted(chunks: list[tuple[str, str, str]], words_max: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(terms_module, "CACHED_WORDS_MAX", words_max)
+        assert read_counts(count_file_terms(chunks, "")) == count_by_hand(chunks)
+
+
+def test_a_count_that_is_too_large_is_limited() -> None:
+    chunks = [("fog " * 300, "horn " * 70_000, "")]
+    counted = count_file_terms(chunks, "")
+    assert read_counts(counted) == count_by_hand(chunks) == [{"fog": (255, 0), "horn": (0, 255)}]
+    assert np.frombuffer(counted.head_lengths, LENGTH_TYPE).tolist() == [65_535]
+
+
+def test_tables_of_words_are_not_shared_by_threads() -> None:
+    """They are several arrays that have to match, and cannot grow while another thread reads them."""
+    count_file_terms([("fog", "", "")], "")
+    own = terms_module._find_table("")
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(terms_module._find_table, "").result() is not own
+    assert terms_module._find_table("") is own

@@ -7,13 +7,15 @@ import sqlite3
 import msgspec
 
 from inorder.host.filesystem import SystemFilesystem
+from inorder.index.calls import CallRow
 from inorder.index.lexical.languages import detect_language
 from inorder.index.rows import DOCUMENT, LANGUAGE_CHUNKS, FileRows
 from inorder.index.schema import INDEXES, TABLES, VERSION
 from inorder.index.writer import RowWriter, read_file
 
 _PAGES = "words"
-"""Version 1 had the pages of a document in the column in which code had parts of names."""
+"""Version 1 had the pages of a document in the column in which code had parts of names. Versions 1 and 2 had a row for
+each call."""
 
 
 def read_version(path: str) -> int:
@@ -21,6 +23,14 @@ def read_version(path: str) -> int:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         [version] = connection.execute("PRAGMA user_version").fetchone()
     return int(version)
+
+
+def is_outdated(path: str) -> bool:
+    """Whether there is a database of an older version, which must be converted. A damaged one is left to the run."""
+    try:
+        return os.path.exists(path) and read_version(path) < VERSION
+    except sqlite3.Error:
+        return False
 
 
 def convert_index(source: str, target: str) -> None:
@@ -38,8 +48,10 @@ def convert_index(source: str, target: str) -> None:
         for name, value in old.execute("SELECT name, value FROM meta"):
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
         writer = RowWriter(connection)
+        [version] = old.execute("PRAGMA user_version").fetchone()
         for (item_id,) in old.execute("SELECT item_id FROM files ORDER BY item_id"):
-            writer.replace_file(connection, _read_file(old, item_id))
+            rows, _ = read_file(old, item_id, _PAGES if version < 2 else "pages", _read_calls)
+            writer.replace_file(connection, _update_first_version(rows) if version < 2 else rows)
         writer.invert(connection)
         connection.execute(f"PRAGMA user_version={VERSION}")
         connection.execute("COMMIT")
@@ -53,8 +65,12 @@ def convert_index(source: str, target: str) -> None:
     filesystem.sync_directory(os.path.dirname(target))
 
 
-def _read_file(old: sqlite3.Connection, item_id: str) -> FileRows:
-    rows, _ = read_file(old, item_id, _PAGES)
+def _read_calls(old: sqlite3.Connection, file: int) -> list[CallRow]:
+    query = 'SELECT caller, callee, line, "column" FROM calls WHERE file = ? ORDER BY number'
+    return [CallRow(*row) for row in old.execute(query, (file,))]
+
+
+def _update_first_version(rows: FileRows) -> FileRows:
     if rows.kind == DOCUMENT:
         rows.language = detect_language("\n".join(chunk.text for chunk in rows.chunks[:LANGUAGE_CHUNKS]))
     else:

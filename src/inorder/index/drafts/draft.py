@@ -25,7 +25,7 @@ from inorder.sinks.sqlite import SqliteSink
 
 from .changes import SCHEMA as CHANGES_SCHEMA
 from .changes import are_changes, create_changes, fits, store_changes
-from .conversion import convert_index, read_version
+from .conversion import convert_index, is_outdated, read_version
 from .publishing import draft_path, publish, published_path, remove_draft
 
 NAME = "index"
@@ -152,8 +152,8 @@ class IndexSink:
                 self._writer.replace_file(connection, decode_rows(delivery))
 
     def _is_complete(self) -> bool:
-        """Whether there is a draft that has every change of its run."""
-        if not os.path.exists(self._path):
+        """Whether there is a draft of this version that has every change of its run."""
+        if not os.path.exists(self._path) or is_outdated(self._path):
             return False
         with translate_index_errors(self._path), contextlib.closing(sqlite3.connect(self._path)) as connection:
             return has_table(connection, "meta") and bool(read_meta(connection, _COMPLETE))

@@ -22,7 +22,7 @@ from inorder.index.vectors import remove_old_matrices, write_matrix
 from inorder.index.writer import RowWriter, content_hash
 
 from .changes import are_changes, fits, is_applied, mark_applied, read_changes
-from .conversion import convert_index, read_version
+from .conversion import convert_index, is_outdated
 
 _SINK = "index"
 _FREE_SHARE = 2
@@ -62,12 +62,12 @@ def publish(data: str) -> None:
         translate_os_errors(f"cannot write {published}"),
         translate_index_errors(published, "it cannot be published"),
     ):
-        if os.path.exists(path):
+        if os.path.exists(path) and not is_outdated(path):
             _publish_draft(data)
         elif not os.path.exists(published):
             return
         elif not _is_published_current(data):
-            if read_version(published) < VERSION:
+            if is_outdated(published):
                 convert_index(published, path)
                 _replace_published(data)
             else:
@@ -183,7 +183,9 @@ def _release_free_pages(connection: sqlite3.Connection) -> None:
 
 
 def _is_published_current(data: str) -> bool:
-    """Whether no source was moved since the database was published, and its matrix is there."""
+    """Whether the database is of this version, no source was moved since it was published, and its matrix is there."""
+    if is_outdated(published_path(data)):
+        return False
     connection = open_index(published_path(data))
     return are_roots_current(connection, data) and not MatrixFile(connection, data).find_problem()
 

@@ -22,7 +22,7 @@ VERSION = 1
 """To be increased whenever the terms of a text change."""
 TERM_CHARACTERS_MAX = 64
 """A longer word is truncated: nothing that long is searched for."""
-_CACHED_WORDS_MAX = 1 << 16
+CACHED_WORDS_MAX = 1 << 16
 """Words repeat. This many take about ten megabytes per language."""
 
 _PAIRED = "\u1100-\u11ff\u3040-\u30ff\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -42,6 +42,7 @@ _KEEPS_MARKS = re.compile("(?!\u0435)[\u0400-\u052f]")
 """Cyrillic letters, but for the one that is written with and without its marks."""
 _NAME_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+_ASCII_TABLE = bytes(ord(_ASCII_BETWEEN_WORDS.get(code, chr(code))) for code in range(128)) + bytes(range(128, 256))
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u0640\u200b\u200c\u200d\u2060\ufeff"))
 """Soft hyphens, Arabic elongation, and characters without width."""
 
@@ -51,6 +52,11 @@ def split_words(text: str) -> list[str]:
     if text.isascii():  # three times as fast as a regular expression
         return text.translate(_ASCII_BETWEEN_WORDS).split()
     return WORD.findall(unicodedata.normalize("NFKC", text).translate(_INVISIBLE))
+
+
+def split_encoded_words(text: str) -> list[bytes] | list[str]:
+    """As `split_words`, but the words of a text in ASCII are encoded: this is three times as fast."""
+    return text.encode("ascii").translate(_ASCII_TABLE).split() if text.isascii() else split_words(text)
 
 
 def analyze(text: str, language: str = "") -> list[str]:
@@ -63,20 +69,38 @@ def analyze(text: str, language: str = "") -> list[str]:
     return [term for word in split_words(text) for term in terms_of[word]]
 
 
-class TermCache(dict[str, tuple[str, ...]]):
-    """A cache of the terms of each word. It is cleared when it is full: the words in use return soon."""
+class _StemCache(dict[str, str]):
+    """A cache of the stem of each part of a name: names consist of few parts."""
 
     def __init__(self, stem: Callable[[str], str]) -> None:
         super().__init__()
         self._stem = stem
 
-    def __missing__(self, word: str) -> tuple[str, ...]:
-        if len(self) >= _CACHED_WORDS_MAX:
+    def __missing__(self, part: str) -> str:
+        if len(self) >= CACHED_WORDS_MAX:
             self.clear()
-        self[word] = terms = tuple(self._derive_terms(word))
+        self[part] = stem = strip_marks(self._stem(part.casefold()))
+        return stem
+
+
+class TermCache(dict[str, tuple[str, ...]]):
+    """A cache of the terms of each word. It is cleared when it is full: the words in use return soon."""
+
+    def __init__(self, stem: Callable[[str], str]) -> None:
+        super().__init__()
+        self._stems = _StemCache(stem)
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if len(self) >= CACHED_WORDS_MAX:
+            self.clear()
+        self[word] = terms = tuple(self.derive_terms(word))
         return terms
 
-    def _derive_terms(self, word: str) -> list[str]:
+    def derive_terms(self, word: str) -> list[str]:
+        """The terms of a word, without the cache."""
+        is_short_name = len(word) <= TERM_CHARACTERS_MAX and word.isascii() and word.isalpha()
+        if is_short_name and (word.islower() or word.istitle()):  # most words have one part
+            return [self._stems[word]]
         runs = [] if word.isascii() else split_runs(word)
         if runs:
             return runs
@@ -84,7 +108,7 @@ class TermCache(dict[str, tuple[str, ...]]):
         if word[0].isdigit() or len(word) > TERM_CHARACTERS_MAX:  # data, such as a number or a key in base 64
             return [whole] if whole else []
         parts = [part for part in (_NAME_PART.findall(word) if word.isascii() else word.split("_")) if part]
-        terms = [strip_marks(self._stem(part.casefold())) for part in parts]
+        terms = [self._stems[part] for part in parts]
         return terms if len(terms) == 1 else [*terms, whole] if terms else []
 
 

@@ -19,7 +19,7 @@ from .postings import (
     read_segments,
 )
 from .schema import DamagedIndexError
-from .terms import LENGTH_TYPE, NUMBER_TYPE, FileTerms
+from .terms import LENGTH_TYPE, NUMBER_TYPE, FileTerms, TermNumbers
 
 BATCH_CHUNKS_MAX = 16_384
 """Chunks that are inverted at once. With 100 terms per chunk, this takes about 60 MB of memory."""
@@ -70,14 +70,14 @@ def _invert(connection: sqlite3.Connection, files: Sequence[tuple[int, FileTerms
     firsts = zip((first for first, _ in files), all_terms, strict=True)
     chunks = [np.arange(first, first + len(terms.sizes) // 4, dtype=np.int64) for first, terms in firsts]
     segment = _create_segment(connection, np.concatenate(chunks), np.stack(lengths, axis=1))
-    vocabulary: dict[str, int] = {}
+    numbers = TermNumbers()
     numbered = []
     for each in all_terms:
-        known = [vocabulary.setdefault(term, len(vocabulary)) for term in each.vocabulary.split()]
+        known = list(map(numbers.__getitem__, each.vocabulary.split()))
         numbered.append(np.array(known, np.int32)[np.frombuffer(each.terms, NUMBER_TYPE)])
-    names = sorted(vocabulary)
+    names = sorted(numbers.names)
     ranks = np.empty(len(names), np.int32)
-    ranks[[vocabulary[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+    ranks[[numbers[name] for name in names]] = np.arange(len(names), dtype=np.int32)
     terms = ranks[np.concatenate(numbered)]
     order = np.argsort(terms, kind="stable")
     counts = np.bincount(terms, minlength=len(names))

@@ -1,19 +1,24 @@
 """The terms of the chunks of a file, as a worker counts them and sends them to the database."""
 
-import sys
+import threading
 from array import array
-from collections import Counter
 from collections.abc import Iterable
-from itertools import chain, repeat
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
-from .analysis import open_term_cache, split_words
+from .analysis import CACHED_WORDS_MAX, open_term_cache, split_encoded_words
 
 _COUNT_MAX = 255
 _LENGTH_MAX = 65_535
 NUMBER_TYPE, LENGTH_TYPE = "<u4", "<u2"
 """The NumPy types of the columns of `FileTerms` that are not single bytes."""
+
+
+_TERM_MASK = (1 << 32) - 1
+
+Numbers = npt.NDArray[np.int64]
 
 
 class FileTerms(msgspec.Struct, array_like=True, gc=False):
@@ -36,49 +41,112 @@ class FileTerms(msgspec.Struct, array_like=True, gc=False):
     """For each chunk, the length of its headings in terms, at most 65,535."""
 
 
-class _Numbers(dict[str, int]):
+class TermNumbers(dict[str, int]):
     """Numbers terms in the order in which they are first looked up."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        """The terms in the order of their numbers."""
+
     def __missing__(self, term: str) -> int:
-        self[term] = number = len(self)
+        self[term] = number = len(self.names)
+        self.names.append(term)
         return number
+
+
+class _WordTable(dict[bytes | str, int]):
+    """Numbers the words and the terms of a language in the order in which they are first looked up, so that terms can
+    be counted as numbers. One that is full is replaced before the next file: the words in use return soon."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self._derive_terms = open_term_cache(language).derive_terms
+        self.numbers = TermNumbers()
+        self.starts = array("q", [0])
+        """For each word, where its terms begin, and at last where those of the last word end."""
+        self.terms = array("q")
+        """The numbers of the terms of each word, word after word."""
+
+    def __missing__(self, word: bytes | str) -> int:
+        terms = self._derive_terms(word if isinstance(word, str) else word.decode("ascii"))
+        self.terms.extend([self.numbers[term] for term in terms])
+        self.starts.append(len(self.terms))
+        self[word] = number = len(self)
+        return number
+
+
+class _Tables(threading.local):
+    """The tables of a thread, by language."""
+
+    def __init__(self) -> None:
+        self.by_language: dict[str, _WordTable] = {}
+
+
+_tables = _Tables()
+
+
+def _find_table(language: str) -> _WordTable:
+    """The table of a language; an empty one if it is full."""
+    table = _tables.by_language.get(language)
+    if table is None or len(table) >= CACHED_WORDS_MAX:
+        _tables.by_language[language] = table = _WordTable(language)
+    return table
 
 
 def count_file_terms(chunks: Iterable[tuple[str, str, str]], language: str) -> FileTerms:
     """Count the terms of the chunks of a file, given as text, name and context. `language` is that of the document;
     empty for program code."""
-    terms_of = open_term_cache(language).__getitem__
-    vocabulary = _Numbers()
-    sizes, terms = array("I"), array("I")
-    body, head = bytearray(), bytearray()
-    body_lengths, head_lengths = array("H"), array("H")
-    known_context, context_terms = "", list[str]()
-    flatten = chain.from_iterable
+    table = _find_table(language)
+    number_of = table.__getitem__
+    words: list[int] = []
+    """The words of all chunks: of each its text, then its headings."""
+    ends = [0]
+    known_context, context_words = "", list[int]()
     for text, name, context in chunks:
+        words += map(number_of, split_encoded_words(text))
+        ends.append(len(words))
         if context != known_context:  # it is the same for all chunks of a source file
-            known_context, context_terms = context, list(flatten(map(terms_of, split_words(context))))
-        in_text = Counter(flatten(map(terms_of, split_words(text))))
-        in_headings = Counter(chain(flatten(map(terms_of, split_words(name))), context_terms))
-        found = [*in_text, *(term for term in in_headings if term not in in_text)]
-        sizes.append(len(found))
-        terms.extend(map(vocabulary.__getitem__, found))
-        body += _encode_counts(in_text, found)
-        head += _encode_counts(in_headings, found)
-        body_lengths.append(min(in_text.total(), _LENGTH_MAX))
-        head_lengths.append(min(in_headings.total(), _LENGTH_MAX))
-    columns = (_encode_column(sizes), _encode_column(terms), bytes(body), bytes(head))
-    return FileTerms(" ".join(vocabulary), *columns, _encode_column(body_lengths), _encode_column(head_lengths))
+            known_context, context_words = context, list(map(number_of, split_encoded_words(context)))
+        words += map(number_of, split_encoded_words(name))
+        words += context_words
+        ends.append(len(words))
+    return _count(table, np.array(words, np.int64), np.diff(ends))
 
 
-def _encode_counts(counts: Counter[str], terms: list[str]) -> bytes:
-    found = list(map(counts.get, terms, repeat(0)))
-    try:
-        return bytes(found)
-    except ValueError:
-        return bytes(min(count, _COUNT_MAX) for count in found)
+def _count(table: _WordTable, words: Numbers, words_of_field: Numbers) -> FileTerms:
+    """Count the terms of the words in each field: the text of a chunk, then its headings."""
+    fields_count = len(words_of_field)
+    starts = np.frombuffer(table.starts, np.int64)
+    counts = starts[words + 1] - starts[words]
+    field = np.repeat(np.repeat(np.arange(fields_count), words_of_field), counts)
+    at = np.arange(len(field)) + np.repeat(starts[words] - np.cumsum(counts) + counts, counts)
+    lengths = np.minimum(np.bincount(field, minlength=fields_count), _LENGTH_MAX).astype(LENGTH_TYPE)
+    keys = np.sort((field >> 1) << 33 | np.frombuffer(table.terms, np.int64)[at] << 1 | field & 1)
+    both = keys >> 1
+    is_first = np.ones(len(both), np.bool_)
+    np.not_equal(both[1:], both[:-1], out=is_first[1:])
+    firsts = np.flatnonzero(is_first)
+    head = np.add.reduceat(keys & 1, firsts) if len(firsts) else firsts
+    body = np.diff(firsts, append=len(keys)) - head
+    found = both[firsts]
+    names, terms = _renumber(found & _TERM_MASK, table.numbers.names)
+    return FileTerms(
+        names,
+        np.bincount(found >> 32, minlength=fields_count // 2).astype(NUMBER_TYPE).tobytes(),
+        terms.tobytes(),
+        np.minimum(body, _COUNT_MAX).astype(np.uint8).tobytes(),
+        np.minimum(head, _COUNT_MAX).astype(np.uint8).tobytes(),
+        lengths[0::2].tobytes(),
+        lengths[1::2].tobytes(),
+    )
 
 
-def _encode_column(values: "array[int]") -> bytes:
-    if sys.byteorder == "big":
-        values.byteswap()
-    return values.tobytes()
+def _renumber(terms: Numbers, names: list[str]) -> tuple[str, npt.NDArray[np.uint32]]:
+    """The vocabulary of these terms, and the number of each in it."""
+    is_present = np.zeros(len(names), np.bool_)
+    is_present[terms] = True
+    present = np.flatnonzero(is_present)
+    ranks = np.empty(len(names), NUMBER_TYPE)
+    ranks[present] = np.arange(len(present), dtype=NUMBER_TYPE)
+    return " ".join([names[number] for number in present.tolist()]), ranks[terms]
