@@ -75,9 +75,10 @@ def collect_captures(matches: Matches, grammar: Grammar, source: Source) -> Capt
     imports: dict[Span, tuple[str, dict[str, None]]] = {}
     for pattern, nodes in matches:
         role = roles.get(pattern) or roles.setdefault(pattern, _find_role(nodes))
-        if role in spans:
+        ends = spans.get(role)
+        if ends is not None:
             node = nodes[role][0]
-            spans[role][node.start_byte] = node.end_byte
+            ends[node.start_byte] = node.end_byte
         elif role == "import":
             _add_import(nodes, source, imports)
         elif "name" in nodes:

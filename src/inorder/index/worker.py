@@ -1,9 +1,12 @@
 """The worker of stage `index`: from one file to the rows that it owns."""
 
+import gc
 import hashlib
 import os
 import re
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from inorder.documents.chunk.storage import read_chunks
@@ -33,9 +36,10 @@ def work(item: WorkItem, context: StageContext) -> Any:
         raise known
     if known is not None:
         return known
-    rows = _make_document_rows(item) if task == DOCUMENT else _make_code_rows(item, context)
-    calls_count = len(rows.calls)
-    context.deliver(encode_rows(rows))
+    with _pause_collector():
+        rows = _make_document_rows(item) if task == DOCUMENT else _make_code_rows(item, context)
+        calls_count = len(rows.calls)
+        context.deliver(encode_rows(rows))
     context.measure(lines=rows.lines, chunks=len(rows.chunks))
     return {
         "kind": rows.kind,
@@ -45,6 +49,18 @@ def work(item: WorkItem, context: StageContext) -> Any:
         "symbols": len(rows.symbols),
         "calls": calls_count,
     }
+
+
+@contextmanager
+def _pause_collector() -> Iterator[None]:
+    """Create no work for the garbage collector: there are many objects, and no cycles among them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def predict_outcome(item: WorkItem) -> Skip | StageError | None:
