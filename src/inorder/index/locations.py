@@ -31,7 +31,7 @@ _META = "source_roots"
 def find_roots(connection: sqlite3.Connection, data: str) -> RootsByKind:
     """The roots that the index stores, or those of the manifests if it stores none."""
     stored = read_meta(connection, _META)
-    return msgspec.json.decode(stored, type=RootsByKind) if stored else _read_manifest_roots(data)
+    return msgspec.json.decode(stored, type=RootsByKind) if stored else read_manifest_roots(data)
 
 
 def store_roots(connection: sqlite3.Connection, data: str) -> None:
@@ -46,11 +46,12 @@ def are_roots_current(connection: sqlite3.Connection, data: str) -> bool:
 
 def _merge_roots(connection: sqlite3.Connection, data: str) -> str:
     stored = find_roots(connection, data)
-    merged = {kind: stored.get(kind, {}) | roots for kind, roots in _read_manifest_roots(data).items()}
+    merged = {kind: stored.get(kind, {}) | roots for kind, roots in read_manifest_roots(data).items()}
     return msgspec.json.encode(merged, order="deterministic").decode()
 
 
-def _read_manifest_roots(data: str) -> RootsByKind:
+def read_manifest_roots(data: str) -> RootsByKind:
+    """The roots that runs of stages have recorded in their manifests."""
     indexed = _read_stage_roots(data, "index")
     return {CODE: indexed, DOCUMENT: indexed | _read_stage_roots(data, "doctags")}
 
@@ -67,7 +68,7 @@ def identify_file(data: str, path: str) -> list[str]:
     """The item ids that a source file has, or would have, below the roots of DATA."""
     place = os.path.abspath(path)
     found = []
-    for name, root in _read_manifest_roots(data)[DOCUMENT].items():
+    for name, root in read_manifest_roots(data)[DOCUMENT].items():
         if place == root:
             found.append(name)
         elif place.startswith(f"{root.rstrip(os.sep)}{os.sep}"):

@@ -4,7 +4,10 @@ from typing import Any
 
 from inorder.report.model import PipelineReport
 
-from .endpoint import DataParams, Endpoint
+from .code import GraphParams, GraphView, SourceView, answer_graph, answer_source
+from .documents import DocumentList, DocumentParams, DocumentView, ListParams, answer_document, answer_documents
+from .endpoint import DataParams, Endpoint, ItemParams
+from .originals import OriginalText, PageParams, answer_download, answer_original, answer_page
 from .overview import NoParams, Overview, answer_overview
 from .runs import ReportParams, RunList, answer_report, answer_runs
 from .search import Facets, SearchParams, SearchResult, answer_facets, answer_search
@@ -30,6 +33,55 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
         params=DataParams,
         result=Facets,
         answer=answer_facets,
+    ),
+    Endpoint(
+        path="/api/documents",
+        summary="List documents, also those that failed or were skipped.",
+        params=ListParams,
+        result=DocumentList,
+        answer=answer_documents,
+    ),
+    Endpoint(
+        path="/api/document",
+        summary="Describe a document: blocks, chunks, and its way through the stages.",
+        params=DocumentParams,
+        result=DocumentView,
+        answer=answer_document,
+    ),
+    Endpoint(
+        path="/api/page",
+        summary="Draw a page of a PDF.",
+        params=PageParams,
+        result="image/png",
+        answer=answer_page,
+    ),
+    Endpoint(
+        path="/api/original",
+        summary="Read the source file of a document as text, and as sanitised HTML.",
+        params=ItemParams,
+        result=OriginalText,
+        answer=answer_original,
+    ),
+    Endpoint(
+        path="/api/download",
+        summary="Download a source file.",
+        params=ItemParams,
+        result="application/octet-stream",
+        answer=answer_download,
+    ),
+    Endpoint(
+        path="/api/source",
+        summary="Read a source file: lines, definitions, chunks.",
+        params=ItemParams,
+        result=SourceView,
+        answer=answer_source,
+    ),
+    Endpoint(
+        path="/api/graph",
+        summary="List the definitions of a name, its callers and what it calls.",
+        params=GraphParams,
+        result=GraphView,
+        answer=answer_graph,
     ),
     Endpoint(
         path="/api/runs",

@@ -1,0 +1,309 @@
+"""Documents: the list of them, and one document with its blocks, its chunks and its way through the stages."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from inorder.dataset.document import DatasetDocument
+from inorder.documents.chunk.chunks import Chunk
+from inorder.errors import OperatorError
+from inorder.serve.catalog import Catalog
+from inorder.serve.problems import NotFound
+from inorder.serve.statuses import ListedItem, open_table
+
+from .endpoint import DataParams, ItemParams
+
+_BLOCKS_MAX = 400
+_TEXT_MAX = 20_000
+_STAGES = (("doctags", "{}"), ("chunk", "{}"), ("embed", "dense/{}"), ("embed", "lexical/{}"), ("index", "{}"))
+_KINDS = {
+    "title": "title",
+    "section_header": "heading",
+    "list_item": "list",
+    "code": "code",
+    "formula": "formula",
+    "table": "table",
+    "document_index": "table",
+    "picture": "picture",
+    "chart": "picture",
+    "page_header": "furniture",
+    "page_footer": "furniture",
+    "caption": "caption",
+    "footnote": "caption",
+}
+
+Box = tuple[float, float, float, float]
+
+
+class ListParams(DataParams, frozen=True, kw_only=True):
+    """Which documents to list."""
+
+    after: Annotated[str, msgspec.Meta(max_length=4096, description="The last id of the page before.")] = ""
+    k: Annotated[int, msgspec.Meta(ge=1, le=500, description="Number of documents.")] = 100
+    status: Literal["", "success", "failure", "skip"] = ""
+    text: Annotated[str, msgspec.Meta(max_length=500, description="A part of the id.")] = ""
+
+
+class DocumentList(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of the list."""
+
+    total: int
+    """All documents that meet the conditions."""
+    documents: list[ListedItem]
+
+
+def answer_documents(catalog: Catalog, params: ListParams) -> DocumentList:
+    """List documents, with those that failed or were skipped."""
+    table = open_table(catalog.get(params.data).path, "doctags")
+    found, total = table.list_items(params.after, params.k, params.status, params.text)
+    return DocumentList(total=total, documents=found)
+
+
+class DocumentParams(ItemParams, frozen=True, kw_only=True):
+    """Which part of a document."""
+
+    page: Annotated[int, msgspec.Meta(ge=0, description="The page; 0: the first, or that of the chunk.")] = 0
+    chunk: Annotated[int, msgspec.Meta(ge=-1, description="Number of a chunk that must be in the part.")] = -1
+    offset: Annotated[int, msgspec.Meta(ge=0, description="The first block, for documents without pages.")] = 0
+
+
+class TableCell(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell of a table."""
+
+    text: str
+    row: int
+    column: int
+    rows: int
+    columns: int
+    is_header: bool
+
+
+class BlockView(msgspec.Struct, frozen=True, kw_only=True):
+    """A block of a document: what it is, where it is, and in which chunks."""
+
+    ref: str
+    kind: str
+    text: str
+    level: int = 0
+    page: int = 0
+    box: Box | None = None
+    """Left, top, right and bottom as shares of the page."""
+    cells: list[TableCell] = []
+    chunks: list[int] = []
+    is_cut: bool = False
+
+
+class ChunkView(msgspec.Struct, frozen=True, kw_only=True):
+    """A chunk: its size and its borders."""
+
+    number: int
+    chunk_id: str
+    tokens: int
+    start: int
+    end: int
+    section_path: list[str]
+    pages: list[int]
+    refs: list[str]
+    text: str
+
+
+class StageStep(msgspec.Struct, frozen=True, kw_only=True):
+    """What one stage has made of the document."""
+
+    stage: str
+    status: str
+    """`success`, `skip`, `failure`, or `none`: it has not reached the document."""
+    duration_s: float = 0.0
+    attempts: int = 0
+    note: str = ""
+    warnings: list[str] = []
+    facts: dict[str, Any] = {}
+
+
+class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
+    """One document, or one page of it."""
+
+    id: str
+    name: str
+    mimetype: str
+    pages: int
+    page: int
+    page_width: float
+    page_height: float
+    offset: int
+    blocks: list[BlockView]
+    blocks_total: int
+    chunks: list[ChunkView]
+    chunks_total: int
+    steps: list[StageStep]
+
+
+def answer_document(catalog: Catalog, params: DocumentParams) -> DocumentView:
+    """One document. A document that could not be read has only its way through the stages."""
+    data = catalog.get(params.data)
+    steps = list(_list_steps(data.path, params.id))
+    try:
+        document = data.get(params.id)
+    except OperatorError:
+        if all(step.status == "none" for step in steps):
+            raise NotFound(f"no document {params.id!r} in this DATA") from None
+        return _make_view(params.id, steps)
+    return _describe(document, steps, params)
+
+
+def _make_view(item_id: str, steps: list[StageStep], **fields: Any) -> DocumentView:
+    empty: dict[str, Any] = {
+        "name": item_id.rpartition("/")[2],
+        "mimetype": "",
+        "pages": 0,
+        "page": 0,
+        "page_width": 0.0,
+        "page_height": 0.0,
+        "offset": 0,
+        "blocks": [],
+        "blocks_total": 0,
+        "chunks": [],
+        "chunks_total": 0,
+    }
+    return DocumentView(id=item_id, steps=steps, **(empty | fields))
+
+
+def _describe(document: DatasetDocument, steps: list[StageStep], params: DocumentParams) -> DocumentView:
+    record = msgspec.json.decode(document.write_record())
+    chunks = document.chunks
+    wanted = chunks[params.chunk] if 0 <= params.chunk < len(chunks) else None
+    sizes = {int(number): page["size"] for number, page in record.get("pages", {}).items() if number.isdecimal()}
+    page = params.page or (wanted.pages[0] if wanted is not None and wanted.pages else min(sizes, default=0))
+    if sizes and page not in sizes:
+        raise NotFound(f"{document.doc_id} has no page {page}; it has {len(sizes)}")
+    found = list(_list_blocks(record, sizes, _index_chunks(chunks)))
+    if sizes:
+        blocks, offset = [block for block in found if block.page == page], 0
+    else:
+        offset = params.offset
+        if wanted is not None and not offset and wanted.refs:
+            first = next((place for place, block in enumerate(found) if block.ref == wanted.refs[0]), 0)
+            offset = first // _BLOCKS_MAX * _BLOCKS_MAX
+        blocks = found[offset : offset + _BLOCKS_MAX]
+    shown = {number for block in blocks for number in block.chunks}
+    size = sizes.get(page, {"width": 0.0, "height": 0.0})
+    return _make_view(
+        document.doc_id,
+        steps,
+        name=document.name,
+        mimetype=document.mimetype,
+        pages=len(sizes),
+        page=page if sizes else 0,
+        page_width=size["width"],
+        page_height=size["height"],
+        offset=offset,
+        blocks=blocks[:_BLOCKS_MAX],
+        blocks_total=len(found),
+        chunks=[_view_chunk(chunk) for chunk in chunks if chunk.number in shown],
+        chunks_total=len(chunks),
+    )
+
+
+def _index_chunks(chunks: list[Chunk]) -> dict[str, list[int]]:
+    """By reference to an item: the numbers of the chunks that contain it."""
+    found: dict[str, list[int]] = {}
+    for chunk in chunks:
+        for ref in chunk.refs:
+            found.setdefault(ref, []).append(chunk.number)
+    return found
+
+
+def _view_chunk(chunk: Chunk) -> ChunkView:
+    fields = {name: getattr(chunk, name) for name in ChunkView.__struct_fields__}
+    return ChunkView(**(fields | {"text": chunk.text[:_TEXT_MAX]}))
+
+
+def _list_blocks(record: Any, sizes: dict[int, Any], chunks: dict[str, list[int]]) -> Iterator[BlockView]:
+    """The blocks in reading order, then page headers and footers."""
+    items = {
+        f"#/{kind}/{number}": item
+        for kind in ("groups", "texts", "pictures", "tables")
+        for number, item in enumerate(record.get(kind, ()))
+    }
+    stack = [iter([*record["body"].get("children", ()), *record.get("furniture", {}).get("children", ())])]
+    while stack:
+        child = next(stack[-1], None)
+        if child is None:
+            stack.pop()
+            continue
+        item = items.pop(child["$ref"], None)
+        if item is None:
+            continue
+        if not child["$ref"].startswith("#/groups/"):
+            yield _view_block(child["$ref"], item, sizes, chunks)
+        stack.append(iter([*item.get("captions", ()), *item.get("children", ())]))
+
+
+def _view_block(ref: str, item: Any, sizes: dict[int, Any], chunks: dict[str, list[int]]) -> BlockView:
+    text = item.get("text") or item.get("orig") or ""
+    place = next(iter(item.get("prov") or ()), None)
+    page = place["page_no"] if place else 0
+    return BlockView(
+        ref=ref,
+        kind=_KINDS.get(item.get("label", ""), "paragraph"),
+        text=text[:_TEXT_MAX],
+        level=int(item.get("level") or 0),
+        page=page,
+        box=_find_box(place, sizes.get(page)) if place else None,
+        cells=list(_list_cells(item.get("data") or {})),
+        chunks=chunks.get(ref, []),
+        is_cut=len(text) > _TEXT_MAX,
+    )
+
+
+def _find_box(place: Any, size: Any) -> Box | None:
+    box = place.get("bbox")
+    if not box or not size or not size["width"] or not size["height"]:
+        return None
+    top, bottom = box["t"], box["b"]
+    if box.get("coord_origin") == "BOTTOMLEFT":
+        top, bottom = size["height"] - top, size["height"] - bottom
+    shares = (box["l"] / size["width"], top / size["height"], box["r"] / size["width"], bottom / size["height"])
+    left, top, right, bottom = (round(min(1.0, max(0.0, share)), 5) for share in shares)
+    return left, min(top, bottom), right, max(top, bottom)
+
+
+def _list_cells(grid: Any) -> Iterator[TableCell]:
+    for cell in grid.get("table_cells", ())[: 20 * _BLOCKS_MAX]:
+        yield TableCell(
+            text=cell.get("text", "")[:_TEXT_MAX],
+            row=cell.get("start_row_offset_idx", 0),
+            column=cell.get("start_col_offset_idx", 0),
+            rows=cell.get("row_span", 1),
+            columns=cell.get("col_span", 1),
+            is_header=bool(cell.get("column_header") or cell.get("row_header")),
+        )
+
+
+_COMMON = {
+    *("stage", "doc_id", "status", "duration_s", "input_path", "output_paths", "schema_version", "seq", "attempts"),
+    *("cfg_hash", "input_sha256", "reason", "error", "traceback", "warnings"),
+}
+"""Fields that the rows of every stage have."""
+
+
+def _list_steps(data: str, item_id: str) -> Iterator[StageStep]:
+    for stage, pattern in _STAGES:
+        name = f"{stage} ({pattern.partition('/')[0]})" if "/" in pattern else stage
+        found = open_table(data, stage).find(pattern.format(item_id))
+        if found is None:
+            if pattern != "lexical/{}":
+                yield StageStep(stage=name, status="none")
+            continue
+        row, raw = found
+        facts = {key: value for key, value in msgspec.json.decode(raw).items() if key not in _COMMON and value}
+        yield StageStep(
+            stage=name,
+            status="success" if row.is_satisfied else row.status,
+            duration_s=row.duration_s,
+            attempts=row.attempts,
+            note=row.error.message if row.error is not None else row.reason,
+            warnings=row.warnings,
+            facts={key: value for key, value in facts.items() if isinstance(value, str | int | float)},
+        )

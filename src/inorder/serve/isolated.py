@@ -1,0 +1,172 @@
+"""Work on the content of documents in a child process: page images and highlighting.
+
+A hostile file may crash PDFium, or keep a highlighter busy for ever. In a process of its own, with limits for time and
+memory, it can do no harm to the server. The parent calls `run_isolated`; the child is this module as a program.
+"""
+
+import json
+import struct
+import subprocess
+import sys
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from threading import BoundedSemaphore, Lock
+
+from inorder.errors import ReadError
+
+from .problems import RequestError, TooBusy
+
+SECONDS_MAX = 10
+MEMORY_BYTES_MAX = 2 * 1024**3
+_CHILDREN_MAX = 2
+_WAIT_S = 15.0
+_CACHE_BYTES_MAX = 64 * 1024 * 1024
+_children = BoundedSemaphore(_CHILDREN_MAX)
+
+Token = tuple[str, str]
+"""The class of a token, empty for plain text, and its text."""
+
+
+class ResultCache:
+    """Results of children by key, the latest ones. Thread-safe."""
+
+    def __init__(self, bytes_max: int = _CACHE_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._lock = Lock()
+        self._results: OrderedDict[object, bytes] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: object, compute: Callable[[], bytes]) -> bytes:
+        """A result that is known, or else computed now."""
+        with self._lock:
+            found = self._results.get(key)
+            if found is not None:
+                self._results.move_to_end(key)
+                return found
+        made = compute()
+        with self._lock:
+            self._bytes += len(made) - len(self._results.pop(key, b""))
+            self._results[key] = made
+            while self._bytes > self._bytes_max and len(self._results) > 1:
+                self._bytes -= len(self._results.popitem(last=False)[1])
+        return made
+
+
+def run_isolated(task: str, argument: str, content: bytes) -> bytes:
+    """Run a task of this module in a child process. Raises RequestError if it fails or takes too long."""
+    if not _children.acquire(timeout=_WAIT_S):
+        raise TooBusy("too many pages are being drawn; try again")
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-I", "-m", __name__, task, argument],
+            input=content,
+            capture_output=True,
+            timeout=SECONDS_MAX,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise RequestError(f"this takes longer than {SECONDS_MAX} s; the view is not available") from None
+    finally:
+        _children.release()
+    if ended.returncode != 0:
+        lines = ended.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise RequestError(lines[-1][:300] if lines and ended.returncode == 1 else "the file crashed its reader")
+    return ended.stdout
+
+
+def _limit_memory() -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_MAX, SECONDS_MAX + 1))
+
+
+def draw_page(content: bytes, number: int) -> bytes:
+    """A page of a PDF as a PNG."""
+    from inorder.documents.readers.pdf.pdfium import open_pdf
+    from inorder.documents.readers.pdf.render import render_page
+
+    with open_pdf(content) as pdf:
+        if not 1 <= number <= pdf.page_count:
+            raise ReadError(f"the PDF has {pdf.page_count} pages")
+        with pdf.page(number) as page:
+            if page is None:
+                raise ReadError(f"page {number} cannot be drawn")
+            pixels, _ = render_page(page)
+    height, width = pixels.shape[:2]
+    rows = pixels[:, :, ::-1].tobytes()
+    stride = 3 * width
+    raw = b"".join(b"\x00" + rows[at : at + stride] for at in range(0, len(rows), stride))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(raw, 3)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_make_png_chunk(name, data) for name, data in parts)
+
+
+def _make_png_chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def highlight(text: str, file_name: str) -> list[list[Token]]:
+    """The tokens of every line. A language that is not known is plain text."""
+    from pygments.lexers import TextLexer, get_lexer_for_filename
+    from pygments.util import ClassNotFound
+
+    try:
+        lexer = get_lexer_for_filename(file_name, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        lexer = TextLexer(stripnl=False, ensurenl=False)
+    return list(_split_lines(lexer.get_tokens(text)))
+
+
+_CLASSES = (
+    ("Comment", "c"),
+    ("Literal.String", "s"),
+    ("Literal.Number", "m"),
+    ("Keyword.Type", "t"),
+    ("Keyword", "k"),
+    ("Name.Function", "f"),
+    ("Name.Class", "t"),
+    ("Name.Builtin", "b"),
+    ("Name.Decorator", "d"),
+    ("Name.Tag", "k"),
+    ("Name.Attribute", "b"),
+    ("Generic.Heading", "k"),
+    ("Operator.Word", "k"),
+)
+
+
+def _split_lines(tokens: "Iterator[tuple[object, str]]") -> Iterator[list[Token]]:
+    line: list[Token] = []
+    names: dict[object, str] = {}
+    for kind, text in tokens:
+        if kind not in names:
+            name = str(kind).removeprefix("Token.")
+            names[kind] = next((short for long, short in _CLASSES if name.startswith(long)), "")
+        first, *others = text.split("\n")
+        if first:
+            line.append((names[kind], first))
+        for part in others:
+            yield line
+            line = [(names[kind], part)] if part else []
+    yield line
+
+
+def main() -> None:
+    """Run one task: its name and argument are on the command line, the content is on stdin."""
+    _limit_memory()
+    task, argument = sys.argv[1:3]
+    content = sys.stdin.buffer.read()
+    try:
+        if task == "page":
+            made = draw_page(content, int(argument))
+        else:
+            made = json.dumps(highlight(content.decode("utf-8", "replace"), argument)).encode()
+    except (ReadError, ValueError) as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
+    sys.stdout.buffer.write(made)
+
+
+if __name__ == "__main__":
+    main()
