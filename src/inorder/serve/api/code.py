@@ -37,7 +37,7 @@ class CodeSymbol(msgspec.Struct, frozen=True, kw_only=True):
     signature: str
 
 
-class CodeChunk(msgspec.Struct, frozen=True, kw_only=True):
+class LineRange(msgspec.Struct, frozen=True, kw_only=True):
     """A chunk of the file: a range of lines."""
 
     number: int
@@ -55,7 +55,7 @@ class SourceView(msgspec.Struct, frozen=True, kw_only=True):
     language: str
     lines: list[HighlightedLine]
     symbols: list[CodeSymbol]
-    chunks: list[CodeChunk]
+    chunks: list[LineRange]
     note: str
 
 
@@ -96,7 +96,7 @@ def answer_source(catalog: Catalog, params: ItemParams) -> SourceView:
             for each in symbols
         ],
         chunks=[
-            CodeChunk(number=at, kind=kind, name=name, start=start, end=end) for at, kind, name, start, end in chunks
+            LineRange(number=at, kind=kind, name=name, start=start, end=end) for at, kind, name, start, end in chunks
         ],
         note=note,
     )

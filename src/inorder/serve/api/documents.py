@@ -68,7 +68,7 @@ class DocumentParams(ItemParams, frozen=True, kw_only=True):
     offset: Annotated[int, msgspec.Meta(ge=0, description="The first block, for documents without pages.")] = 0
 
 
-class TableCell(msgspec.Struct, frozen=True, kw_only=True):
+class CellView(msgspec.Struct, frozen=True, kw_only=True):
     """A cell of a table."""
 
     text: str
@@ -89,7 +89,7 @@ class BlockView(msgspec.Struct, frozen=True, kw_only=True):
     page: int = 0
     box: Box | None = None
     """Left, top, right and bottom as shares of the page."""
-    cells: list[TableCell] = []
+    cells: list[CellView] = []
     chunks: list[int] = []
     is_cut: bool = False
 
@@ -269,9 +269,9 @@ def _find_box(place: Any, size: Any) -> Box | None:
     return left, min(top, bottom), right, max(top, bottom)
 
 
-def _list_cells(grid: Any) -> Iterator[TableCell]:
+def _list_cells(grid: Any) -> Iterator[CellView]:
     for cell in grid.get("table_cells", ())[: 20 * _BLOCKS_MAX]:
-        yield TableCell(
+        yield CellView(
             text=cell.get("text", "")[:_TEXT_MAX],
             row=cell.get("start_row_offset_idx", 0),
             column=cell.get("start_col_offset_idx", 0),
