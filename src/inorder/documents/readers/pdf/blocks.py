@@ -35,7 +35,7 @@ CAPTION_POINTS = 40.0
 def build_blocks(page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     """The blocks of a page."""
     rows = page.rows
-    headers, footers = count_furniture_rows(rows, page.height, page.number, stats.edges)
+    headers, footers = count_furniture_rows(page, stats.edges)
     inner = rows[headers : len(rows) - footers]
     found: list[AnyBlock] = [_make_furniture(row, "header", page.number) for row in rows[:headers]]
     if page.line_numbers:
@@ -86,7 +86,7 @@ def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats:
             with_tables = insert_ruled_tables(segments, page.graphics, page.number)
         with_tables = insert_banded_tables(with_tables, page.graphics, page.number)
         if len(with_tables) < len(segments):
-            segments, rows = with_tables, []
+            segments, rows = with_tables, _replace_rows(rows, with_tables)
     right_to_left = is_right_to_left(page.text[:DIRECTION_SAMPLE_CHARACTERS])
     builder = ParagraphBuilder(stats, page.number, page.text, right_to_left=right_to_left)
     found: list[AnyBlock] = []
@@ -97,6 +97,18 @@ def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats:
     if page.graphics:
         found = _attach_captions(found, page.graphics.pictures)
     return join_formulas(found) if _may_have_formulas(found) else found
+
+
+def _replace_rows(rows: Sequence[Row], segments: Sequence[Segment]) -> list[Row]:
+    """The rows without segments that are now in tables, and with the tables."""
+    kept = {segment.order for segment in segments if segment.table is None}
+    found = [[segment for segment in row if segment.order in kept] for row in rows]
+    found += [[segment] for segment in segments if segment.table is not None]
+    return sorted([row for row in found if row], key=_top_of)
+
+
+def _top_of(row: Row) -> float:
+    return min([segment.top for segment in row])
 
 
 def _may_have_formulas(blocks: Sequence[AnyBlock]) -> bool:

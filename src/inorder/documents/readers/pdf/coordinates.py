@@ -32,8 +32,8 @@ class SegmentReader:
         self._is_clean = is_readable(text)
         self._left, self._bottom, self._right, self._top = page.bounds
 
-    def read(self, spans: list[Span]) -> list[Segment]:
-        """The segments of these spans, without those that have no visible text."""
+    def read(self, spans: list[Span], texts: list[str]) -> list[Segment]:
+        """The segments of these spans with their texts, without those that have no visible text."""
         if not spans:
             return []
         page, text = self.page, self.text
@@ -41,7 +41,6 @@ class SegmentReader:
             [(middle := (start + last) // 2) + (text[middle] == " ") for start, last in spans]
         )
         boxes = page.box_numbers(page.character_indices([start for start, _ in spans] + [last for _, last in spans]))
-        texts = [text[start : last + 1] for start, last in spans]
         if not self._is_clean:
             texts = list(map(clean, texts))
         traits, sizes, matrices = self._fonts.traits_of(middles), page.font_sizes(middles), page.matrix_numbers(middles)

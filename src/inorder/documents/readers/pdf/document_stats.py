@@ -7,6 +7,7 @@ are taken in pairs, because headers often differ on left and right pages.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import msgspec
 
@@ -28,6 +29,12 @@ from .headings.styles import (
 from .segments import PageText, Segment
 
 SAMPLE_PAGES_MAX = 32
+
+SegmentStyle = tuple[float, str, bool, bool]
+"""Size, font, whether it is bold, and whether it is monospaced."""
+
+_style_of = attrgetter("size", "face", "is_bold", "is_mono")
+_text_of = attrgetter("text")
 
 
 class DocumentStats(msgspec.Struct, frozen=True):
@@ -75,30 +82,22 @@ def sample_pages(count: int) -> list[int]:
 
 def compute_stats(pages: Sequence[PageText], bookmarks: Iterable[tuple[int, int, str]] = ()) -> DocumentStats:
     """The statistics of a document, from a sample of its pages and its bookmarks."""
-    exact: defaultdict[tuple[float, str], int] = defaultdict(int)
-    bold = mono = 0
-    for page in pages:
-        for segment in page.segments:
-            length = len(segment.text)
-            exact[segment.size, segment.face] += length
-            if segment.is_bold:
-                bold += length
-            if segment.is_mono:
-                mono += length
-    total = sum(exact.values())
+    letters = _count_letters(pages)
+    total = sum(letters.values())
     if not total:
         return DocumentStats()
-    body_size, body_face = _find_body(exact)
+    bold = sum(count for (_, _, is_bold, _), count in letters.items() if is_bold)
+    mono = sum(count for (_, _, _, is_mono), count in letters.items() if is_mono)
+    body_size, body_face = _find_body(letters)
     title_size = _find_title_size(pages, body_size)
     written = [page for page in pages if page.rows]
-    rows = [find_edge_rows(page.rows, page.height, page.number) for page in written]
+    for page in written:
+        page.edge_rows = find_edge_rows(page.rows, page.height, page.number)
+    rows = [page.edge_rows or [] for page in written]
     edges = compute_furniture_stats(rows, [page.height for page in written], body_size)
     outline = make_outline(bookmarks)
     body = (body_size, body_face, 2 * bold > total, False)
-    furniture = [
-        count_furniture_rows(page.rows, page.height, page.number, edges, found)
-        for page, found in zip(written, rows, strict=True)
-    ]
+    furniture = [count_furniture_rows(page, edges) for page in written]
     runs = _collect_all_runs(written, furniture, body_size, outline)
     title_style = None if title_size or not written else find_title_style(runs, written[0].height, body)
     title = next((run for run in runs if run.page == 1 and _is_title(run, title_size, title_style)), None)
@@ -120,16 +119,25 @@ def _is_title(run: Run, size: float, style: HeadingStyle | None) -> bool:
     return abs(run.key[0] - size) <= SIZE_STEP if size else style is not None and run.key == style.key
 
 
-def _find_body(exact: dict[tuple[float, str], int]) -> tuple[float, str]:
+def _count_letters(pages: Iterable[PageText]) -> dict[SegmentStyle, int]:
+    """How many characters there are in each style."""
+    found: defaultdict[SegmentStyle, int] = defaultdict(int)
+    for page in pages:
+        for style, text in zip(map(_style_of, page.segments), map(_text_of, page.segments), strict=True):
+            found[style] += len(text)
+    return found
+
+
+def _find_body(letters: dict[SegmentStyle, int]) -> tuple[float, str]:
     """Size and font of most of the text."""
     sizes: Counter[float] = Counter()
-    for (size, _), length in exact.items():
-        sizes[_round_size(size)] += length
+    for (size, _, _, _), count in letters.items():
+        sizes[_round_size(size)] += count
     body_size = max(sizes, key=lambda size: (sizes[size], -size))
     faces: Counter[str] = Counter()
-    for (size, face), length in exact.items():
+    for (size, face, _, _), count in letters.items():
         if _round_size(size) == body_size:
-            faces[face] += length
+            faces[face] += count
     return body_size, max(faces, key=lambda face: (faces[face], face))
 
 
@@ -163,11 +171,12 @@ def _find_title_size(pages: Sequence[PageText], body_size: float) -> float:
     if first is None:
         return 0.0
     letters: Counter[float] = Counter()
-    for segment in first.segments:
-        if not segment.direction and segment.top < 0.6 * first.height:
-            letters[_round_size(segment.size)] += sum(map(str.isalpha, segment.text))
     least = heading_size_min(body_size)
-    stated = [size for size, count in letters.items() if 3 <= count <= CHARACTERS_MAX and size >= least]
+    for segment in first.segments:
+        size = _round_size(segment.size)
+        if size >= least and not segment.direction and segment.top < 0.6 * first.height:
+            letters[size] += sum(map(str.isalpha, segment.text))
+    stated = [size for size, count in letters.items() if 3 <= count <= CHARACTERS_MAX]
     return max(stated, default=0.0)
 
 

@@ -127,8 +127,11 @@ def _find_glued_cells(rows: list[Row]) -> list[tuple[Segment, list[Extent]]]:
         if len(row) < CELLS_PER_ROW_MIN:
             continue
         gaps = [(before.x1, after.x0) for before, after in pairwise(row)]
+        first, last = min([begin for begin, _ in gaps]), max([end for _, end in gaps])
         for other in rows[max(0, index - 2) : index] + rows[index + 1 : index + 3]:
             for segment in other:
+                if segment.x0 >= last or segment.x1 <= first:
+                    continue
                 if " " not in segment.text or len(segment.text) > LINE_CHARACTERS_MAX:
                     continue
                 crossed = [gap for gap in gaps if segment.x0 < gap[0] and gap[1] < segment.x1]
@@ -149,7 +152,10 @@ def _replace_segments(found: PageText, old: list[Segment], new: list[Segment]) -
 def _find_crossings(segments: Iterable[Segment], down: list[Rule]) -> Iterator[tuple[Segment, list[float]]]:
     """Segments that vertical rules cross, and the positions of these rules."""
     places = [place for place, _, _ in down]
+    top, bottom = min([start for _, start, _ in down]), max([end for _, _, end in down])
     for segment in segments:
+        if segment.bottom < top or bottom < segment.top:
+            continue
         first, end = bisect_right(places, segment.x0 + 1), bisect_right(places, segment.x1 - 1)
         if first < end and " " in segment.text:
             middle = (segment.top + segment.bottom) / 2

@@ -67,9 +67,16 @@ class ParagraphBuilder:
                 self._add_heading(lines[index:named_until], level)
                 continue
             marker, is_numbered = find_marker(line.text)
-            if self._piece and not marker and not self._marker and _is_same_paragraph(self._piece[-1], line, step_max):
-                self._piece.append(line)
-                continue
+            if not marker and not self._marker and self._piece and line.text[0].islower():
+                before, size = self._piece[-1], line.size
+                if (
+                    size == before.size
+                    and -0.8 * size <= line.x0 - before.x0 <= 0.8 * size
+                    and 0 < line.bottom - before.bottom <= step_max
+                    and _is_same_style(before, line)
+                ):
+                    self._piece.append(line)
+                    continue
             if marker and not self._is_item(line, marker, column):
                 marker = ""
             if self._piece and (marker or self._is_new_block(line, after, column)):
@@ -209,16 +216,8 @@ class ParagraphBuilder:
         )
 
 
-def _is_same_paragraph(before: Segment, line: Segment, step_max: float) -> bool:
-    """Whether a line clearly continues the one before: in the middle of a sentence, with the same style and edge."""
-    return (
-        line.text[0].islower()
-        and line.size == before.size
-        and line.is_bold == before.is_bold
-        and not (line.is_mono or before.is_mono)
-        and 0 < line.bottom - before.bottom <= step_max
-        and -0.8 * line.size <= line.x0 - before.x0 <= 0.8 * line.size
-    )
+def _is_same_style(before: Segment, line: Segment) -> bool:
+    return line.is_bold == before.is_bold and not (line.is_mono or before.is_mono)
 
 
 def _mirror(line: Segment) -> Segment:

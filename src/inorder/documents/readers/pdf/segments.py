@@ -1,5 +1,7 @@
 """The content of a PDF page before its layout is analysed: segments of text, and graphics."""
 
+from typing import Literal
+
 import msgspec
 
 from inorder.documents.model import Box, Table
@@ -56,6 +58,23 @@ class Graphics(msgspec.Struct):
     pictures: list[Box] = []
 
 
+Edge = Literal["header", "footer"]
+
+
+class EdgeRow(msgspec.Struct, frozen=True):
+    """A row near the edge of a page."""
+
+    edge: Edge
+    text: str
+    middle: float
+    size: float
+    gap: float
+    """Distance to the next row inwards."""
+    page: int
+    is_spread: bool = False
+    """Whether it has a wide gap: a title at one side, and a page number at the other."""
+
+
 class PageText(msgspec.Struct, kw_only=True):
     """Text and graphics of a page."""
 
@@ -70,6 +89,8 @@ class PageText(msgspec.Struct, kw_only=True):
     """Upright segments in rows, from top to bottom."""
     line_numbers: list[Segment] = []
     """Numbers of lines in the margin. They are not among the segments."""
+    edge_rows: list[EdgeRow] | None = None
+    """Rows near the top and the bottom, once they were looked for."""
     graphics: Graphics | None = None
     is_empty: bool = False
     """Whether there is nothing on the page."""

@@ -36,8 +36,6 @@ SPARSE_RATIO = 1.15
 """A line whose characters are wider than usual by this ratio may have gaps."""
 
 _LINE = re.compile(rf"[^\s{NO_CHARACTER}](?:[^\r\n{NO_CHARACTER}]*[^\s{NO_CHARACTER}])?{NO_CHARACTER}?")
-_PLAIN_LINE = re.compile(r"\S(?:.*\S)?")
-"""The same in a text whose lines end with a line break and nothing else."""
 _SPACE = re.compile(" ")
 _START = re.Match[str].start
 
@@ -46,10 +44,7 @@ by_span = attrgetter("span")
 
 def read_segments(reader: SegmentReader) -> list[Segment]:
     """All segments of a page in draw order."""
-    text = reader.text
-    is_plain = NO_CHARACTER not in text and text.count("\r") == text.count("\r\n")
-    line = _PLAIN_LINE if is_plain else _LINE
-    segments = reader.read([(start, end - 1) for start, end in map(re.Match.span, line.finditer(text))])
+    segments = reader.read(*_find_lines(reader.text))
     if not segments:
         return []
     gaps: list[Span] = []
@@ -60,6 +55,18 @@ def read_segments(reader: SegmentReader) -> list[Segment]:
         segments = _split_segments(reader, segments, gaps)
     reader.clear_partial_styles(segments)
     return segments
+
+
+def _find_lines(text: str) -> tuple[list[Span], list[str]]:
+    """The lines of a text without white space around them: where they are, and their text."""
+    lines = text.split("\r\n")
+    if NO_CHARACTER in text or list(map(str.strip, lines)) != lines or text.count("\n") + text.count("\r") > 2 * len(lines) - 2:
+        found = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(text))]
+        return found, [text[start : last + 1] for start, last in found]
+    starts = accumulate([len(line) + 2 for line in lines], initial=0)
+    return [(start, start + len(line) - 1) for start, line in zip(starts, lines, strict=False) if line], list(
+        filter(None, lines)
+    )
 
 
 def _split_segments(reader: SegmentReader, segments: list[Segment], gaps: Sequence[Span]) -> list[Segment]:
@@ -130,7 +137,9 @@ def cut_at_gaps(reader: SegmentReader, segments: list[Segment]) -> list[Segment]
 
 def _cut(reader: SegmentReader, segments: list[Segment], cuts: list[Span]) -> list[Segment]:
     """The pieces of these segments, split at the cuts."""
-    pieces = reader.split(reader.read([segment.span for segment in segments]), cuts)
+    spans = [segment.span for segment in segments]
+    wholes = reader.read(spans, [reader.text[start : last + 1] for start, last in spans])
+    pieces = reader.split(wholes, cuts)
     reader.clear_partial_styles(pieces)
     return pieces
 

@@ -13,14 +13,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
-from typing import Literal
 
 import msgspec
 
 from inorder.documents.readers.pdf.lines import merge_row
-from inorder.documents.readers.pdf.segments import Row
-
-Edge = Literal["header", "footer"]
+from inorder.documents.readers.pdf.segments import Edge, EdgeRow, PageText, Row
 
 EDGE_SHARE = 0.14
 """How far from the edge of a page furniture may be, as a share of the height of the page."""
@@ -57,20 +54,6 @@ _RUNNING = re.compile(
 )
 _ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
 _NUMBER_ALONE = re.compile(r"\W*#\W*(?:(?:/|of|von|de|sur|di)\W*#\W*)?")
-
-
-class EdgeRow(msgspec.Struct, frozen=True):
-    """A row near the edge of a page."""
-
-    edge: Edge
-    text: str
-    middle: float
-    size: float
-    gap: float
-    """Distance to the next row inwards."""
-    page: int
-    is_spread: bool = False
-    """Whether it has a wide gap: a title at one side, and a page number at the other."""
 
 
 class FurnitureStats(msgspec.Struct, frozen=True):
@@ -230,17 +213,15 @@ def _is_set_apart(row: EdgeRow, height: float, size_max: float) -> bool:
     return len(row.text) <= SLOT_CHARACTERS_MAX and not row.text.endswith((".", ":"))
 
 
-def count_furniture_rows(
-    rows: Sequence[Row], height: float, page: int, stats: FurnitureStats, found: Sequence[EdgeRow] | None = None
-) -> tuple[int, int]:
-    """How many rows at the top and at the bottom of a page are furniture. `found` are its edge rows, if known."""
+def count_furniture_rows(page: PageText, stats: FurnitureStats) -> tuple[int, int]:
+    """How many rows at the top and at the bottom of a page are furniture."""
     if not stats.patterns and not stats.slots:
         return 0, 0
-    if found is None:
-        found = find_edge_rows(rows, height, page)
-    headers = _count([row for row in found if row.edge == "header"], height, stats)
-    footers = _count([row for row in found if row.edge == "footer"], height, stats)
-    return headers, min(footers, len(rows) - headers)
+    if page.edge_rows is None:
+        page.edge_rows = find_edge_rows(page.rows, page.height, page.number)
+    headers = _count([row for row in page.edge_rows if row.edge == "header"], page.height, stats)
+    footers = _count([row for row in page.edge_rows if row.edge == "footer"], page.height, stats)
+    return headers, min(footers, len(page.rows) - headers)
 
 
 def _count(inwards: Sequence[EdgeRow], height: float, stats: FurnitureStats) -> int:

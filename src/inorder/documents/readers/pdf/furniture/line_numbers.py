@@ -16,7 +16,7 @@ COUNTING_SHARE = 0.8
 
 def find_line_numbers(segments: Sequence[Segment]) -> list[Segment]:
     """The segments that number lines: beside the text, one below the other, and counting."""
-    numbers = [segment for segment in segments if segment.text.isdecimal() and len(segment.text) <= DIGITS_MAX]
+    numbers = [segment for segment in segments if len(segment.text) <= DIGITS_MAX and segment.text.isdecimal()]
     if len(numbers) < NUMBERS_MIN:
         return []
     lines = [segment for segment in segments if len(segment.text) >= TEXT_CHARACTERS_MIN and not segment.direction]

@@ -8,6 +8,7 @@ are the authors.
 """
 
 import itertools
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -49,6 +50,8 @@ OUTLINED_MIN = 3
 """How many headings of a document its outline must name to be trusted."""
 FRONT_WORDS = frozenset(("abstract", "introduction", "summary", "contents", "keywords", "zusammenfassung", "inhalt"))
 
+_TWO_LETTERS = re.compile(r"[\W\d_]*[^\W\d_][\W\d_]*[^\W\d_]")
+
 StyleKey = tuple[float, str, bool, bool]
 """Size, font, whether it is bold, and whether all letters are capitals."""
 
@@ -89,30 +92,34 @@ class Run(msgspec.Struct):
 
     key: StyleKey
     page: int
-    lines: list[Segment]
+    first: Segment
     text: str
+    """The text of the first lines."""
     gap_before: float
     """Distance to what is above, in points; infinite at the top of a column."""
     gap_after: float = float("inf")
+    line_count: int = 1
+    is_short: bool = False
+    """Whether it may be a heading by its text alone."""
     number: Number | None = None
     level: int = -1
     """By the outline; -1 if it is not in the outline."""
 
     def append(self, line: Segment) -> None:
         """Add a line."""
-        self.lines.append(line)
+        self.line_count += 1
         if len(self.text) <= CHARACTERS_MAX:
             self.text = f"{self.text} {line.text}"
 
-    @property
-    def is_short(self) -> bool:
-        """Whether it may be a heading by its text alone."""
-        text = self.text
-        if not (1 <= len(self.lines) <= LINES_MAX and 2 <= len(text) <= CHARACTERS_MAX):
-            return False
-        if text[0].islower() or text.endswith((",", ";", ":", "-")) or CAPTION.match(text):
-            return False
-        return sum(map(str.isalpha, text)) >= 2 and (not text.endswith(".") or len(text) < 40)
+
+def _is_short(run: Run) -> bool:
+    """Whether a run may be a heading by its text alone."""
+    text = run.text
+    if not (run.line_count <= LINES_MAX and 2 <= len(text) <= CHARACTERS_MAX):
+        return False
+    if text[0].islower() or text.endswith((",", ";", ":", "-")) or (text.endswith(".") and len(text) >= 40):
+        return False
+    return bool(_TWO_LETTERS.match(text)) and not CAPTION.match(text)
 
 
 def is_capitals(text: str) -> bool:
@@ -136,46 +143,49 @@ def heading_size_min(body_size: float) -> float:
 
 def collect_runs(page: PageText, furniture: set[int], body_size: float) -> list[Run]:
     """The runs of a page in draw order. `furniture` has the positions of segments that are left out."""
-    runs: list[Run] = []
-    run: Run | None = None
-    before: Segment | None = None
-    for segment in page.segments:
-        if segment.direction or segment.order in furniture:
+    segments = [segment for segment in page.segments if not segment.direction and segment.order not in furniture]
+    if not segments:
+        return []
+    before = segments[0]
+    run = Run(style_key(before, body_size), page.number, before, before.text, float("inf"))
+    runs = [run]
+    for segment in segments[1:]:
+        size = segment.size
+        if (
+            size == before.size
+            and -0.5 * size < segment.top - before.bottom < 0.6 * size
+            and segment.face == before.face
+            and _is_running_text(run, before, segment)
+        ):
+            run.append(segment)
+            before = segment
             continue
-        if run is None or before is None:
-            run = Run(style_key(segment, body_size), page.number, [segment], segment.text, float("inf"))
-            runs.append(run)
-        elif _is_running_text(run, before, segment):
+        key = style_key(segment, body_size)
+        if _is_same_run(run, before, segment, key):
+            if is_number_alone(run.text):
+                run.key = key
             run.append(segment)
         else:
-            key = style_key(segment, body_size)
-            if _is_same_run(run, before, segment, key):
-                if is_number_alone(run.text):
-                    run.key = key
-                run.append(segment)
-            else:
-                run.gap_after = gap = _measure_gap(before, segment)
-                run = Run(key, page.number, [segment], segment.text, gap)
-                runs.append(run)
+            run.gap_after = gap = _measure_gap(before, segment)
+            run = Run(key, page.number, segment, segment.text, gap)
+            runs.append(run)
         before = segment
     for run in runs:
         run.number = parse_number(run.text)
+        run.is_short = _is_short(run)
     return runs
 
 
 def _is_running_text(run: Run, before: Segment, segment: Segment) -> bool:
-    """Whether a line clearly continues the run: most lines do, and this is the quickest check."""
-    size, text = segment.size, segment.text
+    """Whether a line of the same size clearly continues the run: most lines do, and this is the quickest check."""
+    text = segment.text
     return (
-        size == before.size
-        and segment.face == before.face
-        and segment.is_bold == before.is_bold
+        segment.is_bold == before.is_bold
         and not run.key[3]
-        and -0.5 * size < segment.top - before.bottom < 0.6 * size
         and segment.x0 < before.x1
         and before.x0 < segment.x1
         and (text[0].islower() or not (text.isupper() or may_have_number(text)))
-        and (len(run.lines) > 1 or not is_number_alone(run.text))
+        and (run.line_count > 1 or not is_number_alone(run.text))
     )
 
 
@@ -288,12 +298,12 @@ def _has_plain_numbers(runs: Sequence[Run], body: StyleKey) -> bool:
         and run.number.scheme == "1"
         and run.key[:2] == body[:2]
         and is_plain_heading(run.text)
-        and len(run.lines) <= 2
+        and run.line_count <= 2
         and run.gap_before > 0.25 * size < run.gap_after
     ]
     if len(alone) < NUMBERS_MIN or counting_share([path for _, path in alone]) < 0.75:
         return False
-    between = sum(len(run.lines) for run in runs[alone[0][0] : alone[-1][0]])
+    between = sum(run.line_count for run in runs[alone[0][0] : alone[-1][0]])
     return between >= 4 * len(alone)
 
 
@@ -339,7 +349,7 @@ def _find_front_styles(runs: Sequence[Run], candidates: set[StyleKey], known: di
 
 def _is_regular(runs: Sequence[Run]) -> bool:
     """Whether all runs of a style that is neither larger nor bold look like headings."""
-    short = [run for run in runs if run.is_short and len(run.lines) == 1 and run.gap_before > 0.3 * run.key[0]]
+    short = [run for run in runs if run.is_short and run.line_count == 1 and run.gap_before > 0.3 * run.key[0]]
     return len(short) >= RUNS_MIN and len(short) >= 0.9 * len(runs) and all(len(run.text) < 60 for run in short)
 
 
@@ -373,7 +383,7 @@ def find_title_style(runs: Sequence[Run], height: float, body: StyleKey) -> Head
     first = next((run for run in runs if run.page == 1), None)
     if first is None or first.key == body or not (first.key[2] or first.key[3]) or first.number is not None:
         return None
-    if not first.is_short or first.lines[0].top > TITLE_SHARE * height or first.gap_after < 0.3 * first.key[0]:
+    if not first.is_short or first.first.top > TITLE_SHARE * height or first.gap_after < 0.3 * first.key[0]:
         return None
     if sum(run.key == first.key for run in runs) > 1:
         return None

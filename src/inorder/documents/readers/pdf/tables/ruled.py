@@ -132,8 +132,8 @@ class RuledGrid:
         outside: list[Segment] = []
         left, top, right, bottom = self.box
         for segment in segments:
-            x, y = (segment.x0 + segment.x1) / 2, (segment.top + segment.bottom) / 2
-            if left <= x < right and top <= y < bottom:
+            y = (segment.top + segment.bottom) / 2
+            if top <= y < bottom and left <= (x := (segment.x0 + segment.x1) / 2) < right:
                 row, column = bisect_right(self.ys, y) - 1, bisect_right(self.xs, x) - 1
                 inside.append((row * self.columns + column, segment))
             else:
@@ -144,14 +144,10 @@ class RuledGrid:
         """The table of the segments inside the grid; None if they do not form a table."""
         if len(inside) < TEXTS_MIN or sum(self._is_crossing_rule(segment) for _, segment in inside) > 0.1 * len(inside):
             return None
-        groups = self._merge_cells()
-        areas: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-        for row in range(self.rows):
-            for column in range(self.columns):
-                areas[groups.find(row * self.columns + column)].append((row, column))
+        areas, roots = self._find_areas()
         texts: defaultdict[int, list[Segment]] = defaultdict(list)
         for place, segment in inside:
-            texts[groups.find(place)].append(segment)
+            texts[roots[place]].append(segment)
         if len(areas) < CELLS_MIN or len(texts) < TEXTS_MIN:
             return None
         placed = [_make_cell(area, texts.get(root, [])) for root, area in areas.items()]
@@ -162,6 +158,29 @@ class RuledGrid:
         _mark_header(cells)
         rows = max(cell.row + cell.rows for cell, _ in cells)
         return Table(rows=rows, columns=self.columns, cells=[cell for cell, _ in cells], page=page, box=self.box)
+
+    def _find_areas(self) -> tuple[dict[int, list[tuple[int, int]]], Sequence[int]]:
+        """The positions of each cell, and the number of the cell of each position."""
+        positions = [(row, column) for row in range(self.rows) for column in range(self.columns)]
+        if self._is_complete():
+            return {place: [position] for place, position in enumerate(positions)}, range(len(positions))
+        groups = self._merge_cells()
+        roots = [groups.find(place) for place in range(len(positions))]
+        areas: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        for root, position in zip(roots, positions, strict=True):
+            areas[root].append(position)
+        return areas, roots
+
+    def _is_complete(self) -> bool:
+        """Whether all rules go from edge to edge, so that no cell spans several positions."""
+        left, top, right, bottom = self.box
+        return all(
+            len(rules) == 1 and rules[0][1] <= left + NEAR_POINTS and right - NEAR_POINTS <= rules[0][2]
+            for rules in self._flat
+        ) and all(
+            len(rules) == 1 and rules[0][1] <= top + NEAR_POINTS and bottom - NEAR_POINTS <= rules[0][2]
+            for rules in self._upright
+        )
 
     def _is_crossing_rule(self, segment: Segment) -> bool:
         """Whether a segment crosses a vertical rule."""
