@@ -60,7 +60,8 @@ def read_segments(reader: SegmentReader) -> list[Segment]:
 def _find_lines(text: str) -> tuple[list[Span], list[str]]:
     """The lines of a text without white space around them: where they are, and their text."""
     lines = text.split("\r\n")
-    if NO_CHARACTER in text or list(map(str.strip, lines)) != lines or text.count("\n") + text.count("\r") > 2 * len(lines) - 2:
+    breaks = text.count("\r") + text.count("\n")
+    if NO_CHARACTER in text or breaks > 2 * (len(lines) - 1) or list(map(str.strip, lines)) != lines:
         found = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(text))]
         return found, [text[start : last + 1] for start, last in found]
     starts = accumulate([len(line) + 2 for line in lines], initial=0)
