@@ -78,7 +78,7 @@ def test_a_killed_run_is_told_from_a_live_one_and_from_a_resumed_one(cli: Comman
     found = report_of(cli)
     [run] = found["runs"]
     assert run["state"] == "killed"
-    assert run["state_text"].startswith("was killed at 20")
+    assert run["state_text"].startswith("was killed at about 20")
     assert run["counts"]["succeeded"] == 2
     assert run["mark_counts"]["killed"] == 1
     assert found["verdict"]["level"] == "bad"

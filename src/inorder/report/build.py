@@ -20,9 +20,11 @@ from inorder.stage.monitor.live import read_live_state
 from inorder.stage.monitor.stall import HeadReport, describe_progress
 from inorder.version import __version__
 
+from .comparison import Comparison, RunComparer
 from .dataset import build_dataset
-from .items import ItemDigest, find_changes
-from .model import DurationStats, EventCounts, ItemCounts, PipelineReport, RunPart, RunReport, SlowItem
+from .items import ItemDigest, fill_buckets, find_changes, read_run_rows
+from .limits import list_deltas, list_limits
+from .model import DurationStats, EventCounts, ItemCounts, LongItem, PipelineReport, RunPart, RunReport, SlowItem
 from .runs import StageRun, select_runs
 from .telemetry import TelemetryDigest
 from .verdict import format_duration, format_time, make_verdict
@@ -51,15 +53,27 @@ def build_report(data: str | os.PathLike[str], runs: Sequence[str] = (), *, data
     root = os.path.abspath(data)
     chosen = select_runs(root, runs)
     reports = [build_run_report(root, run) for run in chosen]
+    comparison = _compare(root, chosen, reports)
     return PipelineReport(
         inorder_version=__version__,
         generated_ms=int(time.time() * 1000),
         data=root,
-        verdict=make_verdict(reports, os.fspath(data)),
+        verdict=make_verdict(reports, os.fspath(data), comparison),
         runs=reports,
         dataset=build_dataset(root) if dataset else None,
-        limits=[],
+        comparison=comparison,
+        limits=list_limits(reports, comparison),
     )
+
+
+def _compare(data: str, runs: Sequence[StageRun], reports: Sequence[RunReport]) -> Comparison | None:
+    """Compare two runs of one stage, the first with the second; None: there are not two."""
+    if len(runs) != 2 or runs[0].stage != runs[1].stage:
+        return None
+    manifest = DataLayout(data, runs[0].stage).manifest
+    comparer = RunComparer()
+    comparer.read(read_run_rows(manifest, runs[0]), read_run_rows(manifest, runs[1]))
+    return comparer.build(runs[0].stage, runs[0].run_id, runs[1].run_id, list_deltas(*reports))
 
 
 class _RunFiles:
@@ -112,7 +126,8 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
     for part in run.parts:
         is_last = part is run.parts[-1]
         digest.add_part(part, files.last_sign_ms if is_last and not _has_ended(part.path) else None)
-    items = ItemDigest()
+    longest = {item.seq: item for item in digest.list_longest()}
+    items = ItemDigest(longest)
     items.read(files.manifest, run)
     state, state_text = _find_state(run, files, digest)
     if state == "killed":
@@ -124,7 +139,6 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
     if digest.outcome is not None:
         rate = digest.outcome["items_per_s"]
     left = None if counts.total is None else counts.total - counts.done
-    workers = digest.longest
     windows, windows_total = digest.list_windows()
     return RunReport(
         stage=run.stage,
@@ -156,7 +170,10 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
         windows=windows,
         windows_total=windows_total,
         durations=_list_durations(digest, items),
-        slowest=[_add_worker(item, workers) for item in items.list_slowest()],
+        slowest=[_add_worker(item, longest.get(item.seq)) for item in items.list_slowest()],
+        longest=[
+            msgspec.structs.replace(item, item_id=items.names.get(item.seq, "")) for item in digest.list_longest()
+        ],
         failures=items.build_failures(),
         skips=items.skips.build(),
         warnings=items.warnings.build(),
@@ -194,7 +211,7 @@ def _find_state(run: StageRun, files: _RunFiles, digest: TelemetryDigest) -> tup
         return "finished", "finished; it wrote no telemetry"
     if run.parts or files.journal is not None:
         last_ms = digest.parts[-1].last_ms if digest.parts else files.last_sign_ms or run.started_ms
-        return "killed", f"was killed at {format_time(last_ms)}, its last sign of life"
+        return "killed", f"was killed at about {format_time(last_ms)}, its last sign of life"
     return "unknown", "has no telemetry"
 
 
@@ -221,6 +238,7 @@ def _count_events(digest: TelemetryDigest) -> EventCounts:
     return EventCounts(
         retries=marks.get("retry", 0),
         reclaims=marks.get("reclaim", 0),
+        returned=digest.returned,
         lost_workers=marks.get("lost", 0),
         overruns=marks.get("overrun", 0),
         refused=int(digest.snapshot.get("refused") or 0),
@@ -289,12 +307,11 @@ def _list_durations(digest: TelemetryDigest, items: ItemDigest) -> list[Duration
                 p95_ms=values.get("p95", 0.0),
                 p99_ms=values.get("p99", 0.0),
                 max_ms=values.get("max", 0.0),
-                buckets=[(bound, count) for bound, count in values.get("buckets", [])],
+                buckets=fill_buckets(values.get("buckets", [])),
             )
         )
     return found
 
 
-def _add_worker(item: SlowItem, workers: dict[int, tuple[int, float]]) -> SlowItem:
-    worker = workers.get(item.seq)
-    return item if worker is None else msgspec.structs.replace(item, worker=worker[0])
+def _add_worker(item: SlowItem, found: LongItem | None) -> SlowItem:
+    return item if found is None else msgspec.structs.replace(item, worker=found.worker)

@@ -3,11 +3,12 @@
 import heapq
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from inorder.stage.manifest.reader import ManifestRow, read_lines
 
-from .model import ROWS_MAX, Changes, DurationStats, FailedItem, FailureTable, SlowItem, Tallies, Tally
+from .comparison import FailedItem, describe_failed
+from .model import ROWS_MAX, Changes, DurationStats, FailureTable, SlowItem, Tallies, Tally
 from .runs import StageRun
 
 _TEXTS_MAX = 5000
@@ -19,6 +20,7 @@ _TRACEBACKS_MAX = 50
 """Failures with a traceback: the first of them."""
 _CHECKED_MAX = 200_000
 _BUCKETS_PER_DECADE = 5
+_SHORTEST_MS = 0.01
 UP_TO_DATE = "up to date"
 
 
@@ -61,6 +63,17 @@ class TextCounter:
         return Tallies(total=self.counts.total(), distinct=len(self.counts), rows=self.list_rows())
 
 
+def fill_buckets(pairs: Iterable[Sequence[float]]) -> list[tuple[float, int]]:
+    """Make buckets of one width on a logarithmic scale from pairs of upper bound and count, without gaps. Everything
+    below the shortest bound is in the first."""
+    coarse: Counter[int] = Counter()
+    for bound, count in pairs:
+        place = math.ceil(math.log10(max(bound, _SHORTEST_MS)) * _BUCKETS_PER_DECADE - 1e-6)
+        coarse[place] += int(count)
+    low, high = (min(coarse), max(coarse)) if coarse else (0, -1)
+    return [(round(10 ** (place / _BUCKETS_PER_DECADE), 4), coarse[place]) for place in range(low, high + 1)]
+
+
 class DurationCounter:
     """A histogram of durations in buckets of a logarithmic scale, with the quantiles of the buckets."""
 
@@ -86,12 +99,7 @@ class DurationCounter:
 
     def build(self, name: str, title: str, meaning: str) -> DurationStats:
         """Return the histogram."""
-        step = 100 // _BUCKETS_PER_DECADE
-        coarse: Counter[int] = Counter()
-        for bucket, count in self._buckets.items():
-            coarse[-(-bucket // step)] += count
-        low, high = (min(coarse), max(coarse)) if coarse else (0, -1)
-        buckets = [(round(10 ** (place * step / 100), 4), coarse[place]) for place in range(low, high + 1)]
+        buckets = fill_buckets([(10 ** (bucket / 100), count) for bucket, count in self._buckets.items()])
         return DurationStats(
             name=name,
             title=title,
@@ -108,7 +116,10 @@ class DurationCounter:
 class ItemDigest:
     """What the rows of a run say."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted_seqs: Container[int] = ()) -> None:
+        self._wanted_seqs = wanted_seqs
+        self.names: dict[int, str] = {}
+        """The items of the wanted seqs."""
         self.succeeded = self.skipped = self.failed = self.damaged = 0
         self.retried = 0
         self.skips, self.warnings = TextCounter(), TextCounter()
@@ -128,6 +139,8 @@ class ItemDigest:
 
     def add(self, row: ManifestRow) -> None:
         """Take one row into account."""
+        if row.seq in self._wanted_seqs:
+            self.names[row.seq] = row.doc_id
         if row.attempts > 1:
             self.retried += 1
         for warning in row.warnings:
@@ -155,22 +168,11 @@ class ItemDigest:
 
     def _add_failure(self, row: ManifestRow) -> None:
         self.failed += 1
-        category = row.error.category if row.error is not None else "unknown"
-        self._categories.add(category, row.doc_id)
-        if len(self._failures) >= ROWS_MAX:
-            return
-        has_traceback = len(self._failures) < _TRACEBACKS_MAX
-        self._failures.append(
-            FailedItem(
-                item_id=row.doc_id,
-                seq=row.seq,
-                category=category,
-                message=(row.error.message if row.error is not None else "")[:_TEXT_MAX],
-                attempts=row.attempts,
-                retryable=row.error is not None and row.error.retryable,
-                traceback=row.traceback[-_TRACEBACK_MAX:] if has_traceback else "",
-            )
-        )
+        self._categories.add(row.error.category if row.error is not None else "unknown", row.doc_id)
+        if len(self._failures) < ROWS_MAX:
+            has_traceback = len(self._failures) < _TRACEBACKS_MAX
+            traceback = row.traceback[-_TRACEBACK_MAX:] if has_traceback else ""
+            self._failures.append(describe_failed(row, traceback))
 
     def list_slowest(self) -> list[SlowItem]:
         """The items that took longest, the slowest first."""

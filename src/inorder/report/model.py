@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from .comparison import Comparison, FailedItem
+
 SCHEMA_VERSION = 1
 POINTS_MAX = 1000
 """Points of a series over time."""
@@ -54,6 +56,9 @@ class EventCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     retries: int = 0
     reclaims: int = 0
+    """Attempts that ended because their worker or lease was lost."""
+    returned: int = 0
+    """Items that a busy worker gave back unstarted, so that an idle one could take them."""
     lost_workers: int = 0
     overruns: int = 0
     refused: int = 0
@@ -162,6 +167,17 @@ class DurationStats(msgspec.Struct, frozen=True, kw_only=True):
     """Upper bound in milliseconds and count; empty: not recorded."""
 
 
+class LongItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the items that took longest while it was running, with its place on the time axis."""
+
+    seq: int
+    worker: int
+    from_ms: int
+    duration_ms: float
+    item_id: str = ""
+    """Empty: it is not committed."""
+
+
 class SlowItem(msgspec.Struct, frozen=True, kw_only=True):
     """An item that took long."""
 
@@ -171,20 +187,6 @@ class SlowItem(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     attempts: int = 1
     worker: int | None = None
-
-
-class FailedItem(msgspec.Struct, frozen=True, kw_only=True):
-    """An item that failed for good."""
-
-    item_id: str
-    seq: int
-    category: str
-    message: str
-    attempts: int
-    retryable: bool
-    traceback: str = ""
-    is_new: bool | None = None
-    """Whether it did not fail in the run before; None: not known."""
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
@@ -286,6 +288,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     windows_total: int = 0
     durations: list[DurationStats] = []
     slowest: list[SlowItem] = []
+    longest: list[LongItem] = []
+    """Spread over the run: the longest of each interval."""
     failures: FailureTable = FailureTable()
     skips: Tallies = Tallies()
     warnings: Tallies = Tallies()
@@ -348,39 +352,6 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What to do."""
     command: str = ""
     """The command for it; empty: there is none."""
-
-
-class Delta(msgspec.Struct, frozen=True, kw_only=True):
-    """One value of two runs."""
-
-    name: str
-    unit: str
-    before: float | None
-    after: float | None
-
-
-class SlowerItem(msgspec.Struct, frozen=True, kw_only=True):
-    """An item of both runs that took longer in the second."""
-
-    item_id: str
-    before_s: float
-    after_s: float
-
-
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two runs of one stage."""
-
-    stage: str
-    before: str
-    after: str
-    deltas: list[Delta]
-    slower: list[SlowerItem] = []
-    slower_total: int = 0
-    compared: int = 0
-    new_failures: list[FailedItem] = []
-    new_failures_total: int = 0
-    fixed: list[str] = []
-    fixed_total: int = 0
 
 
 class PipelineReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,11 +1,12 @@
 """Reads the telemetry of a run into values of bounded size, line by line, while a run may be writing it."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
-from .model import MARKS_MAX, RunPart, TimeMark, TimeSpan, WindowSpan
+from .model import MARKS_MAX, LongItem, RunPart, TimeMark, TimeSpan, WindowSpan
 from .runs import TelemetryFile
 from .series import HeatMapBuilder, SeriesBuilder
 from .workers import WorkerTimelineBuilder
@@ -14,6 +15,15 @@ _ITEM = b'"event":"item"'
 _ITEM_AT = 60
 """An event `item` has its name within so many bytes of its line. There may be one per item, and none is needed."""
 _TEXT_MAX = 300
+_RETURNED = "returned before it was started"
+_PRESSURE_REASON = re.compile(r"(.+) (\d+) above (?:(\d+) % of )?(\S+) (\d+)")
+_SIGNALS = {
+    "buffered bytes": "results that wait to be committed, and reserved for running items",
+    "window bytes": "results of the first window that wait to be committed",
+    "commit lag": "items computed ahead of the commits",
+    "resident memory": "memory of the run and its workers",
+}
+"""The signals of backpressure, in the words of a user."""
 _PRESSURE_KINDS = {"soft": "slowed", "hard": "paused"}
 _HISTOGRAMS = ("item_queue_ms", "item_start_ms", "item_exec_ms", "item_wait_ms", "commit_ms")
 
@@ -54,8 +64,9 @@ class TelemetryDigest:
         """How the last part ended; None: it did not say."""
         self.failure: dict[str, Any] | None = None
         self.stopping = ""
-        self.longest: dict[int, tuple[int, float]] = {}
-        """By seq: worker and duration of items that took long."""
+        self._longest = _Thinned(4 * MARKS_MAX)
+        self.returned = 0
+        """Items that a busy worker gave back unstarted, so that an idle one could take them."""
         self.damaged_lines = 0
         self._marks: dict[str, _Thinned] = {}
         self._windows = _Thinned()
@@ -129,6 +140,10 @@ class TelemetryDigest:
         found = [WindowSpan(**fields) for fields in self._windows.members]
         return found, self._windows.total
 
+    def list_longest(self) -> list[LongItem]:
+        """Items that took long, by time."""
+        return sorted(self._longest.members, key=lambda item: (item.from_ms, item.seq))
+
     def _take(self, line: bytes) -> None:
         if line.find(_ITEM, 0, _ITEM_AT) >= 0:
             return
@@ -172,14 +187,9 @@ class TelemetryDigest:
             self.heat_map.add(self._at_ms, place * per + per // 2, count)
         for worker, busy_ms, items in fields["busy"]:
             self.workers.add_busy(worker, self._at_ms, busy_ms, items)
-        for seq, worker, exec_ms in fields["longest"]:
-            self._keep_long(seq, worker, exec_ms)
-
-    def _keep_long(self, seq: int, worker: int, exec_ms: float) -> None:
-        self.longest[seq] = (worker, exec_ms)
-        if len(self.longest) > 8 * MARKS_MAX:
-            kept = sorted(self.longest.items(), key=lambda found: -found[1][1])[: 4 * MARKS_MAX]
-            self.longest = dict(kept)
+        for seq, worker, exec_ms, began_ms in fields["longest"]:
+            from_ms = self._base_ms + began_ms - self._part.started_ms if self._part is not None and began_ms else 0
+            self._longest.add(LongItem(seq=seq, worker=worker, from_ms=max(0, from_ms), duration_ms=exec_ms))
 
     def _take_histograms(self, fields: dict[str, Any]) -> None:
         for name in _HISTOGRAMS:
@@ -199,13 +209,13 @@ class TelemetryDigest:
     def _take_closed(self, fields: dict[str, Any]) -> None:
         window = self._open_windows.pop(fields["id"], None)
         if window is not None:
-            window["end"], window["closed_ms"] = fields["end"], self._at_ms
+            window["end"], window["closed_ms"] = fields["end"] + 1, self._at_ms
 
     def _take_pressure(self, fields: dict[str, Any]) -> None:
         self._close_pressure()
         kind = _PRESSURE_KINDS.get(str(fields["state"]).lower())
         if kind is not None:
-            self._pressure = self._at_ms, kind, fields["reason"]
+            self._pressure = self._at_ms, kind, explain_pressure(fields["reason"])
 
     def _take_stall(self, fields: dict[str, Any]) -> None:
         name = fields.get("item_id") or (f"seq {fields['seq']}" if fields.get("seq") is not None else "the plan")
@@ -247,6 +257,9 @@ class TelemetryDigest:
             self.add_mark("lost", f"worker {fields['worker']}{item}: {reason}")
 
     def _take_reclaim(self, fields: dict[str, Any]) -> None:
+        if fields["reason"] == _RETURNED:
+            self.returned += 1
+            return
         self.add_mark("reclaim", f"seq {fields['seq']} of worker {fields['worker']}: {fields['reason']}")
 
     def _take_overrun(self, fields: dict[str, Any]) -> None:
@@ -264,6 +277,21 @@ class TelemetryDigest:
 
     def _take_failure(self, fields: dict[str, Any]) -> None:
         self.failure = fields
+
+
+def explain_pressure(reason: str) -> str:
+    """Say in words which limit slowed a run down. A reason of another form is returned as it is."""
+    match = _PRESSURE_REASON.fullmatch(reason)
+    if match is None or match[1] not in _SIGNALS:
+        return reason
+    format_value = str if match[1] == "commit lag" else _format_size
+    share = "" if match[3] is None else f"{match[3]} % of "
+    values = f"{format_value(int(match[2]))}, above {share}the limit of {format_value(int(match[5]))}"
+    return f"{_SIGNALS[match[1]]}: {values} ({match[4]})"
+
+
+def _format_size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count:,} bytes"
 
 
 _HANDLERS: dict[str, Callable[[TelemetryDigest, dict[str, Any]], None]] = {

@@ -4,17 +4,22 @@ import datetime
 import shlex
 from collections.abc import Sequence
 
+from .comparison import Comparison
 from .model import RunReport, Verdict
+
+_SAME_PERCENT = 3.0
 
 _ORDER = ("running", "failed", "killed", "stopped", "unknown", "finished")
 """Which state of several runs the pipeline has: the first of these."""
 
 
-def make_verdict(runs: Sequence[RunReport], data: str) -> Verdict:
-    """Judge the runs of a report."""
+def make_verdict(runs: Sequence[RunReport], data: str, comparison: Comparison | None = None) -> Verdict:
+    """Judge the runs of a report, or the second of two that are compared."""
     option = f" --data {shlex.quote(data)}"
     if not runs:
         return Verdict(level="attention", state="unknown", sentence="No run was found in this DATA.")
+    if comparison is not None:
+        return _judge_comparison(runs[0], runs[1], comparison, option)
     run = min(runs, key=lambda each: (_ORDER.index(each.state), -each.last_ms))
     if run.state == "running":
         return _judge_running(run, option)
@@ -46,7 +51,7 @@ def _judge_unfinished(run: RunReport, option: str) -> Verdict:
     counts = run.counts
     of_total = "" if counts.total is None else f" of {counts.total:,}"
     done = f"{counts.done:,}{of_total} items are done and safe"
-    sentence = f"{run.stage} {run.state_text}. {done}"
+    sentence = f"The run of {run.stage} {run.state_text}. {done}"
     if counts.failed:
         sentence += f", {counts.failed:,} of them failed"
     steps = {
@@ -59,7 +64,7 @@ def _judge_unfinished(run: RunReport, option: str) -> Verdict:
     return Verdict(
         level="bad" if run.state in ("killed", "failed") else "attention",
         state=run.state,
-        sentence=f"{sentence[0].upper()}{sentence[1:]}.",
+        sentence=f"{sentence}.",
         next_step=steps[run.state],
         command=command,
     )
@@ -92,6 +97,29 @@ def _judge_finished(runs: Sequence[RunReport], option: str) -> Verdict:
         if any(run.stage == "index" for run in runs)
         else f"inorder inspect{option}",
     )
+
+
+def _judge_comparison(before: RunReport, after: RunReport, comparison: Comparison, option: str) -> Verdict:
+    """Say how the second run differs from the first."""
+    change = 100 * (after.items_per_s / before.items_per_s - 1) if before.items_per_s else 0.0
+    rate = "as fast as" if abs(change) < _SAME_PERCENT else f"{abs(change):.0f} % {_name_change(change)} than"
+    facts = [
+        f"{comparison.new_failures_total:,} new failures",
+        f"{comparison.fixed_total:,} fixed",
+        f"{comparison.slower_total:,} of {comparison.compared:,} items took longer",
+    ]
+    is_worse = bool(comparison.new_failures_total) or change < -_SAME_PERCENT
+    return Verdict(
+        level="attention" if is_worse else "good",
+        state=after.state,
+        sentence=f"Run {after.run_id[:8]} of {after.stage} was {rate} run {before.run_id[:8]}: {', '.join(facts)}.",
+        next_step="See the failures of the latest run:" if comparison.new_failures_total else "",
+        command=f"inorder failures --stage {after.stage}{option}" if comparison.new_failures_total else "",
+    )
+
+
+def _name_change(change: float) -> str:
+    return "faster" if change > 0 else "slower"
 
 
 def format_duration(duration_ms: float) -> str:

@@ -29,7 +29,9 @@ class Recorded:
         self.recorder = TimelineRecorder(self.telemetry, 0.0)
 
     def finish(self, worker: int, *items: tuple[int, float]) -> None:
-        envelopes = [Envelope(seq, 1, int(State.TERMINAL_SUCCESS), exec_ms=exec_ms) for seq, exec_ms in items]
+        envelopes = [
+            Envelope(seq, 1, int(State.TERMINAL_SUCCESS), exec_ms=exec_ms, began_ms=9.0) for seq, exec_ms in items
+        ]
         self.recorder.observe(Finished(worker, envelopes))
 
     def sample(self, now_s: float, **options: Any) -> None:
@@ -50,7 +52,7 @@ def test_a_sample_says_which_seqs_were_computed_by_whom_and_which_took_long(tmp_
     assert (sample["committed"], sample["computed"], sample["failed"]) == (5, 9, 1)
     assert (sample["seqs_per_count"], sample["seqs"]) == (1, [[3, 1], [4, 1], [5, 1]])
     assert sample["busy"] == [[0, 260.0, 2], [1, 0.4, 1]]
-    assert sample["longest"] == [[4, 0, 250.0], [3, 0, 10.0]]
+    assert sample["longest"] == [[4, 0, 250.0, 9], [3, 0, 10.0, 9]]
     recorded.sample(0.4)
     assert recorded.events("sample")[1]["busy"] == []
 
@@ -75,7 +77,7 @@ def test_a_sample_has_a_bounded_size_whatever_happened_since_the_last(tmp_path: 
     assert len(sample["seqs"]) <= PLACES_MAX
     assert sum(count for _, count in sample["seqs"]) == len(range(0, 1_000_000, 97))
     assert (len(sample["busy"]), len(sample["longest"])) == (WORKERS_MAX, LONGEST_MAX)
-    assert {exec_ms for _, _, exec_ms in sample["longest"]} == {17.0}
+    assert {exec_ms for _, _, exec_ms, _ in sample["longest"]} == {17.0}
 
 
 def test_a_worker_joins_once_and_again_after_it_was_lost(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """The charts of a run."""
 
+import math
 from collections.abc import Sequence
 
 from inorder.report.model import DurationStats, HeatMap, RunReport, WorkerTimeline
 
 from .plot import SvgPlot
-from .text import escape_text, format_axis_time, format_bytes, format_count, format_ms, format_plural
+from .text import format_axis_time, format_bytes, format_count, format_ms, format_plural
 
 MARK_SIGNS = {
     "retry": ("Retry", "M0 1l5 9h-10z"),
@@ -30,7 +31,7 @@ def draw_fronts(run: RunReport) -> str:
     committed = _with_origin(series.at_ms, series.committed, run)
     computed = _with_origin(series.at_ms, series.computed, run)
     most = max([run.counts.total or 0, *series.computed, *series.committed, 1])
-    plot = SvgPlot(run.active_ms, most * 1.04, 240)
+    plot = SvgPlot(run.active_ms, most * 1.12, 250)
     for number, window in enumerate(run.windows):
         end_ms = run.active_ms if window.closed_ms is None else window.closed_ms
         end = window.end if window.end > window.start else most
@@ -52,6 +53,21 @@ def draw_fronts(run: RunReport) -> str:
         f"{format_ms(run.active_ms)}."
     )
     return plot.render(f"{run.run_id}:fronts", label, lambda value: format_count(int(value)))
+
+
+def draw_stages(runs: Sequence[RunReport]) -> list[tuple[str, str]]:
+    """When each run of a pipeline was active, with its name."""
+    start_ms = min(run.started_ms for run in runs)
+    length_ms = max(run.last_ms for run in runs) - start_ms
+    rows = []
+    for run in runs:
+        plot = SvgPlot(length_ms, 1, 14)
+        for part in run.parts:
+            span = f"{format_ms(part.last_ms - part.started_ms)} from {format_axis_time(part.started_ms - start_ms)} on"
+            plot.add_box((part.started_ms - start_ms, part.last_ms - start_ms), (0, 1), f"stage-{run.state}", span)
+        label = f"{run.stage}: {run.state} after {format_ms(run.active_ms)}"
+        rows.append((label, plot.render("stage", label, time=False)))
+    return rows
 
 
 def draw_lag(run: RunReport) -> str:
@@ -94,7 +110,7 @@ def draw_heat_map(heat_map: HeatMap, active_ms: int, stage: str) -> str:
     plot = SvgPlot(active_ms, heat_map.rows * heat_map.row_seqs, 200)
     for column, row, count in heat_map.cells:
         x, y = column * heat_map.column_ms, row * heat_map.row_seqs
-        step = 1 + min(4, int(5 * count / (most + 1)))
+        step = 1 + min(4, int(5 * math.log1p(count) / math.log1p(most + 1)))
         title = (
             f"{format_plural(count, 'item')} of seq {y:,} to {y + heat_map.row_seqs - 1:,}, "
             f"{format_axis_time(x)} to {format_axis_time(x + heat_map.column_ms)}"
@@ -130,7 +146,9 @@ def draw_workers(timeline: WorkerTimeline, active_ms: int) -> list[tuple[str, st
 def draw_histogram(stats: DurationStats) -> str:
     """A histogram of durations."""
     bars = [(format_ms(bound), count) for bound, count in stats.buckets]
-    return draw_bars(bars, f"{stats.title} time: median {format_ms(stats.p50_ms)}, 95 % {format_ms(stats.p95_ms)}.", "")
+    ends = f"<div class='ends'><span>≤ {bars[0][0]}</span><span>{bars[-1][0]}</span></div>" if bars else ""
+    label = f"{stats.title} time: median {format_ms(stats.p50_ms)}, 95 % {format_ms(stats.p95_ms)}."
+    return f"{draw_bars(bars, label, 'items')}{ends}"
 
 
 def draw_bars(bars: Sequence[tuple[str, int]], label: str, noun: str, height: int = 90) -> str:
@@ -143,13 +161,6 @@ def draw_bars(bars: Sequence[tuple[str, int]], label: str, noun: str, height: in
             title = f"up to {name}: {count:,} {noun}".strip()
             plot.add_box((place + 0.06, place + 0.94), (0, least), "bar", title)
     return plot.render("bars", label, time=False)
-
-
-def describe_bar_ends(bars: Sequence[tuple[str, int]]) -> str:
-    """The range of bars, as two labels below them."""
-    if not bars:
-        return ""
-    return f"<div class='ends'><span>{escape_text(bars[0][0])}</span><span>{escape_text(bars[-1][0])}</span></div>"
 
 
 def _with_origin(times: Sequence[int], values: Sequence[int], run: RunReport) -> list[tuple[float, float]]:

@@ -1,5 +1,7 @@
 """The tables of items: slowest, failed, skipped, warnings, processed again."""
 
+import shlex
+
 from inorder.report.model import RunReport, Tallies
 
 from .tables import make_table
@@ -27,7 +29,27 @@ def make_slowest(run: RunReport) -> str:
     return make_table("Slowest items", heads, rows, processed)
 
 
-def make_failures(run: RunReport) -> str:
+def make_groups(run: RunReport) -> str:
+    """Items and times by kind, with what the workers measured."""
+    if len(run.groups) < 2:
+        return ""
+    measures = sorted({name for group in run.groups for name in group} - {"name", "items", "exec_ms"})[:6]
+    rows = [
+        [
+            isolate(str(group["name"]) or "(none)"),
+            format_count(int(group["items"])),
+            format_ms(group["exec_ms"]),
+            format_ms(group["exec_ms"] / max(1, group["items"])),
+            *(f"{group.get(name, 0):,.6g}" for name in measures),
+        ]
+        for group in sorted(run.groups, key=lambda group: -group["exec_ms"])
+    ]
+    heads = [("Kind", ""), ("Items", "number"), ("Time", "number"), ("Per item", "number")]
+    heads += [(name.replace("_", " "), "number") for name in measures]
+    return make_table("By kind", heads, rows)
+
+
+def make_failures(run: RunReport, data: str) -> str:
     """Failures by category, each with message and traceback."""
     failures = run.failures
     if not failures.total:
@@ -52,7 +74,8 @@ def make_failures(run: RunReport) -> str:
             ]
         )
     heads = [("Item", "name"), ("Category", ""), ("Error", "wide"), ("Attempts", "number"), ("", "")]
-    command = f'<div class="command"><code>inorder retry --stage {escape_text(run.stage)}</code></div>'
+    retry = escape_text(f"inorder retry --stage {run.stage} --data {shlex.quote(data)}")
+    command = f'<div class="command"><code>{retry}</code><button type="button" class="copy" hidden>Copy</button></div>'
     return (
         f'<div class="card"><h3>Failures</h3><ul class="categories">{categories}</ul>'
         f"{make_table('Failed items', heads, rows, failures.total)}{command}</div>"

@@ -9,8 +9,8 @@ import msgspec
 from inorder.report.model import PipelineReport
 from inorder.report.verdict import format_time
 
+from .compare import make_comparison
 from .sections import (
-    make_comparison,
     make_dataset,
     make_limits,
     make_navigation,
@@ -59,7 +59,7 @@ def render_body(report: PipelineReport) -> str:
 
 def render_main(report: PipelineReport) -> str:
     """Return the markup of everything that changes with the report, for a page that shows it live."""
-    sections = "\n".join(make_run(run) for run in report.runs)
+    sections = "\n".join(make_run(run, report.data) for run in report.runs)
     return (
         f"{make_verdict_box(report)}{make_navigation(report)}{make_overview(report)}"
         f"{make_comparison(report)}{sections}{make_dataset(report)}{make_limits(report)}"

@@ -3,9 +3,18 @@
 from inorder.report.model import PipelineReport, RunReport
 from inorder.report.verdict import format_duration, format_time
 
-from .charts import MARK_SIGNS, draw_buffered, draw_fronts, draw_heat_map, draw_histogram, draw_lag, draw_workers
+from .charts import (
+    MARK_SIGNS,
+    draw_buffered,
+    draw_fronts,
+    draw_heat_map,
+    draw_histogram,
+    draw_lag,
+    draw_stages,
+    draw_workers,
+)
 from .contents import make_contents
-from .lists import make_changes, make_failures, make_slowest, make_tallies
+from .lists import make_changes, make_failures, make_groups, make_slowest, make_tallies
 from .tables import describe_cut, make_table
 from .text import (
     escape_text,
@@ -44,7 +53,8 @@ def make_state(state: str) -> str:
 
 def make_navigation(report: PipelineReport) -> str:
     """Links to the sections."""
-    links = [(f"run-{run.run_id}", run.stage) for run in report.runs]
+    has_twins = len({run.stage for run in report.runs}) < len(report.runs)
+    links = [(f"run-{run.run_id}", f"{run.stage} {run.run_id[:8]}" if has_twins else run.stage) for run in report.runs]
     if report.comparison is not None:
         links.insert(0, ("comparison", "comparison"))
     if report.dataset is not None:
@@ -73,7 +83,15 @@ def make_overview(report: PipelineReport) -> str:
         )
     heads = [("Stage", ""), ("State", ""), ("Progress", "wide"), ("Done", "number"), ("Skipped", "number")]
     heads += [("Failed", "number"), ("Items", "number"), ("Items/s", "number"), ("Time", "number")]
-    return f'<section aria-label="Pipeline"><div class="card">{make_table("Pipeline", heads, rows)}</div></section>'
+    strips = ""
+    if len(report.runs) > 1 and report.comparison is None:
+        drawn = "".join(
+            f'<div class="worker"><span>{escape_text(name)}</span>{strip}</div>'
+            for name, strip in draw_stages(report.runs)
+        )
+        strips = f'<figure><figcaption>When each stage ran</figcaption><div class="workers">{drawn}</div></figure>'
+    table = make_table("Pipeline", heads, rows, is_paged=False)
+    return f'<section aria-label="Pipeline"><div class="card">{table}{strips}</div></section>'
 
 
 def _make_progress(run: RunReport) -> str:
@@ -89,8 +107,8 @@ def _make_progress(run: RunReport) -> str:
     return f'<svg class="progress" role="img" aria-label="{label}" width="100%" height="10">{"".join(parts)}</svg>'
 
 
-def make_run(run: RunReport) -> str:
-    """Everything about one run."""
+def make_run(run: RunReport, data: str) -> str:
+    """Everything about one run of DATA."""
     facts = [f"run {run.run_id}", f"started {format_time(run.started_ms)}"]
     facts += [f"{len(run.parts) - 1} times resumed"] if len(run.parts) > 1 else []
     facts += [text for text in (run.host, f"inorder {run.version}" if run.version else "", run.policy) if text]
@@ -100,7 +118,7 @@ def make_run(run: RunReport) -> str:
         f"<h2>{escape_text(run.stage)} {make_state(run.state)}</h2>"
         f'<p class="facts">{escape_text(f"{run.stage} {run.state_text}")} · {" · ".join(map(escape_text, facts))}</p>'
         f"{command}{_make_tiles(run)}{_make_activity(run)}{_make_compute(run)}{_make_workers(run)}"
-        f"{make_failures(run)}{make_tallies(run)}{make_changes(run)}</section>"
+        f"{make_failures(run, data)}{make_tallies(run)}{make_changes(run)}</section>"
     )
 
 
@@ -110,10 +128,14 @@ def _make_tiles(run: RunReport) -> str:
     tiles = [
         ("Done", format_count(counts.succeeded), f"of {format_count(counts.total or counts.done)}"),
         ("Skipped", format_count(counts.skipped), "had nothing to do"),
-        ("Failed", format_count(counts.failed), format_plural(len(run.failures.categories), "category")),
-        ("Rate", f"{format_rate(run.items_per_s)} /s", f"{format_bytes(run.bytes_per_s)}/s of input"),
+        ("Failed", format_count(counts.failed), _describe_categories(run)),
+        (
+            "Rate",
+            f"{format_rate(run.items_per_s)} /s",
+            f"{format_bytes(run.bytes_per_s)}/s of input" if run.bytes_per_s else "items",
+        ),
         ("Time", format_duration(run.active_ms), _describe_eta(run)),
-        ("Retries", format_count(events.retries), f"{events.lost_workers} workers lost"),
+        ("Retries", format_count(events.retries), f"{format_plural(events.lost_workers, 'worker')} lost"),
     ]
     if utilisation is not None:
         tiles.append(("Busy", f"{utilisation:.0f} %", format_plural(run.worker_timeline.total, "worker")))
@@ -124,6 +146,15 @@ def _make_tiles(run: RunReport) -> str:
         for name, value, note in tiles
     )
     return f'<dl class="tiles">{cells}</dl>'
+
+
+def _describe_categories(run: RunReport) -> str:
+    names = [tally.text for tally in run.failures.categories]
+    return f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}" if names else "none"
+
+
+def _describe_input(run: RunReport) -> str:
+    return f"{format_bytes(run.bytes_per_s)}/s of input" if run.bytes_per_s else "items"
 
 
 def _describe_eta(run: RunReport) -> str:
@@ -230,32 +261,8 @@ def _make_workers(run: RunReport) -> str:
     )
     return (
         f'<div class="card"><h3>Workers{cut}</h3>{drawn}<div class="histograms">{histograms}</div>'
-        f"{make_slowest(run)}</div>"
+        f"{make_groups(run)}{make_slowest(run)}</div>"
     )
-
-
-def make_comparison(report: PipelineReport) -> str:
-    """Two runs of one stage beside each other."""
-    found = report.comparison
-    if found is None:
-        return ""
-    rows = [
-        [escape_text(delta.name), _format_value(delta.before, delta.unit), _format_value(delta.after, delta.unit)]
-        for delta in found.deltas
-    ]
-    heads = [("Value", ""), (f"run {found.before}", "number"), (f"run {found.after}", "number")]
-    return (
-        f'<section id="comparison" aria-label="Comparison"><h2>Comparison of {escape_text(found.stage)}</h2>'
-        f'<div class="card">{make_table("Two runs", heads, rows)}</div></section>'
-    )
-
-
-def _format_value(value: float | None, unit: str) -> str:
-    if value is None:
-        return "?"
-    if unit == "ms":
-        return format_ms(value)
-    return format_bytes(value) if unit == "bytes" else f"{value:,.6g} {unit}".strip()
 
 
 def make_dataset(report: PipelineReport) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from .text import escape_text, format_count
 
-PAGE_ROWS = 20
+PAGE_ROWS = 10
 
 
 def make_table(
@@ -12,13 +12,15 @@ def make_table(
     heads: Sequence[tuple[str, str]],
     rows: Sequence[Sequence[str]],
     total: int | None = None,
+    *,
+    is_paged: bool = True,
 ) -> str:
     """A table with a caption. `heads`: name and class (`number` or empty) of each column; `rows`: cells as markup;
-    `total`: how many rows there are in truth, if some were cut."""
+    `total`: how many rows there are in truth, if some were cut; `is_paged`: whether the script may show it in pages."""
     head = "".join(f'<th scope="col" class="{css}">{escape_text(name)}</th>' for name, css in heads)
     body = "".join(f"<tr>{_make_cells(row, heads)}</tr>" for row in rows)
     return (
-        f'<div class="table" data-rows="{PAGE_ROWS}"><table><caption>{escape_text(caption)}'
+        f'<div class="table" data-rows="{PAGE_ROWS if is_paged else len(rows)}"><table><caption>{escape_text(caption)}'
         f"{describe_cut(len(rows), total)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 

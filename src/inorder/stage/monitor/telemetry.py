@@ -50,7 +50,7 @@ RUN_EVENTS = {
         "longest",
         "for the timeline of a report, every 0.1 s or 500th part of the time so far, whichever is longer, and at the "
         "end. `seqs`: items computed since the last one, by seq divided by `seqs_per_count`, at most 64 pairs; `busy`: "
-        "worker, milliseconds and items of the 64 busiest; `longest`: seq, worker and milliseconds of the 8 longest",
+        "worker, milliseconds, items of the 64 busiest; `longest`: seq, worker, milliseconds, start of the 8 longest",
     ),
     "histograms": (
         "item_queue_ms, item_start_ms, item_exec_ms, item_wait_ms, commit_ms",

@@ -42,7 +42,8 @@ class TimelineRecorder:
         self._shift = 0
         self._places: dict[int, int] = {}
         self._busy: dict[int, list[float]] = {}
-        self._longest: list[tuple[float, int, int]] = []
+        self._longest: list[tuple[float, int, int, float]] = []
+        """Duration, seq, worker and start."""
 
     def observe(self, event: Event) -> None:
         """Take in one event of the kernel."""
@@ -54,7 +55,7 @@ class TimelineRecorder:
                 places[place] = places.get(place, 0) + 1
                 busy_ms += envelope.exec_ms
                 if envelope.exec_ms >= 1:
-                    self._longest.append((envelope.exec_ms, envelope.seq, worker))
+                    self._longest.append((envelope.exec_ms, envelope.seq, worker, envelope.began_ms))
             if len(places) > PLACES_MAX:
                 self._fold()
             if len(self._longest) > 16 * LONGEST_MAX:
@@ -106,7 +107,7 @@ class TimelineRecorder:
             seqs_per_count=1 << self._shift,
             seqs=sorted(self._places.items()),
             busy=[(worker, round(busy_ms, 1), items) for worker, (busy_ms, items) in sorted(busiest)],
-            longest=[(seq, worker, round(exec_ms, 1)) for exec_ms, seq, worker in longest],
+            longest=[(seq, worker, round(exec_ms, 1), int(began)) for exec_ms, seq, worker, began in longest],
         )
         self._clear()
 

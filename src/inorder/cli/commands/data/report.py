@@ -11,7 +11,7 @@ from inorder.cli.output import encode_json, print_out, stream_lines
 from inorder.cli.parameters import DataOption
 from inorder.errors import OperatorError
 from inorder.host.filesystem import SystemFilesystem, write_atomic
-from inorder.report import build_report, render_html
+from inorder.report import build_report, encode_trace, render_html
 
 
 def report(
@@ -30,6 +30,16 @@ def report(
         str,
         typer.Option("--output", "-o", metavar="FILE", help="The page.", rich_help_panel=Section.OUTPUT),
     ] = "report.html",
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="Write the workers over time, for Perfetto or chrome://tracing. With --attempts-log in the run, every "
+            "attempt; otherwise the longest items. Default: none.",
+            rich_help_panel=Section.OUTPUT,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the data on stdout, and write no page.")] = False,
 ) -> None:
     """Write one HTML page about the latest runs: how they are, what they did when, what failed, and what DATA holds.
@@ -39,16 +49,19 @@ def report(
     """
     directory = open_data(data)
     found = build_report(directory.root, run or ())
+    if trace is not None:
+        write_file(trace, encode_trace(found), "--trace")
     if as_json:
         stream_lines([encode_json(found)])
         return
-    write_page(output, render_html(found).encode("utf-8"))
+    write_file(output, render_html(found).encode("utf-8"), "-o")
     print_out(output)
 
 
-def write_page(path: str, content: bytes) -> None:
+def write_file(path: str, content: bytes, option: str) -> None:
     """Write a file as a whole. Raises OperatorError if its path cannot be written."""
     try:
         write_atomic(SystemFilesystem(), os.path.abspath(path), content)
     except OSError as error:
-        raise OperatorError(f"{path} cannot be written: {error.strerror or error}; choose another with -o") from error
+        reason = error.strerror or str(error)
+        raise OperatorError(f"{path} cannot be written: {reason}; choose another with {option}") from error

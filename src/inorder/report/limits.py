@@ -1,0 +1,73 @@
+"""What a report leaves out, in words; and the values of two runs beside each other."""
+
+from collections.abc import Iterator, Sequence
+
+from .comparison import Comparison, Delta
+from .model import DurationStats, RunReport
+
+
+def list_limits(runs: Sequence[RunReport], comparison: Comparison | None) -> list[str]:
+    """Every list that was cut, with the number of all its members."""
+    found = [text for run in runs for text in _list_run_limits(run)]
+    if comparison is not None and comparison.items_max is not None:
+        found.append(f"comparison: of the first run, the first {comparison.items_max:,} items are compared")
+    return found
+
+
+def _list_run_limits(run: RunReport) -> Iterator[str]:
+    processed = run.counts.succeeded + run.counts.failed
+    shown = {
+        "failed items": (len(run.failures.rows), run.failures.total),
+        "reasons of skipped items": (len(run.skips.rows), run.skips.distinct),
+        "texts of warnings": (len(run.warnings.rows), run.warnings.distinct),
+        "slowest items": (len(run.slowest), processed),
+        "workers": (len(run.worker_timeline.rows), run.worker_timeline.total),
+        "windows": (len(run.windows), run.windows_total),
+        "pauses and stalls": (len(run.spans), run.spans_total),
+        "points of the charts, made of measurements": (len(run.series.at_ms), run.series.seen),
+    }
+    for kind, total in run.mark_counts.items():
+        shown[f"marks of kind {kind}"] = (sum(mark.kind == kind for mark in run.marks), total)
+    for name, (count, total) in shown.items():
+        if count < total:
+            yield f"{run.stage}: {count:,} of {total:,} {name} shown"
+    without = sum(not item.traceback for item in run.failures.rows)
+    if without and without < len(run.failures.rows):
+        yield f"{run.stage}: tracebacks of the first {len(run.failures.rows) - without:,} failed items"
+    if run.changes.checked_max is not None:
+        yield f"{run.stage}: why items were processed, of the first {run.changes.checked_max:,}"
+    if run.damaged_lines:
+        yield f"{run.stage}: {run.damaged_lines:,} damaged lines of the manifest or the telemetry are left out"
+
+
+def list_deltas(before: RunReport, after: RunReport) -> list[Delta]:
+    """The values of two runs."""
+    pairs = [
+        ("items", "", before.counts.total, after.counts.total),
+        ("done", "", before.counts.succeeded, after.counts.succeeded),
+        ("skipped", "", before.counts.skipped, after.counts.skipped),
+        ("failed", "", before.counts.failed, after.counts.failed),
+        ("items per second", "/s", before.items_per_s, after.items_per_s),
+        ("active time", "ms", before.active_ms, after.active_ms),
+        ("input read", "bytes", before.input_bytes, after.input_bytes),
+        ("retries", "", before.events.retries, after.events.retries),
+        ("lost workers", "", before.events.lost_workers, after.events.lost_workers),
+    ]
+    found = [
+        Delta(name=name, unit=unit, before=_to_float(first), after=_to_float(second))
+        for name, unit, first, second in pairs
+    ]
+    for stats in after.durations:
+        earlier = next((each for each in before.durations if each.name == stats.name), None)
+        if earlier is not None and (earlier.count or stats.count):
+            found += _compare_durations(earlier, stats)
+    return found
+
+
+def _compare_durations(before: DurationStats, after: DurationStats) -> Iterator[Delta]:
+    yield Delta(name=f"{after.title.lower()} time, median", unit="ms", before=before.p50_ms, after=after.p50_ms)
+    yield Delta(name=f"{after.title.lower()} time, 95 %", unit="ms", before=before.p95_ms, after=after.p95_ms)
+
+
+def _to_float(value: float | None) -> float | None:
+    return None if value is None else float(value)

@@ -1,0 +1,129 @@
+"""The numbers of a report against runs whose numbers are known, through the command line."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.command_line import CommandLine
+
+pytestmark = [pytest.mark.req("VIS-1"), pytest.mark.process]
+
+
+def report_of(cli: CommandLine, *arguments: str) -> dict[str, Any]:
+    result = cli.run("report", "--json", *arguments)
+    assert result.code == 0, result.err
+    found: dict[str, Any] = result.json
+    return found
+
+
+def list_run_ids(cli: CommandLine) -> list[str]:
+    return [row["run_id"] for row in cli.lines() if row["status"] == "config"]
+
+
+def reasons_of(run: dict[str, Any]) -> dict[str, int]:
+    return {row["text"]: row["count"] for row in run["changes"]["reasons"]}
+
+
+def test_each_item_is_processed_again_for_the_reason_that_it_had(cli: CommandLine) -> None:
+    cli.sources("one", "two", "fail input", "four")
+    cli.stage("count")
+    cli.source("0.txt", "another input")
+    cli.source("4.txt", "new")
+    (cli.data / "counts" / "3.txt").unlink()
+    cli.stage("count")
+    [run] = report_of(cli)["runs"]
+    assert reasons_of(run) == {
+        "input changed": 1,
+        "failed before": 1,
+        "forced, or its outputs were missing or altered": 1,
+        "new": 1,
+    }
+    assert run["skips"]["rows"] == [{"text": "up to date", "count": 1, "example": "1.txt"}]
+    cli.write("config", "other")
+    cli.stage("count")
+    [run] = report_of(cli)["runs"]
+    assert reasons_of(run) == {"configuration changed": 4, "failed before": 1}
+
+
+def test_two_runs_are_compared_item_by_item(cli: CommandLine) -> None:
+    cli.sources("one", "fail input", "three")
+    cli.stage("count")
+    cli.source("1.txt", "mended")
+    cli.source("2.txt", "fail io")
+    cli.source("3.txt", "fail input")
+    cli.stage("count", "--force")
+    first, second = list_run_ids(cli)
+    found = report_of(cli, "--run", first, "--run", second)
+    compared = found["comparison"]
+    assert (compared["before"], compared["after"], compared["compared"]) == (first, second, 1)
+    assert [row["item_id"] for row in compared["new_failures"]] == ["2.txt", "3.txt"]
+    assert compared["fixed"] == ["1.txt"]
+    values = {delta["name"]: (delta["before"], delta["after"]) for delta in compared["deltas"]}
+    assert values["items"] == (3.0, 4.0)
+    assert values["failed"] == (1.0, 2.0)
+    assert "2 new failures, 1 fixed" in found["verdict"]["sentence"]
+    result = cli.run("report", "--run", first, "--run", second)
+    assert "Comparison of count" in (cli.folder / result.out.strip()).read_text(encoding="utf-8")
+
+
+def test_retries_and_lost_workers_are_marks_on_the_time_axis(cli: CommandLine) -> None:
+    cli.sources("one", "flaky 2", "die", "four")
+    cli.stage("count", "--policy", "cpu", "--workers", "1", "--retries", "1", "--retry-backoff-s", "0")
+    [run] = report_of(cli)["runs"]
+    assert run["events"]["retries"] == 1
+    assert run["mark_counts"]["retry"] == 1
+    assert run["events"]["lost_workers"] == run["mark_counts"]["lost"] >= 1
+    texts = [mark["text"] for mark in run["marks"]]
+    assert any("ConnectionError: not yet" in text for text in texts)
+    assert any("SIGKILL" in text for text in texts)
+    assert [row["item_id"] for row in run["failures"]["rows"]] == ["2.txt"]
+    assert all(0 <= mark["at_ms"] <= run["active_ms"] for mark in run["marks"])
+
+
+def test_the_charts_end_with_every_item_committed(cli: CommandLine) -> None:
+    cli.sources(*["one"] * 12)
+    cli.stage("count", "--workers", "2")
+    [run] = report_of(cli)["runs"]
+    series = run["series"]
+    assert (series["committed"][-1], series["computed"][-1]) == (12, 12)
+    assert series["at_ms"] == sorted(series["at_ms"])
+    assert {len(series[name]) for name in series if name != "seen"} == {len(series["at_ms"])}
+    assert sum(count for _, _, count in run["heat_map"]["cells"]) == 12
+    assert sum(row["items"] for row in run["worker_timeline"]["rows"]) == 12
+    [execution] = [stats for stats in run["durations"] if stats["name"] == "item_exec_ms"]
+    assert sum(count for _, count in execution["buckets"]) == execution["count"] == 12
+    assert len(run["slowest"]) == 12
+    [window] = run["windows"]
+    assert (window["start"], window["end"]) == (0, 12)
+
+
+def test_the_trace_has_every_attempt_if_they_were_logged(cli: CommandLine) -> None:
+    cli.sources("one", "flaky 2", "three")
+    cli.stage("count", "--retries", "1", "--retry-backoff-s", "0", "--attempts-log")
+    assert cli.run("report", "--trace", "trace.json").code == 0
+    trace = json.loads((cli.folder / "trace.json").read_text())
+    attempts = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert sorted((event["name"], event["args"]["status"]) for event in attempts) == [
+        ("0.txt", "success"),
+        ("1.txt", "failure"),
+        ("1.txt", "success"),
+        ("2.txt", "success"),
+    ]
+    counters = [event["args"] for event in trace["traceEvents"] if event["ph"] == "C" and event["name"] == "committed"]
+    assert counters[-1] == {"committed": 3}
+    assert {event["s"] for event in trace["traceEvents"] if event["ph"] == "i"} == {"p"}
+    nowhere = cli.run("report", "--trace", "nowhere/trace.json")
+    assert (nowhere.code, "choose another with --trace" in nowhere.err) == (2, True)
+
+
+def test_runs_of_one_stage_are_the_history_of_the_dataset(cli: CommandLine) -> None:
+    cli.sources("one", "fail input")
+    cli.stage("count")
+    cli.source("1.txt", "mended")
+    cli.stage("count")
+    dataset = report_of(cli)["dataset"]
+    [stage] = dataset["stages"]
+    assert stage["items"] == {"success": 2, "skip": 0, "failure": 0}
+    assert [(run["succeeded"], run["skipped"], run["failed"]) for run in stage["history"]] == [(1, 0, 1), (1, 1, 0)]
+    assert dataset["bytes_total"] == sum(usage["bytes"] for usage in dataset["disk"])
