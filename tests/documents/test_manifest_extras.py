@@ -71,8 +71,8 @@ def test_the_row_of_the_corpus_has_totals_per_family_also_without_lexical(runs: 
     assert families["dense"] == {
         "documents": 2,
         "vectors": vectors,
-        "dimensions": 384,
-        "providers": ["hash/1:384"],
+        "dimensions": 256,
+        "providers": ["static/1"],
         "norms": {"min": 1.0, "avg": 1.0, "max": 1.0},
     }
     if not lexical:

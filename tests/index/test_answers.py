@@ -139,10 +139,11 @@ def test_a_word_that_nothing_has_gets_a_suggestion_also_if_others_are_found(runs
 @pytest.mark.parametrize(
     ("question", "options", "mode", "reason"),
     [
-        ("how often does it sound", {}, "hybrid", "the index has vectors, made by hash"),
-        ("horn", {}, "hybrid", "the index has vectors, made by hash"),
+        ("how often does it sound", {}, "hybrid", "the index has vectors, made by static"),
+        ("horn", {}, "hybrid", "the index has vectors, made by static"),
         ("sound_horn", {}, "lexical", "the question is a name"),
         ("Horn.sound", {}, "lexical", "the question is a name"),
+        ("霧笛はいつ鳴るか horn", {}, "lexical", "the vectors of static know no words of this script"),
         ("horn", {"mode": "lexical"}, "lexical", "asked for"),
         ("def:sound_horn", {}, "names", "the question is a lookup by name"),
     ],
@@ -154,10 +155,21 @@ def test_the_mode_is_chosen_by_the_question_and_the_index(
     assert (answer.mode, answer.mode_reason) == (mode, reason)
 
 
-def test_without_vectors_words_are_searched(tmp_path: Path) -> None:
+def test_vectors_of_code_are_made_during_the_search(tmp_path: Path) -> None:
     runs = StageRuns(tmp_path)
     runs.write("code/horn.py", CODE)
     runs.index("code")
+    answer = ask(runs, "wait for the air")
+    assert (answer.mode, answer.mode_reason) == ("hybrid", "vectors of code are made by static")
+    assert answer.warnings == []
+
+
+def test_without_vectors_words_are_searched(tmp_path: Path) -> None:
+    runs = StageRuns(tmp_path)
+    runs.write("docs/horn.md", "# Horn\n\nWait for the air.\n")
+    runs.doctags("docs")
+    runs.chunk()
+    runs.index("docs")
     answer = ask(runs, "wait for the air")
     assert (answer.mode, answer.mode_reason) == ("lexical", "the index has no vectors")
     assert answer.warnings == []

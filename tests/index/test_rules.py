@@ -6,7 +6,6 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from inorder.code import discovery, parse
@@ -134,7 +133,7 @@ def test_another_dense_provider_replaces_the_vectors_of_the_index(runs: StageRun
     runs.write("docs/note.md", PROSE)
     embedded(runs)
     runs.index("docs")
-    assert read_meta(opened(runs), "vectors_width") == "384"
+    assert read_meta(opened(runs), "vectors_width") == "256"
     embedded(runs, dense="hash:64")
     runs.index("docs")
     assert (read_meta(opened(runs), "vectors_width"), read_meta(opened(runs), "vectors_provider")) == ("64", "hash:64")
@@ -152,7 +151,7 @@ def test_vectors_of_two_providers_are_never_in_one_matrix(runs: StageRuns) -> No
     write_dense(other, *read_dense(other), "other", "onnx:other", "cfg")
     runs.index("docs")
     connection = opened(runs)
-    chunks, _ = VectorMatrix(connection, str(runs.data)).compare(np.zeros(64, np.float32))
+    chunks = VectorMatrix(connection, str(runs.data)).chunks
     query = "SELECT item_id FROM chunks JOIN files ON files.id = file WHERE chunks.id = ?"
     rows = [connection.execute(query, (int(chunk),)).fetchone() for chunk in chunks]
     assert rows == [("docs/a.md",), ("docs/c.md",)]

@@ -7,6 +7,7 @@ _DAMAGES = "tests/cli/test_verify.py::test_a_damaged_inverted_index_is_one_clear
 _POSTINGS = "tests/index/lexical/test_postings.py"
 _DRAFT = "tests/index/test_draft.py::"
 _RULES = "tests/index/test_rules.py::"
+_VECTORS = "tests/index/ranking/test_default_vectors.py::"
 _CODE_RANKING = "tests/index/test_code_ranking.py::"
 _LIMITS = "tests/code/test_exact_limits.py::"
 INDEX_MUTANTS: tuple[Mutant, ...] = (
@@ -33,16 +34,16 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the list is cut before ties are ordered",
-        "index/ranking/retrieval.py",
-        "known[found >= np.partition(found, -LIST_MAX)[-LIST_MAX]]",
-        'known[np.argsort(-found, kind="stable")[:LIST_MAX]]',
+        "index/ranking/candidates.py",
+        "known[found >= np.partition(found, -count)[-count]]",
+        'known[np.argsort(-found, kind="stable")[:count]]',
         f"{_RULES}test_equal_scores_are_ordered_by_item_before_the_list_is_cut[all]",
     ),
     Mutant(
         "ties of the fused list are in no order",
-        "index/ranking/candidates.py",
-        "numbers = sorted(self._rows, key=lambda number: self._rows[number][:2])",
-        "numbers = sorted(self._rows)",
+        "index/ranking/retrieval.py",
+        "key=lambda each: (-scores[each[0]], each[1].item_id, each[1].number)",
+        "key=lambda each: -scores[each[0]]",
         f"{_RULES}test_hits_of_equal_score_are_ordered_by_item_and_number",
     ),
     Mutant(
@@ -76,8 +77,8 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "ranks count from zero",
         "index/ranking/candidates.py",
-        "name: 1 + len(found)",
-        "name: len(found)",
+        "name: 1 + int(",
+        "name: int(",
         f"{_RULES}test_hits_of_equal_score_are_ordered_by_item_and_number",
     ),
     Mutant(
@@ -376,5 +377,33 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "            while name in self.paths:\n",
         "            while False:\n",
         f"{_LIMITS}test_sources_of_the_same_name_are_told_apart",
+    ),
+    Mutant(
+        "a question in another script is compared with English words",
+        "index/ranking/retrieval.py",
+        "if covers is not None and not covers(query.text):",
+        "if False:",
+        "tests/index/test_answers.py::test_the_mode_is_chosen_by_the_question_and_the_index",
+    ),
+    Mutant(
+        "what words do not find is not found by vectors",
+        "index/ranking/retrieval.py",
+        "_FEW = 50",
+        "_FEW = 0",
+        f"{_VECTORS}test_what_has_no_word_in_common_is_found_by_default",
+    ),
+    Mutant(
+        "headings of code compete with those of documents",
+        "index/ranking/retrieval.py",
+        "scores[is_code] = scale_to(as_code, scores[is_code].max())",
+        "scores[is_code] = as_code",
+        f"{_VECTORS}test_the_headings_of_code_do_not_raise_it_above_documents",
+    ),
+    Mutant(
+        "a word is looked for among all terms",
+        "index/lexical/scoring.py",
+        'query = "SELECT 1 FROM segments CROSS JOIN postings ON segment = id WHERE term',
+        'query = "SELECT 1 FROM postings WHERE term',
+        f"{_VECTORS}test_a_word_is_looked_up_in_each_segment_and_not_in_all_terms",
     ),
 )

@@ -90,7 +90,7 @@ OWN = {
             "dense",
             "dense",
             TextType(),
-            "Dense embedding provider: hash, hash:DIMENSIONS, wordllama, minilm, onnx:DIR, "
+            "Dense embedding provider: static, hash, hash:DIMENSIONS, wordllama, minilm, onnx:DIR, "
             "sentence-transformers:NAME, tei:URL, "
             "openai:URL#MODEL, or none.",
             "PROVIDER",

@@ -6,14 +6,16 @@ written again by the next run of stage `index`.
 """
 
 import contextlib
+import os
 import sqlite3
+import weakref
 from array import array
 from collections.abc import Generator, Iterable, Iterator
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -173,7 +175,7 @@ def read_matrix_chunks(connection: sqlite3.Connection, count: int) -> npt.NDArra
 
 
 class VectorMatrix:
-    """The vectors of a published index, mapped into memory."""
+    """The vectors of a published index."""
 
     def __init__(self, connection: sqlite3.Connection, data: str) -> None:
         self.provider = read_meta(connection, "vectors_provider")
@@ -182,24 +184,30 @@ class VectorMatrix:
         self.problem = f"{file.path} {reason}; run `inorder index` to write it again" if reason else ""
         """Why the vectors of this index cannot be used; empty if they can, or if it has none."""
         self.is_available = bool(file.name) and not reason
-        self._rows: _Rows | None = None
+        self._opened: IO[bytes] | None = None
+        self.chunks = np.zeros(0, np.int64)
+        """The ids of the chunks of all rows."""
         if self.is_available:
-            self._rows = np.memmap(file.path, dtype="<f4", mode="r", shape=file.shape)
-            self._chunks = read_matrix_chunks(connection, file.shape[0])
+            self._opened = open(file.path, "rb")  # noqa: SIM115 - the file stays readable when a run replaces it
+            weakref.finalize(self, self._opened.close)
+            self.chunks = read_matrix_chunks(connection, file.shape[0])
 
     def is_current(self) -> bool:
         """Whether the file is as it was when it was opened."""
         return self._file.find_problem() == self._reason
 
-    def compare(self, vector: _Rows) -> tuple[npt.NDArray[np.int64], _Rows]:
-        """The ids of the chunks that have vectors, and the similarity of each to `vector`."""
-        if self._rows is None:
-            return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        return self._chunks, self._rows @ vector
+    def compare(self, vector: _Rows, rows: npt.NDArray[np.int64]) -> _Rows:
+        """The similarity of some rows to `vector`. A few rows are read; if they are most of the file, it is mapped into
+        memory and stays there."""
+        if self._opened is None:
+            return np.zeros(0, np.float32)
+        if 2 * len(rows) > self._file.shape[0]:
+            return (self._all_rows @ vector)[rows]
+        size = 4 * self._file.shape[1]
+        number = self._opened.fileno()
+        raw = b"".join([os.pread(number, size, size * row) for row in rows.tolist()])
+        return np.frombuffer(raw, "<f4").reshape(len(rows), -1) @ vector if raw else np.zeros(0, np.float32)
 
-    def compare_some(self, vector: _Rows, chunks: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], _Rows]:
-        """The same for these chunks only, as far as they have vectors. Reads only their rows of the file."""
-        if self._rows is None:
-            return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        rows = np.flatnonzero(np.isin(self._chunks, chunks))
-        return self._chunks[rows], self._rows[rows] @ vector
+    @cached_property
+    def _all_rows(self) -> _Rows:
+        return np.memmap(self._opened or self._file.path, dtype="<f4", mode="r", shape=self._file.shape)

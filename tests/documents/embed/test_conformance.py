@@ -19,6 +19,7 @@ from tests.lanes.doubles import Caller
 pytestmark = pytest.mark.req("DOC-3")
 
 NEEDS = {
+    "static": [],
     "hash": [],
     "hash:8": [],
     "wordllama": ["tokenizers", "wordllama"],

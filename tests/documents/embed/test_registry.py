@@ -19,6 +19,7 @@ pytestmark = pytest.mark.req("DOC-3")
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
+        ("static", "cpu"),
         ("hash", "cpu"),
         ("hash:64", "cpu"),
         ("minilm", "gpu"),

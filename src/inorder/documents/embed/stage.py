@@ -63,7 +63,7 @@ _TIMEOUT_S = 3600.0
 class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Which families of vectors are computed, and by which providers."""
 
-    dense: str = "hash"
+    dense: str = "static"
     """Dense embedding provider; `none` for no dense vectors."""
     sparse: str = _NONE
     """Sparse embedding provider; `none` for no sparse vectors."""

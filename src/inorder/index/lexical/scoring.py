@@ -89,7 +89,7 @@ class LexicalIndex:
 
     def has_any(self, group: TermGroup) -> bool:
         """Whether one of the forms was indexed."""
-        query = "SELECT 1 FROM postings WHERE term >= ? AND term <= ? LIMIT 1"
+        query = "SELECT 1 FROM segments CROSS JOIN postings ON segment = id WHERE term >= ? AND term <= ? LIMIT 1"
         ends = ((form, f"{form}\U0010ffff" if group.is_prefix else form) for form in group.forms)
         return any(self._connection.execute(query, each).fetchone() is not None for each in ends)
 

@@ -2,14 +2,14 @@
 
 * `lexical`: BM25 over texts and headings. The scores of code are adjusted by names and paths: see `code_signals`.
 * `dense`: the vector of the question against those of the documents. Chunks of code have no stored vectors. If the
-  provider needs no model, the best lexical hits in code are embedded during the search.
+  provider needs no model, those of the best lexical hits in code are computed during the search: see `code_vectors`.
 * `hybrid`: the scores of both, fused: see `fusion`.
 
 Chunks of equal score are ordered by item id and number, so an answer does not depend on how the index was built.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -26,9 +26,10 @@ from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.schema import read_meta
 from inorder.index.vectors import VectorMatrix
 
-from .candidates import CandidateRow, Candidates
+from .candidates import Candidates, Numbers, take_best
 from .code_signals import RankedCode, adjust, is_name
-from .fusion import MODEL_WEIGHT, Scores, dense_weight, fuse
+from .code_vectors import describe_code
+from .fusion import MODEL_WEIGHT, Scores, code_weight, dense_weight, fuse, scale_to
 
 MODES = ("auto", "hybrid", "lexical", "dense")
 LIST_MAX = 400
@@ -36,8 +37,12 @@ LIST_MAX = 400
 HEAD_WEIGHTS = {DOCUMENT: 0.5, CODE: 1.5}
 """What a match in the headings weighs, beside one in the text: section titles repeat the text, and the name and the
 path of code say what it is for."""
-_EMBEDDED_MAX = 32
-"""Chunks of code that are embedded during a search, at most."""
+CODE_PROVIDER = "static"
+"""Makes the vectors of code in an index without documents."""
+_EMBEDDED_MAX = 64
+"""Chunks of code that are embedded during a search, about."""
+_FEW = 50
+"""If words find fewer chunks, all vectors are compared; otherwise only those of the chunks that words have found."""
 _PARAMETERS_MAX = 500
 _READ_MIN = 20
 """Chunks that are read at once, at least."""
@@ -74,21 +79,33 @@ class Searcher:
         candidates = Candidates()
         if mode != "dense":
             self._add_lexical(candidates, query, allowed)
-        if mode != "lexical" and self._matrix.is_available:
-            self._add_dense(candidates, query, allowed)
-        return self._rank(candidates, query, count)
+        if mode != "lexical" and self._vector_provider(filters):
+            self._add_dense(candidates, query, allowed, filters)
+        return self._rank(candidates, query, count, self._vector_provider(filters))
 
     def choose_mode(self, query: Query, mode: str, filters: Filters) -> tuple[str, str]:
         """How to search if the mode is `auto`, and why; otherwise the mode itself."""
         if mode != "auto":
             return mode, "asked for"
-        if not self._matrix.is_available:
+        provider = self._vector_provider(filters)
+        if not provider:
             return "lexical", "the index has no vectors"
         if is_name(query.text):
             return "lexical", "the question is a name"
-        if filters.only == CODE and not self._is_without_model:
+        if filters.only == CODE and not is_without_model(provider):
             return "lexical", "code has no vectors"
-        return "hybrid", f"the index has vectors, made by {self._matrix.provider}"
+        covers = getattr(self._open_provider(provider), "covers", None)
+        if covers is not None and not covers(query.text):
+            return "lexical", f"the vectors of {provider} know no words of this script"
+        if not self._matrix.is_available:
+            return "hybrid", f"vectors of code are made by {provider}"
+        return "hybrid", f"the index has vectors, made by {provider}"
+
+    def _vector_provider(self, filters: Filters) -> str:
+        """Which provider made the vectors, or makes them during the search; empty if there are none."""
+        if self._matrix.is_available or self._matrix.problem:
+            return self._matrix.provider if self._matrix.is_available else ""
+        return CODE_PROVIDER if filters.only == CODE or self._kinds == {CODE} else ""
 
     @property
     def warning(self) -> str:
@@ -111,116 +128,166 @@ class Searcher:
         allowed[np.searchsorted(self._lexical.chunks, np.array([id_ for (id_,) in rows], np.int64))] = True
         return allowed
 
+    @cached_property
+    def _kinds(self) -> set[str]:
+        """The kinds of the files in the index."""
+        query = "SELECT 1 FROM files WHERE kind = ? LIMIT 1"
+        return {kind for kind in HEAD_WEIGHTS if self._connection.execute(query, (kind,)).fetchone() is not None}
+
+    @cached_property
+    def _is_code(self) -> npt.NDArray[np.bool_]:
+        """Which chunks are code. The chunks of a file have consecutive ids."""
+        is_code = np.full(len(self._lexical.chunks), self._kinds == {CODE})
+        if len(self._kinds) > 1:
+            rows = self._connection.execute(
+                "SELECT MIN(chunks.id), MAX(chunks.id) FROM files CROSS JOIN chunks ON file = files.id "
+                "WHERE files.kind = ? GROUP BY files.id",
+                (CODE,),
+            ).fetchall()
+            ends = np.searchsorted(self._lexical.chunks, np.array(rows, np.int64).reshape(-1, 2))
+            for first, last in ends.tolist():
+                is_code[first : last + 1] = True
+        return is_code
+
     def _add_lexical(self, candidates: Candidates, query: Query, allowed: npt.NDArray[np.bool_]) -> None:
-        """Add the chunks whose words match best. What headings weigh depends on the kind of the file, which is read for
-        the best chunks of each kind only."""
+        """Add the chunks whose words match best. What headings weigh depends on the kind of the file. It orders chunks
+        of code among each other: the best of them has the score that it would have as a document."""
         body, head = self._lexical.score(query.make_groups(self.languages))
-        matches = allowed & (body + head > 0)
-        found = [_take_best(np.where(matches, body + weight * head, np.nan)) for weight in HEAD_WEIGHTS.values()]
-        numbers = np.unique(np.concatenate(found))
-        rows = self._read_rows(numbers)
-        weights = np.array([HEAD_WEIGHTS[rows[int(number)].file_kind] for number in numbers])
-        scores = body[numbers] + weights * head[numbers]
-        best = _take_best(scores)
-        candidates.add("lexical", numbers[best], scores[best], rows)
+        found = np.flatnonzero(allowed & (body + head > 0))
+        body, head, is_code = body[found], head[found], self._is_code[found]
+        scores = body + HEAD_WEIGHTS[DOCUMENT] * head
+        if is_code.any():
+            as_code = body[is_code] + HEAD_WEIGHTS[CODE] * head[is_code]
+            scores[is_code] = scale_to(as_code, scores[is_code].max())
+        best = take_best(scores, LIST_MAX)
+        candidates.add("lexical", found[best], scores[best])
 
-    def _add_dense(self, candidates: Candidates, query: Query, allowed: npt.NDArray[np.bool_]) -> None:
+    def _add_dense(
+        self, candidates: Candidates, query: Query, allowed: npt.NDArray[np.bool_], filters: Filters
+    ) -> None:
         """Add the chunks whose vectors are most similar, and the similarity of those that are candidates already."""
-        provider = self._open_provider()
+        spec = self._vector_provider(filters)
+        provider = self._open_provider(spec)
         [vector] = provider.embed([query.text])
-        similarity = np.full(len(self._lexical.chunks), np.nan)
-        candidate_ids = self._lexical.chunks[candidates.numbers]
-        if self._is_without_model and len(candidate_ids):  # without a model, what has no word in common is not similar
-            chunks, found = self._matrix.compare_some(vector, candidate_ids)
+        numbers = candidates.numbers
+        is_quick = is_without_model(spec)
+        if is_quick and len(numbers) >= (1 if spec.startswith("hash") else _FEW):
+            rows = self._matrix_rows[numbers]
         else:
-            chunks, found = self._matrix.compare(vector)
-        similarity[np.searchsorted(self._lexical.chunks, chunks)] = found
-        if self._is_without_model:
-            best = candidates.list_best("lexical", _EMBEDDED_MAX)
-            hits = self._read_hits([number for number in best if np.isnan(similarity[number])], f"'{CODE}'")
-            if hits:
-                texts = [f"{hit.name} {hit.text}" for hit in hits.values()]
-                similarity[list(hits)] = provider.embed(texts) @ vector
+            rows = np.where(allowed, self._matrix_rows, -1)
+            numbers = np.arange(len(rows))
+        similarity = np.full(len(numbers), np.nan)
+        has_row = rows >= 0
+        similarity[has_row] = self._matrix.compare(vector, rows[has_row])
+        if len(numbers) == len(self._matrix_rows):
+            best = np.union1d(take_best(similarity, LIST_MAX), candidates.numbers)
+            numbers, similarity = numbers[best], similarity[best]
+        if is_quick and "lexical" in candidates.lists:
+            self._embed_code(candidates, numbers, similarity, provider, vector)
         # Rounded, because the last bits depend on where in the matrix a row is.
-        similarity = np.where(allowed, np.round(similarity, 6), np.nan)
-        numbers = _take_best(similarity)
-        candidates.add("dense", numbers, similarity[numbers], self._read_rows(numbers))
-        candidates.complete("dense", similarity)
+        known = ~np.isnan(similarity)
+        candidates.add("dense", numbers[known], np.round(similarity[known], 6))
 
-    def _rank(self, candidates: Candidates, query: Query, count: int) -> list[Hit]:
+    def _embed_code(
+        self, candidates: Candidates, numbers: Numbers, similarity: Scores, provider: Any, vector: npt.NDArray[Any]
+    ) -> None:
+        """Set the similarity of the best lexical hits in code."""
+        is_code = self._is_code[candidates.numbers]
+        best = take_best(np.where(is_code, candidates.lists["lexical"], np.nan), _EMBEDDED_MAX)
+        hits = self._read_hits(candidates.numbers[best])
+        if hits:
+            vectors = provider.embed([describe_code(hit) for hit in hits.values()])
+            similarity[np.searchsorted(numbers, np.array(list(hits), np.int64))] = vectors @ vector
+
+    @cached_property
+    def _matrix_rows(self) -> Numbers:
+        """The row of each chunk in the matrix; -1 if it has no vector."""
+        rows = np.full(len(self._lexical.chunks), -1, np.int64)
+        chunks = self._matrix.chunks
+        rows[np.searchsorted(self._lexical.chunks, chunks)] = np.arange(len(chunks))
+        return rows
+
+    def _rank(self, candidates: Candidates, query: Query, count: int, provider: str) -> list[Hit]:
         """Fuse the lists, and adjust the scores of code. Equal scores are in the order of item ids and numbers."""
-        numbers, rows = candidates.sort()
-        if not numbers:
+        if not len(candidates.numbers):
             return []
-        lists = {name: candidates.list_scores(name, numbers) for name in candidates.lists}
-        weights = {"lexical": 1.0, "dense": dense_weight(self._matrix.provider) if len(lists) > 1 else 1.0}
-        if "lexical" in lists and len(lists) > 1:
+        lists = dict(candidates.lists)
+        shares = lists
+        if len(lists) > 1:
             lists["lexical"] = np.nan_to_num(lists["lexical"])
-        shares = fuse(lists, weights) if len(lists) > 1 else dict(lists)
+            shares = fuse(lists, {"lexical": 1.0, "dense": dense_weight(provider)})
         total = np.sum(list(shares.values()), axis=0)
-        adjusted, reasons = _adjust_code(query.text, rows, total)
-        order = sorted(range(len(numbers)), key=lambda at: (-adjusted[at], at))
-        hits = self._read_distinct([numbers[at] for at in order], count)
-        for at in order:
-            if numbers[at] not in hits:
-                continue
-            hit = hits[numbers[at]]
+        among_code = total
+        if len(lists) > 1:
+            among_code = total + (code_weight(provider) / dense_weight(provider) - 1) * shares["dense"]
+        adjusted, reasons = self._adjust_code(query.text, candidates.numbers, total, among_code)
+        ranked = self._read_distinct(candidates.numbers, adjusted, count)
+        for at, hit in ranked:
             hit.score = float(adjusted[at])
             hit.shares = {name: float(share[at]) for name, share in shares.items()}
-            if reasons[at]:
+            if at in reasons:
                 hit.shares["code"] = float(adjusted[at] - total[at])
-            hit.reasons = reasons[at]
-            hit.ranks = candidates.list_ranks(numbers[at])
-        return list(hits.values())
+                hit.reasons = reasons[at]
+            hit.ranks = candidates.list_ranks(at)
+        return [hit for _, hit in ranked]
 
-    def _read_distinct(self, numbers: Sequence[int], count: int) -> dict[int, Hit]:
-        """The first `count` chunks with different texts. One that repeats an earlier one is listed among its copies."""
-        found: dict[int, Hit] = {}
-        by_text: dict[str, Hit] = {}
-        for start in range(0, len(numbers), max(count, _READ_MIN)):
-            some = numbers[start : start + max(count, _READ_MIN)]
-            hits = self._read_hits(some)
-            for number in some:
-                hit = hits[number]
+    def _adjust_code(
+        self, question: str, numbers: Numbers, total: Scores, among_code: Scores
+    ) -> tuple[Scores, dict[int, list[str]]]:
+        """The scores with those of code adjusted, and the reasons for each by its position. `among_code` orders chunks
+        of code among each other."""
+        positions = np.flatnonzero(self._is_code[numbers]).tolist()
+        if not positions:
+            return total, {}
+        rows = dict(self._select("item_id, chunks.number, chunks.name", numbers[positions]))
+        positions.sort(key=lambda at: tuple(rows[int(numbers[at])][:2]))
+        code = [RankedCode(item_id, name) for item_id, _, name in (rows[int(numbers[at])] for at in positions)]
+        found = adjust(question, code, scale_to(among_code[positions], total[positions].max()))
+        scores = total.copy()
+        scores[positions] = found.scores
+        return scores, {at: each for at, each in zip(positions, found.reasons, strict=True) if each}
+
+    def _read_distinct(self, numbers: Numbers, scores: Scores, count: int) -> list[tuple[int, Hit]]:
+        """The first `count` chunks with different texts, and their positions. One that repeats an earlier one is listed
+        among its copies."""
+        size = max(2 * count, _READ_MIN)
+        while True:
+            some = take_best(scores, size)
+            hits = self._read_hits(numbers[some])
+            ordered = [(at, hits[int(numbers[at])]) for at in some.tolist()]
+            ordered.sort(key=lambda each: (-scores[each[0]], each[1].item_id, each[1].number))
+            by_text: dict[str, Hit] = {}
+            found: list[tuple[int, Hit]] = []
+            for at, hit in ordered:
                 first = by_text.setdefault(hit.text, hit)
                 if first is not hit:
                     first.copies.append(hit.item_id)
                 elif len(found) < count:
-                    found[number] = hit
-            if len(found) >= count:
-                break
-        return found
+                    found.append((at, hit))
+            if len(found) >= count or len(some) == len(numbers):
+                return found
+            size *= 4
 
-    def _read_rows(self, numbers: Iterable[int]) -> dict[int, CandidateRow]:
-        """What is needed to rank the chunks with these numbers, by number."""
-        columns = "item_id, chunks.number, files.kind, chunks.name"
-        return {number: CandidateRow(*row) for number, row in self._select(columns, numbers)}
+    def _read_hits(self, numbers: Numbers) -> dict[int, Hit]:
+        """The chunks with these numbers, by number."""
+        return {number: make_hit(row) for number, row in self._select(HIT_COLUMNS, numbers)}
 
-    def _read_hits(self, numbers: Iterable[int], kind: str = "files.kind") -> dict[int, Hit]:
-        """The chunks with these numbers, by number: of all files, or of one kind."""
-        condition = f" AND files.kind = {kind}"
-        return {number: make_hit(row) for number, row in self._select(HIT_COLUMNS, numbers, condition)}
-
-    def _select(self, columns: str, numbers: Iterable[int], condition: str = "") -> Iterator[tuple[int, Sequence[Any]]]:
-        wanted = {int(self._lexical.chunks[number]): int(number) for number in numbers}
+    def _select(self, columns: str, numbers: Numbers) -> Iterator[tuple[int, Sequence[Any]]]:
+        wanted = dict(zip(self._lexical.chunks[numbers].tolist(), numbers.tolist(), strict=True))
         ids = list(wanted)
         for start in range(0, len(ids), _PARAMETERS_MAX):
             some = ids[start : start + _PARAMETERS_MAX]
             rows = self._connection.execute(
                 f"SELECT chunks.id, {columns} FROM chunks JOIN files ON files.id = file "
-                f"WHERE chunks.id IN ({', '.join('?' * len(some))}){condition}",
+                f"WHERE chunks.id IN ({', '.join('?' * len(some))})",
                 some,
             )
             for id_, *row in rows:
                 yield wanted[id_], row
 
-    @property
-    def _is_without_model(self) -> bool:
-        return dense_weight(self._matrix.provider) < MODEL_WEIGHT
-
-    def _open_provider(self) -> Any:
+    def _open_provider(self, spec: str) -> Any:
         if self._provider is None:
-            self._provider = open_dense(self._matrix.provider)
+            self._provider = open_dense(spec)
         return self._provider
 
     def check_filters(self, filters: Filters) -> None:
@@ -259,23 +326,6 @@ def _find_similar(word: str, known: Sequence[str], count: int) -> list[str]:
     return get_close_matches(word, known, n=count, cutoff=0.75)
 
 
-def _adjust_code(question: str, rows: Sequence[CandidateRow], total: Scores) -> tuple[Scores, list[list[str]]]:
-    """The scores with those of code adjusted, and the reasons for each."""
-    places = [at for at, row in enumerate(rows) if row.file_kind == CODE]
-    found = adjust(question, [RankedCode(rows[at].item_id, rows[at].name) for at in places], total[places])
-    scores = total.copy()
-    reasons: list[list[str]] = [[] for _ in rows]
-    scores[places] = found.scores
-    for at, each in zip(places, found.reasons, strict=True):
-        reasons[at] = each
-    return scores, reasons
-
-
-def _take_best(scores: Scores) -> npt.NDArray[np.int64]:
-    """The numbers of the best scores, with all that are equal to the last one."""
-    known = np.flatnonzero(~np.isnan(scores))
-    if len(known) <= LIST_MAX:
-        return known
-    found = scores[known]
-    best: npt.NDArray[np.int64] = known[found >= np.partition(found, -LIST_MAX)[-LIST_MAX]]
-    return best
+def is_without_model(spec: str) -> bool:
+    """Whether this provider is fast enough to make vectors during a search."""
+    return dense_weight(spec) < MODEL_WEIGHT

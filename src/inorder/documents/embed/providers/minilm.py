@@ -34,6 +34,11 @@ def model_folder() -> Path:
 
 def open_minilm() -> ModelProvider:
     """Load the model."""
+    return ModelProvider("minilm", open_minilm_encoder())
+
+
+def open_minilm_encoder() -> OnnxEncoder:
+    """Load the model, for tokens and without batching."""
     folder = model_folder()
     tokenizer = Tokenizer(folder / "tokenizer.json", TOKENS_MAX, **_NEEDS)
     load_file = require_module("safetensors.numpy", **_NEEDS).load_file
@@ -43,7 +48,7 @@ def open_minilm() -> ModelProvider:
     except (OSError, msgspec.DecodeError) as error:
         raise OperatorError(f"minilm: the package {PACKAGE} is damaged; reinstall it: {error}") from None
     session = open_session(build_bert_graph(weights, shape, **_NEEDS), **_NEEDS)
-    return ModelProvider("minilm", OnnxEncoder(session, tokenizer, _make_inputs, mean_pool, HIDDEN))
+    return OnnxEncoder(session, tokenizer, _make_inputs, mean_pool, HIDDEN)
 
 
 def _make_inputs(padded: Numbers, lengths: Numbers) -> Mapping[str, npt.NDArray[Any]]:

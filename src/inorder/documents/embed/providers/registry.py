@@ -1,7 +1,8 @@
 """Open an embedding provider by its specification.
 
+    static                          word vectors that are part of the package
     hash, hash:DIMENSIONS           no model
-    wordllama                       static word vectors, from an installed package
+    wordllama                       word vectors from an installed package
     minilm                          all-MiniLM-L6-v2, from an installed package
     onnx:DIR                        model.onnx and tokenizer.json in a folder
     sentence-transformers:NAME      a folder, or a name on the model hub
@@ -23,9 +24,13 @@ from .server.limits import ServerLimits
 
 Policy = Literal["cpu", "gpu", "io"]
 
-_DENSE = "hash, hash:DIMENSIONS, wordllama, minilm, onnx:DIR, sentence-transformers:NAME, tei:URL or openai:URL#MODEL"
+_DENSE = (
+    "static, hash, hash:DIMENSIONS, wordllama, minilm, onnx:DIR, sentence-transformers:NAME, tei:URL "
+    "or openai:URL#MODEL"
+)
 _SPARSE = "splade:NAME"
 _POLICIES: dict[str, Policy] = {
+    "static": "cpu",
     "hash": "cpu",
     "wordllama": "cpu",
     # One model in one process; the threads share its batches.
@@ -36,8 +41,8 @@ _POLICIES: dict[str, Policy] = {
     "tei": "io",
     "openai": "io",
 }
-_WITHOUT_DETAIL = {"hash", "minilm", "wordllama"}
-_NEVER_DETAILED = {"minilm", "wordllama"}
+_WITHOUT_DETAIL = {"hash", "minilm", "static", "wordllama"}
+_NEVER_DETAILED = {"minilm", "static", "wordllama"}
 
 
 def open_dense(spec: str, limits: ServerLimits | None = None) -> DenseProvider:
@@ -45,8 +50,12 @@ def open_dense(spec: str, limits: ServerLimits | None = None) -> DenseProvider:
     kind, detail = _parse_spec(spec)
     if kind == "hash":
         return HashProvider(_parse_dimensions(detail))
+    if kind == "static":
+        from .static.provider import PieceProvider
+
+        return PieceProvider()
     if kind == "wordllama":
-        from .static_vectors import open_wordllama
+        from .static.wordllama import open_wordllama
 
         return open_wordllama()
     if kind == "minilm":
@@ -93,8 +102,12 @@ def identity(spec: str) -> str:
     kind, detail = _parse_spec(spec)
     if kind == "hash":
         return f"hash/{VERSION}:{_parse_dimensions(detail)}"
+    if kind == "static":
+        from .static.provider import VERSION as STATIC_VERSION
+
+        return f"static/{STATIC_VERSION}"
     if kind == "wordllama":
-        from .static_vectors import WEIGHTS, package_folder
+        from .static.wordllama import WEIGHTS, package_folder
 
         weights = hash_folder((package_folder() / WEIGHTS).parent)
         return f"wordllama {list_package_versions('wordllama', 'tokenizers')} {weights}"

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inorder.documents.embed.providers import static_vectors
 from inorder.documents.embed.providers.registry import identity, open_dense, policy
+from inorder.documents.embed.providers.static import wordllama
 from inorder.errors import OperatorError
 
 pytest.importorskip("wordllama", reason="the package wordllama is not installed")
@@ -35,22 +35,22 @@ def test_a_text_has_the_same_bytes_whatever_stands_beside_it() -> None:
 
 def test_other_weights_are_another_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = identity("wordllama")
-    weights = tmp_path / static_vectors.WEIGHTS
+    weights = tmp_path / wordllama.WEIGHTS
     weights.parent.mkdir()
     weights.write_bytes(b"other")
-    monkeypatch.setattr(static_vectors, "package_folder", lambda: tmp_path)
+    monkeypatch.setattr(wordllama, "package_folder", lambda: tmp_path)
     assert identity("wordllama") != before
 
 
 @pytest.mark.parametrize("damage", ["missing", "type"])
 def test_a_damaged_package_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
-    real = static_vectors.package_folder()
-    for name in (static_vectors.TOKENIZER, static_vectors.WEIGHTS):
+    real = wordllama.package_folder()
+    for name in (wordllama.TOKENIZER, wordllama.WEIGHTS):
         (tmp_path / name).parent.mkdir()
-    (tmp_path / static_vectors.TOKENIZER).symlink_to(real / static_vectors.TOKENIZER)
+    (tmp_path / wordllama.TOKENIZER).symlink_to(real / wordllama.TOKENIZER)
     if damage == "type":
         head = json.dumps({"embedding.weight": {"dtype": "F32", "shape": [1, 1], "data_offsets": [0, 4]}}).encode()
-        (tmp_path / static_vectors.WEIGHTS).write_bytes(len(head).to_bytes(8, "little") + head + bytes(4))
-    monkeypatch.setattr(static_vectors, "package_folder", lambda: tmp_path)
+        (tmp_path / wordllama.WEIGHTS).write_bytes(len(head).to_bytes(8, "little") + head + bytes(4))
+    monkeypatch.setattr(wordllama, "package_folder", lambda: tmp_path)
     with pytest.raises(OperatorError, match=r"the package wordllama is damaged; reinstall it: [^\n]*$"):
         open_dense("wordllama")

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from inorder.documents.embed.providers.base import Matrix, replace_surrogates
 from inorder.errors import OperatorError
 from inorder.files.optional_deps import missing_package, require_module
-
-from .base import Matrix, replace_surrogates
 
 PACKAGE = "wordllama"
 WEIGHTS = "weights/l2_supercat_256.safetensors"

@@ -1,0 +1,93 @@
+"""What vectors add to words, with the provider that nobody has to choose."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inorder.index.lexical.scoring import LexicalIndex, TermGroup
+from inorder.index.ranking import retrieval
+from inorder.index.search import SearchAnswer, SearchOptions, search, use_index
+from tests.documents.stage_runs import StageRuns
+
+DOCUMENTS = {
+    "garage.md": "# Fixing automobiles\n\nReplacing the brakes of an automobile takes two hours.\n",
+    "museum.md": "# Medieval painting\n\nThe painters of the fourteenth century used egg and pigment.\n",
+    "kitchen.md": "# Soup\n\nBoil the carrots, then add cream.\n",
+}
+CODE = {
+    "first.py": 'def paint_entry(door):\n    """Colour the entry of the house."""\n    door.colour = 1\n',
+    "second.py": 'def erase_entry(table):\n    """Remove the entry of the record."""\n    table.pop()\n',
+}
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> StageRuns:
+    runs = StageRuns(tmp_path)
+    for name, text in DOCUMENTS.items():
+        runs.write(f"docs/{name}", text)
+    runs.doctags("docs")
+    runs.chunk()
+    runs.embed()
+    runs.index("docs")
+    return runs
+
+
+def ask(runs: StageRuns, question: str, **options: Any) -> SearchAnswer:
+    return search(str(runs.data), question, SearchOptions(**options))
+
+
+@pytest.mark.req("SEA-3")
+def test_what_has_no_word_in_common_is_found_by_default(runs: StageRuns) -> None:
+    assert ask(runs, "car repair", mode="lexical").hits == []
+    answer = ask(runs, "car repair")
+    assert answer.mode == "hybrid"
+    assert answer.hits[0].item_id == "docs/garage.md"
+
+
+@pytest.mark.req("SEA-3")
+def test_code_is_ranked_by_vectors_too(tmp_path: Path) -> None:
+    runs = StageRuns(tmp_path)
+    for name, text in CODE.items():
+        runs.write(f"code/{name}", text)
+    runs.index("code")
+    names = [hit.name for hit in ask(runs, "delete an entry from a database", only="code").hits]
+    assert names == ["erase_entry", "paint_entry"]
+    [first, second] = ask(runs, "delete an entry from a database").hits
+    assert first.shares["dense"] > second.shares["dense"]
+    assert first.score == pytest.approx(sum(first.shares.values()))
+
+
+def test_vectors_of_a_few_rows_are_those_of_all_rows(runs: StageRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = "brakes painters carrots"
+    compared = ask(runs, question).hits
+    monkeypatch.setattr(retrieval, "_FEW", 1)
+    few = ask(runs, question).hits
+    assert [(hit.item_id, hit.shares) for hit in few] == [(hit.item_id, hit.shares) for hit in compared]
+
+
+def test_the_headings_of_code_do_not_raise_it_above_documents(tmp_path: Path) -> None:
+    runs = StageRuns(tmp_path)
+    runs.write("docs/horn.md", "# Start the horn\n\nStart the fog horn when the fog comes. Start it early.\n")
+    runs.write("code/fog/horn.py", "def start_horn():\n    return 1\n")
+    runs.doctags("docs")
+    runs.chunk()
+    runs.embed()
+    runs.index("docs", "code")
+    hits = ask(runs, "when should the fog horn be started").hits
+    assert [hit.file_kind for hit in hits] == ["document", "code"]
+
+
+def test_a_word_is_looked_up_in_each_segment_and_not_in_all_terms(runs: StageRuns) -> None:
+    with use_index(str(runs.data)) as index:
+        statements: list[str] = []
+        index.connection.set_trace_callback(statements.append)
+        assert LexicalIndex(index.connection).has_any(TermGroup(("carrot",)))
+        index.connection.set_trace_callback(None)
+        [plan] = [
+            [row[-1] for row in index.connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
+            for statement in statements
+            if statement.startswith("SELECT 1")
+        ]
+    assert any(step.startswith("SEARCH postings") for step in plan)
+    assert not any(step.startswith("SCAN postings") for step in plan)
