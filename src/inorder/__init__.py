@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from inorder.stage.contracts import (
         Barrier,
         Configurable,
+        Derivation,
         PredictionRules,
         Skip,
         Stage,
@@ -60,6 +61,7 @@ __all__ = [
     "Category",
     "Chunk",
     "Configurable",
+    "Derivation",
     "Dataset",
     "DatasetDocument",
     "DenseVector",
@@ -122,6 +124,7 @@ _MODULE_OF = {
     "StageContext": "inorder.stage.context",
     "Barrier": "inorder.stage.contracts",
     "Configurable": "inorder.stage.contracts",
+    "Derivation": "inorder.stage.contracts",
     "PredictionRules": "inorder.stage.contracts",
     "Skip": "inorder.stage.contracts",
     "Stage": "inorder.stage.contracts",

@@ -149,15 +149,15 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a document is indexed a second time as code",
         "index/stage.py",
-        "path.startswith(inside) or item_id in planned):",
-        "path.startswith(inside)):",
+        "path.startswith(self._inside) or item_id in planned):",
+        "path.startswith(self._inside)):",
         f"{_RULES}test_a_document_is_not_indexed_as_code_too",
     ),
     Mutant(
         "folders whose names begin like DATA are left out",
         "index/stage.py",
-        'inside = f"{self._data}/"',
-        "inside = self._data",
+        'self._inside = f"{data}/"',
+        "self._inside = data",
         f"{_RULES}test_data_below_a_source_is_left_out_and_its_neighbours_are_not",
     ),
     Mutant(

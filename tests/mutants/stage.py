@@ -114,7 +114,7 @@ STAGE_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "items that were not read are not counted as cancelled",
-        "stage/run.py",
+        "stage/plan_reader.py",
         "cancelled=total - done)",
         "cancelled=position.count - total)",
         f"{_COUNTS}a_run_stopped_by_its_error_budget[a generator]",

@@ -91,8 +91,8 @@ STORE_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a store that lost its rows does not start over",
-        "stage/run.py",
-        "start_over_if_behind=self._plan.is_stored",
+        "stage/plan_identity.py",
+        "start_over_if_behind=plan.is_stored",
         "start_over_if_behind=False",
         f"{_RECOVERY}::test_with_a_newer_store_than_the_journal_the_run_starts_over",
     ),

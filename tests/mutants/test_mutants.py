@@ -24,6 +24,7 @@ from tests.mutants.sinks import SINKS_MUTANTS
 from tests.mutants.stage import STAGE_MUTANTS
 from tests.mutants.store import STORE_MUTANTS
 from tests.mutants.telemetry import TELEMETRY_MUTANTS
+from tests.mutants.unchanged import UNCHANGED_MUTANTS
 from tests.mutants.wiring import WIRING_MUTANTS
 
 ALL = (
@@ -35,6 +36,7 @@ ALL = (
     *ENGINES_MUTANTS,
     *STAGE_MUTANTS,
     *STORE_MUTANTS,
+    *UNCHANGED_MUTANTS,
     *TELEMETRY_MUTANTS,
     *ADOPTION_MUTANTS,
     *CLI_MUTANTS,

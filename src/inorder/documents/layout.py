@@ -14,7 +14,7 @@ No files have these names.
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from heapq import merge
 from pathlib import Path
@@ -28,6 +28,7 @@ from inorder.files.predicted import (
     will_be_written,
     will_exist,
 )
+from inorder.stage.contracts import Derivation
 from inorder.stage.store.database import FOLDER as STORE_FOLDER
 from inorder.stage.store.database import StoreReader, open_store
 from inorder.stage.store.inputs import Input, StoredInput
@@ -47,6 +48,12 @@ CHUNK_SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl"}
 
 
 _FILE_FOLDERS = {"doctags": ("doctags", "pages"), "chunk": (CHUNKS,), "embed": (VECTORS,)}
+
+
+def derive_from(data: str | os.PathLike[str], stages: Sequence[str], version: str) -> Derivation | None:
+    """Says that the items of a plan depend on the results of these stages alone; None: some of them are in files."""
+    has_files = any(find_other_layout(stage, "store", data) for stage in stages)
+    return None if has_files else Derivation(stages=tuple(stages), version=version)
 
 
 def resolve_layout(chosen: LayoutChoice, data: str | os.PathLike[str]) -> Layout:
@@ -110,6 +117,15 @@ def get_vector_kind(family: str) -> ResultKind:
 def vectors_path(family: str, doc_id: str) -> str:
     """The vector file of a document, relative to DATA. `family` is `dense`, `sparse` or `lexical`."""
     return f"{VECTORS}/{family}/{doc_id}.parquet"
+
+
+def estimate_count(data: str | os.PathLike[str], kind: ResultKind) -> int:
+    """About how many results of a kind there are: a store may have parts of documents, too."""
+    store = open_store(os.path.abspath(data), kind.stage)
+    stored = 0 if store is None else store.count()
+    folder = f"{os.path.abspath(data)}/{kind.folder}"
+    files = list_outputs(data, kind.files, *kind.suffixes)
+    return max(stored, len(list_predicted(folder))) + sum(1 for _ in files)
 
 
 def list_documents(data: str | os.PathLike[str]) -> Iterator[Result]:

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 
+import msgspec
+
 from inorder.code.discovery import discover
 from inorder.code.grammars import grammar_version
 from inorder.core.windows.plan import IdSet
 from inorder.documents.cost import count_chunks, estimate_code_chunks
-from inorder.documents.layout import CHUNK, EMBED, Result, list_chunked, list_chunked_with_vectors
+from inorder.documents.layout import CHUNK, EMBED, Result, derive_from, list_chunked, list_chunked_with_vectors
 from inorder.files.listing import list_folder
 from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import PredictionRules, Stage, StagePlan, WorkItem
@@ -31,6 +33,7 @@ from .drafts.draft import NAME, IndexSink
 from .drafts.publishing import publish, published_path
 from .lexical import analysis
 from .rows import CODE, DOCUMENT
+from .schema import read_meta
 from .worker import REMOVE, predict_outcome, work
 
 SCHEMA_VERSION = f"2 {analysis.VERSION}"
@@ -42,7 +45,18 @@ _MEMORY_BYTES = 4 * 2**30
 def plan(sources: list[Path], data: Path) -> StagePlan:
     """Plan every document that has chunks, and every file below the sources."""
     items = IndexItems(Roots(sources), os.path.abspath(data))
-    return StagePlan(NAME, items, judge=items.check_freshness, expected_items=items.estimate_count())
+    derived = derive_from(data, ("chunk", "embed"), SCHEMA_VERSION)
+    if derived is not None:
+        derived = msgspec.structs.replace(
+            derived, is_same=items.has_only_documents, read_outputs=items.read_content_hash
+        )
+    return StagePlan(
+        NAME,
+        items,
+        judge=items.check_freshness,
+        expected_items=items.estimate_count(),
+        derived_from=derived,
+    )
 
 
 class IndexItems:
@@ -51,6 +65,7 @@ class IndexItems:
     def __init__(self, roots: Roots, data: str) -> None:
         self._roots = roots
         self._data = data
+        self._inside = f"{data}/"
         self._published: BlockLookup[tuple[str, str, str]] | None = None
         """Item id, hash and configuration of the published files."""
 
@@ -61,8 +76,7 @@ class IndexItems:
         for chunks, dense in list_chunked_with_vectors(self._data, "dense"):
             planned.add(chunks.doc_id)
             yield make_document_item(chunks, dense)
-        inside = f"{self._data}/"
-        for found in discover(self._roots, lambda item_id, path: path.startswith(inside) or item_id in planned):
+        for found in discover(self._roots, lambda item_id, path: path.startswith(self._inside) or item_id in planned):
             planned.add(found.item_id)
             if found.skip and self._is_published(found.item_id):
                 yield _make_removal(found.item_id)
@@ -93,6 +107,29 @@ class IndexItems:
             return int(count)
         documents = sum(1 for _ in list_chunked(self._data))
         return max(documents, sum(map(_count_files, self._roots.paths.values())))
+
+    def read_content_hash(self) -> str:
+        """The hash of the content of the published database; empty if there is none."""
+        database = self._open_database()
+        if database is None:
+            return ""
+        with translate_index_errors(published_path(self._data)):
+            return read_meta(database, "content_hash")
+
+    def has_only_documents(self) -> bool:
+        """Whether the published database has no source code, and all files below the sources as documents."""
+        database = self._open_database()
+        if database is None:
+            return False
+        with translate_index_errors(published_path(self._data)):
+            if database.execute("SELECT 1 FROM files WHERE kind != ? LIMIT 1", (DOCUMENT,)).fetchone() is not None:
+                return False
+        self._published = None
+        others = discover(
+            self._roots,
+            lambda item_id, path: path.startswith(self._inside) or self._find_published(item_id) is not None,
+        )
+        return next(others, None) is None
 
     def check_freshness(self, item: WorkItem, sha256_of: Callable[[Input], str]) -> str:
         """The reason to skip an item that the published database has in its present state; empty if it does not."""

@@ -159,14 +159,18 @@ class CommitLane:
             self._digest.add(item)
         self._journal.write_outcomes(to_terminal(run.start, entries))
         positions = [sink.apply(entries) for sink in self._sinks]
-        if self._journal.syncs_commits:
-            self._sync_sinks()
-        self._journal.write_commit(run.end, positions, self._digest.value())
+        self.write_commit(run.end, positions, self._digest.value())
         if self._journal.is_checkpoint_due:
             self.checkpoint()
         if self._on_commit is not None:
             self._on_commit(entries)
         return run.end
+
+    def write_commit(self, end: int, positions: Sequence[Position], digest: bytes) -> None:
+        """Record that every sink has applied all seqs below `end`."""
+        if self._journal.syncs_commits:
+            self._sync_sinks()
+        self._journal.write_commit(end, positions, digest)
 
     def checkpoint(self, *, is_end: bool = False) -> None:
         """Sync every sink and write a checkpoint."""

@@ -32,6 +32,7 @@ from .packed_lines import PackedFile
 
 Fields = Mapping[str, Any]
 _BLOCK_BYTES = 2**16
+_COPY_BYTES = 2**20
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -89,6 +90,24 @@ class ManifestSink:
             self._file.append(data)
         end, offset = entries[-1].seq + 1, position.offset + len(data)
         self._position = Position(end, offset, zlib.crc32(data, position.checksum))
+        return self._position
+
+    def repeat_rows(self, start: int, convert: Callable[[bytes], bytes]) -> Position:
+        """Append the rows of the last run, from the offset `start` to the end of the file, as rows of this run.
+        `convert` returns the row that a row becomes; empty: none."""
+        begin, self._position = self.position(), None
+        offset, checksum, count, rest = begin.offset, begin.checksum, 0, b""
+        with translate_os_errors(f"{self._path}: the rows of the last run cannot be repeated"):
+            for at in range(start, begin.offset, _COPY_BYTES):
+                lines = (rest + self._file.read(at, min(_COPY_BYTES, begin.offset - at))).split(b"\n")
+                rest = lines.pop()
+                rows = [row for row in map(convert, lines) if row]
+                data = b"".join([b"" if count else self._head, *rows]) if rows else b""
+                if data:
+                    self._file.append(data)
+                    offset, checksum, count = offset + len(data), zlib.crc32(data, checksum), count + len(rows)
+        self._invalidate()
+        self._position = Position(count, offset, checksum)
         return self._position
 
     def position(self) -> Position:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Barrier",
     "Configurable",
+    "Derivation",
     "PredictionRules",
     "Skip",
     "Stage",
@@ -106,6 +107,24 @@ class Barrier(msgspec.Struct, frozen=True):
     """
 
 
+class Derivation(msgspec.Struct, frozen=True, kw_only=True):
+    """Says that a plan is made of the results of other stages alone. If neither they nor `version` have changed since
+    the last complete run, and its own results are what they were, every item is up to date, and none is checked.
+
+    >>> Derivation(stages=("doctags",), version="512 tokens").stages
+    ('doctags',)
+    """
+
+    stages: tuple[str, ...]
+    """The stages, whose results are in stores."""
+    version: str
+    """Everything else that decides which items there are, and whether they are up to date."""
+    is_same: Callable[[], bool] = lambda: True
+    """Whether nothing else has changed: asked last."""
+    read_outputs: Callable[[], str] | None = None
+    """Returns what identifies the results of the stage as they are now; None: they are in its store."""
+
+
 class StagePlan(msgspec.Struct, frozen=True):
     """The items of a stage. Their order is the order of commits, manifest rows and sinks.
 
@@ -131,6 +150,8 @@ class StagePlan(msgspec.Struct, frozen=True):
     is_stored: bool = False
     """Whether results go to the store of the stage, `DATA/store/<stage>.sqlite`, and not to files. Every item has one
     output then, which its worker passes to `ctx.write_output`."""
+    derived_from: Derivation | None = None
+    """The results that the items are made of; None: every item is checked in every run."""
     policy: Literal["io", "cpu", "gpu"] | None = None
     """The policy that the stage is made for. A stage made for `gpu` is not run with `cpu`, unless the options say
     `i_know_what_im_doing`."""

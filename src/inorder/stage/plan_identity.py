@@ -6,11 +6,13 @@ a run would do.
 """
 
 import os
+from collections.abc import Callable
 
 from inorder.host.filesystem import SystemFilesystem
 from inorder.journal.replay import Replay
+from inorder.runtime.durable_run import DurableJob
 from inorder.runtime.identity import PlanDigest, hash_strings
-from inorder.runtime.recovery import read_journal
+from inorder.runtime.recovery import DISTRUST_SUFFIX, OpenedJournal, read_journal
 from inorder.stage.options import StageOptions
 
 from .contracts import StagePlan, WorkItem
@@ -35,6 +37,32 @@ def hash_config(plan: StagePlan, options: StageOptions) -> str:
     """Return the hash of the options that every item of a run depends on."""
     parts = [plan.stage_name, str(SCHEMA_VERSION), str(options.fingerprinting)]
     return hash_strings(*parts, *(["store"] if plan.is_stored else []))
+
+
+def open_journal(job: DurableJob, plan: StagePlan, options: StageOptions, warn: Callable[[str], None]) -> OpenedJournal:
+    """Open the journal: resume an interrupted run of the same plan, otherwise start over. Before a journal of another
+    plan is replaced, it is recovered, which removes the files that it was about to publish."""
+    filesystem = job.filesystem
+    if filesystem.stat(job.path) is None:
+        return job.open()
+    is_trusted = filesystem.stat(f"{job.path}{DISTRUST_SUFFIX}") is None
+    state = read_journal(filesystem, job.path)[1]
+    if state.header is not None and state.header.sinks != job.header.sinks:  # a run with another layout
+        return job.open(start_over=True)
+    if is_trusted and state.is_end:
+        return job.open(start_over=True)
+    opened = job.open(accept_any_header=True, start_over_if_behind=plan.is_stored)
+    theirs = opened.writer.state.header
+    is_same = theirs is not None and (theirs.plan_hash, theirs.config_hash) == (
+        job.header.plan_hash,
+        job.header.config_hash,
+    )
+    if opened.warning:
+        warn(opened.warning)
+    if is_same and options.resume and not options.force and not opened.is_finished:
+        return opened
+    opened.writer.close()
+    return job.open(start_over=True)
 
 
 def find_resume_seq(plan: StagePlan, options: StageOptions) -> int | None:

@@ -2,12 +2,13 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from inorder.core.commands import Summary
 from inorder.core.windows.plan import IdSet, PlanItem
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import OperatorError
@@ -50,6 +51,26 @@ def count_rest(rest: Iterator[Any], position: PlanPosition, is_interrupted: Call
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "" if position.is_complete else "it raised an error"
+
+
+def count_plan(
+    summary: Summary,
+    plan: StagePlan,
+    rest: Iterator[Any],
+    position: PlanPosition,
+    signals: Sequence[int],
+    warn: Callable[[str], None],
+) -> Summary:
+    """Complete the summary of a run that was stopped before the number of its items was known."""
+    if summary.total is not None:
+        return summary
+    known = len(signals)
+    problem = count_rest(rest, position, lambda: len(signals) > known)
+    total = position.count if not problem else max(position.count, plan.expected_items or 0)
+    if problem:
+        warn(f"the plan was not read to its end ({problem}); it has at least {total} items")
+    done = summary.succeeded + summary.skipped + summary.failed
+    return msgspec.structs.replace(summary, total=total, cancelled=total - done)
 
 
 def read_plan(

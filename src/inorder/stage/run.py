@@ -12,7 +12,7 @@ that ended there is nothing in it.
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from inorder.journal.records import Header
 from inorder.journal.writer import JournalOptions
 from inorder.runtime.durable_run import DurableJob, DurableRun
 from inorder.runtime.identity import PlanChanged, new_run_id
-from inorder.runtime.recovery import DISTRUST_SUFFIX, OpenedJournal, read_journal
+from inorder.runtime.recovery import OpenedJournal
 from inorder.runtime.result_log import FORMAT_VERSION, LogHeader, ResultLog
 from inorder.sinks.base import Entry, Sink
 from inorder.sinks.manifest import ManifestSink
@@ -56,11 +56,13 @@ from .manifest.entries import describe_entry
 from .manifest.rows import add_fields, make_config_row, make_row
 from .monitor.monitor import RunMonitor
 from .options import StageOptions
-from .plan_identity import hash_config, hash_plan, identify_item
-from .plan_reader import PlanPosition, count_rest, fill_total, read_plan
+from .plan_identity import hash_config, hash_plan, identify_item, open_journal
+from .plan_reader import PlanPosition, count_plan, fill_total, read_plan
 from .signals import cancel_on_signals
 from .staged_results import read_results, start_results
 from .store.visits import StageGroup
+from .unchanged.commit import NoWorkers, commit_unchanged, make_idle_runtime
+from .unchanged.receipt import Receipt, RunRecord
 from .worker import StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
@@ -135,8 +137,10 @@ def run_stage(
         finally:
             for sink in sinks:
                 sink.close()
-        if finish is not None and outcome.stop_kind is None:
-            finish()
+        if outcome.stop_kind is None:
+            if finish is not None:
+                finish()
+            run.write_receipt()
         return outcome
     finally:
         lock.release()
@@ -169,6 +173,7 @@ class _StageRun:
         self._filesystem = SystemFilesystem()
         self._results: ResultLog | None = None
         self._store: Sink | None = None
+        self._record: RunRecord | None = None
         self._resources: dict[str, Any] = {}
         self._signals: list[int] = []
         """Signals that were received during the run."""
@@ -211,17 +216,36 @@ class _StageRun:
         """Return the signal that stopped the run, if one did."""
         return self._signals[0] if self._signals and outcome.stop_kind == "cancelled" else None
 
+    def write_receipt(self) -> None:
+        """Write what the next run needs to know of this one, which is complete."""
+        if self._record is not None:
+            self._record.write()
+
     def _run_or_start_over(self) -> tuple[Summary, OpenedJournal]:
         """Resume the interrupted run if there is one. Start over if its plan was another one."""
+        self._record = record = RunRecord(self._plan, self._options)
         job = self._make_job()
-        opened = self._open_journal(job)
+        opened = open_journal(job, self._plan, self._options, self._context.warn)
+        record.begin(job.sinks, opened)
+        if (receipt := record.find_unchanged(self._hooks, opened)) is not None:
+            return self._commit_unchanged(job, opened, receipt), opened
         try:
             return self._run(job, opened), opened
         except PlanChanged:
             require(iter(self._plan.items) is not self._plan.items, _ONE_SHOT)
         job = self._make_job()
         opened = job.open(start_over=True)
+        record.begin(job.sinks, opened)
         return self._run(job, opened), opened
+
+    def _commit_unchanged(self, job: DurableJob, opened: OpenedJournal, receipt: Receipt) -> Summary:
+        """Commit a run in which every item is up to date."""
+        engine = NoWorkers()
+        self._monitor.start(make_idle_runtime(engine, self._clock), opened, engine, lambda: 0, job.results)
+        start_results(self._filesystem, self._layout.staging, job.results, opened)
+        summary = commit_unchanged(job, opened, receipt, self._clock, keeps_results=self._plan.is_stored)
+        self._monitor.record_unchanged(receipt.count)
+        return summary
 
     def _run(self, job: DurableJob, opened: OpenedJournal) -> Summary:
         position = PlanPosition()
@@ -258,7 +282,7 @@ class _StageRun:
         )
         try:
             with cancel_on_signals(run.runtime.cancel) as self._signals:
-                summary = self._count_plan(run.run(), rest, position)
+                summary = count_plan(run.run(), self._plan, rest, position, self._signals, self._context.warn)
         except BaseException as error:
             for message in list_survivors(run.runtime):
                 error.add_note(message)
@@ -267,48 +291,12 @@ class _StageRun:
             self._context.warn(message)
         return summary
 
-    def _count_plan(self, summary: Summary, rest: Iterator[Any], position: PlanPosition) -> Summary:
-        """Complete the summary of a run that was stopped before the number of its items was known."""
-        if summary.total is not None:
-            return summary
-        signals = len(self._signals)
-        problem = count_rest(rest, position, lambda: len(self._signals) > signals)
-        total = position.count if not problem else max(position.count, self._plan.expected_items or 0)
-        if problem:
-            self._context.warn(f"the plan was not read to its end ({problem}); it has at least {total} items")
-        done = summary.succeeded + summary.skipped + summary.failed
-        return msgspec.structs.replace(summary, total=total, cancelled=total - done)
-
     def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
         """Called after every step of the kernel, before its commands are performed."""
         require_disk_space(event)
         if self._autoscaler is not None:
             self._autoscaler.adjust(now_ms)
         self._monitor.observe(now_ms, event, commands)
-
-    def _open_journal(self, job: DurableJob) -> OpenedJournal:
-        """Open the journal: resume an interrupted run of the same plan, otherwise start over. Before a journal of
-        another plan is replaced, it is recovered, which removes the files that it was about to publish."""
-        if self._filesystem.stat(job.path) is None:
-            return job.open()
-        is_trusted = self._filesystem.stat(f"{job.path}{DISTRUST_SUFFIX}") is None
-        state = read_journal(self._filesystem, job.path)[1]
-        if state.header is not None and state.header.sinks != job.header.sinks:  # a run with another layout
-            return job.open(start_over=True)
-        if is_trusted and state.is_end:
-            return job.open(start_over=True)
-        opened = job.open(accept_any_header=True, start_over_if_behind=self._plan.is_stored)
-        theirs = opened.writer.state.header
-        is_same = theirs is not None and (theirs.plan_hash, theirs.config_hash) == (
-            job.header.plan_hash,
-            job.header.config_hash,
-        )
-        if opened.warning:
-            self._context.warn(opened.warning)
-        if is_same and self._options.resume and not self._options.force and not opened.is_finished:
-            return opened
-        opened.writer.close()
-        return job.open(start_over=True)
 
     def _make_job(self) -> DurableJob:
         layout, stage = self._layout, self._plan.stage_name
@@ -376,6 +364,8 @@ class _StageRun:
 
     def _on_committed(self, entries: Sequence[Entry]) -> None:
         """Called on the commit thread after entries are committed."""
+        if self._record is not None:
+            self._record.add(entries)
         for entry in entries:
             if entry.outcome == _SUCCESS:
                 self._cache.put_inputs(entry.payload.inputs)

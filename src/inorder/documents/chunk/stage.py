@@ -12,10 +12,13 @@ from inorder.documents.cost import count_blocks
 from inorder.documents.layout import (
     CHUNK_SUFFIXES,
     CHUNKS,
+    DOCUMENT_RESULTS,
     DOCUMENTS,
     Layout,
     LayoutChoice,
     Result,
+    derive_from,
+    estimate_count,
     list_documents,
     remove_other_layout,
     resolve_layout,
@@ -105,8 +108,9 @@ def plan(settings: ChunkSettings, sources: list[Path], data: Path) -> StagePlan:
         NAME,
         items,
         retires=lambda *_: True,
-        expected_items=sum(1 for _ in list_documents(data)),
+        expected_items=estimate_count(data, DOCUMENT_RESULTS),
         is_stored=items.is_stored,
+        derived_from=derive_from(data, ("doctags",), items.cfg_hash) if items.is_stored else None,
     )
 
 
@@ -127,7 +131,7 @@ class ChunkItems:
         )
         self.is_stored = layout == "store"
         self._suffix = CHUNK_SUFFIXES[settings.file_format]
-        self._cfg_hash = _hash_configuration(settings, layout)
+        self.cfg_hash = _hash_configuration(settings, layout)
         self._data = data
         self._meta = {
             "tokenizer": settings.tokenizer,
@@ -151,7 +155,7 @@ class ChunkItems:
             item_id=doc_id,
             inputs={"record": document.source},
             outputs={"chunks": f"{NAME}/{doc_id}" if self.is_stored else f"{CHUNKS}/{doc_id}{self._suffix}"},
-            cfg_hash=self._cfg_hash,
+            cfg_hash=self.cfg_hash,
             cost_hint=count_blocks(document),
             meta=self._meta,
         )

@@ -15,9 +15,12 @@ import msgspec
 from inorder.documents.cost import count_chunks
 from inorder.documents.layout import (
     CHUNK,
+    CHUNK_RESULTS,
     VECTORS,
     LayoutChoice,
     Result,
+    derive_from,
+    estimate_count,
     list_chunked,
     list_current_vectors,
     remove_other_layout,
@@ -160,6 +163,7 @@ def plan(settings: EmbedSettings, cfg_hashes: dict[str, str], sources: list[Path
         expected_items=items.estimate_count(),
         policy="gpu" if needs_gpu else None,
         is_stored=items.is_stored,
+        derived_from=derive_from(data, ("chunk",), items.hash_configuration()) if items.is_stored else None,
     )
 
 
@@ -216,7 +220,12 @@ class EmbedItems:
 
     def estimate_count(self) -> int:
         """The number of items, `__corpus__` included."""
-        return sum(1 for _ in list_chunked(self._data)) * len(self._cfg_hashes) + 1
+        return estimate_count(self._data, CHUNK_RESULTS) * len(self._cfg_hashes) + 1
+
+    def hash_configuration(self) -> str:
+        """A hash of everything that the vectors of all families depend on besides the chunks."""
+        families = [f"{family}={cfg_hash}" for family, cfg_hash in self._cfg_hashes.items()]
+        return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, *families)
 
     def _hash_corpus(self) -> str:
         """A hash of all vectors of the enabled families, taken from their fingerprints."""

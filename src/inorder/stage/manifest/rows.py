@@ -17,6 +17,7 @@ from inorder.engines.attempt import escape_surrogates
 from inorder.errors import Failure
 from inorder.runtime.identity import qualified_name
 from inorder.sinks.base import Entry
+from inorder.stage.freshness import UNCHANGED
 from inorder.stage.options import StageOptions
 from inorder.stage.worker import StageResult, StageTask
 from inorder.version import __version__
@@ -47,6 +48,19 @@ BASE_FIELDS = {
     "warnings": "warnings of the worker, `before_item` and `worker_setup`; a failed item has none",
 }
 """The base fields of every row, in order, and their meaning."""
+_RAW_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_CONFIG_STATUS, _SKIP_STATUS = b'"config"', b'"skip"'
+_UNCHANGED_FIELDS = {
+    name: msgspec.Raw(msgspec.json.encode(value))
+    for name, value in {
+        "status": "skip",
+        "duration_s": 0.0,
+        "attempts": 1,
+        "reason": UNCHANGED,
+        "warnings": [],
+    }.items()
+}
+"""What differs in the row of an item that is up to date from its row when it succeeded."""
 VOLATILE_FIELDS = ("duration_s", "traceback", "run_id", "started_at", "host", "pid", "argv")
 
 
@@ -114,6 +128,23 @@ def make_row(stage: str, entry: Entry) -> dict[str, Any]:
     }
     add_fields(row, result.extras if result is not None else {})
     return row
+
+
+def repeat_row(line: bytes, *, keeps_result: bool) -> bytes:
+    """Make the row of an item that is up to date from its row in the run before, in which it succeeded or was up to
+    date. Empty for the `__config__` row. `keeps_result`: the runner knows what the worker returned, and the hash of the
+    inputs."""
+    fields = _RAW_FIELDS.decode(line)
+    status = bytes(fields["status"])
+    if status == _CONFIG_STATUS:
+        return b""
+    if status == _SKIP_STATUS:
+        return line + b"\n"
+    if not keeps_result:
+        fields = {name: value for name, value in fields.items() if name in BASE_FIELDS}
+        fields["input_sha256"] = msgspec.Raw(b'""')
+    fields.update(_UNCHANGED_FIELDS)
+    return msgspec.json.encode(fields) + b"\n"
 
 
 def add_fields(row: dict[str, Any], fields: dict[str, Any]) -> None:

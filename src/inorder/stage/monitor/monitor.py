@@ -114,20 +114,11 @@ class RunMonitor:
         self._resumed_end = resume_point.end
         self._metrics = RunMetrics(resume_point.end, None if self._otel is None else self._otel.record_queued)
         self._counts = [0] * 8
-        for state, count in (
-            (State.TERMINAL_SUCCESS, resume_point.succeeded),
-            (State.TERMINAL_SKIP, resume_point.skipped),
-            (State.TERMINAL_FAIL, resume_point.failed),
-        ):
-            self._counts[state] = count
-        options = self._options
+        self._counts[_SUCCESS : _FAIL + 1] = resume_point.succeeded, resume_point.skipped, resume_point.failed
+        options, name, total = self._options, self._plan.stage_name, self._count_total()
+        interval_s = options.diagnostics_interval_s
         self._display = open_display(
-            options.progress,
-            self._plan.stage_name,
-            self._count_total(),
-            resume_point.end,
-            options.diagnostics_interval_s,
-            verbose=options.verbose,
+            options.progress, name, total, resume_point.end, interval_s, verbose=options.verbose
         )
         staged_results = 0 if results is None else results.found_count
         if staged_results:
@@ -178,6 +169,11 @@ class RunMonitor:
             self._slowest.record(item_id, entry.exec_ms)
             if entry.outcome == _FAIL and entry.failure is not None:
                 self._errors.record(item_id, entry.failure.category.value, entry.failure.message)
+
+    def record_unchanged(self, count: int) -> None:
+        """Take in items that are all up to date, and that no kernel has seen."""
+        self._counts[_SKIP] = count
+        self._metrics.planned_count, self._metrics.is_plan_complete = count, True
 
     def _emit_item(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         known = {"seq": entry.seq, "item_id": escape_surrogates(entry.item.item.item_id)}

@@ -43,9 +43,14 @@ INSTRUMENTS = {
 """Every instrument, with its kind and meaning."""
 
 
+def is_otel_wanted() -> bool:
+    """Whether a variable asks for an exporter."""
+    return any(os.environ.get(name) for name in VARIABLES)
+
+
 def start_otel(stage: str, options: StageOptions) -> "OtelExporter | None":
     """Return an exporter; None: no variable asks for one, or OpenTelemetry is not installed."""
-    if not any(os.environ.get(name) for name in VARIABLES):
+    if not is_otel_wanted():
         return None
     try:
         from opentelemetry import metrics, trace

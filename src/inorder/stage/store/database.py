@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from inorder.errors import IntegrityError, OperatorError
+from inorder.sinks.base import Position
 from inorder.sinks.sqlite import translate_sqlite_error
 
 from .codec import DICTIONARIES, Dictionary, decompress
@@ -106,6 +107,11 @@ class StoreReader:
         """The items that the last run has removed: id, folder and input path."""
         rows = self._fetch_all("SELECT item_id, folder, input_path FROM removed")
         return [(decode_id(item_id), folder, decode_id(path)) for item_id, folder, path in rows]
+
+    def read_position(self) -> Position:
+        """How far the last run has come, and which one it was."""
+        rows = self._fetch_all('SELECT "end", "offset", checksum FROM inorder_position')
+        return Position(*rows[0]) if rows else Position()
 
     def count(self, prefix: str = "") -> int:
         """Return the number of items whose ids begin with `prefix`."""

@@ -1,0 +1,111 @@
+"""Commits a run in which every item is up to date, without a kernel and without workers.
+
+The journal has the same records as that of any run, with one commit for all items: outcomes, then the sinks, then the
+commit. A run that dies before the commit is rolled back as any other, and done again. Rows of the manifest are made
+from those of the last run, block by block.
+"""
+
+from functools import partial
+
+from inorder.core.commands import Summary
+from inorder.core.events import Event
+from inorder.core.options import KernelOptions
+from inorder.core.transitions import State
+from inorder.engines.base import Batch, Task
+from inorder.engines.progress import WorkerActivity
+from inorder.errors import SyncError
+from inorder.host.clock import Clock
+from inorder.journal.records import Terminal
+from inorder.runtime.commit import CommitJournal, CommitLane
+from inorder.runtime.durable_run import DurableJob
+from inorder.runtime.identity import PlanDigest
+from inorder.runtime.loop import Runtime
+from inorder.runtime.recovery import OpenedJournal
+from inorder.sinks.base import Entry, Position, Sink
+from inorder.sinks.manifest import ManifestSink
+from inorder.stage.manifest.rows import repeat_row
+
+from .receipt import Receipt
+
+_SKIP = int(State.TERMINAL_SKIP)
+_ENTRIES = 1024
+
+
+class NoWorkers:
+    """The engine of a run without items."""
+
+    def start(self) -> None:
+        """Nothing is started."""
+
+    def dispatch(self, batch: Batch) -> None:
+        """Never called."""
+
+    def stop_worker(self, worker: int, reason: str) -> None:
+        """There is no worker."""
+
+    def poll(self, timeout_s: float | None) -> list[Event]:
+        """No event can come."""
+        return []
+
+    def wake(self) -> None:
+        """Nothing waits."""
+
+    def drain(self) -> None:
+        """There is nothing to return."""
+
+    def close(self, grace_s: float = 0.0) -> list[Task]:
+        """Nothing runs."""
+        return []
+
+    def list_activity(self) -> list[WorkerActivity]:
+        """Nothing runs."""
+        return []
+
+    def resize(self, count: int) -> None:
+        """There are no workers."""
+
+
+def make_idle_runtime(engine: NoWorkers, clock: Clock) -> Runtime:
+    """A runtime that does nothing, for the monitor of the run."""
+    return Runtime([], engine, lambda run, items: run.end, clock, options=KernelOptions())
+
+
+def commit_unchanged(
+    job: DurableJob, opened: OpenedJournal, receipt: Receipt, clock: Clock, *, keeps_results: bool
+) -> Summary:
+    """Commit every item as skipped. `keeps_results`: see `repeat_row`."""
+    journal = CommitJournal(opened.writer, job.filesystem, job.path, job.options, clock)
+    lane = CommitLane(journal, job.sinks, PlanDigest(job.identify))
+    count = receipt.count
+    try:
+        journal.write_outcomes(Terminal(0, bytes([_SKIP]) * count, {}))
+        positions = [_apply(sink, receipt, keeps_results=keeps_results) for sink in job.sinks]
+        lane.write_commit(count, positions, receipt.digest)
+        lane.finish(is_end=True, is_complete=True)
+    except SyncError:
+        lane.mark_distrusted()
+        raise
+    finally:
+        lane.close()
+        if job.results is not None:
+            job.results.close()
+    return Summary(
+        total=count,
+        succeeded=0,
+        skipped=count,
+        failed=0,
+        cancelled=0,
+        retries=0,
+        was_cancelled=False,
+        stop_kind=None,
+        cancel_reason=None,
+        stopped_at=None,
+    )
+
+
+def _apply(sink: Sink, receipt: Receipt, *, keeps_results: bool) -> Position:
+    if isinstance(sink, ManifestSink):
+        return sink.repeat_rows(receipt.rows[0], partial(repeat_row, keeps_result=keeps_results))
+    for start in range(0, receipt.count, _ENTRIES):
+        sink.apply([Entry(seq, _SKIP) for seq in range(start, min(start + _ENTRIES, receipt.count))])
+    return sink.position()

@@ -1,0 +1,103 @@
+"""Two stages with stores, the second of which is made of the results of the first."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import inorder
+from inorder.sinks.packed_lines import open_lines
+from inorder.stage.context import StageContext
+from inorder.stage.contracts import Derivation
+from inorder.stage.store.database import open_store
+from inorder.stage.store.inputs import StoredInput
+from inorder.stage.unchanged.receipt import receipt_path
+from tests.stage.jobs import Place
+
+
+class Pipeline:
+    """Stage `first` writes what it reads in capitals, stage `second` writes that twice."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.data = str(place.data)
+        self.version = "1"
+        self.is_same = True
+        self.called: list[str] = []
+        self.read: list[str] = []
+        """The items of the second stage that were read from its plan."""
+
+    def run(self, hooks: inorder.StageHooks | None = None, **options: Any) -> inorder.StageOutcome:
+        """Run both stages. Returns the outcome of the second."""
+        self.run_first()
+        return self.run_second(hooks, **options)
+
+    def run_first(self) -> inorder.StageOutcome:
+        names = sorted(path.name for path in self.place.sources.iterdir())
+        items = [self.place.item(name, outputs={"loud": f"loud/{name}"}) for name in names]
+        plan = inorder.StagePlan("first", items, retires=lambda *_: True, is_stored=True)
+        return inorder.run_stage(plan, shout, self.place.options())
+
+    def run_second(self, hooks: inorder.StageHooks | None = None, **options: Any) -> inorder.StageOutcome:
+        self.called.clear()
+        self.read.clear()
+        plan = inorder.StagePlan(
+            "second",
+            SecondItems(self),
+            retires=lambda *_: True,
+            is_stored=True,
+            derived_from=Derivation(stages=("first",), version=self.version, is_same=lambda: self.is_same),
+        )
+        return inorder.run_stage(plan, self._repeat, self.place.options(**options), hooks)
+
+    def _repeat(self, item: inorder.WorkItem, ctx: StageContext) -> dict[str, int]:
+        self.called.append(item.item_id)
+        text = ctx.read_input("loud")
+        if text == b"BAD":
+            raise ValueError("this one is bad")
+        if text == b"ODD":
+            ctx.warn("this one is odd")
+        ctx.write_output("long", text + text)
+        return {"letters": len(text)}
+
+    def forget(self) -> None:
+        """Remove the receipt of the second stage."""
+        Path(receipt_path(self.data, "second")).unlink()
+
+    def list_runs(self) -> list[list[bytes]]:
+        """The rows of every run of the second stage, without the `__config__` rows."""
+        runs: list[list[bytes]] = []
+        with open_lines(f"{self.data}/manifests/second.jsonl") as file:
+            for line in file:
+                if b'"doc_id":"__config__"' in line:
+                    runs.append([])
+                else:
+                    runs[-1].append(line)
+        return runs
+
+    def list_results(self) -> dict[str, bytes]:
+        store = open_store(self.data, "second")
+        assert store is not None
+        found = {item.item_id: store.read(item.item_id) for item in store.iterate()}
+        return {item_id: each[1] for item_id, each in found.items() if each is not None}
+
+
+class SecondItems:
+    """The items of the second stage."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    def __iter__(self) -> Iterator[inorder.WorkItem]:
+        data, version = self._pipeline.data, self._pipeline.version
+        store = open_store(data, "first")
+        assert store is not None
+        for row in store.iterate():
+            self._pipeline.read.append(row.item_id)
+            source = StoredInput(data, "first", row.item_id, f"loud/{row.item_id}", row.size, row.sha256)
+            outputs = {"long": f"long/{row.item_id}"}
+            yield inorder.WorkItem(item_id=row.item_id, inputs={"loud": source}, outputs=outputs, cfg_hash=version)
+
+
+def shout(item: inorder.WorkItem, ctx: StageContext) -> None:
+    """Write a source in capitals."""
+    ctx.write_output("loud", Path(item.inputs["text"]).read_bytes().upper())
