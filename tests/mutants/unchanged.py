@@ -10,8 +10,8 @@ UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the results that a stage is made of may be of any run",
         _RECEIPT,
-        "if store is not None and format_position(store.read_position()) == receipt.outputs:",
-        "if store is not None:",
+        "receipt is not None and receipt.outputs == identify_store(data, stage)",
+        "receipt is not None",
         f"{_CHANGED}[forget_the_first_stage-called5-results5]",
     ),
     Mutant(

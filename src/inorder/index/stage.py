@@ -22,6 +22,7 @@ from inorder.documents.layout import CHUNK, EMBED, Result, derive_from, list_chu
 from inorder.files.listing import list_folder
 from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import PredictionRules, Stage, StagePlan, WorkItem
+from inorder.stage.file_stat import FileStat
 from inorder.stage.freshness import UNCHANGED
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots
@@ -48,7 +49,7 @@ def plan(sources: list[Path], data: Path) -> StagePlan:
     derived = derive_from(data, ("chunk", "embed"), SCHEMA_VERSION)
     if derived is not None:
         derived = msgspec.structs.replace(
-            derived, is_same=items.has_only_documents, read_outputs=items.read_content_hash
+            derived, is_same=items.has_only_documents, read_outputs=items.identify_published
         )
     return StagePlan(
         NAME,
@@ -108,13 +109,13 @@ class IndexItems:
         documents = sum(1 for _ in list_chunked(self._data))
         return max(documents, sum(map(_count_files, self._roots.paths.values())))
 
-    def read_content_hash(self) -> str:
-        """The hash of the content of the published database; empty if there is none."""
-        database = self._open_database()
+    def identify_published(self) -> str:
+        """The hash of the content of the published database, and the stat of its file; empty if there is none."""
+        database, path = self._open_database(), published_path(self._data)
         if database is None:
             return ""
-        with translate_index_errors(published_path(self._data)):
-            return read_meta(database, "content_hash")
+        with translate_index_errors(path):
+            return f"{read_meta(database, 'content_hash')} {FileStat.read(path).signature}"
 
     def has_only_documents(self) -> bool:
         """Whether the published database has no source code, and all files below the sources as documents."""

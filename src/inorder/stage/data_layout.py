@@ -37,6 +37,7 @@ class DataLayout:
         self.lock = f"{self.data}/locks/{stage}.lock"
         self.live = f"{self.data}/locks/{stage}.live.json"
         self.cache = f"{self.data}/cache/{stage}.sqlite"
+        self.receipt = f"{self.data}/cache/{stage}.receipt.json"
         self.store = f"{self.data}/store/{stage}.sqlite"
         self.staging = f"{self.data}/.staging/{stage}"
 

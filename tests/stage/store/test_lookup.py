@@ -113,7 +113,7 @@ def test_an_unchanged_run_reads_the_store_in_blocks_and_finds_what_has_changed(
     worker.called.clear()
     assert run_stored(place, place.data, worker).skipped == COUNT
     assert worker.called == []
-    assert 0 < len(queries) <= COUNT / 100
+    assert 0 < sum("FROM items" in query for query in queries) <= COUNT / 100
     place.source("0321", "another text")
     place.source("0322x", "a new text")
     (place.sources / "0323").unlink()

@@ -8,9 +8,9 @@ import inorder
 from inorder.sinks.packed_lines import open_lines
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import Derivation
+from inorder.stage.data_layout import DataLayout
 from inorder.stage.store.database import open_store
 from inorder.stage.store.inputs import StoredInput
-from inorder.stage.unchanged.receipt import receipt_path
 from tests.stage.jobs import Place
 
 
@@ -61,7 +61,7 @@ class Pipeline:
 
     def forget(self) -> None:
         """Remove the receipt of the second stage."""
-        Path(receipt_path(self.data, "second")).unlink()
+        Path(DataLayout(self.data, "second").receipt).unlink()
 
     def list_runs(self) -> list[list[bytes]]:
         """The rows of every run of the second stage, without the `__config__` rows."""

@@ -12,8 +12,8 @@ import pytest
 
 import inorder
 from inorder.sinks.manifest import ManifestSink
+from inorder.stage.data_layout import DataLayout
 from inorder.stage.store.database import store_path
-from inorder.stage.unchanged.receipt import receipt_path
 from tests.stage.jobs import Place
 from tests.stage.unchanged.pipeline import Pipeline
 
@@ -89,7 +89,7 @@ def alter_manifest(pipeline: Pipeline) -> None:
 
 
 def damage_receipt(pipeline: Pipeline) -> None:
-    Path(receipt_path(pipeline.data, "second")).write_bytes(b'{"format":1')
+    Path(DataLayout(pipeline.data, "second").receipt).write_bytes(b'{"format":1')
 
 
 @pytest.mark.parametrize(

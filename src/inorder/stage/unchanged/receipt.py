@@ -7,7 +7,7 @@ of items.
 The content of a store has an id, which the receipt of its stage keeps. A run that has written nothing, and that began
 with the store as the receipt describes it, keeps the id; every other run gives it a new one. The store itself says
 which run was the last one to write to it, by its position. So a receipt that does not match it, because a run was
-interrupted or the store was replaced, is worth nothing.
+interrupted or the store was replaced, is worth nothing. Neither is one of a file that has changed since.
 
 A receipt is a cache. It may be lost at any moment; the next run then checks every item.
 """
@@ -26,6 +26,8 @@ from inorder.runtime.recovery import OpenedJournal
 from inorder.sinks.base import Entry, Position, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.stage.contracts import StageHooks, StagePlan
+from inorder.stage.data_layout import DataLayout
+from inorder.stage.file_stat import FileStat
 from inorder.stage.freshness import UNCHANGED
 from inorder.stage.monitor.otel import is_otel_wanted
 from inorder.stage.options import StageOptions
@@ -61,15 +63,10 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 _DECODER = msgspec.json.Decoder(Receipt)
 
 
-def receipt_path(data: str, stage: str) -> str:
-    """The path of the receipt of a stage."""
-    return f"{data}/cache/{stage}.receipt.json"
-
-
 def read_receipt(data: str, stage: str) -> Receipt | None:
     """Read the receipt of the last run of a stage; None: there is none, or it is of another version."""
     try:
-        with open(receipt_path(data, stage), "rb") as file:
+        with open(DataLayout(data, stage).receipt, "rb") as file:
             found = _DECODER.decode(file.read())
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
@@ -79,24 +76,25 @@ def read_receipt(data: str, stage: str) -> Receipt | None:
 def write_receipt(data: str, stage: str, receipt: Receipt) -> None:
     """Write a receipt. An error of the disk is ignored: the next run checks every item."""
     with contextlib.suppress(OSError):
-        write_atomic(SystemFilesystem(), receipt_path(data, stage), msgspec.json.encode(receipt))
+        write_atomic(SystemFilesystem(), DataLayout(data, stage).receipt, msgspec.json.encode(receipt))
 
 
-def format_position(position: Position) -> str:
-    """What identifies the content of a store."""
-    return f"{position.end} {position.offset} {position.checksum}"
+def identify_store(data: str, stage: str) -> str:
+    """What identifies the store of a stage as it is now: the position of its last run, and the stat of its file; empty:
+    there is none, or it cannot be read."""
+    with contextlib.suppress(InorderError, OSError):  # the run of that stage reports it
+        store = open_store(data, stage)
+        if store is not None:
+            position = store.read_position()
+            numbers = (position.end, position.offset, position.checksum, *FileStat.read(store.path).signature)
+            return " ".join(map(str, numbers))
+    return ""
 
 
 def find_content(data: str, stage: str) -> str:
     """The id of the content of a store as it is now; empty: it is not known."""
     receipt = read_receipt(data, stage)
-    if receipt is None:
-        return ""
-    with contextlib.suppress(InorderError):  # the run of that stage reports it
-        store = open_store(data, stage)
-        if store is not None and format_position(store.read_position()) == receipt.outputs:
-            return receipt.content
-    return ""
+    return receipt.content if receipt is not None and receipt.outputs == identify_store(data, stage) else ""
 
 
 def hash_version(plan: StagePlan, options: StageOptions) -> str:
@@ -116,7 +114,7 @@ class RunRecord:
         self._version = hash_version(plan, options)
         is_kept = plan.is_stored or plan.derived_from is not None
         self._outputs = self._read_outputs() if is_kept else ""
-        known = read_receipt(self._data, plan.stage_name) if is_kept else None
+        known = read_receipt(self._data, plan.stage_name) if self._outputs else None
         self._known = known if known is not None and known.outputs == self._outputs else None
         """The receipt of the last run, if the results are what it describes."""
         derived = plan.derived_from
@@ -190,9 +188,8 @@ class RunRecord:
     def _read_outputs(self) -> str:
         """What identifies the results as they are now; empty: there are none, or they cannot be read."""
         derived = self._plan.derived_from
-        with contextlib.suppress(InorderError):
-            if derived is not None and derived.read_outputs is not None:
-                return derived.read_outputs()
-            store = open_store(self._data, self._plan.stage_name)
-            return "" if store is None else format_position(store.read_position())
+        if derived is None or derived.read_outputs is None:
+            return identify_store(self._data, self._plan.stage_name)
+        with contextlib.suppress(InorderError, OSError):
+            return derived.read_outputs()
         return ""
