@@ -1,6 +1,7 @@
-"""How well PDFs are read, compared with other tools on the same documents, whose content is known.
+"""How well PDFs and web pages are read, compared with other tools on the same documents, whose content is known.
 
     python bench/quality.py [--each 3] [--only inorder kreuzberg] [--folder DIR] [--json]
+    python bench/quality.py --html [--each 3] [--json]
 
 Documents of many kinds are generated with fixed content. With `--folder`, the documents are the files NAME.pdf of that
 folder, each with its content in NAME.json. Scores are from 0 to 1; 1 is perfect:
@@ -12,8 +13,11 @@ folder, each with its content in NAME.json. Scores are from 0 to 1; 1 is perfect
 * absent: share of the lines of page furniture that are left out of the text
 * code: share of the lines of code that are in a code block
 
+With `--html`, pages with an article, menus, comments and so on: precision, recall and F1 of the text of the article, in
+runs of four words, beside trafilatura and readability-lxml.
+
 A tool that is not installed is left out. `make bench-peers` installs kreuzberg, liteparse, markitdown and
-pdf-inspector.
+pdf-inspector; trafilatura and readability-lxml are on PyPI.
 """
 
 import argparse
@@ -28,6 +32,7 @@ from typing import Any, NamedTuple
 import msgspec
 from reading.documents import Made
 from reading.kinds import make_documents
+from reading.pages import PAGE_TOOLS, compare_text, make_pages
 from reading.scores import (
     Content,
     absent_share,
@@ -122,6 +127,41 @@ def measure(documents: list[Made], tools: list[str]) -> dict[str, Any]:
     return found
 
 
+def measure_pages(each: int) -> dict[str, Any]:
+    """Precision, recall and F1 of each tool by layout, and its CPU seconds."""
+    pages = make_pages(each)
+    found: dict[str, Any] = {}
+    for tool, read in PAGE_TOOLS.items():
+        by_layout: defaultdict[str, list[tuple[float, float, float]]] = defaultdict(list)
+        cpu_s = 0.0
+        try:
+            for page in pages:
+                began_s = time.process_time()
+                text = read(page.html)
+                cpu_s += time.process_time() - began_s
+                by_layout[page.layout].append(compare_text(text, page.article))
+        except ImportError as error:
+            print(f"{tool} is left out: {error}", file=sys.stderr)
+            continue
+        every = [scores for each_layout in by_layout.values() for scores in each_layout]
+        found[tool] = {
+            "all": [_mean(list(column)) for column in zip(*every, strict=True)],
+            "F1": {layout: _mean([f1 for _, _, f1 in scores]) for layout, scores in by_layout.items()},
+            "cpu_s": cpu_s,
+        }
+    return found
+
+
+def format_pages(found: dict[str, Any]) -> list[str]:
+    """The results as Markdown: over all pages, then F1 by layout."""
+    layouts = list(next(iter(found.values()))["F1"])
+    lines = [f"| pages | P | R | F1 | {' | '.join(layouts)} | CPU s |", f"|{'---|' * (len(layouts) + 5)}"]
+    for tool, each in found.items():
+        numbers = [*each["all"], *each["F1"].values()]
+        lines.append(f"| {tool} | {' | '.join(f'{number:.3f}' for number in numbers)} | {each['cpu_s']:.2f} |")
+    return lines
+
+
 def format_report(found: dict[str, Any]) -> list[str]:
     """The results as Markdown: first over all documents, then by kind."""
     lines = [f"| all documents | {' | '.join(MEASURES)} | CPU s |", f"|{'---|' * (len(MEASURES) + 2)}"]
@@ -143,8 +183,13 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=3, help="documents of each kind")
     parser.add_argument("--only", nargs="+", choices=list(TOOLS), help="these tools")
     parser.add_argument("--folder", type=Path, help="documents with their content instead of generated ones")
+    parser.add_argument("--html", action="store_true", help="web pages instead of PDFs")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    if given.html:
+        pages = measure_pages(given.each)
+        print(json.dumps(pages) if given.json else "\n".join(format_pages(pages)))
+        return
     documents = read_folder(given.folder) if given.folder else make_documents(given.each)
     found = measure(documents, given.only or list(TOOLS))
     print(json.dumps(found) if given.json else "\n".join(format_report(found)))

@@ -9,6 +9,20 @@ _EXTRAS = "tests/documents/test_manifest_extras.py::"
 _COSTS = "tests/documents/test_costs.py::"
 DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        "an element with most of the text of a page is clutter",
+        "documents/readers/html/clutter.py",
+        "if self._measure(node) <= self._most and ",
+        "if ",
+        "tests/documents/readers/html/test_article.py::test_a_script_is_not_text_of_the_page",
+    ),
+    Mutant(
+        "clutter is measured without a limit",
+        "documents/readers/html/clutter.py",
+        "            if self._budget < 0:\n                return\n",
+        "",
+        "tests/documents/readers/html/test_article.py::test_nested_elements_with_such_names_take_no_quadratic_time",
+    ),
+    Mutant(
         "a link into a sibling folder with the same beginning is followed",
         "documents/discovery.py",
         """path.startswith(f"{folder.rstrip('/')}/")""",

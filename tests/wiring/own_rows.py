@@ -50,6 +50,15 @@ def count_parts(run: WiredRun) -> int:
     return len(read_manifest(run, "doctags"))
 
 
+def read_page(run: WiredRun) -> int:
+    """How many blocks a page with a menu and comments has."""
+    page = "<nav><a href='/'>Home</a></nav><h1>Lamps</h1><p>Lit at dusk.</p><div id='comments'>First!</div>"
+    make_source(run, "a.html", page.encode())
+    run.command("doctags", "docs", "--quiet", "--workers", "1")
+    [row] = read_manifest(run, "doctags")
+    return int(row["blocks"])
+
+
 def needs_packages(run: WiredRun) -> bool:
     """Whether the packages of an extra are asked for."""
     from inorder.documents.readers import registry
@@ -127,6 +136,7 @@ OWN_ROWS = index_rows(
     OptionRow("split_pages", count_parts, [(0, 1), (2, 4)]),
     OptionRow("reader", needs_packages, [("native", False), ("docling", True)]),
     OptionRow("ocr", needs_packages, [(False, False), (True, True)]),
+    OptionRow("html", read_page, [("article", 2), ("full", 4)]),
     OptionRow("password_file", read_encrypted, [("none", "failure"), ("passwords.txt", "success")]),
     OptionRow("tokens_max", count_chunks, [(512, 1), (20, 3)]),
     OptionRow("tokens_min", count_chunks, [(0, 2), (512, 1)]),

@@ -39,6 +39,13 @@ OWN = {
         ),
         OptionSpec(
             Section.DOCTAGS,
+            "html",
+            "html",
+            ChoiceType("article", "full"),
+            "What to read of an HTML page: its article, or all text with navigation, footers and comments.",
+        ),
+        OptionSpec(
+            Section.DOCTAGS,
             "ocr",
             "ocr",
             FlagType(),

@@ -20,6 +20,7 @@ from inorder.documents.cost import estimate_pages
 from inorder.documents.discovery import DocumentFile, count_files, discover
 from inorder.documents.layout import Layout, LayoutChoice, remove_other_layout, resolve_layout
 from inorder.documents.readers.docling import DOCLING_FORMATS, PDF_NOT_CONVERTED, kind_for_docling
+from inorder.documents.readers.html.rules import Extent
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.documents.readers.registry import (
     READERS,
@@ -67,6 +68,8 @@ class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Where documents are kept: in the store of the stage, or in two files each."""
     ocr: bool = False
     """Whether to recognize the text of PDF pages that have no text layer."""
+    html: Extent = "article"
+    """How much of an HTML page is read: its article, or everything but hidden elements."""
     password_file: str = NO_PASSWORDS
     """A file with passwords for encrypted PDFs, one per line; `none`: no passwords."""
 
@@ -94,7 +97,10 @@ class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
             return f"{kind} {docling_version()}"
         if kind not in READERS:
             return kind
-        return f"{reader_version(kind)} {ocr_version()}" if self.ocr and kind == "pdf" else reader_version(kind)
+        found = reader_version(kind)
+        if kind == "html" and self.html != "article":
+            found += f" {self.html}"
+        return f"{found} {ocr_version()}" if self.ocr and kind == "pdf" else found
 
 
 def make(settings: DoctagsSettings) -> Stage:
@@ -255,6 +261,7 @@ def _make_item(
             "problem": problem,
             "reader": settings.reader_of(kind),
             "ocr": settings.ocr and kind == "pdf",
+            "html": settings.html,
             "password_file": settings.password_path,
             "warning": PDF_NOT_CONVERTED if settings.reader == "docling" and kind == "pdf" else "",
         },

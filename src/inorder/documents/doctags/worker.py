@@ -71,6 +71,10 @@ def _convert(item: WorkItem, context: StageContext) -> Any:
         from inorder.documents.readers.pdf import reader as pdf
 
         document = pdf.read(data, _document_name(item), ocr=item.meta["ocr"], on_page=partial(_report_page, context))
+    elif kind == "html":
+        from inorder.documents.readers.html import reader as html
+
+        document = html.read(data, _document_name(item), item.meta["html"])
     else:
         document = load_reader(kind)(data, _document_name(item))
     context.measure(pages=len(document.pages))

@@ -1,4 +1,4 @@
-"""Reads HTML: the content of the page in order, without navigation, banners and footers.
+"""Reads HTML: the content of the page in order, without navigation, banners, footers and comments.
 
 Inline markup is flattened; blocks, lists, tables, code, links and pictures are kept. If a page has nothing but
 navigation and footers, they are kept as its text.
@@ -14,21 +14,23 @@ from inorder.documents.readers.registry import reader_version
 from inorder.documents.readers.table_grid import TableBudget
 from inorder.files.encoding import decode
 
+from .clutter import find_clutter
 from .guard import sanitize
-from .rules import may_have_exclusions
+from .rules import Extent, may_have_exclusions
 from .walk import HtmlWalker
 
 _META_CHARSET = re.compile(rb"""<meta[^>]+?charset\s*=\s*["']?\s*([\w.:-]+)""", re.I)
 _META_BYTES = 4096
 
 
-def read(data: bytes, name: str) -> Document:
+def read(data: bytes, name: str, extent: Extent = "article") -> Document:
     """Read an HTML file."""
     declared = _META_CHARSET.search(data, 0, _META_BYTES)
     decoded = decode(data, declared.group(1).decode("ascii") if declared else "")
     page = decoded.text.encode("utf-8", "replace")
     warnings = [decoded.warning] if decoded.warning else []
-    blocks, title = read_page(page, warnings)
+    is_article = extent == "article"
+    blocks, title = read_page(page, warnings, keep_all=not is_article, is_article=is_article)
     if not blocks:
         warnings.append("the document has no text")
     return Document(
@@ -40,8 +42,11 @@ def read(data: bytes, name: str) -> Document:
     )
 
 
-def read_page(page: bytes, warnings: list[str], keep_all: bool = False) -> tuple[list[AnyBlock], str]:
-    """The blocks of a page or fragment in UTF-8, and the text of its `title` element."""
+def read_page(
+    page: bytes, warnings: list[str], keep_all: bool = False, is_article: bool = False
+) -> tuple[list[AnyBlock], str]:
+    """The blocks of a page or fragment in UTF-8, and the text of its `title` element. With `keep_all`, navigation and
+    page furniture are kept; with `is_article`, comments, related links and other clutter are left out too."""
     page = sanitize(page)
     parser = LexborHTMLParser(page)
     root = parser.body or parser.root
@@ -49,7 +54,8 @@ def read_page(page: bytes, warnings: list[str], keep_all: bool = False) -> tuple
         return [], ""
     budget = TableBudget()
     check_attributes = may_have_exclusions(page)
-    walker = HtmlWalker(budget, check_attributes, keep_all)
+    clutter = frozenset(find_clutter(root, len(page)) if is_article else ())
+    walker = HtmlWalker(budget, check_attributes, keep_all, clutter)
     walker.walk(root)
     if not walker.builder.blocks and walker.excluded_count:
         walker = HtmlWalker(budget, check_attributes, keep_all=True)

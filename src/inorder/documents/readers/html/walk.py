@@ -37,12 +37,16 @@ class _Figure:
 class HtmlWalker:
     """The blocks built so far, and the open elements."""
 
-    def __init__(self, budget: TableBudget, check_attributes: bool, keep_all: bool) -> None:
+    def __init__(
+        self, budget: TableBudget, check_attributes: bool, keep_all: bool, clutter: frozenset[int] = frozenset()
+    ) -> None:
         self.builder = BlockBuilder()
         self.excluded_count = 0
         self._budget = budget
         self._check_attributes = check_attributes
         self._keep_all = keep_all
+        self._clutter = clutter
+        """The ids of elements that are left out."""
         self._content_depth = 0
         """How many open elements are main content of the page."""
         self._breaks = 0
@@ -93,6 +97,8 @@ class HtmlWalker:
 
     def _is_excluded(self, node: LexborNode, tag: str) -> bool:
         """Whether an element is hidden or not content of the page."""
+        if self._clutter and node.mem_id in self._clutter:
+            return True
         attributes = node.attributes if self._check_attributes else None
         if attributes and is_excluded(attributes, self._content_depth > 0 or self._keep_all):
             return not self._keep_all or "hidden" in attributes
