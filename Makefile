@@ -38,6 +38,7 @@ demo: $(STAMP) ## index the bundled sample and search it; three of its files are
 	$(RUN) -m inorder inspect --data $(DEMO)
 	$(RUN) -m inorder failures --data $(DEMO)
 	$(RUN) -m inorder search --data $(DEMO) -k 3 "when should the fog horn be started"
+	$(RUN) -m inorder report --data $(DEMO) -o build/report.html
 
 test: $(STAMP) ## run all tests; fails on an unproven landed requirement or an uncovered line of the core
 	$(RUN) -m pytest -n 4 tests/core --cov=src/inorder/core --cov-branch --cov-report=term-missing --cov-fail-under=100

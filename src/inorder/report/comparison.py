@@ -26,8 +26,6 @@ class FailedItem(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     retryable: bool
     traceback: str = ""
-    is_new: bool | None = None
-    """Whether it did not fail in the run before; None: not known."""
 
 
 class Delta(msgspec.Struct, frozen=True, kw_only=True):

@@ -145,8 +145,9 @@ def draw_workers(timeline: WorkerTimeline, active_ms: int) -> list[tuple[str, st
 
 def draw_histogram(stats: DurationStats) -> str:
     """A histogram of durations."""
-    bars = [(format_ms(bound), count) for bound, count in stats.buckets]
-    ends = f"<div class='ends'><span>≤ {bars[0][0]}</span><span>{bars[-1][0]}</span></div>" if bars else ""
+    bars = [(f"up to {format_ms(bound)}", count) for bound, count in stats.buckets]
+    first, last = (format_ms(stats.buckets[place][0]) for place in (0, -1)) if bars else ("", "")
+    ends = f"<div class='ends'><span>up to {first}</span><span>{last}</span></div>"
     label = f"{stats.title} time: median {format_ms(stats.p50_ms)}, 95 % {format_ms(stats.p95_ms)}."
     return f"{draw_bars(bars, label, 'items')}{ends}"
 
@@ -158,7 +159,7 @@ def draw_bars(bars: Sequence[tuple[str, int]], label: str, noun: str, height: in
     for place, (name, count) in enumerate(bars):
         if count:
             least = max(count, most * 0.02)
-            title = f"up to {name}: {count:,} {noun}".strip()
+            title = f"{name}: {count:,} {noun}"
             plot.add_box((place + 0.06, place + 0.94), (0, least), "bar", title)
     return plot.render("bars", label, time=False)
 

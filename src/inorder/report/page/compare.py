@@ -42,7 +42,7 @@ def _make_lists(report: PipelineReport) -> str:
             isolate(item.item_id),
             format_ms(item.before_s * 1000),
             format_ms(item.after_s * 1000),
-            f"{item.after_s / item.before_s:.1f} times" if item.before_s > 0 else "",
+            f"{item.after_s / item.before_s:.1f}" if item.before_s > 0 else "",
         ]
         for item in found.slower
     ]
@@ -50,7 +50,7 @@ def _make_lists(report: PipelineReport) -> str:
     fixed = [[isolate(item_id)] for item_id in found.fixed]
     parts = [f'<p class="note">{format_count(found.compared)} items were processed by both runs.</p>']
     if slower:
-        heads = [("Item", "name"), ("Before", "number"), ("After", "number"), ("", "number")]
+        heads = [("Item", "name"), ("Before", "number"), ("After", "number"), ("Factor", "number")]
         parts.append(make_table("Slower items", heads, slower, found.slower_total))
     if failed:
         heads = [("Item", "name"), ("Category", ""), ("Error", "wide")]

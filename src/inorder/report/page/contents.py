@@ -36,7 +36,10 @@ def _make_stage(stage: StageContents) -> str:
             for point in reversed(stage.history)
         ]
         heads = [("Run", ""), ("Id", ""), ("Done", "number"), ("Skipped", "number"), ("Failed", "number")]
-        history = make_table("Runs, the latest first", heads, rows, stage.runs)
+        bars = [(point.started_at.replace("T", " ").removesuffix("+00:00"), point.items) for point in stage.history]
+        drawn = draw_bars(bars, f"Items of {stage.stage} after each run.", "items", 60)
+        history = f"<figure><figcaption>Items after each run</figcaption>{drawn}</figure>"
+        history += make_table("Runs, the latest first", heads, rows, stage.runs)
     return (
         f'<div class="card"><h3>{escape_text(stage.stage)}</h3><p class="note">{items}</p>'
         f"{_make_values(stage.contents)}{history}</div>"
@@ -68,11 +71,11 @@ def _make_token_histogram(histogram: list[dict[str, Any]]) -> str:
     bars, low = [], 0
     for each in histogram:
         bound = each["tokens_max"]
-        bars.append((f"{bound} tokens" if bound is not None else f"over {low} tokens", each["chunks"]))
+        bars.append((f"up to {bound}" if bound is not None else f"over {low}", each["chunks"]))
         low = bound or low
     total = sum(count for _, count in bars)
     labels = "".join(
-        f"<li><span>{escape_text(name.removesuffix(' tokens'))}</span> {format_count(count)}</li>"
+        f"<li><span>{escape_text(name.removeprefix('up to '))}</span> {format_count(count)}</li>"
         for name, count in bars
     )
     drawn = draw_bars(bars, f"Tokens of {format_plural(total, 'chunk')}.", "chunks")

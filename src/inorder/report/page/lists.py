@@ -70,10 +70,9 @@ def make_failures(run: RunReport, data: str) -> str:
                 escape_text(item.category),
                 f"{isolate(item.message)}{trace}",
                 format_count(item.attempts),
-                "new" if item.is_new else "",
             ]
         )
-    heads = [("Item", "name"), ("Category", ""), ("Error", "wide"), ("Attempts", "number"), ("", "")]
+    heads = [("Item", "name"), ("Category", ""), ("Error", "wide"), ("Attempts", "number")]
     retry = escape_text(f"inorder retry --stage {run.stage} --data {shlex.quote(data)}")
     command = f'<div class="command"><code>{retry}</code><button type="button" class="copy" hidden>Copy</button></div>'
     return (

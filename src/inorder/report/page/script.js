@@ -42,6 +42,19 @@
       });
     }
 
+    // What scrolls can be scrolled by keys.
+    const scrolling = [...root.querySelectorAll(".table, .workers, pre")];
+    const makeFocusable = () => {
+      for (const box of scrolling) {
+        const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
+        if (scrolls) box.tabIndex = 0;
+        else box.removeAttribute("tabindex");
+      }
+    };
+    makeFocusable();
+    addEventListener("resize", makeFocusable);
+    for (const details of root.querySelectorAll("details")) details.addEventListener("toggle", makeFocusable);
+
     // Tables: a filter, and pages.
     for (const box of root.querySelectorAll(".table")) {
       const rows = [...box.querySelectorAll("tbody tr")];

@@ -114,7 +114,7 @@ def make_run(run: RunReport, data: str) -> str:
     facts += [text for text in (run.host, f"inorder {run.version}" if run.version else "", run.policy) if text]
     command = f'<p class="facts"><code>{escape_text(run.command)}</code></p>' if run.command else ""
     return (
-        f'<section class="run" id="run-{run.run_id}" aria-label="{escape_text(run.stage)}">'
+        f'<section class="run" id="run-{run.run_id}" aria-label="{escape_text(run.stage)}, run {run.run_id}">'
         f"<h2>{escape_text(run.stage)} {make_state(run.state)}</h2>"
         f'<p class="facts">{escape_text(f"{run.stage} {run.state_text}")} · {" · ".join(map(escape_text, facts))}</p>'
         f"{command}{_make_tiles(run)}{_make_activity(run)}{_make_compute(run)}{_make_workers(run)}"
