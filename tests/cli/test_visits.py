@@ -41,7 +41,7 @@ def read_rows(data: Path) -> dict[tuple[str, str], object]:
         store = open_store(str(data), stage)
         assert store is not None
         for item in store.iterate():
-            found[stage, item.item_id] = item._replace(input_path=""), store.read(item.item_id)
+            found[stage, item.item_id] = item._replace(input_path="", find_dictionary=None), store.read(item.item_id)
     return found
 
 

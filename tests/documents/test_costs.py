@@ -7,11 +7,12 @@ import pytest
 
 import inorder
 from inorder.documents.chunk import stage as chunk
-from inorder.documents.cost import count_chunks, estimate_pages
+from inorder.documents.cost import count_blocks, count_chunks, estimate_pages
 from inorder.documents.doctags import stage as doctags
 from inorder.documents.embed import stage as embed
 from inorder.documents.layout import Result
 from inorder.index.stage import stage as index
+from inorder.stage.store.inputs import StoredInput
 from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
 
@@ -78,3 +79,12 @@ def test_without_a_fingerprint_the_number_is_estimated(runs: StageRuns, format_:
     estimate = count_chunks(chunks)
     assert estimate != known
     assert 1 <= estimate <= 4 * known
+
+
+def test_a_result_that_is_not_stored_yet_is_estimated_from_its_size_and_no_file_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builtins.open", lambda *_, **__: pytest.fail("a file was opened"))
+    source = StoredInput(str(tmp_path), "chunk", "a.md", "chunk/a.md", 20_000, "1" * 64, b"content")
+    assert count_chunks(Result("a.md", source, 20_000)) == 10
+    assert count_blocks(Result("a.md", source, 20_000)) == 80

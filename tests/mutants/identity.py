@@ -71,10 +71,10 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the stat of an input is read after it was hashed",
         "stage/worker.py",
-        "        before = {name: FileStat.read(path) for name, path in list_files(item.inputs).items()}\n"
+        "        before = {name: FileStat.read(path) for name, path in files.items()}\n"
         "        hashes = self._hash_inputs(item)\n",
         "        hashes = self._hash_inputs(item)\n"
-        "        before = {name: FileStat.read(path) for name, path in list_files(item.inputs).items()}\n",
+        "        before = {name: FileStat.read(path) for name, path in files.items()}\n",
         f"{_STAGE}::test_an_input_that_changes_between_its_hash_and_its_worker_is_not_taken_for_what_was_hashed",
     ),
     Mutant(

@@ -61,6 +61,13 @@ def test_fields_stand_as_the_row_names_them_and_what_is_in_them_is_sorted(path: 
     )
 
 
+def test_rows_with_the_same_fields_in_another_order_keep_their_own(path: Path) -> None:
+    rows = ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1})
+    sink = manifest(path, lambda entry: rows[entry.seq])
+    sink.apply(entries(0, 3))
+    assert path.read_bytes().splitlines()[1:] == [b'{"a":1,"b":2}', b'{"b":2,"a":1}', b'{"a":1}']
+
+
 @pytest.mark.req("COM-1", "RUN-7")
 def test_the_head_goes_out_with_the_first_run_in_one_append(tmp_path: Path) -> None:
     harness = ManifestHarness(tmp_path)

@@ -12,6 +12,7 @@ from typing import Any
 from inorder.documents.layout import DOCTAGS_SUFFIX, RECORD_SUFFIX, Result
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 from inorder.stage.fingerprints import decode_fingerprint
+from inorder.stage.store.inputs import StoredInput
 
 _PAGE_BYTES = {"pdf": 50_000, "docx": 15_000, "pptx": 50_000, "html": 10_000}
 _TEXT_PAGE_BYTES = 3000
@@ -44,6 +45,8 @@ def count_blocks(document: Result) -> float:
     """The number of blocks of a document, as `doctags` has recorded it; else estimated from the size of its record."""
     if document.stored is not None:
         return _get_count(document.stored.extras, "blocks") or max(1.0, document.size / _STORED_BLOCK_BYTES)
+    if isinstance(document.source, StoredInput):
+        return max(1.0, document.size / _STORED_BLOCK_BYTES)
     tags = f"{os.fspath(document.source).removesuffix(RECORD_SUFFIX)}{DOCTAGS_SUFFIX}"
     return _read_count(tags, "blocks") or max(1.0, document.size / _BLOCK_BYTES)
 
@@ -52,6 +55,8 @@ def count_chunks(chunks: Result) -> float:
     """The number of chunks of a document, as `chunk` has recorded it; else estimated from their size."""
     if chunks.stored is not None:
         return _get_count(chunks.stored.extras, "chunks") or max(1.0, chunks.size / _CHUNK_BYTES[""])
+    if isinstance(chunks.source, StoredInput):
+        return max(1.0, chunks.size / _CHUNK_BYTES[""])
     path = os.fspath(chunks.source)
     ending = os.path.splitext(path)[1]
     estimate = (chunks.size - (_PARQUET_BYTES if ending == ".parquet" else 0)) / _CHUNK_BYTES.get(ending, 1000)

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ class StageContext:
     ) -> None:
         self.stage = stage
         self.options = options
-        self.data = Path(options.data)
+        self.data = _make_path(options.data)
         self.resources = resources
         self.warnings: list[str] = []
         self._report = find_reporter()
@@ -90,9 +91,9 @@ class StageContext:
             if isinstance(value, str):
                 self.measures[name] = value
                 continue
-            if not isinstance(value, int | float):
+            if not isinstance(value, (int, float)):
                 raise TypeError(f"{name} must be a number or text, got {type(value).__name__}")
-            if not (math.isfinite(value) and value >= 0):
+            if not 0 <= value < math.inf:
                 raise ValueError(f"{name} must be a finite number of at least 0, got {value}")
             known = self.measures.get(name, 0)
             self.measures[name] = value if isinstance(known, str) else known + value
@@ -165,6 +166,11 @@ class StageContext:
             ending = relative.rpartition("/")[2][-_ENDING_MAX:]
             self.files[relative] = f"{self._staging}/{self._token}-{len(self.files)}-{ending}"
         return self.files[relative]
+
+
+@lru_cache(8)
+def _make_path(data: str | os.PathLike[str]) -> Path:
+    return Path(data)
 
 
 class HookCaller:

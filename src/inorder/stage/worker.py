@@ -128,7 +128,7 @@ class StageWork:
         worker_setup: Callable[[Any], None] | None = None,
         resources: dict[str, Any] | None = None,
         is_stored: bool = False,
-        take_prepared: Callable[[str, WorkItem], StageResult | None] | None = None,
+        take_prepared: Callable[[str, WorkItem], tuple[StageResult, int] | None] | None = None,
     ) -> None:
         self._take_prepared = take_prepared
         self.is_stored = is_stored
@@ -173,10 +173,8 @@ class StageWork:
         """Run one item."""
         if task.skip:
             return task.make_skip()
-        if task.is_prepared and self._take_prepared is not None:
-            prepared = self._take_prepared(self.stage, task.item)
-            if prepared is not None:
-                return prepared
+        if task.is_prepared and (prepared := self.take_prepared(task.item)) is not None:
+            return prepared[0]
         context = StageContext(self.stage, self._options, self._set_up(), self._staging, is_stored=self.is_stored)
         try:
             result = self._attempt(task.item, context)
@@ -189,15 +187,21 @@ class StageWork:
             _discard(context)
         return result
 
+    def take_prepared(self, item: WorkItem) -> tuple[StageResult, int] | None:
+        """The result that an earlier stage of the run has prepared for an item, and its size; None: there is none."""
+        return None if self._take_prepared is None else self._take_prepared(self.stage, item)
+
     def _attempt(self, item: WorkItem, context: StageContext) -> Any:
         self._require_valid_outputs(item, context)
         context.item = item
-        before = {name: FileStat.read(path) for name, path in list_files(item.inputs).items()}
+        files = list_files(item.inputs)
+        before = {name: FileStat.read(path) for name, path in files.items()}
         hashes = self._hash_inputs(item)
         self._call_before_item(item, context)
         value = self._worker(item, context) if self._has_context_parameter else self._worker(item)
-        self._require_unchanged(item, before, hashes)
-        inputs = [(path, before[name], hashes.get(name, "")) for name, path in list_files(item.inputs).items()]
+        if files:
+            self._require_unchanged(item, files, before, hashes)
+        inputs = [(path, before[name], hashes.get(name, "")) for name, path in files.items()]
         digest = combine_sha256(hashes)
         if isinstance(value, Skip):
             extras = context.fields | self._encode_extras(item, value.value)
@@ -260,10 +264,12 @@ class StageWork:
             for name, each in item.inputs.items()
         }
 
-    def _require_unchanged(self, item: WorkItem, before: dict[str, FileStat], hashes: dict[str, str]) -> None:
+    def _require_unchanged(
+        self, item: WorkItem, files: dict[str, str], before: dict[str, FileStat], hashes: dict[str, str]
+    ) -> None:
         """Require that no input has changed since the item started. A new link or other permissions change only the
         change time: then the content is compared, if it was hashed."""
-        for name, path in list_files(item.inputs).items():
+        for name, path in files.items():
             found = FileStat.read(path)
             if found.signature == before[name].signature:
                 continue

@@ -1,12 +1,13 @@
 """Ids of chunks: the same today and tomorrow, for the same text at the same place of the same document."""
 
 import unicodedata
+import uuid
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inorder.documents.chunk.chunks import build_chunks, derive_chunk_id
+from inorder.documents.chunk.chunks import build_chunks, derive_chunk_id, format_chunk_id, pack_chunk_id
 from inorder.documents.chunk.tokens import count_words
 from tests.documents.chunk.laws import pieces_from
 
@@ -49,3 +50,11 @@ def test_the_same_text_twice_in_a_document_has_two_ids() -> None:
 def test_what_changes_behind_a_chunk_does_not_change_its_id() -> None:
     first, *_ = ids("tale", "one two three four", "so so so so")
     assert ids("tale", "one two three four", "and now for something else")[0] == first
+
+
+def test_an_id_is_packed_into_the_bytes_of_its_uuid() -> None:
+    made = derive_chunk_id("a.md", 0, "text")
+    assert pack_chunk_id(made) == uuid.UUID(made).bytes
+    assert format_chunk_id(pack_chunk_id(made)) == made
+    with pytest.raises(ValueError, match="badly formed"):
+        pack_chunk_id("abcd")

@@ -1,7 +1,6 @@
 """Write and read chunk files, in Parquet or JSON lines."""
 
 import io
-import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from inorder.documents.layout import CHUNK_SUFFIXES
 from inorder.stage.store.inputs import Input
 from inorder.stage.store.reading import is_stored, read_content
 
-from .chunks import SCHEMA_VERSION, Chunk
+from .chunks import SCHEMA_VERSION, Chunk, format_chunk_id, pack_chunk_id
 
 _LINE = msgspec.json.Decoder(Chunk)
 
@@ -45,7 +44,7 @@ def pack_chunks(doc_id: str, chunks: Sequence[Chunk]) -> bytes:
     """Encode all chunks of a document for the store."""
     rows = [
         _StoredChunk(
-            uuid.UUID(chunk.chunk_id).bytes,
+            pack_chunk_id(chunk.chunk_id),
             chunk.text,
             chunk.tokens,
             chunk.start,
@@ -64,7 +63,7 @@ def unpack_chunks(content: bytes) -> list[Chunk]:
     stored = _UNPACK.decode(content)
     return [
         Chunk(
-            chunk_id=str(uuid.UUID(bytes=row.id)),
+            chunk_id=format_chunk_id(row.id),
             doc_id=stored.doc_id,
             number=number,
             text=row.text,
@@ -132,7 +131,7 @@ def read_texts(source: Input) -> tuple[list[str], list[str]]:
     """Read only the ids and texts of the chunks."""
     if is_stored(source):
         rows = _UNPACK.decode(read_content(source)).chunks
-        return [str(uuid.UUID(bytes=row.id)) for row in rows], [row.text for row in rows]
+        return [format_chunk_id(row.id) for row in rows], [row.text for row in rows]
     path = Path(source)
     if path.name.endswith(CHUNK_SUFFIXES["jsonl"]):
         chunks = list(_read_lines(path))

@@ -1,6 +1,8 @@
-"""Vectors in the store: how the vectors of one document in one family are encoded, and decoded from store or file."""
+"""Vectors in the store: how the vectors of one document in one family are encoded, and decoded from store or file.
 
-import uuid
+PyArrow is imported for files only: it takes longer to load than many a run.
+"""
+
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -8,12 +10,11 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from inorder.documents.parquet import read_footer
+from inorder.documents.chunk.chunks import format_chunk_id, pack_chunk_id
 from inorder.stage.store.inputs import Input
 from inorder.stage.store.reading import is_stored, read_content
 
 from .providers.base import Matrix, SparseVector
-from .storage import read_dense, read_lexical, read_sparse
 
 _ID_BYTES = 16
 
@@ -86,6 +87,10 @@ def load_dense(source: Input) -> DenseVectors:
     """The dense vectors of a document."""
     if is_stored(source):
         return unpack_dense(read_content(source))
+    from inorder.documents.parquet import read_footer
+
+    from .storage import read_dense
+
     footer = read_footer(str(source))
     return DenseVectors(*read_dense(str(source)), footer.get("provider", ""), footer.get("spec", ""))
 
@@ -120,6 +125,10 @@ def unpack_lexical(content: bytes) -> tuple[list[str], list[dict[str, int]]]:
 def load_sparse_sizes(source: Input) -> SparseSizes:
     """How large the sparse vectors of a document are."""
     if not is_stored(source):
+        from inorder.documents.parquet import read_footer
+
+        from .storage import read_sparse
+
         return SparseSizes(*read_sparse(str(source)), read_footer(str(source)).get("provider", ""))
     content = read_content(source)
     _, vectors = unpack_sparse(content)
@@ -131,12 +140,14 @@ def load_terms(source: Input) -> list[dict[str, int]]:
     """The terms of each chunk of a document, and the frequency of each."""
     if is_stored(source):
         return _UNPACK_LEXICAL.decode(read_content(source)).chunks
+    from .storage import read_lexical
+
     return [dict(zip(terms, counts, strict=True)) for _, terms, counts in read_lexical(str(source))]
 
 
 def _pack_ids(ids: Sequence[str]) -> bytes:
-    return b"".join(uuid.UUID(each).bytes for each in ids)
+    return b"".join(map(pack_chunk_id, ids))
 
 
 def _unpack_ids(packed: bytes) -> list[str]:
-    return [str(uuid.UUID(bytes=packed[at : at + _ID_BYTES])) for at in range(0, len(packed), _ID_BYTES)]
+    return [format_chunk_id(packed[at : at + _ID_BYTES]) for at in range(0, len(packed), _ID_BYTES)]

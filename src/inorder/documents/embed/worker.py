@@ -63,7 +63,6 @@ def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
 
 def _embed_dense(item: WorkItem, context: StageContext, ids: list[str], texts: list[str]) -> dict[str, Any]:
     from .providers.base import measure_rows
-    from .storage import write_dense
     from .stored import pack_dense
 
     provider = _get_provider(context, "dense")
@@ -78,6 +77,8 @@ def _embed_dense(item: WorkItem, context: StageContext, ids: list[str], texts: l
     if context.is_stored:
         written = _store(context, pack_dense(ids, vectors, provider.name, spec))
     else:
+        from .storage import write_dense
+
         path = context.output("vectors")
         written = write_dense(path, ids, vectors, provider.name, spec, item.cfg_hash)._asdict()
     return {
@@ -91,7 +92,6 @@ def _embed_dense(item: WorkItem, context: StageContext, ids: list[str], texts: l
 
 
 def _embed_sparse(item: WorkItem, context: StageContext, ids: list[str], texts: list[str]) -> dict[str, Any]:
-    from .storage import write_sparse
     from .stored import pack_sparse
 
     provider = _get_provider(context, "sparse")
@@ -102,6 +102,8 @@ def _embed_sparse(item: WorkItem, context: StageContext, ids: list[str], texts: 
     if context.is_stored:
         written = _store(context, pack_sparse(ids, vectors, provider.name, provider.vocabulary_size))
     else:
+        from .storage import write_sparse
+
         path, vocabulary = context.output("vectors"), provider.vocabulary_size
         written = write_sparse(path, ids, vectors, provider.name, vocabulary, item.cfg_hash)._asdict()
     terms = sum(len(indices) for indices, _ in vectors)
@@ -116,7 +118,6 @@ def _embed_sparse(item: WorkItem, context: StageContext, ids: list[str], texts: 
 
 
 def _embed_lexical(item: WorkItem, context: StageContext, ids: list[str], texts: list[str]) -> dict[str, Any]:
-    from .storage import write_lexical
     from .stored import pack_lexical
 
     counts = [count_terms(text) for text in texts]
@@ -124,6 +125,8 @@ def _embed_lexical(item: WorkItem, context: StageContext, ids: list[str], texts:
     if context.is_stored:
         written = _store(context, pack_lexical(ids, counts))
     else:
+        from .storage import write_lexical
+
         written = write_lexical(context.output("vectors"), ids, counts, item.cfg_hash)._asdict()
     return {
         "vectors": len(ids),

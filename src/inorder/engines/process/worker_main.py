@@ -11,6 +11,7 @@ plain value, a pickle, or a pickle and the sizes of the buffers that follow it i
 
 import contextlib
 import ctypes
+import gc
 import os
 import pickle
 import signal
@@ -48,6 +49,9 @@ _EARLY_SHARE = 16
 and not while it waits for its next batch."""
 _EARLY_NS = 20_000_000
 _CHECK_NS = 5_000_000
+_GC_OBJECTS = 10_000
+"""New containers between two runs of the garbage collector, in place of 700: most results are far larger than that, and
+have no cycles."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _NO_BUFFERS: list[memoryview] = []
@@ -84,6 +88,8 @@ def worker_main(
     except BaseException as error:
         connection.send_bytes(classify_error(error).message.encode())
         return
+    gc.freeze()
+    gc.set_threshold(_GC_OBJECTS, *gc.get_threshold()[1:])
     connection.send_bytes(READY)
     runners.append(_BatchRunner(_ResultBuffer(connection), status, function, recycle_resident_bytes))
     with contextlib.suppress(EOFError, OSError):

@@ -33,6 +33,8 @@ from .rows import encode_id
 
 _CONTENT_BYTES_MAX = 2**20
 """A longer document is visited by each stage on its own: with the time limit of that stage, and in parallel."""
+_RESULT_BYTES, _BYTES_PER_BYTE = 1000, 2
+"""Memory that a result takes: for its objects, and per byte of its encoding."""
 _SCHEMA = """
 PRAGMA journal_mode=OFF;
 PRAGMA synchronous=OFF;
@@ -141,10 +143,11 @@ class PreparedResults:
         found = self._fetch("SELECT cfg_hash, input_sha256 FROM results WHERE stage = ? AND item_id = ?", stage, item)
         return bool(found == (item.cfg_hash, digest))
 
-    def take(self, stage: str, item: WorkItem) -> StageResult | None:
-        """The result of an item; None: it was lost."""
+    def take(self, stage: str, item: WorkItem) -> tuple[StageResult, int] | None:
+        """The result of an item, and about how much memory it takes; None: it was lost."""
         found = self._fetch("SELECT result FROM results WHERE stage = ? AND item_id = ?", stage, item)
-        return None if found is None else decode_result(found[0])
+        result = None if found is None else decode_result(found[0])
+        return None if result is None else (result, _RESULT_BYTES + _BYTES_PER_BYTE * len(found[0]))
 
     def close(self) -> None:
         """Remove the database. Idempotent."""
