@@ -4,8 +4,12 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .scores import Content, Grid, GridCell, Heading
+
+if TYPE_CHECKING:
+    from inorder.documents import model
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
@@ -33,7 +37,7 @@ def read_content(data: bytes) -> Content:
                 continue
             case model.Table():
                 cells = sorted(block.cells, key=lambda cell: (cell.row, cell.column))
-                tables.append([GridCell(cell.text, cell.row, cell.column, cell.rows, cell.columns) for cell in cells])
+                tables.append(_complete_grid(block))
                 parts += [block.caption, *(cell.text for cell in cells)]
             case model.Picture():
                 parts.append(block.caption)
@@ -51,6 +55,24 @@ def read_content(data: bytes) -> Content:
             case _:
                 parts.append(block.text)
     return Content(" ".join(part for part in parts if part), headings, tables, code, [])
+
+
+def _complete_grid(table: "model.Table") -> Grid:
+    """The cells of a table with the empty ones, which its grid has too."""
+    covered = {
+        (row, column)
+        for cell in table.cells
+        for row in range(cell.row, cell.row + cell.rows)
+        for column in range(cell.column, cell.column + cell.columns)
+    }
+    empty = [
+        GridCell("", row, column)
+        for row in range(table.rows)
+        for column in range(table.columns)
+        if (row, column) not in covered
+    ]
+    filled = [GridCell(cell.text, cell.row, cell.column, cell.rows, cell.columns) for cell in table.cells]
+    return sorted(filled + empty, key=lambda cell: (cell.row, cell.column))
 
 
 def read_kreuzberg(path: Path) -> Content:

@@ -98,6 +98,21 @@ def test_authors_above_the_first_heading_are_none() -> None:
     assert found == [(0, "Of Lamps"), *((1, f"{number} Oil") for number in (1, 2, 3))]
 
 
+def test_plain_numbers_count_together_with_those_of_bold_headings() -> None:
+    story = [piece for number in (1, 2, 3) for piece in section(f"{number}. Lamp {number}", "Times-Bold")]
+    for number in (3, 2, 1):
+        story[5 * number : 5 * number] = section(f"{number}.1. Oil") + section(f"{number}.2. Wick")
+    found = read_headings(typeset_pdf(story))
+    assert [text for level, text in found if level == 2] == [
+        f"{n}.{m}. {t}" for n in (1, 2, 3) for m, t in ((1, "Oil"), (2, "Wick"))
+    ]
+
+
+def test_a_formula_in_italics_is_no_heading() -> None:
+    story = [piece for number in (1, 2, 3) for piece in section(f"E = m + {number}", "Times-Italic")]
+    assert read_headings(typeset_pdf(story)) == []
+
+
 def test_a_caption_in_bold_is_no_heading() -> None:
     found = read_headings(typeset_pdf([body(TALE), body("<b>Figure 3: The great lamp</b>"), body(TALE)]))
     assert found == []

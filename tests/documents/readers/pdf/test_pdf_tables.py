@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from reportlab.lib import colors
 from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import Spacer, TableStyle
 from reportlab.platypus import Table as Grid
-from reportlab.platypus import TableStyle
 
 from bench.reading.documents import Made
 from bench.reading.scores import count_relations
@@ -20,7 +20,7 @@ from bench.reading.table_kinds import (
     unruled_tables,
 )
 from bench.reading.tools import read_content
-from inorder.documents.model import Cell, Table
+from inorder.documents.model import Cell, Paragraph, Table
 from inorder.documents.readers.pdf import reader as pdf
 from inorder.documents.readers.pdf.tables.pages import join_tables
 from tests.documents.document_text import words
@@ -66,6 +66,36 @@ def test_a_table_with_rules_above_and_below_has_a_header_of_what_is_above_the_se
 def test_a_header_without_numbers_is_marked_in_a_table_without_rules() -> None:
     (table,) = tables_of(typeset_pdf([body("Stores."), Grid([HEAD, *ROWS]), body("End.")]))
     assert [cell.text for cell in table.cells if cell.is_header] == HEAD
+
+
+@pytest.mark.parametrize("count", [58, 59, 60, 61, 62, 80])
+@pytest.mark.parametrize("style", [[("GRID", (0, 0), (-1, -1), 0.5, colors.black)], BOOK, []])
+def test_a_table_that_goes_on_without_its_header_is_one(style: list[tuple[object, ...]], count: int) -> None:
+    rows = [[f"lamp of {chr(97 + number % 26)}", str(number), str(2 * number)] for number in range(count)]
+    tight = TableStyle([*style, ("TOPPADDING", (0, 0), (-1, -1), 1), ("BOTTOMPADDING", (0, 0), (-1, -1), 1)])
+    grid = Grid([HEAD, *rows], style=tight, rowHeights=12)
+    (table,) = tables_of(typeset_pdf([grid, Spacer(1, 20), body("The end of it.")]))
+    assert rows_of(table) == [HEAD, *rows]
+
+
+def test_a_table_without_header_that_has_other_columns_is_another_one() -> None:
+    box = (50.0, 0.0, 200.0, 80.0)
+    head = Table(rows=2, columns=2, cells=[Cell("Oil", 0, 0, is_header=True), Cell("4", 1, 1)], box=box)
+    assert join_tables(head, Table(rows=1, columns=3, cells=[Cell("5", 0, 1)], box=box)) is None
+    assert join_tables(head, Table(rows=1, columns=2, cells=[Cell("5", 0, 1)], box=(50.0, 0.0, 90.0, 80.0))) is None
+    joined = join_tables(head, Table(rows=1, columns=2, cells=[Cell("5", 0, 1)], box=box))
+    assert joined is not None
+    assert [(cell.text, cell.row) for cell in joined.cells] == [("Oil", 0), ("4", 1), ("5", 2)]
+
+
+@pytest.mark.parametrize("text", ["The end of it.", "lamp 4 5 6", "lamp 4", "4 5 lamp", "in 1999 we had 4 5 lamps"])
+def test_text_after_a_table_of_numbers_is_no_row_of_it(text: str) -> None:
+    cells = [
+        Cell(text, row, column, is_header=not row)
+        for row, texts in enumerate([HEAD, *ROWS])
+        for column, text in enumerate(texts)
+    ]
+    assert join_tables(Table(rows=4, columns=3, cells=cells), Paragraph(text=text)) is None
 
 
 def test_a_table_that_goes_on_on_the_next_page_is_one() -> None:

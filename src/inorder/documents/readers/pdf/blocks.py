@@ -23,6 +23,7 @@ from .lines import group_rows, is_continued, join_text, merge_row
 from .paragraphs import ParagraphBuilder
 from .segments import ASKEW, PageText, Row, Segment
 from .tables.banded import insert_banded_tables
+from .tables.pages import join_tables
 from .tables.ruled import insert_ruled_tables
 from .tables.unruled import find_unruled_tables
 
@@ -92,7 +93,7 @@ def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats:
     found: list[AnyBlock] = []
     for region in split_regions(segments, rows or group_rows(segments), right_to_left=right_to_left):
         blocks = _build_region(region, builder, page.number)
-        _join_split_paragraph(found, blocks, page.text)
+        _join_regions(found, blocks, page.text)
         found += blocks
     if page.graphics:
         found = _attach_captions(found, page.graphics.pictures)
@@ -138,13 +139,16 @@ def _find_tables(region: Region, page: int) -> list[tuple[int, int, Table]]:
     return sorted(tables, key=lambda found: found[0])
 
 
-def _join_split_paragraph(found: list[AnyBlock], blocks: list[AnyBlock], page_text: str) -> None:
-    """If the first new block continues the last paragraph, append it to that paragraph."""
+def _join_regions(found: list[AnyBlock], blocks: list[AnyBlock], page_text: str) -> None:
+    """If the first new block continues the last paragraph or table, append it to that."""
     if not found or not blocks:
         return
     last, first = found[-1], blocks[0]
     if isinstance(last, Paragraph) and isinstance(first, Paragraph) and is_continued(last.text, first.text):
         last.text = join_text(last.text, first.text, page_text)
+        del blocks[0]
+    elif isinstance(last, Table) and (joined := join_tables(last, first)):
+        found[-1] = joined
         del blocks[0]
 
 

@@ -28,7 +28,7 @@ def join_formulas(blocks: Iterable[AnyBlock]) -> list[AnyBlock]:
     waiting: list[Paragraph] = []
 
     def flush() -> None:
-        if any(_is_formula(piece.text) for piece in waiting):
+        if any(is_formula(piece.text) for piece in waiting):
             text = " ".join(piece.text for piece in waiting)
             found.append(Formula(text=text, page=waiting[0].page, box=_join_boxes(waiting)))
         else:
@@ -36,7 +36,7 @@ def join_formulas(blocks: Iterable[AnyBlock]) -> list[AnyBlock]:
         waiting.clear()
 
     for block in blocks:
-        if not isinstance(block, Paragraph) or not (_is_formula(block.text) or _is_fragment(block.text)):
+        if not isinstance(block, Paragraph) or not (is_formula(block.text) or _is_fragment(block.text)):
             flush()
             found.append(block)
             continue
@@ -47,7 +47,7 @@ def join_formulas(blocks: Iterable[AnyBlock]) -> list[AnyBlock]:
     return found
 
 
-def _is_formula(text: str) -> bool:
+def is_formula(text: str) -> bool:
     """Whether a text relates two things and has no words."""
     return len(text) <= CHARACTERS_MAX and bool(_RELATION.search(text)) and len(text) > 2 and not _has_words(text)
 

@@ -156,6 +156,4 @@ def _join_blocks(last: AnyBlock, first: AnyBlock) -> AnyBlock | None:
     """The last block of a page with the first of the next page; None if they are two."""
     if isinstance(last, Paragraph) and isinstance(first, Paragraph) and is_continued(last.text, first.text):
         return msgspec.structs.replace(last, text=join_text(last.text, first.text))
-    if isinstance(last, Table) and isinstance(first, Table):
-        return join_tables(last, first)
-    return None
+    return join_tables(last, first) if isinstance(last, Table) else None

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from inorder.documents.readers.pdf.captions import CAPTION
+from inorder.documents.readers.pdf.formulas import is_formula
 from inorder.documents.readers.pdf.segments import Segment
 
 from .numbering import level_of, parse_number
@@ -75,7 +76,7 @@ class HeadingRules:
             return self._plain_level(piece, text)
         if len(piece) > LINES_MAX or len(text) > CHARACTERS_MAX or CAPTION.match(text):
             return 0
-        if not any(map(str.isalpha, text)) or text in self._stats.headings.repeated:
+        if not any(map(str.isalpha, text)) or text in self._stats.headings.repeated or is_formula(text):
             return 0
         key = style_key(first, stats.body_size)
         if key in self._front:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from inorder.documents.readers.pdf.captions import CAPTION
+from inorder.documents.readers.pdf.formulas import is_formula
 from inorder.documents.readers.pdf.segments import PageText, Segment
 
 from .numbering import (
@@ -119,7 +120,7 @@ def _is_short(run: Run) -> bool:
         return False
     if text[0].islower() or text.endswith((",", ";", ":", "-")) or (text.endswith(".") and len(text) >= 40):
         return False
-    return bool(_TWO_LETTERS.match(text)) and not CAPTION.match(text)
+    return bool(_TWO_LETTERS.match(text)) and not CAPTION.match(text) and not is_formula(text)
 
 
 def is_capitals(text: str) -> bool:
@@ -224,7 +225,7 @@ def find_headings(runs: Sequence[Run], body: StyleKey) -> Headings:
     least = heading_size_min(body[0])
     candidates = {key for key in by_key if key != body and _is_candidate(by_key[key], body, least)}
     schemes = _find_schemes([run for run in runs if run.key in candidates and run.is_short])
-    has_plain = _has_plain_numbers(runs, body)
+    has_plain = _has_plain_numbers(runs, candidates, body)
     if has_plain:
         schemes |= {"1"}
     known = _find_known_levels(by_key, candidates, schemes)
@@ -288,11 +289,14 @@ def _find_schemes(runs: Iterable[Run]) -> set[str]:
     return found
 
 
-def _has_plain_numbers(runs: Sequence[Run], body: StyleKey) -> bool:
-    """Whether there are headings in the style of the text: single lines, set apart, that count through the document."""
+def _has_plain_numbers(runs: Sequence[Run], candidates: set[StyleKey], body: StyleKey) -> bool:
+    """Whether there are headings in the style of the text: single lines, set apart, that count through the document.
+
+    They may count together with the numbers of headings in other styles.
+    """
     size = body[0]
-    alone = [
-        (index, run.number.path)
+    plain = [
+        index
         for index, run in enumerate(runs)
         if run.number is not None
         and run.number.scheme == "1"
@@ -301,10 +305,19 @@ def _has_plain_numbers(runs: Sequence[Run], body: StyleKey) -> bool:
         and run.line_count <= 2
         and run.gap_before > 0.25 * size < run.gap_after
     ]
-    if len(alone) < NUMBERS_MIN or counting_share([path for _, path in alone]) < 0.75:
+    if len(plain) < NUMBERS_MIN:
         return False
-    between = sum(run.line_count for run in runs[alone[0][0] : alone[-1][0]])
-    return between >= 4 * len(alone)
+    taken = set(plain)
+    paths = [
+        run.number.path
+        for index, run in enumerate(runs)
+        if run.number is not None
+        and (index in taken or (run.key in candidates and run.is_short and run.number.scheme == "1"))
+    ]
+    if counting_share(paths) < 0.75:
+        return False
+    between = sum(run.line_count for run in runs[plain[0] : plain[-1]])
+    return between >= 4 * len(plain)
 
 
 def is_plain_heading(text: str) -> bool:
