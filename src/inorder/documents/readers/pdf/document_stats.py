@@ -13,18 +13,14 @@ import msgspec
 
 from .furniture.edges import FurnitureStats, compute_furniture_stats, count_furniture_rows, find_edge_rows
 from .headings.outline import OutlineEntry, make_outline, outline_of_page
+from .headings.runs import CHARACTERS_MAX, SIZE_STEP, Run, collect_runs, match_outline
 from .headings.styles import (
-    CHARACTERS_MAX,
     LEVELS_MAX,
-    SIZE_STEP,
     Headings,
     HeadingStyle,
-    Run,
-    collect_runs,
     find_headings,
     find_title_style,
     heading_size_min,
-    match_outline,
 )
 from .segments import PageText, Segment
 

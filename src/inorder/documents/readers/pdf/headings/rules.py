@@ -9,15 +9,8 @@ from inorder.documents.readers.pdf.segments import Segment
 
 from .numbering import level_of, parse_number
 from .outline import outline_of_page
-from .styles import (
-    CHARACTERS_MAX,
-    LEVELS_MAX,
-    LINES_MAX,
-    SAME_SIZE_CHARACTERS_MAX,
-    SIZE_STEP,
-    is_plain_heading,
-    style_key,
-)
+from .runs import CHARACTERS_MAX, LINES_MAX, SIZE_STEP, style_key
+from .styles import LEVELS_MAX, SAME_SIZE_CHARACTERS_MAX, is_plain_heading
 
 if TYPE_CHECKING:
     from inorder.documents.readers.pdf.document_stats import DocumentStats

@@ -1,45 +1,26 @@
 """Finds the styles of headings in a document, and the level of each.
 
-A style is a size, a font, a weight, and whether all letters are capitals. Lines of one style that directly follow each
-other are a run. Evidence for the level of a style, the strongest first: the outline of the PDF, numbers that count
+Evidence for the level of a style, the strongest first: the outline of the PDF, numbers that count
 through the document, and the prominence of the style compared with the others. A style that is used for running text
 is not a style of headings. Neither is one that occurs only above the first certain heading of the first page: those
 are the authors.
 """
 
 import itertools
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from inorder.documents.readers.pdf.captions import CAPTION
-from inorder.documents.readers.pdf.formulas import is_formula
-from inorder.documents.readers.pdf.segments import PageText, Segment
-
-from .numbering import (
-    Number,
-    counting_share,
-    increasing_share,
-    is_number_alone,
-    level_of,
-    may_have_number,
-    parse_number,
-)
-from .outline import PageOutline
+from .numbering import counting_share, increasing_share, level_of, parse_number
+from .runs import SIZE_STEP, Run, StyleKey
 
 HEADING_RATIO = 1.15
 HEADING_POINTS = 0.9
 """How much larger than the text a heading is at least: by this ratio, and by this many points."""
-SIZE_STEP = 0.5
 LEVELS_MAX = 6
-LINES_MAX = 4
-CHARACTERS_MAX = 200
 SAME_SIZE_CHARACTERS_MAX = 150
 """Of a heading that is not larger than the text."""
-SMALL_CAPITALS_SHARE = 0.72
-CAPITALS_MIN = 4
 RUNS_MIN = 3
 """How many headings a style needs that is neither larger, nor bold, nor numbered."""
 NUMBERS_MIN = 3
@@ -50,11 +31,6 @@ REPEATED_PAGES_MIN = 4
 OUTLINED_MIN = 3
 """How many headings of a document its outline must name to be trusted."""
 FRONT_WORDS = frozenset(("abstract", "introduction", "summary", "contents", "keywords", "zusammenfassung", "inhalt"))
-
-_TWO_LETTERS = re.compile(r"[\W\d_]*[^\W\d_][\W\d_]*[^\W\d_]")
-
-StyleKey = tuple[float, str, bool, bool]
-"""Size, font, whether it is bold, and whether all letters are capitals."""
 
 
 class HeadingStyle(msgspec.Struct, frozen=True):
@@ -88,133 +64,9 @@ class Headings(msgspec.Struct, frozen=True):
     """Texts that stand alone on several pages: running heads that are not at the edge."""
 
 
-class Run(msgspec.Struct):
-    """Lines of one style that directly follow each other."""
-
-    key: StyleKey
-    page: int
-    first: Segment
-    text: str
-    """The text of the first lines."""
-    gap_before: float
-    """Distance to what is above, in points; infinite at the top of a column."""
-    gap_after: float = float("inf")
-    line_count: int = 1
-    is_short: bool = False
-    """Whether it may be a heading by its text alone."""
-    number: Number | None = None
-    level: int = -1
-    """By the outline; -1 if it is not in the outline."""
-
-    def append(self, line: Segment) -> None:
-        """Add a line."""
-        self.line_count += 1
-        if len(self.text) <= CHARACTERS_MAX:
-            self.text = f"{self.text} {line.text}"
-
-
-def _is_short(run: Run) -> bool:
-    """Whether a run may be a heading by its text alone."""
-    text = run.text
-    if not (run.line_count <= LINES_MAX and 2 <= len(text) <= CHARACTERS_MAX):
-        return False
-    if text[0].islower() or text.endswith((",", ";", ":", "-")) or (text.endswith(".") and len(text) >= 40):
-        return False
-    return bool(_TWO_LETTERS.match(text)) and not CAPTION.match(text) and not is_formula(text)
-
-
-def is_capitals(text: str) -> bool:
-    """Whether all letters are capitals, and there are several."""
-    return text.isupper() and sum(map(str.isalpha, text)) >= CAPITALS_MIN
-
-
-def style_key(line: Segment, body_size: float) -> StyleKey:
-    """The style of a line. Small capitals count as large as the text."""
-    size = round(line.size / SIZE_STEP) * SIZE_STEP
-    capitals = is_capitals(line.text)
-    if capitals and SMALL_CAPITALS_SHARE * body_size <= size <= body_size:
-        size = body_size
-    return size, line.face, line.is_bold, capitals
-
-
 def heading_size_min(body_size: float) -> float:
     """The smallest size of text that is larger than running text, and may be a heading."""
     return max(HEADING_RATIO * body_size, body_size + HEADING_POINTS)
-
-
-def collect_runs(page: PageText, furniture: set[int], body_size: float) -> list[Run]:
-    """The runs of a page in draw order. `furniture` has the positions of segments that are left out."""
-    segments = [segment for segment in page.segments if not segment.direction and segment.order not in furniture]
-    if not segments:
-        return []
-    before = segments[0]
-    run = Run(style_key(before, body_size), page.number, before, before.text, float("inf"))
-    runs = [run]
-    for segment in segments[1:]:
-        size = segment.size
-        if (
-            size == before.size
-            and -0.5 * size < segment.top - before.bottom < 0.6 * size
-            and segment.face == before.face
-            and _is_running_text(run, before, segment)
-        ):
-            run.append(segment)
-            before = segment
-            continue
-        key = style_key(segment, body_size)
-        if _is_same_run(run, before, segment, key):
-            if is_number_alone(run.text):
-                run.key = key
-            run.append(segment)
-        else:
-            run.gap_after = gap = _measure_gap(before, segment)
-            run = Run(key, page.number, segment, segment.text, gap)
-            runs.append(run)
-        before = segment
-    for run in runs:
-        run.number = parse_number(run.text)
-        run.is_short = _is_short(run)
-    return runs
-
-
-def _is_running_text(run: Run, before: Segment, segment: Segment) -> bool:
-    """Whether a line of the same size clearly continues the run: most lines do, and this is the quickest check."""
-    text = segment.text
-    return (
-        segment.is_bold == before.is_bold
-        and not run.key[3]
-        and segment.x0 < before.x1
-        and before.x0 < segment.x1
-        and (text[0].islower() or not (text.isupper() or may_have_number(text)))
-        and (run.line_count > 1 or not is_number_alone(run.text))
-    )
-
-
-def _is_same_run(run: Run, before: Segment, segment: Segment, key: StyleKey) -> bool:
-    if abs(segment.bottom - before.bottom) < 1:
-        is_beside = -1 < segment.x0 - before.x1 < 3 * segment.size
-        return is_beside and run.key[1:3] == key[1:3] and is_number_alone(run.text)
-    if run.key != key:
-        return False
-    is_below = -0.5 * segment.size < segment.top - before.bottom < 0.6 * segment.size
-    return is_below and segment.x0 < before.x1 and before.x0 < segment.x1 and parse_number(segment.text) is None
-
-
-def _measure_gap(before: Segment | None, segment: Segment) -> float:
-    """The distance of a segment to the one before, if that is above; infinite otherwise."""
-    if before is None or segment.top < before.top or segment.x0 > before.x1 or before.x0 > segment.x1:
-        return float("inf")
-    return segment.top - before.bottom
-
-
-def match_outline(runs: Iterable[Run], outline: PageOutline) -> None:
-    """Mark the runs of a page that the outline names."""
-    if not outline:
-        return
-    for run in runs:
-        count, level = outline.match([run.text])
-        if count and not run.text[0].islower():
-            run.level = level
 
 
 def find_headings(runs: Sequence[Run], body: StyleKey) -> Headings:
