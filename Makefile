@@ -20,13 +20,17 @@ MODELS_VENV := .venv-models
 MODELS_STAMP := $(MODELS_VENV)/.stamp
 MODELS_RUN := $(MODELS_VENV)/bin/python
 
+# Chromium comes from the distribution, its driver from PyPI, axe-core from npm.
+BROWSER_STAMP := build/axe/.stamp
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+
 DEMO := build/demo
 
 # The tests start several hundred interpreters. Without compiled files, each of them compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-extras test-models test-ray check docs bench bench-peers bench-documents bench-quality bench-search bench-gpu bench-ray \
+.PHONY: help demo test test-fast test-browser test-extras test-models test-ray check docs bench bench-peers bench-documents bench-quality bench-search bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak clean
 
@@ -46,6 +50,9 @@ test: $(STAMP) ## run all tests; fails on an unproven landed requirement or an u
 
 test-fast: $(STAMP) ## run the tests for the inner loop: no crashes, no clusters, no processes
 	$(RUN) -m pytest -n 2 --dist worksteal --fast --requirements=off -q
+
+test-browser: $(BROWSER_STAMP) ## install Chromium and test the report and `serve` in it; screenshots in build/screenshots
+	BROWSER_TESTS=1 $(RUN) -m pytest --requirements=off -p tests.support.no_skips_plugin tests/browser
 
 test-extras: $(STAMP) ## install and test the optional readers: OCR, docling
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[ocr,docling]'
@@ -110,6 +117,13 @@ $(STAMP): pyproject.toml constraints.txt
 		|| { echo "inorder needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+$(BROWSER_STAMP): $(STAMP)
+	command -v chromium >/dev/null || { $(SUDO) apt-get update --quiet=2 && \
+		$(SUDO) apt-get install --quiet=2 --yes --no-install-recommends chromium fonts-dejavu-core; }
+	$(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt playwright
+	npm install --silent --no-audit --no-fund --no-save --prefix build/axe axe-core@4.14.0
 	@touch $@
 
 $(BENCH_STAMP): pyproject.toml bench/constraints.txt
