@@ -22,6 +22,8 @@ LENGTH_WEIGHT = 0.75
 """b of BM25: how much a long text is discounted."""
 
 Scores = npt.NDArray[np.float64]
+Occurrences = npt.NDArray[np.uint8] | Scores
+"""How often chunks have a term; sums of it are floats."""
 
 
 class TermGroup(NamedTuple):
@@ -64,10 +66,10 @@ class LexicalIndex:
             rarity = math.log(1 + (self._count - len(numbers) + 0.5) / (len(numbers) + 0.5))
             for count, norms, field in zip(counts, self._norms, scores, strict=True):
                 if count.any():
-                    field[numbers] += rarity * (SATURATION + 1) * count / (count + norms[numbers])
+                    field[numbers] += _saturate(count, norms[numbers], rarity * (SATURATION + 1))
         return scores
 
-    def _read_group(self, group: TermGroup) -> tuple[Numbers, Scores, Scores]:
+    def _read_group(self, group: TermGroup) -> tuple[Numbers, Occurrences, Occurrences]:
         """The chunks that have one of the forms, and how often they have any of them."""
         parts = [
             (self._offsets.renumber(segment, postings.numbers), postings.body, postings.head)
@@ -77,8 +79,7 @@ class LexicalIndex:
         if not parts:
             return np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
         numbers: Numbers = np.concatenate([part[0] for part in parts])
-        body: Scores = np.concatenate([part[1] for part in parts]).astype(np.float64)
-        head: Scores = np.concatenate([part[2] for part in parts]).astype(np.float64)
+        body, head = (np.concatenate([part[at] for part in parts]) for at in (1, 2))
         if len(group.forms) > 1 or group.is_prefix:
             numbers, inverse = np.unique(numbers, return_inverse=True)
             body, head = (_sum_by_group(inverse, each) for each in (body, head))
@@ -103,7 +104,16 @@ class LexicalIndex:
         return {str(term) for (term,) in rows}
 
 
-def _sum_by_group(groups: Numbers, values: Scores) -> Scores:
+def _saturate(count: Occurrences, norms: Scores, factor: float) -> Scores:
+    """The formula of BM25 without intermediate arrays. Overwrites `norms`."""
+    scores = count.astype(np.float64)
+    norms += scores
+    scores *= factor
+    scores /= norms
+    return scores
+
+
+def _sum_by_group(groups: Numbers, values: Occurrences) -> Scores:
     """The sum of the values of each group."""
     sums: Scores = np.bincount(groups, values).astype(np.float64)
     return sums
