@@ -99,7 +99,7 @@ bench-quality: $(BENCH_STAMP) ## measure how well PDFs are read, beside other to
 	$(BENCH_RUN) bench/quality.py
 
 bench-search: $(BENCH_STAMP) ## measure search beside other libraries; CORPUS=DIR adds quality on the sets in DIR
-	$(BENCH_RUN) bench/search.py $(if $(CORPUS),--corpus $(CORPUS))
+	$(BENCH_RUN) bench/search.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(PART),--part $(PART))
 
 bench-gpu: $(STAMP) ## measure embedding on a GPU, if there is one
 	$(RUN) bench/gpu.py

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
-from inorder.index.ranking import retrieval
+from inorder.index.ranking import fusion, retrieval
 from inorder.index.search import SearchAnswer, SearchOptions, search, use_index
 from tests.documents.stage_runs import StageRuns
 
@@ -61,6 +61,23 @@ def test_code_is_ranked_by_vectors_too(tmp_path: Path) -> None:
     [first, second] = ask(runs, "delete an entry from a database").hits
     assert first.shares["dense"] > second.shares["dense"]
     assert first.score == pytest.approx(sum(first.shares.values()))
+
+
+def test_code_has_vectors_also_where_a_model_makes_those_of_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(fusion._WEIGHTS, "hash", fusion.MODEL_WEIGHT)  # takes it for a model
+    runs = StageRuns(tmp_path)
+    runs.write("docs/horn.md", "# Horn\n\nThe horn.\n")
+    runs.write("code/first.py", CODE["first.py"])
+    runs.doctags("docs")
+    runs.chunk()
+    runs.embed(dense="hash:64")
+    runs.index("docs", "code")
+    answer = ask(runs, "delete an entry", only="code")
+    assert answer.mode_reason == "vectors of code are made by static"
+    assert "dense" in answer.hits[0].shares
+    assert ask(runs, "delete an entry").mode_reason == "the index has vectors, made by hash:64"
 
 
 def test_vectors_of_a_few_rows_are_those_of_all_rows(runs: StageRuns, monkeypatch: pytest.MonkeyPatch) -> None:

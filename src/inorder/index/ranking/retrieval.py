@@ -38,7 +38,7 @@ HEAD_WEIGHTS = {DOCUMENT: 0.5, CODE: 1.5}
 """What a match in the headings weighs, beside one in the text: section titles repeat the text, and the name and the
 path of code say what it is for."""
 CODE_PROVIDER = "static"
-"""Makes the vectors of code in an index without documents."""
+"""Makes the vectors of code if those of documents are made by a model, or there are none."""
 _EMBEDDED_MAX = 64
 """Chunks of code that are embedded during a search, about."""
 _FEW = 50
@@ -61,7 +61,7 @@ class Searcher:
             )
         self._connection = connection
         self._matrix = VectorMatrix(connection, data)
-        self._provider: Any = None
+        self._providers: dict[str, Any] = {}
 
     @cached_property
     def _lexical(self) -> LexicalIndex:
@@ -95,20 +95,21 @@ class Searcher:
             return "lexical", "the index has no vectors"
         if is_name(query.text):
             return "lexical", "the question is a name"
-        if filters.only == CODE and not is_without_model(provider):
-            return "lexical", "code has no vectors"
         covers = getattr(self._open_provider(provider), "covers", None)
         if covers is not None and not covers(query.text):
             return "lexical", f"the vectors of {provider} know no words of this script"
-        if not self._matrix.is_available:
+        if provider != self._matrix.provider:
             return "hybrid", f"vectors of code are made by {provider}"
         return "hybrid", f"the index has vectors, made by {provider}"
 
     def _vector_provider(self, filters: Filters) -> str:
         """Which provider made the vectors, or makes them during the search; empty if there are none."""
-        if self._matrix.is_available or self._matrix.problem:
-            return self._matrix.provider if self._matrix.is_available else ""
-        return CODE_PROVIDER if filters.only == CODE or self._kinds == {CODE} else ""
+        if self._matrix.problem:
+            return ""
+        has_quick = self._matrix.is_available and is_without_model(self._matrix.provider)
+        if (filters.only == CODE or self._kinds == {CODE}) and not has_quick:
+            return CODE_PROVIDER
+        return self._matrix.provider if self._matrix.is_available else ""
 
     @property
     def warning(self) -> str:
@@ -293,9 +294,9 @@ class Searcher:
                 yield wanted[id_], row
 
     def _open_provider(self, spec: str) -> Any:
-        if self._provider is None:
-            self._provider = open_dense(spec)
-        return self._provider
+        if spec not in self._providers:
+            self._providers[spec] = open_dense(spec)
+        return self._providers[spec]
 
     def check_filters(self, filters: Filters) -> None:
         """Raise OperatorError for a language or a kind that nothing in the index has."""
