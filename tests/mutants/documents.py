@@ -9,6 +9,20 @@ _EXTRAS = "tests/documents/test_manifest_extras.py::"
 _COSTS = "tests/documents/test_costs.py::"
 DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        "an image of any size is decoded",
+        "documents/readers/ocr/image.py",
+        "    if image.width * image.height > PIXELS_MAX:\n        raise ReadError(_TOO_LARGE)\n",
+        "",
+        "tests/documents/readers/test_ocr_images.py::test_an_image_that_is_too_large_is_refused_before_it_is_decoded",
+    ),
+    Mutant(
+        "images are read without --ocr",
+        "documents/doctags/worker.py",
+        '(kind == "image" and item.meta["ocr"])',
+        'kind == "image"',
+        "tests/documents/readers/test_ocr_images.py::test_without_ocr_an_image_is_skipped_and_with_it_becomes_a_document",
+    ),
+    Mutant(
         "an element with most of the text of a page is clutter",
         "documents/readers/html/clutter.py",
         "if self._measure(node) <= self._most and ",

@@ -49,7 +49,7 @@ OWN = {
             "ocr",
             "ocr",
             FlagType(),
-            "Recognize the text of scanned PDF pages.",
+            "Recognize the text of scanned PDF pages and of images.",
             flags=("--ocr/--no-ocr",),
         ),
         OptionSpec(

@@ -23,7 +23,11 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
         ("a.py", b"import os", "unknown"),
         ("a.json", b"{}", "unknown"),
         (".hidden", b"x", "text"),
-        ("a.png", PNG, "binary"),
+        ("a.png", PNG, "image"),
+        ("a.jpg", b"\xff\xd8\xff\xe0\0\x10JFIF", "image"),
+        ("a.tif", b"II*\0\x08\0\0\0", "image"),
+        ("a.webp", b"RIFF\x10\0\0\0WEBPVP8 ", "image"),
+        ("a.wav", b"RIFF\x10\0\0\0WAVEfmt ", "binary"),
         ("a", b"\x7fELF\x02", "binary"),
         ("a.bin", b"abc\0def", "binary"),
         ("a.txt", b"", "empty"),
@@ -56,8 +60,8 @@ def test_a_name_that_promises_a_document_goes_to_the_reader_that_can_say_what_is
 
 
 def test_a_picture_that_is_called_a_page_is_not_read_as_one() -> None:
-    assert sniff("a.html", PNG) == "binary"
-    assert sniff("a.txt", PNG) == "binary"
+    assert sniff("a.html", PNG) == "image"
+    assert sniff("a.txt", PNG) == "image"
 
 
 def test_a_word_file_without_its_ending_is_known_by_its_parts() -> None:

@@ -25,6 +25,7 @@ from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.documents.readers.registry import (
     READERS,
     docling_version,
+    image_version,
     ocr_version,
     reader_version,
     require_docling,
@@ -51,6 +52,8 @@ from .worker import BYTES_MAX, predict_outcome, work
 SCHEMA_VERSION = 1
 _LARGE_BYTES = 256 * 1024
 """A smaller PDF is not worth a survey."""
+OCR_KINDS = ("pdf", "image")
+"""What `--ocr` reads."""
 _OCR_PAGES_MAX = 10
 """Pages per part with OCR: a page may take ten seconds, and an item has five minutes."""
 _TIMEOUT_S = 300.0
@@ -67,7 +70,7 @@ class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
     layout: LayoutChoice = "auto"
     """Where documents are kept: in the store of the stage, or in two files each."""
     ocr: bool = False
-    """Whether to recognize the text of PDF pages that have no text layer."""
+    """Whether to recognize the text of images, and of PDF pages that have no text layer."""
     html: Extent = "article"
     """How much of an HTML page is read: its article, or everything but hidden elements."""
     password_file: str = NO_PASSWORDS
@@ -96,7 +99,7 @@ class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
         if self.reader_of(kind) == "docling":
             return f"{kind} {docling_version()}"
         if kind not in READERS:
-            return kind
+            return image_version() if self.ocr and kind == "image" else kind
         found = reader_version(kind)
         if kind == "html" and self.html != "article":
             found += f" {self.html}"
@@ -246,7 +249,7 @@ def _make_item(
             kind = settings.kind_of(file.path, sniff(file.path, head))
         except OSError as error:
             problem = f"the file cannot be read: {error.strerror or error}"
-    if is_large and kind in READERS:
+    if is_large and (kind in READERS or kind == "image"):
         problem = f"the file has {file.size:,} bytes; the limit is {BYTES_MAX:,}"
     return WorkItem(
         item_id=file.item_id,
@@ -260,7 +263,7 @@ def _make_item(
             "kind": kind,
             "problem": problem,
             "reader": settings.reader_of(kind),
-            "ocr": settings.ocr and kind == "pdf",
+            "ocr": settings.ocr and kind in OCR_KINDS,
             "html": settings.html,
             "password_file": settings.password_path,
             "warning": PDF_NOT_CONVERTED if settings.reader == "docling" and kind == "pdf" else "",

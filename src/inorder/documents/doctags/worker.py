@@ -30,6 +30,7 @@ from .storage import (
 BYTES_MAX = 2**30
 """The largest file that is read."""
 _SKIP_REASONS = {
+    "image": "an image: --ocr reads its text",
     "empty": "the file is empty",
     "binary": "not a document: a binary file in an unknown format",
     "unknown": "not a document: a text file with an unknown extension, such as source code",
@@ -59,7 +60,8 @@ def predict_outcome(item: WorkItem) -> Skip | StageError | None:
     if item.meta["task"] != "document" or item.meta["reader"] == "docling":
         return None
     kind = item.meta["kind"]
-    return None if kind in READERS else Skip(_SKIP_REASONS.get(kind, f"not a document ({kind})"))
+    is_read = kind in READERS or (kind == "image" and item.meta["ocr"])
+    return None if is_read else Skip(_SKIP_REASONS.get(kind, f"not a document ({kind})"))
 
 
 def _convert(item: WorkItem, context: StageContext) -> Any:
@@ -71,6 +73,10 @@ def _convert(item: WorkItem, context: StageContext) -> Any:
         from inorder.documents.readers.pdf import reader as pdf
 
         document = pdf.read(data, _document_name(item), ocr=item.meta["ocr"], on_page=partial(_report_page, context))
+    elif kind == "image":
+        from inorder.documents.readers.ocr import image
+
+        document = image.read(data, _document_name(item), partial(_report_page, context))
     elif kind == "html":
         from inorder.documents.readers.html import reader as html
 

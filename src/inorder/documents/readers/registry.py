@@ -36,6 +36,8 @@ READER_VERSIONS = dict.fromkeys(READERS, 1) | {"pdf": 3, "html": 2}
 """Versions of our own heuristics. Raise that of a reader when it reads the same file differently."""
 
 _OCR_PACKAGES = {"rapidocr": "rapidocr", "onnxruntime": "onnxruntime"}
+_IMAGE_VERSION = 1
+"""Version of the reader of images, which needs `--ocr`."""
 _DOCLING_PACKAGES = {
     "docling": "docling-slim",
     "bs4": "beautifulsoup4",
@@ -71,7 +73,7 @@ def _package_version(package: str) -> str:
 
 def require_ocr() -> None:
     """Raise `OperatorError` if a package that `--ocr` needs is missing."""
-    require_packages(_OCR_PACKAGES, by="--ocr", extra="ocr")
+    require_packages(_OCR_PACKAGES | {"PIL": "pillow"}, by="--ocr", extra="ocr")
 
 
 def require_docling() -> None:
@@ -83,6 +85,12 @@ def require_docling() -> None:
 def ocr_version() -> str:
     """Versions of the packages that recognize text."""
     return " ".join(f"{package}/{version(package)}" for package in _OCR_PACKAGES.values())
+
+
+@lru_cache
+def image_version() -> str:
+    """Version of the reader of images, and of the packages that it depends on."""
+    return f"image/{_IMAGE_VERSION} {_package_version('pillow')} {ocr_version()}"
 
 
 @lru_cache

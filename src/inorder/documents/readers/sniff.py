@@ -25,6 +25,7 @@ Kind = Literal[
     "xml",
     "markdown",
     "text",
+    "image",
     "binary",
     "unknown",
     "empty",
@@ -95,8 +96,6 @@ _BINARY_SIGNATURES = (
     b"PK\x03\x04",
     b"PK\x05\x06",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
-    b"\x89PNG\r\n",
-    b"\xff\xd8\xff",
     b"GIF8",
     b"\x1f\x8b",
     b"BZh",
@@ -108,6 +107,7 @@ _BINARY_SIGNATURES = (
     b"Rar!",
     b"PAR1",
 )
+_IMAGE = re.compile(rb"\x89PNG\r\n|\xff\xd8\xff|II\*\0|MM\0\*|RIFF.{4}WEBP|BM.{4}\0{4}", re.S)
 _HTML = re.compile(rb"(?>\s++|<!--.*?-->|<\?xml[^>]*+>)*+<(?:!doctype\s+html|html|head|body)[\s>]", re.I | re.S)
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
@@ -122,6 +122,8 @@ def sniff(name: str, head: bytes) -> Kind:
         return "pdf"
     if expected in _BINARY_KINDS:
         return expected
+    if _IMAGE.match(head):
+        return "image"
     if head.startswith(_BINARY_SIGNATURES):
         return _sniff_archive(head) if head.startswith(b"PK\x03\x04") else "binary"
     if head.startswith(b"%PDF-"):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from inorder.documents.model import AnyBlock
 from inorder.documents.readers.pdf.pdfium import PdfPage
-from inorder.documents.readers.pdf.render import render_page
+from inorder.documents.readers.pdf.render import Pixels, render_page
 from inorder.documents.readers.pdf.segments import Segment
 
 from .blocks import build_blocks
@@ -34,7 +34,12 @@ class OcrPage(NamedTuple):
 
 def recognize_page(page: PdfPage) -> OcrPage | None:
     """Render a page and recognize its text. None if there is no text with enough confidence."""
-    pixels, scale = render_page(page)
+    return recognize_pixels(*render_page(page), page.number)
+
+
+def recognize_pixels(pixels: Pixels, scale: float, number: int) -> OcrPage | None:
+    """Recognize the text of an image of page `number`; `scale` is in pixels per point. None if there is no text with
+    enough confidence."""
     if min(pixels.shape[:2]) < _SIDE_PIXELS_MIN:
         return None
     found = _load_engine()(pixels)
@@ -44,7 +49,7 @@ def recognize_page(page: PdfPage) -> OcrPage | None:
     letters = [len(line.text) for line in lines]
     sure = sum(count * float(score) for count, score in zip(letters, found.scores, strict=True))
     confidence = sure / sum(letters)
-    return OcrPage(build_blocks(lines, page.number), confidence) if confidence >= CONFIDENCE_MIN else None
+    return OcrPage(build_blocks(lines, number), confidence) if confidence >= CONFIDENCE_MIN else None
 
 
 @lru_cache(maxsize=1)
