@@ -89,6 +89,22 @@ def bold_headings(seed: int) -> Made:
     return story.make("headings: bold only")
 
 
+def run_in_headings(seed: int) -> Made:
+    """Numbered headings, the lower ones with the text of their first paragraph on the same line."""
+    story = Story(seed)
+    story.title(story.words(5).capitalize())
+    font, tag = ("Times-Bold", "b") if seed % 2 else ("Times-Roman", "i")
+    for number in range(1, 5):
+        story.heading(1, f"{number}. {story.words(3).capitalize()}", fontName=font, alignment=1)
+        story.paragraph(4)
+        for part in range(1, 4):
+            name, text = f"{number}.{part}. {story.words(3).capitalize()}.", story.prose(5)
+            story.headings.append((2, name))
+            story.parts += [name, text]
+            story.flowables.append(Paragraph(f"<{tag}>{name}</{tag}> {text}", ParagraphStyle("r", BODY, spaceBefore=6)))
+    return story.make("headings: run-in", columns=(0.5, 0.5) if seed % 2 else (1.0,))
+
+
 def outlined_headings(seed: int) -> Made:
     """Headings that the outline of the PDF names and whose style says little."""
     story = Story(seed)
@@ -301,6 +317,7 @@ KINDS: tuple[Callable[[int], Made], ...] = (
     numbered_headings,
     small_caps_headings,
     bold_headings,
+    run_in_headings,
     outlined_headings,
     unequal_columns,
     floats_in_columns,

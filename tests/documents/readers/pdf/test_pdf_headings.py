@@ -13,6 +13,7 @@ from bench.reading.kinds import (
     numbered_headings,
     outlined_headings,
     paper,
+    run_in_headings,
     sized_headings,
     small_caps_headings,
     wrapped_headings,
@@ -20,6 +21,7 @@ from bench.reading.kinds import (
 from bench.reading.scores import heading_score
 from bench.reading.tools import read_content
 from inorder.documents.model import Heading, Title
+from inorder.documents.model import Paragraph as ModelParagraph
 from inorder.documents.readers.pdf import reader as pdf
 from inorder.documents.readers.pdf.headings.numbering import level_of, parse_number
 from inorder.documents.readers.pdf.headings.outline import PageOutline, make_outline
@@ -55,6 +57,7 @@ def section(text: str, font: str = "Times-Roman", size: float = 10) -> list[Para
         numbered_headings,
         small_caps_headings,
         bold_headings,
+        run_in_headings,
         outlined_headings,
         paper,
     ],
@@ -106,6 +109,28 @@ def test_plain_numbers_count_together_with_those_of_bold_headings() -> None:
     assert [text for level, text in found if level == 2] == [
         f"{n}.{m}. {t}" for n in (1, 2, 3) for m, t in ((1, "Oil"), (2, "Wick"))
     ]
+
+
+def test_a_heading_that_the_text_follows_on_its_line_is_one_and_the_text_a_paragraph() -> None:
+    story = section("1. Lamps", "Times-Bold")
+    for number, name in (("1.1", "Oil"), ("1.2", "Wicks")):
+        story += [Spacer(1, 6), styled(f"<b>{number}. {name}.</b> {TALE}")]
+    story += [*section("2. Boats", "Times-Bold"), Spacer(1, 6), styled(f"<b>2.1. Oars.</b> {TALE}")]
+    data = typeset_pdf(story)
+    assert read_headings(data) == [
+        (1, "1. Lamps"),
+        (2, "1.1. Oil."),
+        (2, "1.2. Wicks."),
+        (1, "2. Boats"),
+        (2, "2.1. Oars."),
+    ]
+    texts = [block.text for block in pdf.read(data, "tale").blocks if isinstance(block, ModelParagraph)]
+    assert texts.count(TALE.strip()) == 3 + 4
+
+
+def test_a_bold_word_after_a_number_in_the_text_is_no_heading() -> None:
+    story = [styled(f"1 <b>lamp</b> and no more. {TALE}"), styled(TALE), styled(f"7 <b>boats</b> came. {TALE}")]
+    assert read_headings(typeset_pdf(story)) == []
 
 
 def test_a_formula_in_italics_is_no_heading() -> None:

@@ -77,6 +77,10 @@ class SegmentReader:
             first, last = turn_box(first, quarter), turn_box(last, quarter)
         return _clamp(min(first[0], last[0]) - edge), _clamp(max(first[2], last[2]) - edge)
 
+    def traits_at(self, places: list[int]) -> list[Traits]:
+        """The traits of the fonts at these places of the text."""
+        return self._fonts.traits_of(self.page.character_indices(places))
+
     def clear_partial_styles(self, segments: list[Segment]) -> None:
         """Clear the bold flag and the font of segments that begin or end in another font.
 
@@ -86,10 +90,7 @@ class SegmentReader:
         unusual = [segment for segment in segments if segment.is_bold or segment.face != usual]
         if not unusual:
             return
-        page = self.page
-        traits = self._fonts.traits_of(
-            page.character_indices([segment.span[0] for segment in unusual] + [segment.span[1] for segment in unusual])
-        )
+        traits = self.traits_at([segment.span[0] for segment in unusual] + [segment.span[1] for segment in unusual])
         for segment, first, last in zip(unusual, traits, traits[len(unusual) :], strict=False):
             segment.is_bold = segment.is_bold and first[0] and last[0]
             face = segment.face

@@ -13,6 +13,7 @@ from .captions import may_have_captions
 from .coordinates import SegmentReader
 from .furniture.line_numbers import find_line_numbers
 from .graphics import read_graphics
+from .headings.leads import mark_leads
 from .lines import group_rows
 from .pdfium import PdfPage
 from .segments import Extent, Graphics, PageText, Row, Rule, Segment, Span
@@ -56,6 +57,7 @@ def read_page(page: PdfPage) -> PageText:
         if not page.rotation:
             _cut_at_rules(reader, found, found.graphics)
             _cut_between_rules(reader, found, found.graphics)
+    mark_leads(reader, found.segments)
     return found
 
 

@@ -15,6 +15,7 @@ from inorder.documents.model import AnyBlock, Code, Heading, ListItem, Paragraph
 
 from .columns import BULLETS, Column, bounding_box, find_marker, format_code
 from .document_stats import DocumentStats
+from .headings.leads import split_lead
 from .headings.numbering import parse_number
 from .headings.rules import HeadingRules
 from .lines import join_lines
@@ -66,6 +67,12 @@ class ParagraphBuilder:
                 named_until, level = named[index]
                 self._add_heading(lines[index:named_until], level)
                 continue
+            if line.lead is not None:
+                title, *rest = split_lead(line)
+                if level := self._rules.lead_level(title):
+                    self._finish()
+                    self._add_heading([title], level)
+                    line = rest[0]
             marker, is_numbered = find_marker(line.text)
             if not marker and not self._marker and self._piece and line.text[0].islower():
                 before, size = self._piece[-1], line.size

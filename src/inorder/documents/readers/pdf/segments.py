@@ -1,6 +1,6 @@
 """The content of a PDF page before its layout is analysed: segments of text, and graphics."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,19 @@ Span = tuple[int, int]
 
 Extent = tuple[float, float]
 """Where something begins and ends across the page."""
+
+
+class Lead(NamedTuple):
+    """What is known of a heading at the beginning of a line, and of the text after it."""
+
+    length: int
+    """Characters up to the text after it."""
+    is_bold: bool
+    is_mono: bool
+    face: str
+    rest_is_bold: bool
+    rest_is_mono: bool
+    rest_face: str
 
 
 class Segment(msgspec.Struct, gc=False):
@@ -40,6 +53,8 @@ class Segment(msgspec.Struct, gc=False):
     """The name of the font; empty if it has none, or if the text has several."""
     table: Table | None = None
     """If set, the segment is not text, but holds the place of this table in the reading order."""
+    lead: Lead | None = None
+    """If set, the text begins with what may be a heading."""
 
 
 Row = list[Segment]

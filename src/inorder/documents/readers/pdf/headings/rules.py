@@ -82,6 +82,16 @@ class HeadingRules:
             return min(LEVELS_MAX, level_of(number, stats.headings.schemes))
         return level or (stats.heading_level(first.size) if larger else stats.bold_heading_level)
 
+    def lead_level(self, title: Segment) -> int:
+        """The level of a heading that the text follows on the same line; 0 if it is not a heading."""
+        number = parse_number(title.text)
+        headings = self._stats.headings
+        if number is None or number.scheme not in headings.schemes:
+            return 0
+        if style_key(title, self._stats.body_size) not in self._levels:
+            return 0
+        return min(LEVELS_MAX, level_of(number, headings.schemes))
+
     def _is_same_size_heading(self, piece: Sequence[Segment], text: str, *, is_known: bool) -> bool:
         """Whether lines that are not larger than the text are a heading."""
         stats, first = self._stats, piece[0]

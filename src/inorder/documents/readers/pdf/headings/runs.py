@@ -12,6 +12,7 @@ from inorder.documents.readers.pdf.captions import CAPTION
 from inorder.documents.readers.pdf.formulas import is_formula
 from inorder.documents.readers.pdf.segments import PageText, Segment
 
+from .leads import split_lead
 from .numbering import Number, is_number_alone, may_have_number, parse_number
 from .outline import PageOutline
 
@@ -79,6 +80,8 @@ def style_key(line: Segment, body_size: float) -> StyleKey:
 def collect_runs(page: PageText, furniture: set[int], body_size: float) -> list[Run]:
     """The runs of a page in draw order. `furniture` has the positions of segments that are left out."""
     segments = [segment for segment in page.segments if not segment.direction and segment.order not in furniture]
+    if [segment for segment in segments if segment.lead is not None]:
+        segments = [part for segment in segments for part in split_lead(segment)]
     if not segments:
         return []
     before = segments[0]
