@@ -19,6 +19,7 @@ from tests.mutants.identity import IDENTITY_MUTANTS
 from tests.mutants.index import INDEX_MUTANTS
 from tests.mutants.journal import JOURNAL_MUTANTS
 from tests.mutants.mutant import Mutant
+from tests.mutants.report import REPORT_MUTANTS
 from tests.mutants.runner import ROOT, PytestServer, link_source
 from tests.mutants.sinks import SINKS_MUTANTS
 from tests.mutants.stage import STAGE_MUTANTS
@@ -44,6 +45,7 @@ ALL = (
     *DOCUMENTS_MUTANTS,
     *DATASET_MUTANTS,
     *WIRING_MUTANTS,
+    *REPORT_MUTANTS,
 )
 SEEDS = 1500
 BROKEN_PROMISE = 6

@@ -89,6 +89,8 @@ def test_a_killed_run_is_told_from_a_live_one_and_from_a_resumed_one(cli: Comman
     [run] = report_of(cli)["runs"]
     assert run["state"] == "finished"
     assert run["counts"]["succeeded"] == 4
+    assert [part["resumed_at"] for part in run["parts"]] == [None, 2]
+    assert (run["mark_counts"]["killed"], run["mark_counts"]["resumed"]) == (1, 1)
 
 
 def test_a_run_that_its_error_budget_stopped_says_so(cli: CommandLine) -> None:

@@ -135,6 +135,8 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
     parts = digest.parts or [RunPart(run_id=run.run_id, started_ms=run.started_ms, last_ms=run.started_ms)]
     counts = _count_items(files, digest, items, state)
     active_ms = max(1, digest.active_ms)
+    if state == "finished":  # a run in which nothing has changed is committed as a whole, and has no samples of it
+        digest.series.add(active_ms, committed=counts.done, computed=counts.done)
     rate = float(digest.snapshot.get("items_per_s") or 0.0)
     if digest.outcome is not None:
         rate = digest.outcome["items_per_s"]
@@ -151,6 +153,7 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
         active_ms=active_ms,
         parts=parts,
         **_describe_config(run),
+        workers=digest.snapshot.get("workers"),
         counts=counts,
         events=_count_events(digest),
         items_per_s=rate,
@@ -218,9 +221,8 @@ def _find_state(run: StageRun, files: _RunFiles, digest: TelemetryDigest) -> tup
 def _count_items(files: _RunFiles, digest: TelemetryDigest, items: ItemDigest, state: str) -> ItemCounts:
     """The rows of the manifest count; before its first row, the telemetry."""
     outcome = digest.outcome or digest.failure or {}
-    total = outcome.get("scheduled", digest.snapshot.get("items_total"))
-    if files.live is not None and total is None:
-        total = files.live.get("items_total")
+    known = (outcome.get("scheduled"), digest.snapshot.get("items_total"), (files.live or {}).get("items_total"))
+    total = next((value for value in (*known, digest.announced_total) if value is not None), None)
     done = items.succeeded + items.skipped + items.failed
     if state == "finished" and total is None:
         total = done

@@ -59,6 +59,8 @@ class TelemetryDigest:
         self.parts: list[RunPart] = []
         self.snapshot: dict[str, Any] = {}
         """The latest metrics."""
+        self.announced_total: int | None = None
+        """The number of items at the start of the latest part; None: not known."""
         self.histograms: dict[str, dict[str, Any]] = {}
         self.outcome: dict[str, Any] | None = None
         """How the last part ended; None: it did not say."""
@@ -89,6 +91,8 @@ class TelemetryDigest:
         """Read the telemetry of the next process. `last_sign_ms`: when it was last seen, if its telemetry does not have
         it."""
         if self._part is not None:
+            if not self.parts[-1].end:
+                self.add_mark("killed", f"the process of run {self._part.run_id} was killed")
             self.add_mark("resumed", f"resumed by run {file.run_id} at seq {file.resumed_at or 0}")
         self._part, self._base_ms, self._last_ms = file, self._at_ms, file.started_ms
         start_ms = self._at_ms
@@ -156,6 +160,9 @@ class TelemetryDigest:
                 handle(self, fields)
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError):
             self.damaged_lines += 1
+
+    def _take_start(self, fields: dict[str, Any]) -> None:
+        self.announced_total = fields.get("items_total")
 
     def _take_snapshot(self, fields: dict[str, Any]) -> None:
         self.snapshot = fields
@@ -295,6 +302,7 @@ def _format_size(count: int) -> str:
 
 
 _HANDLERS: dict[str, Callable[[TelemetryDigest, dict[str, Any]], None]] = {
+    "run_started": TelemetryDigest._take_start,
     "snapshot": TelemetryDigest._take_snapshot,
     "sample": TelemetryDigest._take_sample,
     "histograms": TelemetryDigest._take_histograms,
