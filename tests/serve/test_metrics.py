@@ -1,5 +1,6 @@
 """Metrics for Prometheus: complete, well formed, and from the latest run."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+import inorder
+from inorder.documents.chunk import stage as chunk
+from inorder.documents.doctags import stage as doctags
 from inorder.serve.request_metrics import SERVER_FAMILIES
 from inorder.stage.monitor.metrics import METRICS
 from inorder.stage.monitor.prometheus import FAMILIES, NOT_NUMBERS, format_sample
@@ -104,3 +108,31 @@ def test_a_run_without_an_end_is_killed_and_damaged_lines_are_passed_over(tmp_pa
 
 def test_labels_are_escaped() -> None:
     assert format_sample("x", {"a": 'b"\\\n'}, 1) == 'x{a="b\\"\\\\\\n"} 1'
+
+
+def test_a_file_for_batch_jobs_has_what_the_server_would_show(site: StageRuns, tmp_path: Path) -> None:
+    path = tmp_path / "metrics" / "inorder.prom"
+    runs = StageRuns(tmp_path)
+    runs.write("docs/note.md", "# Lamps\n\nOil.\n")
+    runs.run(doctags.make(doctags.DoctagsSettings()), metrics_file=path)
+    runs.run(chunk.make(chunk.ChunkSettings()), metrics_file=path)
+    found = parse(path.read_text())
+    assert found["inorder_run_successful"] == {'data="data",stage="chunk"': 1, 'data="data",stage="doctags"': 1}
+    served = read(make_client(runs.data))
+    assert {name: served[name] for name in found} == found
+
+
+def test_a_file_needs_telemetry() -> None:
+    with pytest.raises(inorder.OperatorError, match="metrics_file needs telemetry"):
+        inorder.StageOptions(metrics_file="x.prom", telemetry=False)
+
+
+def test_the_dashboard_uses_only_names_that_exist() -> None:
+    dashboard = Path(__file__).parents[2] / "docs" / "grafana-dashboard.json"
+    panels = json.loads(dashboard.read_text(encoding="utf-8"))["panels"]
+    queries = [target["expr"] for panel in panels for target in panel["targets"]]
+    words = {word for query in queries for word in re.findall("inorder_[a-z_]+", query)}
+    known = {*FAMILIES, *SERVER_FAMILIES}
+    assert {re.sub(r"_(bucket|count|sum)$", "", word) if word not in known else word for word in words} <= known
+    assert len(words) >= 15
+    assert len({panel["id"] for panel in panels}) == len(panels)

@@ -55,6 +55,13 @@ def names_telemetry(run: WiredRun) -> list[str]:
     return sorted({str(path.parent.relative_to(run.folder)) for path in run.folder.rglob("*.jsonl")} - {MANIFESTS})
 
 
+def read_metrics_files(run: WiredRun) -> list[str]:
+    """The files with metrics of the run."""
+    run.run_stage(items(1), do_nothing)
+    found = [path for path in run.folder.rglob("*.prom") if "inorder_run_successful" in path.read_text()]
+    return [path.relative_to(run.folder).as_posix() for path in found]
+
+
 def is_committed_elsewhere(run: WiredRun) -> bool:
     """Whether items are committed on another thread than the one that runs the stage."""
     seen: list[threading.Thread] = []
@@ -339,6 +346,7 @@ STAGE_ROWS = index_rows(
     OptionRow(
         "telemetry_dir", names_telemetry, [("metrics", ["metrics"]), (None, [f"{DATA}/telemetry"]), ("a/b", ["a/b"])]
     ),
+    OptionRow("metrics_file", read_metrics_files, [("a.prom", ["a.prom"]), (None, []), ("b/c.prom", ["b/c.prom"])]),
     OptionRow("commit_thread", is_committed_elsewhere, [(True, True), (False, False)]),
     OptionRow("recycle_tasks", count_processes, [(None, 1), (2, 3)]),
     OptionRow("recycle_resident_bytes", count_processes, [(None, 1), (150, 2)]),

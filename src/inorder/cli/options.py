@@ -77,6 +77,14 @@ SHARED = index_by_name(
         meanings={"none": "DATA/telemetry"},
     ),
     OptionSpec(
+        _OUTPUT,
+        "metrics_file",
+        "metrics_file",
+        TextType("none"),
+        "Write metrics for Prometheus to this file at the end.",
+        "PATH",
+    ),
+    OptionSpec(
         _EXECUTION,
         "workers",
         "workers",

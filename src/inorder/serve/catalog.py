@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from inorder.dataset.dataset import Dataset
 from inorder.errors import OperatorError
+from inorder.stage.monitor.prometheus import name_data
 
 from .problems import NotFound
-
-_HIDDEN = ".inorder"
 
 
 class Catalog:
@@ -36,10 +35,7 @@ class Catalog:
 
 
 def _choose_name(path: str, taken: Mapping[str, Dataset]) -> str:
-    base = os.path.basename(path)
-    if base == _HIDDEN:
-        base = os.path.basename(os.path.dirname(path))
-    base = base or "data"
+    base = name_data(path)
     name, number = base, 1
     while name in taken:
         number += 1

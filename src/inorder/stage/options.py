@@ -138,6 +138,8 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
     """Write events and metrics."""
     telemetry_dir: str | Path | None = None
     """The folder that receives them; None: `DATA/telemetry`."""
+    metrics_file: str | Path | None = None
+    """A file that receives the metrics of all stages of DATA at the end of a run, in the text format of Prometheus."""
     progress: Literal["auto", "bar", "lines", "none"] = "auto"
     """`auto`: a bar on a terminal, lines elsewhere."""
     verbose: bool = False
@@ -172,11 +174,13 @@ class StageOptions(msgspec.Struct, metaclass=_OldNamesMeta, frozen=True, kw_only
             require(type(value) in (int, float), f"{name} must be a number of seconds, got {value!r}")
             high = _BACKOFF_S_MAX if name == "retry_backoff_s" else _SECONDS_MAX
             require(0 <= value <= high, f"{name} must be between 0 and {high}, got {value}")
-        folder: Any = self.telemetry_dir
-        require(
-            folder is None or (isinstance(folder, str | Path) and str(folder) != ""),
-            f"telemetry_dir must be a path, got {folder!r}",
-        )
+        for name in ("telemetry_dir", "metrics_file"):
+            path: Any = getattr(self, name)
+            require(
+                path is None or (isinstance(path, str | Path) and str(path) != ""),
+                f"{name} must be a path, got {path!r}",
+            )
+        require(self.metrics_file is None or self.telemetry, "metrics_file needs telemetry")
         require(self.classify is None or callable(self.classify), f"classify must be callable, got {self.classify!r}")
         for name, kind in (("ray", RayOptions), ("windows", Windows), ("budgets", Budgets)):
             found = type(getattr(self, name))

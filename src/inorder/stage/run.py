@@ -55,6 +55,7 @@ from .hash_cache import HashCache
 from .manifest.entries import describe_entry
 from .manifest.rows import add_fields, make_config_row, make_row
 from .monitor.monitor import RunMonitor
+from .monitor.prometheus import write_metrics_file
 from .options import StageOptions
 from .plan_identity import hash_config, hash_plan, identify_item, open_journal
 from .plan_reader import PlanPosition, count_plan, fill_total, read_plan
@@ -129,6 +130,8 @@ def run_stage(
     layout.create_folders(is_durable=options.fsync != "off")
     if options.telemetry and options.telemetry_dir is not None:
         create_option_folder("telemetry_dir", options.telemetry_dir)
+    if options.metrics_file is not None:
+        create_option_folder("metrics_file", os.path.dirname(os.path.abspath(options.metrics_file)))
     lock = Lock(layout.lock, f"stage {plan.stage_name} of {layout.data}")
     try:
         try:
@@ -137,6 +140,8 @@ def run_stage(
         finally:
             for sink in sinks:
                 sink.close()
+            if options.metrics_file is not None:
+                write_metrics_file(options.metrics_file, layout.data, options.telemetry_dir)
         if outcome.stop_kind is None:
             if finish is not None:
                 finish()

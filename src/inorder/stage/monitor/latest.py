@@ -57,10 +57,11 @@ _LINE = msgspec.json.Decoder(_Line)
 _STARTED = msgspec.json.Decoder(_Started)
 
 
-def read_latest_runs(data: str) -> list[LatestRun]:
-    """The latest run of each stage, by name. A stage whose runs write no telemetry to DATA is left out."""
+def read_latest_runs(data: str, folder: str | os.PathLike[str] | None = None) -> list[LatestRun]:
+    """The latest run of each stage, by name. A stage whose runs write no telemetry to DATA, or to this folder, is left
+    out."""
     latest: dict[str, tuple[int, int, str]] = {}
-    for changed_ns, path in _list_files(os.path.join(os.path.abspath(data), "telemetry")):
+    for changed_ns, path in _list_files(os.path.join(os.path.abspath(data), "telemetry") if folder is None else folder):
         started = _read_start(path)
         if started is not None:
             latest[started.stage] = max(latest.get(started.stage, (0, 0, "")), (started.time, changed_ns, path))
@@ -74,7 +75,7 @@ def read_latest_runs(data: str) -> list[LatestRun]:
     return found
 
 
-def _list_files(folder: str) -> list[tuple[int, str]]:
+def _list_files(folder: str | os.PathLike[str]) -> list[tuple[int, str]]:
     """When each telemetry file was changed, and its path: those that were changed last."""
     files: list[tuple[int, str]] = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:

@@ -5,10 +5,14 @@ Every series has the labels `data` and `stage`, and shows the latest run of that
 run.
 """
 
+import contextlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .latest import LatestRun
+from inorder.host.filesystem import SystemFilesystem, write_atomic
+
+from .latest import LatestRun, read_latest_runs
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -108,6 +112,7 @@ FAMILIES = {
 NOT_NUMBERS = ("head", "oldest_blocked_state", "running", "waiting_for")
 """Metrics of the telemetry that the format cannot represent."""
 _QUANTILES = {"p50": "0.5", "p95": "0.95", "p99": "0.99", "max": "1"}
+_HIDDEN = ".inorder"
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 Labels = dict[str, str]
@@ -121,6 +126,20 @@ def format_metrics(runs: Sequence[tuple[str, LatestRun]]) -> str:
         if samples:
             lines += [*format_head(name, family.kind, family.help), *samples]
     return "".join(f"{line}\n" for line in lines)
+
+
+def name_data(path: str) -> str:
+    """The name of DATA in labels: that of the directory or, for `.inorder`, of the one above it."""
+    base = os.path.basename(path)
+    return (os.path.basename(os.path.dirname(path)) if base == _HIDDEN else base) or "data"
+
+
+def write_metrics_file(path: str | os.PathLike[str], data: str, telemetry_dir: str | os.PathLike[str] | None) -> None:
+    """Write the metrics of all stages of DATA to a file, for the textfile collector of the node exporter. It is replaced
+    atomically. A write error is ignored, as for all telemetry: the run does not depend on it."""
+    runs = [(name_data(data), run) for run in read_latest_runs(data, telemetry_dir)]
+    with contextlib.suppress(OSError):
+        write_atomic(SystemFilesystem(), os.path.abspath(path), format_metrics(runs).encode())
 
 
 def format_head(name: str, kind: str, help_text: str) -> list[str]:
