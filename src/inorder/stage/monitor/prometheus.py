@@ -135,8 +135,8 @@ def name_data(path: str) -> str:
 
 
 def write_metrics_file(path: str | os.PathLike[str], data: str, telemetry_dir: str | os.PathLike[str] | None) -> None:
-    """Write the metrics of all stages of DATA to a file, for the textfile collector of the node exporter. It is replaced
-    atomically. A write error is ignored, as for all telemetry: the run does not depend on it."""
+    """Write the metrics of all stages of DATA to a file, for the textfile collector of the node exporter. The file is
+    replaced atomically. A write error is ignored, as for all telemetry: the run does not depend on it."""
     runs = [(name_data(data), run) for run in read_latest_runs(data, telemetry_dir)]
     with contextlib.suppress(OSError):
         write_atomic(SystemFilesystem(), os.path.abspath(path), format_metrics(runs).encode())
