@@ -1,17 +1,23 @@
 """Vectors on a GPU: `sentence-transformers:NAME` beside `SentenceTransformer.encode`, on the same texts in one run.
 
-    python bench/gpu.py [--model small large] [--rounds 3] [--scale 1.0] [--json]
+    python bench/gpu.py [--model small large] [--part provider stage] [--rounds 3] [--scale 1.0] [--json]
 
 Two encoders with random weights are made here, so nothing is downloaded: 384 wide with 6 layers, and 1536 wide with 22.
 The texts are made up too; their lengths are spread as those of chunks are, from a few tokens to the 512 that fit.
 Everything is timed end to end, tokenising included, after a warm-up, and the best round counts. `encode` runs with its
 defaults, and in half precision with batches of 32 to 256, of which the best is taken. The cosine is the worst of all
 texts, to what `encode` gives in single precision.
+
+`stage` compares `inorder embed` on small documents of three chunks each, from the store of `chunk` to that of `embed`
+with the term frequencies, to the provider alone on the same chunks, in one call. Loading the model counts for neither
+side: the time of the stage is that from the first document with vectors to the end of the run.
 """
 
 import argparse
 import json
 import random
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 BATCHES = (32, 64, 128, 256)
@@ -37,9 +44,20 @@ class Size(NamedTuple):
     texts: int
     target_default: float
     target_best: float
+    documents: int
+    """Documents of the stage, and the part of the provider's rate that is aimed at."""
+    target_stage: float
 
 
-SIZES = {"small": Size(384, 6, 12, 24_000, 5.0, 1.5), "large": Size(1536, 22, 24, 3_000, 8.0, 1.5)}
+SIZES = {
+    "small": Size(384, 6, 12, 24_000, 5.0, 1.5, 6000, 0.7),
+    "large": Size(1536, 22, 24, 3_000, 8.0, 1.5, 1000, 0.8),
+}
+PARTS = ("provider", "stage")
+SECTIONS = 3
+SECTION_WORDS = 150
+CHUNK_TOKENS = 200
+"""A section is a chunk."""
 
 
 def words(count: int, dice: random.Random) -> list[str]:
@@ -161,6 +179,93 @@ def measure(name: str, rounds: int, scale: float) -> dict[str, Any]:
     }
 
 
+def make_documents(folder: Path, count: int, vocabulary: list[str], dice: random.Random) -> None:
+    """Documents of a few sections, each of which becomes a chunk."""
+    folder.mkdir()
+    for number in range(count):
+        sections = [
+            f"## {dice.choice(vocabulary)} {place}\n\n{' '.join(dice.choices(vocabulary, k=SECTION_WORDS))}.\n"
+            for place in range(SECTIONS)
+        ]
+        (folder / f"{number:06}.md").write_text(f"# {dice.choice(vocabulary)}\n\n" + "\n".join(sections))
+
+
+def prepare_chunks(sources: Path, data: Path) -> None:
+    """Read and cut the documents."""
+    for stage in (["doctags", str(sources)], ["chunk", "--tokens-max", str(CHUNK_TOKENS)]):
+        command = [sys.executable, "-m", "inorder", *stage, "--data", str(data), "--quiet"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def embed(data: Path, spec: str) -> tuple[float, float]:
+    """Run the stage; the seconds until the first document had its vectors, and from then to the end."""
+    from inorder import run_stage
+    from inorder.documents.embed.stage import EmbedSettings, make
+
+    first_s: list[float] = []
+
+    def note_time(item: Any, result: Any, context: Any) -> None:
+        if not first_s and item.meta["family"] == "dense":
+            first_s.append(time.perf_counter())
+
+    stage = make(EmbedSettings(dense=spec))
+    began_s = time.perf_counter()
+    options = msgspec.structs.replace(stage.options, data=data, progress="none")
+    hooks = msgspec.structs.replace(stage.hooks, after_item=note_time)
+    outcome = run_stage(stage.plan([], data), stage.worker, options, hooks)
+    if outcome.failed or not first_s:
+        raise SystemExit(f"{outcome.failed} items failed: {outcome.errors}")
+    return first_s[0] - began_s, time.perf_counter() - first_s[0]
+
+
+def measure_stage(name: str, rounds: int, scale: float) -> dict[str, Any]:
+    """The stage `embed`, and the provider alone."""
+    import inorder
+    from inorder.documents.embed.providers.registry import open_dense
+
+    size, dice = SIZES[name], random.Random(name)
+    vocabulary = words(30_000, dice)
+    tokenizer = make_tokenizer(vocabulary[::2] + vocabulary[1:15_000:2])
+    with tempfile.TemporaryDirectory() as place:
+        folder, sources = Path(place), Path(place, "sources")
+        make_model(folder / "model", size, tokenizer)
+        spec = f"sentence-transformers:{folder}/model"
+        make_documents(sources, int(size.documents * scale), vocabulary, dice)
+        prepare_chunks(sources, folder / "chunks")
+        times = []
+        for number in range(rounds):
+            shutil.copytree(folder / "chunks", folder / f"data-{number}")
+            times.append(embed(folder / f"data-{number}", spec))
+        with inorder.open(folder / "chunks") as dataset:
+            texts = [chunk.text for chunk in dataset.chunks()]
+        provider = open_dense(spec)
+        provider.embed(texts[:WARM_TEXTS])
+        alone_s, _ = best_of(rounds, lambda: provider.embed(texts))
+        provider.close()
+    start_s, stage_s = min(times, key=lambda both: both[1])
+    tokens = sum(min(len(one.ids), TOKENS_MAX) for one in tokenizer.encode_batch_fast(texts))
+    return {
+        "model": f"{size.width} wide, {size.layers} layers",
+        "documents": int(size.documents * scale),
+        "chunks": len(texts),
+        "tokens": tokens,
+        "start_s": round(start_s, 2),
+        "stage_s": [round(seconds, 2) for _, seconds in times],
+        "stage_tokens_per_s": round(tokens / stage_s),
+        "provider_tokens_per_s": round(tokens / alone_s),
+        "part_of_provider": round(alone_s / stage_s, 3),
+        "target": size.target_stage,
+    }
+
+
+def show_stage(result: dict[str, Any]) -> None:
+    """The stage beside the provider, in lines."""
+    print(f"\n{result['model']}: {result['documents']:,} documents, {result['chunks']:,} chunks")
+    print(f"  {'the provider alone':<36} {result['provider_tokens_per_s']:>12,} tokens/s")
+    print(f"  {'inorder embed':<36} {result['stage_tokens_per_s']:>12,} tokens/s, ", end="")
+    print(f"{result['part_of_provider']:.2f} of it (aim {result['target']:g}), after a start of {result['start_s']} s")
+
+
 def show(result: dict[str, Any]) -> None:
     """One encoder, as a table."""
     print(f"\n{result['model']}: {result['texts']:,} texts, {result['tokens']:,} tokens")
@@ -187,6 +292,7 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="times the usual number of texts")
     parser.add_argument("--json", action="store_true")
@@ -194,12 +300,19 @@ def main() -> int:
     if reason := no_gpu():
         print(f"bench/gpu.py: nothing measured, {reason}")
         return 0
-    results = [measure(name, options.rounds, options.scale) for name in options.model]
+    results: dict[str, list[dict[str, Any]]] = {part: [] for part in options.part}
+    for name in options.model:
+        if "provider" in results:
+            results["provider"].append(measure(name, options.rounds, options.scale))
+        if "stage" in results:
+            results["stage"].append(measure_stage(name, options.rounds, options.scale))
     if options.json:
         print(json.dumps(results))
-    else:
-        for result in results:
-            show(result)
+        return 0
+    for result in results.get("provider", []):
+        show(result)
+    for result in results.get("stage", []):
+        show_stage(result)
     return 0
 
 

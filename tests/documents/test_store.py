@@ -9,7 +9,7 @@ import pytest
 import inorder
 from inorder.documents.chunk.storage import read_chunks
 from inorder.documents.doctags.storage import unpack_document
-from inorder.documents.embed.stored import load_dense, load_terms
+from inorder.documents.embed.stored import load_dense, load_stored_terms
 from inorder.documents.layout import list_chunked, list_vectors
 from inorder.stage.store.database import close_readers, open_store, store_path
 from tests.documents.stage_runs import StageRuns
@@ -45,7 +45,9 @@ def read_all(data: Path) -> dict[str, object]:
         dense = load_dense(vectors.source)
         found[f"dense {vectors.doc_id}"] = dense.ids, dense.matrix.tolist(), dense.provider, dense.spec
     for terms in list_vectors(data, "lexical"):
-        found[f"lexical {terms.doc_id}"] = load_terms(terms.source)
+        found[f"lexical {terms.doc_id}"] = [
+            (table.text, table.sizes, table.unpack_counts().tolist()) for table in load_stored_terms([terms.source])
+        ]
     return found
 
 

@@ -23,8 +23,8 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a process goes on past the bytes of its batch",
         _MAIN,
-        "if bytes_left < 0 or not self._status.may_start(index):",
-        "if not self._status.may_start(index):",
+        "if bytes_left < 0 or not self._status.may_start(index, group_end):",
+        "if not self._status.may_start(index, group_end):",
         f"{_PROMISES}a_process_leaves_the_rest_of_a_batch_whose_results_are_larger_than_expected",
     ),
     Mutant(
@@ -51,9 +51,9 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a worker reads its limit before it announces the start",
         _STATUS,
-        "        self._words[_STARTED] = index + 1\n        return index < self._words[_LIMIT]\n",
+        "        self._words[_STARTED] = max(index + 1, reserved)\n        return index < self._words[_LIMIT]\n",
         "        is_allowed = index < self._words[_LIMIT]\n"
-        "        self._words[_STARTED] = index + 1\n"
+        "        self._words[_STARTED] = max(index + 1, reserved)\n"
         "        return is_allowed\n",
         f"{_PROMISES}an_item_that_the_parent_takes_back_at_its_start_is_not_started",
     ),
@@ -135,8 +135,22 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
         f"{_PROMISES}the_limit_of_memory_is_one_that_an_item_cannot_raise",
     ),
     Mutant(
+        "items of a group are taken back from the worker that reads them",
+        _STATUS,
+        "max(index + 1, reserved)",
+        "index + 1",
+        "tests/engines/process/test_transfer.py::test_what_the_worker_has_reserved_is_not_taken_back_from_it",
+    ),
+    Mutant(
+        "a group that cannot be read fails its items",
+        "engines/process/lookahead.py",
+        "        with contextlib.suppress(Exception):\n            self._function.read(items)\n",
+        "        self._function.read(items)\n",
+        "tests/stage/run/test_groups.py::test_items_are_processed_alone_if_their_group_cannot_be_read[count_five-fail]",
+    ),
+    Mutant(
         "a worker hears Ctrl-C",
-        _MAIN,
+        "engines/process/lifeline.py",
         "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n",
         "",
         "tests/engines/test_interrupt.py::"
@@ -224,8 +238,8 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a worker process gives no heartbeat",
         "engines/process/worker_main.py",
-        "                status.beat()\n",
-        "                pass\n",
+        "            status.beat()\n",
+        "            pass\n",
         "tests/engines/process/test_heartbeat.py::test_a_process_that_computes_in_python_gives_heartbeats",
     ),
     Mutant(

@@ -145,8 +145,8 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the statistics of the corpus count what is gone",
         "documents/layout.py",
-        "if current.find(vectors.doc_id) is not None)",
-        "if True)",
+        "    for chunks in list_chunked(data):\n        for family, lookup",
+        "    for chunks in list_vectors(data, families[-1]):\n        for family, lookup",
         _STATISTICS,
     ),
     # ---- the index

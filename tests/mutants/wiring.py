@@ -38,8 +38,8 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
     _cut("error_budget", _ENGINE, "        error_budget=options.error_budget,\n", ""),
     _cut("retries", _ENGINE, "make_retry_options(options.retries,", "make_retry_options(0,"),
     _cut("max_queue", _ENGINE, "entries, ahead = 1024, options.max_queue", "entries, ahead = 1024, 1024"),
-    _cut("workers", _ENGINE, "        workers=options.workers,\n", ""),
-    _cut("policy", _ENGINE, "        policy=options.policy,\n", ""),
+    _cut("workers", _ENGINE, "is_shared and options.workers is None else options.workers,", "True else None,"),
+    _cut("policy", _ENGINE, "if is_shared else options.policy,", "if is_shared else 'io',"),
     _cut("infrastructure_budget", _ENGINE, "        infrastructure_budget=options.infrastructure_budget,\n", ""),
     _cut("recycle_tasks", _ENGINE, "        recycle_tasks=options.recycle_tasks,\n", ""),
     _cut(
@@ -123,10 +123,17 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
     ),
     _cut(
         "server_rate_per_s",
-        "documents/embed/worker.py",
-        "open_dense(spec, limits)",
+        "documents/embed/shared/opening.py",
+        "open_dense(spec, self._limits)",
         "open_dense(spec)",
         "command-line",
+    ),
+    Mutant(
+        "the process of the providers ignores the limits of servers",
+        "documents/embed/shared/opening.py",
+        "for family in self.shared}, self._limits)",
+        "for family in self.shared}, ServerLimits())",
+        "tests/documents/embed/test_shared.py::test_requests_to_a_server_have_the_chunks_of_many_documents",
     ),
     _cut(
         "server_tokens_per_minute",

@@ -143,10 +143,15 @@ def list_vectors(data: str | os.PathLike[str], family: str) -> Iterator[Result]:
     return _list_results(data, get_vector_kind(family))
 
 
-def list_current_vectors(data: str | os.PathLike[str], family: str) -> Iterator[Result]:
-    """The same, for documents that have chunks. Vectors of removed documents are about to be removed."""
-    current = _Lookup(list_chunked(data), partial(find_chunks, os.fspath(data)))
-    return (vectors for vectors in list_vectors(data, family) if current.find(vectors.doc_id) is not None)
+def list_current_vectors(data: str | os.PathLike[str], families: Sequence[str]) -> Iterator[tuple[str, Result]]:
+    """The vectors in these families of every document that has chunks, each with its family. Vectors of removed
+    documents are about to be removed."""
+    root = os.fspath(data)
+    lookups = {family: _Lookup(list_vectors(data, family), partial(find_vectors, root, family)) for family in families}
+    for chunks in list_chunked(data):
+        for family, lookup in lookups.items():
+            if (vectors := lookup.find(chunks.doc_id)) is not None:
+                yield family, vectors
 
 
 def list_chunked_with_vectors(data: str | os.PathLike[str], family: str) -> Iterator[tuple[Result, Result | None]]:

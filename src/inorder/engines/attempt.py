@@ -48,6 +48,7 @@ class ClassifiedFunction:
     def __init__(self, function: Callable[[Any], Any], classify: Classify) -> None:
         self._function = function
         self.classify = classify
+        self.lookahead = getattr(function, "lookahead", None)
 
     def __call__(self, item: Any) -> Any:
         """Call the function."""

@@ -3,9 +3,10 @@
 import contextlib
 import math
 import os
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,6 +17,9 @@ from .contracts import StageHooks, WorkItem
 from .data_layout import NameTooLongError, resolve_output
 from .fingerprints import list_published
 from .store.reading import read_content
+
+if TYPE_CHECKING:
+    from .worker import StageTask
 
 _ENDING_MAX = 40
 """Characters of a file's name that its staged name keeps: some libraries look at the ending. A character has up to four
@@ -190,3 +194,25 @@ class HookCaller:
         except Exception as error:
             self._context.warn(f"{name}: {type(error).__name__}: {error}")
             return None
+
+
+class StageLookahead:
+    """The hooks `group_size` and `before_group` of a stage, for the items that must be processed."""
+
+    def __init__(
+        self,
+        group_size: Callable[[Sequence[WorkItem]], int],
+        before_group: Callable[[Sequence[WorkItem], StageContext], None],
+        make_context: Callable[[], StageContext],
+    ) -> None:
+        self._group_size = group_size
+        self._before_group = before_group
+        self._make_context = make_context
+
+    def count(self, tasks: "Sequence[StageTask]") -> int:
+        """How many of these tasks form a group."""
+        return self._group_size([task.item for task in tasks])
+
+    def read(self, tasks: "Sequence[StageTask]") -> None:
+        """Called before the first of them."""
+        self._before_group([task.item for task in tasks], self._make_context())

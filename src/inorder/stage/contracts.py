@@ -155,6 +155,9 @@ class StagePlan(msgspec.Struct, frozen=True):
     policy: Literal["io", "cpu", "gpu"] | None = None
     """The policy that the stage is made for. A stage made for `gpu` is not run with `cpu`, unless the options say
     `i_know_what_im_doing`."""
+    owns_device: bool = True
+    """For the policy `gpu` on this machine: whether the workers use the device themselves, and so must be threads of
+    one process. If not, they are processes, and the device belongs to another process that they call."""
 
     def __post_init__(self) -> None:
         require(
@@ -172,6 +175,12 @@ class StageHooks(msgspec.Struct, frozen=True, kw_only=True):
     argument is the item's result, or the `Failure`. `worker_setup` runs once in every worker process, before its
     first item.
 
+    A worker process gets many small items at a time. `group_size` is called there with the items that are next, and
+    returns how many of them form a group; `before_group` then runs before the first item of the group, to read or
+    compute for all of them at once what it leaves in `ctx.resources`. An item of which nothing is found there must be
+    processed as without the hook: `before_group` may fail, and an item may be repeated elsewhere. Threads do not call
+    these two.
+
     Hooks can add fields: `ctx.annotate` in `before_item` to the row of the item, and in `before_stage` to the
     `__config__` row; `ctx.measure` in `before_item` to the telemetry. A mapping that `after_item` returns becomes a
     telemetry event `item`, and attributes of the item's span.
@@ -184,6 +193,8 @@ class StageHooks(msgspec.Struct, frozen=True, kw_only=True):
     before_item: "Callable[[WorkItem, StageContext], None] | None" = None
     after_item: "Callable[[WorkItem, Any, StageContext], Mapping[str, Any] | None] | None" = None
     worker_setup: "Callable[[StageContext], None] | None" = None
+    group_size: Callable[[Sequence[WorkItem]], int] | None = None
+    before_group: "Callable[[Sequence[WorkItem], StageContext], None] | None" = None
 
 
 class StageErrorSummary(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from inorder.core.events import Envelope, Event, Finished
 from inorder.core.options import PLAN_AHEAD_PER_WORKER, KernelOptions, entries_for
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates, run_attempt
-from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task
+from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task, count_cpus
 from inorder.engines.factory import EngineSpec, create_resizable_engine
 from inorder.errors import InfrastructureError, require
 from inorder.runtime.limits import make_retry_options
@@ -24,6 +24,8 @@ from .worker import StageTask, StageWork
 
 _DISK_FULL = (ENOSPC, EDQUOT)
 _SUCCESS = int(State.TERMINAL_SUCCESS)
+_CALLERS_MAX = 6
+"""Processes that call one device, unless the options say how many: more get smaller groups of items each."""
 _SKIP = int(State.TERMINAL_SKIP)
 _SKIP_BYTES = 1024
 """What an item that is skipped occupies in memory until it is committed, roughly."""
@@ -32,19 +34,20 @@ _SKIP_BYTES = 1024
 def require_gpu_policy(plan: StagePlan, options: StageOptions) -> None:
     """Require that a stage made for `gpu` is not run in processes, each of which would claim the device."""
     require(
-        not (plan.policy == "gpu" and options.policy == "cpu" and options.engine == "local")
+        not (plan.policy == "gpu" and options.policy == "cpu" and options.engine == "local" and plan.owns_device)
         or options.i_know_what_im_doing,
         f"stage {plan.stage_name} needs policy gpu: with policy cpu, every process would claim the device; "
         "use policy='gpu', or i_know_what_im_doing=True",
     )
 
 
-def make_engine_spec(options: StageOptions) -> EngineSpec:
+def make_engine_spec(plan: StagePlan, options: StageOptions) -> EngineSpec:
     """Make the spec of the engine that a stage with these options needs."""
+    is_shared = options.policy == "gpu" and options.engine == "local" and not plan.owns_device
     return EngineSpec(
         engine=options.engine,
-        policy=options.policy,
-        workers=options.workers,
+        policy="cpu" if is_shared else options.policy,
+        workers=min(count_cpus(), _CALLERS_MAX) if is_shared and options.workers is None else options.workers,
         timeout_s=options.timeout_s or None,
         lease_s=options.lease_s,
         memory_bytes_max=options.memory_bytes_max,
@@ -56,11 +59,10 @@ def make_engine_spec(options: StageOptions) -> EngineSpec:
 
 
 def create_stage_engine(
-    options: StageOptions, work: StageWork, layout: DataLayout, followers: Sequence[Follower] = ()
+    spec: EngineSpec, options: StageOptions, work: StageWork, layout: DataLayout, followers: Sequence[Follower] = ()
 ) -> ResizableEngine:
     """Create the engine of a stage. On a cluster, it also transfers the files of items. Workers go on with the items of
     the followers."""
-    spec = make_engine_spec(options)
     if options.engine == "local":
         return create_resizable_engine(
             VisitWork(work, followers) if followers else work, spec, pack=partial(_pack_tasks, work)

@@ -15,7 +15,8 @@ import pickle
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from inorder.engines.error_table import Classify
 from inorder.errors import InfrastructureError
 from inorder.host.filesystem import make_directories
 
+from .context import StageLookahead
 from .contracts import StageError
 from .file_stat import FileStat
 from .fingerprints import resolve_outputs
@@ -213,6 +215,26 @@ def _replace_fields(task: StageTask, **fields: Any) -> StageTask:
     return task._replace(item=msgspec.structs.replace(task.item, **fields))
 
 
+class RemoteLookahead:
+    """The lookahead of a stage on a node. An item with files is read on its own, in its folder."""
+
+    def __init__(self, lookahead: StageLookahead) -> None:
+        self._lookahead = lookahead
+
+    def count(self, items: Sequence[SentItem | StageTask]) -> int:
+        """How many of these items form a group."""
+        tasks = [sent.task if isinstance(sent, SentItem) else sent for sent in takewhile(_has_no_files, items)]
+        return self._lookahead.count(tasks) if tasks else 1
+
+    def read(self, items: Sequence[SentItem | StageTask]) -> None:
+        """Called before the first of them."""
+        self._lookahead.read([sent.task if isinstance(sent, SentItem) else sent for sent in items])
+
+
+def _has_no_files(sent: SentItem | StageTask) -> bool:
+    return not (isinstance(sent, SentItem) and sent.files)
+
+
 class RemoteWork:
     """The node's side, in a worker process: does what `StageWork` does, with the files that were sent."""
 
@@ -222,6 +244,12 @@ class RemoteWork:
 
     def __repr__(self) -> str:
         return repr(self._work)
+
+    @property
+    def lookahead(self) -> "RemoteLookahead | None":
+        """As that of `StageWork`."""
+        found = self._work.lookahead
+        return None if found is None else RemoteLookahead(found)
 
     def __call__(self, sent: SentItem | StageTask) -> Any:
         """Run one item."""

@@ -22,6 +22,7 @@ from inorder.core.commands import Command, Summary
 from inorder.core.events import Event
 from inorder.core.state import StopKind
 from inorder.core.transitions import State
+from inorder.engines.factory import EngineSpec
 from inorder.errors import require
 from inorder.host.clock import SystemClock
 from inorder.host.filesystem import SystemFilesystem
@@ -260,7 +261,8 @@ class _StageRun:
         try:
             start_results(self._filesystem, self._layout.staging, job.results, opened)
             followers = [] if self._group is None else self._group.find_followers(self._plan.stage_name)
-            engine = create_stage_engine(self._options, self._make_work(), self._layout, followers)
+            spec = make_engine_spec(self._plan, self._options)
+            engine = create_stage_engine(spec, self._options, self._make_work(spec), self._layout, followers)
             run = DurableRun(
                 job,
                 opened,
@@ -275,15 +277,14 @@ class _StageRun:
         except BaseException:
             opened.writer.close()
             raise
-        worker_count = make_engine_spec(self._options).worker_count
         self._autoscaler = scaled = None
         if self._options.adaptive:
             kernel = run.runtime.kernel
             self._autoscaler = scaled = StageAutoscaler(
-                engine, worker_count, lambda: kernel.is_saturated, self._clock.now_ms()
+                engine, spec.worker_count, lambda: kernel.is_saturated, self._clock.now_ms()
             )
         self._monitor.start(
-            run.runtime, opened, engine, lambda: worker_count if scaled is None else scaled.workers, job.results
+            run.runtime, opened, engine, lambda: spec.worker_count if scaled is None else scaled.workers, job.results
         )
         try:
             with cancel_on_signals(run.runtime.cancel) as self._signals:
@@ -352,17 +353,18 @@ class _StageRun:
     def _open_manifest(self, row: Callable[[Entry], dict[str, Any]], head: dict[str, Any]) -> Sink:
         return ManifestSink(self._filesystem, self._layout.manifest, row, head=[head], name="manifest", appends=True)
 
-    def _make_work(self) -> StageWork:
+    def _make_work(self, spec: EngineSpec) -> StageWork:
         options, hooks = self._options, self._hooks
-        has_processes = make_engine_spec(options).has_processes
         return StageWork(
             self._worker,
             self._plan.stage_name,
             options,
             self._layout.staging,
             before_item=hooks.before_item,
-            worker_setup=hooks.worker_setup if has_processes else None,
-            resources=None if has_processes else self._resources,
+            worker_setup=hooks.worker_setup if spec.has_processes else None,
+            group_size=hooks.group_size,
+            before_group=hooks.before_group,
+            resources=None if spec.has_processes else self._resources,
             is_stored=self._plan.is_stored,
             take_prepared=None if self._group is None else self._group.prepared.take,
         )

@@ -20,7 +20,7 @@ from inorder.engines.error_table import Classify
 from inorder.host.filesystem import SystemFilesystem
 from inorder.stage.options import StageOptions
 
-from .context import StageContext
+from .context import StageContext, StageLookahead
 from .contracts import StageError, WorkItem
 from .data_layout import NameTooLongError, resolve_output
 from .file_stat import FileStat
@@ -126,6 +126,8 @@ class StageWork:
         *,
         before_item: Callable[[WorkItem, Any], None] | None = None,
         worker_setup: Callable[[Any], None] | None = None,
+        group_size: Callable[[Sequence[WorkItem]], int] | None = None,
+        before_group: Callable[[Sequence[WorkItem], Any], None] | None = None,
         resources: dict[str, Any] | None = None,
         is_stored: bool = False,
         take_prepared: Callable[[str, WorkItem], tuple[StageResult, int] | None] | None = None,
@@ -139,6 +141,8 @@ class StageWork:
         self._staging = staging
         self._before_item = before_item
         self._worker_setup = worker_setup
+        self._group_size = group_size
+        self._before_group = before_group
         self._resources = resources
         self._setup_error = ""
         """What `worker_setup` raised."""
@@ -169,13 +173,24 @@ class StageWork:
     def __repr__(self) -> str:
         return f"the worker of stage {self.stage}"
 
+    @property
+    def lookahead(self) -> StageLookahead | None:
+        """What a worker process calls before a group of items; None: the stage has no groups."""
+        if self._group_size is None or self._before_group is None:
+            return None
+        return StageLookahead(self._group_size, self._before_group, self.make_context)
+
+    def make_context(self) -> StageContext:
+        """A context with the resources that the items of this worker share."""
+        return StageContext(self.stage, self._options, self._set_up(), self._staging, is_stored=self.is_stored)
+
     def __call__(self, task: StageTask) -> Any:
         """Run one item."""
         if task.skip:
             return task.make_skip()
         if task.is_prepared and (prepared := self.take_prepared(task.item)) is not None:
             return prepared[0]
-        context = StageContext(self.stage, self._options, self._set_up(), self._staging, is_stored=self.is_stored)
+        context = self.make_context()
         try:
             result = self._attempt(task.item, context)
         except BaseException as error:

@@ -61,9 +61,11 @@ class Handler(BaseHTTPRequestHandler):
 class Script:
     """What the server does next, and what it has seen."""
 
-    def __init__(self, *steps: Step) -> None:
+    def __init__(self, *steps: Step, otherwise: "Step | None" = None) -> None:
         self._lock = threading.Lock()
         self._steps = list(steps)
+        self._otherwise = otherwise or well
+        """What it does when no step is left."""
         self._arrived = threading.Semaphore(0)
         self.texts: list[list[str]] = []
         self.paths: list[str] = []
@@ -79,7 +81,7 @@ class Script:
             self.texts.append(texts)
             self.in_flight += 1
             self.in_flight_max = max(self.in_flight_max, self.in_flight)
-            step = self._steps.pop(0) if self._steps else well
+            step = self._steps.pop(0) if self._steps else self._otherwise
         self._arrived.release()
         return step
 
@@ -109,6 +111,13 @@ def well(handler: Handler, texts: list[str]) -> None:
 def status(code: int, body: bytes = b"no", **headers: str) -> Step:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return lambda handler, texts: handler.answer(body, code, named)
+
+
+def refusing(part: str, code: int) -> Step:
+    """Refuse every request that has a text with this part."""
+    return lambda handler, texts: (
+        handler.answer(b"no", code) if any(part in text for text in texts) else well(handler, texts)
+    )
 
 
 def saying(body: bytes) -> Step:

@@ -101,15 +101,37 @@ def test_no_texts_no_rows(make: MakeBatcher) -> None:
 
 def test_batches_hold_texts_of_like_length_within_the_budget(make: MakeBatcher) -> None:
     model = Letters(batch_tokens_max=30)
+    model.length_ratio_min = 0.01
     make(model).embed(texts_of(1, 9, 2, 10, 3, 8, 50, 3))
     assert model.batches == [[50], [10, 9, 8], [3, 3, 2, 1]]
+
+
+def test_without_padding_texts_stay_in_order_and_a_batch_has_as_many_as_fit(make: MakeBatcher) -> None:
+    model = Letters(batch_tokens_max=30)
+    make(model).embed(texts_of(1, 9, 2, 10, 8, 1, 50, 3))
+    assert model.batches == [[1, 9, 2, 10, 8], [1], [50], [3]]
+
+
+@pytest.mark.req("DAT-4")
+def test_a_caller_with_tokens_gets_its_rows_before_those_of_later_callers_are_computed(
+    make: MakeBatcher, gate: Gate
+) -> None:
+    model = Letters(batch_tokens_max=4, gate=gate)
+    batcher = make(model, batches_started_max=1)
+    first = Caller(batcher.embed_tokens, [[1, 2, 3]])
+    gate.await_arrivals()
+    callers = [Caller(batcher.embed_tokens, [[number] * 4]) for number in (5, 6)]
+    gate.open()
+    assert first.answer().tolist() == [[3, 6, 3]]
+    assert [caller.answer().tolist() for caller in callers] == [[[4, 20, 5]], [[4, 24, 6]]]
+    assert batcher.embed_tokens([]).shape == (0, 3)
 
 
 def test_every_batch_is_counted_once_for_telemetry() -> None:
     provider = ModelProvider("test", Letters(batch_tokens_max=30))
     try:
         provider.embed(texts_of(1, 9, 2, 10, 3, 8, 50, 3))
-        assert (provider.batches.take(), provider.batches.take()) == ((3, 8), (0, 0))
+        assert (provider.batches.take(), provider.batches.take()) == ((4, 8), (0, 0))
     finally:
         provider.close()
 

@@ -210,6 +210,19 @@ def test_what_the_worker_has_started_is_not_taken_back_from_it() -> None:
     assert not sides.worker.may_start(2)
 
 
+def test_what_the_worker_has_reserved_is_not_taken_back_from_it() -> None:
+    sides = TwoSides()
+    sides.parent.begin_batch(9)
+    assert sides.worker.may_start(0)
+    assert sides.worker.reserve(0, 5) == 5
+    assert sides.worker.may_start(1, 5)
+    assert sides.parent.limit_batch(2) == 5, "it has reserved five"
+    assert sides.worker.reserve(5, 9) == 6, "at least the item that it has started"
+    sides.parent.begin_batch(9)
+    assert sides.parent.limit_batch(3) == 3
+    assert sides.worker.reserve(0, 9) == 3, "the others were taken back before it reserved them"
+
+
 class Foreign(NamedTuple):
     """Stands for a class of another process's main script."""
 

@@ -100,6 +100,8 @@ def make_runner(connection: Recorded, function: Any = None, **limits: Any) -> An
         "_status": status,
         "_function": function,
         "_classify": None,
+        "_lookahead": None,
+        "_group_ms": 0.0,
         "_guard": Intact(),
         "_unchecked": [],
         "_checked_ns": -(10**18),

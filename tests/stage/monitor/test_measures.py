@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import inorder
+from inorder.stage.monitor.gpu import add_gpu_process, remove_gpu_process
 from inorder.stage.monitor.measures import GROUPS_MAX, NAMES_MAX
 from tests.stage.jobs import Place, Row
 from tests.support.gates import GUARD_S
@@ -156,3 +157,17 @@ def test_gpu_memory_is_read_only_where_torch_already_uses_a_gpu(place: Place, mo
     assert last_snapshot(place, place.run(items, lambda item: None))["gpu_memory_bytes"] is None
     is_initialized[0] = True
     assert last_snapshot(place, place.run(items, lambda item: None))["gpu_memory_bytes"] == 201
+
+
+@pytest.mark.req("RUN-10", "DAT-4")
+def test_gpu_memory_of_the_process_of_the_providers_counts(place: Place) -> None:
+    def read() -> int | None:
+        return 300
+
+    items = [inorder.WorkItem(item_id="a")]
+    add_gpu_process(read)
+    try:
+        assert last_snapshot(place, place.run(items, lambda item: None))["gpu_memory_bytes"] == 300
+    finally:
+        remove_gpu_process(read)
+    assert last_snapshot(place, place.run(items, lambda item: None))["gpu_memory_bytes"] is None

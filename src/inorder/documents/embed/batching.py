@@ -85,10 +85,14 @@ class _BatchRequest:
         self.rows: Matrix = np.zeros((len(tokens), dimensions), dtype=np.float32)
         self.missing = len(tokens)
         self.error: Exception | None = None
+        self.ended = threading.Event()
+        """Set when all rows are there, or the request has failed."""
 
     def set_row(self, number: int, row: Matrix) -> None:
         self.rows[number] = row
         self.missing -= 1
+        if not self.missing:
+            self.ended.set()
 
 
 class _BatchText(NamedTuple):
@@ -136,6 +140,20 @@ class Batcher:
                 ticket.cancel()
         return np.concatenate(rows) if rows else np.zeros((0, self._encoder.dimensions), dtype=np.float32)
 
+    def embed_tokens(self, tokens: Sequence[Tokens]) -> Matrix:
+        """A row per text that is tokenized already. Returns as soon as these rows are there, while the model goes on
+        with those of others."""
+        if not tokens:
+            return np.zeros((0, self._encoder.dimensions), dtype=np.float32)
+        request = _BatchRequest(tokens, self._encoder.dimensions)
+        try:
+            ticket = self._queue(request)
+            ticket.when_done(request.ended.set)
+            request.ended.wait()
+            return request.rows if not request.missing else ticket.result()
+        except (NotAdmitted, TaskCancelled):
+            raise StageError("the provider was closed", category="provider") from None
+
     def statistics(self) -> LaneStatistics:
         """Statistics of the lane in which requests wait for the model."""
         return self._computing.statistics()
@@ -154,7 +172,9 @@ class Batcher:
 
     def _request(self, texts: Sequence[str]) -> Ticket[Matrix]:
         """The task of the first lane: tokenize, and queue for the model."""
-        request = _BatchRequest(self._encoder.tokenize(texts), self._encoder.dimensions)
+        return self._queue(_BatchRequest(self._encoder.tokenize(texts), self._encoder.dimensions))
+
+    def _queue(self, request: _BatchRequest) -> Ticket[Matrix]:
         with self._lock:
             self._pending.append(request)
         return self._computing.submit(self._serve, request)
@@ -229,7 +249,10 @@ class Batcher:
 
 def _split_batches(texts: list[_BatchText], tokens_max: int, length_ratio_min: float) -> Iterator[list[_BatchText]]:
     """Batches of texts of similar length, longest first. A batch with more than one text stays within `tokens_max` when
-    it is padded to its longest text."""
+    it is padded to its longest text. If nothing is padded, texts stay in order: the first request ends first."""
+    if not length_ratio_min:
+        yield from _split_in_order(texts, tokens_max)
+        return
     texts.sort(key=lambda text: -len(text.tokens))
     start = 0
     while start < len(texts):
@@ -239,3 +262,17 @@ def _split_batches(texts: list[_BatchText], tokens_max: int, length_ratio_min: f
             end += 1
         yield texts[start:end]
         start = end
+
+
+def _split_in_order(texts: list[_BatchText], tokens_max: int) -> Iterator[list[_BatchText]]:
+    batch: list[_BatchText] = []
+    total = 0
+    for text in texts:
+        count = len(text.tokens)
+        if batch and total + count > tokens_max:
+            yield batch
+            batch, total = [], 0
+        batch.append(text)
+        total += count
+    if batch:
+        yield batch

@@ -5,6 +5,7 @@ all of them, the totals and the term statistics of the corpus are updated: the i
 and is skipped if none of them has changed.
 """
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -45,10 +46,12 @@ from inorder.stage.fingerprints import decode_fingerprint
 from inorder.stage.options import StageOptions
 from inorder.stage.store.inputs import StoredInput
 
+from .groups import count_group, embed_group
 from .lexical import VERSION as LEXICAL_VERSION
 from .providers.registry import identity, is_sparse_provider, policy
 from .providers.server.limits import ServerLimits
-from .worker import CORPUS, close_providers, open_providers, open_shared, work
+from .shared.opening import OpenProviders
+from .worker import CORPUS, work
 
 NAME = "embed"
 STATISTICS = f"{VECTORS}/{CORPUS}.parquet"
@@ -107,30 +110,31 @@ def make(settings: EmbedSettings) -> Stage:
     providers = {family: spec for family, spec in settings.families.items() if family != "lexical"}
     for family, spec in providers.items():
         _require_family(family, spec)
-    policies = {policy(spec) for spec in providers.values()} or {"cpu"}
-    runs_in_processes = policies == {"cpu"}
-    open_now: list[object] = []
-    open_all = partial(open_providers, providers, settings.server_limits, open_now)
+    opened = OpenProviders(providers, settings.server_limits)
     cfg_hashes = _hash_configurations(settings)
     return Stage(
         name=NAME,
         plan=partial(plan, settings, cfg_hashes),
         worker=work,
-        follow=partial(_follow, settings, cfg_hashes),
+        follow=None if opened.shared else partial(_follow, settings, cfg_hashes),
         finish=partial(remove_other_layout, NAME, settings.layout),
         hooks=StageHooks(
-            worker_setup=open_all,
-            before_stage=partial(open_shared, open_all),
-            after_stage=partial(close_providers, open_now),
+            worker_setup=opened.open_in_worker,
+            before_stage=opened.open_in_driver,
+            after_stage=opened.close,
+            group_size=partial(count_group, opened.shared) if opened.shared else None,
+            before_group=embed_group if opened.shared else None,
         ),
-        options=StageOptions(
-            policy="cpu" if runs_in_processes else "gpu" if "gpu" in policies else "io", timeout_s=_TIMEOUT_S
-        ),
+        options=StageOptions(policy="gpu" if _needs_gpu(settings) else "cpu", timeout_s=_TIMEOUT_S),
         prediction=PredictionRules(changes_with=("configuration",)),
     )
 
 
 stage = Configurable(settings=EmbedSettings, make=make)
+
+
+def _needs_gpu(settings: EmbedSettings) -> bool:
+    return any(policy(spec) == "gpu" for family, spec in settings.families.items() if family != "lexical")
 
 
 def _require_family(family: str, spec: str) -> None:
@@ -155,13 +159,13 @@ def _hash_configurations(settings: EmbedSettings) -> dict[str, str]:
 def plan(settings: EmbedSettings, cfg_hashes: dict[str, str], sources: list[Path], data: Path) -> StagePlan:
     """Plan every document that has chunks. The vectors of other documents are removed."""
     items = _make_embed_items(settings, cfg_hashes, data)
-    needs_gpu = any(policy(spec) == "gpu" for family, spec in settings.families.items() if family != "lexical")
     return StagePlan(
         NAME,
         items,
         retires=lambda *_: True,
         expected_items=items.estimate_count(),
-        policy="gpu" if needs_gpu else None,
+        policy="gpu" if _needs_gpu(settings) else None,
+        owns_device=False,
         is_stored=items.is_stored,
         derived_from=derive_from(data, ("chunk",), items.hash_configuration()) if items.is_stored else None,
     )
@@ -229,13 +233,11 @@ class EmbedItems:
 
     def _hash_corpus(self) -> str:
         """A hash of all vectors of the enabled families, taken from their fingerprints."""
-        parts = [NAME, str(SCHEMA_VERSION), _CORPUS_VERSION]
-        for family in self._cfg_hashes:
-            parts.append(family)
-            parts += [
-                f"{family}/{table.doc_id} {_identify(table)}" for table in list_current_vectors(self._data, family)
-            ]
-        return hash_strings(*parts)
+        digest = hashlib.blake2b(digest_size=16)
+        for family, table in list_current_vectors(self._data, tuple(self._cfg_hashes)):
+            digest.update(f"{family}/{table.doc_id} {_identify(table)}\0".encode("utf-8", "surrogatepass"))
+        families = ",".join(self._cfg_hashes)
+        return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, families, digest.hexdigest())
 
 
 def _identify(table: Result) -> str:

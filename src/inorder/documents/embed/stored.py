@@ -3,16 +3,17 @@
 PyArrow is imported for files only: it takes longer to load than many a run.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from inorder.documents.chunk.chunks import format_chunk_id, pack_chunk_id
 from inorder.stage.store.inputs import Input
-from inorder.stage.store.reading import is_stored, read_content
+from inorder.stage.store.reading import is_stored, read_content, read_contents
 
 from .providers.base import Matrix, SparseVector
 
@@ -36,9 +37,24 @@ class _Sparse(msgspec.Struct, array_like=True):
     weights: bytes
 
 
-class _Lexical(msgspec.Struct, array_like=True):
+class StoredTerms(msgspec.Struct, array_like=True):
+    """The terms of all chunks of a document, one after the other."""
+
     ids: bytes
-    chunks: list[dict[str, int]]
+    text: str
+    """The terms, separated by line feeds, which no term has."""
+    sizes: list[int]
+    """The number of terms of each chunk."""
+    counts: bytes
+    """The frequency of each term in its chunk: one byte each, or four bytes each."""
+
+    def unpack_counts(self) -> "npt.NDArray[np.integer[Any]]":
+        """The frequencies."""
+        total = sum(self.sizes)
+        return np.frombuffer(self.counts, np.uint8 if len(self.counts) == total else "<u4")
+
+
+_BYTE_MAX = 255
 
 
 class DenseVectors(NamedTuple):
@@ -61,7 +77,7 @@ class SparseSizes(NamedTuple):
 _PACK = msgspec.msgpack.Encoder()
 _UNPACK_DENSE = msgspec.msgpack.Decoder(_Dense)
 _UNPACK_SPARSE = msgspec.msgpack.Decoder(_Sparse)
-_UNPACK_LEXICAL = msgspec.msgpack.Decoder(_Lexical)
+_UNPACK_LEXICAL = msgspec.msgpack.Decoder(StoredTerms)
 
 
 def pack_dense(ids: Sequence[str], vectors: Matrix, provider: str, spec: str) -> bytes:
@@ -78,9 +94,16 @@ def pack_sparse(ids: Sequence[str], vectors: Sequence[SparseVector], provider: s
     return _PACK.encode(_Sparse(provider, vocabulary, _pack_ids(ids), counts, indices, weights))
 
 
-def pack_lexical(ids: Sequence[str], counts: Sequence[Mapping[str, int]]) -> bytes:
+def pack_lexical(ids: Sequence[str], chunks: Sequence[Mapping[str, int]]) -> bytes:
     """Encode the terms of each chunk, and the frequency of each."""
-    return _PACK.encode(_Lexical(_pack_ids(ids), [dict(each) for each in counts]))
+    return _PACK.encode(make_stored_terms(_pack_ids(ids), chunks))
+
+
+def make_stored_terms(ids: bytes, chunks: Sequence[Mapping[str, int]]) -> StoredTerms:
+    """The terms of each chunk, and the frequency of each, as one table."""
+    counts = list(chain.from_iterable(terms.values() for terms in chunks))
+    packed = bytes(counts) if max(counts, default=0) <= _BYTE_MAX else np.asarray(counts, "<u4").tobytes()
+    return StoredTerms(ids, "\n".join(chain.from_iterable(chunks)), [len(terms) for terms in chunks], packed)
 
 
 def load_dense(source: Input) -> DenseVectors:
@@ -119,7 +142,10 @@ def unpack_sparse_origin(content: bytes) -> tuple[str, int]:
 def unpack_lexical(content: bytes) -> tuple[list[str], list[dict[str, int]]]:
     """The inverse of `pack_lexical`: the ids of the chunks, and their terms."""
     found = _UNPACK_LEXICAL.decode(content)
-    return _unpack_ids(found.ids), found.chunks
+    terms, counts = found.text.split("\n"), found.unpack_counts().tolist()
+    ends = np.cumsum([0, *found.sizes]).tolist()
+    chunks = [dict(zip(terms[start:end], counts[start:end], strict=True)) for start, end in pairwise(ends)]
+    return _unpack_ids(found.ids), chunks
 
 
 def load_sparse_sizes(source: Input) -> SparseSizes:
@@ -136,13 +162,19 @@ def load_sparse_sizes(source: Input) -> SparseSizes:
     return SparseSizes([len(indices) for indices, _ in vectors], norms, _UNPACK_SPARSE.decode(content).provider)
 
 
-def load_terms(source: Input) -> list[dict[str, int]]:
-    """The terms of each chunk of a document, and the frequency of each."""
-    if is_stored(source):
-        return _UNPACK_LEXICAL.decode(read_content(source)).chunks
+def load_stored_terms(sources: Sequence[Input]) -> Iterator[StoredTerms]:
+    """The terms of documents. Those of the store are read at once, so they should not be too many."""
+    if all(is_stored(source) for source in sources):
+        yield from map(_UNPACK_LEXICAL.decode, read_contents(sources))
+        return
     from .storage import read_lexical
 
-    return [dict(zip(terms, counts, strict=True)) for _, terms, counts in read_lexical(str(source))]
+    for source in sources:
+        if is_stored(source):
+            yield _UNPACK_LEXICAL.decode(read_content(source))
+        else:
+            chunks = [dict(zip(terms, counts, strict=True)) for _, terms, counts in read_lexical(str(source))]
+            yield make_stored_terms(b"", chunks)
 
 
 def _pack_ids(ids: Sequence[str]) -> bytes:

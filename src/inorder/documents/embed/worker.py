@@ -2,51 +2,28 @@
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inorder.documents.layout import list_current_vectors
-from inorder.errors import OperatorError
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
 from inorder.stage.store.inputs import Input
 
 from .lexical import count_terms
-from .providers.registry import open_dense, open_sparse
-from .providers.server.limits import ServerLimits
 from .totals import FamilyTotals, add_dense_table, add_sparse_table, summarize_norms
 
+if TYPE_CHECKING:
+    from .groups import EmbeddedDocument
+    from .term_statistics import TermStatistics
+
 CORPUS = "__corpus__"
-_OPEN_ERROR = "open_error"
+OPEN_ERROR = "open_error"
+"""The resource that says why a provider cannot be opened."""
 _FORMAT = "parquet"
-
-
-def open_providers(
-    providers: Mapping[str, str], limits: ServerLimits, open_now: list[Any], context: StageContext
-) -> None:
-    """Open the providers, once for all items of this process, and add them to `open_now`. `limits` are those of a
-    provider behind a server."""
-    for family, spec in providers.items():
-        try:
-            provider = open_dense(spec, limits) if family == "dense" else open_sparse(spec)
-        except OperatorError as error:
-            context.resources[_OPEN_ERROR] = str(error)
-            continue
-        context.resources[family] = provider
-        open_now.append(provider)
-
-
-def open_shared(open_all: Callable[[StageContext], None], context: StageContext) -> None:
-    """Open the providers for all threads. Worker processes open their own."""
-    if context.options.policy != "cpu" and context.options.engine == "local":
-        open_all(context)
-
-
-def close_providers(open_now: list[Any], _: StageContext) -> None:
-    """Close the providers that this process opened."""
-    while open_now:
-        open_now.pop().close()
+_BLOCK_DOCUMENTS = 128
+"""Documents whose terms are read at once."""
 
 
 def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
@@ -54,25 +31,36 @@ def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
     family = item.meta["family"]
     if family == CORPUS:
         return _summarize_corpus(item.meta["families"], context)
+    if family == "lexical":
+        return _count_lexical(item, context)
+    from .groups import take_embedded
+
+    embedded = take_embedded(item, context) or _embed_alone(item, context, _get_provider(context, family))
+    return (_write_dense if family == "dense" else _write_sparse)(item, context, embedded)
+
+
+def _embed_alone(item: WorkItem, context: StageContext, provider: Any) -> "EmbeddedDocument":
     from inorder.documents.chunk.storage import read_texts
+
+    from .groups import EmbeddedDocument
 
     ids, texts = read_texts(item.inputs["chunks"])
     context.progress(0, len(texts), "vector")
-    return _FAMILIES[family](item, context, ids, texts)
+    started_s = perf_counter()
+    try:
+        vectors = provider.embed(texts) if item.meta["family"] == "dense" else provider.encode(texts)
+    except ValueError as error:
+        raise StageError(f"{provider.name}: {error}", category="runtime") from None
+    return EmbeddedDocument(ids, vectors, (perf_counter() - started_s) * 1000)
 
 
-def _embed_dense(item: WorkItem, context: StageContext, ids: list[str], texts: list[str]) -> dict[str, Any]:
+def _write_dense(item: WorkItem, context: StageContext, embedded: "EmbeddedDocument") -> dict[str, Any]:
     from .providers.base import measure_rows
     from .stored import pack_dense
 
-    provider = _get_provider(context, "dense")
-    started_s = perf_counter()
-    try:
-        vectors = provider.embed(texts)
-    except ValueError as error:
-        raise StageError(f"{provider.name}: {error}", category="runtime") from None
+    provider, ids, vectors = _get_provider(context, "dense"), embedded.ids, embedded.vectors
     norms = measure_rows(vectors).tolist()
-    _report(context, item.meta["spec"], provider, norms, started_s)
+    _report(context, item.meta["spec"], provider, norms, embedded.provider_ms)
     spec = item.meta["spec"]
     if context.is_stored:
         written = _store(context, pack_dense(ids, vectors, provider.name, spec))
@@ -91,14 +79,12 @@ def _embed_dense(item: WorkItem, context: StageContext, ids: list[str], texts: l
     }
 
 
-def _embed_sparse(item: WorkItem, context: StageContext, ids: list[str], texts: list[str]) -> dict[str, Any]:
+def _write_sparse(item: WorkItem, context: StageContext, embedded: "EmbeddedDocument") -> dict[str, Any]:
     from .stored import pack_sparse
 
-    provider = _get_provider(context, "sparse")
-    started_s = perf_counter()
-    vectors = provider.encode(texts)
+    provider, ids, vectors = _get_provider(context, "sparse"), embedded.ids, embedded.vectors
     norms = [math.hypot(*weights.tolist()) for _, weights in vectors]
-    _report(context, item.meta["spec"], provider, norms, started_s)
+    _report(context, item.meta["spec"], provider, norms, embedded.provider_ms)
     if context.is_stored:
         written = _store(context, pack_sparse(ids, vectors, provider.name, provider.vocabulary_size))
     else:
@@ -117,9 +103,13 @@ def _embed_sparse(item: WorkItem, context: StageContext, ids: list[str], texts: 
     }
 
 
-def _embed_lexical(item: WorkItem, context: StageContext, ids: list[str], texts: list[str]) -> dict[str, Any]:
+def _count_lexical(item: WorkItem, context: StageContext) -> dict[str, Any]:
+    from inorder.documents.chunk.storage import read_texts
+
     from .stored import pack_lexical
 
+    ids, texts = read_texts(item.inputs["chunks"])
+    context.progress(0, len(texts), "vector")
     counts = [count_terms(text) for text in texts]
     context.measure(vectors=len(ids))
     if context.is_stored:
@@ -146,10 +136,7 @@ def _name_format(context: StageContext) -> str:
     return "store" if context.is_stored else _FORMAT
 
 
-_FAMILIES = {"dense": _embed_dense, "sparse": _embed_sparse, "lexical": _embed_lexical}
-
-
-def _report(context: StageContext, spec: str, provider: Any, norms: Sequence[float], started_s: float) -> None:
+def _report(context: StageContext, spec: str, provider: Any, norms: Sequence[float], provider_ms: float) -> None:
     """Report to telemetry what a provider did for one document. A batch may have texts of several documents: it is
     reported by the first one that ends after it."""
     kind, _, detail = spec.partition(":")
@@ -157,12 +144,12 @@ def _report(context: StageContext, spec: str, provider: Any, norms: Sequence[flo
     batches, texts = (1, len(norms)) if tally is None else tally.take()
     context.measure(
         provider=kind,
-        model=getattr(provider, "model", detail),
+        model=getattr(provider, "model", "") or detail,
         device=getattr(provider, "device", "cpu"),
         vectors=len(norms),
         norms=sum(norms),
         batches=batches,
-        provider_ms=round((perf_counter() - started_s) * 1000, 3),
+        provider_ms=round(provider_ms, 3),
     )
     if batches:
         context.measure(batch_size=str(round(texts / batches)))
@@ -171,7 +158,7 @@ def _report(context: StageContext, spec: str, provider: Any, norms: Sequence[flo
 def _get_provider(context: StageContext, family: str) -> Any:
     provider = context.resources.get(family)
     if provider is None:
-        reason = context.resources.get(_OPEN_ERROR, "unknown reason")
+        reason = context.resources.get(OPEN_ERROR, "unknown reason")
         raise StageError(f"cannot open the {family} provider: {reason}", category="config")
     return provider
 
@@ -179,41 +166,39 @@ def _get_provider(context: StageContext, family: str) -> Any:
 def _summarize_corpus(families: Sequence[str], context: StageContext) -> dict[str, Any]:
     """Totals of every family, and the statistics of all terms. Memory grows with the vocabulary only."""
     from .storage import make_statistics, write_statistics
+    from .term_statistics import TermStatistics
 
     data = os.fspath(context.data)
     totals = {family: FamilyTotals() for family in families}
-    frequencies: dict[str, tuple[int, int]] = {}
-    length = 0
-    for family, total in totals.items():
-        for table in list_current_vectors(data, family):
-            if family == "dense":
-                add_dense_table(total, table)
-            elif family == "sparse":
-                add_sparse_table(total, table)
-            else:
-                length += _add_terms(total, table.source, frequencies)
+    terms = TermStatistics()
+    lexical: list[Input] = []
+    for family, table in list_current_vectors(data, tuple(families)):
+        if family != "lexical":
+            (add_dense_table if family == "dense" else add_sparse_table)(totals[family], table)
+            continue
+        lexical.append(table.source)
+        if len(lexical) == _BLOCK_DOCUMENTS:
+            _add_terms(totals[family], lexical, terms)
+            lexical = []
+    if lexical:
+        _add_terms(totals["lexical"], lexical, terms)
     documents = max(total.documents for total in totals.values())
     chunks = max(total.vectors for total in totals.values())
-    statistics = make_statistics(chunks, length, frequencies)
-    context.write_output("statistics", write_statistics(statistics))
+    counted = terms.finish()
+    context.write_output("statistics", write_statistics(make_statistics(chunks, terms.length, counted)))
     return {
         "documents": documents,
         "chunks": chunks,
-        "terms": len(frequencies),
-        "average_length": round(length / max(1, chunks), 3),
+        "terms": counted.num_rows,
+        "average_length": round(terms.length / max(1, chunks), 3),
         "families": {family: total.summarize() for family, total in totals.items()},
     }
 
 
-def _add_terms(total: FamilyTotals, source: Input, frequencies: dict[str, tuple[int, int]]) -> int:
-    """Add a table of terms. Returns the number of words in it."""
-    from .stored import load_terms
+def _add_terms(total: FamilyTotals, sources: Sequence[Input], terms: "TermStatistics") -> None:
+    from .stored import load_stored_terms
 
-    chunks = load_terms(source)
-    total.add_file(len(chunks), {})
-    total.add_terms(map(len, chunks))
-    for terms in chunks:
-        for term, count in terms.items():
-            known = frequencies.get(term, (0, 0))
-            frequencies[term] = known[0] + 1, known[1] + count
-    return sum(sum(terms.values()) for terms in chunks)
+    for table in load_stored_terms(sources):
+        total.add_file(len(table.sizes), {})
+        total.add_terms(table.sizes)
+        terms.add(table)

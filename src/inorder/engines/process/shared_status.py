@@ -122,14 +122,21 @@ class SharedStatus:
         self._words[_STARTED] = 0
         self._words[_LIMIT] = count
 
-    def may_start(self, index: int) -> bool:
-        """Called by the worker before it starts this item of its batch: whether it may.
+    def may_start(self, index: int, reserved: int = 0) -> bool:
+        """Called by the worker before it starts this item of its batch: whether it may. `reserved` is where
+        the items end that it has reserved.
 
         The worker announces the start and then reads the limit; the parent sets the limit and then reads what was
         announced. So at least one of the two sees the other.
         """
-        self._words[_STARTED] = index + 1
+        self._words[_STARTED] = max(index + 1, reserved)
         return index < self._words[_LIMIT]
+
+    def reserve(self, start: int, end: int) -> int:
+        """Called by the worker before it starts the items from `start` to `end` together. Returns where they end, which
+        is earlier if the parent has taken back some of them."""
+        self._words[_STARTED] = end
+        return max(start + 1, min(end, self._words[_LIMIT]))
 
     def limit_batch(self, count: int) -> int:
         """Called by the parent: start no more than `count` items of the batch. Returns how many the worker has started

@@ -1,21 +1,16 @@
 """What runs in a worker process.
 
-The process belongs to its parent alone. It has its own session, so Ctrl-C at the terminal reaches only the parent. It
-dies with the parent, whatever it is doing. One kill of its process group ends everything that its items started. It
-repairs the damage that an item did to the process, and blames the item: a child process left running, a standard
-stream closed.
+The process belongs to its parent alone: see `lifeline`. It repairs the damage that an item did to the process, and
+blames the item: a child process left running, a standard stream closed.
 
 A result travels as the `Envelope` that the kernel gets. Until the parent unpacks it, the payload of the envelope is a
 plain value, a pickle, or a pickle and the sizes of the buffers that follow it in shared memory.
 """
 
 import contextlib
-import ctypes
 import gc
 import os
 import pickle
-import signal
-import sys
 import threading
 from collections.abc import Callable
 from multiprocessing import reduction
@@ -35,6 +30,8 @@ from inorder.errors import Category, Failure
 from inorder.host.memory import read_resident_bytes
 
 from .guard import ProcessGuard
+from .lifeline import bind_to_parent, watch_parent
+from .lookahead import Lookahead, get_lookahead
 from .shared_status import SharedStatus, StatusSnapshot
 from .transfer import PackedValue, is_plain_result, measure_buffers, pack, send_buffers
 
@@ -52,8 +49,6 @@ _CHECK_NS = 5_000_000
 _GC_OBJECTS = 10_000
 """New containers between two runs of the garbage collector, in place of 700: most results are far larger than that, and
 have no cycles."""
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
 _NO_BUFFERS: list[memoryview] = []
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -73,11 +68,19 @@ def worker_main(
     recycle_resident_bytes: int | None,
 ) -> None:
     """Entry point of the process: set up, then run batches until the pipe closes."""
-    _bind_to_parent()
+    bind_to_parent()
     statuses: list[SharedStatus] = []
     runners: list[_BatchRunner] = []
+
+    def give_signs() -> None:
+        """Give a heartbeat, and send finished results that wait behind a slow item."""
+        for status in statuses:
+            status.beat()
+        for runner in runners:
+            runner.flush_if_due()
+
     threading.Thread(
-        target=_watch_parent, args=(lifeline, statuses, runners), name="inorder-watch", daemon=True
+        target=watch_parent, args=(lifeline, _FLUSH_S, give_signs), name="inorder-watch", daemon=True
     ).start()
     if memory_bytes_max is not None:
         _limit_memory(memory_bytes_max)
@@ -95,31 +98,6 @@ def worker_main(
     with contextlib.suppress(EOFError, OSError):
         while True:
             runners[0].run(connection.recv_bytes())
-
-
-def _bind_to_parent() -> None:
-    os.setsid()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):  # blocked by the spawner; the processes that items start must not inherit it
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    if sys.platform == "linux":
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def _watch_parent(
-    lifeline: "Connection[Any, Any]", statuses: list[SharedStatus], runners: "list[_BatchRunner]"
-) -> None:
-    """Die with the parent. Until then, give a heartbeat, and send finished results that wait behind a slow item."""
-    with contextlib.suppress(EOFError, OSError):
-        while not lifeline.poll(_FLUSH_S):
-            for status in statuses:
-                status.beat()
-            for runner in runners:
-                runner.flush_if_due()
-        lifeline.recv_bytes()
-    os.killpg(os.getpgid(0), signal.SIGKILL)
 
 
 def _limit_memory(size: int) -> None:
@@ -214,6 +192,7 @@ class _BatchRunner:
         self._status = status
         self._function = function
         self._classify = get_classify(function)
+        self._lookahead: Lookahead | None = get_lookahead(function)
         self._guard = ProcessGuard()
         self._resident_bytes_max = resident_bytes_max
         """Above this the rest of a batch is left to the next process."""
@@ -222,6 +201,8 @@ class _BatchRunner:
         self._checked_ns = monotonic_ns()
         self._latest_times = (0.0, 0.0)
         """Duration and start of the task that ran last."""
+        self._group_ms = 0.0
+        """The share of an item in the time that reading its group took."""
         self._report_lock = threading.Lock()
         set_reporter(self._make_report)
 
@@ -243,10 +224,14 @@ class _BatchRunner:
         batch_began_ns = monotonic_ns()
         left_count = len(seqs) // _EARLY_SHARE
         early_index = len(seqs) - 1 - left_count if left_count else None
-        task: PackedTask
-        for index, task in enumerate(zip(seqs, attempts, items, strict=True)):
-            if bytes_left < 0 or not self._status.may_start(index):
+        tasks: list[PackedTask] = list(zip(seqs, attempts, items, strict=True))
+        group_end = 0
+        for index in range(len(tasks)):
+            if bytes_left < 0 or not self._status.may_start(index, group_end):
                 break
+            if self._lookahead is not None and index >= group_end:
+                group_end = self._read_group(self._lookahead, tasks, index)
+            task = tasks[index]
             size, ended_ns = self._run_one(task)
             bytes_left -= size
             self._unchecked.append(task)
@@ -260,6 +245,20 @@ class _BatchRunner:
         self._check_damage()
         self._status.clear_item()
         self._results.flush(is_last=True)
+
+    def _read_group(self, lookahead: Lookahead, tasks: list[PackedTask], start: int) -> int:
+        """Read what the next items need at once. Returns the index of the first item after them. The parent takes none
+        of them back, and their time counts equally for each."""
+        began_ns = monotonic_ns()
+        self._status.begin_item(tasks[start][0], tasks[start][1], began_ns)
+        items = lookahead.unpack(tasks, start)
+        wanted = lookahead.count(items)
+        end = self._status.reserve(start, start + wanted) if wanted > 1 else start + 1
+        self._group_ms = 0.0
+        if end > start + 1:
+            lookahead.read(items[: end - start])
+            self._group_ms = (monotonic_ns() - began_ns) / 1e6 / (end - start)
+        return end
 
     def flush_if_due(self) -> None:
         """Send finished results while an item runs. Called from another thread."""
@@ -304,7 +303,7 @@ class _BatchRunner:
         if type(payload) is PackedValue:
             data, buffers = payload
             payload = (data, measure_buffers(buffers)) if buffers else data
-        self._latest_times = times = ((ended_ns - began_ns) / 1e6, began_ms)
+        self._latest_times = times = ((ended_ns - began_ns) / 1e6 + self._group_ms, began_ms)
         self._results.add(Envelope(seq, attempt, outcome, payload, size, failure, *times), buffers)
         return size, ended_ns
 

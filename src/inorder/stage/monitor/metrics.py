@@ -52,7 +52,10 @@ METRICS = {
     "max_seen_seq": ("gauge", "the furthest computed seq"),
     "windows": ("gauge", "the active windows: id, bounds, items computed, bytes"),
     "resident_bytes": ("gauge", "resident memory of this process and its worker processes; 0: it cannot be read"),
-    "gpu_memory_bytes": ("gauge", "bytes that torch has reserved on GPUs in this process; null: it uses none"),
+    "gpu_memory_bytes": (
+        "gauge",
+        "bytes that torch has reserved on GPUs, here and in the process of the providers; null: none",
+    ),
     "head": ("gauge", "what the cursor waits for: `seq`, `item_id`, `state`, `worker`, `running_s`, `progress`"),
     "running": ("gauge", "items that workers are running, the 16 that run longest, with what they report"),
     "item_queue_ms": ("histogram", "per item, from being read from the plan to its first dispatch"),

@@ -66,18 +66,25 @@ class StoreReader:
         """Return the fingerprint and the content of an item; None: the store does not have it. Raises IntegrityError
         if the content does not have its hash."""
         rows = self._fetch_items("WHERE item_id = ?", encode_id(item_id), content="content")
-        if not rows:
-            return None
-        [*_, codec, stored] = rows[0]
+        return self._unpack(rows[0]) if rows else None
+
+    def read_range(self, first: str, last: str) -> dict[str, tuple[StoredItem, bytes]]:
+        """Return the fingerprint and the content of every item from `first` to `last`, by id. Both ids are valid
+        Unicode. Raises as `read` does."""
+        rows = self._fetch_items("WHERE item_id BETWEEN ? AND ?", first, last, content="content")
+        return {row[0]: self._unpack(row) for row in rows}
+
+    def _unpack(self, row: Any) -> tuple[StoredItem, bytes]:
+        item_id, *_, codec, stored = row
         try:
-            item = make_item(rows[0], self._find_dictionary)
+            item = make_item(row, self._find_dictionary)
             dictionary = self._find_dictionary(codec) if codec >= DICTIONARIES else None
             content = decompress(codec, stored, item.size, dictionary)
             if hashlib.sha256(content).hexdigest() != item.sha256:
                 raise IntegrityError("a stored result differs from what was written")
         except IntegrityError as error:
             hint = "run the stage again with --force"
-            raise IntegrityError(f"{self.path}: table `items`, {item_id!r}: {error}; {hint}") from error
+            raise IntegrityError(f"{self.path}: table `items`, {decode_id(item_id)!r}: {error}; {hint}") from error
         return item, content
 
     def iterate(self, prefix: str = "", after: str = "") -> Iterator[StoredItem]:
@@ -126,10 +133,10 @@ class StoreReader:
                 self._connection.close()
                 self._connection = None
 
-    def _fetch_items(self, condition: str, value: str | bytes, content: str = "NULL") -> list[Any]:
+    def _fetch_items(self, condition: str, *values: str | bytes, content: str = "NULL") -> list[Any]:
         with self._lock, translate_store_errors(self.path, "it cannot be read"):
             connection = self._connect()
-            return connection.execute(f"{self._select.format(content=content)} {condition}", (value,)).fetchall()
+            return connection.execute(f"{self._select.format(content=content)} {condition}", values).fetchall()
 
     def _find_dictionary(self, number: int) -> Dictionary:
         """A dictionary of the store. A run may have added it after the store was opened."""

@@ -68,8 +68,12 @@ class BatchTally:
 
     def add(self, texts: int) -> None:
         """Count a batch of this many texts."""
+        self.add_all(1, texts)
+
+    def add_all(self, batches: int, texts: int) -> None:
+        """Count several batches with this many texts together."""
         with self._lock:
-            self._batches += 1
+            self._batches += batches
             self._texts += texts
 
     def take(self) -> tuple[int, int]:

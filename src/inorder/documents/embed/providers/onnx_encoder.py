@@ -37,6 +37,7 @@ class OnnxEncoder:
         self.length_ratio_min = LENGTH_RATIO_MIN
         self._session = session
         self._tokenizer = tokenizer
+        self.tokenizer_spec = tokenizer.spec
         self._feed = feed
         self._pool = pool
         self._output = output

@@ -7,7 +7,6 @@ products, which suit a GPU.
 
 import importlib
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -55,6 +54,7 @@ class PackedEncoder:
         self.device = str(model.device)
         self._attend = attend
         self._tokenizer = ModelTokenizer(model)
+        self.tokenizer_spec = self._tokenizer.spec
         self._first_only = model[1].pooling_mode == "cls"
         self._heads = bert.config.num_attention_heads
         self._offset = bert.config.pad_token_id + 1 if bert.config.model_type in _OFFSET_TYPES else 0
@@ -77,7 +77,7 @@ class PackedEncoder:
         """Start a batch on the device."""
         lengths = [len(tokens) for tokens in batch]
         ends = np.cumsum([0, *lengths], dtype=np.int32)
-        tokens = np.fromiter(chain.from_iterable(batch), dtype=np.int32, count=int(ends[-1]))
+        tokens = np.concatenate([np.asarray(each, dtype=np.int32) for each in batch])
         positions = np.arange(len(tokens), dtype=np.int32) - np.repeat(ends[:-1], lengths) + np.int32(self._offset)
         torch = self._torch
         with torch.inference_mode():

@@ -1,9 +1,10 @@
 """Tokenize texts for a model, and pad batches."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +15,15 @@ from inorder.files.optional_deps import require_module
 from .base import replace_surrogates
 
 Numbers = npt.NDArray[np.int64]
+
+
+class TokenizerSpec(msgspec.Struct, frozen=True):
+    """A tokenizer that another process can load."""
+
+    definition: str
+    """The content of a `tokenizer.json`, truncation included."""
+    prompt: str = ""
+    """Put before every text."""
 
 
 class Tokenizer:
@@ -28,6 +38,11 @@ class Tokenizer:
         except Exception as error:
             raise OperatorError(f"cannot read the tokenizer {str(path)!r}: {error}") from None
         self._tokenizer = enable_truncation(tokenizer, tokens_max)
+
+    @property
+    def spec(self) -> TokenizerSpec:
+        """How another process makes the same tokenizer."""
+        return TokenizerSpec(self._tokenizer.to_str())
 
     def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """The tokens of each text, special tokens included."""
@@ -44,6 +59,13 @@ def enable_truncation(tokenizer: Any, tokens_max: int) -> Any:
 def tokenize_texts(tokenizer: Any, texts: Sequence[str]) -> Sequence[Tokens]:
     """The tokens of each text, computed on all cores."""
     return [encoding.ids for encoding in tokenizer.encode_batch_fast([replace_surrogates(text) for text in texts])]
+
+
+def load_tokenizer(spec: TokenizerSpec, *, by: str, extra: str) -> Callable[[Sequence[str]], Sequence[Tokens]]:
+    """A function that tokenizes texts as the process does in which the spec was made."""
+    tokenizer = require_module("tokenizers", by=by, extra=extra).Tokenizer.from_str(spec.definition)
+    prompt = spec.prompt
+    return lambda texts: tokenize_texts(tokenizer, [prompt + text for text in texts] if prompt else texts)
 
 
 def pad_batch(batch: Sequence[Tokens], padding: int) -> tuple[Numbers, Numbers]:

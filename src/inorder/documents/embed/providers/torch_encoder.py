@@ -8,7 +8,7 @@ import numpy as np
 from inorder.documents.embed.batching import Tokens
 
 from .base import Matrix
-from .tokenizer import enable_truncation, pad_batch, tokenize_texts
+from .tokenizer import TokenizerSpec, enable_truncation, pad_batch, tokenize_texts
 
 TOKENS_MAX = 512
 """The limit if the model does not state one."""
@@ -31,6 +31,11 @@ class ModelTokenizer:
         )
         self._prompt = (model.prompts or {}).get(model.default_prompt_name, "")
 
+    @property
+    def spec(self) -> TokenizerSpec:
+        """How another process makes the same tokenizer."""
+        return TokenizerSpec(self._tokenizer.to_str(), self._prompt)
+
     def tokenize(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """The tokens of each text."""
         return tokenize_texts(self._tokenizer, [self._prompt + text for text in texts] if self._prompt else texts)
@@ -45,6 +50,7 @@ class PaddedEncoder:
         self._device = model.device
         self.device = str(model.device)
         self._tokenizer = ModelTokenizer(model)
+        self.tokenizer_spec = self._tokenizer.spec
         self._padding = model.tokenizer.pad_token_id or 0
         self.batch_tokens_max = batch_tokens_for(self._device)
         self.length_ratio_min = _LENGTH_RATIO_CPU if self._device.type == "cpu" else _LENGTH_RATIO_GPU

@@ -1,0 +1,1 @@
+"""Providers in a process of their own, which all worker processes call."""

@@ -1,0 +1,120 @@
+"""Starts the process of the providers when the first worker process connects, and again if it dies."""
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Mapping
+from multiprocessing import get_context
+from typing import Any
+
+from inorder.documents.embed.providers.server.limits import ServerLimits
+from inorder.engines.process.spawner import start_process
+from inorder.errors import InfrastructureError
+from inorder.stage.monitor.gpu import add_gpu_process, remove_gpu_process
+
+from .service import NO_GPU, serve_providers
+
+STARTS_MAX = 4
+"""A process that dies more often than this is not started again: its worker processes then fail their items."""
+_BACKLOG = 1024
+_JOIN_S = 5.0
+_PATH_BYTES_MAX = 100
+"""The path of a Unix socket has at most 107 bytes."""
+
+
+class ProviderProcess:
+    """The process of the providers, as the driver of the stage sees it.
+
+    The driver listens on the socket and the process accepts, so that connections wait while the model is loaded, and
+    while a process that died is replaced. Without a connection there is no process: a run in which nothing has changed
+    loads no model.
+    """
+
+    def __init__(self, specs: Mapping[str, str], limits: ServerLimits) -> None:
+        self._specs = specs
+        self._limits = limits
+        self._context = get_context("spawn")
+        self._process: Any = None
+        self._is_closing = threading.Event()
+        self._gpu_bytes = self._context.Value("q", NO_GPU, lock=False)
+        self._wake_end, self._wake = self._context.Pipe(duplex=False)
+        try:
+            self._folder = _create_folder()
+            self.address = f"{self._folder}/providers"
+            self._listener = socket.socket(socket.AF_UNIX)
+            self._listener.bind(self.address)
+            self._listener.listen(_BACKLOG)
+        except OSError as error:
+            raise InfrastructureError(f"cannot create a socket for the providers: {error}") from error
+        add_gpu_process(self.read_gpu_bytes)
+        self._thread = threading.Thread(target=self._supervise, name="inorder-providers", daemon=True)
+        self._thread.start()
+
+    @property
+    def process_id(self) -> int | None:
+        """The id of the process that was started last; None: there was none."""
+        process = self._process
+        return None if process is None else process.pid
+
+    def read_gpu_bytes(self) -> int | None:
+        """The memory of the process on GPUs, as it was a second ago; None: it uses none."""
+        size = int(self._gpu_bytes.value)
+        return None if size == NO_GPU else size
+
+    def join(self, timeout_s: float) -> None:
+        """Wait until the process has ended and will not be started again."""
+        self._thread.join(timeout_s)
+
+    def close(self) -> None:
+        """End the process. Idempotent."""
+        if self._is_closing.is_set():
+            return
+        self._is_closing.set()
+        remove_gpu_process(self.read_gpu_bytes)
+        self._wake.close()
+        self._kill()
+        self._thread.join(_JOIN_S)
+        self._listener.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _supervise(self) -> None:
+        """Wait for a connection, start the process, wait for its end; again if it was not expected."""
+        for _ in range(STARTS_MAX):
+            select.select([self._listener.fileno(), self._wake_end.fileno()], [], [])
+            if self._is_closing.is_set():
+                return
+            lifeline_theirs, lifeline = self._context.Pipe(duplex=False)
+            arguments = (self._listener, lifeline_theirs, self._gpu_bytes, dict(self._specs), self._limits)
+            process = self._context.Process(
+                target=serve_providers, args=arguments, name="inorder-providers", daemon=True
+            )
+            self._process = process
+            start_process(process)
+            lifeline_theirs.close()
+            if self._is_closing.is_set():
+                self._kill()
+            process.join()
+            lifeline.close()
+        self._listener.close()  # from now on, connections are refused
+
+    def _kill(self) -> None:
+        process = self._process
+        if process is not None and process.pid:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(OSError):
+                process.kill()
+
+
+def _create_folder() -> str:
+    """A folder that only this user can enter, with a path that is short enough for a socket."""
+    folder = tempfile.mkdtemp(prefix="inorder-")
+    if len(os.fsencode(folder)) <= _PATH_BYTES_MAX - len("/providers"):
+        return folder
+    os.rmdir(folder)
+    return tempfile.mkdtemp(prefix="inorder-", dir="/tmp")

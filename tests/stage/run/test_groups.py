@@ -1,0 +1,78 @@
+"""The hooks `group_size` and `before_group`: a worker process reads for several items at once."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import inorder
+from inorder.engines.process import engine as process_engine
+from tests.stage.jobs import Place, read_lines
+from tests.support.gates import FixedSizer
+
+pytestmark = [pytest.mark.process, pytest.mark.req("DAT-4")]
+COUNT = 60
+
+
+@pytest.fixture(autouse=True)
+def batches_of_sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items are sent in batches of one size, whatever time they take."""
+    monkeypatch.setattr(process_engine, "BatchSizer", lambda **_: FixedSizer(16))
+
+
+def work(item: inorder.WorkItem, ctx: inorder.StageContext) -> dict[str, object]:
+    """Take what was read for the group, or read it now."""
+    group, found = ctx.resources.get("group", {}).pop(item.item_id, ("alone", None))
+    text = Path(item.inputs["text"]).read_text() if found is None else found
+    ctx.output("loud").write_text(text.upper())
+    return {"group": group}
+
+
+def count_five(items: Sequence[inorder.WorkItem]) -> int:
+    return 5
+
+
+def read_group(items: Sequence[inorder.WorkItem], ctx: inorder.StageContext) -> None:
+    texts = {item.item_id: Path(item.inputs["text"]).read_text() for item in items}
+    ctx.resources["group"] = {name: (items[0].item_id, text) for name, text in texts.items()}
+
+
+def fail(items: Sequence[inorder.WorkItem], ctx: inorder.StageContext) -> None:
+    raise RuntimeError("nothing can be read")
+
+
+def fail_to_count(items: Sequence[inorder.WorkItem]) -> int:
+    raise RuntimeError("nothing can be counted")
+
+
+def run(place: Place, hooks: inorder.StageHooks) -> list[Any]:
+    """Run the items in worker processes. Returns the first item of the group of each."""
+    plan = place.plan(place.items(COUNT), total=COUNT)
+    outcome = inorder.run_stage(plan, work, place.options(policy="cpu", workers=1), hooks)
+    assert (outcome.succeeded, outcome.failed) == (COUNT, 0)
+    return [row["group"] for row in place.rows().values() if row["status"] == "success"]
+
+
+def test_a_worker_reads_for_a_group_before_its_first_item(place: Place) -> None:
+    groups = run(place, inorder.StageHooks(group_size=count_five, before_group=read_group))
+    sizes = [groups.count(name) for name in set(groups) - {"alone"}]
+    assert sizes
+    assert max(sizes) == 5
+    assert sorted(path.read_text() for path in place.data.glob("loud/*.txt"))[0] == "TEXT OF ITEM-0000\n"
+
+
+@pytest.mark.parametrize(("size", "before"), [(count_five, fail), (fail_to_count, read_group)])
+def test_items_are_processed_alone_if_their_group_cannot_be_read(place: Place, size: Any, before: Any) -> None:
+    assert set(run(place, inorder.StageHooks(group_size=size, before_group=before))) == {"alone"}
+    lost = [
+        line for path in place.data.glob("telemetry/*.jsonl") for line in read_lines(path) if "lost" in line["event"]
+    ]
+    assert lost == []
+
+
+def test_threads_call_neither_hook(place: Place) -> None:
+    plan = place.plan(place.items(3), total=3)
+    hooks = inorder.StageHooks(group_size=count_five, before_group=read_group)
+    assert inorder.run_stage(plan, work, place.options(policy="io"), hooks).succeeded == 3
+    assert {row["group"] for row in place.rows().values() if row["status"] == "success"} == {"alone"}
