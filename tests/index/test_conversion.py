@@ -17,6 +17,7 @@ from inorder.index.ranking.retrieval import Searcher
 from inorder.index.schema import VERSION, read_meta
 from inorder.index.symbols import look_up
 from inorder.index.verify import find_problems
+from inorder.stage.store.texts import TextReader
 from tests.documents.stage_runs import StageRuns
 from tests.index.project import Project
 from tests.index.test_draft import begun, built, content, success
@@ -33,7 +34,7 @@ def written(tmp_path: Path) -> Path:
         "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, '', 'sha', 'cfg', 'digest')",
         [(1, "old/guide.md", "document", "guide.md", "", 0), (2, "old/lamp.py", "code", "/src/lamp.py", "python", 1)],
     )
-    german = "Der Leuchtturm hat zwei alte Häuser, die nicht mehr bewohnt werden"
+    german = "Der Leuchtturm hat zwei alte Häuser, die nicht mehr bewohnt werden. " * 2
     connection.executemany(
         "INSERT INTO chunks VALUES (?, ?, ?, 0, ?, ?, ?, 0, 9, ?, ?)",
         [
@@ -168,3 +169,24 @@ def test_the_command_says_that_it_converts_the_index(tmp_path: Path) -> None:
     line = f"converting {project.data}/index.sqlite, which was written by an older version of inorder"
     assert [each for each in ended.stderr.splitlines() if "converting" in each] == [line]
     assert "converting" not in project.call("index", "src", "--quiet").stderr
+
+
+# ---- version 3, in which the texts of documents were not compressed
+
+
+@pytest.mark.req("IDX-3")
+def test_texts_of_version_3_are_found_before_and_after_its_conversion(written: Path) -> None:
+    built(written, [success(0, "src/new.py", "def fog_horn(): pass")])
+    before = content(written)
+    with contextlib.closing(sqlite3.connect(published_path(str(written)))) as connection:
+        [stored] = connection.execute("SELECT text FROM chunks WHERE chunk_id = 'one'").fetchone()
+        assert isinstance(stored, bytes)
+        connection.execute("UPDATE chunks SET text = ? WHERE chunk_id = 'one'", (TextReader(connection).read(stored),))
+        connection.executescript("DROP TABLE dictionaries; PRAGMA user_version = 3;")
+    assert find(written, "Haus") == ["old/guide.md"]
+    built(written, [success(0, "src/new.py", "def fog_horn(): pass")])
+    assert find(written, "Haus") == ["old/guide.md"]
+    assert content(written) == before
+    with contextlib.closing(sqlite3.connect(published_path(str(written)))) as connection:
+        assert list(find_problems(connection)) == []
+        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)

@@ -20,6 +20,7 @@ from inorder.index.rows import CODE, CallRow, ChunkRow, FileRows, SymbolRow, enc
 from inorder.index.schema import read_meta
 from inorder.index.verify import find_problems
 from inorder.sinks.base import Entry, Position
+from inorder.stage.store.texts import TextReader
 from tests.support.sqlite_calls import SqliteCalls
 from tests.support.system_calls import SystemCalls
 
@@ -68,7 +69,8 @@ def built(data: Path, *runs: Sequence[Entry]) -> None:
 
 def texts(data: Path) -> dict[str, str]:
     connection = sqlite3.connect(published_path(str(data)))
-    found = dict(connection.execute("SELECT item_id, text FROM chunks JOIN files ON files.id = file").fetchall())
+    rows = connection.execute("SELECT item_id, text FROM chunks JOIN files ON files.id = file").fetchall()
+    found = {item_id: TextReader(connection).read(stored) for item_id, stored in rows}
     scores, _ = LexicalIndex(connection).score([TermGroup(("lamp",)), TermGroup(("wick",))])
     assert (scores > 0).sum() == len(found)
     assert list(find_problems(connection)) == []

@@ -406,4 +406,25 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         'query = "SELECT 1 FROM postings WHERE term',
         f"{_VECTORS}test_a_word_is_looked_up_in_each_segment_and_not_in_all_terms",
     ),
+    Mutant(
+        "calls of version 3 are read as those of version 2",
+        "index/drafts/conversion.py",
+        "_read_calls if version < 3 else read_calls",
+        "_read_calls",
+        "tests/index/test_conversion.py::test_texts_of_version_3_are_found_before_and_after_its_conversion",
+    ),
+    Mutant(
+        "the dictionary of texts is not stored",
+        "stage/store/texts.py",
+        'connection.execute("INSERT INTO dictionaries VALUES (?, ?)", row)',
+        "pass",
+        "tests/index/test_stored_texts.py::test_texts_get_smaller_once_there_are_enough_for_a_dictionary",
+    ),
+    Mutant(
+        "source code is compressed on the thread that writes it",
+        "index/writer.py",
+        "self._texts.pack(connection, text) if kind == DOCUMENT else text",
+        "self._texts.pack(connection, text)",
+        "tests/index/test_stored_texts.py::test_source_code_stays_as_it_is",
+    ),
 )

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from inorder.errors import OperatorError, require
+from inorder.stage.store.texts import TextReader
 
 from .rows import CODE
 from .symbols import FILE_NAMED, name_values
@@ -56,5 +57,5 @@ def read_file_text(connection: sqlite3.Connection, path: str, line: int = 1) -> 
 
 def _select(connection: sqlite3.Connection, condition: str, values: tuple[Any, ...]) -> list[IndexedText]:
     rows = connection.execute(f"SELECT {_COLUMNS} FROM chunks JOIN files ON files.id = file WHERE {condition}", values)
-    names = IndexedText.__struct_fields__
-    return [IndexedText(**dict(zip(names, row, strict=True))) for row in rows]
+    names, texts = IndexedText.__struct_fields__, TextReader(connection)
+    return [IndexedText(**dict(zip(names, (*row, texts.read(stored)), strict=True))) for *row, stored in rows]

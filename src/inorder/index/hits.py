@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from inorder.stage.store.texts import TextReader
+
 from .rows import CODE
 
 HIT_COLUMNS = (
@@ -79,7 +81,7 @@ class Hit(msgspec.Struct, kw_only=True):
         return f"{self.path}#page={self.pages[0]}" if self.pages and self.path.lower().endswith(".pdf") else self.path
 
 
-def make_hit(row: Sequence[Any]) -> Hit:
+def make_hit(row: Sequence[Any], texts: TextReader) -> Hit:
     """A hit from the values of `HIT_COLUMNS`."""
     chunk_id, number, kind, name, context, start, end, text, item_id, file_kind, path, language, pages = row
     return Hit(
@@ -95,5 +97,5 @@ def make_hit(row: Sequence[Any]) -> Hit:
         end=end,
         number=number,
         pages=[int(page) for page in pages.split() if page.isdecimal()],
-        text=text,
+        text=texts.read(text),
     )

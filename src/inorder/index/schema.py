@@ -12,7 +12,7 @@ import sqlite3
 
 from .lexical.schema import SCHEMA as LEXICAL_SCHEMA
 
-VERSION = 3
+VERSION = 4
 """Version of the schema. A database with a higher one is refused, one with a lower one is converted."""
 
 META_TABLE = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -42,8 +42,9 @@ CREATE TABLE IF NOT EXISTS chunks (
     start INTEGER NOT NULL,
     "end" INTEGER NOT NULL,
     pages TEXT NOT NULL,
-    text TEXT NOT NULL
+    text NOT NULL
 );
+CREATE TABLE IF NOT EXISTS dictionaries (number INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS symbols (
     file INTEGER NOT NULL,
     number INTEGER NOT NULL,

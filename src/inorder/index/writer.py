@@ -4,10 +4,12 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 
+from inorder.stage.store.texts import StoredText, TextPacker, TextReader
+
 from .calls import CallRow, insert_calls, pack_calls, read_calls
 from .lexical import inversion
 from .lexical.inversion import TermBuffer
-from .rows import ChunkRow, FileRows, ImportRow, SymbolRow, count_terms, hash_rows
+from .rows import DOCUMENT, ChunkRow, FileRows, ImportRow, SymbolRow, count_terms, hash_rows
 
 _OWNED_TABLES = ("chunks", "symbols", "imports", "calls", "callees")
 
@@ -24,6 +26,7 @@ class RowWriter:
         """Above the id of every chunk, also of those that are dead."""
         self._inverted_end: int = inverted + 1
         self._buffer = TermBuffer()
+        self._texts = TextPacker(connection)
         self._has_unknown = last > inverted
         """Whether there are chunks that no segment has, and whose terms are not in the buffer."""
 
@@ -32,7 +35,10 @@ class RowWriter:
         self.remove_file(connection, rows.item_id)
         file = _insert_file(connection, rows)
         first = self._next_chunk
-        chunks = (_make_chunk_values(first + n, file, n, each) for n, each in enumerate(rows.chunks))
+        chunks = [
+            _make_chunk_values(first + n, file, n, each, self._pack_text(connection, rows.kind, each.text))
+            for n, each in enumerate(rows.chunks)
+        ]
         _insert(connection, "chunks", 11, chunks)
         self._next_chunk += len(rows.chunks)
         self._buffer.add(first, rows.terms or count_terms(rows))
@@ -46,6 +52,9 @@ class RowWriter:
         insert_calls(connection, file, rows.packed_calls or pack_calls(rows.calls))
         if self._buffer.chunks_count >= inversion.BATCH_CHUNKS_MAX:
             self.invert(connection)
+
+    def _pack_text(self, connection: sqlite3.Connection, kind: str, text: str) -> StoredText:
+        return self._texts.pack(connection, text) if kind == DOCUMENT else text
 
     def remove_file(self, connection: sqlite3.Connection, item_id: str) -> None:
         """Remove a file and everything that it owns. Does nothing if the index does not have the file."""
@@ -103,9 +112,9 @@ def _insert_file(connection: sqlite3.Connection, rows: FileRows) -> int:
     return cursor.lastrowid or 0
 
 
-def _make_chunk_values(id_: int, file: int, number: int, chunk: ChunkRow) -> tuple[object, ...]:
+def _make_chunk_values(id_: int, file: int, number: int, chunk: ChunkRow, text: StoredText) -> tuple[object, ...]:
     head = (id_, chunk.chunk_id, file, number, chunk.kind, chunk.name, chunk.context)
-    return *head, chunk.start, chunk.end, chunk.pages, chunk.text
+    return *head, chunk.start, chunk.end, chunk.pages, text
 
 
 def _insert(connection: sqlite3.Connection, table: str, width: int, rows: Iterable[tuple[object, ...]]) -> None:
@@ -128,6 +137,7 @@ def read_file(
         f'SELECT chunk_id, kind, name, context, start, "end", {pages}, text FROM chunks WHERE file = ? ORDER BY number',
         (file,),
     )
+    texts = TextReader(connection)
     symbols = connection.execute(
         'SELECT name, qualified, kind, start, "end", signature FROM symbols WHERE file = ? ORDER BY number', (file,)
     )
@@ -141,7 +151,7 @@ def read_file(
         note=note,
         sha256=sha256,
         cfg_hash=cfg_hash,
-        chunks=[ChunkRow(*row) for row in chunks],
+        chunks=[ChunkRow(*[*row, texts.read(stored)]) for *row, stored in chunks],
         symbols=[SymbolRow(*row) for row in symbols],
         imports=[ImportRow(*row) for row in imports],
         calls=read_calls(connection, file),

@@ -7,7 +7,7 @@ import sqlite3
 import msgspec
 
 from inorder.host.filesystem import SystemFilesystem
-from inorder.index.calls import CallRow
+from inorder.index.calls import CallRow, read_calls
 from inorder.index.lexical.languages import detect_language
 from inorder.index.rows import DOCUMENT, LANGUAGE_CHUNKS, FileRows
 from inorder.index.schema import INDEXES, TABLES, VERSION
@@ -50,7 +50,8 @@ def convert_index(source: str, target: str) -> None:
         writer = RowWriter(connection)
         [version] = old.execute("PRAGMA user_version").fetchone()
         for (item_id,) in old.execute("SELECT item_id FROM files ORDER BY item_id"):
-            rows, _ = read_file(old, item_id, _PAGES if version < 2 else "pages", _read_calls)
+            pages = _PAGES if version < 2 else "pages"
+            rows, _ = read_file(old, item_id, pages, _read_calls if version < 3 else read_calls)
             writer.replace_file(connection, _update_first_version(rows) if version < 2 else rows)
         writer.invert(connection)
         connection.execute(f"PRAGMA user_version={VERSION}")

@@ -25,6 +25,7 @@ from inorder.index.query import Query
 from inorder.index.rows import CODE, DOCUMENT
 from inorder.index.schema import read_meta
 from inorder.index.vectors import VectorMatrix
+from inorder.stage.store.texts import TextReader
 
 from .candidates import Candidates, Numbers, take_best
 from .code_signals import RankedCode, adjust, is_name
@@ -278,7 +279,8 @@ class Searcher:
 
     def _read_hits(self, numbers: Numbers) -> dict[int, Hit]:
         """The chunks with these numbers, by number."""
-        return {number: make_hit(row) for number, row in self._select(HIT_COLUMNS, numbers)}
+        texts = TextReader(self._connection)
+        return {number: make_hit(row, texts) for number, row in self._select(HIT_COLUMNS, numbers)}
 
     def _select(self, columns: str, numbers: Numbers) -> Iterator[tuple[int, Sequence[Any]]]:
         wanted = dict(zip(self._lexical.chunks[numbers].tolist(), numbers.tolist(), strict=True))

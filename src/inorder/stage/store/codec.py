@@ -53,7 +53,7 @@ class Dictionary:
 
     def decompress(self, data: bytes, size_max: int) -> bytes:
         """The inverse. Returns at most `size_max` bytes."""
-        return _decompress(_MAGIC + data, size_max, self._known)
+        return decompress_frame(_MAGIC + data, size_max, self._known)
 
     def decompress_shared(self, data: bytes, size_max: int) -> bytes:
         """As `decompress`, for short values that many rows have in common: the latest ones are remembered."""
@@ -97,7 +97,7 @@ def decompress(codec: int, data: bytes, size: int, dictionary: Dictionary | None
     if dictionary is not None:
         data = dictionary.decompress(data, size + 1)
     elif codec == ZSTD:
-        data = _decompress(data, size + 1)
+        data = decompress_frame(data, size + 1)
     elif codec != RAW:
         raise IntegrityError(f"a stored result has the codec {codec}, which this version does not know")
     if len(data) != size:
@@ -105,7 +105,8 @@ def decompress(codec: int, data: bytes, size: int, dictionary: Dictionary | None
     return data
 
 
-def _decompress(data: bytes, size_max: int, dictionary: Any = None) -> bytes:
+def decompress_frame(data: bytes, size_max: int, dictionary: Any = None) -> bytes:
+    """Decompress a frame. Returns at most `size_max` bytes. Raises IntegrityError if it is damaged."""
     zstd = load_zstd()
     try:
         found: bytes = zstd.ZstdDecompressor(dictionary).decompress(data, max_length=size_max)
