@@ -18,6 +18,7 @@ from .table_kinds import (
     spanning_tables,
     unruled_tables,
 )
+from .tagged import tagged_headings
 
 
 def sized_headings(seed: int) -> Made:
@@ -319,6 +320,7 @@ KINDS: tuple[Callable[[int], Made], ...] = (
     bold_headings,
     run_in_headings,
     outlined_headings,
+    tagged_headings,
     unequal_columns,
     floats_in_columns,
     ruled_tables,

@@ -19,6 +19,7 @@ from bench.reading.kinds import (
     wrapped_headings,
 )
 from bench.reading.scores import heading_score
+from bench.reading.tagged import tagged_headings, write_tagged_pdf
 from bench.reading.tools import read_content
 from inorder.documents.model import Heading, Title
 from inorder.documents.model import Paragraph as ModelParagraph
@@ -59,6 +60,7 @@ def section(text: str, font: str = "Times-Roman", size: float = 10) -> list[Para
         bold_headings,
         run_in_headings,
         outlined_headings,
+        tagged_headings,
         paper,
     ],
 )
@@ -164,6 +166,17 @@ def outlined(*entries: tuple[str, int, str]) -> bytes:
 def test_the_outline_names_headings_that_nothing_else_shows() -> None:
     data = outlined(("1 Lamps", 0, "Lamps"), (TALE[:60], -1, ""), ("1.1 Oil", 1, "1.1 Oil"), (TALE[:60], -1, ""))
     assert read_headings(data) == [(1, "1 Lamps"), (2, "1.1 Oil")]
+
+
+def test_the_only_heading_of_the_first_level_in_a_structure_tree_is_the_title() -> None:
+    text = ("P", [TALE[:80]] * 9)
+    elements = [("H1", ["The lamps"]), text, ("H2", ["Oil"]), text, ("H2", ["Wick"])]
+    assert read_headings(write_tagged_pdf(elements)) == [(0, "The lamps"), (1, "Oil"), (1, "Wick")]
+
+
+def test_a_structure_tree_in_which_all_text_is_a_heading_is_not_believed() -> None:
+    elements = [("H1", [f"{TALE[:60]} {number}"]) for number in range(9)]
+    assert read_headings(write_tagged_pdf(elements)) == []
 
 
 def test_an_outline_with_one_root_has_the_title_as_its_root() -> None:

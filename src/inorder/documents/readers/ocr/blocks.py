@@ -16,7 +16,7 @@ from inorder.documents.readers.pdf.document_stats import DocumentStats
 from inorder.documents.readers.pdf.layout import split_regions
 from inorder.documents.readers.pdf.lines import merge_row
 from inorder.documents.readers.pdf.paragraphs import ParagraphBuilder
-from inorder.documents.readers.pdf.segments import Segment
+from inorder.documents.readers.pdf.segments import PageText, Segment
 
 SAME_SIZE = 1.35
 """Heights within this ratio count as one size: ascenders and descenders make a line higher."""
@@ -32,7 +32,8 @@ def build_blocks(lines: Sequence[Segment], page: int) -> list[AnyBlock]:
     """The blocks of the lines of a page."""
     usual = median(line.size for line in lines)
     evened = [_even_out_size(line, usual, order) for order, line in enumerate(_order_columns(lines, usual))]
-    builder = ParagraphBuilder(_NO_HEADINGS, page, "\n".join(line.text for line in lines))
+    text = "\n".join(line.text for line in lines)
+    builder = ParagraphBuilder(_NO_HEADINGS, PageText(number=page, width=0.0, height=0.0, text=text))
     return list(chain.from_iterable(builder.build(list(map(merge_row, region))) for region in split_regions(evened)))
 
 

@@ -89,7 +89,7 @@ def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats:
         if len(with_tables) < len(segments):
             segments, rows = with_tables, _replace_rows(rows, with_tables)
     right_to_left = is_right_to_left(page.text[:DIRECTION_SAMPLE_CHARACTERS])
-    builder = ParagraphBuilder(stats, page.number, page.text, right_to_left=right_to_left)
+    builder = ParagraphBuilder(stats, page, right_to_left=right_to_left)
     found: list[AnyBlock] = []
     for region in split_regions(segments, rows or group_rows(segments), right_to_left=right_to_left):
         blocks = _build_region(region, builder, page.number)
@@ -196,9 +196,8 @@ def _build_rotated(segments: list[Segment], direction: int, page: PageText) -> l
     """The blocks of text in another direction than the main text."""
     if direction == ASKEW:
         return [Paragraph(text=segment.text, page=page.number, box=bounding_box([segment])) for segment in segments]
-    blocks = ParagraphBuilder(
-        DocumentStats(body_size=1000.0, body_is_bold=True, body_is_mono=True), page.number, page.text
-    ).build(_merge_rows(group_rows(segments)))
+    stats = DocumentStats(body_size=1000.0, body_is_bold=True, body_is_mono=True)
+    blocks = ParagraphBuilder(stats, page).build(_merge_rows(group_rows(segments)))
     return _rotate_back(blocks, direction, page)
 
 

@@ -12,16 +12,18 @@ from operator import attrgetter
 import msgspec
 
 from .furniture.edges import FurnitureStats, compute_furniture_stats, count_furniture_rows, find_edge_rows
-from .headings.outline import OutlineEntry, make_outline, outline_of_page
+from .headings.outline import OutlineEntry, PageOutline, make_outline, outline_of_page
 from .headings.runs import CHARACTERS_MAX, SIZE_STEP, Run, collect_runs, match_outline
 from .headings.styles import (
     LEVELS_MAX,
+    OUTLINED_MIN,
     Headings,
     HeadingStyle,
     find_headings,
     find_title_style,
     heading_size_min,
 )
+from .headings.tags import find_tag_shift
 from .segments import PageText, Segment
 
 SAMPLE_PAGES_MAX = 32
@@ -50,6 +52,13 @@ class DocumentStats(msgspec.Struct, frozen=True):
     title_style: HeadingStyle | None = None
     """The style of a title that is not larger than the text."""
     outline: tuple[OutlineEntry, ...] = ()
+    tag_shift: int = -1
+    """How far the levels of tagged headings are shifted; -1 if they are not used."""
+
+    def outline_of_page(self, page: PageText) -> PageOutline:
+        """The headings of a page that the outline or the structure tree of the PDF names."""
+        tagged = page.tagged_headings if self.tag_shift >= 0 else []
+        return outline_of_page(self.outline, page.number, [(level - self.tag_shift, text) for level, text in tagged])
 
     def heading_level(self, size: float) -> int:
         """The level of a heading of this size."""
@@ -94,7 +103,9 @@ def compute_stats(pages: Sequence[PageText], bookmarks: Iterable[tuple[int, int,
     outline = make_outline(bookmarks)
     body = (body_size, body_face, 2 * bold > total, False)
     furniture = [count_furniture_rows(page, edges) for page in written]
-    runs = _collect_all_runs(written, furniture, body_size, outline)
+    tag_shift = -1 if len(outline) >= OUTLINED_MIN else find_tag_shift([page.tagged_headings for page in pages], total)
+    known = DocumentStats(outline=outline, tag_shift=tag_shift)
+    runs = _collect_all_runs(written, furniture, body_size, known)
     title_style = None if title_size or not written else find_title_style(runs, written[0].height, body)
     title = next((run for run in runs if run.page == 1 and _is_title(run, title_size, title_style)), None)
     return DocumentStats(
@@ -108,6 +119,7 @@ def compute_stats(pages: Sequence[PageText], bookmarks: Iterable[tuple[int, int,
         find_headings([run for run in runs if run is not title], body),
         title_style,
         outline,
+        tag_shift,
     )
 
 
@@ -141,14 +153,14 @@ def _collect_all_runs(
     pages: Iterable[PageText],
     furniture: Iterable[tuple[int, int]],
     body_size: float,
-    outline: tuple[OutlineEntry, ...],
+    known: DocumentStats,
 ) -> list[Run]:
     """The runs of all pages, without furniture, which is given as numbers of rows at the top and at the bottom."""
     runs: list[Run] = []
     for page, (headers, footers) in zip(pages, furniture, strict=True):
         outer = page.rows[:headers] + page.rows[len(page.rows) - footers :]
         found = collect_runs(page, {segment.order for row in outer for segment in row}, body_size)
-        match_outline(found, outline_of_page(outline, page.number))
+        match_outline(found, known.outline_of_page(page))
         runs += found
     return runs
 

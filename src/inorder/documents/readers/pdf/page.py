@@ -14,6 +14,7 @@ from .coordinates import SegmentReader
 from .furniture.line_numbers import find_line_numbers
 from .graphics import read_graphics
 from .headings.leads import mark_leads
+from .headings.tags import read_tagged_headings
 from .lines import group_rows
 from .pdfium import PdfPage
 from .segments import Extent, Graphics, PageText, Row, Rule, Segment, Span
@@ -58,6 +59,8 @@ def read_page(page: PdfPage) -> PageText:
             _cut_at_rules(reader, found, found.graphics)
             _cut_between_rules(reader, found, found.graphics)
     mark_leads(reader, found.segments)
+    if page.is_tagged:
+        found.tagged_headings = read_tagged_headings(page, found.segments)
     return found
 
 

@@ -19,7 +19,7 @@ from .headings.leads import split_lead
 from .headings.numbering import parse_number
 from .headings.rules import HeadingRules
 from .lines import join_lines
-from .segments import Segment
+from .segments import PageText, Segment
 
 HEADING_STEP_MAX = 1.65
 """Distance of two lines of one heading, in sizes."""
@@ -32,11 +32,11 @@ _ENDS = tuple('.!?:;\u3002\uff01\uff1f\u061f\u06d4"\u201d)')
 class ParagraphBuilder:
     """Builds the blocks of a page, column by column."""
 
-    def __init__(self, stats: DocumentStats, page: int, page_text: str, *, right_to_left: bool = False) -> None:
+    def __init__(self, stats: DocumentStats, page: PageText, *, right_to_left: bool = False) -> None:
         self._stats = stats
         self._heading_size_min = stats.heading_size_min
-        self._page = page
-        self._page_text = page_text
+        self._page = page.number
+        self._page_text = page.text
         self._right_to_left = right_to_left
         self._rules = HeadingRules(stats, page)
         self._blocks: list[AnyBlock] = []
@@ -193,19 +193,22 @@ class ParagraphBuilder:
             self._blocks.append(Paragraph(text=text, page=page, box=box))
 
     def _find_named_headings(self, lines: Sequence[Segment]) -> dict[int, tuple[int, int]]:
-        """Headings that the outline names: where they begin, where they end, and their levels."""
+        """Headings that the outline names: where they begin, where they end, and their levels; the title has 0."""
         found: dict[int, tuple[int, int]] = {}
         texts = [line.text for line in lines]
         for index, text in enumerate(texts):
             count, level = self._rules.outline.match(texts[index:]) if not text[0].islower() else (0, 0)
-            if count and level:
+            if count and (level or self._rules.take_named_title()):
                 found[index] = index + count, level
         return found
 
     def _add_heading(self, piece: Sequence[Segment], level: int) -> None:
         self._indents.clear()
-        text = join_lines([line.text for line in piece], self._page_text)
-        self._blocks.append(Heading(text=text, level=level, page=self._page, box=bounding_box(piece)))
+        text, box = join_lines([line.text for line in piece], self._page_text), bounding_box(piece)
+        if level:
+            self._blocks.append(Heading(text=text, level=level, page=self._page, box=box))
+        else:
+            self._blocks.append(Title(text=text, page=self._page, box=box))
 
     def _make_item(self, piece: Sequence[Segment], text: str) -> ListItem:
         x0, size = piece[0].x0, piece[0].size

@@ -61,6 +61,7 @@ _matrix = bind_function("FPDFText_GetMatrix", _INT, _POINTER, _NUMBER, _POINTER)
 _char_index = bind_function("FPDFText_GetCharIndexFromTextIndex", _INT, _POINTER, _INT)
 _get_text = bind_function("FPDFText_GetText", _INT, _POINTER, _INT, _INT, _POINTER)
 _font_of = bind_function("FPDFTextObj_GetFont", _POINTER, _POINTER)
+_mark_of = bind_function("FPDFPageObj_GetMarkedContentID", _INT, _POINTER)
 _font_name = bind_function("FPDFFont_GetBaseFontName", ctypes.c_size_t, _POINTER, _POINTER, ctypes.c_size_t)
 _font_flags = bind_function("FPDFFont_GetFlags", _INT, _POINTER)
 _font_weight = bind_function("FPDFFont_GetWeight", _INT, _POINTER)
@@ -136,6 +137,8 @@ class PdfFile:
             raise ReadError("the PDF has no pages")
         if self.page_count > PAGES_MAX:
             raise ReadError(f"the PDF claims to have {self.page_count:,} pages; the limit is {PAGES_MAX:,}")
+        self.is_tagged = bool(pdfium.FPDFCatalog_IsTagged(handle))
+        """Whether it has a structure tree."""
 
     @contextmanager
     def page(self, number: int) -> Iterator["PdfPage | None"]:
@@ -145,7 +148,7 @@ class PdfFile:
             yield None
             return
         HANDLES.open += 1
-        pdf_page = PdfPage(page, number)
+        pdf_page = PdfPage(page, number, is_tagged=self.is_tagged)
         try:
             yield pdf_page
         finally:
@@ -161,9 +164,10 @@ CharacterBox = tuple[float, float, float, float]
 class PdfPage:
     """An open page: its size, and raw data about its text."""
 
-    def __init__(self, handle: Any, number: int) -> None:
+    def __init__(self, handle: Any, number: int, *, is_tagged: bool = False) -> None:
         self.handle = handle
         self.number = number
+        self.is_tagged = is_tagged
         self.width: float = pdfium.FPDF_GetPageWidthF(handle)
         self.height: float = pdfium.FPDF_GetPageHeightF(handle)
         """Size of the displayed page, after its rotation."""
@@ -243,6 +247,11 @@ class PdfPage:
     def fonts(self, characters: Sequence[int]) -> list[int | None]:
         """The font of each of these characters. Valid while the page is open."""
         return list(map(_font_of, map(_text_object, repeat(self._address), characters)))
+
+    def marks(self, characters: Sequence[int]) -> list[int]:
+        """The number of the marked content that each of these characters is in; -1 if it is in none."""
+        objects = map(_text_object, repeat(self._address), characters)
+        return [_mark_of(found) if found else -1 for found in objects]
 
     def font_sizes(self, characters: Sequence[int]) -> list[float]:
         """The font sizes in the content of the page, before the matrix scales them."""

@@ -90,6 +90,10 @@ class EdgeRow(msgspec.Struct, frozen=True):
     """Whether it has a wide gap: a title at one side, and a page number at the other."""
 
 
+TaggedHeading = tuple[int, str]
+"""Level (from 1; the title has 0) and text of a heading in the structure tree of a page."""
+
+
 class PageText(msgspec.Struct, kw_only=True):
     """Text and graphics of a page."""
 
@@ -106,6 +110,7 @@ class PageText(msgspec.Struct, kw_only=True):
     """Numbers of lines in the margin. They are not among the segments."""
     edge_rows: list[EdgeRow] | None = None
     """Rows near the top and the bottom, once they were looked for."""
+    tagged_headings: list[TaggedHeading] = []
     graphics: Graphics | None = None
     is_empty: bool = False
     """Whether there is nothing on the page."""

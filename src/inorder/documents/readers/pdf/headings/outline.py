@@ -31,10 +31,14 @@ def make_outline(entries: Iterable[tuple[int, int, str]]) -> tuple[OutlineEntry,
     return tuple(sorted(found, key=itemgetter(0)))
 
 
-def outline_of_page(outline: Sequence[OutlineEntry], page: int) -> "PageOutline":
-    """The part of an outline that is about one page."""
+def outline_of_page(
+    outline: Sequence[OutlineEntry], page: int, tagged: Iterable[tuple[int, str]] = ()
+) -> "PageOutline":
+    """The part of an outline that is about one page, and headings with levels and texts that are known otherwise."""
     first, end = bisect_left(outline, page, key=itemgetter(0)), bisect_right(outline, page, key=itemgetter(0))
-    return PageOutline([(level, key) for _, level, key in outline[first:end]])
+    entries = [(level, key) for _, level, key in outline[first:end]]
+    more = [(level, make_key(text)) for level, text in tagged]
+    return PageOutline(entries + [entry for entry in more if len(entry[1]) >= KEY_CHARACTERS_MIN])
 
 
 class PageOutline:

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 from inorder.documents.readers.pdf.captions import CAPTION
 from inorder.documents.readers.pdf.formulas import is_formula
-from inorder.documents.readers.pdf.segments import Segment
+from inorder.documents.readers.pdf.segments import PageText, Segment
 
 from .numbering import level_of, parse_number
-from .outline import outline_of_page
 from .runs import CHARACTERS_MAX, LINES_MAX, SIZE_STEP, style_key
 from .styles import LEVELS_MAX, SAME_SIZE_CHARACTERS_MAX, is_plain_heading
 
@@ -24,15 +23,16 @@ SIZE_SHARE_MIN = 0.92
 class HeadingRules:
     """The headings of one page of a document."""
 
-    def __init__(self, stats: "DocumentStats", page: int) -> None:
+    def __init__(self, stats: "DocumentStats", page: PageText) -> None:
         self._stats = stats
         self._size_min = stats.heading_size_min
         self._levels = {style.key: style.level for style in stats.headings.styles}
-        self._front = {style.key for style in stats.headings.front_styles} if page == 1 else set()
+        self._front = {style.key for style in stats.headings.front_styles} if page.number == 1 else set()
         title = stats.title_style
-        self._title = title.key if title and page == 1 else None
-        self._wants_title = page == 1 and (stats.title_size > 0 or title is not None)
-        self.outline = outline_of_page(stats.outline, page)
+        self._title = title.key if title and page.number == 1 else None
+        self._wants_title = page.number == 1 and (stats.title_size > 0 or title is not None)
+        self._may_be_named = page.number == 1
+        self.outline = stats.outline_of_page(page)
 
     def is_styled(self, line: Segment) -> bool:
         """Whether a line has a style of headings."""
@@ -60,6 +60,13 @@ class HeadingRules:
             self._wants_title = False
             return True
         return False
+
+    def take_named_title(self) -> bool:
+        """Whether a line that the outline names as the title is it. True only once."""
+        if not self._may_be_named:
+            return False
+        self._may_be_named = self._wants_title = False
+        return True
 
     def level(self, piece: Sequence[Segment], text: str) -> int:
         """The level of a heading; 0 if these lines are not a heading."""
