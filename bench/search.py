@@ -42,7 +42,14 @@ VOCABULARY = 50_000
 
 
 BEFORE = {
-    "cranfield": (0.366, 0.362),
+    "cranfield": (0.3661, 0.3624),
+    "ar": (0.8911, 0.8695),
+    "de": (0.9358, 0.9066),
+    "en": (0.9712, 0.9373),
+    "hi": (0.7620, 0.8129),
+    "ru": (0.8655, 0.8573),
+    "th": (0.8442, 0.8567),
+    "zh": (0.1226, 0.7172),
 }
 """By set, nDCG@10 of words alone and of the default, on the second half of the questions (`--part 2/2`)."""
 
@@ -80,7 +87,7 @@ class Tantivy:
 
     def ask(self, question: str, count: int) -> list[str]:
         words = "".join(character if character.isalnum() else " " for character in question)
-        query = self._index.parse_query(words, ["text"])
+        query, _ = self._index.parse_query_lenient(words, ["text"])
         hits = self._searcher.search(query, count).hits
         return [self._searcher.doc(address)["id"][0] for _, address in hits]
 
