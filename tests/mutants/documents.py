@@ -9,6 +9,13 @@ _EXTRAS = "tests/documents/test_manifest_extras.py::"
 _COSTS = "tests/documents/test_costs.py::"
 DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        "encryption may demand any number of rounds",
+        "documents/readers/office/decryption.py",
+        "    if rounds > ROUNDS_MAX:",
+        "    if rounds < 0:",
+        "tests/documents/doctags/test_passwords.py::test_encryption_that_demands_too_many_rounds_is_refused",
+    ),
+    Mutant(
         "an image of any size is decoded",
         "documents/readers/ocr/image.py",
         "    if image.width * image.height > PIXELS_MAX:\n        raise ReadError(_TOO_LARGE)\n",

@@ -57,7 +57,7 @@ OWN = {
             "password_file",
             "password_file",
             TextType(),
-            "File with passwords for encrypted PDFs, one per line; none: no passwords.",
+            "File with passwords for encrypted PDFs and office files, one per line; none: no passwords.",
             "FILE",
         ),
     ),

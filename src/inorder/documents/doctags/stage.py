@@ -74,7 +74,7 @@ class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
     html: Extent = "article"
     """How much of an HTML page is read: its article, or everything but hidden elements."""
     password_file: str = NO_PASSWORDS
-    """A file with passwords for encrypted PDFs, one per line; `none`: no passwords."""
+    """A file with passwords for encrypted PDFs and office files, one per line; `none`: no passwords."""
 
     @property
     def part_pages(self) -> int:

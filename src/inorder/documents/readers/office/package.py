@@ -16,6 +16,8 @@ from xml.parsers import expat
 
 from inorder.errors import ReadError
 
+from .decryption import OLE, decrypt
+
 ENTRIES_MAX = 20_000
 PART_BYTES_MAX = 256 * 2**20
 """Limit of the unpacked size. Parts are parsed while they are unpacked, so memory depends on the text only."""
@@ -37,7 +39,6 @@ _DAMAGE = (
     LookupError,
 )
 """What unpacking a damaged archive may raise."""
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 Attributes = dict[str, str]
 _PREFIXES = {
@@ -116,8 +117,8 @@ class Package:
     """An office file. `format_name` and `old_format`, the binary format that it replaced, are for messages."""
 
     def __init__(self, data: bytes, format_name: str = "DOCX", old_format: str = "a Word file") -> None:
-        if data.startswith(_OLE):
-            raise ReadError(f"the file is encrypted with a password, or is {old_format} from before 2007")
+        if data.startswith(OLE):
+            data = decrypt(data, old_format)
         try:
             self._archive = zipfile.ZipFile(BytesIO(data))
         except _DAMAGE as error:
