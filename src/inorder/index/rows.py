@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from .calls import CallRow, PackedCalls, pack_calls
-from .lexical.terms import FileTerms, count_file_terms
+from .lexical.file_terms import FileTerms
 
 DOCUMENT, CODE = "document", "code"
 LANGUAGE_CHUNKS = 16
@@ -94,6 +94,8 @@ def decode_rows(data: bytes) -> FileRows:
 
 def count_terms(rows: FileRows) -> FileTerms:
     """The terms of the chunks."""
+    from .lexical.terms import count_file_terms  # with NumPy, which those who only read rows do not need
+
     language = rows.language if rows.kind == DOCUMENT else ""
     return count_file_terms(((chunk.text, chunk.name, chunk.context) for chunk in rows.chunks), language)
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from .calls import pack_calls, read_callees
 from .lexical.check import is_inverted_index_intact
+from .lexical.file_terms import FileTerms
 from .lexical.schema import DamagedIndexError
-from .lexical.terms import FileTerms
 from .rows import count_terms, hash_rows
 from .schema import VERSION, read_meta
 from .vectors import read_matrix_chunks

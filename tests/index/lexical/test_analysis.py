@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from inorder.index.lexical import terms as terms_module
 from inorder.index.lexical.analysis import TERM_CHARACTERS_MAX, analyze, is_partial, split_words
+from inorder.index.lexical.file_terms import FileTerms
 from inorder.index.lexical.languages import STEMMERS, detect_language
-from inorder.index.lexical.terms import LENGTH_TYPE, NUMBER_TYPE, FileTerms, count_file_terms
+from inorder.index.lexical.terms import LENGTH_TYPE, NUMBER_TYPE, count_file_terms
 
 SENTENCES = {
     "ar": "يقع المنارة على الساحل ويضيء مصباحها كل ليلة للسفن التي تمر",

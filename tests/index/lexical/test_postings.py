@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from inorder.index.lexical import inversion
 from inorder.index.lexical.check import is_inverted_index_intact
+from inorder.index.lexical.file_terms import FileTerms
 from inorder.index.lexical.inversion import TermBuffer, merge_segments
 from inorder.index.lexical.postings import (
     PostingColumns,
@@ -24,7 +25,7 @@ from inorder.index.lexical.postings import (
 from inorder.index.lexical.schema import SCHEMA as LEXICAL_SCHEMA
 from inorder.index.lexical.schema import DamagedIndexError
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
-from inorder.index.lexical.terms import FileTerms, count_file_terms
+from inorder.index.lexical.terms import count_file_terms
 
 WORDS = "lamp wick fog horn bell coast keeper oil lens tide".split()  # noqa: SIM905
 

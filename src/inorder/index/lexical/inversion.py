@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .file_terms import FileTerms
 from .postings import (
     IndexSegment,
     Numbers,
@@ -19,7 +20,7 @@ from .postings import (
     read_segments,
 )
 from .schema import DamagedIndexError
-from .terms import LENGTH_TYPE, NUMBER_TYPE, FileTerms, TermNumbers
+from .terms import LENGTH_TYPE, NUMBER_TYPE, TermNumbers
 
 BATCH_CHUNKS_MAX = 16_384
 """Chunks that are inverted at once. With 100 terms per chunk, this takes about 60 MB of memory."""
