@@ -165,6 +165,14 @@ def test_the_page_says_everything_without_scripts(pages: dict[str, Path], browse
     context.close()
 
 
+def test_paper_is_white_in_the_dark_theme_and_has_every_row(pages: dict[str, Path], open_page: OpenPage) -> None:
+    page = open_page("wide", "dark").page
+    page.goto(pages["finished"].as_uri())
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("table", has_text="Failed items").locator("tbody tr:visible").count() == 12
+
+
 def test_hostile_names_run_nothing(tmp_path: Path, open_page: OpenPage) -> None:
     run_hostile(tmp_path / "data")
     path = tmp_path / "report.html"

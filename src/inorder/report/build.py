@@ -182,7 +182,7 @@ def build_run_report(data: str, run: StageRun) -> RunReport:
         warnings=items.warnings.build(),
         notes=list((digest.outcome or {}).get("warnings", [])),
         groups=[{"name": name, **values} for name, values in (digest.snapshot.get("groups") or {}).items()],
-        changes=find_changes(files.manifest, run),
+        changes=find_changes(files.manifest, run, items),
         damaged_lines=items.damaged + digest.damaged_lines,
         has_telemetry=bool(run.parts),
     )

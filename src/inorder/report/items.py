@@ -113,6 +113,10 @@ class DurationCounter:
         )
 
 
+ProcessedItems = dict[str, tuple[str, str, str]]
+"""By item: status, configuration and input."""
+
+
 class ItemDigest:
     """What the rows of a run say."""
 
@@ -128,6 +132,8 @@ class ItemDigest:
         self._categories = TextCounter()
         self._failures: list[FailedItem] = []
         self.removed = 0
+        self.processed: ProcessedItems = {}
+        """The first `_CHECKED_MAX` items that were processed."""
 
     def read(self, manifest: str, run: StageRun) -> None:
         """Read all rows of a run."""
@@ -150,6 +156,8 @@ class ItemDigest:
             self.removed += row.is_removed
             self.skips.add(UP_TO_DATE if row.is_satisfied else row.reason, row.doc_id)
             return
+        if len(self.processed) < _CHECKED_MAX:
+            self.processed[row.doc_id] = (row.status, row.cfg_hash, row.input_sha256)
         self.durations.add(row.duration_s * 1000)
         self._keep_slow(row)
         if row.status == "success":
@@ -183,42 +191,26 @@ class ItemDigest:
         return FailureTable(total=self.failed, categories=self._categories.list_rows(), rows=self._failures)
 
 
-_Known = dict[str, tuple[str, str, str]]
-"""By item: status, configuration and input of its latest row."""
-
-
-def find_changes(manifest: str, run: StageRun, checked_max: int = _CHECKED_MAX) -> Changes:
-    """Compare the processed items of a run with the latest row of each in the runs before it. The reasons are those of
-    the first `checked_max` items."""
-    wanted: _Known = {}
-    processed = removed = 0
-    for row in read_run_rows(manifest, run):
-        if row is None:
-            continue
-        removed += row.is_removed
-        if row.status in ("success", "failure"):
-            processed += 1
-            if len(wanted) < checked_max:
-                wanted[row.doc_id] = (row.status, row.cfg_hash, row.input_sha256)
-    if not wanted:
-        return Changes(processed=processed, removed=removed)
-    earlier = _read_earlier(manifest, run.offset or 0, wanted)
+def find_changes(manifest: str, run: StageRun, items: ItemDigest) -> Changes:
+    """Compare the processed items of a run with the latest row of each in the runs before it. If there are too many,
+    the first of them."""
+    processed = items.succeeded + items.failed
+    earlier = _read_earlier(manifest, run.offset or 0, items.processed) if items.processed else {}
     reasons = TextCounter()
-    for item_id, now in wanted.items():
+    for item_id, now in items.processed.items():
         reasons.add(_explain_change(earlier.get(item_id), now), item_id)
-    is_cut = processed > len(wanted)
     return Changes(
         processed=processed,
         reasons=reasons.list_rows(),
-        removed=removed,
-        checked_max=checked_max if is_cut else None,
+        removed=items.removed,
+        checked_max=_CHECKED_MAX if processed > len(items.processed) else None,
     )
 
 
-def _read_earlier(manifest: str, end: int, wanted: _Known) -> _Known:
+def _read_earlier(manifest: str, end: int, wanted: ProcessedItems) -> ProcessedItems:
     """Read the latest row of each of these items before an offset. Rows of items that were up to date do not count:
     what they were made of is in the row that made them."""
-    earlier: _Known = {}
+    earlier: ProcessedItems = {}
     if end == 0:
         return earlier
     for line in read_lines(manifest):
