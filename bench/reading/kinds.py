@@ -187,6 +187,33 @@ def line_numbers(seed: int) -> Made:
     return story.make("furniture: line numbers", margin)
 
 
+def watermarks(seed: int) -> Made:
+    """A word across each page, and the stamp of an archive in the margin of the first."""
+    story = Story(seed)
+    for _ in range(14):
+        story.paragraph(6)
+    word, stamp = ("DRAFT COPY", "CONFIDENTIAL")[seed % 2], f"arXiv:2301.0000{seed}v2 [cs.DL] 4 Jan 2023"
+    story.furniture += [word, stamp]
+
+    def across(canvas: Canvas) -> None:
+        canvas.saveState()
+        canvas.setFillGray(0.85)
+        canvas.setFont("Helvetica-Bold", 54)
+        canvas.translate(WIDTH / 2, HEIGHT / 2)
+        canvas.rotate(45)
+        canvas.drawCentredString(0, 0, word)
+        canvas.restoreState()
+        if canvas.getPageNumber() == 1:
+            canvas.saveState()
+            canvas.setFont("Times-Roman", 16)
+            canvas.translate(34, HEIGHT / 3)
+            canvas.rotate(90)
+            canvas.drawString(0, 0, stamp)
+            canvas.restoreState()
+
+    return story.make("furniture: watermarks", across)
+
+
 def footnotes(seed: int) -> Made:
     """Notes below the text of two columns, which are read after it."""
     story = Story(seed)
@@ -333,6 +360,7 @@ KINDS: tuple[Callable[[int], Made], ...] = (
     one_page_letter,
     running_heads,
     line_numbers,
+    watermarks,
     footnotes,
     captions,
     code_blocks,

@@ -3,10 +3,11 @@
 import pytest
 
 from bench.reading.documents import Made
-from bench.reading.kinds import KINDS
+from bench.reading.kinds import KINDS, watermarks
 from bench.reading.scores import (
     Content,
     GridCell,
+    absent_share,
     count_relations,
     heading_score,
     similarity,
@@ -66,3 +67,9 @@ def made(request: pytest.FixtureRequest) -> Made:
 def test_nearly_all_text_of_a_generated_document_arrives_once_and_in_order(made: Made) -> None:
     least = 0.98 if made.content.furniture else 0.99
     assert text_score(read_content(made.data), made.content) >= least
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_word_across_the_page_and_a_stamp_in_the_margin_are_furniture(seed: int) -> None:
+    made = watermarks(seed)
+    assert absent_share(read_content(made.data), made.content) == 1

@@ -119,6 +119,14 @@ def test_parts_of_a_table_are_the_same_whichever_are_joined_first() -> None:
     assert rows_of(whole) == [["Lamp"], ["great"], ["small"], ["boat"]]
 
 
+def test_two_ruled_tables_that_touch_are_two() -> None:
+    rules = TableStyle([("GRID", (0, 0), (-1, -1), 0.5, colors.black)])
+    pairs = [["great lamp", "12"], ["small lamp", "3"]]
+    wide = Grid([HEAD, *ROWS], style=rules, colWidths=[110, 110, 110], hAlign="LEFT")
+    found = tables_of(typeset_pdf([wide, Grid(pairs, style=rules, colWidths=[70, 70], hAlign="LEFT")]))
+    assert [rows_of(table) for table in found] == [[HEAD, *ROWS], pairs]
+
+
 def test_tables_with_other_headers_stay_apart() -> None:
     one = Table(rows=1, columns=1, cells=[Cell("Lamp", 0, 0, is_header=True)])
     assert join_tables(one, Table(rows=1, columns=1, cells=[Cell("Oil", 0, 0, is_header=True)])) is None

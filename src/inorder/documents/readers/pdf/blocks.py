@@ -29,6 +29,12 @@ from .tables.unruled import find_unruled_tables
 
 DIRECTION_SAMPLE_CHARACTERS = 1000
 """How much text is examined to find the writing direction of a page."""
+WATERMARK_RATIO = 2.5
+"""Size of a watermark, compared with the text."""
+MARGIN_CHARACTERS_MAX = 150
+MARGIN_LINES_MIN = 5
+MARGIN_LINE_CHARACTERS_MIN = 30
+"""Lines with fewer characters do not show where the text begins and ends."""
 CAPTION_POINTS = 40.0
 """Maximum distance of a figure from its caption."""
 
@@ -50,7 +56,7 @@ def build_blocks(page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     elif inner:
         found += _build_body([segment for row in inner for segment in row], inner, page, stats)
     for direction, segments in sorted(rotated.items()):
-        found += _build_rotated(segments, direction, page)
+        found += _build_rotated(segments, direction, page, stats)
     found += [_make_furniture(row, "footer", page.number) for row in rows[len(rows) - footers :]]
     return found
 
@@ -192,13 +198,34 @@ def _build_plain_paragraphs(rows: Sequence[Row], page: PageText) -> list[AnyBloc
     return [Paragraph(text=line.text, page=page.number, box=bounding_box([line])) for line in map(merge_row, rows)]
 
 
-def _build_rotated(segments: list[Segment], direction: int, page: PageText) -> list[AnyBlock]:
+def _build_rotated(segments: list[Segment], direction: int, page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     """The blocks of text in another direction than the main text."""
     if direction == ASKEW:
-        return [Paragraph(text=segment.text, page=page.number, box=bounding_box([segment])) for segment in segments]
-    stats = DocumentStats(body_size=1000.0, body_is_bold=True, body_is_mono=True)
-    blocks = ParagraphBuilder(stats, page).build(_merge_rows(group_rows(segments)))
-    return _rotate_back(blocks, direction, page)
+        return [_make_askew(segment, page, stats) for segment in segments]
+    plain = DocumentStats(body_size=1000.0, body_is_bold=True, body_is_mono=True)
+    blocks = _rotate_back(ParagraphBuilder(plain, page).build(_merge_rows(group_rows(segments))), direction, page)
+    return [_as_margin(block, page) for block in blocks]
+
+
+def _make_askew(segment: Segment, page: PageText, stats: DocumentStats) -> AnyBlock:
+    """Text that is neither horizontal nor vertical. In large letters across the page it is a watermark."""
+    box = bounding_box([segment])
+    if segment.size >= WATERMARK_RATIO * stats.body_size:
+        return Furniture(text=segment.text, kind="header", page=page.number, box=box)
+    return Paragraph(text=segment.text, page=page.number, box=box)
+
+
+def _as_margin(block: AnyBlock, page: PageText) -> AnyBlock:
+    """A rotated line beside all of the text is furniture: the stamp of an archive, or the name of a journal."""
+    if not isinstance(block, Paragraph) or block.box is None or len(block.text) > MARGIN_CHARACTERS_MAX:
+        return block
+    lines = [row for row in page.rows if sum(len(segment.text) for segment in row) >= MARGIN_LINE_CHARACTERS_MIN]
+    if len(lines) < MARGIN_LINES_MIN:
+        return block
+    left, right = min(row[0].x0 for row in lines), max(row[-1].x1 for row in lines)
+    if left < block.box[2] and block.box[0] < right:
+        return block
+    return Furniture(text=block.text, kind="header", page=page.number, box=block.box)
 
 
 def _rotate_back(blocks: list[AnyBlock], direction: int, page: PageText) -> list[AnyBlock]:

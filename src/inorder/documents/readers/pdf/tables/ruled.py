@@ -7,7 +7,7 @@ cells are rectangles, and several have text. Otherwise its text stays text.
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -22,6 +22,8 @@ RULES_MAX = 300
 """A page with more rules is a drawing."""
 CELLS_MAX = 4_000
 CELLS_MIN = 4
+STACKED_RULES_MIN = 3
+"""Vertical rules of each of two tables that touch."""
 TEXTS_MIN = 3
 """A grid with fewer cells with text is a box around something."""
 
@@ -34,7 +36,7 @@ PlacedSegment = tuple[int, Segment]
 def insert_ruled_tables(segments: list[Segment], graphics: Graphics, page: int) -> list[Segment]:
     """Replace the segments in each ruled table by one segment that holds the table."""
     tables: list[Segment] = []
-    for across, down in _find_grids(graphics):
+    for across, down in _split_stacked(_find_grids(graphics)):
         grid = RuledGrid(across, down)
         if not grid.is_plausible:
             continue
@@ -67,6 +69,37 @@ def _find_grids(graphics: Graphics) -> Iterable[tuple[list[Rule], list[Rule]]]:
     for flats, uprights in members.values():
         if len(flats) > 1 and len(uprights) > 1:
             yield flats, uprights
+
+
+def _split_stacked(grids: Iterable[tuple[list[Rule], list[Rule]]]) -> Iterator[tuple[list[Rule], list[Rule]]]:
+    """Split grids that are two tables one directly below the other: their columns differ."""
+    for across, down in grids:
+        start, first, last = float("-inf"), across[0][0], across[-1][0]
+        if all(top <= first + NEAR_POINTS and last - NEAR_POINTS <= bottom for _, top, bottom in down):
+            yield across, down
+            continue
+        for y in _merge_positions([place for place, _, _ in across])[1:-1]:
+            above = _merge_positions([x for x, top, bottom in down if top < y - NEAR_POINTS <= bottom])
+            below = _merge_positions([x for x, top, bottom in down if top <= y + NEAR_POINTS < bottom])
+            shared = sum(any(abs(x - other) <= NEAR_POINTS for other in below) for x in above)
+            if shared <= 1 and len(above) >= STACKED_RULES_MIN <= len(below):
+                yield _select_between(across, down, start, y)
+                start = y
+        yield _select_between(across, down, start, float("inf")) if start > 0 else (across, down)
+
+
+def _select_between(
+    across: Iterable[Rule], down: Iterable[Rule], top: float, bottom: float
+) -> tuple[list[Rule], list[Rule]]:
+    """The rules of a grid between two heights."""
+    return (
+        [rule for rule in across if top - NEAR_POINTS <= rule[0] <= bottom + NEAR_POINTS],
+        [
+            (x, max(start, top), min(end, bottom))
+            for x, start, end in down
+            if start < bottom - NEAR_POINTS and top + NEAR_POINTS < end
+        ],
+    )
 
 
 class _DisjointSets:
