@@ -15,6 +15,7 @@ the score that the best one had before. Only a definition that was asked for may
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -132,11 +133,18 @@ def _raise_paths(question: str, paths: Sequence[str], scores: Scores, reasons: S
 def _match_path(terms: set[str], path: str) -> tuple[float, str]:
     """The gain of a file by its path, and the terms that are in it."""
     folders, _, file_name = path.rpartition("/")
-    stem = file_name.partition(".")[0] or file_name
-    in_name = {term for term in terms if _has_similar(term, analyze(stem))}
-    in_folders = {term for term in terms - in_name if _has_similar(term, analyze(folders))}
+    name_terms = _analyze_path(file_name.partition(".")[0] or file_name)
+    folder_terms = _analyze_path(folders)
+    in_name = {term for term in terms if _has_similar(term, name_terms)}
+    in_folders = {term for term in terms - in_name if _has_similar(term, folder_terms)}
     gain = (FILE_NAME * len(in_name) + FOLDER_NAMES * len(in_folders)) / max(1, len(terms))
     return gain, ", ".join(sorted(in_name | in_folders))
+
+
+@lru_cache(maxsize=1 << 14)
+def _analyze_path(part: str) -> tuple[str, ...]:
+    """The terms of a part of a path. Questions are asked about the same files again and again."""
+    return tuple(analyze(part))
 
 
 def _has_similar(term: str, words: Sequence[str]) -> bool:
