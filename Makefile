@@ -35,7 +35,7 @@ DEMO := build/demo
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters check docs bench bench-peers bench-documents bench-quality bench-search bench-gpu bench-ray \
+.PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters check docs bench bench-peers bench-documents bench-quality bench-search bench-serve bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak clean
 
@@ -100,6 +100,9 @@ bench-quality: $(BENCH_STAMP) ## measure how well PDFs are read, beside other to
 
 bench-search: $(BENCH_STAMP) ## measure search beside other libraries; CORPUS=DIR adds quality on the sets in DIR
 	$(BENCH_RUN) bench/search.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(PART),--part $(PART))
+
+bench-serve: $(STAMP) ## measure `inorder serve`: page loads, searches of 50 users, cost to a run
+	$(RUN) bench/serve.py
 
 bench-gpu: $(STAMP) ## measure embedding on a GPU, if there is one
 	$(RUN) bench/gpu.py

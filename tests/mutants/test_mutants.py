@@ -21,6 +21,7 @@ from tests.mutants.journal import JOURNAL_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.report import REPORT_MUTANTS
 from tests.mutants.runner import ROOT, PytestServer, link_source
+from tests.mutants.serve import SERVE_MUTANTS
 from tests.mutants.sinks import SINKS_MUTANTS
 from tests.mutants.stage import STAGE_MUTANTS
 from tests.mutants.store import STORE_MUTANTS
@@ -46,6 +47,7 @@ ALL = (
     *DATASET_MUTANTS,
     *WIRING_MUTANTS,
     *REPORT_MUTANTS,
+    *SERVE_MUTANTS,
 )
 SEEDS = 1500
 BROKEN_PROMISE = 6
