@@ -15,6 +15,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ from inorder.stage.worker import PreparedItem, StageResult, StageTask, StageWork
 
 from .codec import decompress
 from .inputs import StoredInput
+from .lookup import BlockLookup
 from .rows import encode_id
 
 _CONTENT_BYTES_MAX = 2**20
@@ -124,6 +126,8 @@ class PreparedResults:
         self._path = f"{os.path.abspath(data)}/.staging/prepared.sqlite"
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._lookups: dict[tuple[str, type], BlockLookup[tuple[str, str]]] = {}
+        """By stage and kind of id. Valid until results are added."""
 
     def add(self, prepared: Sequence[PreparedItem]) -> None:
         """Keep results until their stages ask for them."""
@@ -133,6 +137,7 @@ class PreparedResults:
         with self._lock, contextlib.suppress(sqlite3.Error, OSError):
             if self._connection is None:
                 self._connection = self._create()
+            self._lookups.clear()
             self._connection.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)", rows)
 
     def has(self, stage: str, item: WorkItem) -> bool:
@@ -140,8 +145,13 @@ class PreparedResults:
         digest = _combine_inputs(item)
         if not digest:
             return False
-        found = self._fetch("SELECT cfg_hash, input_sha256 FROM results WHERE stage = ? AND item_id = ?", stage, item)
-        return bool(found == (item.cfg_hash, digest))
+        item_id = encode_id(item.item_id)
+        key = stage, type(item_id)
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            if key not in self._lookups:
+                self._lookups[key] = BlockLookup(partial(self._fetch_keys, stage), lambda row: (row[1], row[2]))
+            return self._lookups[key].get(item_id) == (item.cfg_hash, digest)
+        return False
 
     def take(self, stage: str, item: WorkItem) -> tuple[StageResult, int] | None:
         """The result of an item, and about how much memory it takes; None: it was lost."""
@@ -165,6 +175,15 @@ class PreparedResults:
             connection.close()
             raise
         return connection
+
+    def _fetch_keys(self, stage: str, item_id: str | bytes, count: int) -> list[Any]:
+        if self._connection is None:
+            return []
+        query = (
+            "SELECT item_id, cfg_hash, input_sha256 FROM results "
+            f"WHERE stage = ? AND item_id >= ? ORDER BY item_id LIMIT {count}"
+        )
+        return self._connection.execute(query, (stage, item_id)).fetchall()
 
     def _fetch(self, query: str, stage: str, item: WorkItem) -> Any:
         with self._lock, contextlib.suppress(sqlite3.Error):

@@ -1,0 +1,50 @@
+"""Prepared results: found only for the same item with the same configuration and inputs."""
+
+from pathlib import Path
+
+import pytest
+
+from inorder.stage.contracts import WorkItem
+from inorder.stage.store.inputs import StoredInput
+from inorder.stage.store.visits import PreparedResults, _combine_inputs
+from inorder.stage.worker import PreparedItem
+
+pytestmark = pytest.mark.req("DAT-4")
+
+IDS = ["a", "b", "b/1", "b/\udcff", "c", "d", "ä", "a/\udcfe"]
+
+
+def make_item(item_id: str, cfg_hash: str = "c", sha256: str = "1" * 64) -> WorkItem:
+    source = StoredInput("/data", "chunk", item_id, f"chunk/{item_id}", 1, sha256)
+    return WorkItem(item_id=item_id, inputs={"chunks": source}, outputs={"v": f"v/{item_id}"}, cfg_hash=cfg_hash)
+
+
+def prepare(item: WorkItem, stage: str = "embed") -> PreparedItem:
+    return PreparedItem(stage, item.item_id, item.cfg_hash, _combine_inputs(item), b"encoded")
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> PreparedResults:
+    (tmp_path / ".staging").mkdir()
+    return PreparedResults(tmp_path)
+
+
+def test_results_are_found_in_any_order_and_for_ids_of_every_kind(results: PreparedResults) -> None:
+    results.add([prepare(make_item(item_id)) for item_id in IDS if item_id != "c"])
+    for order in (IDS, IDS[::-1], sorted(IDS) * 2):
+        assert [item_id for item_id in order if not results.has("embed", make_item(item_id))] == ["c"] * order.count(
+            "c"
+        )
+    assert not results.has("index", make_item("a"))
+    assert not results.has("embed", make_item("a", cfg_hash="other"))
+    assert not results.has("embed", make_item("a", sha256="2" * 64))
+    results.close()
+
+
+def test_a_result_that_is_added_after_a_lookup_is_found(results: PreparedResults) -> None:
+    assert not results.has("embed", make_item("a"))
+    results.add([prepare(make_item("b"))])
+    assert not results.has("embed", make_item("a"))
+    results.add([prepare(make_item("a"))])
+    assert results.has("embed", make_item("a"))
+    results.close()
