@@ -111,6 +111,13 @@ STORE_MUTANTS: tuple[Mutant, ...] = (
         f"{_READER}::test_content_of_another_item_is_refused",
     ),
     Mutant(
+        "prepared results that are added after a lookup are not found",
+        "stage/store/visits.py",
+        "            self._lookups.clear()\n",
+        "",
+        "tests/stage/store/test_prepared.py::test_a_result_that_is_added_after_a_lookup_is_found",
+    ),
+    Mutant(
         "dictionaries are not stored",
         "stage/store/rows.py",
         'self._connection.executemany("INSERT INTO dictionaries VALUES (?, ?)", rows)',
