@@ -9,6 +9,13 @@ _KEPT = f"{_EXPORT}test_only_changed_shards_are_written"
 _POWER = f"{_EXPORT}test_after_a_power_loss_at_any_operation_an_export_is_complete_or_has_no_manifest"
 DATASET_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        "all numbers of a signature are those of one run",
+        "dataset/duplicates.py",
+        " >> np.uint64(32)",
+        " % np.uint64(1)",
+        "tests/dataset/test_duplicates.py::test_many_different_documents_are_all_different",
+    ),
+    Mutant(
         "shards that an earlier export had and this one has not stay",
         "dataset/export/folder.py",
         "            if path not in places:",

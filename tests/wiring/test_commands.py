@@ -108,6 +108,7 @@ ROWS = {
     ("failures", "verbose"): CommandRow(("failures",), ("-v",), has("Traceback")),
     ("retry", "stage"): CommandRow(("retry", "--json"), ("--stage", "chunk"), lacks('"picky"')),
     ("explain", "stage"): CommandRow(("explain", "docs/a.md"), ("--stage", "chunk"), lacks("doctags")),
+    ("inspect", "duplicates"): CommandRow(("inspect",), ("--duplicates",), has("0 groups of duplicates")),
     ("inspect", "stage"): CommandRow(("inspect",), ("--stage", "chunk"), lacks("picky")),
     ("manifest", "stage"): CommandRow(("manifest",), ("--stage", "chunk"), lacks("picky")),
     ("manifest", "status"): CommandRow(("manifest",), ("--status", "failure"), lacks("success")),

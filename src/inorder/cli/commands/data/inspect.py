@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+import typer
 
 from inorder.cli.builtin import sort_stages
 from inorder.cli.data_dir import DataDirectory, list_files, open_data
 from inorder.cli.output import format_table, pluralize, print_json, print_out
 from inorder.cli.parameters import DataOption, JsonOption, StageOption
+from inorder.errors import require
 from inorder.report.contents import summarize_contents
 from inorder.stage.manifest.item_status import ItemStatuses
 from inorder.stage.monitor.live import read_live_state
@@ -19,13 +21,42 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _BAR_WIDTH = 40
 
 
-def inspect(stage: StageOption = None, data: DataOption = None, as_json: JsonOption = False) -> None:
+DuplicatesOption = Annotated[
+    bool, typer.Option("--duplicates", help="List documents with the same text, or with nearly the same, instead.")
+]
+
+
+def inspect(
+    stage: StageOption = None,
+    duplicates: DuplicatesOption = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Show the stages in DATA: the status of their items, their latest runs, warnings and sizes on disk."""
+    if duplicates:
+        require(stage is None, "--duplicates compares documents and takes no --stage")
+        _show_duplicates(open_data(data).root, as_json)
+        return
     description = describe(open_data(data), stage)
     if as_json:
         print_json(description)
     else:
         print_out(*_format(description))
+
+
+def _show_duplicates(root: str, as_json: bool) -> None:
+    from inorder.dataset.dataset import open as open_dataset
+    from inorder.dataset.duplicates import find_duplicates
+
+    with open_dataset(root) as dataset:
+        groups = find_duplicates((chunk.doc_id, chunk.text) for chunk in dataset.chunks())
+    if as_json:
+        print_json({"data": root, "duplicates": msgspec.to_builtins(groups)})
+        return
+    for group in groups:
+        print_out("the same text" if group.similarity == 1 else f"similar ({group.similarity:.2f})")
+        print_out(*(f"  {document}" for document in group.documents))
+    print_out(pluralize(len(groups), "group") + " of duplicates")
 
 
 _RUN_FIELDS = ("run_id", "started_at", "version", "origin")
