@@ -5,16 +5,10 @@ from typing import Any
 
 import pytest
 
+from tests.report.reading import report_of
 from tests.support.command_line import CommandLine
 
 pytestmark = [pytest.mark.req("VIS-1"), pytest.mark.process]
-
-
-def report_of(cli: CommandLine, *arguments: str) -> dict[str, Any]:
-    result = cli.run("report", "--json", *arguments)
-    assert result.code == 0, result.err
-    found: dict[str, Any] = result.json
-    return found
 
 
 def list_run_ids(cli: CommandLine) -> list[str]:

@@ -5,17 +5,11 @@ from typing import Any
 
 import pytest
 
+from tests.report.reading import report_of
 from tests.support.command_line import CommandLine
 from tests.support.misbehaviour import wait_until
 
 pytestmark = [pytest.mark.req("VIS-1"), pytest.mark.process]
-
-
-def report_of(cli: CommandLine, *arguments: str) -> dict[str, Any]:
-    result = cli.run("report", "--json", *arguments)
-    assert result.code == 0, result.err
-    found: dict[str, Any] = result.json
-    return found
 
 
 def start_held(cli: CommandLine) -> Any:

@@ -13,7 +13,8 @@ from .workers import WorkerTimelineBuilder
 
 _ITEM = b'"event":"item"'
 _ITEM_AT = 60
-"""An event `item` has its name within so many bytes of its line. There may be one per item, and none is needed."""
+"""The name of an event stands in the first bytes of its line. Events `item` are not needed, and there may be one per
+item: they are not decoded."""
 _TEXT_MAX = 300
 _RETURNED = "returned before it was started"
 _PRESSURE_REASON = re.compile(r"(.+) (\d+) above (?:(\d+) % of )?(\S+) (\d+)")

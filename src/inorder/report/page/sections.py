@@ -5,6 +5,7 @@ from inorder.report.verdict import format_duration, format_time
 
 from .charts import (
     MARK_SIGNS,
+    SPAN_NAMES,
     draw_buffered,
     draw_fronts,
     draw_heat_map,
@@ -181,8 +182,7 @@ def _make_compute(run: RunReport) -> str:
     if run.windows:
         legend.append(("window-0", "windows"))
     kinds = {span.kind for span in run.spans}
-    names = {"slowed": "slowed down", "paused": "paused", "stalled": "stalled"}
-    legend += [(f"span-{kind}", name) for kind, name in names.items() if kind in kinds]
+    legend += [(f"span-{kind}", name) for kind, name in SPAN_NAMES.items() if kind in kinds]
     lag_most = max(a - b for a, b in zip(run.series.computed, run.series.committed, strict=True))
     charts = _make_figure("Items over time", draw_fronts(run), legend, _make_marks(run))
     charts += _make_figure("Commit lag", draw_lag(run), [("lag", f"items computed ahead, at most {lag_most:,}")])
