@@ -86,7 +86,7 @@ class Story:
         self, rows: Sequence[Sequence[str]], style: Style, spans: Sequence[tuple[int, ...]] = (), **how: Any
     ) -> None:
         """A table. Spans are left, top, right and bottom, inclusive."""
-        grid = _make_grid(rows, spans)
+        grid = make_grid(rows, spans)
         self.tables.append(grid)
         self.parts += [cell.text for cell in grid if cell.text]
         commands = [("FONTNAME", (0, 0), (-1, -1), "Times-Roman"), ("FONTSIZE", (0, 0), (-1, -1), 9), *style]
@@ -132,7 +132,8 @@ class _Bookmarked(Paragraph):
         super().draw()
 
 
-def _make_grid(rows: Sequence[Sequence[str]], spans: Sequence[tuple[int, ...]]) -> Grid:
+def make_grid(rows: Sequence[Sequence[str]], spans: Sequence[tuple[int, ...]]) -> Grid:
+    """The cells of a table. Spans are left, top, right and bottom, inclusive."""
     covered = {
         (row, column)
         for left, top, right, bottom in spans

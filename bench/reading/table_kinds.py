@@ -1,8 +1,13 @@
 """Makes PDFs with tables of many kinds."""
 
-from reportlab.lib import colors
+import io
 
-from .documents import Made, Story, Style
+from reportlab.lib import colors
+from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import Table, TableStyle
+
+from .documents import HEIGHT, WIDTH, Made, Story, Style, make_grid
+from .scores import Content
 
 
 def make_numbers(story: Story, rows: int, columns: int, decimals: int = 2) -> list[list[str]]:
@@ -109,3 +114,30 @@ def long_table(seed: int) -> Made:
     story.table(rows, (GRID if seed % 2 else BOOK) + BOLD_HEAD, repeatRows=1)
     story.paragraph(3)
     return story.make("tables: over pages")
+
+
+def rotated_tables(seed: int) -> Made:
+    """A wide table that is turned on its page, or on a page that is turned for display."""
+    story = Story(seed)
+    sentences = [story.sentence(10, 14) for _ in range(6)]
+    rows = make_numbers(story, 7, 6)
+    story.parts += sentences
+    story.tables.append(make_grid(rows, ()))
+    story.parts += [cell for row in rows for cell in row]
+    packed = io.BytesIO()
+    canvas = Canvas(packed, pagesize=(WIDTH, HEIGHT), invariant=1)
+    if seed % 2:
+        canvas.setPageRotation(90)
+    canvas.translate(WIDTH, 0)
+    canvas.rotate(90)
+    canvas.setFont("Times-Roman", 10)
+    for at, sentence in enumerate(sentences):
+        canvas.drawString(60, WIDTH - 60 - 12 * at, sentence)
+    style: Style = [("FONTNAME", (0, 0), (-1, -1), "Times-Roman"), *(GRID, BOOK, [])[seed % 3]]
+    table = Table(rows, style=TableStyle(style))
+    _, height = table.wrapOn(canvas, 600, 400)
+    table.drawOn(canvas, 60, WIDTH - 160 - height)
+    canvas.showPage()
+    canvas.save()
+    content = Content(" ".join(story.parts), [], story.tables, [], [])
+    return Made("tables: rotated", packed.getvalue(), content)

@@ -15,6 +15,7 @@ from bench.reading.table_kinds import (
     half_ruled_tables,
     lined_tables,
     long_table,
+    rotated_tables,
     ruled_tables,
     spanning_tables,
     unruled_tables,
@@ -48,7 +49,16 @@ def rows_of(table: Table) -> list[list[str]]:
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
     "make",
-    [ruled_tables, half_ruled_tables, lined_tables, unruled_tables, decimal_tables, spanning_tables, long_table],
+    [
+        ruled_tables,
+        half_ruled_tables,
+        lined_tables,
+        unruled_tables,
+        decimal_tables,
+        spanning_tables,
+        long_table,
+        rotated_tables,
+    ],
 )
 def test_cells_of_generated_tables_are_found_and_right(make: Callable[[int], Made], seed: int) -> None:
     made = make(seed)
