@@ -78,6 +78,20 @@ UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
         f"{_TEST}::test_a_hook_is_called_for_every_item",
     ),
     Mutant(
+        "a file that may change without a change of its stat is trusted",
+        "documents/doctags/stage.py",
+        "new_run_id() if is_racy else parts.value()",
+        "parts.value()",
+        "tests/documents/doctags/test_unchanged.py::test_a_file_that_was_just_written_is_read_again",
+    ),
+    Mutant(
+        "the stat of a file is no part of what a plan is made of",
+        "documents/doctags/stage.py",
+        "{None if found is None else found.signature}",
+        "",
+        "tests/documents/doctags/test_unchanged.py::test_whatever_changes_is_noticed[content]",
+    ),
+    Mutant(
         "warnings of an earlier run are repeated",
         "stage/manifest/rows.py",
         '        "warnings": [],\n    }.items()',

@@ -12,9 +12,11 @@ roots is two items, and adding a root changes no id.
 import os
 import stat
 from collections.abc import Iterator
+from time import time_ns
 from typing import NamedTuple
 
 from inorder.files.walk import walk
+from inorder.stage.file_stat import FileStat
 from inorder.stage.sources import IGNORE_FILE, Roots, quote_id
 
 
@@ -26,6 +28,8 @@ class DocumentFile(NamedTuple):
     size: int
     problem: str = ""
     """Why it cannot be read; empty if no reason is known."""
+    stat: FileStat | None = None
+    """Its stat; None: it cannot be read."""
 
 
 def discover(roots: Roots) -> Iterator[DocumentFile]:
@@ -43,16 +47,10 @@ def _discover_folder(root: str, prefix: str) -> Iterator[DocumentFile]:
         yield DocumentFile(quote_id(name), path, 0, problem) if problem else _inspect_file(path, name, root)
 
 
-def count_files(roots: Roots) -> int:
-    """The number of files that `discover` finds. None of them is inspected."""
-    folders = (path for path in roots.paths.values() if os.path.isdir(path))
-    files = sum(not os.path.isdir(path) for path in roots.paths.values())
-    return files + sum(1 for folder in folders for _ in walk(folder, (IGNORE_FILE,)))
-
-
 def _inspect_file(path: str, item_id: str, root: str) -> DocumentFile:
     name = quote_id(item_id)
     try:
+        read_ns = time_ns()
         info = os.lstat(path)
         if stat.S_ISLNK(info.st_mode):
             if not _is_below(os.path.realpath(path), os.path.realpath(root)):
@@ -62,7 +60,7 @@ def _inspect_file(path: str, item_id: str, root: str) -> DocumentFile:
         return DocumentFile(name, path, 0, f"the file cannot be read: {error.strerror or error}")
     if not stat.S_ISREG(info.st_mode):
         return DocumentFile(name, path, 0, "not a regular file")
-    return DocumentFile(name, path, info.st_size)
+    return DocumentFile(name, path, info.st_size, "", FileStat.make(info, read_ns))
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -23,6 +23,7 @@ from typing import Literal, NamedTuple
 from inorder.files.predicted import (
     Change,
     get_predicted_change,
+    is_predicting,
     list_entries,
     list_predicted,
     will_be_written,
@@ -100,9 +101,14 @@ class ResultKind(NamedTuple):
     files: str
     suffixes: tuple[str, ...]
 
+    @property
+    def stored_folder(self) -> str:
+        """The folder of these results in the store, where their ids begin with the prefix."""
+        return f"{self.folder}/".removesuffix(f"/{self.id_prefix}").rstrip("/")
+
     def has(self, item: StoredItem) -> bool:
         """Whether a row of the store is of this kind: a store may have parts of documents, or statistics, too."""
-        return f"{item.folder}/{self.id_prefix}".rstrip("/") == self.folder and item.item_id.startswith(self.id_prefix)
+        return item.folder == self.stored_folder and item.item_id.startswith(self.id_prefix)
 
 
 DOCUMENT_RESULTS = ResultKind("doctags", DOCUMENTS, "", "doctags", (RECORD_SUFFIX,))
@@ -204,17 +210,22 @@ def _list_results(data: str | os.PathLike[str], kind: ResultKind) -> Iterator[Re
     """The results of one kind: those in the store, in the order of their ids, then those in files."""
     root = os.path.abspath(data)
     store = open_store(root, kind.stage)
+    stored = iter(()) if store is None else _iterate_stored(root, store, kind, "")
+    yield from _predict(root, kind, stored) if is_predicting() else stored
+    for file in list_outputs(root, kind.files, *kind.suffixes):
+        if store is None or store.get(f"{kind.id_prefix}{file.doc_id}") is None:
+            yield Result(file.doc_id, file.path, file.size)
+
+
+def _predict(root: str, kind: ResultKind, stored: Iterator[Result]) -> Iterator[Result]:
+    """Results in a store as they will be, in the order of their ids."""
     new = (_make_result(root, kind, doc_id, None) for doc_id in list_predicted(f"{root}/{kind.folder}"))
-    stored = () if store is None else _iterate_stored(root, store, kind, "")
     previous = ""
     for result in merge(stored, new, key=lambda each: each.doc_id):
         is_removed = get_predicted_change(f"{root}/{kind.folder}/{result.doc_id}") is Change.REMOVED
         if result.doc_id != previous and not is_removed:
             yield result
         previous = result.doc_id
-    for file in list_outputs(root, kind.files, *kind.suffixes):
-        if store is None or store.get(f"{kind.id_prefix}{file.doc_id}") is None:
-            yield Result(file.doc_id, file.path, file.size)
 
 
 def iterate_results(data: str, kind: ResultKind, store: StoreReader | None, after: str = "") -> Iterator[Result]:
@@ -230,9 +241,10 @@ def iterate_results(data: str, kind: ResultKind, store: StoreReader | None, afte
 
 
 def _iterate_stored(data: str, store: StoreReader, kind: ResultKind, after: str) -> Iterator[Result]:
-    for item in store.iterate(kind.id_prefix, f"{kind.id_prefix}{after}" if after else ""):
-        if kind.has(item):
-            yield _make_result(data, kind, item.item_id.removeprefix(kind.id_prefix), item)
+    prefix, folder = kind.id_prefix, kind.stored_folder
+    for item in store.iterate(prefix, f"{prefix}{after}" if after else ""):
+        if item.folder == folder:
+            yield _make_result(data, kind, item.item_id.removeprefix(prefix), item)
 
 
 def _make_result(data: str, kind: ResultKind, doc_id: str, found: StoredItem | None) -> Result:

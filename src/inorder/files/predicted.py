@@ -100,6 +100,11 @@ def predict_files() -> Iterator[PredictedFiles]:
         _current = outer
 
 
+def is_predicting() -> bool:
+    """Whether changes are predicted now."""
+    return _current is not None
+
+
 def get_predicted_change(path: str) -> Change | None:
     """The predicted change of a file; None: none is predicted."""
     return None if _current is None else _current.get(path)

@@ -108,8 +108,9 @@ class Barrier(msgspec.Struct, frozen=True):
 
 
 class Derivation(msgspec.Struct, frozen=True, kw_only=True):
-    """Says that a plan is made of the results of other stages alone. If neither they nor `version` have changed since
-    the last complete run, and its own results are what they were, every item is up to date, and none is checked.
+    """Says what decides which items a plan has, and whether they are up to date: results of other stages, and
+    `version`. If neither has changed since the last complete run, and its own results are what they were, no item is
+    checked.
 
     >>> Derivation(stages=("doctags",), version="512 tokens").stages
     ('doctags',)

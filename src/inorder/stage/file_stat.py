@@ -30,7 +30,11 @@ class FileStat(NamedTuple):
     def read(cls, path: str) -> "FileStat":
         """Read the stat of a file."""
         read_ns = time_ns()  # before the stat: a later change must not look older than it
-        found = os.stat(path)
+        return cls.make(os.stat(path), read_ns)
+
+    @classmethod
+    def make(cls, found: os.stat_result, read_ns: int) -> "FileStat":
+        """Make it from the answer of the system, and a time before the question."""
         return cls(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, read_ns)
 
     @property

@@ -23,6 +23,7 @@ from .options import StageOptions
 from .stale_items import find_run_start, find_stale
 from .store.database import StoreLookup, open_store
 from .store.inputs import Input, StoredInput
+from .store.rows import StoredItem
 from .worker import StageTask
 
 _COUNT_S_MAX = 2.0
@@ -88,6 +89,8 @@ def read_plan(
     run_start = find_run_start(layout.manifest, is_resumed=resumed_end > 0)
     planned = IdSet()
     tasks = _TaskMaker(plan, options, layout, cache)
+    is_looked_up = plan.is_stored and resumed_end == 0
+    """Whether the store tells which of its items are not in the plan."""
     seq = 0
     for item in plan.items:
         if isinstance(item, Barrier):
@@ -95,18 +98,18 @@ def read_plan(
             continue
         if not isinstance(item, WorkItem):
             raise OperatorError(f"item {seq} of the plan is a {type(item).__name__}, not a WorkItem")
-        if plan.retires is not None:
+        if plan.retires is not None and not is_looked_up:
             item_id = item.item_id
             planned.add(item_id if item_id.isascii() else escape_surrogates(item_id))
         position.count += 1
         is_unchecked = seq < resumed_end or position.is_counting
-        task = StageTask(item) if is_unchecked else tasks.make(item)
+        task = tasks.make_unchecked(item) if is_unchecked else tasks.make(item)
         if is_prepared is not None and not task.skip and not is_unchecked and is_prepared(plan.stage_name, item):
             task = task._replace(is_prepared=True)
         yield _describe(item), task
         seq += 1
-    stale = [] if tasks.has_found_all else find_stale(plan, layout, planned, run_start, is_begun=True)
-    for item in stale:
+    others = tasks.list_others() if is_looked_up else None
+    for item in find_stale(plan, layout, planned, run_start, is_begun=True, others=others):
         position.count += 1
         removals = tuple(list_published(layout.data, item.outputs))
         yield PlanItem(item_id=item.item_id), StageTask(item, REMOVED_FROM_PLAN, removals=removals)
@@ -144,18 +147,21 @@ class _TaskMaker:
         self._hash_input = partial(get_sha256, cache=cache)
         store = open_store(layout.data, plan.stage_name) if plan.is_stored else None
         self._lookup = None if store is None else StoreLookup(store)
-        self._stored_count = 0 if store is None else store.count()
-        """Results in the store before the run."""
 
-    @property
-    def has_found_all(self) -> bool:
-        """Whether every result that was in the store before the run is that of an item whose task was made."""
-        return self._lookup is not None and self._lookup.found_count == self._stored_count
+    def list_others(self) -> list[StoredItem]:
+        """The results of items that no task was made for, and that were in the store before the run."""
+        return [] if self._lookup is None else self._lookup.list_others()
+
+    def make_unchecked(self, item: WorkItem) -> StageTask:
+        """Make the task of an item, to run it."""
+        if self._lookup is not None:
+            self._lookup.get(item.item_id)
+        return StageTask(item)
 
     def make(self, item: WorkItem) -> StageTask:
         """Make the task of an item."""
         if self._is_forced:
-            return StageTask(item)
+            return self.make_unchecked(item)
         found = check_planned(
             item,
             self._plan,

@@ -5,7 +5,7 @@ whose files were removed just before a crash is found again, and gets its row. O
 resumed run finds the same items, in the same order, as before its interruption.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 
 from inorder.core.windows.plan import IdSet
@@ -16,6 +16,7 @@ from .contracts import StagePlan, WorkItem
 from .data_layout import DataLayout
 from .manifest.reader import find_last_run, read_rows
 from .store.database import open_store
+from .store.rows import StoredItem
 
 
 def find_run_start(manifest: str, *, is_resumed: bool) -> int:
@@ -27,30 +28,46 @@ def find_run_start(manifest: str, *, is_resumed: bool) -> int:
 
 
 def find_stale(
-    plan: StagePlan, layout: DataLayout, planned: IdSet, run_start: int, *, is_begun: bool
+    plan: StagePlan,
+    layout: DataLayout,
+    planned: IdSet,
+    run_start: int,
+    *,
+    is_begun: bool,
+    others: Sequence[StoredItem] | None = None,
 ) -> list[WorkItem]:
-    """Return the items of earlier runs that are not in `planned` and that the plan wants removed; sorted by item_id.
-    `run_start` is the offset in the manifest at which the rows of this run start. `is_begun`: the latest run of the
-    store is this one."""
+    """Return the items of earlier runs that are not in the plan and that it wants removed; sorted by item_id. `others`
+    are those of them that the store has; None: they are all that are not in `planned`. `run_start` is the offset in the
+    manifest at which the rows of this run start. `is_begun`: the latest run of the store is this one."""
     if plan.retires is None:
         return []
     if not plan.is_stored:
         return find_stale_items(layout.manifest, run_start, planned, plan.retires)
-    store = open_store(layout.data, plan.stage_name)
-    if store is None:
-        return []
-    known = ((item.item_id, item.folder, item.input_path) for item in store.iterate())
-    removed = store.list_removed() if is_begun else []  # by the part of the run before its interruption
-    found = {
-        item_id: (folder, path)
-        for item_id, folder, path in chain(known, removed)
-        if escape_surrogates(item_id) not in planned
-    }
+    found = (
+        _find_others(layout.data, plan.stage_name, planned, is_begun=is_begun)
+        if others is None
+        else {item.item_id: (item.folder, item.input_path) for item in others}
+    )
     return [
         WorkItem(item_id=item_id, outputs={"result": f"{folder}/{item_id}"})
         for item_id, (folder, input_path) in sorted(found.items())
         if plan.retires(item_id, input_path)
     ]
+
+
+def _find_others(data: str, stage: str, planned: IdSet, *, is_begun: bool) -> dict[str, tuple[str, str]]:
+    """The folder and the input path of every item that is not planned and that the store has, or had before its latest
+    run was interrupted."""
+    store = open_store(data, stage)
+    if store is None:
+        return {}
+    known = ((item.item_id, item.folder, item.input_path) for item in store.iterate())
+    removed = store.list_removed() if is_begun else []
+    return {
+        item_id: (folder, path)
+        for item_id, folder, path in chain(known, removed)
+        if escape_surrogates(item_id) not in planned
+    }
 
 
 def find_stale_items(manifest: str, end: int, planned: IdSet, retires: Callable[[str, str], bool]) -> list[WorkItem]:

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from inorder.documents.cost import estimate_pages
-from inorder.documents.discovery import DocumentFile, count_files, discover
+from inorder.documents.discovery import DocumentFile, discover
 from inorder.documents.layout import Layout, LayoutChoice, remove_other_layout, resolve_layout
 from inorder.documents.readers.docling import DOCLING_FORMATS, PDF_NOT_CONVERTED, kind_for_docling
 from inorder.documents.readers.html.rules import Extent
@@ -33,8 +33,8 @@ from inorder.documents.readers.registry import (
 )
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
 from inorder.files.heads import read_head
-from inorder.runtime.identity import hash_strings
-from inorder.stage.contracts import Barrier, Configurable, PredictionRules, Skip, Stage, StagePlan, WorkItem
+from inorder.runtime.identity import StringsHash, hash_strings, new_run_id
+from inorder.stage.contracts import Barrier, Configurable, Derivation, PredictionRules, Skip, Stage, StagePlan, WorkItem
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots
 
@@ -134,12 +134,15 @@ stage = Configurable(settings=DoctagsSettings, make=make)
 def plan(settings: DoctagsSettings, sources: list[Path], data: Path) -> StagePlan:
     """The documents below the sources. Only the first bytes of each file are read here."""
     items = _DocumentItems(settings, sources, os.path.abspath(data))
+    count, version = items.survey()
+    is_stored = items.layout == "store"
     return StagePlan(
         STAGE_NAME,
         items,
         retires=items.is_gone,
-        expected_items=items.estimate_count(),
-        is_stored=items.layout == "store",
+        expected_items=count,
+        is_stored=is_stored,
+        derived_from=Derivation(stages=(), version=version) if is_stored else None,
     )
 
 
@@ -156,9 +159,20 @@ class _DocumentItems:
         """Every file below the sources, except those in DATA, which may lie below them."""
         return (file for file in discover(self._roots) if not file.path.startswith(f"{self._data}/"))
 
-    def estimate_count(self) -> int:
-        """An estimate: the files below the sources, those in DATA included."""
-        return count_files(self._roots)
+    def survey(self) -> tuple[int, str]:
+        """The number of files, and a hash of all that the documents depend on. It is another one in every run as long
+        as a file is racy: a change could follow that its stat does not show."""
+        parts = StringsHash()
+        for part in (STAGE_NAME, str(SCHEMA_VERSION), msgspec.json.encode(self._settings).decode()):
+            parts.add(part)
+        for kind in READERS:
+            parts.add(self._settings.version_of(kind))
+        count, is_racy = 0, False
+        for item_id, path, _, problem, found in self.list_files():
+            count += 1
+            parts.add(f"{item_id}\n{path}\n{problem}\n{None if found is None else found.signature}")
+            is_racy = is_racy or (found is not None and found.is_racy)
+        return count, new_run_id() if is_racy else parts.value()
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
         large = []

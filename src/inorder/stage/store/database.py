@@ -10,7 +10,6 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -55,12 +54,21 @@ class StoreReader:
         rows = self._fetch_items("WHERE item_id = ?", encode_id(item_id))
         return make_item(rows[0], self._find_dictionary) if rows else None
 
-    def make_lookup(self) -> BlockLookup[StoredItem]:
-        """Return what finds the fingerprints of items with ids that are valid Unicode."""
-        return BlockLookup(self._fetch_from, partial(make_item, find_dictionary=self._find_dictionary))
+    def fetch_numbered(self, condition: str, value: str | bytes) -> list[Any]:
+        """Return the rows that meet a condition, for `StoreLookup`. The last column is the number of the row."""
+        return self._fetch_items(condition, value, content="items.rowid")
 
-    def _fetch_from(self, item_id: str, count: int) -> list[Any]:
-        return self._fetch_items(f"WHERE item_id >= ? ORDER BY item_id LIMIT {count}", item_id)
+    def make_item(self, row: Any) -> StoredItem:
+        """Turn a row into a fingerprint."""
+        return make_item(row, self._find_dictionary)
+
+    def iterate_numbers(self) -> Iterator[tuple[str | bytes, int]]:
+        """Yield the id, as it is stored, and the number of every row."""
+        query = f"SELECT item_id, rowid FROM items WHERE item_id > ? ORDER BY item_id LIMIT {_ROWS}"
+        last: str | bytes = ""
+        while rows := self._fetch_all(query, last):
+            yield from rows
+            last = rows[-1][0]
 
     def read(self, item_id: str) -> tuple[StoredItem, bytes] | None:
         """Return the fingerprint and the content of an item; None: the store does not have it. Raises IntegrityError
@@ -148,7 +156,7 @@ class StoreReader:
             found = self._dictionaries[number] = Dictionary(number, rows[0][0])
         return found
 
-    def _fetch_all(self, query: str, *values: int) -> list[Any]:
+    def _fetch_all(self, query: str, *values: int | str | bytes) -> list[Any]:
         with self._lock, translate_store_errors(self.path, "it cannot be read"):
             return self._connect().execute(query, values).fetchall()
 
@@ -162,21 +170,51 @@ class StoreReader:
 
 
 class StoreLookup:
-    """Finds the fingerprints of many items, quickly if they are asked for in the order of their ids. The row of an item
-    that changes after it was read ahead is not seen: an item must be looked up before it is committed."""
+    """Finds the fingerprints of many items, quickly if they are asked for in the order of their ids, and then tells
+    which rows nothing has asked for.
+
+    The row of an item that changes after it was read ahead is not seen: an item must be looked up before it is
+    committed."""
 
     def __init__(self, store: StoreReader) -> None:
         self._store = store
-        self._blocks = store.make_lookup()
-        self.found_count = 0
-        """How many items were found."""
+        self._blocks = BlockLookup(self._fetch_from, self._take)
+        self._count = store.count()
+        self._last_number = store.read_position().offset
+        """Rows with higher numbers were written later."""
+        self._found = bytearray(self._last_number // 8 + 1)
+        """A bit per row."""
+        self._found_count = 0
 
     def get(self, item_id: str) -> StoredItem | None:
         """Return the fingerprint of an item; None: the store does not have it."""
-        is_text = item_id.isascii() or isinstance(encode_id(item_id), str)
-        found = self._blocks.get(item_id) if is_text else self._store.get(item_id)
-        self.found_count += found is not None
-        return found
+        if item_id.isascii() or isinstance(encode_id(item_id), str):
+            return self._blocks.get(item_id)
+        rows = self._store.fetch_numbered("WHERE item_id = ?", encode_id(item_id))
+        return self._take(rows[0]) if rows else None
+
+    def list_others(self) -> list[StoredItem]:
+        """The items that were in the store when this object was made, that are still there, and that were not found by
+        a lookup; sorted by their ids."""
+        if self._found_count == self._count:
+            return []
+        found: list[StoredItem] = []
+        for stored_id, number in self._store.iterate_numbers():
+            if number <= self._last_number and not self._found[number >> 3] & 1 << (number & 7):
+                rows = self._store.fetch_numbered("WHERE item_id = ?", stored_id)
+                found += map(self._store.make_item, rows)
+        return sorted(found)
+
+    def _fetch_from(self, item_id: str, count: int) -> list[Any]:
+        return self._store.fetch_numbered(f"WHERE item_id >= ? ORDER BY item_id LIMIT {count}", item_id)
+
+    def _take(self, row: Any) -> StoredItem:
+        number = row[-1]
+        place, bit = number >> 3, 1 << (number & 7)
+        if number <= self._last_number and not self._found[place] & bit:
+            self._found[place] |= bit
+            self._found_count += 1
+        return self._store.make_item(row)
 
 
 def open_database(path: str) -> sqlite3.Connection:
