@@ -163,7 +163,7 @@ class _DocumentItems:
         """The number of files, and a hash of all that the documents depend on. It is another one in every run as long
         as a file is racy: a change could follow that its stat does not show."""
         parts = StringsHash()
-        for part in (STAGE_NAME, str(SCHEMA_VERSION), msgspec.json.encode(self._settings).decode()):
+        for part in (STAGE_NAME, str(SCHEMA_VERSION), repr(self._settings)):
             parts.add(part)
         for kind in READERS:
             parts.add(self._settings.version_of(kind))
