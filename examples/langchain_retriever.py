@@ -49,8 +49,6 @@ def make_documents(answer: inorder.SearchAnswer) -> list[Document]:
                 "source": hit.locate(),
                 "title": hit.name or hit.context,
                 "kind": hit.file_kind,
-                "language": hit.language,
-                "pages": hit.pages,
                 "score": hit.score,
             },
         )

@@ -44,13 +44,7 @@ def make_nodes(answer: inorder.SearchAnswer) -> list[NodeWithScore]:
             node=TextNode(
                 id_=hit.chunk_id,
                 text=hit.text,
-                metadata={
-                    "source": hit.locate(),
-                    "title": hit.name or hit.context,
-                    "kind": hit.file_kind,
-                    "language": hit.language,
-                    "pages": hit.pages,
-                },
+                metadata={"source": hit.locate(), "title": hit.name or hit.context, "kind": hit.file_kind},
             ),
             score=hit.score,
         )

@@ -63,6 +63,15 @@ def test_code_is_ranked_by_vectors_too(tmp_path: Path) -> None:
     assert first.score == pytest.approx(sum(first.shares.values()))
 
 
+def test_code_can_be_searched_by_vectors_alone(tmp_path: Path) -> None:
+    runs = StageRuns(tmp_path)
+    for name, text in CODE.items():
+        runs.write(f"code/{name}", text)
+    runs.index("code")
+    hits = ask(runs, "delete an entry from a database", mode="dense").hits
+    assert [(hit.name, list(hit.ranks)) for hit in hits] == [("erase_entry", ["dense"]), ("paint_entry", ["dense"])]
+
+
 def test_code_has_vectors_also_where_a_model_makes_those_of_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

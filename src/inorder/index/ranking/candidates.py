@@ -20,12 +20,7 @@ class Candidates:
         """Add a list: its chunks, in ascending order, and their scores."""
         known, self.numbers = self.numbers, np.union1d(self.numbers, numbers)
         lists = {**{each: (known, found) for each, found in self.lists.items()}, name: (numbers, scores)}
-        self.lists = {each: self._spread(*found) for each, found in lists.items()}
-
-    def _spread(self, numbers: Numbers, scores: Scores) -> Scores:
-        spread = np.full(len(self.numbers), np.nan)
-        spread[np.searchsorted(self.numbers, numbers)] = scores
-        return spread
+        self.lists = {each: spread(self.numbers, *found) for each, found in lists.items()}
 
     def list_ranks(self, at: int) -> dict[str, int]:
         """The rank of a candidate in each list that has it, from 1."""
@@ -41,3 +36,10 @@ def take_best(scores: Scores, count: int) -> Numbers:
     found = scores[known]
     best: Numbers = known[found >= np.partition(found, -count)[-count]]
     return best
+
+
+def spread(wider: Numbers, numbers: Numbers, scores: Scores) -> Scores:
+    """The scores of some numbers as those of more numbers; NaN for the others. Both are in ascending order."""
+    found = np.full(len(wider), np.nan)
+    found[np.searchsorted(wider, numbers)] = scores
+    return found

@@ -27,7 +27,7 @@ from inorder.index.schema import read_meta
 from inorder.index.vectors import VectorMatrix
 from inorder.stage.store.texts import TextReader
 
-from .candidates import Candidates, Numbers, take_best
+from .candidates import Candidates, Numbers, spread, take_best
 from .code_signals import RankedCode, adjust, is_name
 from .code_vectors import describe_code
 from .fusion import MODEL_WEIGHT, Scores, code_weight, dense_weight, fuse, scale_to
@@ -77,7 +77,7 @@ class Searcher:
         """The `count` best chunks. Hybrid search does without vectors that are not there: see `warning`."""
         if mode == "dense" and self._matrix.problem:
             raise IntegrityError(self._matrix.problem)
-        if mode == "dense" and not self._matrix.is_available:
+        if mode == "dense" and not self._vector_provider(filters):
             raise OperatorError("the index has no dense vectors: run `inorder embed` and `inorder index`")
         allowed = self._find_allowed(filters)
         candidates = Candidates()
@@ -191,22 +191,33 @@ class Searcher:
                 similarity[is_weak] = np.nan
             best = np.union1d(take_best(similarity, LIST_MAX), candidates.numbers)
             numbers, similarity = numbers[best], similarity[best]
-        if is_quick and "lexical" in candidates.lists:
-            self._embed_code(candidates, numbers, similarity, provider, vector)
+        if is_quick and self._is_code.any():
+            code, found = self._embed_code(self._find_words(candidates, query, allowed), provider, vector)
+            joined = np.union1d(numbers, code)
+            numbers, similarity = joined, spread(joined, numbers, similarity)
+            similarity[np.searchsorted(joined, code)] = found
         # Rounded, because the last bits depend on where in the matrix a row is.
         known = ~np.isnan(similarity)
         candidates.add("dense", numbers[known], np.round(similarity[known], 6))
 
+    def _find_words(self, candidates: Candidates, query: Query, allowed: npt.NDArray[np.bool_]) -> Candidates:
+        """The candidates, or if their words were not searched for, those that this would find."""
+        if "lexical" in candidates.lists:
+            return candidates
+        found = Candidates()
+        self._add_lexical(found, query, allowed)
+        return found
+
     def _embed_code(
-        self, candidates: Candidates, numbers: Numbers, similarity: Scores, provider: Any, vector: npt.NDArray[Any]
-    ) -> None:
-        """Set the similarity of the best lexical hits in code."""
+        self, candidates: Candidates, provider: Any, vector: npt.NDArray[Any]
+    ) -> tuple[Numbers, npt.NDArray[Any]]:
+        """The best lexical hits in code, in ascending order, and their similarity."""
         is_code = self._is_code[candidates.numbers]
         best = take_best(np.where(is_code, candidates.lists["lexical"], np.nan), _EMBEDDED_MAX)
-        hits = self._read_hits(candidates.numbers[best])
-        if hits:
-            vectors = provider.embed([describe_code(hit) for hit in hits.values()])
-            similarity[np.searchsorted(numbers, np.array(list(hits), np.int64))] = vectors @ vector
+        numbers = candidates.numbers[best]
+        hits = self._read_hits(numbers)
+        vectors = provider.embed([describe_code(hits[number]) for number in numbers.tolist()])
+        return numbers, vectors @ vector
 
     @cached_property
     def _matrix_rows(self) -> Numbers:
