@@ -1,6 +1,7 @@
 """What a report makes of the files that a run has left, written by hand here: no process is started."""
 
 import datetime
+import fcntl
 import json
 import os
 import platform
@@ -71,6 +72,18 @@ def test_a_lock_that_a_live_process_has_open_means_that_the_run_goes_on(tmp_path
     assert state_of(tmp_path) == "killed"  # the process lives, and has left the lock
     with open(tmp_path / "locks" / "made.lock", encoding="utf-8"):
         assert state_of(tmp_path) == "running"
+
+
+def test_a_report_takes_no_lock_and_changes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_run(tmp_path)
+    lock(tmp_path, os.getpid())
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    taken: list[object] = []
+    for name in ("flock", "lockf", "fcntl"):
+        monkeypatch.setattr(fcntl, name, lambda *arguments: taken.append(arguments))
+    build_report(tmp_path)
+    assert taken == []
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
 def test_a_process_that_has_the_number_of_the_dead_one_does_not_keep_its_run_alive(tmp_path: Path) -> None:
