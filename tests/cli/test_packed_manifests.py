@@ -7,6 +7,7 @@ import pytest
 
 import inorder
 from inorder.host.filesystem import SystemFilesystem
+from inorder.serve.statuses import open_table
 from inorder.sinks import packed_lines
 from inorder.sinks.packed_lines import pack_lines
 from tests.stage.jobs import STAGE, Place
@@ -76,6 +77,19 @@ def test_outputs_of_items_that_left_the_plan_are_found_in_compressed_rows(tmp_pa
     assert path.exists()
     assert run(2).skipped == 3
     assert not path.exists()
+
+
+def test_a_server_reads_compressed_rows_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place(tmp_path)
+    place.source("a", "text")
+    run_stored(place, place.data, StoreWorker())
+    table = open_table(str(place.data), STAGE)
+    assert table.find("a") is not None
+    monkeypatch.setattr(table, "_reset", lambda: pytest.fail("all rows are read again"))
+    found = table.find("a")
+    assert found is not None
+    assert found[0].status == "success"
+    assert table.list_items("", 10, "", "")[1] == 1
 
 
 def test_damage_to_compressed_rows_is_found(cli: CommandLine) -> None:

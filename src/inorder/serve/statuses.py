@@ -10,6 +10,7 @@ from threading import Lock
 
 import msgspec
 
+from inorder.sinks.packed_lines import measure_lines
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.manifest.reader import ManifestRow, read_line_at, read_rows
 
@@ -36,7 +37,7 @@ class StageTable:
 
     def _reset(self) -> None:
         self._offset = 0
-        self._identity: tuple[int, int] | None = None
+        self._inode: int | None = None
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._database.execute("PRAGMA synchronous=OFF")
         self._database.execute("PRAGMA journal_mode=OFF")
@@ -71,9 +72,9 @@ class StageTable:
             found = os.stat(self._path)
         except FileNotFoundError:
             return
-        if self._identity is not None and (self._identity[0] != found.st_ino or found.st_size < self._offset):
+        if self._inode is not None and (self._inode != found.st_ino or measure_lines(self._path) < self._offset):
             self._reset()
-        self._identity = found.st_ino, found.st_size
+        self._inode = found.st_ino
         self._database.execute("BEGIN")
         for line, row in read_rows(self._path, self._offset):
             self._offset = line.offset + len(line.raw) + 1
