@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from inorder.index.search import use_index
 from inorder.serve import isolated
 from inorder.serve.isolated import ResultCache, highlight, run_isolated
 from inorder.serve.markup import render_markdown, sanitise
 from inorder.serve.problems import RequestError
 from tests.documents.stage_runs import StageRuns
 from tests.serve.conftest import make_client
-from tests.serve.site import CODE, HOSTILE_MARKDOWN, HOSTILE_PAGE
+from tests.serve.site import CODE, HOSTILE_MARKDOWN, HOSTILE_PAGE, NOTE
 
 pytestmark = pytest.mark.req("VIS-2")
 SECRET = "the combination is 4711"
@@ -194,16 +193,13 @@ def test_no_other_file_of_the_package_is_served(client: TestClient, path: str) -
     assert client.get(path).status_code in (400, 404)
 
 
-def copy_site(site: StageRuns, folder: Path) -> tuple[Path, TestClient]:
-    """Sources and DATA that a test may change: the manifests name the original folder, so it is replaced by a link."""
-    shutil.copytree(site.data, folder / "data")
-    shutil.copytree(site.docs, folder / "docs")
-    for manifest in (folder / "data" / "manifests").iterdir():
-        manifest.write_text(manifest.read_text().replace(str(site.docs), str(folder / "docs")))
-    with use_index(str(folder / "data")):
-        pass
-    (folder / "data" / "index.sqlite").unlink()
-    return folder / "docs", make_client(folder / "data")
+def make_own_site(folder: Path) -> tuple[Path, TestClient]:
+    """Sources that a test may change, and their DATA."""
+    runs = StageRuns(folder)
+    runs.write("docs/note.md", NOTE)
+    runs.write("docs/deep/storm.md", HOSTILE_MARKDOWN)
+    runs.doctags()
+    return runs.docs, make_client(runs.data)
 
 
 def link_file(docs: Path, outside: Path) -> None:
@@ -218,13 +214,13 @@ def link_folder(docs: Path, outside: Path) -> None:
 
 @pytest.mark.parametrize(("change", "item"), [(link_file, "docs/note.md"), (link_folder, "docs/deep/storm.md")])
 def test_a_link_that_leads_out_of_the_sources_is_not_followed(
-    site: StageRuns, tmp_path: Path, change: Callable[[Path, Path], None], item: str
+    tmp_path: Path, change: Callable[[Path, Path], None], item: str
 ) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     for name in ("note.md", "storm.md"):
         (outside / name).write_text(SECRET)
-    docs, client = copy_site(site, tmp_path)
+    docs, client = make_own_site(tmp_path)
     assert client.get("/api/original", params={"id": item}).status_code == 200
     change(docs, outside)
     response = client.get("/api/original", params={"id": item})
@@ -232,15 +228,15 @@ def test_a_link_that_leads_out_of_the_sources_is_not_followed(
     assert "leads out of the sources" in response.json()["error"]
 
 
-def test_a_link_inside_the_sources_is_followed(site: StageRuns, tmp_path: Path) -> None:
-    docs, client = copy_site(site, tmp_path)
+def test_a_link_inside_the_sources_is_followed(tmp_path: Path) -> None:
+    docs, client = make_own_site(tmp_path)
     (docs / "note.md").rename(docs / "renamed.md")
     (docs / "note.md").symlink_to("renamed.md")
     assert "Lamps" in client.get("/api/original?id=docs/note.md").json()["text"]
 
 
-def test_a_source_that_is_gone_changed_or_special_says_so(site: StageRuns, tmp_path: Path) -> None:
-    docs, client = copy_site(site, tmp_path)
+def test_a_source_that_is_gone_changed_or_special_says_so(tmp_path: Path) -> None:
+    docs, client = make_own_site(tmp_path)
     (docs / "note.md").write_text("changed")
     assert "has changed" in client.get("/api/original?id=docs/note.md").json()["note"]
     (docs / "note.md").unlink()
@@ -262,3 +258,18 @@ def test_results_of_children_are_kept_up_to_a_limit() -> None:
     for name in ("a", "b", "a", "c", "b"):
         assert cache.get(name, compute(name)) == b"12345"
     assert calls == ["a", "b", "c", "b"]
+
+
+def test_the_list_follows_later_runs(tmp_path: Path) -> None:
+    docs, client = make_own_site(tmp_path)
+    assert client.get("/api/documents").json()["total"] == 2
+    (docs / "new.md").write_text("# New")
+    (docs / "note.md").unlink()
+    runs = StageRuns.__new__(StageRuns)
+    runs.layout, runs.folder, runs.docs, runs.data = "auto", tmp_path, docs, tmp_path / "data"
+    runs.doctags()
+    found = client.get("/api/documents").json()["documents"]
+    assert [(each["id"], each["status"]) for each in found] == [
+        ("docs/deep/storm.md", "success"),
+        ("docs/new.md", "success"),
+    ]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from .hits import Hit
@@ -12,6 +13,8 @@ from .rows import CODE
 CONTEXT = 1
 """A snippet has this many lines or sentences before and after the one in its middle, unless another number is asked
 for."""
+_MATCHERS_MAX = 16
+_WORDS_MAX = 1 << 16
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f\u0964\u104b\u17d4])\s*|\n+")
 
 
@@ -31,7 +34,7 @@ def make_snippet(hit: Hit, groups: Sequence[TermGroup], context: int = CONTEXT) 
     """The consecutive lines or sentences with the most words of the question."""
     first = hit.start if hit.file_kind == CODE else 1
     texts = hit.text.splitlines() if hit.file_kind == CODE else _split_sentences(hit.text)
-    matcher = TermMatcher(groups, hit.language if hit.file_kind != CODE else "")
+    matcher = _get_matcher(tuple(groups), hit.language if hit.file_kind != CODE else "")
     found = [matcher.find(text) for text in texts]
     if not found:
         return []
@@ -50,13 +53,18 @@ class TermMatcher:
         partial = [(number, group) for number, group in enumerate(groups) if group.is_prefix]
         self._beginnings = [(form, number) for number, group in partial for form in group.forms]
         self._language = language
+        self._known: dict[str, list[tuple[int, int, int]]] = {}
+        """What was found in words that came before: most words of a text come again and again."""
 
     def find(self, text: str) -> tuple[set[int], list[tuple[int, int]]]:
         """The numbers of the words that the text has, and where they are."""
         numbers: set[int] = set()
         marks: list[tuple[int, int]] = []
         for word in WORD.finditer(text):
-            for start, end, number in self._match_word(word[0]):
+            found = self._known.get(word[0])
+            if found is None:
+                found = self._known[word[0]] = list(self._match_word(word[0]))
+            for start, end, number in found:
                 numbers.add(number)
                 start, end = start + word.start(), end + word.start()
                 if marks and start <= marks[-1][1]:
@@ -73,8 +81,19 @@ class TermMatcher:
         for form, number in self._beginnings:
             yield from ((found.start(), found.end(), number) for found in re.finditer(re.escape(form), word))
         if not runs:
-            found = {self._number[term] for term in analyze(word, self._language) if term in self._number}
+            found = {self._number[term] for term in _analyze_word(word, self._language) if term in self._number}
             yield from ((0, len(word), number) for number in sorted(found))
+
+
+@lru_cache(maxsize=_MATCHERS_MAX)
+def _get_matcher(groups: tuple[TermGroup, ...], language: str) -> TermMatcher:
+    """The same matcher for all hits of a question."""
+    return TermMatcher(groups, language)
+
+
+@lru_cache(maxsize=_WORDS_MAX)
+def _analyze_word(word: str, language: str) -> tuple[str, ...]:
+    return tuple(analyze(word, language))
 
 
 def _split_sentences(text: str) -> list[str]:

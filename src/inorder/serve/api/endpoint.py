@@ -15,8 +15,11 @@ from inorder.serve.problems import NotFound, RequestError
 
 P = TypeVar("P", bound=msgspec.Struct)
 _ENCODER = msgspec.json.Encoder(enc_hook=str)
-_THREADS_MAX = 16
-"""Requests that are computed at the same time. Those that read one index take turns anyway."""
+_THREADS_MAX = 2
+"""Requests that are computed at the same time. Those that read one index take turns; more threads would compete for the
+interpreter."""
+_SLOW_THREADS_MAX = 8
+"""The same for requests that wait for a child process or read whole files, so that no search waits for them."""
 _STATUS = {OperatorError: 400, IntegrityError: 500, InfrastructureError: 503}
 
 DataName = Annotated[str, msgspec.Meta(max_length=255, description="Name of the DATA; default: the first one.")]
@@ -47,6 +50,8 @@ class Endpoint(msgspec.Struct, Generic[P], frozen=True, kw_only=True):
     """The type of the result, or the media type of an answer that is not JSON."""
     answer: Callable[[Catalog, P], Any]
     """Called in a thread. Returns the result, or a response."""
+    is_slow: bool = False
+    """Whether it waits for a child process, or reads whole files."""
 
 
 class ApiHandler:
@@ -54,15 +59,18 @@ class ApiHandler:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._threads: anyio.CapacityLimiter | None = None
+        self._threads: dict[bool, anyio.CapacityLimiter] = {}
 
     async def answer(self, endpoint: Endpoint[Any], request: Request) -> Response:
         """Answer one request."""
-        if self._threads is None:
-            self._threads = anyio.CapacityLimiter(_THREADS_MAX)
+        if not self._threads:
+            counts = {False: _THREADS_MAX, True: _SLOW_THREADS_MAX}
+            self._threads = {is_slow: anyio.CapacityLimiter(count) for is_slow, count in counts.items()}
         try:
             params = read_params(endpoint.params, request)
-            return await run_sync(self._run, endpoint, params, abandon_on_cancel=True, limiter=self._threads)
+            return await run_sync(
+                self._run, endpoint, params, abandon_on_cancel=True, limiter=self._threads[endpoint.is_slow]
+            )
         except (RequestError, OperatorError, InfrastructureError, IntegrityError) as error:
             return make_error(error)
 

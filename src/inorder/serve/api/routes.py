@@ -47,6 +47,7 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
         params=DocumentParams,
         result=DocumentView,
         answer=answer_document,
+        is_slow=True,
     ),
     Endpoint(
         path="/api/page",
@@ -54,6 +55,7 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
         params=PageParams,
         result="image/png",
         answer=answer_page,
+        is_slow=True,
     ),
     Endpoint(
         path="/api/original",
@@ -61,6 +63,7 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
         params=ItemParams,
         result=OriginalText,
         answer=answer_original,
+        is_slow=True,
     ),
     Endpoint(
         path="/api/download",
@@ -68,6 +71,7 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
         params=ItemParams,
         result="application/octet-stream",
         answer=answer_download,
+        is_slow=True,
     ),
     Endpoint(
         path="/api/source",
@@ -75,6 +79,7 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
         params=ItemParams,
         result=SourceView,
         answer=answer_source,
+        is_slow=True,
     ),
     Endpoint(
         path="/api/graph",
@@ -96,5 +101,6 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
         params=ReportParams,
         result=PipelineReport,
         answer=answer_report,
+        is_slow=True,
     ),
 )

@@ -30,7 +30,7 @@ class SearchParams(DataParams, frozen=True, kw_only=True):
             description="Words; or a name: sym:NAME, def:NAME, ref:NAME, imports:NAME.",
         ),
     ]
-    k: Annotated[int, msgspec.Meta(ge=1, le=HITS_MAX, description="Number of hits.")] = 20
+    k: Annotated[int, msgspec.Meta(ge=1, le=HITS_MAX, description="Number of hits.")] = 10
     mode: Literal["auto", "hybrid", "lexical", "dense"] = "auto"
     path: Annotated[str, msgspec.Meta(max_length=1000, description="A glob over paths.")] = ""
     language: _Condition = ""

@@ -5,6 +5,8 @@ import { isTyping, link, make, marked, number, plural, problem, say } from "/sta
 const DELAY_MS = 60;
 const FOUND_BY = { words: "by words", vectors: "by meaning", both: "by words and meaning" };
 const LISTS = { lexical: "words", dense: "meaning", code: "names and paths", search: "search", rerank: "reranking" };
+const FIRST_HITS = 10;
+const MORE_HITS = 50;
 const FIELDS = ["only", "language", "kind", "path", "mode"];
 
 export async function show({ main, params, data, overview }) {
@@ -24,6 +26,7 @@ class SearchView {
     this.timer = 0;
     this.request = null;
     this.selected = -1;
+    this.count = FIRST_HITS;
   }
 
   build() {
@@ -47,9 +50,11 @@ class SearchView {
     this.summary = make("p", { class: "summary" });
     this.results = make("ol", { id: "results", class: "hits", "aria-label": "Results" });
     this.notices = make("div", {});
-    this.main.replaceChildren(make("h1", { class: "visually-hidden" }, "Search"), this.form, this.summary, this.notices, this.results);
+    this.more = make("button", { type: "button", class: "more", hidden: true }, "Show more");
+    this.main.replaceChildren(make("h1", { class: "visually-hidden" }, "Search"), this.form, this.summary, this.notices, this.results, this.more);
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.search(0); });
-    this.form.addEventListener("input", () => this.search(DELAY_MS));
+    this.form.addEventListener("input", () => { this.count = FIRST_HITS; this.search(DELAY_MS); });
+    this.more.addEventListener("click", () => { this.count = MORE_HITS; this.search(0); });
     document.addEventListener("keydown", (event) => this.onKey(event));
     window.addEventListener("popstate", () => location.reload());
     this.box.focus();
@@ -95,7 +100,7 @@ class SearchView {
     }
     const startedMs = performance.now();
     try {
-      const found = await fetchJson("/api/search", { data: this.data, ...given }, request.signal);
+      const found = await fetchJson("/api/search", { data: this.data, k: this.count, ...given }, request.signal);
       this.showResults(found, performance.now() - startedMs);
     } catch (error) {
       if (error.name !== "AbortError") this.showProblem(error);
@@ -103,6 +108,7 @@ class SearchView {
   }
 
   showEmpty() {
+    this.more.hidden = true;
     this.results.replaceChildren();
     this.notices.replaceChildren();
     this.summary.textContent = this.total ?? "";
@@ -123,6 +129,7 @@ class SearchView {
     this.selected = -1;
     const items = found.places.length ? found.places.map((place) => this.makePlace(place)) : found.hits.map((hit) => this.makeHit(hit));
     this.results.replaceChildren(...items);
+    this.more.hidden = found.hits.length < this.count || this.count >= MORE_HITS;
     const searched = { lexical: "by words", dense: "by meaning", hybrid: "by words and meaning", names: "by name" }[found.mode] ?? found.mode;
     const noun = found.places.length ? "place" : "result";
     this.summary.replaceChildren(items.length ? plural(items.length, noun) : "Nothing found", ` · searched ${searched}`,
