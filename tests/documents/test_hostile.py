@@ -81,7 +81,7 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("entities.docx", entities, "failure", "document type declaration"),
     ("not.docx", content(b"PK\3\4" + b"\0" * 100), "failure", "not a DOCX file"),
     ("nul.txt", content(b"\0" * 5000), "failure", "it contains NUL bytes"),
-    ("picture.png", content(b"\x89PNG\r\n\x1a\n" + b"\0" * 100), "skip", "not a document"),
+    ("picture.png", content(b"\x89PNG\r\n\x1a\n" + b"\0" * 100), "skip", "an image: --ocr reads its text"),
     ("empty.md", content(b""), "skip", "the file is empty"),
     ("source.py", content(b"print(1)\n"), "skip", "not a document"),
     ("deep.html", content(b"<div>" * 100_000 + b"deep" + b"</div>" * 100_000), "success", ""),
