@@ -57,6 +57,7 @@ LINES = {
     "failures": "",
     "verify --data none": "",
     "inspect": "",
+    "report": "",
     "manifest": "",
     "journal .inorder/journal/doctags.journal": "",
     "config show": "",

@@ -6,7 +6,9 @@ import os
 import pty
 import re
 from collections import Counter
+from collections.abc import Callable
 from errno import EACCES, EROFS
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,15 +79,14 @@ def test_a_provider_that_cannot_be_is_refused_before_anything_runs(
 
 @pytest.mark.process
 def test_a_source_file_that_cannot_be_read_fails(docs: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.open
-
-    def refuse(path: Any, *arguments: Any, **more: Any) -> Any:
+    def refuse(real: Callable[..., Any], path: Any, *arguments: Any, **more: Any) -> Any:
         if str(path).endswith("code.py"):
             raise PermissionError(EACCES, "Permission denied", str(path))
         return real(path, *arguments, **more)
 
     assert run(docs, "index", "docs").code == 0
-    monkeypatch.setattr(builtins, "open", refuse)
+    for module in (builtins, os):
+        monkeypatch.setattr(module, "open", partial(refuse, module.open))
     [_, planned] = docs.run_in_process("plan", "docs", "--stage", "index", "--json").json["items"]
     assert (planned["item_id"], planned["verdict"]) == ("docs/code.py", "fail")
     ended = run(docs, "index", "docs")

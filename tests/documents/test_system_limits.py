@@ -213,7 +213,7 @@ def test_a_file_and_a_folder_without_permission_cost_only_themselves(
     workspace.write("closed/inner.md", "# Inner")
     workspace.write("secret.md", "# Secret")
     closed, secret = str(workspace.docs / "closed"), str(workspace.docs / "secret.md")
-    read, may_access = listing._read, os.access
+    read, open_file = listing._read, os.open
 
     def read_listing(path: str) -> list[listing.DirectoryEntry]:
         if path == closed:
@@ -221,7 +221,13 @@ def test_a_file_and_a_folder_without_permission_cost_only_themselves(
         return read(path)
 
     monkeypatch.setattr(listing, "_read", read_listing)
-    monkeypatch.setattr(os, "access", lambda path, mode, **kw: path != secret and may_access(path, mode, **kw))
+
+    def open_descriptor(path: Any, *arguments: Any, **options: Any) -> int:
+        if path == secret:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return open_file(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", open_descriptor)
     run = _LimitRun(workspace)
     assert run.reason("docs/closed") == "input: the folder cannot be read: Permission denied"
     assert run.reason("docs/secret.md") == "input: the file cannot be read: Permission denied"

@@ -1,21 +1,47 @@
-"""The table of the statistics of a corpus."""
+"""The statistics of the terms of a corpus, and their table."""
 
 import pyarrow as pa
 import pytest
 
+from inorder.documents.embed import term_statistics
 from inorder.documents.embed.storage import make_statistics, write_statistics
+from inorder.documents.embed.stored import make_stored_terms, pack_lexical, unpack_lexical
+from inorder.documents.embed.term_statistics import TermStatistics
+
+IDS = ["00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"]
+DOCUMENTS: list[list[dict[str, int]]] = [
+    [{"zwei": 1, "äpfel": 2**20}, {"äpfel": 3}],
+    [{}, {"zwei": 255}],
+    [{}],
+    [],
+]
 
 
-@pytest.mark.parametrize("documents", [{}, {"zwei": (1, 2), "äpfel": (3, 2**40), "": (1, 1)}], ids=["none", "some"])
-def test_the_table_is_the_one_that_pyarrow_makes_of_lists(documents: dict[str, tuple[int, int]]) -> None:
-    made = make_statistics(7, 70, documents)
-    terms = sorted(documents)
+@pytest.mark.req("RUN-16")
+@pytest.mark.parametrize("pending", [1, 2_000_000])
+@pytest.mark.parametrize("documents", [[], DOCUMENTS], ids=["none", "some"])
+def test_the_table_is_the_one_that_pyarrow_makes_of_lists(
+    documents: list[list[dict[str, int]]], pending: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(term_statistics, "_TERMS_PENDING", pending)
+    statistics = TermStatistics()
+    for chunks in documents:
+        statistics.add(make_stored_terms(b"", chunks))
+    made = make_statistics(7, statistics.length, statistics.finish())
+    found = [chunk for chunks in documents for chunk in chunks]
+    terms = sorted({term for chunk in found for term in chunk})
     columns = {
         "term": terms,
-        "chunks": [documents[term][0] for term in terms],
-        "count": [documents[term][1] for term in terms],
+        "chunks": [sum(term in chunk for chunk in found) for term in terms],
+        "count": [sum(chunk.get(term, 0) for chunk in found) for term in terms],
     }
     expected = pa.table(columns, schema=made.schema)
     made.validate(full=True)
     assert made == expected
     assert write_statistics(made) == write_statistics(expected)
+    assert statistics.length == sum(columns["count"])
+
+
+@pytest.mark.parametrize("chunks", DOCUMENTS[:2])
+def test_stored_terms_are_those_that_were_counted(chunks: list[dict[str, int]]) -> None:
+    assert unpack_lexical(pack_lexical(IDS, chunks)) == (IDS, chunks)
