@@ -47,6 +47,7 @@ def ask_all(cli: CommandLine) -> list[object]:
     return [*((each.code, each.out) for each in found), cli.run("inspect", "--json").json["stages"]]
 
 
+@pytest.mark.process
 def test_commands_and_runs_find_the_rows_of_all_runs(cli: CommandLine) -> None:
     cli.sources(*TEXTS)
     assert cli.stage("count").code == 3
@@ -92,6 +93,7 @@ def test_a_server_reads_compressed_rows_once(tmp_path: Path, monkeypatch: pytest
     assert table.list_items("", 10, "", "")[1] == 1
 
 
+@pytest.mark.process
 def test_damage_to_compressed_rows_is_found(cli: CommandLine) -> None:
     cli.sources(*TEXTS)
     assert cli.stage("count").code == 3
