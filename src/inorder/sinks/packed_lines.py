@@ -28,7 +28,7 @@ from inorder.host.zstd import load_zstd
 
 PACKED_ID = "__packed__"
 SUFFIX = ".zst"
-_LEAST_BYTES = 2**20
+_LEAST_BYTES = 4 * 2**20
 """Fewer bytes of lines stay as they are."""
 _FRAME_BYTES = 2**20
 _HEAD_BYTES_MAX = 4096
