@@ -191,7 +191,7 @@ def test_a_long_term_is_cut_at_exactly_64_characters() -> None:
 def test_another_provider_does_the_vectors_again_and_leaves_none_of_the_old(files: StageRuns) -> None:
     from inorder.documents.embed.storage import read_dense
 
-    files.embed()
+    files.embed(dense="hash")
     files.embed(dense="hash:64")
     path = files.data / "vectors" / "dense" / "docs" / "note.md.parquet"
     assert read_dense(path)[1].shape[1] == 64

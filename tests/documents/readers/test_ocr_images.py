@@ -44,6 +44,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     monkeypatch.setattr(ocr, "_load_engine", lambda: engine)
     monkeypatch.setattr(image, "image_version", lambda: "image/test")
     monkeypatch.setattr(doctags, "image_version", lambda: "image/test")
+    monkeypatch.setattr(doctags, "ocr_version", lambda: "ocr/test")
     monkeypatch.setattr(doctags, "require_ocr", lambda: None)
     return engine
 
