@@ -44,7 +44,8 @@ def run_stages(sources: Path, data: Path, **options: Any) -> dict[str, list[Any]
         name = outcome.stage
         with closing(StoreReader(store_path(str(data), name))) as reader:
             found = list(reader.iterate())
-        rows[name] = [tuple(str(value).replace(str(data), "DATA") for value in row) for row in found]
+            fields = [(*row[:5], row.extras, row.size, row.sha256) for row in found]
+        rows[name] = [str(row).replace(str(data), "DATA") for row in fields]
     return rows
 
 
