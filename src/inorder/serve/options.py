@@ -47,7 +47,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
         require(0 <= self.port <= 65535, f"--port must be 0 to 65535; got {self.port}")
         if not self.token and not self.is_loopback:
             raise OperatorError(
-                f"--no-token is refused with --host {self.host}: everybody who can reach this address could read DATA"
+                f"--no-token is refused with --host {self.host}: anyone who can reach this address could read DATA"
             )
 
     @property

@@ -55,7 +55,7 @@ def run_server(
 
 
 def make_token() -> str:
-    """A token that nobody can guess."""
+    """A random token."""
     return secrets.token_urlsafe(_TOKEN_BYTES)
 
 

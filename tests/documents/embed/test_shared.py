@@ -160,7 +160,8 @@ def test_a_process_that_dies_again_and_again_is_given_up(provider_process: Provi
         provider.embed(["one"])
 
 
-def test_the_process_ends_with_a_killed_driver(tmp_path: Path) -> None:
+def start_driver(tmp_path: Path) -> "subprocess.Popen[str]":
+    """A driver that prints the id of the process of its providers and the folder of their socket, and then waits."""
     script = textwrap.dedent(f"""
         import sys
         from inorder.documents.embed.providers.server.limits import ServerLimits
@@ -169,16 +170,30 @@ def test_the_process_ends_with_a_killed_driver(tmp_path: Path) -> None:
         if __name__ == "__main__":
             process = ProviderProcess({{"dense": "onnx:{onnx_folder(tmp_path / "model")}"}}, ServerLimits())
             RemoteDense(ServiceConnection(process.address, workers=1), "dense").embed(["one"])
-            print(process.process_id, flush=True)
+            print(process.process_id, process.address, flush=True)
             sys.stdin.read()
     """)
     path = tmp_path / "driver.py"
     path.write_text(script)
-    with subprocess.Popen([sys.executable, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
+    return subprocess.Popen([sys.executable, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def test_the_process_ends_with_a_killed_driver(tmp_path: Path) -> None:
+    with start_driver(tmp_path) as driver:
         assert driver.stdout is not None
-        pid = int(driver.stdout.readline())
+        pid = int(driver.stdout.readline().split()[0])
         driver.kill()
     wait_for_end(pid)
+
+
+def test_a_driver_that_ends_without_closing_leaves_neither_process_nor_folder(tmp_path: Path) -> None:
+    with start_driver(tmp_path) as driver:
+        assert driver.stdout is not None
+        pid, address = driver.stdout.readline().split()
+        assert Path(address).exists()
+        driver.communicate(timeout=GUARD_S)
+    wait_for_end(int(pid))
+    assert not Path(address).parent.exists()
 
 
 def test_callers_in_several_processes_get_their_own_rows(provider_process: ProviderProcess) -> None:

@@ -1,5 +1,6 @@
 """Starts the process of the providers when the first worker process connects, and again if it dies."""
 
+import atexit
 import contextlib
 import os
 import select
@@ -52,6 +53,7 @@ class ProviderProcess:
         except OSError as error:
             raise InfrastructureError(f"cannot create a socket for the providers: {error}") from error
         add_gpu_process(self.read_gpu_bytes)
+        atexit.register(self.close)  # a run that failed does not close what it has opened
         self._thread = threading.Thread(target=self._supervise, name="inorder-providers", daemon=True)
         self._thread.start()
 
@@ -75,6 +77,7 @@ class ProviderProcess:
         if self._is_closing.is_set():
             return
         self._is_closing.set()
+        atexit.unregister(self.close)
         remove_gpu_process(self.read_gpu_bytes)
         self._wake.close()
         self._kill()
