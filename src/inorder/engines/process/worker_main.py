@@ -72,7 +72,7 @@ def worker_main(
     statuses: list[SharedStatus] = []
     runners: list[_BatchRunner] = []
 
-    def give_signs() -> None:
+    def give_heartbeat() -> None:
         """Give a heartbeat, and send finished results that wait behind a slow item."""
         for status in statuses:
             status.beat()
@@ -80,7 +80,7 @@ def worker_main(
             runner.flush_if_due()
 
     threading.Thread(
-        target=watch_parent, args=(lifeline, _FLUSH_S, give_signs), name="inorder-watch", daemon=True
+        target=watch_parent, args=(lifeline, _FLUSH_S, give_heartbeat), name="inorder-watch", daemon=True
     ).start()
     if memory_bytes_max is not None:
         _limit_memory(memory_bytes_max)
