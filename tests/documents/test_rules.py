@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 import inorder
-from inorder.documents import discovery
+from inorder.documents import discovery, inputs
 from inorder.documents.chunk import stage as chunk_stage
 from inorder.documents.chunk.chunks import build_chunks
 from inorder.documents.chunk.tokens import count_words
 from inorder.documents.chunk.units import Piece
 from inorder.documents.chunk.worker import HISTOGRAM
-from inorder.documents.doctags import worker
 from inorder.documents.embed.lexical import count_terms, split_terms
 from inorder.documents.layout import list_chunked, list_documents
 from inorder.documents.quantiles import find_quantile
@@ -89,7 +88,7 @@ def test_documents_of_other_sources_stay(runs: StageRuns) -> None:
 def test_the_largest_document_has_exactly_the_limit(
     runs: StageRuns, monkeypatch: pytest.MonkeyPatch, excess: int
 ) -> None:
-    monkeypatch.setattr(worker, "BYTES_MAX", os.path.getsize(runs.docs / "note.md") - excess)
+    monkeypatch.setattr(inputs, "BYTES_MAX", os.path.getsize(runs.docs / "note.md") - excess)
     assert runs.doctags().failed == excess
 
 

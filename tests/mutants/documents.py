@@ -60,20 +60,20 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "documents of other sources are removed",
         "documents/doctags/stage.py",
-        "return self._roots.has(item_id) or not os.path.lexists(input_path)",
+        "return self._roots.has(item_id) or not is_there(input_path)",
         "return True",
         f"{_RULES}test_documents_of_other_sources_stay",
     ),
     Mutant(
         "documents that no longer exist stay if their source is not named",
         "documents/doctags/stage.py",
-        "return self._roots.has(item_id) or not os.path.lexists(input_path)",
+        "return self._roots.has(item_id) or not is_there(input_path)",
         "return self._roots.has(item_id)",
         f"{_RULES}test_documents_of_other_sources_stay",
     ),
     Mutant(
         "a document of exactly the largest size fails",
-        "documents/doctags/worker.py",
+        "documents/inputs.py",
         "if size > BYTES_MAX:",
         "if size >= BYTES_MAX:",
         f"{_RULES}test_the_largest_document_has_exactly_the_limit",

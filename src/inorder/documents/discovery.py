@@ -18,18 +18,24 @@ from typing import NamedTuple
 from inorder.files.walk import walk
 from inorder.stage.file_stat import FileStat
 from inorder.stage.sources import IGNORE_FILE, Roots, quote_id
+from inorder.stage.store.inputs import AddressedInput
 
 
 class DocumentFile(NamedTuple):
-    """A file below the sources, and the id of its item."""
+    """A document below the sources, and the id of its item: a file, or content with an address."""
 
     item_id: str
     path: str
+    """The path of the file, or the address."""
     size: int
     problem: str = ""
     """Why it cannot be read; empty if no reason is known."""
     stat: FileStat | None = None
-    """Its stat; None: it cannot be read."""
+    """Its stat, or that of the file that it is a part of; None: it cannot be read, or there is no file."""
+    source: AddressedInput | None = None
+    """What reads its content; None: it is a file."""
+    kind: str = ""
+    """Its kind, as `sniff` returns it, if it is known without reading the first bytes; empty: it is not."""
 
 
 def discover(roots: Roots) -> Iterator[DocumentFile]:

@@ -32,7 +32,7 @@ from .contracts import StageError
 from .file_stat import FileStat
 from .fingerprints import resolve_outputs
 from .store.database import open_store
-from .store.inputs import Input, StoredInput, list_files
+from .store.inputs import AddressedInput, Input, StoredInput, list_files
 from .store.reading import read_content
 from .store.rows import StoredItem
 from .worker import StageResult, StageTask, StageWork
@@ -112,7 +112,12 @@ class StageFileTransfer:
         reads = self._list_reads(task)
         if reads is None or any(map(os.path.isdir, absolute.values())):
             return None
-        size = sum(stat.size for stat in stats.values()) + sum(map(os.path.getsize, reads)) + stored
+        size = (
+            sum(stat.size for stat in stats.values())
+            + sum(map(os.path.getsize, reads))
+            + stored
+            + _measure_addressed(task)
+        )
         if size > self._send_bytes_max:
             return None
         files = [
@@ -123,7 +128,8 @@ class StageFileTransfer:
         for name, path in paths.items():
             if FileStat.read(path).signature != stats[name].signature:
                 raise StageError(f"the input {path} changed while it was read", category="io", retryable=True)
-        sent = _replace_fields(_replace_inputs(_attach_contents(task), inputs), outputs=outputs)
+        task = _attach_addressed(_attach_contents(task))
+        sent = _replace_fields(_replace_inputs(task, inputs), outputs=outputs)
         return SentItem(sent, stats, paths, files), size
 
     def _measure_stored(self, task: StageTask) -> int:
@@ -194,6 +200,21 @@ def _attach_content(source: Input) -> Input:
     if not isinstance(source, StoredInput):
         return source
     return msgspec.structs.replace(source, content=read_content(source))
+
+
+def _measure_addressed(task: StageTask) -> int:
+    """The size of all inputs that are parts of files which the node does not see."""
+    return sum(each.size for each in task.item.inputs.values() if isinstance(each, AddressedInput) and each.is_local)
+
+
+def _attach_addressed(task: StageTask) -> StageTask:
+    """Return a task whose inputs that are parts of files have their content."""
+    contents = {
+        name: msgspec.structs.replace(each, content=read_content(each))
+        for name, each in task.item.inputs.items()
+        if isinstance(each, AddressedInput) and each.is_local
+    }
+    return _replace_fields(task, inputs={**task.item.inputs, **contents}) if contents else task
 
 
 def _attach_read(source: str | StoredInput) -> str | StoredInput:

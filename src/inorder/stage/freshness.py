@@ -27,7 +27,7 @@ from .fingerprints import (
 )
 from .hash_cache import HashCache
 from .store.database import StoreLookup, StoreReader
-from .store.inputs import Input, StoredInput
+from .store.inputs import Input, KnownInput
 from .store.rows import StoredItem
 
 # These reasons are part of the manifest format: rows of earlier runs are recognized by them.
@@ -213,7 +213,7 @@ def _explain_changed(item: WorkItem, cfg_hash: str, input_sha256: str, hash_inpu
 
 def get_sha256(source: Input, cache: HashCache | None) -> str:
     """Return the SHA-256 of an input. A file is read only if the cache does not have it."""
-    if isinstance(source, StoredInput):
+    if isinstance(source, KnownInput):
         if not source.sha256:
             raise FileNotFoundError(ENOENT, "there is no such result yet", os.fspath(source))
         return source.sha256

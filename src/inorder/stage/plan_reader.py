@@ -22,7 +22,7 @@ from .hash_cache import HashCache
 from .options import StageOptions
 from .stale_items import find_run_start, find_stale
 from .store.database import StoreLookup, open_store
-from .store.inputs import Input, StoredInput
+from .store.inputs import Input, KnownInput
 from .store.rows import StoredItem
 from .worker import StageTask
 
@@ -127,7 +127,7 @@ def _describe(item: WorkItem) -> PlanItem:
 
 def _get_size(source: Input) -> int:
     """The size of an input; 0 if it cannot be read, which is a matter of its item."""
-    if isinstance(source, StoredInput):
+    if isinstance(source, KnownInput):
         return source.size
     try:
         return os.stat(source).st_size

@@ -21,7 +21,7 @@ from .data_layout import DataLayout
 from .file_stat import FileStat
 from .fingerprints import hash_file, resolve_outputs
 from .plan_identity import identify_item
-from .store.inputs import Input, StoredInput, list_files
+from .store.inputs import Input, KnownInput, list_files
 from .worker import StageResult, StageTask, StoredContent
 
 
@@ -145,8 +145,8 @@ def decode_result(encoded: bytes) -> StageResult | None:
 
 
 def _identify_input(source: Input) -> str:
-    """A result of another stage is identified with its content; whether a file has changed is checked by its stat."""
-    return f"{os.fspath(source)}={source.sha256}" if isinstance(source, StoredInput) else os.fspath(source)
+    """An input that is no file is identified with its content; whether a file has changed is checked by its stat."""
+    return f"{os.fspath(source)}={source.sha256}" if isinstance(source, KnownInput) else os.fspath(source)
 
 
 def _check_inputs(task: StageTask, stored: _StoredResult) -> list[tuple[str, FileStat, str]] | None:

@@ -35,7 +35,7 @@ from .fingerprints import (
     resolve_outputs,
 )
 from .store.codec import compress_long
-from .store.inputs import StoredInput, list_files
+from .store.inputs import KnownInput, list_files
 
 
 class StageTask(NamedTuple):
@@ -275,7 +275,7 @@ class StageWork:
         if not self._options.fingerprinting or not item.outputs:
             return {}
         return {
-            name: each.sha256 if isinstance(each, StoredInput) else hash_file(os.fspath(each))
+            name: each.sha256 if isinstance(each, KnownInput) else hash_file(os.fspath(each))
             for name, each in item.inputs.items()
         }
 
@@ -364,8 +364,8 @@ class StageWork:
 
 
 def _sum_stored(item: WorkItem) -> int:
-    """The size of the inputs that are results of another stage."""
-    return sum(each.size for each in item.inputs.values() if isinstance(each, StoredInput))
+    """The size of the inputs that are no files."""
+    return sum(each.size for each in item.inputs.values() if isinstance(each, KnownInput))
 
 
 def _locate_error(error: StageError, stage: str, item: WorkItem) -> None:

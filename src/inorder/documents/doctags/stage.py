@@ -18,6 +18,7 @@ import msgspec
 
 from inorder.documents.cost import estimate_pages
 from inorder.documents.discovery import DocumentFile, discover
+from inorder.documents.inputs import BYTES_MAX, is_there
 from inorder.documents.layout import Layout, LayoutChoice, remove_other_layout, resolve_layout
 from inorder.documents.readers.docling import DOCLING_FORMATS, PDF_NOT_CONVERTED, kind_for_docling
 from inorder.documents.readers.html.rules import Extent
@@ -47,7 +48,7 @@ from .storage import (
     part_path,
     read_survey,
 )
-from .worker import BYTES_MAX, predict_outcome, work
+from .worker import predict_outcome, work
 
 SCHEMA_VERSION = 1
 _LARGE_BYTES = 256 * 1024
@@ -168,9 +169,10 @@ class _DocumentItems:
         for kind in READERS:
             parts.add(self._settings.version_of(kind))
         count, is_racy = 0, False
-        for item_id, path, _, problem, found in self.list_files():
+        for item_id, path, _, problem, found, source, _ in self.list_files():
             count += 1
-            parts.add(f"{item_id}\n{path}\n{problem}\n{None if found is None else found.signature}")
+            signature = None if found is None else found.signature
+            parts.add(f"{item_id}\n{path}\n{problem}\n{signature if source is None else source.sha256}")
             is_racy = is_racy or (found is not None and found.is_racy)
         return count, new_run_id() if is_racy else parts.value()
 
@@ -189,7 +191,7 @@ class _DocumentItems:
     def is_gone(self, item_id: str, input_path: str) -> bool:
         """Whether an item that is not in the plan is to be removed: it lies below these sources, or its file does not
         exist any more. Documents from other sources stay in DATA."""
-        return self._roots.has(item_id) or not os.path.lexists(input_path)
+        return self._roots.has(item_id) or not is_there(input_path)
 
     def _split(self, large: list[WorkItem]) -> Iterator[WorkItem | Barrier]:
         for item in large:
@@ -255,9 +257,11 @@ def _make_item(
 ) -> WorkItem:
     """The item of one file. It has outputs even if the file is not a document now: an earlier version may have been.
     `hash_of` returns the hash of the configuration for a kind of documents."""
-    problem, kind, head = file.problem, "", b""
+    problem, kind, head = file.problem, file.kind, b""
     is_large = file.size > BYTES_MAX
-    if not problem:
+    if kind:
+        kind = settings.kind_of(file.path, kind)
+    elif not problem:
         try:
             head = read_head(file.path, HEAD_BYTES)
             kind = settings.kind_of(file.path, sniff(file.path, head))
@@ -267,7 +271,7 @@ def _make_item(
         problem = f"the file has {file.size:,} bytes; the limit is {BYTES_MAX:,}"
     return WorkItem(
         item_id=file.item_id,
-        inputs={} if problem or is_large else {"document": file.path},  # a large file is not even hashed
+        inputs={} if problem or is_large else {"document": file.source or file.path},  # a large file is not even hashed
         outputs=document_outputs(file.item_id, layout),
         cfg_hash=hash_of(kind),
         cost_hint=estimate_pages(kind, head, file.size),

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from inorder.documents.inputs import read_input
 from inorder.documents.model import Document, Picture, Table
 from inorder.documents.readers.passwords import use_passwords
 from inorder.documents.readers.registry import READERS, docling_version, load_reader
@@ -27,8 +28,6 @@ from .storage import (
     read_survey,
 )
 
-BYTES_MAX = 2**30
-"""The largest file that is read."""
 _SKIP_REASONS = {
     "image": "an image: --ocr reads its text",
     "empty": "the file is empty",
@@ -68,7 +67,7 @@ def _convert(item: WorkItem, context: StageContext) -> Any:
     kind = item.meta["kind"]
     if item.meta["reader"] == "docling":
         return _convert_with_docling(item, context)
-    data = _read_input(item)
+    data = read_input(item)
     if kind == "pdf":
         from inorder.documents.readers.pdf import reader as pdf
 
@@ -90,7 +89,7 @@ def _convert(item: WorkItem, context: StageContext) -> Any:
 def _convert_with_docling(item: WorkItem, context: StageContext) -> dict[str, Any]:
     from inorder.documents.readers.docling import convert
 
-    data = _read_input(item)
+    data = read_input(item)
     converted = convert(item.meta["kind"], data, _document_name(item), os.path.basename(item.item_id))
     for warning in converted.warnings:
         context.warn(warning)
@@ -119,7 +118,7 @@ def _make_survey(item: WorkItem, context: StageContext) -> dict[str, Any]:
     read does not fail here: the item of the document fails."""
     from inorder.documents.readers.pdf import reader as pdf
 
-    data = _read_input(item)
+    data = read_input(item)
     try:
         survey = Survey(pdf.count_pages(data))
         if survey.pages > int(item.meta["split_pages"]):
@@ -139,7 +138,7 @@ def _convert_part(item: WorkItem, context: StageContext) -> dict[str, Any]:
         raise StageError("the survey of this document is missing from DATA; run again", category="io", retryable=True)
     pages = PageRange.parse(range_name)
     document = pdf.read(
-        _read_input(item),
+        read_input(item),
         Path(doc_id).stem,
         first_page=pages.first,
         last_page=pages.last,
@@ -168,15 +167,7 @@ def _merge_parts(item: WorkItem, context: StageContext) -> dict[str, Any]:
             reason = f"pages {first} to {last} could not be read; for the reason see {item.item_id}#{name}"
             raise StageError(reason, category="input")
         parts.append(part)
-    return _write_outputs(item, context, pdf.merge(parts), _read_input(item))
-
-
-def _read_input(item: WorkItem) -> bytes:
-    path = os.fspath(item.inputs["document"])
-    size = os.path.getsize(path)
-    if size > BYTES_MAX:
-        raise StageError(f"the file has {size:,} bytes; the limit is {BYTES_MAX:,}", category="input")
-    return Path(path).read_bytes()
+    return _write_outputs(item, context, pdf.merge(parts), read_input(item))
 
 
 def _document_name(item: WorkItem) -> str:

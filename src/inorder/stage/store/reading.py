@@ -1,4 +1,4 @@
-"""Reads an input of an item, whether it is a file or a result in the store of another stage."""
+"""Reads an input of an item: a file, a result in the store of another stage, or content with an address."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from inorder.stage.contracts import StageError
 
-from .inputs import Input, StoredInput
+from .inputs import AddressedInput, Input, StoredInput
 
 if TYPE_CHECKING:
     from .rows import StoredItem
@@ -19,7 +19,10 @@ def is_stored(source: Input) -> bool:
 
 
 def read_content(source: Input) -> bytes:
-    """Return the content of an input. Raises StageError if a stored result has changed since the plan was read."""
+    """Return the content of an input. Raises StageError if one that is not a file has changed since the plan was read,
+    or cannot be read."""
+    if isinstance(source, AddressedInput):
+        return source.read() if source.content is None else source.content
     if not isinstance(source, StoredInput):
         return Path(source).read_bytes()
     if source.content is not None:

@@ -1,0 +1,31 @@
+"""The content of documents, whether a document is a file or has an address.
+
+A document that is no file of its own is an `AddressedInput` of its item: it has an address, such as
+`docs/box.zip/letters/a.pdf`, and a hash that is known when the plan is made. Each kind of address is a subclass.
+"""
+
+import os
+from pathlib import Path, PurePath
+
+from inorder.stage.contracts import StageError, WorkItem
+from inorder.stage.store.inputs import AddressedInput
+from inorder.stage.store.reading import read_content
+
+BYTES_MAX = 2**30
+"""The largest document that is read."""
+
+
+def read_input(item: WorkItem) -> bytes:
+    """The content of the document of an item. Raises StageError if it cannot be read."""
+    source = item.inputs["document"]
+    size = source.size if isinstance(source, AddressedInput) else os.path.getsize(source)
+    if size > BYTES_MAX:
+        raise StageError(f"the file has {size:,} bytes; the limit is {BYTES_MAX:,}", category="input")
+    return read_content(source) if isinstance(source, AddressedInput) else Path(os.fspath(source)).read_bytes()
+
+
+def is_there(path: str) -> bool:
+    """Whether a document may still exist: its file does, or the file that it is a part of, or its address is remote."""
+    if os.path.lexists(path) or "://" in path:
+        return True
+    return bool(path) and any(map(os.path.isfile, PurePath(path).parents))
