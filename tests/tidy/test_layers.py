@@ -11,7 +11,7 @@ FACE = "(package)"  # src/inorder/__init__.py: the public names
 BELOW_RUNTIME = {"core", "errors", "host", "journal", "lanes", "sinks", "engines"}
 BELOW_STAGE = BELOW_RUNTIME | {"runtime", "iteration", "version"}
 BELOW_JOBS = BELOW_STAGE | {"stage", "files"}
-LIBRARY = BELOW_JOBS | {"documents", "code", "index", "dataset", "report"}
+LIBRARY = BELOW_JOBS | {"documents", "code", "index", "dataset", "report", "targets"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "version": set(),
@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "index": BELOW_JOBS | {"documents", "code"},
     "dataset": BELOW_JOBS | {"documents", "index"},
     "report": BELOW_JOBS | {"documents", "index", "dataset"},
+    "targets": BELOW_JOBS | {"documents", "index"},
     FACE: LIBRARY,
     "serve": LIBRARY,
     "cli": LIBRARY | {FACE, "serve"},

@@ -203,10 +203,16 @@ class VectorMatrix:
             return np.zeros(0, np.float32)
         if 2 * len(rows) > self._file.shape[0]:
             return (self._all_rows @ vector)[rows]
+        raw = b"".join(self.read(rows))
+        return np.frombuffer(raw, "<f4").reshape(len(rows), -1) @ vector if raw else np.zeros(0, np.float32)
+
+    def read(self, rows: npt.NDArray[np.int64]) -> list[bytes]:
+        """The vectors of some rows, each as 32-bit floats in little-endian order."""
+        if self._opened is None:
+            return []
         size = 4 * self._file.shape[1]
         number = self._opened.fileno()
-        raw = b"".join([os.pread(number, size, size * row) for row in rows.tolist()])
-        return np.frombuffer(raw, "<f4").reshape(len(rows), -1) @ vector if raw else np.zeros(0, np.float32)
+        return [os.pread(number, size, size * row) for row in rows.tolist()]
 
     @cached_property
     def _all_rows(self) -> _Rows:

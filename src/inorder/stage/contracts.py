@@ -153,6 +153,9 @@ class StagePlan(msgspec.Struct, frozen=True):
     output then, which its worker passes to `ctx.write_output`."""
     derived_from: Derivation | None = None
     """The results that the items are made of; None: every item is checked in every run."""
+    is_remainder: bool = False
+    """Whether the items are what the sinks of the stage do not hold yet. Then an interrupted run is not resumed: a new
+    plan has only what is left to do."""
     policy: Literal["io", "cpu", "gpu"] | None = None
     """The policy that the stage is made for. A stage made for `gpu` is not run with `cpu`, unless the options say
     `i_know_what_im_doing`."""

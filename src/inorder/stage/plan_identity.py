@@ -45,6 +45,8 @@ def open_journal(job: DurableJob, plan: StagePlan, options: StageOptions, warn: 
     filesystem = job.filesystem
     if filesystem.stat(job.path) is None:
         return job.open()
+    if plan.is_remainder:
+        return job.open(start_over=True)
     is_trusted = filesystem.stat(f"{job.path}{DISTRUST_SUFFIX}") is None
     state = read_journal(filesystem, job.path)[1]
     if state.header is not None and state.header.sinks != job.header.sinks:  # a run with another layout
@@ -69,7 +71,7 @@ def find_resume_seq(plan: StagePlan, options: StageOptions) -> int | None:
     """Return the seq at which a run of this plan would resume an interrupted one; None: it would start over. Raises
     IntegrityError for a journal that cannot be trusted."""
     layout = DataLayout(os.fspath(options.data), plan.stage_name)
-    if options.force or not options.resume or not os.path.exists(layout.journal):
+    if options.force or not options.resume or plan.is_remainder or not os.path.exists(layout.journal):
         return None
     _, state = read_journal(SystemFilesystem(), layout.journal)
     wanted = (hash_plan(plan), hash_config(plan, options))

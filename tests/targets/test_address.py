@@ -1,0 +1,29 @@
+"""Addresses of targets: secrets are taken out as soon as one is read."""
+
+import pytest
+
+from inorder.targets.address import find_secrets, has_scheme, hide_secrets
+
+
+@pytest.mark.parametrize(
+    ("given", "shown", "secrets"),
+    [
+        ("postgresql://me:s%40crt@host:5433/db", "postgresql://me@host:5433/db", {"password": "s@crt"}),
+        ("postgresql:///db?host=/run/pg&password=s", "postgresql:///db?host=%2Frun%2Fpg", {"password": "s"}),
+        ("postgresql://:only@host/db", "postgresql://@host/db", {"password": "only"}),
+        ("https://host:6333/?api_key=k", "https://host:6333/", {"api_key": "k"}),
+        ("postgresql://me@host/db?sslmode=require", "postgresql://me@host/db?sslmode=require", {}),
+        ("qdrant:///tmp/place", "qdrant:///tmp/place", {}),
+        ("folder/name", "folder/name", {}),
+    ],
+)
+def test_an_address_is_shown_without_its_secrets(given: str, shown: str, secrets: dict[str, str]) -> None:
+    assert hide_secrets(given) == shown
+    assert find_secrets(shown) == secrets
+    assert hide_secrets(shown) == shown
+    assert find_secrets(shown) == secrets
+
+
+@pytest.mark.parametrize(("text", "expected"), [("a://b", True), ("s3+x://b", True), ("a/b", False), ("c:/x", False)])
+def test_a_folder_is_not_an_address(text: str, expected: bool) -> None:
+    assert has_scheme(text) is expected
