@@ -29,13 +29,18 @@ ADAPTERS_VENV := .venv-adapters
 ADAPTERS_STAMP := $(ADAPTERS_VENV)/.stamp
 ADAPTERS_RUN := $(ADAPTERS_VENV)/bin/python
 
+# Clients of object stores and databases, and the servers that stand for them in tests.
+CONNECTORS_VENV := .venv-connectors
+CONNECTORS_STAMP := $(CONNECTORS_VENV)/.stamp
+CONNECTORS_RUN := $(CONNECTORS_VENV)/bin/python
+
 DEMO := build/demo
 
 # The tests start several hundred interpreters. Without compiled files, each of them compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters check docs bench bench-peers bench-documents bench-quality bench-search bench-serve bench-gpu bench-ray \
+.PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters test-connectors check docs bench bench-peers bench-documents bench-quality bench-search bench-serve bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak clean
 
@@ -71,6 +76,9 @@ test-ray: $(RAY_STAMP) ## install Ray and test on clusters of several nodes on t
 
 test-adapters: $(ADAPTERS_STAMP) ## install LangChain and LlamaIndex and test the retrievers for them in examples/
 	$(ADAPTERS_RUN) -m pytest --requirements=off -p tests.support.no_skips_plugin tests/adapters
+
+test-connectors: $(CONNECTORS_STAMP) ## install clients and servers of databases and object stores, and test the connectors with them
+	$(CONNECTORS_RUN) -m pytest -n 2 --requirements=off -p tests.support.no_skips_plugin tests/connectors
 
 docs: $(STAMP) ## write the generated references and pictures in docs/
 	$(RUN) -m tools.docs
@@ -120,7 +128,7 @@ soak: $(STAMP) ## run simulator seeds for SECONDS_MAX seconds (default 60)
 	$(RUN) -m inorder.sim soak --seconds $(SECONDS_MAX)
 
 clean: ## remove the virtual environments, caches and build outputs
-	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) $(MODELS_VENV) $(ADAPTERS_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(RAY_VENV) $(MODELS_VENV) $(ADAPTERS_VENV) $(CONNECTORS_VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 $(STAMP): pyproject.toml constraints.txt
@@ -160,4 +168,10 @@ $(ADAPTERS_STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(ADAPTERS_VENV)
 	$(ADAPTERS_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		--editable '.[dev]' langchain-core llama-index-core
+	@touch $@
+
+$(CONNECTORS_STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(CONNECTORS_VENV)
+	$(CONNECTORS_RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[dev,duckdb,lance,qdrant,s3]' lancedb 'moto[server]'
 	@touch $@

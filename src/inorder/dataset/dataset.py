@@ -205,7 +205,8 @@ class Dataset:
         are there already with the same content are not written again.
 
         Arguments:
-            to: The folder: a new one, or that of an earlier export.
+            to: The folder, or the address of an object store such as `s3://bucket/prefix`: a new one, or that of an
+                earlier export.
             what: Which tables.
             format: Sharded Parquet, sharded JSON lines, or one set of files per document.
             shard_bytes: Shards have half to twice this size.
@@ -213,7 +214,8 @@ class Dataset:
         Raises:
             OperatorError: DATA has no such results, or the folder holds something else.
             BusyError: Another process exports to this folder.
-            InfrastructureError: The disk is full, or failed. The folder has no manifest then.
+            InfrastructureError: The disk or the store is full, or failed. A folder has no manifest then; a store still
+                has the earlier export.
         """
         options = ExportOptions(what=what, to=os.fspath(to), format=format, shard_bytes=shard_bytes)
         return export_data(self._require_open(), options)

@@ -32,6 +32,18 @@ class LockHolder(NamedTuple):
         return started_s is None or started_s <= self.since_s + _SLACK_S  # otherwise another process has its number
 
 
+def identify_machine() -> str:
+    """A text that two processes share only if they see each other's process numbers: machine, boot, and container."""
+    parts = [platform.node()]
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            parts.append(file.read().strip())
+        parts.append(str(os.stat("/proc/self/ns/pid").st_ino))
+    except OSError:
+        pass
+    return " ".join(parts)
+
+
 def read_holder(lock_path: str) -> LockHolder | None:
     """Read a lock file; None: there is none, or it names no process."""
     try:

@@ -4,8 +4,8 @@ Shards are prepared first: those that are there already with the same content ar
 the export. Then all of them are published at once, and the manifest is written last.
 """
 
-import hashlib
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,18 +15,20 @@ import pyarrow as pa
 from inorder.dataset.results import ResultReader, open_results
 from inorder.dataset.tables import TABLES, DataTable
 from inorder.errors import InfrastructureError, OperatorError, require
+from inorder.files.addresses import StoreAddress, parse_address, strip_file_protocol
+from inorder.files.object_store import ObjectStore
 from inorder.host.filesystem import Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
 from inorder.version import __version__
 
-from .card import NAME as CARD
-from .card import write_card
 from .files import export_files
 from .folder import HIDDEN, ExportFolder, make_durable_directory, require_export_folder
+from .lease import Lease
 from .manifest import ExportManifest, ShardEntry, TableEntry, combine_shards
 from .options import ExportOptions, ExportOutcome, TableExport
 from .shards import Shard, ShardKey, plan_shards
+from .stored import StoredExport, require_export_store
 from .writing import write_shard
 
 OnProgress = Callable[[str, TableExport], None]
@@ -44,7 +46,10 @@ def export_data(
 ) -> ExportOutcome:
     """Export tables of DATA. Raises OperatorError for a folder that cannot be used and for tables that DATA does not
     have, BusyError if another process exports to the same folder, and InfrastructureError if the disk fails."""
-    root = os.path.abspath(options.to)
+    address = parse_address(options.to)
+    if address is not None:
+        return _export_to_store(data, address, options, on_progress)
+    root = os.path.abspath(strip_file_protocol(options.to))
     require(not _contains(os.path.abspath(data), root), f"--to must not be a folder of DATA ({data})")
     require_export_folder(root)
     tables = select_tables(data, options.what)
@@ -53,10 +58,26 @@ def export_data(
         make_durable_directory(disk, f"{root}/{HIDDEN}")
         lock = None if filesystem else Lock(f"{root}/{HIDDEN}/lock", f"the export {root}")
         try:
-            return _Export(data, root, options, on_progress, disk).run(tables)
+            folder = ExportFolder(root, disk)
+            return _Export(data, folder, options, on_progress).run(tables)
         finally:
             if lock is not None:
                 lock.release()
+
+
+def _export_to_store(
+    data: str, address: StoreAddress, options: ExportOptions, on_progress: OnProgress
+) -> ExportOutcome:
+    require(options.format != "files", "--format files needs a local folder; choose parquet or jsonl")
+    tables = select_tables(data, options.what)
+    store = ObjectStore(address, by="--to")
+    require_export_store(store)
+    lease = Lease(store, f"the export {address}")
+    try:
+        with translate_os_errors("a shard could not be written"), tempfile.TemporaryDirectory() as scratch:
+            return _Export(data, StoredExport(store, lease, scratch), options, on_progress).run(tables)
+    finally:
+        lease.release()
 
 
 def select_tables(data: str, what: str) -> list[DataTable[Any, Any]]:
@@ -81,38 +102,37 @@ class _Export:
     """One export, under way."""
 
     def __init__(
-        self, data: str, root: str, options: ExportOptions, on_progress: OnProgress, filesystem: Filesystem
+        self, data: str, target: ExportFolder | StoredExport, options: ExportOptions, on_progress: OnProgress
     ) -> None:
         self._data = data
         self._options = options
         self._on_progress = on_progress
-        self._folder = ExportFolder(root, filesystem)
-        self._places: dict[str, str] = {}
-        """Where each shard is now, by its final path."""
-        self._outcome = ExportOutcome(to=root, format=options.format, tables={})
-        previous = self._folder.previous
+        self._target = target
+        self._outcome = ExportOutcome(to=target.root, format=options.format, tables={})
+        previous = target.previous
         if previous is not None and previous.format != options.format:
             raise OperatorError(
-                f"{root} holds an export in the format {previous.format}; choose it with --format, or another folder"
+                f"{target.root} holds an export in the format {previous.format};"
+                " choose it with --format, or another folder"
             )
 
     def run(self, tables: list[DataTable[Any, Any]]) -> ExportOutcome:
         """Prepare and publish the tables. Those that were not asked for stay as they are."""
-        previous = self._folder.previous
+        previous = self._target.previous
         entries = {} if previous is None else dict(previous.tables)
         replaced = [name for name in TABLES if self._options.what in ("all", name.partition("/")[0])]
         for name in replaced:
             entries.pop(name, None)
         for table in tables:
             progress = self._outcome.tables[table.name] = TableExport()
-            if self._options.format == "files":
-                entries[table.name] = export_files(self._data, table, self._folder, progress)
+            if self._options.format == "files" and isinstance(self._target, ExportFolder):
+                entries[table.name] = export_files(self._data, table, self._target, progress)
             else:
                 entries[table.name] = self._prepare(table, progress)
             self._on_progress(table.name, progress)
         ordered = {name: entries[name] for name in TABLES if name in entries}
         manifest = ExportManifest(generator=f"inorder {__version__}", format=self._options.format, tables=ordered)
-        self._finish(manifest, replaced)
+        self._outcome.removed = self._target.finish(manifest, replaced)
         return self._outcome
 
     def _prepare(self, table: DataTable[Any, Any], progress: TableExport) -> TableEntry:
@@ -138,7 +158,7 @@ class _Export:
         raise InfrastructureError(f"{self._data} changes while it is exported; export it again when no run is active")
 
     def _reuse(self, table: DataTable[Any, Any], shard: Shard, number: int, progress: TableExport) -> ShardEntry | None:
-        found = self._folder.reuse(shard.key)
+        found = self._target.reuse(shard.key)
         if found is None:
             return None
         progress.kept += 1
@@ -154,21 +174,19 @@ class _Export:
         progress: TableExport,
     ) -> ShardEntry | None:
         """Write a shard beside the export; None: its documents are not those that were planned."""
-        filesystem, root = self._folder.filesystem, self._folder.root
-        key, path = ShardKey(version), self._folder.stage_path(shard.key)
+        target, key, path = self._target, ShardKey(version), self._target.stage(shard.key)
         documents = self._count(table.name, _decode_documents(table, results, shard, key), progress)
         try:
-            written = write_shard(filesystem, f"{root}/{path}", self._options.format, table, documents)
+            written = write_shard(target.filesystem, path, self._options.format, table, documents)
         except BaseException:
-            self._folder.stage_path(shard.key)
+            target.discard(shard.key)
             raise
         if key.finish() != shard.key:
-            self._folder.stage_path(shard.key)
+            target.discard(shard.key)
             return None
-        entry = ShardEntry(path=path, documents=shard.documents, key=shard.key, **written._asdict())
-        self._folder.record(entry)
+        entry = ShardEntry(path="", documents=shard.documents, key=shard.key, **written._asdict())
         progress.written += 1
-        return self._place(table, number, entry, path, progress)
+        return self._place(table, number, entry, target.keep(entry), progress)
 
     def _count(
         self, name: str, documents: Iterator[tuple[str, Any]], progress: TableExport
@@ -180,33 +198,15 @@ class _Export:
                 self._on_progress(name, progress)
 
     def _place(
-        self, table: DataTable[Any, Any], number: int, entry: ShardEntry, path: str, progress: TableExport
+        self, table: DataTable[Any, Any], number: int, entry: ShardEntry, now: str, progress: TableExport
     ) -> ShardEntry:
         """Give a shard its final path."""
         final = f"{table.name}/part-{number:05}.{self._options.format}"
-        self._places[final] = path
+        path = self._target.place(final, entry, now)
         progress.documents += entry.documents
         progress.rows += entry.rows
         progress.bytes += entry.bytes
-        return msgspec.structs.replace(entry, path=final)
-
-    def _finish(self, manifest: ExportManifest, replaced: list[str]) -> None:
-        """Publish what was prepared, the card, and the manifest."""
-        folder, content = self._folder, write_card(manifest)
-        is_edited = folder.is_card_edited()
-        previous = "" if folder.previous is None else folder.previous.card_sha256
-        card_sha256 = previous if is_edited else hashlib.sha256(content).hexdigest()
-        manifest = msgspec.structs.replace(manifest, card_sha256=card_sha256)
-        is_placed = all(final == now for final, now in self._places.items())
-        if folder.manifest == manifest and not folder.is_begun and is_placed and folder.read(CARD) is not None:
-            folder.clean()
-            return
-        if self._options.format != "files":
-            self._outcome.removed = folder.publish(self._places, replaced)
-        folder.begin()
-        if not is_edited:
-            folder.write_card(content)
-        folder.complete(manifest)
+        return msgspec.structs.replace(entry, path=path)
 
 
 def _decode_documents(

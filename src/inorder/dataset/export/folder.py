@@ -18,10 +18,13 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 
+import msgspec
+
 from inorder.errors import OperatorError
 from inorder.host.filesystem import Filesystem, write_atomic
 
 from .card import NAME as CARD
+from .card import write_card
 from .manifest import (
     NAME,
     ExportManifest,
@@ -55,6 +58,8 @@ class ExportFolder:
         """Whether the manifest has been removed."""
         self._known = {entry.key: entry for entry in self._list_known()}
         self._unclaimed = self._list_files()
+        self._places: dict[str, str] = {}
+        """Where each shard is now, by its final path."""
 
     @property
     def previous(self) -> ExportManifest | None:
@@ -70,21 +75,52 @@ class ExportFolder:
                 return entry, path
         return None
 
-    def stage_path(self, key: str) -> str:
-        """The path where the shard with this key is written. A file that is there is removed."""
-        path = f"{_STAGING}/{key}"
+    def stage(self, key: str) -> str:
+        """Where the shard with this key is to be written. A file that is there is removed."""
+        path = f"{self.root}/{_STAGING}/{key}"
         with suppress(FileNotFoundError):
-            self.filesystem.unlink(f"{self.root}/{path}")
+            self.filesystem.unlink(path)
         return path
 
-    def record(self, entry: ShardEntry) -> None:
-        """Remember a shard that was written, so that an interrupted export can be resumed."""
+    def discard(self, key: str) -> None:
+        """Remove a shard that was staged."""
+        self.stage(key)
+
+    def keep(self, entry: ShardEntry) -> str:
+        """Keep a shard that was staged, so that an interrupted export can be resumed. Returns its path."""
+        path = f"{_STAGING}/{entry.key}"
+        entry = msgspec.structs.replace(entry, path=path)
         file = self.filesystem.open(f"{self.root}/{_WRITTEN}")
         try:
             file.append(encode_entry(entry))
             file.sync()
         finally:
             file.close()
+        return path
+
+    def place(self, final: str, entry: ShardEntry, now: str) -> str:
+        """Give a shard its final path; it is moved there when the export is published. Returns the path."""
+        self._places[final] = now
+        return final
+
+    def finish(self, manifest: ExportManifest, tables: Iterable[str]) -> int:
+        """Publish the shards that were placed, which are those of these tables, the card, and the manifest. Returns
+        the number of removed files."""
+        content = write_card(manifest)
+        is_edited = self.is_card_edited()
+        previous = "" if self._previous is None else self._previous.card_sha256
+        card_sha256 = previous if is_edited else hashlib.sha256(content).hexdigest()
+        manifest = msgspec.structs.replace(manifest, card_sha256=card_sha256)
+        is_placed = all(final == now for final, now in self._places.items())
+        if self.manifest == manifest and not self.is_begun and is_placed and self.read(CARD) is not None:
+            self.clean()
+            return 0
+        removed = 0 if manifest.format == "files" else self.publish(self._places, tables)
+        self.begin()
+        if not is_edited:
+            self.write_card(content)
+        self.complete(manifest)
+        return removed
 
     def begin(self) -> None:
         """Remove the manifest, durably, before anything that it describes is changed."""

@@ -30,8 +30,8 @@ def export(
         str,
         typer.Option(
             "--to",
-            metavar="DIR",
-            help="Folder to write to: a new one, or that of an earlier export.",
+            metavar="DIR|ADDRESS",
+            help="Folder or address of an object store (s3://bucket/prefix): a new one, or that of an earlier export.",
             rich_help_panel=Section.OUTPUT,
         ),
     ],
@@ -62,9 +62,10 @@ def export(
 
     The same documents give the same bytes, whatever updates led there. Files that are there already with the same
     content are kept. `_inorder.json` lists all files with their hashes; it is there only if the export is complete.
+    In an object store it always names a complete export; credentials come from the environment.
 
-    Exit codes: 0 done, 1 the disk failed, 2 wrong usage or nothing to export, 5 another export to this folder is
-    active, 6 a result in DATA is damaged.
+    Exit codes: 0 done, 1 the disk or the store failed, 2 wrong usage or nothing to export, 5 another export to this
+    folder is active, 6 a result in DATA is damaged.
     """
     size = SHARD_BYTES if shard_bytes is None else _parse_size(shard_bytes)
     options = ExportOptions(what=what, to=to, format=format_, shard_bytes=size)
