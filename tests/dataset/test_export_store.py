@@ -13,7 +13,7 @@ import pytest
 
 import inorder
 from inorder.dataset.export import lease
-from inorder.dataset.export.lease import Lease, LeaseRecord
+from inorder.dataset.export.lease import ExportLease, LeaseRecord
 from inorder.files import object_store
 from inorder.files.addresses import parse_address
 from inorder.files.object_store import ObjectStore
@@ -188,7 +188,7 @@ class TestLease:
         memory.pipe_file("/bucket/out/.inorder/leases/00000007", msgspec.json.encode(record))
 
     def test_the_second_of_two_exporters_gets_exit_code_5(self, store: ChunkStore, memory: Any, tmp_path: Path) -> None:
-        held = Lease(self.open_store(), "test")
+        held = ExportLease(self.open_store(), "test")
         code, _, err = run_in_process(["export", "chunks", "--data", str(store.data), "--to", TO], tmp_path, {})
         assert (code, err.count("\n")) == (5, 1)
         assert f"the export {TO} is in use by process {os.getpid()} on" in err
@@ -198,16 +198,16 @@ class TestLease:
 
     def test_one_of_two_that_begin_at_once_wins(self, memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         create = ObjectStore.create
-        first: list[Lease] = []
+        first: list[ExportLease] = []
 
         def come_second(self: ObjectStore, path: str, content: bytes) -> bool:
             monkeypatch.setattr(ObjectStore, "create", create)
-            first.append(Lease(self, "test"))
+            first.append(ExportLease(self, "test"))
             return create(self, path, content)
 
         monkeypatch.setattr(ObjectStore, "create", come_second)
         with pytest.raises(inorder.BusyError, match="is in use by another process, which has just begun"):
-            Lease(self.open_store(), "test")
+            ExportLease(self.open_store(), "test")
         first[0].check()
         first[0].release()
 
@@ -254,7 +254,7 @@ class TestLease:
 
     def test_a_lease_is_renewed(self, memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lease, "_RENEWAL_S", 0.001)
-        held = Lease(self.open_store(), "test")
+        held = ExportLease(self.open_store(), "test")
         while b'"counter":0' in memory.cat_file("/bucket/out/.inorder/leases/00000001"):
             pass
         held.release()

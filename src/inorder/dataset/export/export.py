@@ -24,7 +24,7 @@ from inorder.version import __version__
 
 from .files import export_files
 from .folder import HIDDEN, ExportFolder, make_durable_directory, require_export_folder
-from .lease import Lease
+from .lease import ExportLease
 from .manifest import ExportManifest, ShardEntry, TableEntry, combine_shards
 from .options import ExportOptions, ExportOutcome, TableExport
 from .shards import Shard, ShardKey, plan_shards
@@ -72,7 +72,7 @@ def _export_to_store(
     tables = select_tables(data, options.what)
     store = ObjectStore(address, by="--to")
     require_export_store(store)
-    lease = Lease(store, f"the export {address}")
+    lease = ExportLease(store, f"the export {address}")
     try:
         with translate_os_errors("a shard could not be written"), tempfile.TemporaryDirectory() as scratch:
             return _Export(data, StoredExport(store, lease, scratch), options, on_progress).run(tables)

@@ -61,7 +61,7 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
         return f"process {self.pid} on {self.host} since {since}"
 
 
-class Lease:
+class ExportLease:
     """A lease on the objects of a store, held from creation until `release`. Raises BusyError if another process has
     it."""
 

@@ -28,7 +28,7 @@ from inorder.host.filesystem import SystemFilesystem
 from .card import NAME as CARD
 from .card import write_card
 from .lease import FOLDER as LEASES
-from .lease import Lease
+from .lease import ExportLease
 from .manifest import NAME, ExportManifest, ShardEntry, decode_entries, decode_manifest, encode_entry, encode_manifest
 
 _HIDDEN = ".inorder/"
@@ -41,7 +41,7 @@ _HASH_LENGTH = 16
 class StoredExport:
     """An export in an object store, under a lease. Shards are written to a local scratch folder first."""
 
-    def __init__(self, store: ObjectStore, lease: Lease, scratch: str) -> None:
+    def __init__(self, store: ObjectStore, lease: ExportLease, scratch: str) -> None:
         self.root = store.address
         self.filesystem = SystemFilesystem()
         self._store = store
