@@ -149,6 +149,28 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
         "tests/stage/run/test_groups.py::test_items_are_processed_alone_if_their_group_cannot_be_read[count_five-fail]",
     ),
     Mutant(
+        "the time to load a model makes the next batch small",
+        "engines/process/engine.py",
+        "        if not (is_first and self._has_groups):\n            self._sizer",
+        "        if True:\n            self._sizer",
+        "tests/stage/run/test_groups.py::test_the_second_batch_is_large_whatever_time_the_first_took",
+    ),
+    Mutant(
+        "windows are too small for the groups of all workers",
+        "stage/engine.py",
+        "    elif has_groups:\n",
+        "    elif has_groups and False:\n",
+        "tests/stage/run/test_groups.py::test_windows_have_room_for_the_groups_of_all_workers[True-8192]",
+    ),
+    Mutant(
+        "a reply that nobody has read is taken for the next one",
+        "documents/embed/shared/client.py",
+        "                self._drop()  # nobody",
+        "                pass  # nobody",
+        "tests/documents/embed/test_portions.py"
+        "::test_after_a_failure_no_reply_is_taken_for_that_of_another_request[tokenizer]",
+    ),
+    Mutant(
         "a worker hears Ctrl-C",
         "engines/process/lifeline.py",
         "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n",

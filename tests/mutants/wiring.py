@@ -38,7 +38,7 @@ WIRING_MUTANTS: tuple[Mutant, ...] = (
     _cut("error_budget", _ENGINE, "        error_budget=options.error_budget,\n", ""),
     _cut("retries", _ENGINE, "make_retry_options(options.retries,", "make_retry_options(0,"),
     _cut("max_queue", _ENGINE, "entries, ahead = 1024, options.max_queue", "entries, ahead = 1024, 1024"),
-    _cut("workers", _ENGINE, "is_shared and options.workers is None else options.workers,", "True else None,"),
+    _cut("workers", _ENGINE, "if is_shared else options.workers,", "if is_shared else None,"),
     _cut("policy", _ENGINE, "if is_shared else options.policy,", "if is_shared else 'io',"),
     _cut("infrastructure_budget", _ENGINE, "        infrastructure_budget=options.infrastructure_budget,\n", ""),
     _cut("recycle_tasks", _ENGINE, "        recycle_tasks=options.recycle_tasks,\n", ""),

@@ -23,6 +23,10 @@ SLACK_BYTES = 2**20
 """By how much the results of a batch may exceed the bytes reserved for it before its worker returns the rest."""
 
 
+CALLERS_MAX = 6
+"""Processes that call one device, unless the options say how many: more get smaller groups of items each."""
+
+
 class Task(NamedTuple):
     """One attempt at one item."""
 
@@ -101,15 +105,20 @@ class BatchSizer:
     holds work that an idle one could do.
     """
 
-    def __init__(self, target_s: float = 0.005, limit_max: int = 1024) -> None:
+    def __init__(self, target_s: float = 0.005, limit_max: int = 1024, limit: int = 1) -> None:
         self._target_s = target_s
         self._limit_max = limit_max
-        self.limit = 1
+        self.limit = limit
 
     def observe(self, count: int, elapsed_s: float) -> None:
         """Learn that a batch of `count` items took this long."""
         fitting = int(count * self._target_s / max(elapsed_s, 1e-9))
         self.limit = max(1, min(fitting, self.limit * 2, self._limit_max))
+
+
+def count_callers(workers: int | None) -> int:
+    """How many processes call one device. `workers`: as many as the options say, if they do."""
+    return min(count_cpus(), CALLERS_MAX) if workers is None else workers
 
 
 def count_cpus() -> int:

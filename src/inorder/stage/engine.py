@@ -9,7 +9,7 @@ from inorder.core.events import Envelope, Event, Finished
 from inorder.core.options import PLAN_AHEAD_PER_WORKER, KernelOptions, entries_for
 from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates, run_attempt
-from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task, count_cpus
+from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task, count_callers
 from inorder.engines.factory import EngineSpec, create_resizable_engine
 from inorder.errors import InfrastructureError, require
 from inorder.runtime.limits import make_retry_options
@@ -24,8 +24,9 @@ from .worker import StageTask, StageWork
 
 _DISK_FULL = (ENOSPC, EDQUOT)
 _SUCCESS = int(State.TERMINAL_SUCCESS)
-_CALLERS_MAX = 6
-"""Processes that call one device, unless the options say how many: more get smaller groups of items each."""
+GROUPED_ENTRIES = 8192
+"""Items per window of a stage with groups, and items read ahead: every worker has a whole group while others are
+computed, and quick items do not wait for the windows of slow ones."""
 _SKIP = int(State.TERMINAL_SKIP)
 _SKIP_BYTES = 1024
 """What an item that is skipped occupies in memory until it is committed, roughly."""
@@ -47,7 +48,7 @@ def make_engine_spec(plan: StagePlan, options: StageOptions) -> EngineSpec:
     return EngineSpec(
         engine=options.engine,
         policy="cpu" if is_shared else options.policy,
-        workers=min(count_cpus(), _CALLERS_MAX) if is_shared and options.workers is None else options.workers,
+        workers=count_callers(options.workers) if is_shared else options.workers,
         timeout_s=options.timeout_s or None,
         lease_s=options.lease_s,
         memory_bytes_max=options.memory_bytes_max,
@@ -108,12 +109,14 @@ def _answer(work: StageWork, task: Task) -> Envelope:
     return Envelope(task.seq, task.attempt, _SUCCESS, result, size, None, (perf_counter() - began_s) * 1000, began_ms)
 
 
-def make_kernel_options(options: StageOptions) -> KernelOptions:
-    """Make the options of the kernel."""
+def make_kernel_options(options: StageOptions, *, has_groups: bool = False) -> KernelOptions:
+    """Make the options of the kernel. `has_groups`: workers process groups of items at once."""
     entries, ahead = 1024, options.max_queue
     if options.engine == "ray":
         workers = options.workers or WORKERS_MAX  # the number follows the size of the cluster
         entries, ahead = entries_for(workers), max(ahead, PLAN_AHEAD_PER_WORKER * workers)
+    elif has_groups:
+        entries, ahead = GROUPED_ENTRIES, max(ahead, GROUPED_ENTRIES)
     return KernelOptions(
         windows=options.windows.to_window_options(entries, ahead),
         pressure=options.budgets.to_pressure_options(options.buffered_bytes_max),

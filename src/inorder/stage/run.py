@@ -269,7 +269,7 @@ class _StageRun:
                 rest,
                 engine,
                 self._clock,
-                make_kernel_options(self._options),
+                make_kernel_options(self._options, has_groups=self._hooks.before_group is not None),
                 total=self._plan.total_items,
                 observer=self._observe,
                 memory=create_stage_memory_probe(self._options, engine),

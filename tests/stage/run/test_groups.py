@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 import inorder
+from inorder.core.events import Pulled
+from inorder.engines.base import Batch, BatchSizer, Task
 from inorder.engines.process import engine as process_engine
+from inorder.journal.records import WindowRecord
+from inorder.journal.scan import scan
 from tests.stage.jobs import Place, read_lines
 from tests.support.gates import FixedSizer
 
@@ -76,3 +80,48 @@ def test_threads_call_neither_hook(place: Place) -> None:
     hooks = inorder.StageHooks(group_size=count_five, before_group=read_group)
     assert inorder.run_stage(plan, work, place.options(policy="io"), hooks).succeeded == 3
     assert {row["group"] for row in place.rows().values() if row["status"] == "success"} == {"alone"}
+
+
+@pytest.mark.parametrize(("is_grouped", "entries"), [(False, 1024), (True, 8192)])
+def test_windows_have_room_for_the_groups_of_all_workers(place: Place, is_grouped: bool, entries: int) -> None:
+    """Quick items, and groups of other workers, do not wait for a group that is computed."""
+    grouped = inorder.StageHooks(group_size=count_five, before_group=read_group)
+    options = place.options(policy="io")
+    inorder.run_stage(place.plan(place.items(3), total=3), work, options, grouped if is_grouped else None)
+    [journal] = place.data.glob("journal/*")
+    records = [scanned.record for scanned in scan(journal.read_bytes()).records]
+    assert {record.target_entries for record in records if isinstance(record, WindowRecord)} == {entries}
+
+
+class Squares:
+    """A function that processes groups of items."""
+
+    def __init__(self) -> None:
+        self.lookahead = self
+
+    def __call__(self, item: int) -> int:
+        return item * item
+
+    def count(self, items: Sequence[int]) -> int:
+        return len(items)
+
+    def read(self, items: Sequence[int]) -> None:
+        pass
+
+
+def test_the_second_batch_is_large_whatever_time_the_first_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one waits until a model is loaded."""
+    monkeypatch.setattr(process_engine, "BatchSizer", BatchSizer)
+    engine = process_engine.ProcessEngine(Squares(), 1, timeout_s=None)
+    engine.start()
+    try:
+        [first] = engine.poll(None)
+        assert isinstance(first, Pulled)
+        assert first.limit == 1
+        engine.dispatch(Batch(first.worker, [Task(0, 1, 3)], isolated=False))
+        pulled: list[Pulled] = []
+        while not pulled:
+            pulled = [event for event in engine.poll(None) if isinstance(event, Pulled)]
+        assert pulled[0].limit == process_engine.GROUP_START
+    finally:
+        engine.close()

@@ -1,42 +1,61 @@
 """Statistics of all terms of a corpus: in how many chunks each occurs, and how often.
 
 The terms of a document are text in one piece, which is split and counted by Arrow, many documents at a time: a corpus
-has hundreds of times as many terms as documents. Memory grows with the vocabulary only.
+has hundreds of times as many terms as documents. Arrow does so without the interpreter lock, beside the thread that
+reads. Memory grows with the vocabulary only.
 """
 
+from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from inorder.engines.base import count_cpus
+
 from .stored import StoredTerms
 
-_TERMS_PENDING = 2_000_000
+_TERMS_PENDING = 250_000
 """Terms that are counted together."""
+_MERGED_TERMS = 2_000_000
+"""Sums that are kept apart, before they are added to what is known."""
+_THREADS_MAX = 4
+
+Integers = npt.NDArray[np.int64]
+
+
+class _TermSums(NamedTuple):
+    """Terms, each of them once, and for each the number of chunks with it and its total frequency."""
+
+    terms: pa.Array
+    sums: list[Integers]
 
 
 class TermStatistics:
-    """Adds up the terms of documents."""
+    """Adds up the terms of documents: on threads of its own, while the caller reads the next ones."""
 
     def __init__(self) -> None:
         self.length = 0
-        """Number of words."""
+        """Number of words, once it is finished."""
         self._texts: list[bytes] = []
-        self._counts: list[npt.NDArray[np.int64]] = []
+        self._counts: list[Integers] = []
         self._pending = 0
-        self._known: pa.Table | None = None
+        self._pool = ThreadPoolExecutor(min(_THREADS_MAX, count_cpus()))
+        self._counting: deque[Future[_TermSums]] = deque()
+        self._parts = [_TermSums(_make_texts([]).cast(pa.string()), [np.zeros(0, np.int64)] * 2)]
+        self._parts_size = 0
 
     def add(self, document: StoredTerms) -> None:
         """Add the terms of a document."""
         if not document.counts:
             return
-        counts = document.unpack_counts().astype(np.int64)
-        self.length += int(counts.sum())
+        counts = document.unpack_counts()
         self._texts.append(document.text.encode())
-        self._counts.append(counts)
+        self._counts.append(counts.astype(np.int64))
         self._pending += len(counts)
         if self._pending >= _TERMS_PENDING:
             self._count_pending()
@@ -44,24 +63,52 @@ class TermStatistics:
     def finish(self) -> pa.Table:
         """The columns `term`, `chunks` and `count`, in the order of the terms."""
         self._count_pending()
-        if self._known is None:
-            self._known = _make_table(_make_texts([]).cast(pa.string()), _make_integers([]), _make_integers([]))
-        return self._known.sort_by("term")
+        while self._counting:
+            self._collect()
+        self._pool.shutdown()
+        terms, sums = _merge(self._parts)
+        self.length = int(sums[1].sum())
+        order = pc.sort_indices(terms)
+        places = np.frombuffer(order.buffers()[1], "<u8", len(order))
+        columns = [pc.take(terms, order), *(_make_integers(each[places]) for each in sums)]
+        return pa.Table.from_arrays(columns, names=["term", "chunks", "count"])
 
     def _count_pending(self) -> None:
         if not self._texts:
             return
-        terms = pc.split_pattern(_make_texts(self._texts), "\n").flatten().cast(pa.string())
-        counts = np.concatenate(self._counts)
-        new = _make_table(terms, _make_integers(np.ones(len(counts), np.int64)), _make_integers(counts))
-        everything = new if self._known is None else pa.concat_tables([self._known, new])
-        summed = everything.group_by("term", use_threads=False).aggregate([("chunks", "sum"), ("count", "sum")])
-        self._known = _make_table(summed["term"], summed["chunks_sum"], summed["count_sum"])
+        if len(self._counting) > 2 * _THREADS_MAX:
+            self._collect()
+        self._counting.append(self._pool.submit(_count_terms, self._texts, self._counts))
         self._texts, self._counts, self._pending = [], [], 0
 
+    def _collect(self) -> None:
+        """Take the oldest sums that were asked for."""
+        found = self._counting.popleft().result()
+        self._parts.append(found)
+        self._parts_size += len(found.terms)
+        if self._parts_size > _MERGED_TERMS:
+            self._parts, self._parts_size = [_merge(self._parts)], 0
 
-def _make_table(*columns: Any) -> pa.Table:
-    return pa.Table.from_arrays([*columns], names=["term", "chunks", "count"])
+
+def _count_terms(texts: Sequence[bytes], counts: Sequence[Integers]) -> _TermSums:
+    terms = pc.split_pattern(_make_texts(texts), "\n").flatten().cast(pa.string())
+    frequencies = np.concatenate(counts)
+    return _sum_by_term(terms, [np.ones(len(frequencies), np.int64), frequencies])
+
+
+def _merge(parts: Sequence[_TermSums]) -> _TermSums:
+    sums = [np.concatenate(each) for each in zip(*(part.sums for part in parts), strict=True)]
+    return _sum_by_term(pa.concat_arrays([part.terms for part in parts]), sums)
+
+
+def _sum_by_term(terms: pa.Array, values: Sequence[Integers]) -> _TermSums:
+    """Add up the values of equal terms. `Table.group_by` does the same, and imports all of Arrow's datasets for it."""
+    encoded = terms.dictionary_encode()
+    places = np.frombuffer(encoded.indices.buffers()[1], "<i4", len(terms))
+    size = len(encoded.dictionary)
+    # The sums are exact: a corpus has fewer than 2**53 words.
+    sums = [np.bincount(places, each, minlength=size).astype(np.int64) for each in values]
+    return _TermSums(encoded.dictionary, sums)
 
 
 def _make_texts(texts: Sequence[bytes]) -> pa.Array:
@@ -71,5 +118,5 @@ def _make_texts(texts: Sequence[bytes]) -> pa.Array:
     return pa.Array.from_buffers(pa.large_string(), len(texts), buffers)
 
 
-def _make_integers(values: Sequence[int] | npt.NDArray[np.int64]) -> pa.Array:
+def _make_integers(values: Sequence[int] | Integers) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(np.asarray(values, "<i8"))])

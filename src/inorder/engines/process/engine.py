@@ -20,12 +20,16 @@ from inorder.engines.pool import Outbox, PoolEngine, RunningItem
 from inorder.engines.progress import ItemProgress
 from inorder.errors import InfrastructureError, OperatorError, require
 
+from .lookahead import get_lookahead
 from .transfer import PACKED_KINDS
 from .worker_process import ProcessDied, StartupError, WorkerProcess, pack_tasks, unpack_result
 
 BATCH_S = 0.4
 """Work in one batch: long compared to the round trip to a process, during which the process waits for a millisecond.
 Results come earlier: see `_FLUSH_S` in `worker_main`."""
+GROUP_START = 64
+"""Items in the first batch of a worker that processes groups. How long that batch takes says nothing of the next ones:
+it waits for what the function opens."""
 _MAIN_GUARD_HINT = "a script that starts work must do so under: if __name__ == '__main__':"
 _PICKLE_HINT = "bind arguments with functools.partial, or use policy='io' to run it in threads"
 
@@ -60,6 +64,7 @@ class ProcessPoolWorker:
         pack: PackTasks = pack_tasks,
         unpack: Callable[[Envelope], Envelope] = unpack_result,
         batch_s: float = BATCH_S,
+        has_groups: bool = False,
     ) -> None:
         self.number = number
         self._put_event = put
@@ -67,7 +72,8 @@ class ProcessPoolWorker:
         self._options = options
         self._pack = pack
         self._unpack = unpack
-        self._sizer = BatchSizer(target_s=batch_s)
+        self._has_groups = has_groups
+        self._sizer = BatchSizer(target_s=batch_s, limit=GROUP_START if has_groups else 1)
         self._lock = threading.Lock()
         self._batch_seqs: list[int] = []
         self._finished_seqs: set[int] = set()
@@ -121,7 +127,9 @@ class ProcessPoolWorker:
                 else _make_startup_error(error)
             )
             return
-        self._sizer.observe(max(1, len(self._finished_seqs)), monotonic() - began_s)
+        is_first = process is not None and process.tasks_done <= len(self._finished_seqs)
+        if not (is_first and self._has_groups):
+            self._sizer.observe(max(1, len(self._finished_seqs)), monotonic() - began_s)
         with self._lock:
             self._put_unstarted(0)
             self._batch_seqs = []
@@ -251,9 +259,10 @@ class ProcessEngine(PoolEngine):
     ) -> None:
         function_pickle = pickle_function(function)
         limits = options or ProcessOptions()
+        has_groups = get_lookahead(function) is not None
 
         def make_worker(number: int, outbox: Outbox) -> ProcessPoolWorker:
-            return ProcessPoolWorker(number, outbox.put, function_pickle, limits, pack=pack)
+            return ProcessPoolWorker(number, outbox.put, function_pickle, limits, pack=pack, has_groups=has_groups)
 
         super().__init__(make_worker, workers, timeout_s=timeout_s, name="processes", lease_s=lease_s)
 

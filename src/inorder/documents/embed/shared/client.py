@@ -2,7 +2,8 @@
 
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from multiprocessing.connection import Connection
 from typing import Any
@@ -22,6 +23,8 @@ _ENCODER = msgspec.msgpack.Encoder()
 _REPLY = msgspec.msgpack.Decoder(EmbedReply)
 _INFO = msgspec.msgpack.Decoder(ServiceInfo)
 _THREADS = "RAYON_NUM_THREADS"
+PORTION_TEXTS = 128
+"""Texts of one request. While the model computes them, the next ones are tokenized."""
 
 
 class ServiceConnection:
@@ -43,21 +46,39 @@ class ServiceConnection:
             raise StageError(f"cannot open the {family} provider: {reason}", category="config")
         return service.providers[family]
 
-    def call(self, request: EmbedRequest) -> EmbedReply:
-        """Send a request and wait for the reply. If the other process ends meanwhile, it is started again, and another
-        attempt can succeed."""
-        self.get_info(request.family)
+    def call_all(self, requests: Iterable[EmbedRequest]) -> Iterator[EmbedReply]:
+        """Send requests, and yield their replies in order. A request is made while the one before it is computed. If
+        the other process ends meanwhile, it is started again, and another attempt can succeed."""
+        is_waiting = False
         try:
+            for request in requests:
+                if is_waiting:
+                    is_waiting = False
+                    yield self._receive()
+                self._send(request)
+                is_waiting = True
+            if is_waiting:
+                is_waiting = False
+                yield self._receive()
+        finally:
+            if is_waiting:
+                self._drop()  # nobody reads the reply that is to come
+
+    def _send(self, request: EmbedRequest) -> None:
+        self.get_info(request.family)
+        with self._translate_end():
             if self._connection is None:
                 self._connect()
             connection = self._connection
             if connection is None:
                 raise EOFError
             connection.send_bytes(_ENCODER.encode(request))
-            reply = _REPLY.decode(connection.recv_bytes())
-        except (EOFError, OSError):
-            self._drop()
-            raise StageError("the process of the provider ended", category="provider", retryable=True) from None
+
+    def _receive(self) -> EmbedReply:
+        with self._translate_end():
+            if self._connection is None:
+                raise EOFError
+            reply = _REPLY.decode(self._connection.recv_bytes())
         if reply.failure is not None:
             failure = reply.failure
             error = StageError(
@@ -70,18 +91,22 @@ class ServiceConnection:
             raise error
         return reply
 
+    @contextmanager
+    def _translate_end(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, OSError):
+            self._drop()
+            raise StageError("the process of the provider ended", category="provider", retryable=True) from None
+
     def _connect(self) -> None:
-        # A worker process per core: each tokenizes on its share of the cores.
+        # Each worker process tokenizes on its share of the cores.
         os.environ.setdefault(_THREADS, str(max(1, count_cpus() // max(1, self._workers))))
         end = socket.socket(socket.AF_UNIX)
-        try:
+        with self._translate_end(), end:
             end.connect(self._address)
             self._connection = connection = Connection(end.detach())
             self._service = _INFO.decode(connection.recv_bytes())
-        except (EOFError, OSError):
-            end.close()
-            self._drop()
-            raise StageError("the process of the provider ended", category="provider", retryable=True) from None
 
     def _drop(self) -> None:
         if self._connection is not None:
@@ -120,10 +145,10 @@ class RemoteProvider:
     def close(self) -> None:
         """The connection ends with this process."""
 
-    def _call(self, request: EmbedRequest) -> EmbedReply:
-        reply = self._connection.call(request)
-        self.batches.add_all(reply.batches, reply.batch_texts)
-        return reply
+    def _call(self, requests: Iterable[EmbedRequest]) -> Iterator[EmbedReply]:
+        for reply in self._connection.call_all(requests):
+            self.batches.add_all(reply.batches, reply.batch_texts)
+            yield reply
 
 
 class RemoteDense(RemoteProvider):
@@ -145,14 +170,18 @@ class RemoteDense(RemoteProvider):
         """One row per text, in order."""
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
-        if self._tokenize is None:
-            request = EmbedRequest(family=self._family, texts=[replace_surrogates(text) for text in texts])
-        else:
-            tokens, lengths = pack_tokens(self._tokenize(texts))
-            request = EmbedRequest(family=self._family, tokens=tokens, lengths=lengths)
-        rows = unpack_rows(self._call(request))
-        self._dimensions = rows.shape[1]
-        return rows
+        parts = [unpack_rows(reply) for reply in self._call(self._make_requests(texts))]
+        self._dimensions = parts[0].shape[1]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _make_requests(self, texts: Sequence[str]) -> Iterator[EmbedRequest]:
+        tokenize = self._tokenize
+        if tokenize is None:
+            yield EmbedRequest(family=self._family, texts=[replace_surrogates(text) for text in texts])
+            return
+        for start in range(0, len(texts), PORTION_TEXTS):
+            tokens, lengths = pack_tokens(tokenize(texts[start : start + PORTION_TEXTS]))
+            yield EmbedRequest(family=self._family, tokens=tokens, lengths=lengths)
 
 
 class RemoteSparse(RemoteProvider):
@@ -165,5 +194,8 @@ class RemoteSparse(RemoteProvider):
 
     def encode(self, texts: Sequence[str]) -> list[SparseVector]:
         """One vector per text, in order."""
+        if not texts:
+            return []
         request = EmbedRequest(family=self._family, texts=[replace_surrogates(text) for text in texts])
-        return unpack_sparse(self._call(request)) if texts else []
+        [reply] = self._call([request])
+        return unpack_sparse(reply)

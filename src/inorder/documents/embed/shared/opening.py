@@ -6,15 +6,20 @@ local   io          in the driver, shared by its threads
 ray     any         in every worker, which has its own GPU
 """
 
+import threading
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from inorder.documents.embed.providers.registry import open_dense, open_sparse, policy
 from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.documents.embed.worker import OPEN_ERROR
-from inorder.engines.base import count_cpus
+from inorder.engines.base import count_callers
 from inorder.errors import OperatorError
 from inorder.stage.context import StageContext
+
+_IMPORTED_AHEAD = ("inorder.documents.embed.storage", "inorder.documents.embed.term_statistics")
+"""What the last item of the stage needs, and takes half a second to import."""
 
 
 class OpenProviders:
@@ -54,7 +59,8 @@ class OpenProviders:
         if shared:
             from .client import RemoteDense, RemoteSparse, ServiceConnection
 
-            connection = ServiceConnection(self._address, context.options.workers or count_cpus())
+            threading.Thread(target=import_ahead, name="inorder-imports", daemon=True).start()
+            connection = ServiceConnection(self._address, count_callers(context.options.workers))
             for family in shared:
                 context.resources[family] = (RemoteDense if family == "dense" else RemoteSparse)(connection, family)
 
@@ -73,3 +79,9 @@ class OpenProviders:
                 continue
             context.resources[family] = provider
             self._open_now.append(provider)
+
+
+def import_ahead() -> None:
+    """Import modules while this process waits for a model or a server."""
+    for name in _IMPORTED_AHEAD:
+        import_module(name)
