@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.documents.archives.archive_files import make_archive
 from tests.documents.pdf_files import draw_lines, draw_pdf
 from tests.support.command_line import CommandLine, CommandResult
 
@@ -88,7 +89,7 @@ def edit_comment(docs: Path) -> None:
 def add(docs: Path) -> None:
     (docs / "new.md").write_text("# New\n\nNobody has seen this one.\n")
     (docs / "new.py").write_text("def nothing(): ...\n")
-    (docs / "other.zip").write_bytes(b"PK\x03\x04" + bytes(90))
+    (docs / "other.7z").write_bytes(b"7z\xbc\xaf" + bytes(90))
 
 
 def delete(docs: Path) -> None:
@@ -245,6 +246,31 @@ def test_a_document_that_fails_takes_its_results_along_and_fails_again(docs: Com
     assert {actual[key] for key in of_it if key[0] == "doctags"} == {"fail"}
     assert {actual[key] for key in of_it if key[0] != "doctags"} == {"remove"}
     assert_true(predict(docs, "docs"), done(docs) if run(docs) else {})
+
+
+@pytest.mark.process
+def test_the_members_of_an_archive_are_predicted_and_explained_one_by_one(docs: CommandLine) -> None:
+    members = {f"{name}.md": f"# {name}\n\nA letter.\n".encode() for name in "abc"}
+    changed = {"a.md": b"# a\n\nAnother letter.\n", "c.md": members["c.md"], "d.md": b"# d\n"}
+    for ending in ("zip", "tar.gz"):
+        box = docs.folder / "docs" / f"box.{ending}"
+        box.write_bytes(make_archive(ending, members))
+        run(docs)
+        box.write_bytes(make_archive(ending, changed))
+        predicted = predict(docs, "docs")
+        run(docs)
+        assert_true(predicted, done(docs))
+        explained = docs.run_in_process("explain", f"docs/box.{ending}/c.md", "--json").json["stages"]
+        assert [(each["stage"], each["item_id"]) for each in explained][:2] == [
+            ("doctags", f"docs/box.{ending}/c.md"),
+            ("chunk", f"docs/box.{ending}/c.md"),
+        ]
+    box.write_bytes(make_archive("tar.gz", {"torn.pdf": b"%PDF-1.4 torn"}))
+    run(docs)
+    assert predict(docs, "docs")["doctags", "docs/box.tar.gz/torn.pdf"] == "fail", "nothing has changed"
+    assert docs.run_in_process("verify", "--json").code == 0
+    hits = docs.run_in_process("search", "another letter", "--json").json
+    assert "docs/box.zip/a.md" in str(hits)
 
 
 @pytest.mark.process

@@ -13,6 +13,7 @@ from inorder.documents.doctags import stage as doctags
 from inorder.documents.embed import stage as embed
 from inorder.sinks.base import Entry, Position
 from inorder.stage.store.sink import StoreSink
+from tests.documents.archives.archive_files import make_archive
 from tests.documents.stage_runs import StageRuns
 from tests.documents.workspace import PROSE
 from tests.stage.store.jobs import hash_store
@@ -33,6 +34,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
         made.write(f"docs/{number}.md", f"# Note {number}\n\n" + f"{number} {PROSE}\n\n" * (number + 1))
     made.write("docs/page.html", f"<h1>Rota</h1><p>{PROSE}</p><table><tr><th>a</th><td>1</td></tr></table>")
     made.write("docs/broken.docx", "PK\x03\x04")
+    texts = {f"{number}.md": f"# Letter {number}\n\n{PROSE}".encode() for number in range(4)}
+    for ending in ("zip", "tar.gz"):
+        (made.docs / f"letters.{ending}").write_bytes(make_archive(ending, texts))
     return made
 
 

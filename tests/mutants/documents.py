@@ -7,7 +7,36 @@ _LIMITS = "tests/documents/test_system_limits.py::"
 _RULES = "tests/documents/test_rules.py::"
 _EXTRAS = "tests/documents/test_manifest_extras.py::"
 _COSTS = "tests/documents/test_costs.py::"
+_ARCHIVES = "tests/documents/archives/test_archives_hostile.py::"
 DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "members of a ZIP archive may share bytes",
+        "documents/archives/zips.py",
+        "if info.header_offset < end:",
+        "if info.header_offset < 0:",
+        f"{_ARCHIVES}test_members_that_overlap_are_refused",
+    ),
+    Mutant(
+        "a damaged header is the end of a tar archive",
+        "documents/archives/tars.py",
+        'raise ArchiveError(f"the archive is damaged: {error}") from None\n\n\nclass',
+        "raise\n\n\nclass",
+        f"{_ARCHIVES}test_noise_in_the_middle_of_a_tar_archive_is_not_its_end",
+    ),
+    Mutant(
+        "the path of a member may lead out of its archive",
+        "documents/archives/names.py",
+        '"%2E%2E" if part == ".." else quote_id(part)',
+        "quote_id(part)",
+        f"{_ARCHIVES}test_paths_that_lead_out_of_the_archive_are_quoted",
+    ),
+    Mutant(
+        "an archive may have any number of members",
+        "documents/archives/limits.py",
+        "if self._members < 0:",
+        "if False:",
+        f"{_ARCHIVES}test_an_archive_with_too_many_members_is_refused",
+    ),
     Mutant(
         "encryption may demand any number of rounds",
         "documents/readers/office/decryption.py",

@@ -9,7 +9,7 @@ from inorder.runtime.recovery import read_journal
 from inorder.stage.contracts import WorkItem
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.manifest.reader import ConfigRow, ManifestRow, find_last_run, read_rows
-from inorder.stage.store.inputs import list_files
+from inorder.stage.store.inputs import AddressedInput, Input, StoredInput
 from inorder.version import __version__
 
 _NS_PER_MS = 1_000_000
@@ -36,14 +36,21 @@ class KnownFailures:
         row = self._rows.get(item_id)
         if row is None or row.error is None or row.cfg_hash != item.cfg_hash or not item.inputs:
             return ""
-        files = list_files(item.inputs)
-        if len(files) < len(item.inputs):
+        files = [*map(_find_file, item.inputs.values())]
+        if not all(files):
             return ""
         try:
-            changed_ns = max(os.stat(path).st_ctime_ns for path in files.values())
+            changed_ns = max(os.stat(path).st_ctime_ns for path in files)
         except OSError:
             return ""
         return row.error.message if changed_ns < self._started_ms * _NS_PER_MS else ""
+
+
+def _find_file(source: Input) -> str:
+    """The file that an input is, or is a part of; empty: it is neither."""
+    if isinstance(source, AddressedInput):
+        return source.container
+    return "" if isinstance(source, StoredInput) else os.fspath(source)
 
 
 def _find_start(layout: DataLayout, config: ConfigRow) -> int:

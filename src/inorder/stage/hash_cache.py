@@ -33,7 +33,7 @@ class HashCache:
     """Hashes by path and kind (`sha256`, `crc32`). Thread-safe; database errors count as a miss."""
 
     def __init__(self, path: str) -> None:
-        self._connection = _open_database(path)
+        self._connection = open_cache(path, f"{_DROP_OLD}{_SCHEMA};")
         self._pending: list[tuple[bytes, str, bytes, str | bytes]] = []
         self._lock = threading.Lock()
         self._lookups: dict[str, BlockLookup[tuple[bytes, bytes, str | bytes]]] = {}
@@ -93,8 +93,8 @@ def _encode_signature(stat: FileStat) -> bytes:
     return blake2b(text.encode(), digest_size=_SIGNATURE_BYTES).digest()
 
 
-def _open_database(path: str) -> sqlite3.Connection:
-    """Open the database. A damaged one is replaced; if that fails too, the cache lives in memory."""
+def open_cache(path: str, schema: str) -> sqlite3.Connection:
+    """Open the database of a cache. A damaged one is replaced; if that fails too, the cache lives in memory."""
     for attempt in range(2):
         try:
             connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
@@ -102,8 +102,7 @@ def _open_database(path: str) -> sqlite3.Connection:
             # Syncs only before the log is copied into the database. Without that, a power failure could leave a page
             # that is half old and half new: the signature of a file with the hash of its former content.
             connection.execute("PRAGMA synchronous=NORMAL")
-            connection.executescript(_DROP_OLD)
-            connection.execute(_SCHEMA)
+            connection.executescript(schema)
             connection.execute("BEGIN")
         except sqlite3.Error:
             if attempt == 0:
@@ -112,6 +111,6 @@ def _open_database(path: str) -> sqlite3.Connection:
         else:
             return connection
     connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-    connection.execute(_SCHEMA)
+    connection.executescript(schema)
     connection.execute("BEGIN")
     return connection

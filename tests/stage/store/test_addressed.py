@@ -75,7 +75,7 @@ def test_the_content_travels_only_to_a_node_that_cannot_read_it(
     assert source.content == (b"two" if kind.is_local and not sees_files else None)
     assert packed[1] == (3 if source.content else 0)
     work = RemoteWork(StageWork(shout, "shout", place.options(), layout.staging))
-    result: Any = transfer.unpack_value(pickle.loads(pickle.dumps(work(sent))))
+    result: Any = transfer.unpack_value(work(sent))
     assert result.extras == {"letters": 3}
     assert result.input_sha256 == "two!"
 

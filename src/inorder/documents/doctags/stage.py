@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from inorder.documents.archives.discovery import ArchiveExpander
 from inorder.documents.cost import estimate_pages
 from inorder.documents.discovery import DocumentFile, discover
 from inorder.documents.inputs import BYTES_MAX, is_there
@@ -155,10 +156,12 @@ class _DocumentItems:
         self.layout = resolve_layout(settings.layout, data)
         self._roots = Roots(sources)
         self._data = data
+        self._archives = ArchiveExpander(f"{data}/cache/archives.sqlite", settings.password_path)
 
     def list_files(self) -> Iterator[DocumentFile]:
         """Every file below the sources, except those in DATA, which may lie below them."""
-        return (file for file in discover(self._roots) if not file.path.startswith(f"{self._data}/"))
+        files = (file for file in discover(self._roots) if not file.path.startswith(f"{self._data}/"))
+        return self._archives.expand(files)
 
     def survey(self) -> tuple[int, str]:
         """The number of files, and a hash of all that the documents depend on. It is another one in every run as long
@@ -286,5 +289,5 @@ def _make_item(
             "password_file": settings.password_path,
             "warning": PDF_NOT_CONVERTED if settings.reader == "docling" and kind == "pdf" else "",
         },
-        batch_key=kind,
+        batch_key=kind if file.source is None else file.source.batch_key or kind,
     )

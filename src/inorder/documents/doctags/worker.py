@@ -31,6 +31,8 @@ from .storage import (
 _SKIP_REASONS = {
     "image": "an image: --ocr reads its text",
     "empty": "the file is empty",
+    "link": "a link in an archive, which is not followed",
+    "special": "not a file: a device or a pipe in an archive",
     "binary": "not a document: a binary file in an unknown format",
     "unknown": "not a document: a text file with an unknown extension, such as source code",
 }

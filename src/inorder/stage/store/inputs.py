@@ -48,6 +48,16 @@ class AddressedInput(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes | None = None
     """The content, if it comes with the item."""
 
+    @property
+    def batch_key(self) -> str:
+        """The key of items that a worker should process together, in order; empty: the order does not matter."""
+        return ""
+
+    @property
+    def container(self) -> str:
+        """The path of the file that it is a part of; empty: it is not part of a local file."""
+        return ""
+
     def __fspath__(self) -> str:
         return self.address
 

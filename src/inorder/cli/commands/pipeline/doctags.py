@@ -25,7 +25,7 @@ def doctags(
     """Convert documents to DocTags.
 
     Reads PDF, HTML, Markdown and text; DOCX, PPTX, XLSX and OpenDocument; CSV; Jupyter notebooks; EPUB; mail (EML,
-    MBOX); RTF; reStructuredText; AsciiDoc; JATS and DocBook.
+    MBOX); RTF; reStructuredText; AsciiDoc; JATS and DocBook. Archives (ZIP, tar) are read as folders.
 
     Writes DATA/doctags/NAME.doctags and, lossless, NAME.docling.json. Files that are not documents are skipped. A
     document that cannot be read fails with the reason; the others are processed. The outputs of documents that no

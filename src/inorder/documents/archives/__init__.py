@@ -1,0 +1,1 @@
+"""Archives as folders: their members are documents."""

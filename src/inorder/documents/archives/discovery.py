@@ -1,0 +1,58 @@
+"""The documents in archives below the sources."""
+
+from collections.abc import Iterator
+
+from inorder.documents.discovery import DocumentFile
+from inorder.documents.readers.passwords import NO_PASSWORDS
+from inorder.stage.file_stat import FileStat
+
+from .cache import ListingCache
+from .listing import Member, list_file
+from .members import MemberInput
+from .names import find_format
+
+
+class ArchiveExpander:
+    """Replaces archives by their members."""
+
+    def __init__(self, cache_path: str, password_file: str = NO_PASSWORDS) -> None:
+        self._cache = ListingCache(cache_path)
+        self._password_file = password_file
+
+    def expand(self, files: Iterator[DocumentFile]) -> Iterator[DocumentFile]:
+        """The same files, with the members of each archive in its place. An archive that cannot be read to its end
+        comes after its members, as a file with the reason."""
+        try:
+            for file in files:
+                archive_format = find_format(file.path) if file.stat is not None and file.size else None
+                if archive_format is None or file.stat is None:
+                    yield file
+                else:
+                    yield from self._expand_archive(file, file.stat, archive_format)
+        finally:
+            self._cache.close()
+
+    def _expand_archive(self, file: DocumentFile, stat: FileStat, archive_format: str) -> Iterator[DocumentFile]:
+        listing = self._cache.get(file.path, stat, lambda: list_file(file.path, archive_format))
+        if not listing.is_archive:
+            yield file
+            return
+        for member in listing.members:
+            yield self._make_file(file, member)
+        if listing.problem:
+            yield file._replace(problem=listing.problem, kind="binary")
+
+    def _make_file(self, file: DocumentFile, member: Member) -> DocumentFile:
+        address = f"{file.path}/{member.name}"
+        source = MemberInput(
+            address=address,
+            sha256=member.fingerprints[-1],
+            size=member.size,
+            archive=file.path,
+            formats=member.formats,
+            indices=member.indices,
+            fingerprints=member.fingerprints,
+            password_file=self._password_file if member.is_encrypted else NO_PASSWORDS,
+        )
+        item_id = f"{file.item_id}/{member.name}"
+        return DocumentFile(item_id, address, member.size, member.problem, file.stat, source, member.kind)

@@ -1,0 +1,65 @@
+"""The names of archives, and of the documents in them."""
+
+import re
+
+from inorder.stage.sources import quote_id
+
+_COMPRESSIONS = {
+    ".zip": "zip",
+    ".tar": "",
+    ".tar.gz": "gz",
+    ".tgz": "gz",
+    ".tar.bz2": "bz2",
+    ".tbz2": "bz2",
+    ".tbz": "bz2",
+    ".tar.xz": "xz",
+    ".txz": "xz",
+    ".tar.zst": "zst",
+    ".tzst": "zst",
+}
+"""What is an archive, by the ending of the name: `zip`, or how a tar archive is compressed."""
+_ENDING = re.compile("(?:" + "|".join(re.escape(ending) for ending in _COMPRESSIONS) + ")$", re.I)
+
+
+def find_format(name: str) -> str | None:
+    """The format of an archive with this name: `zip`, or the compression of a tar archive; None: it is no archive."""
+    found = _ENDING.search(name)
+    is_named = found is not None and found.start() > name.rfind("/") + 1
+    return _COMPRESSIONS[found[0].lower()] if found is not None and is_named else None
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a member is left out as a hidden file is: a part of its path begins with a dot, or it is what macOS adds
+    for itself."""
+    parts = name.split("/")
+    return any(part.startswith(".") and part not in (".", "..") for part in parts) or "__MACOSX" in parts
+
+
+def quote_name(name: str) -> str:
+    """The path of a member below its archive, as part of an id. It leads nowhere else: a leading slash is dropped, and
+    `..` is quoted."""
+    parts = ["%2E%2E" if part == ".." else quote_id(part) for part in name.split("/") if part not in ("", ".")]
+    return "/".join(parts)
+
+
+class UniqueNames:
+    """Makes names unique: the second `a.pdf` is `a~2.pdf`."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        """The last number in use, by name."""
+
+    def make(self, name: str) -> str:
+        """The name, or the next variant of it that is free."""
+        found = name
+        while found in self._numbers:
+            self._numbers[name] += 1
+            found = _add_number(name, self._numbers[name])
+        self._numbers[found] = 1
+        return found
+
+
+def _add_number(name: str, number: int) -> str:
+    folder, slash, last = name.rpartition("/")
+    stem, dot, extension = last.rpartition(".")
+    return f"{folder}{slash}{stem}~{number}{dot}{extension}" if dot and stem else f"{name}~{number}"

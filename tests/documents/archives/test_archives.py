@@ -1,0 +1,173 @@
+"""Archives are folders: their members are documents, each an item of its own."""
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from inorder.documents.archives import cache, members
+from inorder.documents.archives.tars import TarArchive
+from inorder.documents.layout import LayoutChoice, list_documents
+from inorder.stage import file_stat
+from tests.documents.archives.archive_files import FORMATS, add_member, make_archive, make_tar, make_zip
+from tests.documents.formats.samples import NAMES, SAMPLES
+from tests.documents.stage_runs import StageRuns
+
+pytestmark = pytest.mark.req("DOC-1")
+
+FILES = {"a.md": b"# First\n\nOne.\n", "inner/b.txt": b"Second.\n", "inner/c.bin": b"\x00\x01\x02"}
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> StageRuns:
+    return StageRuns(tmp_path)
+
+
+def list_ids(runs: StageRuns) -> list[str]:
+    return [each.doc_id for each in list_documents(runs.data)]
+
+
+def find_reasons(runs: StageRuns) -> dict[str, str]:
+    """What was skipped or failed, and why."""
+    rows = runs.rows("doctags")
+    return {name: row["reason"] or row["error"]["message"] for name, row in rows.items() if row["status"] != "success"}
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_the_members_of_an_archive_are_documents(runs: StageRuns, ending: str) -> None:
+    (runs.docs / f"box.{ending}").write_bytes(make_archive(ending, FILES))
+    outcome = runs.doctags()
+    assert (outcome.succeeded, outcome.skipped, outcome.failed) == (2, 1, 0)
+    assert list_ids(runs) == [f"docs/box.{ending}/a.md", f"docs/box.{ending}/inner/b.txt"]
+    row = runs.rows("doctags")[f"docs/box.{ending}/a.md"]
+    assert row["input_path"] == f"{runs.docs}/box.{ending}/a.md"
+    assert row["bytes_in"] == len(FILES["a.md"])
+
+
+@pytest.mark.req("DOC-4")
+@pytest.mark.parametrize("ending", FORMATS)
+def test_only_the_members_that_changed_are_read_again(runs: StageRuns, ending: str) -> None:
+    box = runs.docs / f"box.{ending}"
+    box.write_bytes(make_archive(ending, FILES))
+    runs.doctags()
+    changed = FILES | {"inner/b.txt": b"Other.\n", "d.md": b"# New\n"}
+    del changed["a.md"]
+    box.write_bytes(make_archive(ending, changed))
+    assert runs.doctags().succeeded == 2
+    assert runs.done("doctags") == {f"docs/box.{ending}/inner/b.txt", f"docs/box.{ending}/d.md"}
+    assert list_ids(runs) == [f"docs/box.{ending}/d.md", f"docs/box.{ending}/inner/b.txt"]
+    assert runs.doctags().succeeded == 0
+    box.unlink()
+    runs.doctags()
+    assert list_ids(runs) == []
+
+
+def test_a_member_reads_as_the_same_file_in_a_folder(runs: StageRuns) -> None:
+    for kind, data in SAMPLES.items():
+        (runs.docs / NAMES[kind]).write_bytes(data)
+    (runs.docs / "box.tar").write_bytes(make_tar({NAMES[kind]: data for kind, data in SAMPLES.items()}))
+    assert runs.doctags(layout="files").failed == 0
+    for name in NAMES.values():
+        found = [(runs.data / f"doctags/docs/{path}.docling.json").read_bytes() for path in (name, f"box.tar/{name}")]
+        assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("layout", ["store", "files"])
+def test_archives_within_archives_are_folders_too(tmp_path: Path, layout: LayoutChoice) -> None:
+    runs = StageRuns(tmp_path, layout)
+    innermost = make_zip({"deep.md": b"# Deep\n", "deeper.zip": make_zip({"x.md": b"# X\n"})})
+    inner = make_archive("tar.gz", {"third.zip": innermost, "note.md": b"# Note\n"})
+    (runs.docs / "box.zip").write_bytes(make_zip({"second.tgz": inner, "top.md": b"# Top\n"}))
+    outcome = runs.doctags()
+    assert (outcome.succeeded, outcome.failed) == (3, 1)
+    assert runs.done("doctags") == {
+        "docs/box.zip/top.md",
+        "docs/box.zip/second.tgz/note.md",
+        "docs/box.zip/second.tgz/third.zip/deep.md",
+    }
+    assert find_reasons(runs) == {
+        "docs/box.zip/second.tgz/third.zip/deeper.zip": "archives are read to a depth of 3, and this one lies deeper"
+    }
+
+
+def test_an_office_file_with_the_name_of_an_archive_is_a_document(runs: StageRuns) -> None:
+    (runs.docs / "report.zip").write_bytes(SAMPLES["pptx"])
+    (runs.docs / "box.zip").write_bytes(make_zip({"talk.zip": SAMPLES["pptx"]}))
+    assert runs.doctags().succeeded == 2
+    assert list_ids(runs) == ["docs/box.zip/talk.zip", "docs/report.zip"]
+
+
+def test_an_archive_that_has_not_changed_is_not_opened(runs: StageRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_stat, "RACY_NS", -(10**12))
+    (runs.docs / "box.zip").write_bytes(make_zip(FILES))
+    runs.doctags()
+    (runs.docs / "later.md").write_text("# Later\n")
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the archive was listed")
+
+    monkeypatch.setattr("inorder.documents.archives.discovery.list_file", refuse)
+    assert runs.doctags().succeeded == 1
+    (runs.data / "cache/archives.sqlite").write_bytes(b"damaged")
+    with pytest.raises(AssertionError, match="the archive was listed"):
+        runs.doctags()
+    monkeypatch.setattr(cache, "_VERSION", "another")
+    monkeypatch.undo()
+    assert runs.doctags().succeeded == 0
+
+
+def test_a_compressed_tar_archive_is_unpacked_once_by_a_worker(
+    runs: StageRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {f"{number:03}.{'md' if number % 3 else 'txt'}": f"# Note {number}\n".encode() for number in range(60)}
+    (runs.docs / "box.tar.gz").write_bytes(make_archive("tar.gz", files))
+    opened = 0
+    open_tar = TarArchive._open
+
+    def count(archive: TarArchive) -> tarfile.TarFile:
+        nonlocal opened
+        opened += 1
+        return open_tar(archive)
+
+    monkeypatch.setattr(TarArchive, "_open", count)
+    from inorder.documents.doctags import stage as doctags
+
+    outcome = runs.run(doctags.make(doctags.DoctagsSettings()), workers=1)
+    assert outcome.succeeded == 60
+    assert opened <= 4  # twice for the plan, whose archive is racy here, and once for the worker
+    assert members._OPEN_MAX >= 1
+
+
+def test_links_devices_and_hidden_members_are_not_documents(runs: StageRuns) -> None:
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w") as packed:
+        add_member(packed, "link.md", type=tarfile.SYMTYPE, linkname="/etc/passwd")
+        add_member(packed, "hard.md", type=tarfile.LNKTYPE, linkname="a.md")
+        add_member(packed, "null", type=tarfile.CHRTYPE)
+        add_member(packed, "pipe", type=tarfile.FIFOTYPE)
+        add_member(packed, ".hidden/a.md", b"# Hidden\n")
+        add_member(packed, "__MACOSX/a.md", b"# Hidden\n")
+        add_member(packed, "folder", type=tarfile.DIRTYPE)
+        add_member(packed, "a.md", b"# A\n")
+    (runs.docs / "box.tar").write_bytes(written.getvalue())
+    outcome = runs.doctags()
+    assert (outcome.succeeded, outcome.failed) == (1, 0)
+    assert find_reasons(runs) == {
+        "docs/box.tar/link.md": "a link in an archive, which is not followed",
+        "docs/box.tar/hard.md": "a link in an archive, which is not followed",
+        "docs/box.tar/null": "not a file: a device or a pipe in an archive",
+        "docs/box.tar/pipe": "not a file: a device or a pipe in an archive",
+    }
+
+
+def test_documents_of_an_archive_outside_of_the_sources_stay(runs: StageRuns) -> None:
+    (runs.docs / "box.zip").write_bytes(make_zip(FILES))
+    runs.write("more/other.md", "# Other\n")
+    runs.doctags()
+    runs.doctags("more")
+    assert len(list_ids(runs)) == 3
+    os.unlink(runs.docs / "box.zip")
+    runs.doctags("more")
+    assert list_ids(runs) == ["more/other.md"]
