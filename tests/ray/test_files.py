@@ -146,8 +146,10 @@ def test_a_batch_that_waits_for_a_local_process_is_not_taken_for_lost(
     assert place.called() == [f"item-{number:02}" for number in range(4)]
 
 
-def short_leases(options: inorder.StageOptions) -> Any:
-    return msgspec.structs.replace(make_kernel_options(options), lease_ms=1000, infrastructure_budget=0)
+def short_leases(options: inorder.StageOptions, *, has_groups: bool) -> Any:
+    return msgspec.structs.replace(
+        make_kernel_options(options, has_groups=has_groups), lease_ms=1000, infrastructure_budget=0
+    )
 
 
 def test_a_node_that_sees_another_file_than_the_driver_fails_the_item_with_what_to_do(

@@ -78,8 +78,8 @@ def test_a_run_stopped_by_a_signal(place: Place, given: str, number: signal.Sign
 def test_a_run_stopped_by_a_failing_machine(place: Place, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make = run.make_kernel_options
 
-    def make_without_budget(options: inorder.StageOptions) -> KernelOptions:
-        return msgspec.structs.replace(make(options), infrastructure_budget=0)
+    def make_without_budget(options: inorder.StageOptions, *, has_groups: bool) -> KernelOptions:
+        return msgspec.structs.replace(make(options, has_groups=has_groups), infrastructure_budget=0)
 
     monkeypatch.setattr(run, "make_kernel_options", make_without_budget)
     items = place.items(COUNT)
