@@ -25,11 +25,11 @@ from tests.tidy.test_import import HEAVY, modules_loaded_by
 
 pytestmark = pytest.mark.req("CLI-1")
 
-PIPELINE = ["run", "doctags", "chunk", "embed", "index", "stage", "plan", "explain", "retry", "config"]
+PIPELINE = ["run", "watch", "doctags", "chunk", "embed", "index", "stage", "plan", "explain", "retry", "config"]
 SEARCH = ["search", "symbols", "graph", "mcp", "serve", "eval"]
 LOOKING = ["show", "export", "failures", "verify", "inspect", "report", "manifest", "journal"]
 COMMANDS = [*PIPELINE, *SEARCH, *LOOKING]
-RUNNING = ["run", "doctags", "chunk", "embed", "index", "stage", "retry", "config show"]
+RUNNING = ["run", "watch", "doctags", "chunk", "embed", "index", "stage", "retry", "config show"]
 
 
 @pytest.mark.process

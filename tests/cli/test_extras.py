@@ -36,6 +36,7 @@ for arguments in json.loads(sys.argv[2]):
 INGEST = "ingest"
 LINES = {
     "run src": INGEST,
+    "watch src": "ingest,watch",
     "doctags src": INGEST,
     "chunk": INGEST,
     "embed": INGEST,

@@ -11,7 +11,7 @@ FACE = "(package)"  # src/inorder/__init__.py: the public names
 BELOW_RUNTIME = {"core", "errors", "host", "journal", "lanes", "sinks", "engines"}
 BELOW_STAGE = BELOW_RUNTIME | {"runtime", "iteration", "version"}
 BELOW_JOBS = BELOW_STAGE | {"stage", "files"}
-LIBRARY = BELOW_JOBS | {"documents", "code", "index", "dataset", "report", "targets"}
+LIBRARY = BELOW_JOBS | {"documents", "code", "index", "dataset", "report", "targets", "watch"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "version": set(),
@@ -30,7 +30,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "code": BELOW_JOBS,
     "index": BELOW_JOBS | {"documents", "code"},
     "dataset": BELOW_JOBS | {"documents", "index"},
-    "report": BELOW_JOBS | {"documents", "index", "dataset"},
+    "watch": BELOW_JOBS,
+    "report": BELOW_JOBS | {"documents", "index", "dataset", "watch"},
     "targets": BELOW_JOBS | {"documents", "index"},
     FACE: LIBRARY,
     "serve": LIBRARY,

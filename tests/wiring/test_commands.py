@@ -6,6 +6,7 @@ many commands share, are in the table of `test_wiring.py`.
 
 import json
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +15,10 @@ import pytest
 import typer
 
 from inorder.cli import command_group
+from inorder.cli.exit_codes import Interrupted
 from inorder.cli.options import ALL, RENAMED
 from inorder.cli.output import print_out
+from inorder.watch.loop import Watcher
 from tests.support.command_line import clean_environment
 from tests.support.in_process import run_in_process
 
@@ -77,7 +80,12 @@ SEARCH = ("search", "lamp")
 SERVE = ("serve", "--port", "0")
 EXPORT = ("export", "chunks", "--to", "out")
 EVAL = ("eval", "queries.jsonl", "qrels.tsv")
+WATCH = ("watch", "docs", "--json", *IN_THREADS)
 ROWS = {
+    ("watch", "settle"): CommandRow(WATCH, ("--settle", "0.2"), has('"settle_s":0.2')),
+    ("watch", "settle_max"): CommandRow(WATCH, ("--settle-max", "30"), has('"settle_s_max":30.0')),
+    ("watch", "poll"): CommandRow(WATCH, ("--poll", "5"), has('"poll_s":5.0')),
+    ("watch", "as_json"): CommandRow(("watch", "docs", *IN_THREADS), ("--json",), is_json_lines),
     ("search", "mode"): CommandRow((*SEARCH, "--json", "--mode", "lexical"), ("--mode", "dense"), has('"dense"')),
     ("search", "path"): CommandRow(SEARCH, ("--path", "docs/a.md"), lacks("c.py")),
     ("search", "language"): CommandRow(SEARCH, ("--language", "python"), lacks("a.md")),
@@ -161,7 +169,7 @@ def list_options() -> list[tuple[str, str]]:
 
 
 def make_row(command: str, option: str) -> CommandRow:
-    if option == "as_json":
+    if option == "as_json" and (command, option) not in ROWS:
         return CommandRow((*command.split(), *JSON_ARGUMENTS.get(command, ())), ("--json",), is_json)
     assert (command, option) in ROWS, f"the option {option} of `inorder {command}` has no row in this file"
     return ROWS[command, option]
@@ -169,7 +177,12 @@ def make_row(command: str, option: str) -> CommandRow:
 
 @pytest.fixture(autouse=True)
 def served_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server ends as soon as it has said where it is."""
+    """A server ends as soon as it has said where it is, and a watch after its first run."""
+
+    def terminate(watcher: Watcher) -> None:
+        raise Interrupted(signal.SIGTERM)
+
+    monkeypatch.setattr(Watcher, "_wait_until_due", terminate)
     monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: None)
     monkeypatch.setattr("webbrowser.open", lambda url: print_out(f"opened {url}"))
 

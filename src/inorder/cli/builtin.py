@@ -1,7 +1,7 @@
 """The built-in stages: loading them with the settings that hold, running them, and their defaults for help."""
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,13 @@ def load_builtin(stage: str, sources: Sequence[Path], reader: SettingsReader) ->
     return job, found.with_defaults(job.stage.options)
 
 
-def run_builtin(stages: Sequence[str], sources: Sequence[Path], given: Given) -> tuple[list[StageOutcome], int]:
+ReportOutcome = Callable[[StageOutcome, Settings], Exit]
+"""Prints how a stage ended, and returns the exit code."""
+
+
+def run_builtin(
+    stages: Sequence[str], sources: Sequence[Path], given: Given, report: ReportOutcome = report_outcome
+) -> tuple[list[StageOutcome], int]:
     """Run these stages in turn. Returns their outcomes and the exit code.
 
     Failed items do not keep later stages from running; a stage that was stopped does. Settings are read and checked for
@@ -66,7 +72,7 @@ def run_builtin(stages: Sequence[str], sources: Sequence[Path], given: Given) ->
         for (job, settings), chosen in zip(jobs, options, strict=True):
             outcome = run_job(job, job.make_plan(settings.data), chosen, group=group)
             outcomes.append(outcome)
-            code = report_outcome(outcome, settings)
+            code = report(outcome, settings)
             if code not in (Exit.DONE, Exit.ITEMS_FAILED):
                 if skipped := stages[len(outcomes) :]:
                     info(f"not started: {', '.join(skipped)}")

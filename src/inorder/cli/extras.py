@@ -33,11 +33,12 @@ EXTRAS = {
     "s3": ("s3fs",),
     "serve": ("nh3", "pygments", "starlette", "uvicorn"),
     "sftp": ("paramiko",),
+    "watch": ("watchfiles",),
     "wordllama": ("wordllama",),
     "sentence-transformers": ("sentence_transformers", "torch"),
 }
 """The modules that each extra brings."""
-_EXTRAS_OF_COMMAND = {"mcp": ("ingest", "mcp"), "serve": ("ingest", "serve")}
+_EXTRAS_OF_COMMAND = {"mcp": ("ingest", "mcp"), "serve": ("ingest", "serve"), "watch": ("ingest", "watch")}
 """Commands that need more than one extra."""
 _EXTRA_OF = {module: extra for extra, modules in EXTRAS.items() for module in modules}
 _GRAMMAR_PREFIX = "tree_sitter_"

@@ -5,7 +5,7 @@ syntax of `.gitignore`. Links to folders are not followed, so there are no loops
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,6 +78,40 @@ def walk(
             else:
                 yield WalkEntry(path, relative)
         stack.extend(reversed(folders))
+
+
+class WalkedFolder(NamedTuple):
+    """A folder below a root, with the rules that hold in it."""
+
+    path: str
+    relative: str
+    """Its path from the root, with a slash at the end; empty: it is the root."""
+    rules: tuple[_IgnoreRules, ...]
+
+    def leaves_out(self, name: str, *, is_folder: bool) -> bool:
+        """Whether a walk leaves out the entry of this name: it is hidden, or the rules name it."""
+        relative = f"{self.relative}{name}/" if is_folder else f"{self.relative}{name}"
+        return name.startswith(".") or _is_ignored(self.rules, relative)
+
+
+def walk_folders(
+    root: str, ignore_files: Sequence[str], *, excluded_paths: Collection[str] = ()
+) -> Iterator[WalkedFolder]:
+    """Every folder that `walk` enters, the root included, except `excluded_paths` and what lies below them. A folder
+    that cannot be read is left out."""
+    stack = [_Folder(root, "", ())]
+    while stack:
+        folder = stack.pop()
+        try:
+            entries = list_folder(folder.path)
+        except OSError:
+            continue
+        found = WalkedFolder(folder.path, folder.relative, (*folder.rules, *_read_rules(folder, ignore_files)))
+        yield found
+        for entry in reversed(entries):
+            path = os.path.join(folder.path, entry.name)
+            if entry.is_folder and path not in excluded_paths and not found.leaves_out(entry.name, is_folder=True):
+                stack.append(_Folder(path, f"{folder.relative}{entry.name}/", found.rules))
 
 
 def _read_rules(folder: _Folder, names: Sequence[str]) -> Iterator[_IgnoreRules]:

@@ -3,6 +3,7 @@
 GROUPS = {
     "pipeline": {
         "run": "Process documents and code, all stages",
+        "watch": "Run again whenever a source changes",
         "doctags": "Convert documents to DocTags",
         "chunk": "Split documents into chunks",
         "embed": "Compute vectors for chunks",

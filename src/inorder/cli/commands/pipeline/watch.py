@@ -1,0 +1,67 @@
+"""`inorder watch`: keep DATA current."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inorder.cli.builtin import ENTRIES, describe_defaults
+from inorder.cli.option_spec import Section
+from inorder.cli.parameters import Given, run_options
+from inorder.cli.watching import run_watch
+from inorder.watch.options import POLL_S, SETTLE_S, SETTLE_S_MAX, WatchOptions
+
+
+@run_options(partial(describe_defaults, list(ENTRIES)), list(ENTRIES))
+def watch(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="SRC...", help="Files and directories, documents and code alike.", rich_help_panel=Section.INPUT
+        ),
+    ],
+    settle: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help=f"Run when no source has changed for this time. Default: {SETTLE_S:g}.",
+            rich_help_panel=Section.INPUT,
+            show_default=False,
+        ),
+    ] = SETTLE_S,
+    settle_max: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help=f"Run at the latest this long after the first change. Default: {SETTLE_S_MAX:g}.",
+            rich_help_panel=Section.INPUT,
+            show_default=False,
+        ),
+    ] = SETTLE_S_MAX,
+    poll: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help=f"Interval between two listings of a source that sends no events. Default: {POLL_S:g}.",
+            rich_help_panel=Section.INPUT,
+            show_default=False,
+        ),
+    ] = POLL_S,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per event on stdout.")] = False,
+    *,
+    given: Given,
+) -> None:
+    """Keep DATA current: do what `inorder run` does, and again whenever a source changes.
+
+    Changes are gathered for a moment and processed by one run. New, changed, renamed and deleted files are followed,
+    and changes of .inorderignore. Failed items do not end the watch. A full disk, or DATA in use by another run, is
+    retried. While a source is missing nothing is run, and its documents stay.
+
+    SIGINT and SIGTERM end it: at once between two runs, otherwise as they end `inorder run`. Run the same command again
+    to continue. Needs two extras: pip install 'inorder[ingest,watch]'.
+
+    Exit codes: 2 wrong usage, 5 DATA is watched by another process, 6 DATA is damaged, 130 SIGINT, 143 SIGTERM.
+    """
+    options = WatchOptions(settle_s=settle, settle_s_max=settle_max, poll_s=poll)
+    raise typer.Exit(run_watch(sources, options, given, as_json=as_json))

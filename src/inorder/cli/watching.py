@@ -1,0 +1,173 @@
+"""Runs a watch for the command: the lock, the sources, the runs, and what is printed about them."""
+
+import datetime
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from inorder.cli.builtin import ENTRIES, run_builtin
+from inorder.cli.exit_codes import Exit, exit_code_of
+from inorder.cli.extras import require_extra
+from inorder.cli.output import claim_stdout, info, pluralize, print_json, to_one_line
+from inorder.cli.output import error as print_error
+from inorder.cli.parameters import Given
+from inorder.cli.settings import Settings, resolve
+from inorder.cli.stage_runner import report_outcome
+from inorder.errors import require
+from inorder.host.clock import Clock, SystemClock
+from inorder.host.lock import Lock
+from inorder.host.os_errors import translate_os_errors
+from inorder.stage.contracts import StageOutcome
+from inorder.stage.data_layout import require_directory
+from inorder.watch.changes import SourceChanges
+from inorder.watch.feed import SourceFeed
+from inorder.watch.loop import RunResult, Watcher
+from inorder.watch.options import WatchOptions
+from inorder.watch.source import LocalSource
+
+_INTERRUPTED = (Exit.INTERRUPTED, Exit.TERMINATED)
+
+
+def run_watch(sources: Sequence[Path], options: WatchOptions, given: Given, *, as_json: bool) -> int:
+    """Watch the sources until a signal comes. Returns the exit code."""
+    require_extra("ingest")
+    require_extra("watch")
+    claim_stdout()
+    settings = resolve(given)
+    for source in sources:
+        require(source.exists(), f"no such file or directory: {source.absolute()}")
+    lock = _lock_data(settings.data)
+    try:
+        clock = SystemClock()
+        printer = WatchPrinter(clock, is_quiet=settings.is_quiet, as_json=as_json)
+        excluded = _list_excluded(settings)
+        watched = [LocalSource(os.fspath(source), excluded) for source in sources]
+        feed = SourceFeed(watched, clock, int(options.poll_s * 1000), printer.warn)
+        runs = _Runs(sources, given, printer)
+        printer.announce([source.address for source in watched], options)
+        try:
+            return Watcher(feed, runs.run, printer, clock, options).watch()
+        finally:
+            feed.close()
+    finally:
+        lock.release()
+
+
+def _lock_data(data: str) -> Lock:
+    """Keep other watches from this DATA. Raises `BusyError` if there is one."""
+    require_directory(data)
+    folder = os.path.join(os.path.abspath(data), "locks")
+    with translate_os_errors(f"{data} cannot be used"):
+        os.makedirs(folder, exist_ok=True)
+    return Lock(f"{folder}/.watch.lock", f"the watch of {data}")
+
+
+def _list_excluded(settings: Settings) -> set[str]:
+    """What the runs write themselves, which may lie below a source."""
+    values = (settings.values[name].value for name in ("data", "telemetry_dir", "metrics_file"))
+    paths = {os.path.abspath(value) for value in values if value}
+    return paths | {f"{path}.new" for path in paths}
+
+
+class _Runs:
+    """Runs all stages. The first run prints what `inorder run` prints. Later ones are summed up by the printer, and
+    show progress on a terminal only."""
+
+    def __init__(self, sources: Sequence[Path], given: Given, printer: "WatchPrinter") -> None:
+        self._sources = sources
+        self._given = given
+        self._printer = printer
+        self._is_first = True
+
+    def run(self) -> RunResult:
+        """Run once."""
+        is_silent = not self._is_first and not sys.stderr.isatty()
+        given = {**self._given, "quiet": True} if is_silent else self._given
+        outcomes, code = run_builtin(list(ENTRIES), self._sources, given, self._report)
+        self._is_first = False
+        self._printer.outcomes = outcomes
+        last = outcomes[-1]
+        problem = f"{last.stage}: {last.cancel_reason}" if code == Exit.FAILED else ""
+        return RunResult(code, problem, is_interrupted=code in _INTERRUPTED)
+
+    def _report(self, outcome: StageOutcome, settings: Settings) -> Exit:
+        if self._is_first or outcome.stop_kind is not None:
+            return report_outcome(outcome, settings)
+        return exit_code_of(outcome)
+
+
+class WatchPrinter:
+    """Prints what a watch does: lines on stderr, or JSON lines on stdout."""
+
+    def __init__(self, clock: Clock, *, is_quiet: bool, as_json: bool) -> None:
+        self._clock = clock
+        self._is_quiet = is_quiet
+        self._as_json = as_json
+        self._problem = ""
+        self.outcomes: list[StageOutcome] = []
+
+    def announce(self, sources: Sequence[str], options: WatchOptions) -> None:
+        """Say what is watched."""
+        times = f"{options.settle_s:g} s after the last change, at most {options.settle_s_max:g} s after the first"
+        message = f"watching {', '.join(sources)}: a run starts {times}"
+        self._print("watching", message, sources=sources, **msgspec.to_builtins(options))
+
+    def warn(self, message: str) -> None:
+        """Print a problem that does not end the watch."""
+        self._print("warning", message, is_problem=True)
+
+    def on_changes(self, changes: SourceChanges) -> None:
+        """Nothing is printed until a run starts."""
+
+    def on_run_started(self, number: int, changes: SourceChanges) -> None:
+        """Announce a run."""
+        self.outcomes = []
+        paths = ", ".join(changes.paths)
+        more = f" and {changes.count - len(changes.paths)} more" if changes.count > len(changes.paths) else ""
+        message = f"run {number}: {pluralize(changes.count, 'change')} in {paths}{more}" if paths else f"run {number}"
+        self._print("run_started", message, run=number, changes=changes.count, paths=changes.paths)
+
+    def on_run_ended(self, number: int, result: RunResult, duration_ms: int) -> None:
+        """Sum up a run."""
+        message = f"run {number}: {_describe_outcomes(self.outcomes)} in {duration_ms / 1000:.1f} s"
+        if not result.problem:
+            self._problem = ""
+        fields = {"exit_code": result.exit_code, "duration_ms": duration_ms, "stages": self.outcomes}
+        is_problem = result.exit_code != Exit.DONE
+        self._print("run_ended", message if self.outcomes else "", is_problem=is_problem, run=number, **fields)
+
+    def on_waiting(self, reason: str) -> None:
+        """Say that sources are missing, or are there again."""
+        if reason:
+            self._print("waiting", f"{reason}; nothing is run until it is there again", is_problem=True, reason=reason)
+        else:
+            self._print("returned", "all sources are there again", is_problem=True)
+
+    def on_retry(self, problem: str, wait_ms: int) -> None:
+        """Say why a run failed, once per reason."""
+        is_known, self._problem = problem == self._problem, problem
+        message = "" if is_known else f"{problem}; trying again, first after {wait_ms / 1000:g} s"
+        self._print("retrying", message, is_problem=True, problem=problem, wait_ms=wait_ms)
+
+    def _print(self, event: str, message: str, *, is_problem: bool = False, **fields: Any) -> None:
+        if self._as_json:
+            print_json({"event": event, "time_ms": self._clock.wall_ms(), "message": message, **fields})
+        if not message:
+            return
+        if is_problem:
+            print_error(message)
+        elif not self._is_quiet:
+            now = datetime.datetime.fromtimestamp(self._clock.wall_ms() / 1000)
+            info(f"{now:%H:%M:%S} {to_one_line(message)}")
+
+
+def _describe_outcomes(outcomes: Sequence[StageOutcome]) -> str:
+    parts = [
+        f"{outcome.stage} {outcome.succeeded}" + (f" ({outcome.failed} failed)" if outcome.failed else "")
+        for outcome in outcomes
+    ]
+    return f"processed by {', '.join(parts)}"

@@ -1,0 +1,199 @@
+"""The feed of changes: events of local folders, and listings of sources that send none.
+
+Folders are listed again, and watched again, before a run that follows a change of folders or ignore files. A change
+that no event shows (a queue that has overflowed, a network filesystem) is found by a listing every `RECHECK_MS`.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from inorder.host.clock import Clock
+from inorder.host.inotify import find_inotify_problem
+
+from .changes import PATHS_MAX, SourceChanges
+from .notifier import FolderNotifier
+from .source import RULE_FILES, LocalSource, WatchedFolder
+
+RECHECK_MS = 15 * 60 * 1_000
+"""Between two listings of sources that send events."""
+_COST_SHARE = 20
+"""A listing that takes long is repeated after at least this many times its duration."""
+
+
+class PollableSource(Protocol):
+    """A source that is listed to find changes."""
+
+    address: str
+
+    def find_absence(self) -> str:
+        """Why the source cannot be read now; empty: it can."""
+        ...
+
+    def identify_listing(self) -> str:
+        """A hash of what the source has. Raises `OSError` or `InfrastructureError` if it cannot be listed."""
+        ...
+
+
+class ChangeFeed(Protocol):
+    """Where a watch learns of changes."""
+
+    def prepare(self) -> None:
+        """Called before a run: whatever changes from now on is reported."""
+        ...
+
+    def find_absences(self) -> list[str]:
+        """Why sources cannot be read now; empty: all can."""
+        ...
+
+    def wait(self, timeout_ms: int) -> SourceChanges:
+        """Wait for an event, at most this long, and look for changes that events do not show."""
+        ...
+
+
+class Poll:
+    """When a source was listed, what was found, and when it is listed next."""
+
+    def __init__(self, source: PollableSource, interval_ms: int, clock: Clock) -> None:
+        self.source = source
+        self._interval_ms = interval_ms
+        self._clock = clock
+        self._listing: str | None = None
+        self.due_ms = 0
+
+    def look(self) -> bool:
+        """List the source. Returns whether it differs from the last listing."""
+        began_ms = self._clock.now_ms()
+        before, self._listing = self._listing, self.source.identify_listing()
+        now_ms = self._clock.now_ms()
+        self.due_ms = now_ms + max(self._interval_ms, _COST_SHARE * (now_ms - began_ms))
+        return before is not None and before != self._listing
+
+
+class SourceFeed:
+    """Watches local sources by events, or by listings if events cannot be had. Thread-safe where it must be: events
+    come from a thread."""
+
+    def __init__(
+        self, sources: Sequence[LocalSource], clock: Clock, poll_ms: int, announce: Callable[[str], None]
+    ) -> None:
+        self._sources = sources
+        self._clock = clock
+        self._poll_ms = poll_ms
+        self._announce = announce
+        self._polls: list[Poll] = []
+        self._lock = threading.Lock()
+        self._arrived = threading.Event()
+        self._changes = SourceChanges()
+        self._folders: dict[str, list[WatchedFolder]] = {}
+        self._notifier: FolderNotifier | None = None
+        self._is_outdated = True
+        """Whether the folders that are watched may not be those of the sources."""
+        self._failure = ""
+        self.mode = "events"
+        """`events` or `polling`."""
+
+    @property
+    def next_poll_ms(self) -> int | None:
+        """When a source is listed next."""
+        return min((poll.due_ms for poll in self._polls), default=None)
+
+    def find_absences(self) -> list[str]:
+        """Why sources cannot be read now; empty: all can."""
+        found = [reason for source in self._sources if (reason := source.find_absence())]
+        self._is_outdated = self._is_outdated or bool(found)
+        return found
+
+    def prepare(self) -> None:
+        """Watch the folders that the sources have now."""
+        for source in self._sources:
+            source.adopt()
+        if self.mode == "events" and self._is_outdated:
+            self._watch_folders()
+        is_new = not self._polls
+        if is_new:
+            interval_ms = self._poll_ms if self.mode == "polling" else RECHECK_MS
+            self._polls = [Poll(source, interval_ms, self._clock) for source in self._sources]
+        if is_new or self.mode == "polling":
+            for poll in self._polls:
+                poll.look()
+
+    def wait(self, timeout_ms: int) -> SourceChanges:
+        """Wait for an event, at most this long, and look for changes that events do not show."""
+        self._arrived.wait(timeout_ms / 1000)
+        self._look()
+        return self._take()
+
+    def close(self) -> None:
+        """Stop watching. Idempotent."""
+        if self._notifier is not None:
+            self._notifier.close()
+            self._notifier = None
+
+    def _take(self) -> SourceChanges:
+        with self._lock:
+            self._arrived.clear()
+            taken, self._changes = self._changes, SourceChanges()
+        return taken
+
+    def _add(self, count: int, paths: Sequence[str], *, outdates: bool = False) -> None:
+        with self._lock:
+            self._changes = self._changes.add(SourceChanges(count, tuple(paths[:PATHS_MAX])))
+            self._is_outdated = self._is_outdated or outdates
+            self._arrived.set()
+
+    def _look(self) -> None:
+        """Find what events do not show: a source that was replaced, and the listings that are due."""
+        if self._failure:
+            self._fall_back(self._failure)
+            self._add(1, [])  # events may have been lost
+        for source in self._sources:
+            if source.is_replaced and not source.find_absence():
+                source.adopt()
+                self._add(1, [source.address], outdates=True)
+        for poll in self._polls:
+            if self._clock.now_ms() >= poll.due_ms and not poll.source.find_absence() and poll.look():
+                self._add(1, [poll.source.address], outdates=True)
+
+    def _watch_folders(self) -> None:
+        self._is_outdated = False
+        folders: dict[str, list[WatchedFolder]] = {}
+        for source in self._sources:
+            for folder in source.list_folders():
+                folders.setdefault(folder.path, []).append(folder)
+        before = self._notifier
+        self._folders = folders
+        try:
+            self._notifier = FolderNotifier(list(folders), self._on_paths, self._on_failure)
+        except OSError as error:
+            self._fall_back(find_inotify_problem("/") or str(error))
+            return
+        finally:
+            if before is not None:  # closed after the new one is there, so that no event falls between them
+                before.close()
+        if problem := find_inotify_problem(next(iter(folders), "/")):
+            self._fall_back(problem)
+
+    def _fall_back(self, problem: str) -> None:
+        """List the sources from now on, because events cannot be had."""
+        self.close()
+        self._failure, self.mode, self._polls = "", "polling", []
+        self._announce(f"{problem}; the sources are listed every {self._poll_ms / 1000:g} s instead")
+
+    def _on_failure(self, problem: str) -> None:
+        self._failure = problem
+        self._arrived.set()
+
+    def _on_paths(self, paths: Sequence[str]) -> None:
+        """Called by the thread of the notifier."""
+        counted, outdates = [], False
+        for path in paths:
+            folder, name = os.path.split(path)
+            is_folder = path in self._folders or os.path.isdir(path)
+            watched = self._folders.get(folder, ())
+            if path in self._folders or any(each.counts(name, is_folder) for each in watched):
+                counted.append(path)
+                outdates = outdates or is_folder or name in RULE_FILES
+        if counted:
+            self._add(len(counted), counted, outdates=outdates)

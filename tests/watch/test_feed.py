@@ -1,0 +1,199 @@
+"""The feed of changes, with real events of real folders, and listings where there are none."""
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inorder.host.clock import SystemClock
+from inorder.testing import VirtualClock
+from inorder.watch import feed as feed_module
+from inorder.watch.changes import SourceChanges
+from inorder.watch.feed import RECHECK_MS, SourceFeed
+from inorder.watch.source import LocalSource
+from tests.support.gates import GUARD_S, no_thread_leaks
+
+GUARD_MS = int(GUARD_S * 1000)
+LIMIT = "the limit fs.inotify.max_user_watches is reached"
+
+
+class Folder:
+    """A folder with documents, and the feed of its changes."""
+
+    def __init__(self, root: Path, clock: SystemClock | VirtualClock) -> None:
+        self.root = root
+        root.mkdir()
+        self.said: list[str] = []
+        self.source = LocalSource(str(root), [str(root / "data")])
+        self.feed = SourceFeed([self.source], clock, 5_000, self.said.append)
+
+    def write(self, name: str, text: str = "x") -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def wait_for(self, *names: str) -> None:
+        """Come back once changes of all these paths were reported."""
+        wanted = {str(self.root / name) for name in names}
+        while wanted:
+            found = self.feed.wait(GUARD_MS)
+            assert found.count, f"no event of {wanted}"
+            wanted -= set(found.paths)
+
+    def list_until(self, name: str) -> set[str]:
+        """Write a file, and return all paths that are reported until it is."""
+        self.write(name)
+        seen: set[str] = set()
+        while str(self.root / name) not in seen:
+            found = self.feed.wait(GUARD_MS)
+            assert found.count == len(found.paths) > 0
+            seen.update(found.paths)
+        return {os.path.relpath(path, self.root) for path in seen}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Folder]:
+    with no_thread_leaks():
+        made = Folder(tmp_path / "docs", SystemClock())
+        made.feed.prepare()
+        yield made
+        made.feed.close()
+
+
+def test_new_changed_renamed_and_deleted_files_are_reported(folder: Folder) -> None:
+    folder.write("a.md")
+    folder.wait_for("a.md")
+    folder.write("a.md", "more")
+    folder.wait_for("a.md")
+    (folder.root / "a.md").rename(folder.root / "b.md")
+    folder.wait_for("a.md", "b.md")
+    (folder.root / "b.md").unlink()
+    folder.wait_for("b.md")
+
+
+def test_an_editor_that_saves_by_renaming_is_reported_under_the_name_of_the_file(folder: Folder) -> None:
+    folder.write("a.md")
+    folder.wait_for("a.md")
+    folder.write(".a.md.tmp", "saved")
+    os.replace(folder.root / ".a.md.tmp", folder.root / "a.md")
+    found = folder.feed.wait(GUARD_MS)
+    assert set(found.paths) == {str(folder.root / "a.md")}
+
+
+def test_a_new_folder_is_watched_from_the_next_run_on(folder: Folder) -> None:
+    folder.write("new/a.md")
+    folder.wait_for("new")
+    folder.feed.prepare()
+    folder.write("new/b.md")
+    folder.wait_for("new/b.md")
+
+
+def test_what_lies_in_data_and_what_is_hidden_or_ignored_is_not_reported(folder: Folder) -> None:
+    folder.write(".inorderignore", "*.log\n")
+    folder.wait_for(".inorderignore")
+    folder.write("data/journal/x")
+    folder.write(".git/index")
+    folder.feed.prepare()
+    folder.write("build.log")
+    folder.write("data/journal/x", "more")
+    assert folder.list_until("marker.md") <= {"marker.md", ".inorderignore"}
+
+
+def test_a_folder_that_vanishes_and_returns_is_watched_again(folder: Folder) -> None:
+    folder.write("a.md")
+    folder.wait_for("a.md")
+    shutil.rmtree(folder.root)
+    assert folder.feed.find_absences() == [f"no such file or directory: {folder.root}"]
+    folder.root.mkdir()
+    folder.wait_for(".")
+    folder.feed.prepare()
+    folder.write("b.md")
+    folder.wait_for("b.md")
+
+
+def test_a_folder_that_is_moved_away_and_back_is_watched_again(folder: Folder) -> None:
+    folder.root.rename(folder.root.with_name("away"))
+    assert folder.feed.find_absences() == [f"no such file or directory: {folder.root}"]
+    folder.root.with_name("away").rename(folder.root)
+    assert folder.feed.find_absences() == []
+    folder.feed.prepare()
+    folder.write("b.md")
+    folder.wait_for("b.md")
+
+
+def test_a_single_file_is_watched_through_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("x")
+    feed = SourceFeed([LocalSource(str(path))], SystemClock(), 5_000, print)
+    feed.prepare()
+    try:
+        (tmp_path / "other.md").write_text("x")
+        (tmp_path / "saved").write_text("y")
+        os.replace(tmp_path / "saved", path)
+        assert set(feed.wait(GUARD_MS).paths) == {str(path)}
+    finally:
+        feed.close()
+
+
+class VirtualEvent(threading.Event):
+    """An event for which nothing waits: the virtual clock goes on instead."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        if not self.is_set():
+            self._clock.advance_to(self._clock.true_ms + int(timeout * 1000))
+        return self.is_set()
+
+
+def make_virtual(root: Path) -> Folder:
+    """A folder whose feed waits on a virtual clock."""
+    clock = VirtualClock()
+    made = Folder(root, clock)
+    made.feed._arrived = VirtualEvent(clock)
+    made.feed.prepare()
+    return made
+
+
+@pytest.fixture
+def polled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """A folder on a machine whose limit of watches is reached."""
+    monkeypatch.setattr(feed_module, "find_inotify_problem", lambda folder: LIMIT)
+    return make_virtual(tmp_path / "docs")
+
+
+def test_a_limit_that_is_reached_is_announced_and_the_sources_are_listed_instead(polled: Folder) -> None:
+    assert polled.said == [f"{LIMIT}; the sources are listed every 5 s instead"]
+    assert polled.feed.mode == "polling"
+    assert polled.feed.wait(60_000) == SourceChanges()
+    polled.write("a/b.md")
+    assert polled.feed.wait(60_000) == SourceChanges(1, (str(polled.root),))
+    polled.feed.prepare()
+    assert polled.feed.wait(60_000) == SourceChanges()
+    assert len(polled.said) == 1
+
+
+def test_a_change_without_an_event_is_found_by_the_listing_that_is_made_from_time_to_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SourceFeed, "_on_paths", lambda feed, paths: None)
+    made = make_virtual(tmp_path / "docs")
+    try:
+        made.write("a.md")
+        assert made.feed.wait(RECHECK_MS - 1_000) == SourceChanges()
+        assert made.feed.wait(1_000) == SourceChanges(1, (str(made.root),))
+    finally:
+        made.feed.close()
+
+
+def test_a_notifier_that_fails_is_announced_and_replaced_by_listings(folder: Folder) -> None:
+    folder.feed._on_failure("the events of the system have ended")
+    assert folder.feed.wait(GUARD_MS).count == 1
+    assert folder.said == ["the events of the system have ended; the sources are listed every 5 s instead"]
+    assert folder.feed.mode == "polling"
