@@ -25,9 +25,10 @@ class Script:
         """When each run started, and the number of changes before it."""
         self.seen: list[tuple[Any, ...]] = []
         self.prepared = 0
+        self.observers: list[Any] = []
 
     def watch(self, **options: Any) -> int:
-        return Watcher(self, self.run, self, self.clock, WatchOptions(**options)).watch()
+        return Watcher(self, self.run, [self, *self.observers], self.clock, WatchOptions(**options)).watch()
 
     # ---- the feed
 

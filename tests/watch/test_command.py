@@ -100,7 +100,7 @@ def test_a_second_watch_of_the_same_data_is_refused_in_one_line(cli: CommandLine
     watch.next("run_ended")
     refused = cli.run("watch", "sources")
     assert (refused.code, refused.err.count("\n")) == (5, 1)
-    assert f"is in use by process {watch.program.pid} " in refused.err
+    assert f"is watched already by process {watch.program.pid} " in refused.err
     beside = cli.run("run", "sources", *IN_THREADS)
     assert beside.code == 0
     watch.program.kill()

@@ -19,8 +19,7 @@ from inorder.cli.settings import Settings, resolve
 from inorder.cli.stage_runner import report_outcome
 from inorder.errors import require
 from inorder.host.clock import Clock, SystemClock
-from inorder.host.lock import Lock
-from inorder.host.os_errors import translate_os_errors
+from inorder.host.filesystem import SystemFilesystem
 from inorder.stage.contracts import StageOutcome
 from inorder.stage.data_layout import require_directory
 from inorder.watch.changes import SourceChanges
@@ -28,6 +27,7 @@ from inorder.watch.feed import SourceFeed
 from inorder.watch.loop import RunResult, Watcher
 from inorder.watch.options import WatchOptions
 from inorder.watch.source import LocalSource
+from inorder.watch.status import StatusWriter, WatchPlace
 
 _INTERRUPTED = (Exit.INTERRUPTED, Exit.TERMINATED)
 
@@ -40,30 +40,43 @@ def run_watch(sources: Sequence[Path], options: WatchOptions, given: Given, *, a
     settings = resolve(given)
     for source in sources:
         require(source.exists(), f"no such file or directory: {source.absolute()}")
-    lock = _lock_data(settings.data)
+    require_directory(settings.data)
+    place = WatchPlace(settings.data)
+    lock = place.lock()
     try:
-        clock = SystemClock()
-        printer = WatchPrinter(clock, is_quiet=settings.is_quiet, as_json=as_json)
-        excluded = _list_excluded(settings)
-        watched = [LocalSource(os.fspath(source), excluded) for source in sources]
-        feed = SourceFeed(watched, clock, int(options.poll_s * 1000), printer.warn)
-        runs = _Runs(sources, given, printer)
-        printer.announce([source.address for source in watched], options)
-        try:
-            return Watcher(feed, runs.run, printer, clock, options).watch()
-        finally:
-            feed.close()
+        return _watch(place, sources, options, given, settings, as_json=as_json)
     finally:
         lock.release()
 
 
-def _lock_data(data: str) -> Lock:
-    """Keep other watches from this DATA. Raises `BusyError` if there is one."""
-    require_directory(data)
-    folder = os.path.join(os.path.abspath(data), "locks")
-    with translate_os_errors(f"{data} cannot be used"):
-        os.makedirs(folder, exist_ok=True)
-    return Lock(f"{folder}/.watch.lock", f"the watch of {data}")
+def _watch(
+    place: WatchPlace,
+    sources: Sequence[Path],
+    options: WatchOptions,
+    given: Given,
+    settings: Settings,
+    *,
+    as_json: bool,
+) -> int:
+    """Watch, under the lock."""
+    clock = SystemClock()
+    excluded = _list_excluded(settings)
+    watched = [LocalSource(os.fspath(source), excluded) for source in sources]
+    addresses = [source.address for source in watched]
+    printer = WatchPrinter(clock, is_quiet=settings.is_quiet, as_json=as_json)
+    status = StatusWriter(place, SystemFilesystem(), clock, addresses)
+    feed = SourceFeed(watched, clock, int(options.poll_s * 1000), printer.warn, status.on_listed)
+    runs = _Runs(sources, given, printer)
+    printer.announce(addresses, options)
+    problem = ""
+    try:
+        return Watcher(feed, runs.run, [status, printer], clock, options).watch()
+    except Exception as error:
+        problem = str(error)
+        raise
+    finally:
+        feed.close()
+        status.end(problem)
 
 
 def _list_excluded(settings: Settings) -> set[str]:

@@ -76,12 +76,18 @@ class SourceFeed:
     come from a thread."""
 
     def __init__(
-        self, sources: Sequence[LocalSource], clock: Clock, poll_ms: int, announce: Callable[[str], None]
+        self,
+        sources: Sequence[LocalSource],
+        clock: Clock,
+        poll_ms: int,
+        announce: Callable[[str], None],
+        on_listed: Callable[["SourceFeed"], None] = lambda feed: None,
     ) -> None:
         self._sources = sources
         self._clock = clock
         self._poll_ms = poll_ms
         self._announce = announce
+        self._on_listed = on_listed
         self._polls: list[Poll] = []
         self._lock = threading.Lock()
         self._arrived = threading.Event()
@@ -118,6 +124,7 @@ class SourceFeed:
         if is_new or self.mode == "polling":
             for poll in self._polls:
                 poll.look()
+            self._on_listed(self)
 
     def wait(self, timeout_ms: int) -> SourceChanges:
         """Wait for an event, at most this long, and look for changes that events do not show."""
@@ -153,8 +160,11 @@ class SourceFeed:
                 source.adopt()
                 self._add(1, [source.address], outdates=True)
         for poll in self._polls:
-            if self._clock.now_ms() >= poll.due_ms and not poll.source.find_absence() and poll.look():
+            if self._clock.now_ms() < poll.due_ms or poll.source.find_absence():
+                continue
+            if poll.look():
                 self._add(1, [poll.source.address], outdates=True)
+            self._on_listed(self)
 
     def _watch_folders(self) -> None:
         self._is_outdated = False

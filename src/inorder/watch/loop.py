@@ -5,7 +5,7 @@ damaged data), and by nothing else. What may pass by itself is retried: DATA in 
 machine that failed. While a source is not there nothing is run, and the documents of the source stay in DATA.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from inorder.errors import BusyError, InfrastructureError, OperatorError
@@ -32,7 +32,7 @@ class RunResult(NamedTuple):
 
 
 class WatchObserver(Protocol):
-    """Is told what a watch does, for messages and for the status."""
+    """Follows what a watch does: for messages, and for its status."""
 
     def on_changes(self, changes: SourceChanges) -> None:
         """Changes are gathered; `changes` are all that are pending."""
@@ -62,13 +62,13 @@ class Watcher:
         self,
         feed: ChangeFeed,
         run: Callable[[], RunResult],
-        observer: WatchObserver,
+        observers: Sequence[WatchObserver],
         clock: Clock,
         options: WatchOptions,
     ) -> None:
         self._feed = feed
         self._run_once = run
-        self._observer = observer
+        self._observers = observers
         self._clock = clock
         self._window = GatherWindow(int(options.settle_s * 1000), int(options.settle_s_max * 1000))
         self._runs = 0
@@ -98,7 +98,8 @@ class Watcher:
             changes = self._feed.wait(wait_ms)
             if changes.count:
                 self._window.add(self._clock.now_ms(), changes)
-                self._observer.on_changes(self._window.changes)
+                for observer in self._observers:
+                    observer.on_changes(self._window.changes)
 
     def _find_due(self) -> int | None:
         """When the next run starts; None: nothing is pending. A change does not cut a wait for a retry short."""
@@ -108,7 +109,8 @@ class Watcher:
         """Whether a source is missing. One that has returned counts as a change."""
         absences = "; ".join(self._feed.find_absences())
         if absences != self._absence:
-            self._observer.on_waiting(absences)
+            for observer in self._observers:
+                observer.on_waiting(absences)
             if not absences:
                 self._window.add(now_ms, SourceChanges(1))
             self._absence = absences
@@ -117,7 +119,8 @@ class Watcher:
     def _run(self, changes: SourceChanges) -> RunResult:
         self._runs += 1
         began_ms = self._clock.now_ms()
-        self._observer.on_run_started(self._runs, changes)
+        for observer in self._observers:
+            observer.on_run_started(self._runs, changes)
         self._retry_ms = None
         try:
             self._feed.prepare()
@@ -126,12 +129,17 @@ class Watcher:
             if isinstance(error, OperatorError) and not isinstance(error, BusyError) and not self._has_run:
                 raise
             result = RunResult(getattr(error, "exit_code", 1), str(error))
-        self._observer.on_run_ended(self._runs, result, self._clock.now_ms() - began_ms)
+        for observer in self._observers:
+            observer.on_run_ended(self._runs, result, self._clock.now_ms() - began_ms)
         if result.problem:
-            wait_ms = min(BACKOFF_MS << min(self._failures, 16), BACKOFF_MS_MAX)
-            self._failures += 1
-            self._retry_ms = self._clock.now_ms() + wait_ms
-            self._observer.on_retry(result.problem, wait_ms)
+            self._plan_retry(result.problem)
         else:
             self._failures, self._has_run = 0, True
         return result
+
+    def _plan_retry(self, problem: str) -> None:
+        wait_ms = min(BACKOFF_MS << min(self._failures, 16), BACKOFF_MS_MAX)
+        self._failures += 1
+        self._retry_ms = self._clock.now_ms() + wait_ms
+        for observer in self._observers:
+            observer.on_retry(problem, wait_ms)
