@@ -20,6 +20,7 @@ from inorder.stage.monitor.otel import INSTRUMENTS
 from inorder.stage.monitor.progress import StageProgress, format_line, format_stopping
 from inorder.stage.monitor.prometheus import FAMILIES
 from inorder.stage.monitor.telemetry import EVENTS, RUN_EVENTS
+from inorder.watch.metrics import WATCH_FAMILIES
 from tests.specs.declared import fields_of
 from tests.specs.pages import code, table
 from tests.stage.jobs import Place
@@ -151,6 +152,10 @@ def instruments() -> str:
 
 def prometheus_metrics() -> str:
     return table(("name", "type", "help"), [(code(name), *family[:2]) for name, family in FAMILIES.items()])
+
+
+def prometheus_watch() -> str:
+    return table(("name", "type", "help"), [(code(name), *family[:2]) for name, family in WATCH_FAMILIES.items()])
 
 
 def prometheus_server() -> str:

@@ -5,7 +5,8 @@ from typing import Any
 
 from inorder.testing import VirtualClock
 from inorder.watch.changes import SourceChanges
-from inorder.watch.loop import RunResult, Watcher
+from inorder.watch.contracts import RunResult
+from inorder.watch.loop import Watcher
 from inorder.watch.options import WatchOptions
 
 DONE = RunResult(0)

@@ -4,7 +4,8 @@ import pytest
 
 from inorder.errors import BusyError, InfrastructureError, IntegrityError, OperatorError
 from inorder.watch.changes import SourceChanges
-from inorder.watch.loop import BACKOFF_MS_MAX, RunResult
+from inorder.watch.contracts import RunResult
+from inorder.watch.loop import BACKOFF_MS_MAX
 from tests.watch.scripted import DONE, END, Script
 
 ONE = SourceChanges(1, ("a",))

@@ -23,8 +23,9 @@ from inorder.host.filesystem import SystemFilesystem
 from inorder.stage.contracts import StageOutcome
 from inorder.stage.data_layout import require_directory
 from inorder.watch.changes import SourceChanges
+from inorder.watch.contracts import RunResult
 from inorder.watch.feed import SourceFeed
-from inorder.watch.loop import RunResult, Watcher
+from inorder.watch.loop import Watcher
 from inorder.watch.options import WatchOptions
 from inorder.watch.source import LocalSource
 from inorder.watch.status import StatusWriter, WatchPlace

@@ -19,6 +19,7 @@ from inorder.stage.data_layout import DataLayout
 from inorder.stage.monitor.live import read_live_state
 from inorder.stage.monitor.stall import HeadReport, describe_progress
 from inorder.version import __version__
+from inorder.watch.status import WatchPlace
 
 from .comparison import Comparison, RunComparer
 from .dataset import build_dataset
@@ -62,6 +63,7 @@ def build_report(data: str | os.PathLike[str], runs: Sequence[str] = (), *, data
         runs=reports,
         dataset=build_dataset(root) if dataset else None,
         comparison=comparison,
+        watch=None if runs else WatchPlace(root).read(),
         limits=list_limits(reports, comparison),
     )
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from inorder.watch.status import WatchStatus
+
 from .comparison import Comparison, FailedItem
 
 SCHEMA_VERSION = 1
@@ -366,5 +368,7 @@ class PipelineReport(msgspec.Struct, frozen=True, kw_only=True):
     """The latest run of every stage in the order of the pipeline, or the runs that were asked for."""
     dataset: DatasetReport | None = None
     comparison: Comparison | None = None
+    watch: WatchStatus | None = None
+    """The watch of this DATA, or the last one; None: there was none, or chosen runs are shown."""
     limits: list[str] = []
     """Every list that was cut, in words."""

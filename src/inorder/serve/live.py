@@ -15,6 +15,7 @@ from inorder.report.build import build_report
 from inorder.report.model import PipelineReport
 from inorder.report.page.render import render_main
 from inorder.stage.monitor.latest import LatestRun, read_latest_runs
+from inorder.watch.status import WatchPlace, WatchStatus
 
 _PROGRESS_S = 0.9
 _REPORT_S_MIN = 2.0
@@ -66,7 +67,8 @@ class LiveFeed:
         with self._lock:
             progress = self._refresh()
             now_s = time.monotonic()
-            signature = [(stage.stage, stage.run_id, stage.state) for stage in progress]
+            stages = [(stage.stage, stage.run_id, stage.state) for stage in progress]
+            signature = stages, _sign_watch(WatchPlace(self._data).read())
             is_outdated = self._is_active() and now_s >= self._report_due_s
             if self._report is None or signature != self._signature or is_outdated:
                 number = 1 if self._report is None else self._report.version + 1
@@ -85,6 +87,13 @@ class LiveFeed:
 
     def _is_active(self) -> bool:
         return any(stage.state == "running" for stage in self._progress)
+
+
+def _sign_watch(watch: WatchStatus | None) -> object:
+    """What of a watch is worth a new report."""
+    if watch is None:
+        return None
+    return watch.since_ms, watch.state, watch.last_run, watch.last_error_ms, watch.is_polling, watch.pending_changes > 0
 
 
 def make_live_report(data: str, runs: Sequence[str], version: int, *, dataset: bool) -> LiveReport:

@@ -36,22 +36,6 @@ class PollableSource(Protocol):
         ...
 
 
-class ChangeFeed(Protocol):
-    """Where a watch learns of changes."""
-
-    def prepare(self) -> None:
-        """Called before a run: whatever changes from now on is reported."""
-        ...
-
-    def find_absences(self) -> list[str]:
-        """Why sources cannot be read now; empty: all can."""
-        ...
-
-    def wait(self, timeout_ms: int) -> SourceChanges:
-        """Wait for an event, at most this long, and look for changes that events do not show."""
-        ...
-
-
 class Poll:
     """When a source was listed, what was found, and when it is listed next."""
 
@@ -81,7 +65,7 @@ class SourceFeed:
         clock: Clock,
         poll_ms: int,
         announce: Callable[[str], None],
-        on_listed: Callable[["SourceFeed"], None] = lambda feed: None,
+        on_listed: Callable[[int | None, bool], None] = lambda next_ms, is_polling: None,
     ) -> None:
         self._sources = sources
         self._clock = clock
@@ -124,7 +108,7 @@ class SourceFeed:
         if is_new or self.mode == "polling":
             for poll in self._polls:
                 poll.look()
-            self._on_listed(self)
+            self._on_listed(self.next_poll_ms, self.mode == "polling")
 
     def wait(self, timeout_ms: int) -> SourceChanges:
         """Wait for an event, at most this long, and look for changes that events do not show."""
@@ -164,7 +148,7 @@ class SourceFeed:
                 continue
             if poll.look():
                 self._add(1, [poll.source.address], outdates=True)
-            self._on_listed(self)
+            self._on_listed(self.next_poll_ms, self.mode == "polling")
 
     def _watch_folders(self) -> None:
         self._is_outdated = False

@@ -6,53 +6,18 @@ machine that failed. While a source is not there nothing is run, and the documen
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
 
 from inorder.errors import BusyError, InfrastructureError, OperatorError
 from inorder.host.clock import Clock
 
 from .changes import GatherWindow, SourceChanges
-from .feed import ChangeFeed
+from .contracts import ChangeFeed, RunResult, WatchObserver
 from .options import WatchOptions
 
 BACKOFF_MS, BACKOFF_MS_MAX = 1_000, 60_000
 _LOOK_MS = 1_000
 """Between two looks whether the sources are still there, which no event may show."""
 _RETRYABLE = (InfrastructureError, OperatorError, OSError)
-
-
-class RunResult(NamedTuple):
-    """How a run ended."""
-
-    exit_code: int
-    problem: str = ""
-    """Why it is to be repeated: the infrastructure failed; empty: it is complete, or a person has to look at it."""
-    is_interrupted: bool = False
-    """Whether a signal stopped it."""
-
-
-class WatchObserver(Protocol):
-    """Follows what a watch does: for messages, and for its status."""
-
-    def on_changes(self, changes: SourceChanges) -> None:
-        """Changes are gathered; `changes` are all that are pending."""
-        ...
-
-    def on_run_started(self, number: int, changes: SourceChanges) -> None:
-        """A run starts."""
-        ...
-
-    def on_run_ended(self, number: int, result: RunResult, duration_ms: int) -> None:
-        """A run has ended."""
-        ...
-
-    def on_waiting(self, reason: str) -> None:
-        """Sources are not there. Empty: they are there again."""
-        ...
-
-    def on_retry(self, problem: str, wait_ms: int) -> None:
-        """A run failed, and is repeated after this time."""
-        ...
 
 
 class Watcher:

@@ -18,8 +18,7 @@ from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
 
 from .changes import SourceChanges
-from .feed import SourceFeed
-from .loop import RunResult
+from .contracts import RunResult
 
 STATES = {
     "watching": "it waits for changes",
@@ -141,11 +140,10 @@ class StatusWriter:
         now_ms = self._clock.wall_ms()
         self._write(state="retrying", last_error=problem, last_error_ms=now_ms, next_retry_ms=now_ms + wait_ms)
 
-    def on_listed(self, feed: SourceFeed) -> None:
-        """The sources were listed."""
-        next_ms = feed.next_poll_ms
+    def on_listed(self, next_poll_ms: int | None, is_polling: bool) -> None:
+        """The sources were listed, and are listed again at this time of the clock."""
         offset_ms = self._clock.wall_ms() - self._clock.now_ms()
-        self._write(next_poll_ms=None if next_ms is None else next_ms + offset_ms, is_polling=feed.mode == "polling")
+        self._write(next_poll_ms=None if next_poll_ms is None else next_poll_ms + offset_ms, is_polling=is_polling)
 
     def end(self, problem: str = "") -> None:
         """The watch ends, by a signal or because of a problem."""

@@ -19,6 +19,7 @@ from .sections import (
     make_verdict_box,
 )
 from .text import escape_text, isolate
+from .watch import make_watch
 
 _ENCODER = msgspec.json.Encoder()
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -61,7 +62,7 @@ def render_main(report: PipelineReport) -> str:
     """Return the markup of everything that changes with the report, for a page that shows it live."""
     sections = "\n".join(make_run(run, report.data) for run in report.runs)
     return (
-        f"{make_verdict_box(report)}{make_navigation(report)}{make_overview(report)}"
+        f"{make_verdict_box(report)}{make_navigation(report)}{make_watch(report)}{make_overview(report)}"
         f"{make_comparison(report)}{sections}{make_dataset(report)}{make_limits(report)}"
     )
 

@@ -58,6 +58,8 @@ def make_navigation(report: PipelineReport) -> str:
     links = [(f"run-{run.run_id}", f"{run.stage} {run.run_id[:8]}" if has_twins else run.stage) for run in report.runs]
     if report.comparison is not None:
         links.insert(0, ("comparison", "comparison"))
+    if report.watch is not None:
+        links.insert(0, ("watch", "watch"))
     if report.dataset is not None:
         links.append(("dataset", "dataset"))
     items = "".join(f'<a href="#{target}">{escape_text(name)}</a>' for target, name in links)

@@ -8,6 +8,7 @@ from inorder.index.drafts.publishing import published_path
 from inorder.serve.catalog import Catalog
 from inorder.stage.monitor.latest import read_latest_runs
 from inorder.version import __version__
+from inorder.watch.status import WatchPlace
 
 
 class NoParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,6 +30,8 @@ class DataSummary(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     has_index: bool
     stages: list[StageState]
+    watch: str
+    """The state of the watch; empty: there was none."""
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,9 +49,11 @@ def answer_overview(catalog: Catalog, params: NoParams) -> Overview:
 def _summarize(catalog: Catalog, name: str) -> DataSummary:
     path = catalog.get(name).path
     runs = read_latest_runs(path)
+    watch = WatchPlace(path).read()
     return DataSummary(
         name=name,
         path=path,
         has_index=os.path.exists(published_path(path)),
         stages=[StageState(stage=run.stage, run_id=run.run_id, state=run.state) for run in runs],
+        watch="" if watch is None else watch.state,
     )
