@@ -24,12 +24,13 @@ _SPECIAL = re.compile(
     "\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\xa0\u00ad\u1680\u2000-\u200b\u202f\u205f\u2060\ud800-\uf8ff\ufb00-\ufdff\ufe70-\uffff]"
 )
 _HALF = re.compile("[\ud800-\udfff]")
+_PRINTABLE = bytes(range(32, 127))
 
 
 def is_readable(text: str) -> bool:
     """Whether `clean` would change nothing in any part of this text."""
     if text.isascii():
-        return text.replace("\r\n", "").isprintable()
+        return len(text.encode("ascii").translate(None, _PRINTABLE)) == 2 * text.count("\r\n")
     return not _SPECIAL.search(text) and unicodedata.is_normalized("NFC", text)
 
 

@@ -109,13 +109,17 @@ def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats:
 def _replace_rows(rows: Sequence[Row], segments: Sequence[Segment]) -> list[Row]:
     """The rows without segments that are now in tables, and with the tables."""
     kept = {segment.order for segment in segments if segment.table is None}
-    found = [[segment for segment in row if segment.order in kept] for row in rows]
+    found = [
+        row if len(row) == 1 else [segment for segment in row if segment.order in kept]
+        for row in rows
+        if len(row) > 1 or row[0].order in kept
+    ]
     found += [[segment] for segment in segments if segment.table is not None]
-    return sorted([row for row in found if row], key=_top_of)
+    return sorted(filter(None, found), key=_top_of)
 
 
 def _top_of(row: Row) -> float:
-    return min([segment.top for segment in row])
+    return row[0].top if len(row) == 1 else min([segment.top for segment in row])
 
 
 def _may_have_formulas(blocks: Sequence[AnyBlock]) -> bool:

@@ -62,7 +62,7 @@ def find_usual_leading(lines: Sequence[Segment]) -> float:
 
 def find_marker(text: str) -> tuple[str, bool]:
     """The marker of a list item, and whether it is a number; empty if the line is not a list item."""
-    if text[0].islower() and text[0] not in "oivx" and text[1:2] not in (".", ")"):
+    if text[0].isalpha() and text[0] not in "oivx" and text[1:2] not in (".", ")"):
         return _NO_MARK
     match = _MARKER.match(text)
     if match is None:

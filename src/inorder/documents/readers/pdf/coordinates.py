@@ -11,7 +11,8 @@ style of one in the middle, not for every character.
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from operator import mul
+from itertools import repeat
+from operator import add, attrgetter, floordiv, mul
 
 from inorder.documents.readers.unicode import clean, is_readable
 
@@ -20,6 +21,8 @@ from .segments import ASKEW, Extent, Segment, Span
 from .style import SIZE_POINTS_MAX, SIZE_POINTS_MIN, FontReader, Traits, measure_rotation
 
 COORDINATE_MAX = 1_000_000.0
+
+_face_of = attrgetter("face")
 
 
 class SegmentReader:
@@ -37,10 +40,11 @@ class SegmentReader:
         if not spans:
             return []
         page, text = self.page, self.text
+        starts, lasts = zip(*spans, strict=True)
         middles = page.character_indices(
-            [(middle := (start + last) // 2) + (text[middle] == " ") for start, last in spans]
+            [middle + (text[middle] == " ") for middle in map(floordiv, map(add, starts, lasts), repeat(2))]
         )
-        boxes = page.box_numbers(page.character_indices([start for start, _ in spans] + [last for _, last in spans]))
+        boxes = page.box_numbers(page.character_indices(starts + lasts))
         if not self._is_clean:
             texts = list(map(clean, texts))
         traits, sizes, matrices = self._fonts.traits_of(middles), page.font_sizes(middles), page.matrix_numbers(middles)
@@ -59,14 +63,18 @@ class SegmentReader:
         lasts = sorted([segment.span[1] for segment in segments] + [end for end, _ in gaps])
         boxes = self.page.boxes(self.page.character_indices(starts + lasts))
         wholes = {segment.span[0]: segment for segment in segments}
-        whole = segments[0]
+        whole, left, is_turned = segments[0], self._left, self.page.rotation > 0
         found: list[Segment] = []
         for start, last, first_box, last_box in zip(starts, lasts, boxes, boxes[len(starts) :], strict=False):
             whole = wholes.get(start, whole)
             text = self.text[start : last + 1] if self._is_clean else clean(self.text[start : last + 1])
-            if text:
+            if not text:
+                continue
+            if is_turned or whole.direction:
                 x0, x1 = self._find_extent(whole.direction, first_box, last_box)
-                found.append(_copy(whole, text, x0, x1, (start, last)))
+            else:
+                x0, x1 = _clamp(min(first_box[0], last_box[0]) - left), _clamp(max(first_box[2], last_box[2]) - left)
+            found.append(_copy(whole, text, x0, x1, (start, last)))
         return found
 
     def _find_extent(self, direction: int, first: CharacterBox, last: CharacterBox) -> Extent:
@@ -86,8 +94,10 @@ class SegmentReader:
 
         A segment in the usual font of the page is not checked. A number at the beginning may have another font.
         """
-        usual = Counter([segment.face for segment in segments]).most_common(1)[0][0]
-        unusual = [segment for segment in segments if segment.is_bold or segment.face != usual]
+        faces = list(map(_face_of, segments))
+        counts = Counter(faces)
+        usual = max(counts, key=counts.__getitem__)
+        unusual = [segment for segment, face in zip(segments, faces, strict=True) if face != usual or segment.is_bold]
         if not unusual:
             return
         traits = self.traits_at([segment.span[0] for segment in unusual] + [segment.span[1] for segment in unusual])
@@ -207,4 +217,6 @@ def _copy(whole: Segment, text: str, x0: float, x1: float, span: Span) -> Segmen
 
 def _clamp(number: float) -> float:
     """A coordinate within bounds: damaged pages have huge ones, and NaN."""
+    if -COORDINATE_MAX < number < COORDINATE_MAX:
+        return number
     return max(-COORDINATE_MAX, min(COORDINATE_MAX, number)) if number == number else 0.0

@@ -7,6 +7,7 @@ are taken in pairs, because headers often differ on left and right pages.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from operator import attrgetter
 
 import msgspec
@@ -131,8 +132,8 @@ def _count_letters(pages: Iterable[PageText]) -> dict[SegmentStyle, int]:
     """How many characters there are in each style."""
     found: defaultdict[SegmentStyle, int] = defaultdict(int)
     for page in pages:
-        for style, text in zip(map(_style_of, page.segments), map(_text_of, page.segments), strict=True):
-            found[style] += len(text)
+        for style, same in groupby(page.segments, _style_of):
+            found[style] += sum(map(len, map(_text_of, same)))
     return found
 
 

@@ -49,7 +49,13 @@ def join_formulas(blocks: Iterable[AnyBlock]) -> list[AnyBlock]:
 
 def is_formula(text: str) -> bool:
     """Whether a text relates two things and has no words."""
-    return len(text) <= CHARACTERS_MAX and bool(_RELATION.search(text)) and len(text) > 2 and not _has_words(text)
+    return 2 < len(text) <= CHARACTERS_MAX and _has_relation(text) and not _has_words(text)
+
+
+def _has_relation(text: str) -> bool:
+    if text.isascii():
+        return "=" in text or "<" in text or ">" in text
+    return bool(_RELATION.search(text))
 
 
 def _is_fragment(text: str) -> bool:

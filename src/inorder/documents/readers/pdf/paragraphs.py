@@ -80,7 +80,8 @@ class ParagraphBuilder:
                     size == before.size
                     and -0.8 * size <= line.x0 - before.x0 <= 0.8 * size
                     and 0 < line.bottom - before.bottom <= step_max
-                    and _is_same_style(before, line)
+                    and line.is_bold == before.is_bold
+                    and not (line.is_mono or before.is_mono)
                 ):
                     self._piece.append(line)
                     continue
@@ -224,10 +225,6 @@ class ParagraphBuilder:
             page=self._page,
             box=bounding_box(piece),
         )
-
-
-def _is_same_style(before: Segment, line: Segment) -> bool:
-    return line.is_bold == before.is_bold and not (line.is_mono or before.is_mono)
 
 
 def _mirror(line: Segment) -> Segment:

@@ -81,6 +81,8 @@ class EdgeRow(msgspec.Struct, frozen=True):
 
     edge: Edge
     text: str
+    pattern: str
+    """Its words in lower case, with every number as #."""
     middle: float
     size: float
     gap: float
@@ -110,6 +112,8 @@ class PageText(msgspec.Struct, kw_only=True):
     """Numbers of lines in the margin. They are not among the segments."""
     edge_rows: list[EdgeRow] | None = None
     """Rows near the top and the bottom, once they were looked for."""
+    furniture_rows: tuple[int, int] | None = None
+    """How many rows at the top and at the bottom are furniture, once they were counted."""
     tagged_headings: list[TaggedHeading] = []
     graphics: Graphics | None = None
     is_empty: bool = False

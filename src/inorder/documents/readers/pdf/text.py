@@ -10,8 +10,8 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, chain, repeat
-from operator import attrgetter, sub, truediv
+from itertools import accumulate, compress, count, repeat
+from operator import add, attrgetter, sub, truediv
 
 from inorder.documents.readers.unicode import NO_CHARACTER
 
@@ -40,6 +40,7 @@ _SPACE = re.compile(" ")
 _START = re.Match[str].start
 
 by_span = attrgetter("span")
+_direction_of = attrgetter("direction")
 
 
 def read_segments(reader: SegmentReader) -> list[Segment]:
@@ -48,8 +49,11 @@ def read_segments(reader: SegmentReader) -> list[Segment]:
     if not segments:
         return []
     gaps: list[Span] = []
-    for direction in {segment.direction for segment in segments} - {ASKEW}:
-        lines = [segment for segment in segments if segment.direction == direction]
+    directions = set(map(_direction_of, segments))
+    for direction in directions - {ASKEW}:
+        lines = segments
+        if len(directions) > 1:
+            lines = [segment for segment in segments if segment.direction == direction]
         gaps += GapFinder(reader, lines, direction).find_all()
     if gaps:
         segments = _split_segments(reader, segments, gaps)
@@ -64,10 +68,11 @@ def _find_lines(text: str) -> tuple[list[Span], list[str]]:
     if NO_CHARACTER in text or breaks > 2 * (len(lines) - 1) or list(map(str.strip, lines)) != lines:
         found = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(text))]
         return found, [text[start : last + 1] for start, last in found]
-    starts = accumulate([len(line) + 2 for line in lines], initial=0)
-    return [(start, start + len(line) - 1) for start, line in zip(starts, lines, strict=False) if line], list(
-        filter(None, lines)
-    )
+    ends = list(map(add, accumulate(map(len, lines)), range(-1, 2 * len(lines), 2)))
+    spans = list(zip([0, *map(add, ends, repeat(3))], ends, strict=False))
+    if all(lines):
+        return spans, lines
+    return list(compress(spans, lines)), list(filter(None, lines))
 
 
 def _split_segments(reader: SegmentReader, segments: list[Segment], gaps: Sequence[Span]) -> list[Segment]:
@@ -152,7 +157,7 @@ class GapFinder:
         self._page = reader.page
         self._text = reader.text
         self._lines = lines
-        self.spans = [line.span for line in lines]
+        self.spans = list(map(by_span, lines))
         self._quarter = (reader.page.rotation + direction) % 4
         self._letter = LETTER_WIDTH * min([line.size for line in lines])
         """The usual width of a letter, for pages on which all words are far apart."""
@@ -176,11 +181,18 @@ class GapFinder:
 
     def _find_sparse_lines(self) -> list[int]:
         """Lines that are wide for the number and size of their characters, and a sample of the others."""
-        lengths = [last - start + 1 for start, last in self.spans]
-        rates = [(line.x1 - line.x0) / (length * line.size) for line, length in zip(self._lines, lengths, strict=True)]
+        spans = self.spans
+        rates = [
+            (line.x1 - line.x0) / ((last - start + 1) * line.size)
+            for line, (start, last) in zip(self._lines, spans, strict=True)
+        ]
         limit = min(sorted(rates)[len(rates) // 3], MONO_WIDTH) * SPARSE_RATIO
         sparse = [index for index, rate in enumerate(rates) if not 0 < rate < limit or not index % SAMPLE_STEP]
-        return [index for index in sparse if lengths[index] > 2 and not self._is_dense_code(index, rates[index])]
+        return [
+            index
+            for index in sparse
+            if spans[index][1] - spans[index][0] > 1 and not self._is_dense_code(index, rates[index])
+        ]
 
     def _is_dense_code(self, index: int, rate: float) -> bool:
         is_dense = self._lines[index].is_mono and 0 < rate < MONO_WIDTH * SPARSE_RATIO
@@ -195,9 +207,9 @@ class GapFinder:
         found = {before + 1 for before, _ in gaps}
         others: list[int] = []
         shares: list[float] = []
-        for line, count in counts.items():
+        for line, gap_count in counts.items():
             start, last = lines[line]
-            length = (last - start) / (count + 1)
+            length = (last - start) / (gap_count + 1)
             if length < CELL_CHARACTERS_MAX:
                 spaces = [
                     space for space in map(_START, _SPACE.finditer(self._text, start, last)) if space not in found
@@ -226,9 +238,9 @@ class GapFinder:
 
     def _find_wide_spaces(self, lines: list[Span]) -> list[int]:
         """Spaces after which the next word begins later than characters of usual width explain."""
-        starts = list(
-            chain.from_iterable(_find_word_starts(self._text[start : last + 1], start) for start, last in lines)
-        )
+        starts: list[int] = []
+        for start, last in lines:
+            starts += _find_word_starts(self._text[start : last + 1], start)
         low = self._page.lows(self._page.character_indices(starts), self._quarter)
         steps = list(map(sub, low[1:], low))
         letters = list(map(sub, starts[1:], starts))
@@ -243,4 +255,4 @@ class GapFinder:
 
 
 def _find_word_starts(line: str, start: int) -> list[int]:
-    return list(accumulate([len(word) + 1 for word in line.split(" ")], initial=start))[:-1]
+    return [start, *map(add, accumulate(map(len, line.split(" "))), count(start + 1))][:-1]

@@ -52,6 +52,7 @@ _RUNNING = re.compile(
     r"|\bpage \d+ of \d+|\b(?:journal|proceedings|transactions) of\b|\bpreprint\b",
     re.IGNORECASE,
 )
+ROMAN_CHARACTERS_MAX = 7
 _ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
 _NUMBER_ALONE = re.compile(r"\W*#\W*(?:(?:/|of|von|de|sur|di)\W*#\W*)?")
 
@@ -69,7 +70,7 @@ class FurnitureStats(msgspec.Struct, frozen=True):
 def pattern_of(text: str) -> str:
     """The words of a row in lower case, with every number as #."""
     text = " ".join(text.split()).lower()
-    return "#" if _ROMAN.fullmatch(text) else _NUMBER.sub("#", text)
+    return "#" if len(text) <= ROMAN_CHARACTERS_MAX and _ROMAN.fullmatch(text) else _NUMBER.sub("#", text)
 
 
 def find_edge_rows(rows: Sequence[Row], height: float, page: int) -> list[EdgeRow]:
@@ -86,7 +87,7 @@ def find_edge_rows(rows: Sequence[Row], height: float, page: int) -> list[EdgeRo
             if len(text) > CHARACTERS_MAX or (index + 1 < len(inwards) and _are_cells(row, inwards[index + 1])):
                 break
             gap = _measure_gap(row, inwards[index + 1]) if index + 1 < len(inwards) else height
-            found.append(EdgeRow(edge, text, middle, row[0].size, gap, page, _is_spread(row)))
+            found.append(EdgeRow(edge, text, pattern_of(text), middle, row[0].size, gap, page, _is_spread(row)))
     return found
 
 
@@ -121,7 +122,7 @@ def compute_furniture_stats(
     found: defaultdict[tuple[str, str], list[EdgeRow]] = defaultdict(list)
     for row in chain.from_iterable(pages):
         if not _is_numbered_heading(row, size_max):
-            found[row.edge, pattern_of(row.text)].append(row)
+            found[row.edge, row.pattern].append(row)
     patterns = lone | {
         key
         for key, rows in found.items()
@@ -141,10 +142,10 @@ def _find_lone_patterns(
         for edge in ("header", "footer")
         for row in _take_lone([row for row in rows if row.edge == edge], height, body_size)
     ]
-    numbers = [row for row in found if _NUMBER_ALONE.fullmatch(pattern_of(row.text))]
+    numbers = [row for row in found if _NUMBER_ALONE.fullmatch(row.pattern)]
     if len(pages) > 1 and not _are_page_numbers(numbers):
         found = [row for row in found if row not in numbers]
-    return {(row.edge, pattern_of(row.text)) for row in found}
+    return {(row.edge, row.pattern) for row in found}
 
 
 def _take_lone(inwards: Sequence[EdgeRow], height: float, body_size: float) -> list[EdgeRow]:
@@ -217,18 +218,21 @@ def count_furniture_rows(page: PageText, stats: FurnitureStats) -> tuple[int, in
     """How many rows at the top and at the bottom of a page are furniture."""
     if not stats.patterns and not stats.slots:
         return 0, 0
+    if page.furniture_rows is not None:
+        return page.furniture_rows
     if page.edge_rows is None:
         page.edge_rows = find_edge_rows(page.rows, page.height, page.number)
     headers = _count([row for row in page.edge_rows if row.edge == "header"], page.height, stats)
     footers = _count([row for row in page.edge_rows if row.edge == "footer"], page.height, stats)
-    return headers, min(footers, len(page.rows) - headers)
+    page.furniture_rows = headers, min(footers, len(page.rows) - headers)
+    return page.furniture_rows
 
 
 def _count(inwards: Sequence[EdgeRow], height: float, stats: FurnitureStats) -> int:
     """How many rows at one edge are furniture. There is a gap between the last of them and the text."""
     count = 0
     for index, row in enumerate(inwards):
-        is_known = (row.edge, pattern_of(row.text)) in stats.patterns and not _is_numbered_heading(row, stats.size_max)
+        is_known = (row.edge, row.pattern) in stats.patterns and not _is_numbered_heading(row, stats.size_max)
         if not is_known and (index or not _is_in_slot(row, height, stats)):
             break
         if row.gap > GAP_SHARE * row.size:

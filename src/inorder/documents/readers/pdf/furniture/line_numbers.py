@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import compress, pairwise
+from operator import attrgetter
 
 from inorder.documents.readers.pdf.segments import Segment
 
@@ -13,10 +14,15 @@ TEXT_CHARACTERS_MIN = 20
 EDGE_POINTS = 2.0
 COUNTING_SHARE = 0.8
 
+_text_of = attrgetter("text")
+
 
 def find_line_numbers(segments: Sequence[Segment]) -> list[Segment]:
     """The segments that number lines: beside the text, one below the other, and counting."""
-    numbers = [segment for segment in segments if len(segment.text) <= DIGITS_MAX and segment.text.isdecimal()]
+    is_number = list(map(str.isdecimal, map(_text_of, segments)))
+    if sum(is_number) < NUMBERS_MIN:
+        return []
+    numbers = [segment for segment in compress(segments, is_number) if len(segment.text) <= DIGITS_MAX]
     if len(numbers) < NUMBERS_MIN:
         return []
     lines = [segment for segment in segments if len(segment.text) >= TEXT_CHARACTERS_MIN and not segment.direction]

@@ -15,6 +15,8 @@ _NUMBER = re.compile(
     r"[\s\u2002\u2003]+(?=[^\W\d_])"
 )
 _NUMBER_ALONE = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}\.?|[IVX]{1,5}\.?|[A-Z](?:\.\d{1,2}){0,3}\.?")
+NUMBER_CHARACTERS_MAX = 15
+"""Of a number by itself."""
 _ROMAN = {"I": 1, "V": 5, "X": 10}
 
 
@@ -51,7 +53,7 @@ def may_have_number(text: str) -> bool:
 
 def is_number_alone(text: str) -> bool:
     """Whether a text is the number of a heading and nothing else."""
-    return bool(_NUMBER_ALONE.fullmatch(text))
+    return len(text) <= NUMBER_CHARACTERS_MAX and bool(_NUMBER_ALONE.fullmatch(text))
 
 
 def _parse_roman(text: str) -> int:
