@@ -4,6 +4,7 @@ import random
 import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import count
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from inorder.index.lexical.inversion import TermBuffer, merge_segments
 from inorder.index.lexical.postings import (
     PostingColumns,
     Postings,
+    decode_long_postings,
     decode_many_postings,
     decode_postings,
     encode_postings,
@@ -108,8 +110,9 @@ def test_postings_are_read_as_they_were_written(terms: list[tuple[set[int], bool
     for before, (size, data) in zip(written, encoded, strict=True):
         read = decode_postings(data, size)
         assert all((ours == theirs).all() for ours, theirs in zip(before, read, strict=True))
-    together = decode_many_postings([data for _, data in encoded], counts.tolist())
-    assert all((ours == theirs).all() for ours, theirs in zip(columns, together, strict=True))
+    for decode in (decode_many_postings, decode_long_postings):
+        together = decode([data for _, data in encoded], counts.tolist())
+        assert all((ours == theirs).all() for ours, theirs in zip(columns, together, strict=True))
 
 
 @pytest.mark.parametrize(("data", "count"), [(b"", 1), (b"\x00", 0), (b"\x03\x01\x01", 1), (b"\x00\x01\x01\x01", 1)])
@@ -153,6 +156,28 @@ def test_scores_do_not_depend_on_the_order_of_changes(
     words = ("lamp", "horn", "head3")
     assert scores(inverted.connection, *words) == scores(fresh.connection, *words)
     fresh.connection.close()
+
+
+def test_rare_terms_are_merged_few_at_a_time(inverted: Inverted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of a term takes memory, also if the term is in one chunk only."""
+    monkeypatch.setattr(inversion, "_MERGED_POSTINGS", 100)
+    joined: list[int] = []
+    join_rows = inversion._join_rows
+
+    def count_rows(rows: Sequence[Any], sizes: Any) -> Any:
+        joined.append(len(rows))
+        return join_rows(rows, sizes)
+
+    monkeypatch.setattr(inversion, "_join_rows", count_rows)
+    words = [f"rare{number}" for number in range(300)]
+    inverted.add(1, " ".join(words))
+    inverted.invert()
+    inverted.add(2, "lamp")
+    inverted.remove(2)
+    inverted.merge()
+    assert sum(joined) >= 300
+    assert max(joined) <= 20
+    assert is_intact(inverted.connection, {1: [" ".join(words)]})
 
 
 def test_a_posting_that_was_altered_is_noticed(inverted: Inverted) -> None:

@@ -14,6 +14,7 @@ from .postings import (
     IndexSegment,
     Numbers,
     PostingColumns,
+    decode_long_postings,
     decode_many_postings,
     encode_postings,
     read_alive,
@@ -28,8 +29,12 @@ SEGMENTS_MAX = 8
 """More segments are merged. A search looks up each term in each segment."""
 _DEAD_SHARE = 4
 """All segments are merged when 1/4 of the chunks are dead."""
-_MERGED_POSTINGS = 1_000_000
-"""Postings that are merged at once: about 50 MB of memory."""
+_MERGED_POSTINGS = 250_000
+"""Postings that are merged at once: about 30 MB of memory."""
+_ROW_POSTINGS = 4
+"""A row takes as much memory as this many postings: most terms are rare, and have few postings in a row."""
+_LONG_ROW_POSTINGS = 64
+"""Rows with more postings than this on average are decoded one by one, which takes a tenth of the memory."""
 _LENGTHS = ("body_lengths", "head_lengths")
 
 
@@ -72,24 +77,28 @@ def _invert(connection: sqlite3.Connection, files: Sequence[tuple[int, FileTerms
     chunks = [np.arange(first, first + len(terms.sizes) // 4, dtype=np.int64) for first, terms in firsts]
     segment = _create_segment(connection, np.concatenate(chunks), np.stack(lengths, axis=1))
     numbers = TermNumbers()
-    numbered = []
-    for each in all_terms:
-        known = list(map(numbers.__getitem__, each.vocabulary.split()))
-        numbered.append(np.array(known, np.int32)[np.frombuffer(each.terms, NUMBER_TYPE)])
+    terms = np.concatenate([_number_terms(each, numbers) for each in all_terms])
     names = sorted(numbers.names)
     ranks = np.empty(len(names), np.int32)
     ranks[[numbers[name] for name in names]] = np.arange(len(names), dtype=np.int32)
-    terms = ranks[np.concatenate(numbered)]
+    terms = ranks[terms]
     order = np.argsort(terms, kind="stable")
     counts = np.bincount(terms, minlength=len(names))
     sizes = _join([each.sizes for each in all_terms], NUMBER_TYPE)
     columns = PostingColumns(
         np.cumsum(counts) - counts,
-        np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)[order],
+        np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[order].astype(np.int64),
         _join([each.body for each in all_terms], "u1")[order],
         _join([each.head for each in all_terms], "u1")[order],
     )
     _insert_postings(connection, segment, names, columns)
+
+
+def _number_terms(terms: FileTerms, numbers: TermNumbers) -> npt.NDArray[np.int32]:
+    """The number of each term of each chunk of a file."""
+    known = np.array(list(map(numbers.__getitem__, terms.vocabulary.split())), np.int32)
+    found: npt.NDArray[np.int32] = known[np.frombuffer(terms.terms, NUMBER_TYPE)]
+    return found
 
 
 def _join(columns: Iterable[bytes], type_: str) -> npt.NDArray[Any]:
@@ -168,7 +177,7 @@ def _read_together(
             yield _join_rows(rows, sizes)
             rows, total = [], 0
         rows.append(row)
-        total += row[2]
+        total += row[2] + _ROW_POSTINGS
     if rows:
         yield _join_rows(rows, sizes)
 
@@ -176,8 +185,9 @@ def _read_together(
 def _join_rows(rows: Sequence[tuple[str, int, int, bytes]], sizes: Numbers) -> tuple[list[str], PostingColumns]:
     """The terms and the postings in these rows, which are ordered by term. `sizes` has those of the segments."""
     names, segments, counts, encoded = zip(*rows, strict=True)
-    columns = decode_many_postings(encoded, counts)
-    segment = np.repeat(np.array(segments), counts)
+    is_long = sum(counts) > _LONG_ROW_POSTINGS * len(rows)
+    columns = decode_long_postings(encoded, counts) if is_long else decode_many_postings(encoded, counts)
+    segment = np.repeat(np.array(segments, np.int32), counts)
     if (columns.numbers >= sizes[segment]).any():
         raise DamagedIndexError("a term names a chunk that its segment does not have")
     numbers = columns.numbers + (np.cumsum(sizes) - sizes)[segment]

@@ -123,6 +123,14 @@ def decode_many_postings(encoded: Sequence[bytes], counts: Sequence[int]) -> Pos
     return PostingColumns(starts, numbers, data[place], head)
 
 
+def decode_long_postings(encoded: Sequence[bytes], counts: Sequence[int]) -> PostingColumns:
+    """As `decode_many_postings`, for terms that many chunks have: with less memory, and more time per term."""
+    decoded = [decode_postings(data, count) for data, count in zip(encoded, counts, strict=True)]
+    columns = [np.concatenate(column) for column in zip(*decoded, strict=True)]
+    count = np.array(counts, np.int64)
+    return PostingColumns(np.cumsum(count) - count, *columns)
+
+
 class IndexSegment(NamedTuple):
     """The chunks of a segment."""
 
