@@ -72,8 +72,8 @@ def test_help_shows_the_defaults_that_config_show_shows(cli: CommandLine, stage:
 
 def test_the_help_of_a_run_names_the_stages_where_their_defaults_differ(cli: CommandLine) -> None:
     shown = words_of_help(cli, "run")
-    assert "Default: 300 for doctags, chunk; 3600 for embed; 60 for index." in shown
-    assert "Default: 4G for doctags, index; none for chunk, embed." in shown
+    assert "Default: 300 for doctags, chunk; 3600 for embed; 60 for index, export." in shown
+    assert "Default: 4G for doctags, index, export; none for chunk, embed." in shown
     by_stage = {
         stage: cli.run("config", "show", "--stage", stage, "--json").json["options"]["policy"] for stage in ENTRIES
     }

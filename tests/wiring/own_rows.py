@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from inorder.errors import OperatorError
+from tests.targets.file_target import FileTarget
 from tests.wiring.doors import WiredRun
 from tests.wiring.row import OptionRow, index_rows
 
@@ -127,7 +128,40 @@ def find_documents(run: WiredRun) -> list[str]:
     return [place for place in ("doctags", "store/doctags.sqlite") if (run.data / place).exists()]
 
 
+def record_target(run: WiredRun, *command: str) -> tuple[str, Any]:
+    """The address that was exported to, and the options of the target."""
+    from inorder.targets import registry, stage
+
+    made: list[tuple[str, Any]] = []
+
+    def make_target(address: str, options: Any) -> FileTarget:
+        made.append((address, options))
+        return FileTarget(str(run.folder / "target.json"), options)
+
+    run.patch.setitem(registry.KINDS, "file", registry.TargetKind("tests.targets.file_target", "a file"))
+    run.patch.setattr(stage, "make_target", make_target)
+    make_source(run, "a.py", b"def light():\n    return 1\n")
+    run.command("index", "docs", "--quiet", "--workers", "1", is_set=False)
+    run.command(*command, "--quiet", "--workers", "1")
+    return made[0] if made else ("", None)
+
+
+def describe_target(field: str) -> Callable[[WiredRun], Any]:
+    def probe(run: WiredRun) -> Any:
+        return getattr(record_target(run, "run", "docs", "--to", "file://there")[1], field)
+
+    return probe
+
+
 OWN_ROWS = index_rows(
+    OptionRow(
+        "to",
+        lambda run: record_target(run, "run", "docs")[0],
+        [("file://here", "file://here"), ("file://me:secret@there", "file://me@there")],
+    ),
+    OptionRow("collection", describe_target("collection"), [("inorder", "inorder"), ("other", "other")]),
+    OptionRow("hnsw", describe_target("hnsw"), [(False, False), (True, True)]),
+    OptionRow("recreate", describe_target("recreate"), [(False, False), (True, True)]),
     OptionRow(
         "layout",
         find_documents,

@@ -28,6 +28,9 @@ ENTRIES = {
     "index": "inorder.index.stage:stage",
 }
 """In the order in which they build on each other."""
+EXPORT = "export"
+BUILTIN = ENTRIES | {EXPORT: "inorder.targets.stage:stage"}
+"""The same, and the stage that a run ends with if there is a target."""
 UNLESS_STAGE = ", unless the stage sets another"
 """Follows a default in help and listings that are for no stage in particular."""
 _SOURCED = ("doctags", "index")
@@ -36,7 +39,7 @@ _SOURCED = ("doctags", "index")
 
 def sort_stages(names: Iterable[str]) -> list[str]:
     """Built-in stages in the order in which they run, then the others."""
-    return sorted(names, key=lambda name: [*ENTRIES, name].index(name))
+    return sorted(names, key=lambda name: [*BUILTIN, name].index(name))
 
 
 def load_builtin(stage: str, sources: Sequence[Path], reader: SettingsReader) -> tuple[StageJob, Settings]:
@@ -44,7 +47,7 @@ def load_builtin(stage: str, sources: Sequence[Path], reader: SettingsReader) ->
     require_extra("ingest")
     found = reader.for_stage(stage)
     own = found.own_fields(stage) if stage in OWN else {}
-    job = load_job(ENTRIES[stage], sources if stage in _SOURCED else [], own)
+    job = load_job(BUILTIN[stage], sources if stage in _SOURCED else [], own)
     return job, found.with_defaults(job.stage.options)
 
 
@@ -57,10 +60,12 @@ def run_builtin(
 ) -> tuple[list[StageOutcome], int]:
     """Run these stages in turn. Returns their outcomes and the exit code.
 
-    Failed items do not keep later stages from running; a stage that was stopped does. Settings are read and checked for
+    The stage `export` is left out if no target is set. Failed items do not keep later stages from running; a stage that
+    was stopped does. Settings are read and checked for
     all stages before the first one runs, and directories are listed once for all.
     """
     reader = SettingsReader(given)
+    stages = [stage for stage in stages if stage != EXPORT or "to" in reader.for_stage(EXPORT).values]
     jobs = [load_builtin(stage, sources, reader) for stage in stages]
     options = [check_options(settings, job.stage) for job, settings in jobs]
     if not sources:
@@ -146,7 +151,7 @@ def describe_stage_defaults() -> dict[str, str]:
 
 def default_values(stage: str) -> dict[str, Any]:
     """The value of every option of a built-in stage if nothing sets it."""
-    module, _, name = ENTRIES[stage].partition(":")
+    module, _, name = BUILTIN[stage].partition(":")
     loaded: Stage | Configurable = getattr(importlib.import_module(module), name)
     settings = None if isinstance(loaded, Stage) else loaded.settings()
     made = loaded if isinstance(loaded, Stage) else loaded.make(settings)

@@ -1,7 +1,16 @@
 """The options of the built-in stages."""
 
 from inorder.cli.option_spec import OptionSpec, Section, index_by_name
-from inorder.cli.option_types import ChoiceType, FlagType, IntegerType, NumberType, OptionType, SecondsType, TextType
+from inorder.cli.option_types import (
+    AddressType,
+    ChoiceType,
+    FlagType,
+    IntegerType,
+    NumberType,
+    OptionType,
+    SecondsType,
+    TextType,
+)
 
 
 def _limit(name: str, type_: OptionType, text: str, metavar: str) -> OptionSpec:
@@ -130,6 +139,42 @@ OWN = {
         _limit("texts_max", IntegerType(1, 10**6), "Texts per request.", "N"),
         _limit("attempts_max", IntegerType(1, 1000), "Attempts per request before its document fails.", "N"),
         _limit("deadline_s", SecondsType(), "Time for a request with all its attempts.", "SECONDS"),
+    ),
+    "export": index_by_name(
+        OptionSpec(
+            Section.TARGET,
+            "to",
+            "to",
+            AddressType(),
+            "Export the index to this database after each run, as in postgresql://user@host/database. Passwords are "
+            "not stored; they can be in PGPASSWORD or ~/.pgpass instead.",
+            "URL",
+            meanings={"": "none"},
+        ),
+        OptionSpec(
+            Section.TARGET,
+            "collection",
+            "collection",
+            TextType(),
+            "Schema, collection or table of the database to write to.",
+            "NAME",
+        ),
+        OptionSpec(
+            Section.TARGET,
+            "hnsw",
+            "hnsw",
+            FlagType(),
+            "Build an HNSW index over the vectors in the database.",
+            flags=("--hnsw/--no-hnsw",),
+        ),
+        OptionSpec(
+            Section.TARGET,
+            "recreate",
+            "recreate",
+            FlagType(),
+            "Remove what an earlier export has written to the collection, and write everything again.",
+            flags=("--recreate/--no-recreate",),
+        ),
     ),
 }
 """Options of one built-in stage only, by stage and name."""

@@ -27,6 +27,7 @@ EXTRAS = {
     "passwords": ("msoffcrypto",),
     "onnx": ("onnx", "onnxruntime"),
     "otel": ("opentelemetry",),
+    "postgres": ("psycopg",),
     "qdrant": ("qdrant_client",),
     "ray": ("cloudpickle", "ray"),
     "remote": ("fsspec",),

@@ -19,6 +19,7 @@ class Section(StrEnum):
     SERVER = "Embedding server"
     QUERY = "Query"
     OUTPUT = "Output"
+    TARGET = "Database"
     EXECUTION = "Execution"
     FAILURES = "Failure handling"
     RAY = "Ray"

@@ -4,6 +4,8 @@ import math
 import re
 from typing import Any, Protocol
 
+from inorder.targets.address import has_scheme, hide_secrets
+
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
@@ -48,6 +50,17 @@ class TextType:
 
     def format(self, value: str | None) -> str:
         return self._none if value is None else str(value)
+
+
+class AddressType(TextType):
+    """The address of a target. Secrets in it are not part of the value: see `inorder.targets.address`."""
+
+    allowed = "an address, as in postgresql://host/database"
+
+    def parse(self, found: Any) -> str | None:
+        if not isinstance(found, str) or not has_scheme(found):
+            raise InvalidValue
+        return hide_secrets(found)
 
 
 class ChoiceType:

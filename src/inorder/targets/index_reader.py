@@ -54,10 +54,10 @@ class IndexReader:
 
     def list_documents(self, after: str, count: int) -> Sequence[ListedDocument]:
         """The first documents whose ids follow `after`, with their hashes."""
-        query = "SELECT item_id, digest FROM files WHERE item_id > ? ORDER BY item_id LIMIT ?"
+        query = "SELECT item_id, digest, kind FROM files WHERE item_id > ? ORDER BY item_id LIMIT ?"
         with self._snapshot():
             rows = self._connection.execute(query, (after, count)).fetchall()
-            return [ListedDocument(item_id, hash_document(digest, self._layout)) for item_id, digest in rows]
+            return [ListedDocument(item_id, self._hash(digest, kind)) for item_id, digest, kind in rows]
 
     def read(self, doc_id: str) -> ExportedDocument | None:
         """A document with its chunks and vectors; None: the index does not have it."""
@@ -70,7 +70,12 @@ class IndexReader:
             rows = self._connection.execute(_CHUNKS, (file,)).fetchall()
             vectors = self._read_vectors([each[0] for each in rows]) if kind == DOCUMENT else [b""] * len(rows)
             chunks = [self._make_chunk(kind, each, vector) for each, vector in zip(rows, vectors, strict=True)]
-            return ExportedDocument(doc_id, hash_document(digest, self._layout), kind, language, lines, chunks)
+            return ExportedDocument(doc_id, self._hash(digest, kind), kind, language, lines, chunks)
+
+    def _hash(self, digest: str, kind: str) -> str:
+        """What the target stores as the hash of a document. The digest covers the content of the vectors."""
+        provider = self._layout.provider if kind == DOCUMENT else ""
+        return blake2b(f"{VERSION}\0{digest}\0{provider}".encode(), digest_size=16).hexdigest()
 
     def _make_chunk(self, file_kind: str, row: Sequence[Any], vector: bytes) -> ExportedChunk:
         _, number, chunk_id, kind, name, context, start, end, pages, text = row
@@ -120,8 +125,3 @@ class IndexReader:
     def close(self) -> None:
         """Close the database. Idempotent."""
         self._connection.close()
-
-
-def hash_document(digest: str, layout: TargetLayout) -> str:
-    """What the target stores as the hash of a document. The digest covers the content of the vectors."""
-    return blake2b(f"{VERSION}\0{digest}\0{layout.provider}".encode(), digest_size=16).hexdigest()

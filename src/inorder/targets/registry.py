@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from inorder.errors import OperatorError
 
+from .address import has_scheme
 from .base import ExportedDocument, Target, TargetOptions
 
 
@@ -17,8 +18,14 @@ class TargetKind(NamedTuple):
     title: str
 
 
-KINDS: dict[str, TargetKind] = {}
+_POSTGRES = TargetKind("inorder.targets.postgres.target", "PostgreSQL with pgvector")
+KINDS = {"postgresql": _POSTGRES, "postgres": _POSTGRES}
 """The targets by scheme."""
+
+
+def is_target(text: str) -> bool:
+    """Whether a text is the address of a target, and not that of a folder or an object store."""
+    return has_scheme(text) and text.partition("://")[0] in KINDS
 
 
 def find_kind(address: str) -> TargetKind:

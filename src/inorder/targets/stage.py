@@ -20,11 +20,11 @@ from .address import hide_secrets
 from .base import Target, TargetOptions
 from .difference import compare, list_all
 from .index_reader import IndexReader
-from .registry import find_encode, find_kind, make_target
+from .registry import find_encode, make_target
 from .sink import ExportDelivery, TargetSink
 
 NAME = "export"
-_TIMEOUT_S = 600.0
+_TIMEOUT_S = 60.0
 _MEMORY_BYTES = 4 * 2**30
 REMOVE, WRITE = "remove", "write"
 
@@ -44,12 +44,14 @@ class Export:
 
     def __init__(self, settings: ExportSettings) -> None:
         self._address = hide_secrets(settings.to)
-        find_kind(self._address)
+        if self._address:
+            find_encode(self._address)  # fails early if the target is unknown, or its extra is missing
         self._options = TargetOptions(collection=settings.collection, hnsw=settings.hnsw, recreate=settings.recreate)
         self._target: Target | None = None
 
     def plan(self, sources: list[Path], data: Path) -> StagePlan:
         """Plan the difference between the index of DATA and the target."""
+        require(bool(self._address), "stage export needs a target; name it with --to")
         return StagePlan(NAME, ExportItems(self, os.fspath(data)), is_remainder=True)
 
     def open(self, data: str) -> Target:
@@ -114,7 +116,6 @@ def _find_reader(context: StageContext) -> IndexReader:
 
 def make_stage(settings: ExportSettings) -> Stage:
     """The stage that exports to a target."""
-    require(bool(settings.to), "stage export needs a target; name it with --to")
     export = Export(settings)
     return Stage(
         name=NAME,

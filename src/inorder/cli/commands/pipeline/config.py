@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from inorder.cli.builtin import ENTRIES, UNLESS_STAGE, default_values, describe_stage_defaults, load_builtin
+from inorder.cli.builtin import BUILTIN, UNLESS_STAGE, default_values, describe_stage_defaults, load_builtin
 from inorder.cli.builtin_options import OWN
 from inorder.cli.command_group import SectionedCommand
 from inorder.cli.data_dir import open_data
@@ -58,7 +58,7 @@ def show(
         rows.append((name, ALL[name].type.format(value.value), origin))
     print_out(*format_table(rows))
     if stage is None:
-        info(f"stages have defaults of their own: see `inorder config show --stage NAME` ({', '.join(ENTRIES)}, ...)")
+        info(f"stages have defaults of their own: see `inorder config show --stage NAME` ({', '.join(BUILTIN)}, ...)")
     if found.file is None:
         info(f"no {FILE} in the current directory")
 
@@ -67,7 +67,7 @@ def _resolve(given: Given, stage: str | None) -> tuple[Settings, dict[str, Value
     """All options of a run, and those of a built-in stage alone."""
     if stage is None:
         return resolve(given), {}
-    if stage in ENTRIES:
+    if stage in BUILTIN:
         reader = SettingsReader(given)
         _, settings = load_builtin(stage, [], reader)
         defaults = {name: Value(value, "default") for name, value in default_values(stage).items()}

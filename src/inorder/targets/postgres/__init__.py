@@ -1,0 +1,1 @@
+"""PostgreSQL with pgvector as a target, and search in it."""
