@@ -23,8 +23,10 @@ def test_a_folder_with_every_format_is_read_and_chunked(tmp_path: Path) -> None:
         assert code == 0, errors
     read = {row["doc_id"]: row for row in workspace.rows("doctags")}
     assert read.pop("docs/drawing.xml")["status"] == "skip"
+    assert read.pop("docs/lamp.eml/lamp.png")["status"] == "skip"
+    assert read["docs/lamp.eml/list.md"]["engine"].startswith("markdown")
     assert {doc_id: row["status"] for doc_id, row in read.items()} == {
-        f"docs/{name}": "success" for name in NAMES.values()
+        f"docs/{name}": "success" for name in (*NAMES.values(), "lamp.eml/list.md")
     }
     assert {row["doc_id"] for row in workspace.rows("chunk") if row["chunks"]} == set(read)
     assert all(row["engine"].startswith(kind) for kind, name in NAMES.items() for row in [read[f"docs/{name}"]])

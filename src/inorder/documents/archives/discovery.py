@@ -9,11 +9,11 @@ from inorder.stage.file_stat import FileStat
 from .cache import ListingCache
 from .listing import Member, list_file
 from .members import MemberInput
-from .names import find_format
+from .names import MAIL_FORMATS, find_format
 
 
 class ArchiveExpander:
-    """Replaces archives by their members."""
+    """Replaces archives by their members, and adds the attachments of mail."""
 
     def __init__(self, cache_path: str, password_file: str = NO_PASSWORDS) -> None:
         self._cache = ListingCache(cache_path)
@@ -34,13 +34,15 @@ class ArchiveExpander:
 
     def _expand_archive(self, file: DocumentFile, stat: FileStat, archive_format: str) -> Iterator[DocumentFile]:
         listing = self._cache.get(file.path, stat, lambda: list_file(file.path, archive_format))
-        if not listing.is_archive:
+        if archive_format in MAIL_FORMATS or not listing.is_archive:
             yield file
-            return
         for member in listing.members:
             yield self._make_file(file, member)
-        if listing.problem:
-            yield file._replace(problem=listing.problem, kind="binary")
+        if not listing.problem:
+            return
+        if archive_format in MAIL_FORMATS:  # the mail itself is a document; no attachment has this name
+            file = file._replace(item_id=f"{file.item_id}/%", path=f"{file.path}/%")
+        yield file._replace(problem=listing.problem, kind="binary")
 
     def _make_file(self, file: DocumentFile, member: Member) -> DocumentFile:
         address = f"{file.path}/{member.name}"

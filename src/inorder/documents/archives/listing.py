@@ -6,12 +6,12 @@ from typing import BinaryIO
 
 import msgspec
 
-from inorder.documents.readers.sniff import EXTENSIONS, sniff
-from inorder.errors import ReadError
+from inorder.documents.readers.sniff import EXTENSIONS, HEAD_BYTES, sniff
 
 from .entry import ENCRYPTED, Archive, ArchiveEntry
 from .limits import DEPTH_MAX, NAME_CHARACTERS_MAX, NESTED_BYTES_MAX, ArchiveError, Budget
-from .names import UniqueNames, find_format, is_hidden, quote_name
+from .mails import MailArchive
+from .names import MAIL_FORMATS, UniqueNames, find_format, is_hidden, quote_name
 from .tars import TarArchive
 from .zips import ZipArchive
 
@@ -57,6 +57,8 @@ class _Place(msgspec.Struct, frozen=True):
 
 def open_archive(file: BinaryIO, archive_format: str) -> Archive:
     """Open an archive. Raises ArchiveError if it is damaged."""
+    if archive_format in MAIL_FORMATS:
+        return MailArchive(file, is_mailbox=archive_format == "mbox")
     return ZipArchive(file) if archive_format == "zip" else TarArchive(file, archive_format)
 
 
@@ -91,7 +93,12 @@ def _list(archive: Archive, place: _Place, budget: Budget) -> Iterator[Member]:
 
 
 def _list_nested(entry: ArchiveEntry, inner: str, place: _Place, member: Member, budget: Budget) -> Iterator[Member]:
-    """The members of an archive within an archive; if it cannot be read, the archive as a member with the reason."""
+    """The members of an archive within an archive; if it cannot be read, the archive as a member with the reason. Mail
+    is a member, too."""
+    if inner in MAIL_FORMATS:
+        yield member
+        if entry.content is None or len(place.formats) >= DEPTH_MAX:
+            return
     if entry.content is None:
         problem = f"an archive within an archive has at most {NESTED_BYTES_MAX:,} bytes; this one has {entry.size:,}"
         yield msgspec.structs.replace(member, problem=problem)
@@ -104,7 +111,7 @@ def _list_nested(entry: ArchiveEntry, inner: str, place: _Place, member: Member,
     try:
         archive = open_archive(io.BytesIO(entry.content), inner)
         if isinstance(archive, ZipArchive) and archive.is_document():
-            yield msgspec.structs.replace(member, kind=sniff(entry.name, entry.content[:4096]))
+            yield msgspec.structs.replace(member, kind=sniff(entry.name, entry.content[:HEAD_BYTES]))
             return
         yield from _list(archive, below, budget)
     except ArchiveError as error:
@@ -119,7 +126,8 @@ def _make_member(entry: ArchiveEntry, place: _Place) -> Member:
     is_encrypted = entry.kind == ENCRYPTED
     kind = "" if is_encrypted else entry.kind
     if not kind and not problem:
-        kind = _find_kind(entry.name) if is_encrypted else sniff(entry.name, entry.head)
+        head = entry.head if entry.content is None else entry.content[:HEAD_BYTES]
+        kind = _find_kind(entry.name) if is_encrypted else sniff(entry.name, head)
     return Member(
         indices=(*place.indices, entry.number),
         name=f"{place.name}/{name}" if place.name else name,
@@ -144,5 +152,5 @@ def list_file(path: str, archive_format: str) -> Listing:
             return list_archive(file, archive_format)
     except OSError as error:
         return Listing(problem=f"the file cannot be read: {error.strerror or error}")
-    except ReadError as error:
-        return Listing(problem=str(error))
+    except Exception as error:  # whatever the libraries raise: it costs this archive, not the run
+        return Listing(problem=f"the archive cannot be read: {type(error).__name__}: {error}")

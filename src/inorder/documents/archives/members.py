@@ -17,6 +17,7 @@ from inorder.stage.store.inputs import AddressedInput
 from .entry import Archive, MemberChanged
 from .listing import open_archive
 
+_RANDOM_ACCESS = frozenset(("zip", "eml", "mbox"))
 _OPEN_MAX = 4
 """Open archives per thread: one at each depth, and one more."""
 
@@ -42,7 +43,7 @@ class MemberInput(AddressedInput, frozen=True, kw_only=True):
     @property
     def batch_key(self) -> str:
         """Members of a compressed tar archive are read in order, so that it is unpacked once per worker."""
-        return "archive" if any(each != "zip" for each in self.formats) else ""
+        return "archive" if any(each not in _RANDOM_ACCESS for each in self.formats) else ""
 
     def read(self) -> bytes:
         """Unpack the member."""

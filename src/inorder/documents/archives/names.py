@@ -4,7 +4,7 @@ import re
 
 from inorder.stage.sources import quote_id
 
-_COMPRESSIONS = {
+_FORMATS = {
     ".zip": "zip",
     ".tar": "",
     ".tar.gz": "gz",
@@ -16,16 +16,21 @@ _COMPRESSIONS = {
     ".txz": "xz",
     ".tar.zst": "zst",
     ".tzst": "zst",
+    ".eml": "eml",
+    ".mbox": "mbox",
 }
-"""What is an archive, by the ending of the name: `zip`, or how a tar archive is compressed."""
-_ENDING = re.compile("(?:" + "|".join(re.escape(ending) for ending in _COMPRESSIONS) + ")$", re.I)
+"""What is an archive, by the ending of the name: `zip`, `eml`, `mbox`, or how a tar archive is compressed."""
+MAIL_FORMATS = frozenset(("eml", "mbox"))
+"""Their members are attachments. The mail itself is a document too."""
+_ENDING = re.compile("(?:" + "|".join(re.escape(ending) for ending in _FORMATS) + ")$", re.I)
 
 
 def find_format(name: str) -> str | None:
-    """The format of an archive with this name: `zip`, or the compression of a tar archive; None: it is no archive."""
+    """The format of an archive with this name: `zip`, `eml`, `mbox`, or the compression of a tar archive; None: it is
+    no archive."""
     found = _ENDING.search(name)
     is_named = found is not None and found.start() > name.rfind("/") + 1
-    return _COMPRESSIONS[found[0].lower()] if found is not None and is_named else None
+    return _FORMATS[found[0].lower()] if found is not None and is_named else None
 
 
 def is_hidden(name: str) -> bool:

@@ -1,8 +1,7 @@
 """Reads mail: single messages (EML) and mailboxes (MBOX).
 
 The subject is the title; sender, recipients and date come first. The body is read from its HTML, if it has any, else
-from its plain text. Attachments that are documents follow, each under a heading with its name; others are named in a
-warning.
+from its plain text. Then come the names of the attachments, which are documents of their own, and forwarded messages.
 """
 
 import contextlib
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from email import message_from_bytes, policy
 from email.header import decode_header, make_header
 from email.message import Message
+from itertools import islice
 from typing import Any
 
 from inorder.documents.model import AnyBlock, Document, Heading, Paragraph, Title
@@ -18,8 +18,6 @@ from inorder.errors import ReadError
 
 from .document import make_document
 from .html.reader import read_page
-from .registry import READERS, load_reader
-from .sniff import sniff
 from .text import split_paragraphs
 from .whitespace import collapse_whitespace
 
@@ -31,6 +29,7 @@ DEPTH_MAX = 5
 HEADER_CHARACTERS_MAX = 2_000
 RAW_HEADER_CHARACTERS_MAX = 20_000
 _HEADERS = ("From", "To", "Cc", "Date")
+_SIGNATURES = frozenset(("application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"))
 _SEPARATOR = re.compile(rb"(?:\A|(?<=\n))From [^\r\n]*\r?\n")
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.M)
 
@@ -51,16 +50,43 @@ def read_mailbox(data: bytes, name: str) -> Document:
     """Read a mailbox: each message is a section."""
     _require_size(data)
     reader = _MailReader()
-    starts = [match.span() for match in _SEPARATOR.finditer(data)]
-    if not starts:
+    spans = split_mailbox(data)
+    if not spans:
         raise ReadError("not a mailbox: no line begins with 'From '")
-    if len(starts) > MESSAGES_MAX:
-        reader.warnings.append(f"only the first {MESSAGES_MAX:,} of {len(starts):,} messages were read")
-    ends = [begin for begin, _ in starts[1:]] + [len(data)]
+    if len(spans) > MESSAGES_MAX:
+        reader.warnings.append(f"only the first {MESSAGES_MAX:,} of {len(spans):,} messages were read")
     blocks: list[AnyBlock] = []
-    for (_, begin), end in list(zip(starts, ends, strict=True))[:MESSAGES_MAX]:
-        blocks += reader.read_all(_QUOTED_FROM.sub(rb"\1", data[begin:end]))
+    for begin, end in spans[:MESSAGES_MAX]:
+        blocks += reader.read_all(unquote_message(data[begin:end]))
     return make_document("mailbox", name, "application/mbox", blocks, reader.warnings)
+
+
+def split_mailbox(data: bytes) -> list[tuple[int, int]]:
+    """Where each message of a mailbox begins and ends."""
+    starts = [match.span() for match in _SEPARATOR.finditer(data)]
+    ends = [begin for begin, _ in starts[1:]] + [len(data)]
+    return [(begin, end) for (_, begin), end in zip(starts, ends, strict=False)]
+
+
+def unquote_message(data: bytes) -> bytes:
+    """A message of a mailbox as it was sent."""
+    return _QUOTED_FROM.sub(rb"\1", data)
+
+
+def list_attachments(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Name and content of every attachment of a message, and of the messages in it. A damaged message has none."""
+    with contextlib.suppress(Exception):  # of many kinds: see `_MailReader.read_all`
+        message, _ = _parse(data)
+        yield from islice(_list_attachments(message, 0), ATTACHMENTS_MAX)
+
+
+def _list_attachments(message: Any, depth: int) -> Iterator[tuple[str, bytes]]:
+    for number, part in enumerate(_walk(message), 1):
+        nested = _find_nested(part)
+        if nested is not None and depth < DEPTH_MAX:
+            yield from _list_attachments(nested, depth + 1)
+        elif nested is None and _is_attachment(part):
+            yield _find_name(part) or f"part-{number}", _decode_bytes(part)
 
 
 def _require_size(data: bytes) -> None:
@@ -79,21 +105,13 @@ class _MailReader:
         """The blocks of a message. The standard library raises many kinds of errors for malformed headers, when it
         parses them and when they are used."""
         try:
-            message = message_from_bytes(data, policy=policy.compat32)
-            self._remove_long_headers(message)
+            message, warnings = _parse(data)
+            self.warnings += warnings
             return list(self.read_message(message, 0))
         except (MemoryError, ReadError):
             raise
         except Exception as error:
             raise ReadError(f"the message is damaged: {type(error).__name__}") from None
-
-    def _remove_long_headers(self, message: Message) -> None:
-        """Remove headers that would take long to decode."""
-        for part in message.walk():
-            for name, value in part.items():
-                if len(str(value)) > RAW_HEADER_CHARACTERS_MAX:
-                    del part[name]
-                    self.warnings.append(f"a header of more than {RAW_HEADER_CHARACTERS_MAX:,} characters was left out")
 
     def read_message(self, message: Message, depth: int) -> Iterator[AnyBlock]:
         """The blocks of a message: its subject as a heading, the other headers, the body, the attachments."""
@@ -106,9 +124,9 @@ class _MailReader:
         body: list[AnyBlock] = []
         attachments: list[Any] = []
         for part in _walk(message):
-            if part.get_content_type() == "message/rfc822" or part.get_filename() or not _is_text(part):
+            if _is_attachment(part):
                 attachments.append(part)
-            else:
+            elif _is_text(part):
                 body += self._read_body(part)
         yield from _lower(body, depth + 1)
         for part in attachments:
@@ -124,27 +142,11 @@ class _MailReader:
         self._attachments_left -= 1
         if self._attachments_left < 0:
             return
-        nested = part.get_payload(0) if part.get_content_type() == "message/rfc822" and part.is_multipart() else None
-        if nested is not None:
-            if depth < DEPTH_MAX:
-                yield from self.read_message(nested, depth + 1)
-            return
-        name = _decode_header(str(part.get_filename() or "")) or "without a name"
-        data = _decode_bytes(part)
-        kind = sniff(name, data[:4096])
-        if kind not in READERS or kind in ("mail", "mailbox"):
-            self.warnings.append(f"the attachment {name} was not read")
-            return
-        try:
-            document = load_reader(kind)(data, name)
-        except ReadError as error:
-            self.warnings.append(f"the attachment {name} was not read: {error}")
-            return
-        self.warnings += [f"{name}: {warning}" for warning in document.warnings]
-        yield Heading(text=name, level=min(depth + 2, 6))
-        for block in _lower(document.blocks, depth + 2):
-            block.page = block.box = None
-            yield block
+        nested = _find_nested(part)
+        if nested is None:
+            yield Paragraph(text=f"Attachment: {_find_name(part) or 'without a name'}")
+        elif depth < DEPTH_MAX:
+            yield from self.read_message(nested, depth + 1)
 
 
 def _lower(blocks: list[AnyBlock], levels: int) -> Iterator[AnyBlock]:
@@ -172,6 +174,33 @@ def _walk(message: Any) -> Iterator[Any]:
             plain = [child for child in children if child.get_content_type() == "text/plain"]
             children = (rich or plain or children)[:1]
         stack.extend(reversed(children))
+
+
+def _parse(data: bytes) -> tuple[Message, list[str]]:
+    """A message without headers that would take long to decode, and the warnings about them."""
+    message = message_from_bytes(data, policy=policy.compat32)
+    warnings = []
+    for part in message.walk():
+        for name, value in part.items():
+            if len(str(value)) > RAW_HEADER_CHARACTERS_MAX:
+                del part[name]
+                warnings.append(f"a header of more than {RAW_HEADER_CHARACTERS_MAX:,} characters was left out")
+    return message, warnings
+
+
+def _is_attachment(part: Any) -> bool:
+    if part.get_content_type() in _SIGNATURES:
+        return False
+    return bool(part.get_content_type() == "message/rfc822" or part.get_filename() or not _is_text(part))
+
+
+def _find_nested(part: Any) -> Any:
+    """The message that a part is; None: it is none."""
+    return part.get_payload(0) if part.get_content_type() == "message/rfc822" and part.is_multipart() else None
+
+
+def _find_name(part: Any) -> str:
+    return _decode_header(str(part.get_filename() or ""))
 
 
 def _is_text(part: Any) -> bool:
