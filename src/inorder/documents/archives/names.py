@@ -1,7 +1,5 @@
 """The names of archives, and of the documents in them."""
 
-import re
-
 from inorder.stage.sources import quote_id
 
 _FORMATS = {
@@ -22,15 +20,19 @@ _FORMATS = {
 """What is an archive, by the ending of the name: `zip`, `eml`, `mbox`, or how a tar archive is compressed."""
 MAIL_FORMATS = frozenset(("eml", "mbox"))
 """Their members are attachments. The mail itself is a document too."""
-_ENDING = re.compile("(?:" + "|".join(re.escape(ending) for ending in _FORMATS) + ")$", re.I)
+_ENDINGS = tuple(_FORMATS)
+_LONGEST = max(map(len, _ENDINGS)) + 1
 
 
 def find_format(name: str) -> str | None:
     """The format of an archive with this name: `zip`, `eml`, `mbox`, or the compression of a tar archive; None: it is
     no archive."""
-    found = _ENDING.search(name)
-    is_named = found is not None and found.start() > name.rfind("/") + 1
-    return _FORMATS[found[0].lower()] if found is not None and is_named else None
+    end = name[-_LONGEST:].lower()
+    if not end.endswith(_ENDINGS):
+        return None
+    ending = max((each for each in _ENDINGS if end.endswith(each)), key=len)
+    is_named = end.removesuffix(ending)[-1:] not in ("", "/")
+    return _FORMATS[ending] if is_named else None
 
 
 def is_hidden(name: str) -> bool:
