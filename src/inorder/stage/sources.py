@@ -1,28 +1,39 @@
 """Sources: the roots of a plan, and the ids of the items below them.
 
 An item's id is its path below its root, with the name of the root in front: `docs/a/b.pdf`. So the same file under two
-roots is two items, and adding a root changes no id.
+roots is two items, and adding a root changes no id. A root is a local path, or the address of a remote source.
 """
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 IGNORE_FILE = ".inorderignore"
 """Lists paths to leave out, in the syntax of `.gitignore`."""
 
 
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def is_address(source: str | Path) -> bool:
+    """Whether a source is the address of a remote one, such as `s3://bucket/prefix`, and not a path."""
+    return isinstance(source, str) and _SCHEME.match(source) is not None
+
+
 class Roots:
-    """Source files and folders, by unique name."""
+    """Sources by unique name: files, folders, and addresses."""
 
     def __init__(self, sources: Sequence[str | Path]) -> None:
         self.paths: dict[str, str] = {}
-        """Absolute path by name."""
+        """Absolute path or address by name."""
         for source in sources:
-            path = os.path.abspath(os.fspath(source))
+            path = os.fspath(source)
+            path = path if is_address(path) else os.path.abspath(path)
             if path in self.paths.values():
                 continue
-            base = os.path.basename(path) or "root"
+            base = _name_address(path) if is_address(path) else os.path.basename(path) or "root"
             name, number = base, 1
             while name in self.paths:
                 number += 1
@@ -33,6 +44,25 @@ class Roots:
         """Whether an item with this id would be below one of the roots."""
         names = map(quote_id, self.paths)
         return any(item_id == name or item_id.startswith((f"{name}/", f"{name}#")) for name in names)
+
+
+def quote_key(key: str) -> str:
+    """Make the key of an object safe as a part of an id: like `quote_id`, and parts that have a meaning in paths, `.`,
+    `..` and the empty one, become `%2E`, `%2E%2E` and `%2F`."""
+    return "/".join(_SPECIAL_PARTS.get(part) or quote_id(part) for part in key.split("/"))
+
+
+_SPECIAL_PARTS = {"": "%2F", ".": "%2E", "..": "%2E%2E"}
+
+
+def _name_address(address: str) -> str:
+    """The last part of an address: of its path, or else of its archive or host."""
+    scheme, _, rest = address.partition("://")
+    rest, _, archive = rest.partition("::")
+    if scheme in ("http", "https"):
+        rest = unquote(re.split(r"[?#]", rest, maxsplit=1)[0])
+    parts = [part for part in rest.split("/") if part not in _SPECIAL_PARTS]
+    return parts[-1] if parts else archive.rstrip("/").rpartition("/")[2] or scheme
 
 
 def quote_id(item_id: str) -> str:

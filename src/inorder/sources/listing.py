@@ -1,0 +1,129 @@
+"""The objects of a remote source: a listing that is complete, in a fixed order, and the same until it is taken again.
+
+A listing is written to a temporary database while the store sends it, so that it takes no memory, and is then read in
+the byte order of the keys, whatever the order of the store. If it fails half-way there is no listing: what is not in it
+would look deleted.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+from inorder.errors import OperatorError
+from inorder.files.listing import share
+
+from .address import parse_address
+from .fetching import HASHED, Fetcher
+from .problems import StoreProblem
+from .remote_input import RemoteInput, get_fetcher
+from .stores import ObjectInfo, Store, open_store
+
+_BATCH = 1000
+HASHED_BYTES_MAX = 2**30
+"""Most bytes of an object that are hashed, where the store has nothing that identifies its version."""
+
+
+class RemoteObject(NamedTuple):
+    """An object of a source."""
+
+    key: str
+    """Its path below the source; empty: the source is this object."""
+    source: RemoteInput
+    problem: str
+    """Why it cannot be read; empty if no reason is known."""
+
+
+class Listing:
+    """All objects of a remote source. Can be iterated repeatedly."""
+
+    def __init__(self, text: str) -> None:
+        """List a source. Raises OperatorError if it does not exist, is empty, or refuses access, and
+        InfrastructureError if the listing fails."""
+        self._address = parse_address(text)
+        self._database = sqlite3.connect("", check_same_thread=False)
+        self._database.execute(
+            "CREATE TABLE objects (key BLOB PRIMARY KEY, size INTEGER, fingerprint TEXT, problem TEXT) WITHOUT ROWID"
+        )
+        fetcher = get_fetcher()
+        try:
+            self.count = self._fill(fetcher, text)
+        except StoreProblem as problem:
+            raise problem.to_listing_error() from None
+        if not self.count:
+            raise OperatorError(
+                f"no objects below {text}; a source must have at least one, so that a wrong address never looks as if "
+                "everything was deleted"
+            )
+
+    def __iter__(self) -> Iterator[RemoteObject]:
+        address = self._address
+        for key, size, fingerprint, problem in self._rows():
+            path = f"{address.base}{key}" if key else address.path
+            source = RemoteInput(
+                address=address.format(path),
+                sha256=hashlib.sha256(fingerprint.encode("utf-8", "surrogateescape")).hexdigest(),
+                size=size,
+                protocol=address.protocol,
+                location=address.location,
+                path=path,
+                fingerprint=fingerprint,
+            )
+            yield RemoteObject(key, source, problem)
+
+    @property
+    def identity(self) -> str:
+        """A hash of all keys and fingerprints: it changes whenever an object is added, changed or removed."""
+        digest = hashlib.blake2b(digest_size=16)
+        for row in self._rows():
+            digest.update(repr(row).encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()
+
+    def _rows(self) -> Iterator[tuple[str, int, str, str]]:
+        rows = self._database.execute("SELECT key, size, fingerprint, problem FROM objects ORDER BY key")
+        for key, size, fingerprint, problem in rows:
+            yield key.decode("utf-8", "surrogateescape"), size, fingerprint, problem
+
+    def _fill(self, fetcher: Fetcher, text: str) -> int:
+        store = fetcher.call(text, open_store, self._address, fetcher.limits.concurrency)
+        found = (
+            self._complete(each, store, fetcher)
+            for each in store.list_objects(self._address.path, partial(fetcher.call, text))
+            if not _is_folder_marker(each)
+        )
+        count = 0
+        while batch := list(islice(found, _BATCH)):
+            count += len(batch)
+            rows = [(self._get_key(each.path), each.size, each.fingerprint, each.problem) for each in batch]
+            self._database.executemany("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?)", rows)
+        return count
+
+    def _complete(self, found: ObjectInfo, store: Store, fetcher: Fetcher) -> ObjectInfo:
+        """The same with a fingerprint, and the size, if the store has none."""
+        if found.problem or (found.fingerprint and found.size >= 0):
+            return found
+        address = self._address.format(found.path)
+        size, digest = fetcher.call(address, store.hash_content, found, HASHED_BYTES_MAX + 1)
+        return found._replace(size=size, fingerprint=f"{HASHED}{digest}")
+
+    def _get_key(self, path: str) -> bytes:
+        address = self._address
+        key = "" if path == address.path else path.removeprefix(address.base)
+        return key.encode("utf-8", "surrogateescape")
+
+
+def open_listing(text: str) -> Listing:
+    """The listing of a source: while listings are shared, the one that was taken first."""
+    return share(f"remote {text}", partial(Listing, text))
+
+
+def identify_listing(text: str) -> str:
+    """List a source now, and return a hash of all keys and fingerprints. Raises as `Listing` does."""
+    return Listing(text).identity
+
+
+def _is_folder_marker(found: ObjectInfo) -> bool:
+    """Whether an object only stands for a folder, as consoles create them."""
+    return found.path.endswith("/") and found.size == 0

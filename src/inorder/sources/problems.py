@@ -1,0 +1,129 @@
+"""What a store answered instead of an object, in words of ours.
+
+Exceptions of the packages behind fsspec may contain credentials, such as the id of an access key or a signed URL. So
+neither their messages nor their tracebacks are shown: a problem has its kind, the error code and the HTTP status.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from inorder.engines.error_table import RETRYABLE_STATUSES, categorize, find_status
+from inorder.engines.retry_after import find_retry_after_s, parse_retry_after
+from inorder.errors import InfrastructureError, InorderError, OperatorError
+from inorder.stage.contracts import StageError
+
+ProblemKind = Literal["missing", "denied", "changed", "transient", "other"]
+
+_DENIED = frozenset({"NoCredentialsError", "PartialCredentialsError", "ClientAuthenticationError", "DefaultCredentialsError"})
+"""Classes of errors about credentials, in the packages of several stores."""
+_TRANSIENT = frozenset(
+    {
+        "ConnectionClosedError",
+        "ConnectTimeoutError",
+        "EndpointConnectionError",
+        "HTTPClientError",
+        "IncompleteReadError",
+        "ReadTimeoutError",
+        "ResponseParserError",
+        "SSHException",
+        "ServiceRequestError",
+        "ServiceResponseError",
+    }
+)
+"""Classes of errors after which the same request may succeed."""
+_TRANSIENT_CODES = frozenset({"SlowDown", "Throttling", "ThrottlingException", "RequestTimeout", "InternalError", "ServiceUnavailable"})
+_DENIED_CODES = frozenset({"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "Forbidden"})
+
+
+class StoreProblem(InorderError):
+    """A request to a store failed."""
+
+    def __init__(self, kind: ProblemKind, address: str, reason: str, retry_after_s: float = 0.0) -> None:
+        super().__init__(f"{address}: {reason}")
+        self.kind = kind
+        self.address = address
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+
+    def to_stage_error(self) -> StageError:
+        """The failure of an item that needs the object."""
+        if self.kind == "transient":
+            return StageError(str(self), category="provider", retryable=True, retry_after_s=self.retry_after_s)
+        return StageError(str(self), category="io" if self.kind in ("changed", "other") else "input")
+
+    def to_listing_error(self) -> InorderError:
+        """The failure of a run whose sources cannot be listed."""
+        if self.kind in ("missing", "denied"):
+            return OperatorError(f"cannot list {self}")
+        return InfrastructureError(f"cannot list {self}; nothing was changed, run the same command again")
+
+
+def translate_problem(error: BaseException, address: str) -> StoreProblem:
+    """The problem that an exception of a store stands for."""
+    if isinstance(error, StoreProblem):
+        return error
+    chain = list(_follow_causes(error))
+    names = {base.__name__ for each in chain for base in type(each).__mro__}
+    code, status, wait_s = _find_code(chain), _find_http_status(chain), _find_wait_s(chain)
+    detail = ", ".join([*([code] if code else []), *([f"HTTP {status}"] if status else [])])
+    if status == 412 or code == "PreconditionFailed":
+        return StoreProblem("changed", address, CHANGED)
+    if code in _TRANSIENT_CODES or status in RETRYABLE_STATUSES or (not status and names & _TRANSIENT):
+        return StoreProblem("transient", address, f"the store failed ({detail or type(error).__name__})", wait_s)
+    if code in _DENIED_CODES or status in (401, 403) or names & {*_DENIED, "PermissionError"}:
+        return StoreProblem("denied", address, f"access denied ({detail or type(error).__name__}); check the credentials")
+    if status in (404, 410) or "FileNotFoundError" in names:
+        return StoreProblem("missing", address, "no such object or bucket")
+    if not status and categorize(error)[1]:
+        return StoreProblem("transient", address, f"the store failed ({detail or type(error).__name__})", wait_s)
+    return StoreProblem("other", address, f"it cannot be read ({detail or type(error).__name__})")
+
+
+CHANGED = "it changed after it was listed; run again to process it as it is now"
+
+
+def _follow_causes(error: BaseException) -> Iterator[BaseException]:
+    found: BaseException | None = error
+    for _ in range(5):
+        if found is None:
+            return
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def _find_code(chain: list[BaseException]) -> str:
+    """The error code of an S3 response."""
+    for error in chain:
+        response: Any = getattr(error, "response", None)
+        if isinstance(response, dict):
+            code = str(response.get("Error", {}).get("Code", ""))
+            if code.isalpha():
+                return code
+    return ""
+
+
+def _find_http_status(chain: list[BaseException]) -> int | None:
+    for error in chain:
+        response: Any = getattr(error, "response", None)
+        if isinstance(response, dict):
+            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            if isinstance(status, int) and status >= 400:
+                return status
+        found = find_status(error)
+        if found is not None:
+            return found
+    return None
+
+
+def _find_wait_s(chain: list[BaseException]) -> float:
+    for error in chain:
+        response: Any = getattr(error, "response", None)
+        if isinstance(response, dict):
+            headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+            wait_s = parse_retry_after({name.title(): value for name, value in headers.items()})
+            if wait_s is not None:
+                return wait_s
+            continue
+        if wait_s := find_retry_after_s(error):
+            return wait_s
+    return 0.0

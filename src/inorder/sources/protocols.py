@@ -1,0 +1,76 @@
+"""The protocols of remote sources: what each needs to be installed, and what tells that an object has changed."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple
+
+RACY_S = 60.0
+"""How long after its last change an object is racy where only a time in seconds tells its versions apart: another
+change could follow within the same second. A minute allows for the clock of the server."""
+_LISTED = "; listed="
+
+
+class RemoteProtocol(NamedTuple):
+    """One row of the table."""
+
+    extra: str
+    """The extra of inorder that brings its package; empty: fsspec is enough."""
+    module: str
+    """The module that must be importable."""
+    package: str
+    """The package that has the module."""
+    identity: tuple[str, ...]
+    """The fields of a listing that identify a version of an object, besides its size. Those that are there count."""
+    times: tuple[str, ...] = ()
+    """Those of them that are times in seconds: alone they do not tell two changes within a second apart."""
+
+
+PROTOCOLS: dict[str, RemoteProtocol] = {
+    "s3": RemoteProtocol("s3", "s3fs", "s3fs", ("ETag", "VersionId")),
+    "gs": RemoteProtocol("gcs", "gcsfs", "gcsfs", ("generation",)),
+    "az": RemoteProtocol("azure", "adlfs", "adlfs", ("etag",)),
+    "http": RemoteProtocol("http", "aiohttp", "aiohttp", ("ETag", "Last-Modified"), ("Last-Modified",)),
+    "https": RemoteProtocol("http", "aiohttp", "aiohttp", ("ETag", "Last-Modified"), ("Last-Modified",)),
+    "sftp": RemoteProtocol("sftp", "paramiko", "paramiko", ("mtime",), ("mtime",)),
+    "zip": RemoteProtocol("remote", "fsspec", "fsspec", ("CRC", "date_time")),
+    "memory": RemoteProtocol("remote", "fsspec", "fsspec", ("created",)),
+}
+"""The supported protocols."""
+ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az", "ssh": "sftp"}
+"""Other names of some of them."""
+
+
+def make_fingerprint(protocol: str, info: Mapping[str, Any], now_s: float) -> str:
+    """What identifies this version of an object, from its entry in a listing; empty if the store has nothing usable.
+
+    An object that only a time identifies, and that was changed shortly before `now_s`, gets a fingerprint of its own
+    in every listing, so that a later run reads it again.
+    """
+    rules = PROTOCOLS[protocol]
+    found = {name: _normalize(info[name]) for name in rules.identity if info.get(name) not in (None, "", "null")}
+    if not found:
+        return ""
+    text = "; ".join([*(f"{name}={value}" for name, value in found.items()), f"size={info.get('size')}"])
+    is_weak = all(name in rules.times for name in found)
+    if is_weak and any(_is_recent(info[name], now_s) for name in found):
+        text += f"{_LISTED}{now_s!r}"
+    return text
+
+
+def is_same_version(fingerprint: str, found: str) -> bool:
+    """Whether two fingerprints of an object are of the same version, listed at different times."""
+    return fingerprint.partition(_LISTED)[0] == found.partition(_LISTED)[0]
+
+
+def _normalize(value: Any) -> str:
+    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _is_recent(value: Any, now_s: float) -> bool:
+    if isinstance(value, str):
+        try:
+            value = parsedate_to_datetime(value)
+        except ValueError:
+            return True
+    return bool(now_s < value.timestamp() + RACY_S)

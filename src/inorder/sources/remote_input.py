@@ -1,0 +1,93 @@
+"""An object of a remote source as the input of an item, and the fetcher of this process that reads it."""
+
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from inorder.stage.store.inputs import AddressedInput
+
+from .fetching import Fetcher, FetchLimits
+from .problems import StoreProblem
+from .stores import ObjectInfo, Store, reuse_store
+
+GROUP_BYTES = 64 * 2**20
+"""Contents that a worker process reads ahead at once."""
+GROUP_ITEMS = 256
+
+
+class RemoteInput(AddressedInput, frozen=True, kw_only=True):
+    """An object of a remote source, in the version that the listing has shown."""
+
+    is_local: ClassVar[bool] = False
+    protocol: str
+    location: str
+    """What its store is opened with."""
+    path: str
+    """Its path in the store."""
+    fingerprint: str
+    """Identifies the version."""
+
+    def read(self) -> bytes:
+        """Read the content. Raises StageError if it cannot be read, or is no longer what was listed."""
+        fetcher = get_fetcher()
+        try:
+            return fetcher.read(*self._locate(fetcher))
+        except StoreProblem as problem:
+            raise problem.to_stage_error() from None
+
+    def read_head(self, count: int) -> bytes:
+        """Read the first bytes of the content."""
+        fetcher = get_fetcher()
+        try:
+            return fetcher.read_head(*self._locate(fetcher), count)
+        except StoreProblem as problem:
+            raise problem.to_stage_error() from None
+
+    def _locate(self, fetcher: Fetcher) -> tuple[Store, ObjectInfo, str]:
+        store = reuse_store(self.protocol, self.location, fetcher.limits.concurrency)
+        return store, ObjectInfo(self.path, self.size, self.fingerprint), self.address
+
+
+_lock = threading.Lock()
+_fetchers: dict[int, Fetcher] = {}
+"""The fetcher of this process, by process id: a forked process needs its own."""
+
+
+def get_fetcher() -> Fetcher:
+    """The fetcher of this process, with the limits that were set, or the default ones."""
+    with _lock:
+        if os.getpid() not in _fetchers:
+            _fetchers.clear()
+            _fetchers[os.getpid()] = Fetcher(FetchLimits())
+        return _fetchers[os.getpid()]
+
+
+def set_limits(limits: FetchLimits) -> None:
+    """Set the limits of this process."""
+    with _lock:
+        known = _fetchers.get(os.getpid())
+        if known is not None and known.limits == limits:
+            return
+        _fetchers.clear()
+        _fetchers[os.getpid()] = Fetcher(limits)
+    if known is not None:
+        known.close()
+
+
+def count_group(inputs: Sequence[RemoteInput | None]) -> int:
+    """How many of these inputs are read at once: those that are remote, up to a number of bytes. None: another one."""
+    size = 0
+    for number, each in enumerate(inputs[:GROUP_ITEMS]):
+        size += 0 if each is None else max(0, each.size)
+        if number and (each is None or size > GROUP_BYTES):
+            return number
+        if each is None:
+            return 1
+    return min(len(inputs), GROUP_ITEMS)
+
+
+def read_group(inputs: Iterable[RemoteInput | None]) -> None:
+    """Read these inputs at once, and keep them until they are read one by one."""
+    fetcher = get_fetcher()
+    fetcher.read_ahead([each._locate(fetcher) for each in inputs if each is not None])

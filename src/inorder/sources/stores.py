@@ -1,0 +1,222 @@
+"""Stores: list the objects of a remote source, and read ranges of one.
+
+S3 is listed page by page, and each of its reads requires the listed version. All other stores are listed folder by
+folder, and after a read the entry of the object is compared with the listed one. Nothing is cached: what a listing
+shows is what the store has now.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from inorder.stage.sources import is_address
+
+from .address import Address, parse_address
+from .problems import CHANGED, StoreProblem
+from .protocols import is_same_version, make_fingerprint
+
+_PIECE_BYTES = 2**20
+Call = Callable[..., Any]
+"""Calls a function with arguments, with retries and within the limits: `Fetcher.call`."""
+
+
+class ObjectInfo(NamedTuple):
+    """An object of a store."""
+
+    path: str
+    size: int
+    """-1: the store does not say it."""
+    fingerprint: str
+    """Identifies its version; empty: the store has nothing usable."""
+    problem: str = ""
+    """Why it cannot be read; empty if no reason is known."""
+
+
+class Store:
+    """A store that fsspec can open."""
+
+    has_ranges = False
+    """Whether several ranges of an object are read at the same time: worth it where each is a request of its own."""
+
+    def __init__(self, protocol: str, filesystem: Any) -> None:
+        self.protocol = protocol
+        self.filesystem = filesystem
+
+    def list_objects(self, path: str, call: Call) -> Iterator[ObjectInfo]:
+        """The object with this path, unless it ends with a slash, and every object below it, in any order."""
+        root = call(self.filesystem.info, path.rstrip("/") or path)
+        if root["type"] != "directory":
+            yield self._describe(root)
+            return
+        folders = [root["name"]]
+        while folders:
+            folder = folders.pop()
+            for info in call(self.filesystem.ls, folder, True):
+                if info["name"].rstrip("/") == folder.rstrip("/"):
+                    continue
+                if info["type"] == "directory":
+                    folders.append(info["name"])
+                else:
+                    yield self._describe(info)
+
+    def read(self, source: ObjectInfo, start: int | None = None, stop: int | None = None) -> bytes:
+        """Read an object, or a range of it."""
+        found: bytes = self.filesystem.cat_file(source.path, start, stop)
+        return found
+
+    def check(self, source: ObjectInfo, address: str) -> None:
+        """Raises `StoreProblem` if an object is no longer what was listed."""
+        found = self._describe(self.filesystem.info(source.path))
+        if not is_same_version(source.fingerprint, found.fingerprint):
+            raise StoreProblem("changed", address, CHANGED)
+
+    def hash_content(self, source: ObjectInfo, bytes_max: int) -> tuple[int, str]:
+        """The size and the SHA-256 of an object, of at most `bytes_max` bytes of it."""
+        digest, size = sha256(), 0
+        with self.filesystem.open(source.path, "rb") as file:
+            while size < bytes_max and (piece := file.read(_PIECE_BYTES)):
+                digest.update(piece)
+                size += len(piece)
+        return size, digest.hexdigest()
+
+    def _describe(self, info: Mapping[str, Any]) -> ObjectInfo:
+        problem = "" if info["type"] == "file" else f"not a regular file ({info['type']})"
+        size = info.get("size")
+        fingerprint = make_fingerprint(self.protocol, info, time.time())
+        return ObjectInfo(info["name"], -1 if size is None else int(size), fingerprint, problem)
+
+
+class BucketStore(Store):
+    """A store of objects whose ranges can be requested at the same time."""
+
+    has_ranges = True
+
+
+class SerialStore(Store):
+    """A store with one connection, which does one thing at a time."""
+
+    def __init__(self, protocol: str, filesystem: Any) -> None:
+        super().__init__(protocol, filesystem)
+        self._lock = threading.Lock()
+
+    def read(self, source: ObjectInfo, start: int | None = None, stop: int | None = None) -> bytes:
+        with self._lock:
+            return super().read(source, start, stop)
+
+    def check(self, source: ObjectInfo, address: str) -> None:
+        with self._lock:
+            super().check(source, address)
+
+
+class HttpStore(Store):
+    """A web server: each address is one object. A server may ignore the range of a request."""
+
+    def list_objects(self, path: str, call: Call) -> Iterator[ObjectInfo]:
+        """The one object."""
+        yield self._describe(call(self.filesystem.info, path))
+
+    def read(self, source: ObjectInfo, start: int | None = None, stop: int | None = None) -> bytes:
+        found: bytes = self.filesystem.cat_file(source.path, headers={"Accept-Encoding": "identity"})
+        return found[start:stop]
+
+
+class S3Store(BucketStore):
+    """S3, and everything that speaks its protocol."""
+
+    def list_objects(self, path: str, call: Call) -> Iterator[ObjectInfo]:
+        bucket, _, key = path.partition("/")
+        if key and not key.endswith("/"):
+            page = call(self._call, "list_objects_v2", Bucket=bucket, Prefix=key, MaxKeys=1)
+            yield from (self._describe_entry(bucket, each) for each in page.get("Contents", []) if each["Key"] == key)
+            key += "/"
+        token: dict[str, str] = {}
+        while True:
+            page = call(self._call, "list_objects_v2", Bucket=bucket, Prefix=key, **token)
+            for entry in page.get("Contents", []):
+                yield self._describe_entry(bucket, entry)
+            if not page.get("IsTruncated"):
+                return
+            token = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def read(self, source: ObjectInfo, start: int | None = None, stop: int | None = None) -> bytes:
+        from fsspec.asyn import sync
+
+        bucket, _, key = source.path.partition("/")
+        options = {} if start is None or stop is None else {"Range": f"bytes={start}-{stop - 1}"}
+        etag = source.fingerprint.partition("; ")[0].removeprefix("ETag=")
+        if source.fingerprint.startswith("ETag="):
+            options["IfMatch"] = etag
+        found: bytes = sync(self.filesystem.loop, self._get, Bucket=bucket, Key=key, **options)
+        return found
+
+    def check(self, source: ObjectInfo, address: str) -> None:
+        """Nothing to do: each read requires the listed version."""
+
+    async def _get(self, **options: str) -> bytes:
+        response = await self.filesystem._call_s3("get_object", **options)
+        async with response["Body"] as body:
+            found: bytes = await body.read()
+        return found
+
+    def _call(self, method: str, **options: Any) -> Any:
+        from fsspec.asyn import sync
+
+        return sync(self.filesystem.loop, self.filesystem._call_s3, method, **options)
+
+    def _describe_entry(self, bucket: str, entry: Mapping[str, Any]) -> ObjectInfo:
+        info = {**entry, "name": f"{bucket}/{entry['Key']}", "size": entry["Size"], "type": "file"}
+        return self._describe(info)
+
+
+_KINDS: dict[str, type[Store]] = {
+    "s3": S3Store,
+    "gs": BucketStore,
+    "az": BucketStore,
+    "http": HttpStore,
+    "https": HttpStore,
+    "sftp": SerialStore,
+}
+
+
+def open_store(address: Address, connections: int) -> Store:
+    """Open the store of an address. Credentials come from the environment of the protocol."""
+    import fsspec
+
+    options: dict[str, Any] = {"skip_instance_cache": True, "use_listings_cache": False}
+    if address.protocol == "s3":
+        one_attempt = {"total_max_attempts": 1}  # the limits count every attempt
+        options["config_kwargs"] = {"max_pool_connections": connections, "retries": one_attempt}
+    elif address.protocol == "sftp":
+        options |= _parse_host(address.location)
+    elif address.protocol == "zip":
+        options["fo"] = address.location
+        if is_address(address.location):
+            options["target_protocol"] = parse_address(address.location).protocol
+    filesystem = fsspec.filesystem(address.protocol, **options)
+    if address.protocol == "s3":
+        filesystem.retries = 1
+    return _KINDS.get(address.protocol, Store)(address.protocol, filesystem)
+
+
+@lru_cache(64)
+def reopen_store(protocol: str, location: str, connections: int, process_id: int) -> Store:
+    """The store that the objects of a listing are read from: one per process."""
+    return open_store(Address(protocol, location, ""), connections)
+
+
+def reuse_store(protocol: str, location: str, connections: int) -> Store:
+    """The same for this process."""
+    return reopen_store(protocol, location, connections, os.getpid())
+
+
+def _parse_host(location: str) -> dict[str, Any]:
+    user, at, host = location.rpartition("@")
+    name, colon, port = host.rpartition(":")
+    options: dict[str, Any] = {"host": name if colon and port.isdecimal() else host}
+    if colon and port.isdecimal():
+        options["port"] = int(port)
+    return options | ({"username": user} if at else {})
