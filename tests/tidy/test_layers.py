@@ -11,7 +11,7 @@ FACE = "(package)"  # src/inorder/__init__.py: the public names
 BELOW_RUNTIME = {"core", "errors", "host", "journal", "lanes", "sinks", "engines"}
 BELOW_STAGE = BELOW_RUNTIME | {"runtime", "iteration", "version"}
 BELOW_JOBS = BELOW_STAGE | {"stage", "files"}
-LIBRARY = BELOW_JOBS | {"documents", "code", "index", "dataset", "report", "targets", "watch"}
+LIBRARY = BELOW_JOBS | {"sources", "documents", "code", "index", "dataset", "report", "targets", "watch"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "version": set(),
@@ -26,9 +26,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "iteration": BELOW_RUNTIME | {"runtime"},
     "files": {"errors", "host"},
     "stage": BELOW_STAGE,
-    "documents": BELOW_JOBS,
-    "code": BELOW_JOBS,
-    "index": BELOW_JOBS | {"documents", "code"},
+    "sources": BELOW_JOBS,
+    "documents": BELOW_JOBS | {"sources"},
+    "code": BELOW_JOBS | {"sources"},
+    "index": BELOW_JOBS | {"sources", "documents", "code"},
     "dataset": BELOW_JOBS | {"documents", "index"},
     "watch": BELOW_JOBS,
     "report": BELOW_JOBS | {"documents", "index", "dataset", "watch"},

@@ -153,6 +153,32 @@ def describe_target(field: str) -> Callable[[WiredRun], Any]:
     return probe
 
 
+def read_lane(field: str) -> Callable[[WiredRun], Any]:
+    """A limit of the lane through which the objects of a bucket are read."""
+
+    def probe(run: WiredRun) -> Any:
+        from inorder.lanes import Lane
+        from inorder.sources import fetching, remote_input
+        from tests.sources.bucket import Bucket, clear
+
+        found = []
+
+        class RecordedLane(Lane):
+            def submit(self, function: Any, /, *args: Any, **options: Any) -> Any:
+                found.append(getattr(self.config, field))
+                return super().submit(function, *args, **options)
+
+        run.patch.setattr(fetching, "Lane", RecordedLane)
+        run.patch.setattr(remote_input, "_fetchers", {})
+        Bucket(run.folder).put({"a.md": TEXT.encode()})
+        run.command("doctags", "memory://bucket", "--quiet", "--workers", "1")
+        clear()
+        [limit] = set(found)
+        return limit
+
+    return probe
+
+
 OWN_ROWS = index_rows(
     OptionRow(
         "to",
@@ -172,6 +198,8 @@ OWN_ROWS = index_rows(
     OptionRow("ocr", needs_packages, [(False, False), (True, True)]),
     OptionRow("html", read_page, [("article", 2), ("full", 4)]),
     OptionRow("password_file", read_encrypted, [("none", "failure"), ("passwords.txt", "success")]),
+    OptionRow("fetch_concurrency", read_lane("max_concurrency"), [(3, 3), (5, 5)]),
+    OptionRow("fetch_rate", read_lane("rate_per_s"), [(1000.0, 1000.0), (2000.0, 2000.0)]),
     OptionRow("tokens_max", count_chunks, [(512, 1), (20, 3)]),
     OptionRow("tokens_min", count_chunks, [(0, 2), (512, 1)]),
     OptionRow("tokenizer", count_chunks_by_tokenizer, [("words", 7), ("hf:tokenizer.json", 1)]),

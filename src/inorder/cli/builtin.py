@@ -42,7 +42,7 @@ def sort_stages(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: [*BUILTIN, name].index(name))
 
 
-def load_builtin(stage: str, sources: Sequence[Path], reader: SettingsReader) -> tuple[StageJob, Settings]:
+def load_builtin(stage: str, sources: Sequence[str | Path], reader: SettingsReader) -> tuple[StageJob, Settings]:
     """A built-in stage with its sources, and all options of its run."""
     require_extra("ingest")
     found = reader.for_stage(stage)
@@ -56,7 +56,7 @@ ReportOutcome = Callable[[StageOutcome, Settings], Exit]
 
 
 def run_builtin(
-    stages: Sequence[str], sources: Sequence[Path], given: Given, report: ReportOutcome = report_outcome
+    stages: Sequence[str], sources: Sequence[str | Path], given: Given, report: ReportOutcome = report_outcome
 ) -> tuple[list[StageOutcome], int]:
     """Run these stages in turn. Returns their outcomes and the exit code.
 

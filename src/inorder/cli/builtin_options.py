@@ -69,6 +69,22 @@ OWN = {
             "File with passwords for encrypted PDFs and office files, one per line; none: no passwords.",
             "FILE",
         ),
+        OptionSpec(
+            Section.REMOTE,
+            "fetch_concurrency",
+            "fetch_concurrency",
+            IntegerType(1, 1000),
+            "Concurrent requests per worker process to remote sources.",
+            "N",
+        ),
+        OptionSpec(
+            Section.REMOTE,
+            "fetch_rate",
+            "fetch_rate",
+            NumberType("none"),
+            "Requests per second on average to remote sources, of all workers, including retries.",
+            "N",
+        ),
     ),
     "chunk": index_by_name(
         _LAYOUT,

@@ -13,6 +13,7 @@ class Section(StrEnum):
     """Titles of the groups of options in help."""
 
     INPUT = "Input"
+    REMOTE = "Remote sources"
     DOCTAGS = "Conversion to DocTags"
     CHUNK = "Chunks"
     EMBED = "Vectors"

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -18,7 +18,9 @@ from inorder.cli.output import claim_stdout, to_one_line
 from inorder.cli.output import error as print_error
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import InfrastructureError, IntegrityError, OperatorError, require
+from inorder.sources.address import resolve_source
 from inorder.stage.contracts import Barrier, Configurable, Stage, StagePlan, WorkItem
+from inorder.stage.sources import is_address
 
 _OURS = (OperatorError, InfrastructureError, IntegrityError)
 
@@ -28,7 +30,8 @@ class StageJob(NamedTuple):
 
     entry: str
     """`package.module:name`."""
-    sources: list[Path]
+    sources: list[str | Path]
+    """Absolute paths, and addresses of remote sources."""
     stage: Stage
     settings: dict[str, Any] = {}  # noqa: RUF012
     """The settings of a configurable stage."""
@@ -55,13 +58,20 @@ class StageJob(NamedTuple):
 def load_job(entry: str, sources: Sequence[str | Path], settings: dict[str, Any] | None = None) -> StageJob:
     """Load a stage. Sources are made absolute, so that the plan is the same from any current directory."""
     loaded = load_stage(entry)
-    found = [Path(source).absolute() for source in sources]
+    found = [resolve_source(source) for source in sources]
     for source in found:
-        require(source.exists(), f"no such file or directory: {source}")
+        require(isinstance(source, str) or source.exists(), f"no such file or directory: {source}")
     if isinstance(loaded, Stage):
-        return StageJob(entry, found, loaded)
-    converted = convert_settings(loaded, settings or {})
-    return StageJob(entry, found, loaded.make(converted), msgspec.to_builtins(converted))
+        job = StageJob(entry, found, loaded)
+    else:
+        converted = convert_settings(loaded, settings or {})
+        job = StageJob(entry, found, loaded.make(converted), msgspec.to_builtins(converted))
+    address = next(filter(is_address, found), None)
+    require(
+        address is None or job.stage.remote is not None,
+        f"stage {job.stage.name} reads local files and directories, and cannot read {address}",
+    )
+    return job
 
 
 def convert_settings(loaded: Configurable, settings: dict[str, Any]) -> Any:
@@ -151,9 +161,9 @@ def _describe_stages(module: Any) -> str:
     return f"stages in it: {', '.join(found) or 'none'}"
 
 
-def _make_plan(stage: Stage, sources: list[Path], data: Path) -> StagePlan:
+def _make_plan(stage: Stage, sources: Sequence[str | Path], data: Path) -> StagePlan:
     try:
-        plan = stage.plan(list(sources), data)
+        plan = stage.plan(cast("list[Path]", list(sources)), data)
     except _OURS:
         raise
     except (Exception, SystemExit) as error:

@@ -17,6 +17,7 @@ from inorder.errors import require
 from inorder.stage.contracts import Stage, StageOutcome, StagePlan
 from inorder.stage.options import StageOptions
 from inorder.stage.run import run_stage
+from inorder.stage.sources import is_address
 from inorder.stage.store.visits import StageGroup
 
 _ERRORS_SHOWN = 3
@@ -38,7 +39,7 @@ def run_job(
         plan,
         stage.worker,
         options,
-        stage.hooks,
+        stage.remote if stage.remote is not None and any(map(is_address, job.sources)) else stage.hooks,
         origin=job.origin if origin is None else origin,
         sinks=[] if stage.sinks is None else stage.sinks(data),
         finish=None if stage.finish is None else partial(stage.finish, data),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from inorder.files.heads import read_head
 from inorder.files.walk import Entries, walk
-from inorder.stage.sources import IGNORE_FILE, Roots, quote_id
+from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id
 
 from .generated import reason_to_skip
 from .languages import language_of
@@ -49,6 +49,8 @@ def discover(roots: Roots, is_known: Callable[[str, str], bool] = lambda item_id
     """List every file below these roots. A file for which `is_known` returns true, from its item id and path, is left
     out and never opened."""
     for name, path in roots.paths.items():
+        if is_address(path):
+            continue
         if os.path.isdir(path):
             yield from _walk(path, name, is_known)
         elif not is_known(quote_id(name), path):

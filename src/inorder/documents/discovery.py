@@ -3,7 +3,7 @@
 Folders are walked in the byte order of their entries' names. Hidden files, and files that an `.inorderignore` names (in
 the syntax of `.gitignore`), are left out. A symbolic link is followed only to a file within its root, so that nothing
 outside of the sources is read and there are no loops. A path that is not a regular file (a pipe, a socket) is reported
-as a problem and never opened.
+as a problem and never opened. The objects of a remote source are in the byte order of their keys.
 
 An item's id is its path below its root, with the name of the root in front: `docs/a/b.pdf`. So the same file under two
 roots is two items, and adding a root changes no id.
@@ -16,8 +16,9 @@ from time import time_ns
 from typing import NamedTuple
 
 from inorder.files.walk import walk
+from inorder.sources.visible import list_objects
 from inorder.stage.file_stat import FileStat
-from inorder.stage.sources import IGNORE_FILE, Roots, quote_id
+from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id
 from inorder.stage.store.inputs import AddressedInput
 
 
@@ -39,9 +40,13 @@ class DocumentFile(NamedTuple):
 
 
 def discover(roots: Roots) -> Iterator[DocumentFile]:
-    """Every file below these roots that may be a document."""
+    """Every file below these roots that may be a document. Raises OperatorError or InfrastructureError if a remote root
+    cannot be listed."""
     for name, path in roots.paths.items():
-        if os.path.isdir(path):
+        if is_address(path):
+            for item_id, source, problem in list_objects(roots, name, (IGNORE_FILE,)):
+                yield DocumentFile(item_id, source.address, source.size, problem, None, source)
+        elif os.path.isdir(path):
             yield from _discover_folder(path, name)
         else:
             yield _inspect_file(path, name, os.path.dirname(path))

@@ -5,12 +5,16 @@ once, and every later walk sees the listing of the first one.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+Listed = TypeVar("Listed")
 
 _shared: dict[str, str] | None = None
 """Listings by path while they are shared, in a compact form: a source may have millions of files."""
+_shared_remote: dict[str, Any] = {}
+"""Listings of remote sources by address while they are shared."""
 
 
 class DirectoryEntry(NamedTuple):
@@ -31,6 +35,18 @@ def share_listings() -> Iterator[None]:
         yield
     finally:
         _shared = outer
+        if outer is None:
+            _shared_remote.clear()
+
+
+def share_remote(address: str, take: Callable[[], Listed]) -> Listed:
+    """The listing of a remote source: the one that was taken first, while listings are shared."""
+    if _shared is None:
+        return take()
+    if address not in _shared_remote:
+        _shared_remote[address] = take()
+    found: Listed = _shared_remote[address]
+    return found
 
 
 def list_folder(path: str) -> Sequence[DirectoryEntry]:

@@ -25,10 +25,11 @@ class WalkEntry(NamedTuple):
     problem: str = ""
 
 
-class _IgnoreRules(NamedTuple):
+class IgnoreRules(NamedTuple):
     """The rules of one ignore file."""
 
     folder: str
+    """Its path from the root, with a slash at the end."""
     spec: pathspec.GitIgnoreSpec
 
 
@@ -36,7 +37,7 @@ class _Folder(NamedTuple):
     path: str
     relative: str
     """Its path from the root, with a slash at the end."""
-    rules: tuple[_IgnoreRules, ...]
+    rules: tuple[IgnoreRules, ...]
     """The rules of all folders above it."""
 
 
@@ -70,7 +71,7 @@ def walk(
         for entry in entries:
             relative = f"{folder.relative}{entry.name}"
             is_hidden = entry.name.startswith(".") or entry.name in excluded_names
-            if is_hidden or _is_ignored(rules, f"{relative}/" if entry.is_folder else relative):
+            if is_hidden or is_ignored(rules, f"{relative}/" if entry.is_folder else relative):
                 continue
             path = os.path.join(folder.path, entry.name)
             if entry.is_folder:
@@ -86,12 +87,12 @@ class WalkedFolder(NamedTuple):
     path: str
     relative: str
     """Its path from the root, with a slash at the end; empty: it is the root."""
-    rules: tuple[_IgnoreRules, ...]
+    rules: tuple[IgnoreRules, ...]
 
     def leaves_out(self, name: str, *, is_folder: bool) -> bool:
         """Whether a walk leaves out the entry of this name: it is hidden, or the rules name it."""
         relative = f"{self.relative}{name}/" if is_folder else f"{self.relative}{name}"
-        return name.startswith(".") or _is_ignored(self.rules, relative)
+        return name.startswith(".") or is_ignored(self.rules, relative)
 
 
 def walk_folders(
@@ -114,17 +115,23 @@ def walk_folders(
                 stack.append(_Folder(path, f"{folder.relative}{entry.name}/", found.rules))
 
 
-def _read_rules(folder: _Folder, names: Sequence[str]) -> Iterator[_IgnoreRules]:
+def _read_rules(folder: _Folder, names: Sequence[str]) -> Iterator[IgnoreRules]:
     for name in names:
         try:
             lines = Path(folder.path, name).read_text("utf-8", "surrogateescape").splitlines()
         except OSError:
             continue
-        yield _IgnoreRules(folder.relative, pathspec.GitIgnoreSpec.from_lines(lines))
+        yield IgnoreRules(folder.relative, pathspec.GitIgnoreSpec.from_lines(lines))
 
 
-def _is_ignored(rules: Sequence[_IgnoreRules], relative: str) -> bool:
-    """The rules of the innermost folder that match the path decide."""
+def parse_rules(folder: str, text: str) -> IgnoreRules:
+    """The rules of an ignore file in a folder, whose path from the root ends with a slash."""
+    return IgnoreRules(folder, pathspec.GitIgnoreSpec.from_lines(text.splitlines()))
+
+
+def is_ignored(rules: Sequence[IgnoreRules], relative: str) -> bool:
+    """Whether these rules exclude a path from the root; that of a folder ends with a slash. The rules of the innermost
+    folder that match the path decide."""
     for folder, spec in reversed(rules):
         verdict = spec.check_file(relative[len(folder) :]).include
         if verdict is not None:

@@ -8,7 +8,7 @@ item, too: its rows are removed. Items of files that no longer exist come last.
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from inorder.documents.cost import count_chunks, estimate_code_chunks
 from inorder.documents.layout import CHUNK, EMBED, Result, derive_from, list_chunked, list_chunked_with_vectors
 from inorder.files.listing import list_folder
 from inorder.runtime.identity import hash_strings
-from inorder.stage.contracts import PredictionRules, Stage, StagePlan, WorkItem
+from inorder.stage.contracts import PredictionRules, Stage, StageHooks, StagePlan, WorkItem
 from inorder.stage.file_stat import FileStat
 from inorder.stage.freshness import UNCHANGED
 from inorder.stage.options import StageOptions
@@ -43,7 +43,7 @@ _TIMEOUT_S = 60.0
 _MEMORY_BYTES = 4 * 2**30
 
 
-def plan(sources: list[Path], data: Path) -> StagePlan:
+def plan(sources: Sequence[str | Path], data: Path) -> StagePlan:
     """Plan every document that has chunks, and every file below the sources."""
     items = IndexItems(Roots(sources), os.path.abspath(data))
     derived = derive_from(data, ("chunk", "embed"), SCHEMA_VERSION)
@@ -238,5 +238,6 @@ stage = Stage(
     follow=lambda data: follow_document,
     finish=lambda data: publish(os.fspath(data)),
     options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
+    remote=StageHooks(),
     prediction=PredictionRules(outcome=predict_outcome, is_removal=lambda item: item.meta["task"] == REMOVE),
 )

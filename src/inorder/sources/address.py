@@ -11,13 +11,15 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from inorder.errors import OperatorError, require
+from inorder.files.addresses import StoreAddress
 from inorder.files.optional_deps import require_module
 from inorder.stage.sources import is_address
 
 from .protocols import ALIASES, PROTOCOLS
 
 _SECRET_PARAMETERS = re.compile(
-    r"signature|^sig$|token|secret|password|passwd|credential|^key$|api-?_?key|access-?_?key|^auth|^code$", re.IGNORECASE
+    r"signature|^sig$|token|secret|password|passwd|credential|^key$|api[-_]?key|access[-_]?key|^auth",
+    re.IGNORECASE,
 )
 """Parameters of a URL that give access to something."""
 _CHAIN = "::"
@@ -88,10 +90,9 @@ def parse_address(text: str) -> Address:
 
 def require_packages(address: Address) -> None:
     """Require the packages of the protocol. Raises `OperatorError` with the command that installs a missing one."""
-    rules = PROTOCOLS[address.protocol]
-    by = f"a source with the protocol {address.protocol}"
-    require_module("fsspec", by=by, extra=rules.extra)
-    require_module(rules.module, by=by, extra=rules.extra)
+    needs = StoreAddress(address.protocol, "").needs
+    for package in ("fsspec", needs.package):
+        require_module(package, by=f"a source with the protocol {address.protocol}", extra=needs.extra)
     if address.protocol == "zip" and is_address(address.location):
         require_packages(parse_address(address.location))
 

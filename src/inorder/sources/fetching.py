@@ -105,7 +105,9 @@ class Fetcher:
         return found
 
     def read_head(self, store: Store, source: ObjectInfo, address: str, count: int) -> bytes:
-        """Read the first bytes of an object."""
+        """Read the first bytes of an object. A small one is read at once, and kept."""
+        if source.size <= SHARED_BYTES:
+            self.read_ahead([(store, source, address)])
         found = self._peek((address, source.fingerprint))
         if found is None:
             found = self.call(address, store.read, source, 0, min(count, source.size))
@@ -133,9 +135,7 @@ class Fetcher:
 
     # ---- Requests
 
-    def _begin(
-        self, address: str, function: Callable[..., Any], arguments: tuple[Any, ...], options: Any
-    ) -> _Request:
+    def _begin(self, address: str, function: Callable[..., Any], arguments: tuple[Any, ...], options: Any) -> _Request:
         request = _Request(address, function, arguments, options)
         self._submit(request)
         return request
@@ -175,9 +175,7 @@ class Fetcher:
         if not store.has_ranges or source.size <= RANGE_BYTES:
             return [self._begin(address, _read_whole, (store, source, address), {})]
         starts = range(0, source.size, RANGE_BYTES)
-        return [
-            self._begin(address, _read_range, (store, source, address, start), {}) for start in starts
-        ]
+        return [self._begin(address, _read_range, (store, source, address, start), {}) for start in starts]
 
     def _join(self, requests: list[_Request], store: Store, source: ObjectInfo, address: str) -> bytes:
         pieces = [self._finish(request) for request in requests]

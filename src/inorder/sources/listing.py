@@ -12,8 +12,9 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from inorder.errors import OperatorError
-from inorder.files.listing import share
+from inorder.errors import InfrastructureError, OperatorError
+from inorder.files.listing import share_remote
+from inorder.stage.contracts import StageError
 
 from .address import parse_address
 from .fetching import HASHED, Fetcher
@@ -22,6 +23,8 @@ from .remote_input import RemoteInput, get_fetcher
 from .stores import ObjectInfo, Store, open_store
 
 _BATCH = 1000
+Row = tuple[str, int, str, str]
+"""Key, size, fingerprint and problem of an object."""
 HASHED_BYTES_MAX = 2**30
 """Most bytes of an object that are hashed, where the store has nothing that identifies its version."""
 
@@ -59,32 +62,50 @@ class Listing:
             )
 
     def __iter__(self) -> Iterator[RemoteObject]:
-        address = self._address
-        for key, size, fingerprint, problem in self._rows():
-            path = f"{address.base}{key}" if key else address.path
-            source = RemoteInput(
-                address=address.format(path),
-                sha256=hashlib.sha256(fingerprint.encode("utf-8", "surrogateescape")).hexdigest(),
-                size=size,
-                protocol=address.protocol,
-                location=address.location,
-                path=path,
-                fingerprint=fingerprint,
-            )
-            yield RemoteObject(key, source, problem)
+        return map(self._make_object, self._select(""))
+
+    def find_named(self, name: str) -> list[str]:
+        """The keys of all objects with this name, in whatever folder."""
+        bytes_ = name.encode()
+        rows = self._select("WHERE key = ? OR substr(key, -?) = ?", bytes_, len(bytes_) + 1, b"/" + bytes_)
+        return [row[0] for row in rows]
+
+    def read_text(self, key: str) -> str:
+        """The text of an object. Raises InfrastructureError or OperatorError if it cannot be read."""
+        [row] = self._select("WHERE key = ?", key.encode("utf-8", "surrogateescape"))
+        source = self._make_object(row).source
+        try:
+            return source.read().decode("utf-8", "surrogateescape")
+        except StageError as error:
+            raise InfrastructureError(f"cannot read {error.message}") from None
 
     @property
     def identity(self) -> str:
         """A hash of all keys and fingerprints: it changes whenever an object is added, changed or removed."""
         digest = hashlib.blake2b(digest_size=16)
-        for row in self._rows():
+        for row in self._select(""):
             digest.update(repr(row).encode("utf-8", "surrogateescape"))
         return digest.hexdigest()
 
-    def _rows(self) -> Iterator[tuple[str, int, str, str]]:
-        rows = self._database.execute("SELECT key, size, fingerprint, problem FROM objects ORDER BY key")
-        for key, size, fingerprint, problem in rows:
-            yield key.decode("utf-8", "surrogateescape"), size, fingerprint, problem
+    def _select(self, condition: str, *values: bytes | int) -> Iterator[Row]:
+        query = f"SELECT key, size, fingerprint, problem FROM objects {condition} ORDER BY key"
+        for key, *others in self._database.execute(query, values):
+            yield key.decode("utf-8", "surrogateescape"), *others
+
+    def _make_object(self, row: Row) -> RemoteObject:
+        key, size, fingerprint, problem = row
+        address = self._address
+        path = f"{address.base}{key}" if key else address.path
+        source = RemoteInput(
+            address=address.format(path),
+            sha256=hashlib.sha256(fingerprint.encode("utf-8", "surrogateescape")).hexdigest(),
+            size=size,
+            protocol=address.protocol,
+            location=address.location,
+            path=path,
+            fingerprint=fingerprint,
+        )
+        return RemoteObject(key, source, problem)
 
     def _fill(self, fetcher: Fetcher, text: str) -> int:
         store = fetcher.call(text, open_store, self._address, fetcher.limits.concurrency)
@@ -116,7 +137,7 @@ class Listing:
 
 def open_listing(text: str) -> Listing:
     """The listing of a source: while listings are shared, the one that was taken first."""
-    return share(f"remote {text}", partial(Listing, text))
+    return share_remote(text, partial(Listing, text))
 
 
 def identify_listing(text: str) -> str:

@@ -14,7 +14,9 @@ from inorder.stage.contracts import StageError
 
 ProblemKind = Literal["missing", "denied", "changed", "transient", "other"]
 
-_DENIED = frozenset({"NoCredentialsError", "PartialCredentialsError", "ClientAuthenticationError", "DefaultCredentialsError"})
+_DENIED = frozenset(
+    {"NoCredentialsError", "PartialCredentialsError", "ClientAuthenticationError", "DefaultCredentialsError"}
+)
 """Classes of errors about credentials, in the packages of several stores."""
 _TRANSIENT = frozenset(
     {
@@ -31,8 +33,12 @@ _TRANSIENT = frozenset(
     }
 )
 """Classes of errors after which the same request may succeed."""
-_TRANSIENT_CODES = frozenset({"SlowDown", "Throttling", "ThrottlingException", "RequestTimeout", "InternalError", "ServiceUnavailable"})
-_DENIED_CODES = frozenset({"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "Forbidden"})
+_TRANSIENT_CODES = frozenset(
+    {"SlowDown", "Throttling", "ThrottlingException", "RequestTimeout", "InternalError", "ServiceUnavailable"}
+)
+_DENIED_CODES = frozenset(
+    {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "Forbidden"}
+)
 
 
 class StoreProblem(InorderError):
@@ -71,7 +77,9 @@ def translate_problem(error: BaseException, address: str) -> StoreProblem:
     if code in _TRANSIENT_CODES or status in RETRYABLE_STATUSES or (not status and names & _TRANSIENT):
         return StoreProblem("transient", address, f"the store failed ({detail or type(error).__name__})", wait_s)
     if code in _DENIED_CODES or status in (401, 403) or names & {*_DENIED, "PermissionError"}:
-        return StoreProblem("denied", address, f"access denied ({detail or type(error).__name__}); check the credentials")
+        return StoreProblem(
+            "denied", address, f"access denied ({detail or type(error).__name__}); check the credentials"
+        )
     if status in (404, 410) or "FileNotFoundError" in names:
         return StoreProblem("missing", address, "no such object or bucket")
     if not status and categorize(error)[1]:

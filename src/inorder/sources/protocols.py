@@ -1,7 +1,7 @@
-"""The protocols of remote sources: what each needs to be installed, and what tells that an object has changed."""
+"""The protocols of remote sources, and what tells that an object has changed."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
@@ -14,12 +14,6 @@ _LISTED = "; listed="
 class RemoteProtocol(NamedTuple):
     """One row of the table."""
 
-    extra: str
-    """The extra of inorder that brings its package; empty: fsspec is enough."""
-    module: str
-    """The module that must be importable."""
-    package: str
-    """The package that has the module."""
     identity: tuple[str, ...]
     """The fields of a listing that identify a version of an object, besides its size. Those that are there count."""
     times: tuple[str, ...] = ()
@@ -27,14 +21,14 @@ class RemoteProtocol(NamedTuple):
 
 
 PROTOCOLS: dict[str, RemoteProtocol] = {
-    "s3": RemoteProtocol("s3", "s3fs", "s3fs", ("ETag", "VersionId")),
-    "gs": RemoteProtocol("gcs", "gcsfs", "gcsfs", ("generation",)),
-    "az": RemoteProtocol("azure", "adlfs", "adlfs", ("etag",)),
-    "http": RemoteProtocol("http", "aiohttp", "aiohttp", ("ETag", "Last-Modified"), ("Last-Modified",)),
-    "https": RemoteProtocol("http", "aiohttp", "aiohttp", ("ETag", "Last-Modified"), ("Last-Modified",)),
-    "sftp": RemoteProtocol("sftp", "paramiko", "paramiko", ("mtime",), ("mtime",)),
-    "zip": RemoteProtocol("remote", "fsspec", "fsspec", ("CRC", "date_time")),
-    "memory": RemoteProtocol("remote", "fsspec", "fsspec", ("created",)),
+    "s3": RemoteProtocol(("ETag", "VersionId")),
+    "gs": RemoteProtocol(("generation",)),
+    "az": RemoteProtocol(("etag",)),
+    "http": RemoteProtocol(("ETag", "Last-Modified"), ("Last-Modified",)),
+    "https": RemoteProtocol(("ETag", "Last-Modified"), ("Last-Modified",)),
+    "sftp": RemoteProtocol(("mtime",), ("mtime",)),
+    "zip": RemoteProtocol(("CRC", "date_time")),
+    "memory": RemoteProtocol(("created",)),
 }
 """The supported protocols."""
 ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az", "ssh": "sftp"}
@@ -64,7 +58,7 @@ def is_same_version(fingerprint: str, found: str) -> bool:
 
 
 def _normalize(value: Any) -> str:
-    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
+    return str(value.timestamp() if isinstance(value, datetime) else value)
 
 
 def _is_recent(value: Any, now_s: float) -> bool:

@@ -377,6 +377,9 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """Called with DATA after a run that was not stopped, after its sinks are closed, while its lock is still held."""
     prediction: PredictionRules = PredictionRules()
     """What `inorder plan` and `inorder explain` may assume about the worker."""
+    remote: StageHooks | None = None
+    """The hooks of a run with remote sources, in place of `hooks`. The plan gets the address of such a source as a str;
+    None: the plan takes only paths."""
 
 
 class Configurable(msgspec.Struct, frozen=True, kw_only=True):

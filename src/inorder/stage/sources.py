@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 IGNORE_FILE = ".inorderignore"
@@ -28,6 +29,8 @@ class Roots:
     def __init__(self, sources: Sequence[str | Path]) -> None:
         self.paths: dict[str, str] = {}
         """Absolute path or address by name."""
+        self.listings: dict[str, Any] = {}
+        """Listings of remote sources by address: one plan looks at the same listing throughout."""
         for source in sources:
             path = os.fspath(source)
             path = path if is_address(path) else os.path.abspath(path)

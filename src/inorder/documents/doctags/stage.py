@@ -9,7 +9,7 @@ read some pages each, and the document itself merges the parts. The result is th
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,7 +21,7 @@ from inorder.documents.cost import estimate_pages
 from inorder.documents.discovery import DocumentFile, discover
 from inorder.documents.inputs import BYTES_MAX, is_there
 from inorder.documents.layout import Layout, LayoutChoice, remove_other_layout, resolve_layout
-from inorder.documents.readers.docling import DOCLING_FORMATS, PDF_NOT_CONVERTED, kind_for_docling
+from inorder.documents.readers.docling import DOCLING_FORMATS
 from inorder.documents.readers.html.rules import Extent
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.documents.readers.registry import (
@@ -34,12 +34,27 @@ from inorder.documents.readers.registry import (
     require_ocr,
 )
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
+from inorder.engines.base import count_cpus
 from inorder.files.heads import read_head
 from inorder.runtime.identity import StringsHash, hash_strings, new_run_id
-from inorder.stage.contracts import Barrier, Configurable, Derivation, PredictionRules, Skip, Stage, StagePlan, WorkItem
+from inorder.sources.fetching import FetchLimits
+from inorder.sources.remote_input import RemoteInput, set_limits
+from inorder.stage.context import StageContext
+from inorder.stage.contracts import (
+    Barrier,
+    Configurable,
+    Derivation,
+    PredictionRules,
+    Skip,
+    Stage,
+    StageHooks,
+    StagePlan,
+    WorkItem,
+)
 from inorder.stage.options import StageOptions
-from inorder.stage.sources import Roots
+from inorder.stage.sources import Roots, is_address
 
+from .kinds import ANY, choose_reader, count_remote, fetch_remote, guess_kind
 from .storage import (
     STAGE_NAME,
     SURVEY_NAME,
@@ -54,8 +69,6 @@ from .worker import predict_outcome, work
 SCHEMA_VERSION = 1
 _LARGE_BYTES = 256 * 1024
 """A smaller PDF is not worth a survey."""
-OCR_KINDS = ("pdf", "image")
-"""What `--ocr` reads."""
 _OCR_PAGES_MAX = 10
 """Pages per part with OCR: a page may take ten seconds, and an item has five minutes."""
 _TIMEOUT_S = 300.0
@@ -77,6 +90,10 @@ class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How much of an HTML page is read: its article, or everything but hidden elements."""
     password_file: str = NO_PASSWORDS
     """A file with passwords for encrypted PDFs and office files, one per line; `none`: no passwords."""
+    fetch_concurrency: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 16
+    """Requests to remote sources at the same time, per worker process."""
+    fetch_rate: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """Requests per second to remote sources, of all worker processes together; None: no limit."""
 
     @property
     def part_pages(self) -> int:
@@ -88,17 +105,11 @@ class DoctagsSettings(msgspec.Struct, frozen=True, kw_only=True):
         """The absolute path of the password file, or `none`."""
         return self.password_file if self.password_file == NO_PASSWORDS else os.path.abspath(self.password_file)
 
-    def kind_of(self, name: str, kind: str) -> str:
-        """The kind of a file for the chosen reader, from its name and the kind found by `sniff`."""
-        return kind_for_docling(name, kind) if self.reader == "docling" else kind
-
-    def reader_of(self, kind: str) -> str:
-        """Which readers read this kind: `native` or `docling`."""
-        return self.reader if kind in DOCLING_FORMATS else "native"
-
     def version_of(self, kind: str) -> str:
         """Everything that a document of this kind depends on besides its file."""
-        if self.reader_of(kind) == "docling":
+        if kind == ANY:
+            return " ".join(self.version_of(each) for each in [*sorted(READERS), "image"])
+        if self.reader == "docling" and kind in DOCLING_FORMATS:
             return f"{kind} {docling_version()}"
         if kind not in READERS:
             return image_version() if self.ocr and kind == "image" else kind
@@ -120,6 +131,12 @@ def make(settings: DoctagsSettings) -> Stage:
         plan=partial(plan, settings),
         worker=work,
         finish=partial(remove_other_layout, STAGE_NAME, settings.layout),
+        remote=StageHooks(
+            worker_setup=partial(_set_fetch_limits, settings),
+            before_stage=partial(_set_fetch_limits, settings),
+            group_size=count_remote,
+            before_group=fetch_remote,
+        ),
         options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
         prediction=PredictionRules(
             outcome=predict_outcome,
@@ -133,8 +150,17 @@ def make(settings: DoctagsSettings) -> Stage:
 stage = Configurable(settings=DoctagsSettings, make=make)
 
 
-def plan(settings: DoctagsSettings, sources: list[Path], data: Path) -> StagePlan:
-    """The documents below the sources. Only the first bytes of each file are read here."""
+def _set_fetch_limits(settings: DoctagsSettings, context: StageContext) -> None:
+    """Set the limits of a worker process, which gets its share of the rate."""
+    workers = context.options.workers or count_cpus()
+    rate = None if settings.fetch_rate is None else settings.fetch_rate / workers
+    set_limits(FetchLimits(concurrency=settings.fetch_concurrency, rate_per_s=rate))
+
+
+def plan(settings: DoctagsSettings, sources: Sequence[str | Path], data: Path) -> StagePlan:
+    """The documents below the sources. Only the first bytes of each file are read here, and nothing of objects."""
+    if any(map(is_address, sources)):
+        set_limits(FetchLimits(concurrency=settings.fetch_concurrency, rate_per_s=settings.fetch_rate))
     items = _DocumentItems(settings, sources, os.path.abspath(data))
     count, version = items.survey()
     is_stored = items.layout == "store"
@@ -151,7 +177,7 @@ def plan(settings: DoctagsSettings, sources: list[Path], data: Path) -> StagePla
 class _DocumentItems:
     """The items of the plan. Can be iterated more than once."""
 
-    def __init__(self, settings: DoctagsSettings, sources: list[Path], data: str) -> None:
+    def __init__(self, settings: DoctagsSettings, sources: Sequence[str | Path], data: str) -> None:
         self._settings = settings
         self.layout = resolve_layout(settings.layout, data)
         self._roots = Roots(sources)
@@ -167,7 +193,8 @@ class _DocumentItems:
         """The number of files, and a hash of all that the documents depend on. It is another one in every run as long
         as a file is racy: a change could follow that its stat does not show."""
         parts = StringsHash()
-        for part in (STAGE_NAME, str(SCHEMA_VERSION), repr(self._settings)):
+        settings = msgspec.structs.replace(self._settings, fetch_concurrency=1, fetch_rate=None)
+        for part in (STAGE_NAME, str(SCHEMA_VERSION), repr(settings)):
             parts.add(part)
         for kind in READERS:
             parts.add(self._settings.version_of(kind))
@@ -262,14 +289,17 @@ def _make_item(
     `hash_of` returns the hash of the configuration for a kind of documents."""
     problem, kind, head = file.problem, file.kind, b""
     is_large = file.size > BYTES_MAX
-    if kind:
-        kind = settings.kind_of(file.path, kind)
-    elif not problem:
+    is_remote = isinstance(file.source, RemoteInput)
+    if isinstance(file.source, RemoteInput):
+        kind = guess_kind(file.source.path, file.size)
+    elif not kind and not problem:
         try:
             head = read_head(file.path, HEAD_BYTES)
-            kind = settings.kind_of(file.path, sniff(file.path, head))
+            kind = sniff(file.path, head)
         except OSError as error:
             problem = f"the file cannot be read: {error.strerror or error}"
+    choice = choose_reader(settings.reader, settings.ocr, file.path, kind)
+    kind = choice["kind"]
     if is_large and (kind in READERS or kind == "image"):
         problem = f"the file has {file.size:,} bytes; the limit is {BYTES_MAX:,}"
     return WorkItem(
@@ -281,13 +311,11 @@ def _make_item(
         meta={
             "task": "document",
             "layout": layout,
-            "kind": kind,
             "problem": problem,
-            "reader": settings.reader_of(kind),
-            "ocr": settings.ocr and kind in OCR_KINDS,
             "html": settings.html,
             "password_file": settings.password_path,
-            "warning": PDF_NOT_CONVERTED if settings.reader == "docling" and kind == "pdf" else "",
+            **choice,
+            **({"choices": (settings.reader, settings.ocr)} if is_remote else {}),
         },
         batch_key=kind if file.source is None else file.source.batch_key or kind,
     )

@@ -17,6 +17,7 @@ from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
 
 from .docling_json import write_json
+from .kinds import ANY, NOT_FETCHED, settle_kind
 from .storage import (
     PageRange,
     StoredDocument,
@@ -34,6 +35,7 @@ _SKIP_REASONS = {
     "link": "a link in an archive, which is not followed",
     "special": "not a file: a device or a pipe in an archive",
     "binary": "not a document: a binary file in an unknown format",
+    NOT_FETCHED: "not fetched: no reader knows the extension of its name",
     "unknown": "not a document: a text file with an unknown extension, such as source code",
 }
 
@@ -41,6 +43,9 @@ _SKIP_REASONS = {
 def work(item: WorkItem, context: StageContext) -> Any:
     """Process one item. A document that cannot be read raises `StageError` with category `input`."""
     known = predict_outcome(item)
+    if known is None:
+        item = settle_kind(item)
+        known = predict_outcome(item)
     if isinstance(known, StageError):
         raise known
     if known is not None:
@@ -61,7 +66,7 @@ def predict_outcome(item: WorkItem) -> Skip | StageError | None:
     if item.meta["task"] != "document" or item.meta["reader"] == "docling":
         return None
     kind = item.meta["kind"]
-    is_read = kind in READERS or (kind == "image" and item.meta["ocr"])
+    is_read = kind in READERS or (kind == "image" and item.meta["ocr"]) or kind == ANY
     return None if is_read else Skip(_SKIP_REASONS.get(kind, f"not a document ({kind})"))
 
 

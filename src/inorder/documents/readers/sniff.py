@@ -117,7 +117,7 @@ def sniff(name: str, head: bytes) -> Kind:
     if not head:
         return "empty"
     head = head[:HEAD_BYTES]
-    expected = EXTENSIONS.get(_get_extension(name))
+    expected = EXTENSIONS.get(get_extension(name))
     if b"%PDF-" in head[:1024] and expected != "markdown" and expected != "text":
         return "pdf"
     if expected in _BINARY_KINDS:
@@ -138,7 +138,8 @@ def _sniff_archive(head: bytes) -> Kind:
     return next((kind for mark, kind in _ARCHIVE_MARKS if mark in head), "binary")
 
 
-def _get_extension(name: str) -> str:
+def get_extension(name: str) -> str:
+    """The extension of a name in lower case; empty if it has none."""
     last = name.replace("\\", "/").rpartition("/")[2]
     stem, dot, extension = last.rpartition(".")
     return extension.lower() if dot and stem else ""
@@ -151,4 +152,4 @@ def _sniff_content(name: str, head: bytes) -> Kind:
         return "xml"
     if b"\0" in head and not head.startswith(_BYTE_ORDER_MARKS):
         return "binary"
-    return "unknown" if _get_extension(name) else "text"
+    return "unknown" if get_extension(name) else "text"

@@ -1,7 +1,6 @@
 """`inorder doctags`: documents to DocTags."""
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,8 +14,12 @@ from inorder.cli.parameters import Given, JsonOption, run_options
 @run_options(partial(describe_defaults, ["doctags"]), ["doctags"])
 def doctags(
     sources: Annotated[
-        list[Path],
-        typer.Argument(metavar="SRC...", help="Files and directories with documents.", rich_help_panel=Section.INPUT),
+        list[str],
+        typer.Argument(
+            metavar="SRC...",
+            help="Files, directories and addresses (s3://bucket/prefix).",
+            rich_help_panel=Section.INPUT,
+        ),
     ],
     as_json: JsonOption = False,
     *,

@@ -1,7 +1,6 @@
 """`inorder index`: source code, chunks and vectors to one database."""
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +14,7 @@ from inorder.cli.parameters import Given, JsonOption, run_options
 @run_options(partial(describe_defaults, ["index"]), ["index"])
 def index(
     sources: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(
             metavar="[SRC]...",
             help="Directories with source code. Without any, only documents are indexed.",

@@ -4,7 +4,6 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,6 +21,7 @@ from inorder.errors import require
 from inorder.files.listing import share_listings
 from inorder.files.predicted import predict_files
 from inorder.stage.options import StageOptions
+from inorder.stage.sources import is_address
 
 DECIDING = ("data", "resume", "force", "fingerprinting")
 """The options of every run that decide which items it processes."""
@@ -77,10 +77,10 @@ def plan(
 def _load_jobs(
     what: list[str], stage: str | None, data: str | None, reader: SettingsReader
 ) -> Iterator[tuple[StageJob, StageOptions]]:
-    if what and (":" not in what[0] or os.path.exists(what[0])):
+    if what and (":" not in what[0] or is_address(what[0]) or os.path.exists(what[0])):
         require(stage is None or stage in ENTRIES, f"--stage must be one of {', '.join(ENTRIES)}; got {stage!r}")
         for name in ENTRIES if stage is None else [stage]:
-            job, settings = load_builtin(name, [Path(source) for source in what], reader)
+            job, settings = load_builtin(name, what, reader)
             yield job, settings.to_options()
         return
     if what:

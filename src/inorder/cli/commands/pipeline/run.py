@@ -1,7 +1,6 @@
 """`inorder run`: from files to a searchable index."""
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,9 +14,11 @@ from inorder.cli.parameters import Given, JsonOption, run_options
 @run_options(partial(describe_defaults, list(BUILTIN)), list(BUILTIN))
 def run(
     sources: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            metavar="SRC...", help="Files and directories, documents and code alike.", rich_help_panel=Section.INPUT
+            metavar="SRC...",
+            help="Files, directories and addresses (s3://bucket/prefix), documents and code alike.",
+            rich_help_panel=Section.INPUT,
         ),
     ],
     as_json: JsonOption = False,

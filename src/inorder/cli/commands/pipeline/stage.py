@@ -1,6 +1,5 @@
 """`inorder stage`: run a stage of the user's own."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,7 +24,7 @@ def stage(
         ),
     ],
     sources: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(
             metavar="[SRC]...", help="Files and directories for the plan of the stage.", rich_help_panel=Section.INPUT
         ),
