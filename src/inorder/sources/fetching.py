@@ -19,7 +19,7 @@ import msgspec
 
 from inorder.lanes import Lane, LaneConfig, LaneStatistics, Ticket
 
-from .problems import CHANGED, StoreProblem, translate_problem
+from .problems import CHANGED, RemoteProblem, translate_problem
 from .stores import ObjectInfo, Store
 
 HASHED = "sha256="
@@ -92,11 +92,11 @@ class Fetcher:
         )
 
     def call(self, address: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call a function of a store through the lane, with retries. Raises `StoreProblem`."""
+        """Call a function of a store through the lane, with retries. Raises `RemoteProblem`."""
         return self._finish(self._begin(address, function, arguments, options))
 
     def read(self, store: Store, source: ObjectInfo, address: str) -> bytes:
-        """Read an object as it was listed. Raises `StoreProblem`."""
+        """Read an object as it was listed. Raises `RemoteProblem`."""
         key = (address, source.fingerprint)
         found = self._take(key)
         if found is None:
@@ -121,7 +121,7 @@ class Fetcher:
         for requests, (store, source, address) in begun:
             try:
                 content = self._join(requests, store, source, address)
-            except StoreProblem:
+            except RemoteProblem:
                 continue
             self._keep((address, source.fingerprint), content, is_shared=True)
 
@@ -151,11 +151,11 @@ class Fetcher:
         while True:
             try:
                 return None if request.ticket is None else request.ticket.result()
-            except StoreProblem as problem:
+            except RemoteProblem as problem:
                 self._back_off(request, problem)
             self._submit(request)
 
-    def _back_off(self, request: _Request, problem: StoreProblem) -> None:
+    def _back_off(self, request: _Request, problem: RemoteProblem) -> None:
         """Wait before the next attempt. Raises the problem if there is none."""
         if (
             problem.kind != "transient"
@@ -182,7 +182,7 @@ class Fetcher:
         found = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         if source.fingerprint.startswith(HASHED):
             if f"{HASHED}{sha256(found).hexdigest()}" != source.fingerprint:
-                raise StoreProblem("changed", address, CHANGED)
+                raise RemoteProblem("changed", address, CHANGED)
         else:
             self.call(address, store.check, source, address)
         return bytes(found)
@@ -226,5 +226,5 @@ def _require_length(found: bytes, expected: int, source: ObjectInfo, store: Stor
     if expected >= 0 and len(found) != expected:
         store.check(source, address)
         reason = f"the response has {len(found):,} of {expected:,} bytes"
-        raise StoreProblem("transient", address, reason)
+        raise RemoteProblem("transient", address, reason)
     return found

@@ -18,7 +18,7 @@ from inorder.stage.contracts import StageError
 
 from .address import parse_address
 from .fetching import HASHED, Fetcher
-from .problems import StoreProblem
+from .problems import RemoteProblem
 from .remote_input import RemoteInput, get_fetcher
 from .stores import ObjectInfo, Store, open_store
 
@@ -53,7 +53,7 @@ class Listing:
         fetcher = get_fetcher()
         try:
             self.count = self._fill(fetcher, text)
-        except StoreProblem as problem:
+        except RemoteProblem as problem:
             raise problem.to_listing_error() from None
         if not self.count:
             raise OperatorError(

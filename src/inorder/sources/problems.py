@@ -41,7 +41,7 @@ _DENIED_CODES = frozenset(
 )
 
 
-class StoreProblem(InorderError):
+class RemoteProblem(InorderError):
     """A request to a store failed."""
 
     def __init__(self, kind: ProblemKind, address: str, reason: str, retry_after_s: float = 0.0) -> None:
@@ -64,27 +64,27 @@ class StoreProblem(InorderError):
         return InfrastructureError(f"cannot list {self}; nothing was changed, run the same command again")
 
 
-def translate_problem(error: BaseException, address: str) -> StoreProblem:
+def translate_problem(error: BaseException, address: str) -> RemoteProblem:
     """The problem that an exception of a store stands for."""
-    if isinstance(error, StoreProblem):
+    if isinstance(error, RemoteProblem):
         return error
     chain = list(_follow_causes(error))
     names = {base.__name__ for each in chain for base in type(each).__mro__}
     code, status, wait_s = _find_code(chain), _find_http_status(chain), _find_wait_s(chain)
     detail = ", ".join([*([code] if code else []), *([f"HTTP {status}"] if status else [])])
     if status == 412 or code == "PreconditionFailed":
-        return StoreProblem("changed", address, CHANGED)
+        return RemoteProblem("changed", address, CHANGED)
     if code in _TRANSIENT_CODES or status in RETRYABLE_STATUSES or (not status and names & _TRANSIENT):
-        return StoreProblem("transient", address, f"the store failed ({detail or type(error).__name__})", wait_s)
+        return RemoteProblem("transient", address, f"the store failed ({detail or type(error).__name__})", wait_s)
     if code in _DENIED_CODES or status in (401, 403) or names & {*_DENIED, "PermissionError"}:
-        return StoreProblem(
+        return RemoteProblem(
             "denied", address, f"access denied ({detail or type(error).__name__}); check the credentials"
         )
     if status in (404, 410) or "FileNotFoundError" in names:
-        return StoreProblem("missing", address, "no such object or bucket")
+        return RemoteProblem("missing", address, "no such object or bucket")
     if not status and categorize(error)[1]:
-        return StoreProblem("transient", address, f"the store failed ({detail or type(error).__name__})", wait_s)
-    return StoreProblem("other", address, f"it cannot be read ({detail or type(error).__name__})")
+        return RemoteProblem("transient", address, f"the store failed ({detail or type(error).__name__})", wait_s)
+    return RemoteProblem("other", address, f"it cannot be read ({detail or type(error).__name__})")
 
 
 CHANGED = "it changed after it was listed; run again to process it as it is now"

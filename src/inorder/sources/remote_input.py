@@ -8,7 +8,7 @@ from typing import ClassVar
 from inorder.stage.store.inputs import AddressedInput
 
 from .fetching import Fetcher, FetchLimits
-from .problems import StoreProblem
+from .problems import RemoteProblem
 from .stores import ObjectInfo, Store, reuse_store
 
 GROUP_BYTES = 64 * 2**20
@@ -33,7 +33,7 @@ class RemoteInput(AddressedInput, frozen=True, kw_only=True):
         fetcher = get_fetcher()
         try:
             return fetcher.read(*self._locate(fetcher))
-        except StoreProblem as problem:
+        except RemoteProblem as problem:
             raise problem.to_stage_error() from None
 
     def read_head(self, count: int) -> bytes:
@@ -41,7 +41,7 @@ class RemoteInput(AddressedInput, frozen=True, kw_only=True):
         fetcher = get_fetcher()
         try:
             return fetcher.read_head(*self._locate(fetcher), count)
-        except StoreProblem as problem:
+        except RemoteProblem as problem:
             raise problem.to_stage_error() from None
 
     def _locate(self, fetcher: Fetcher) -> tuple[Store, ObjectInfo, str]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from inorder.stage.sources import is_address
 
 from .address import Address, parse_address
-from .problems import CHANGED, StoreProblem
+from .problems import CHANGED, RemoteProblem
 from .protocols import is_same_version, make_fingerprint
 
 _PIECE_BYTES = 2**20
@@ -69,10 +69,10 @@ class Store:
         return found
 
     def check(self, source: ObjectInfo, address: str) -> None:
-        """Raises `StoreProblem` if an object is no longer what was listed."""
+        """Raises `RemoteProblem` if an object is no longer what was listed."""
         found = self._describe(self.filesystem.info(source.path))
         if not is_same_version(source.fingerprint, found.fingerprint):
-            raise StoreProblem("changed", address, CHANGED)
+            raise RemoteProblem("changed", address, CHANGED)
 
     def hash_content(self, source: ObjectInfo, bytes_max: int) -> tuple[int, str]:
         """The size and the SHA-256 of an object, of at most `bytes_max` bytes of it."""
