@@ -39,7 +39,7 @@ class RemoteObject(NamedTuple):
     """Why it cannot be read; empty if no reason is known."""
 
 
-class Listing:
+class RemoteListing:
     """All objects of a remote source. Can be iterated repeatedly."""
 
     def __init__(self, text: str) -> None:
@@ -135,14 +135,14 @@ class Listing:
         return key.encode("utf-8", "surrogateescape")
 
 
-def open_listing(text: str) -> Listing:
+def open_listing(text: str) -> RemoteListing:
     """The listing of a source: while listings are shared, the one that was taken first."""
-    return share_remote(text, partial(Listing, text))
+    return share_remote(text, partial(RemoteListing, text))
 
 
 def identify_listing(text: str) -> str:
-    """List a source now, and return a hash of all keys and fingerprints. Raises as `Listing` does."""
-    return Listing(text).identity
+    """List a source now, and return a hash of all keys and fingerprints. Raises as `RemoteListing` does."""
+    return RemoteListing(text).identity
 
 
 def _is_folder_marker(found: ObjectInfo) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from inorder.files.walk import IgnoreRules, is_ignored, parse_rules
 from inorder.stage.sources import Roots, quote_id, quote_key
 
-from .listing import Listing, RemoteObject, open_listing
+from .listing import RemoteListing, RemoteObject, open_listing
 from .remote_input import RemoteInput
 
 
@@ -35,7 +35,7 @@ def list_objects(roots: Roots, name: str, ignore_files: Sequence[str]) -> Iterat
         yield ListedObject(f"{root_id}/{quote_key(key)}" if key else root_id, source, problem)
 
 
-def list_visible(listing: Listing, ignore_files: Sequence[str]) -> Iterator[RemoteObject]:
+def list_visible(listing: RemoteListing, ignore_files: Sequence[str]) -> Iterator[RemoteObject]:
     """Every object that is neither hidden nor ignored. Of several ignore files in one folder the last has precedence.
     Raises InfrastructureError or OperatorError if an ignore file cannot be read."""
     rules = {
