@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from inorder.cli.builtin import ENTRIES, run_builtin
+from inorder.cli.builtin import BUILTIN, run_builtin
 from inorder.cli.exit_codes import Exit, exit_code_of
 from inorder.cli.extras import require_extra
 from inorder.cli.output import claim_stdout, info, pluralize, print_json, to_one_line
@@ -100,8 +100,10 @@ class _Runs:
     def run(self) -> RunResult:
         """Run once."""
         is_silent = not self._is_first and not sys.stderr.isatty()
-        given = {**self._given, "quiet": True} if is_silent else self._given
-        outcomes, code = run_builtin(list(ENTRIES), self._sources, given, self._report)
+        given = {**self._given, "quiet": True} if is_silent else dict(self._given)
+        if not self._is_first:
+            given.pop("recreate", None)
+        outcomes, code = run_builtin(list(BUILTIN), self._sources, given, self._report)
         self._is_first = False
         self._printer.outcomes = outcomes
         last = outcomes[-1]

@@ -13,12 +13,12 @@ import psycopg
 
 SYSTEM_USER = 65534
 """Runs the server if the tests run as root, which it refuses."""
+SECURED = "secured"
+"""A user who needs a password, if it is created."""
 _SETTINGS = """
 listen_addresses = ''
 max_connections = 40
 shared_buffers = '64MB'
-wal_level = minimal
-max_wal_senders = 0
 log_min_messages = warning
 """
 
@@ -39,6 +39,8 @@ class PostgresServer:
         self._run("initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C")
         with open(self.data / "postgresql.conf", "a", encoding="utf-8") as file:
             file.write(_SETTINGS + f"unix_socket_directories = '{self.folder}'\n")
+        hosts = self.data / "pg_hba.conf"
+        hosts.write_text(f"local all {SECURED} scram-sha-256\n{hosts.read_text()}")
         self.start()
 
     def start(self) -> None:
@@ -46,6 +48,12 @@ class PostgresServer:
 
     def stop_at_once(self) -> None:
         self._run("pg_ctl", "-D", str(self.data), "-m", "immediate", "stop")
+
+    def become_standby(self) -> None:
+        """Only follow another server, which does not exist: readers are let in, writers are not."""
+        self._run("pg_ctl", "-D", str(self.data), "-m", "fast", "-w", "stop")
+        (self.data / "standby.signal").touch()
+        self.start()
 
     def close(self) -> None:
         with contextlib.suppress(RuntimeError):

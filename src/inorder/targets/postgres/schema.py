@@ -17,6 +17,7 @@ from inorder.targets.base import TargetLayout
 from .connection import Connection
 
 VERSION = 1
+EXTENSION = "vector"
 _TEXT_MAX = 200_000
 """Characters of a chunk in the full-text column: PostgreSQL refuses a value with more than a megabyte of words."""
 
@@ -183,12 +184,13 @@ def _check_server(connection: Connection, address: str) -> None:
 
 
 def _require_extension(connection: Connection, address: str) -> None:
-    if connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone() is not None:
+    if connection.execute("SELECT 1 FROM pg_extension WHERE extname = %s", (EXTENSION,)).fetchone() is not None:
         return
-    if connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone() is None:
-        raise OperatorError(f"{address}: the server has no extension `vector`; install pgvector on it")
+    if connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = %s", (EXTENSION,)).fetchone() is None:
+        raise OperatorError(f"{address}: the server has no extension `{EXTENSION}`; install pgvector on it")
     try:
-        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        with connection.transaction():
+            connection.execute(f"CREATE EXTENSION IF NOT EXISTS {EXTENSION}")
     except psycopg.errors.InsufficientPrivilege:
         raise OperatorError(
             f"{address}: the database does not have the extension `vector`, and this user may not create it; let its "

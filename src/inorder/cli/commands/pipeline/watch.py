@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from inorder.cli.builtin import ENTRIES, describe_defaults
+from inorder.cli.builtin import BUILTIN, describe_defaults
 from inorder.cli.option_spec import Section
 from inorder.cli.parameters import Given, run_options
 from inorder.cli.watching import run_watch
 from inorder.watch.options import POLL_S, SETTLE_S, SETTLE_S_MAX, WatchOptions
 
 
-@run_options(partial(describe_defaults, list(ENTRIES)), list(ENTRIES))
+@run_options(partial(describe_defaults, list(BUILTIN)), list(BUILTIN))
 def watch(
     sources: Annotated[
         list[Path],
