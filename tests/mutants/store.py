@@ -153,6 +153,27 @@ STORE_MUTANTS: tuple[Mutant, ...] = (
         f"{_ROWS}::test_a_store_of_version_1_is_read_as_it_is_and_converted_by_the_next_run",
     ),
     Mutant(
+        "a result is adopted whatever dictionary it was compressed with",
+        "stage/staged_results.py",
+        "        if not is_readable(self._data, os.path.basename(self._staging), stored.stored):\n            return None\n",
+        "",
+        "tests/stage/store/test_compression.py::test_a_result_is_adopted_only_if_the_store_has_its_dictionary",
+    ),
+    Mutant(
+        "workers leave the compression of results to the driver",
+        "stage/engine.py",
+        "        if work.is_stored and spec.has_processes:\n",
+        "        if False:\n",
+        "tests/stage/store/test_compression.py::test_nothing_is_left_to_compress_when_results_are_stored",
+    ),
+    Mutant(
+        "a worker looks for a dictionary before every item",
+        "stage/store/compression.py",
+        "if now_s - self._looked_s >= LOOK_S:",
+        "if True:",
+        "tests/stage/store/test_compression.py::test_a_dictionary_is_looked_for_from_time_to_time",
+    ),
+    Mutant(
         "stored results are not sent with their item",
         "stage/file_transfer.py",
         "return msgspec.structs.replace(source, content=read_content(source))\n\n\ndef _attach_read",

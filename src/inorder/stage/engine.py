@@ -1,9 +1,10 @@
 """Makes the engine of a stage, and the options of its kernel, from the options of the stage."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from errno import EDQUOT, ENOSPC
 from functools import partial
 from time import perf_counter, time
+from typing import Any
 
 from inorder.core.events import Envelope, Event, Finished
 from inorder.core.options import PLAN_AHEAD_PER_WORKER, KernelOptions, entries_for
@@ -19,6 +20,7 @@ from inorder.stage.options import StageOptions
 
 from .contracts import StagePlan
 from .data_layout import DataLayout
+from .store.compression import CompressingWork
 from .store.visits import Follower, VisitWork
 from .worker import StageTask, StageWork
 
@@ -65,9 +67,10 @@ def create_stage_engine(
     """Create the engine of a stage. On a cluster, it also transfers the files of items. Workers go on with the items of
     the followers."""
     if options.engine == "local":
-        return create_resizable_engine(
-            VisitWork(work, followers) if followers else work, spec, pack=partial(_pack_tasks, work)
-        )
+        function: Callable[[StageTask], Any] = VisitWork(work, followers) if followers else work
+        if work.is_stored and spec.has_processes:
+            function = CompressingWork(function, work)
+        return create_resizable_engine(function, spec, pack=partial(_pack_tasks, work))
     from .file_transfer import RemoteWork, StageFileTransfer
 
     files = StageFileTransfer(

@@ -1,8 +1,9 @@
 """How the results of a stage survive a crash: what the result log keeps of them, and when they are still valid.
 
 A result is adopted if its item is the same (id, configuration, inputs and outputs), if no input has changed since the
-worker read it, and if every staged file still has the bytes that the worker wrote. What a worker passed to
-`ctx.deliver` must be plain data; a result with anything else is computed again, and so is every failure.
+worker read it, if every staged file still has the bytes that the worker wrote, and if the store has the dictionary that
+the content was compressed with. What a worker passed to `ctx.deliver` must be plain data; a result with anything else
+is computed again, and so is every failure.
 """
 
 import os
@@ -21,6 +22,7 @@ from .data_layout import DataLayout
 from .file_stat import FileStat
 from .fingerprints import hash_file, resolve_outputs
 from .plan_identity import identify_item
+from .store.compression import is_readable
 from .store.inputs import Input, KnownInput, list_files
 from .worker import StageResult, StageTask, StoredContent
 
@@ -84,6 +86,8 @@ class StageResultCodec:
         except (msgspec.DecodeError, OSError, ValueError):
             return None
         if item.skip or inputs is None or not has_files:
+            return None
+        if not is_readable(self._data, os.path.basename(self._staging), stored.stored):
             return None
         staged = [f"{self._staging}/{name}" for name in names]
         result = _from_stored(stored, staged, inputs)

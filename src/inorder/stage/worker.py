@@ -69,7 +69,10 @@ class StoredContent(NamedTuple):
     sha256: str
     codec: int
     content: bytes
-    """Compressed with the codec. Content of a few kilobytes is compressed when it is stored."""
+    """Compressed with the codec. Content of a few kilobytes is compressed with the dictionary of the store: by the
+    worker if it has it, or when it is stored."""
+    dictionary: int = 0
+    """The checksum of the dictionary that the worker had; 0: none."""
 
 
 class PreparedItem(NamedTuple):

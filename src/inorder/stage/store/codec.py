@@ -6,6 +6,7 @@ trains a dictionary, keeps it in its database, and compresses small results and 
 """
 
 import threading
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ SMALL_BYTES = 8192
 """Content of at most this size is compressed when it is stored, because a dictionary may be known there."""
 SAMPLES = 512
 """A dictionary is made from this many results."""
+_SAMPLE_BYTES = 1024
+"""Of a longer result, a piece of this size is used: training takes its time for every byte."""
 _DICTIONARY_BYTES_MAX = 8192
 _LEVEL = 3
 _LEAST_BYTES = 64
@@ -34,6 +37,7 @@ class Dictionary:
     def __init__(self, number: int, data: bytes) -> None:
         self.number = number
         self.data = data
+        self.checksum = zlib.crc32(data) or 1
         zstd = load_zstd()
         try:
             self._known = zstd.ZstdDict(data)
@@ -41,6 +45,7 @@ class Dictionary:
             raise IntegrityError(f"the dictionary {number} of the store is damaged: {error}") from error
         self._compressor: Any = None
         self._shared: dict[bytes, bytes] = {}
+        self._packed: dict[bytes, bytes] = {}
 
     def compress(self, content: bytes) -> bytes:
         """Return the content in compressed form."""
@@ -50,6 +55,16 @@ class Dictionary:
             self._compressor = zstd.ZstdCompressor(options=options, zstd_dict=self._known.as_digested_dict)
         packed: bytes = self._compressor.compress(content, self._compressor.FLUSH_FRAME)
         return packed.removeprefix(_MAGIC)
+
+    def compress_shared(self, content: bytes) -> bytes:
+        """As `compress`, for short values that many rows have in common: the latest ones are remembered."""
+        found = self._packed.get(content)
+        if found is None:
+            found = self.compress(content)
+            if len(self._packed) >= _SHARED_MAX:
+                self._packed.clear()
+            self._packed[content] = found
+        return found
 
     def decompress(self, data: bytes, size_max: int) -> bytes:
         """The inverse. Returns at most `size_max` bytes."""
@@ -70,9 +85,17 @@ def train(number: int, samples: Sequence[bytes]) -> Dictionary | None:
     """Make a dictionary; None: the samples have too little in common."""
     zstd = load_zstd()
     try:
-        return Dictionary(number, zstd.train_dict(samples, _DICTIONARY_BYTES_MAX).dict_content)
+        pieces = [_cut_sample(place, sample) for place, sample in enumerate(samples)]
+        return Dictionary(number, zstd.train_dict(pieces, _DICTIONARY_BYTES_MAX).dict_content)
     except (zstd.ZstdError, ValueError):
         return None
+
+
+def _cut_sample(place: int, sample: bytes) -> bytes:
+    """A piece of a sample: of each one another, so that the pieces cover all of a result."""
+    rest = len(sample) - _SAMPLE_BYTES
+    start = place * _SAMPLE_BYTES % rest if rest > 0 else 0
+    return sample[start : start + _SAMPLE_BYTES]
 
 
 def compress_long(content: bytes) -> tuple[int, bytes]:

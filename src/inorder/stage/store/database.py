@@ -146,6 +146,11 @@ class StoreReader:
             connection = self._connect()
             return connection.execute(f"{self._select.format(content=content)} {condition}", values).fetchall()
 
+    def find_content_dictionary(self) -> Dictionary | None:
+        """The dictionary that contents are compressed with; None: the store has none, or not yet."""
+        rows = self._fetch_all("SELECT count(*) FROM dictionaries WHERE number = ?", DICTIONARIES)
+        return self._find_dictionary(DICTIONARIES) if rows[0][0] else None
+
     def _find_dictionary(self, number: int) -> Dictionary:
         """A dictionary of the store. A run may have added it after the store was opened."""
         found = self._dictionaries.get(number)

@@ -122,7 +122,10 @@ class ItemWriter:
         folder = os.fspath(next(iter(item.outputs.values()))).removesuffix(item.item_id).rstrip("/")
         base, path = _split_path(item.item_id, os.fspath(next(iter(item.inputs.values()), "")))
         codec, content = stored.codec, stored.content
-        if codec == RAW and stored.size <= SMALL_BYTES:
+        if codec >= DICTIONARIES:
+            known = any((each.number, each.checksum) == (codec, stored.dictionary) for each in self._dictionaries)
+            check(known, f"item {item.item_id!r} was compressed with a dictionary that the store does not have")
+        elif codec == RAW and not stored.dictionary and stored.size <= SMALL_BYTES:
             codec, content = compress(content, self._dictionaries[0] if self._dictionaries else None)
         return (
             number,
@@ -150,7 +153,7 @@ class ItemWriter:
         if not self._dictionaries:
             return extras.decode()
         dictionary = self._dictionaries[1]
-        packed = dictionary.compress(extras)
+        packed = dictionary.compress_shared(extras)
         return bytes([dictionary.number]) + packed if len(packed) + 1 < len(extras) else extras.decode()
 
     def _train(self, raw: Iterable[tuple[Entry, bytes]]) -> None:
