@@ -23,7 +23,7 @@ SLACK_BYTES = 2**20
 """By how much the results of a batch may exceed the bytes reserved for it before its worker returns the rest."""
 
 
-CALLERS_MAX = 6
+CALLERS_MAX = 10
 """Processes that call one device, unless the options say how many: more get smaller groups of items each."""
 
 
