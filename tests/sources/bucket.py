@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -26,8 +27,9 @@ class Ended(NamedTuple):
 class Bucket:
     """Objects below `memory://bucket`, which threads of this process can read."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str] = MappingProxyType({})) -> None:
         self.folder = folder
+        self.environment = environment
         self.filesystem = MemoryFileSystem()
 
     def put(self, objects: Mapping[str, bytes]) -> None:
@@ -42,11 +44,21 @@ class Bucket:
         return self.command(*arguments, "--policy", "io", "--quiet", **environment)
 
     def command(self, *arguments: str, **environment: str) -> Ended:
-        return Ended(*run_in_process(arguments, self.folder, clean_environment() | environment))
+        return Ended(
+            *run_in_process(arguments, self.folder, {**clean_environment(), **self.environment, **environment})
+        )
 
     def documents(self, data: str = ".inorder") -> dict[str, bytes]:
         """Every document in DATA."""
         return {each.doc_id: read_content(each.source) for each in list_documents(self.folder / data)}
+
+
+def write_files(folder: Path, objects: Mapping[str, bytes]) -> None:
+    """The same objects as local files."""
+    for key, content in objects.items():
+        path = folder / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 def make_bucket(folder: Path) -> Iterator[Bucket]:

@@ -6,14 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources.bucket import TEXTS, Bucket, patch_call
-
-
-def write_files(folder: Path, objects: dict[str, bytes]) -> None:
-    for key, content in objects.items():
-        path = folder / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+from tests.sources.bucket import TEXTS, Bucket, patch_call, write_files
 
 
 def test_documents_of_a_bucket_equal_those_of_the_same_files(bucket: Bucket, tmp_path: Path) -> None:

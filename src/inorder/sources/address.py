@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from inorder.errors import OperatorError, require
 from inorder.files.addresses import StoreAddress
 from inorder.files.optional_deps import require_module
-from inorder.stage.sources import is_address
+from inorder.stage.sources import is_address, quote_id
 
 from .protocols import ALIASES, PROTOCOLS
 
@@ -40,7 +40,9 @@ class Address(NamedTuple):
         return self.path if not self.path or self.path.endswith("/") else f"{self.path}/"
 
     def format(self, path: str) -> str:
-        """The address of an object with this path in the same store, for messages and manifests."""
+        """The address of an object with this path in the same store, for messages and manifests. Control characters and
+        undecodable bytes are written as `%XX`."""
+        path = path if path.isprintable() else "".join(map(_escape, path))
         if self.protocol in ("http", "https"):
             return path
         if self.protocol == "zip":
@@ -113,6 +115,10 @@ def _parse_archive(rest: str) -> Address:
 def _make_absolute(text: str, address: Address) -> str:
     """The address with the absolute path of a local archive."""
     return address.format(address.path) if address.protocol == "zip" else text
+
+
+def _escape(character: str) -> str:
+    return character if character == "%" else quote_id(character)
 
 
 def _refuse_credentials(text: str, scheme: str) -> None:

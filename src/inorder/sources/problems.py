@@ -20,6 +20,8 @@ _DENIED = frozenset(
 """Classes of errors about credentials, in the packages of several stores."""
 _TRANSIENT = frozenset(
     {
+        "ClientConnectionError",
+        "ClientPayloadError",
         "ConnectionClosedError",
         "ConnectTimeoutError",
         "EndpointConnectionError",
