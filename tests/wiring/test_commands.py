@@ -95,6 +95,8 @@ ROWS = {
     ("search", "explain"): CommandRow(SEARCH, ("--explain",), has("searched by")),
     ("search", "context"): CommandRow((*SEARCH, "--json", "-k", "1"), ("--context", "0"), has_one_line),
     ("search", "rerank"): CommandRow((*SEARCH, "--json"), ("--rerank", "hash"), has('"rerank":')),
+    ("search", "index"): CommandRow(SEARCH, ("--index", "tape://x"), lacks("a.md")),
+    ("search", "collection"): CommandRow(SEARCH, ("--collection", "x"), lacks("a.md")),
     ("eval", "rerank"): CommandRow(EVAL, ("--rerank", "hash"), has("rerank=hash")),
     ("eval", "mode"): CommandRow(EVAL, ("--mode", "lexical"), has("mode=lexical")),
     ("eval", "only"): CommandRow(EVAL, ("--only", "code"), has("only=code")),

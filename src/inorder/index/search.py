@@ -93,24 +93,29 @@ def search(data: str, question: str, options: SearchOptions | None = None) -> Se
             places = look_up(index.connection, query, options.count)
             changes = index.find_changes(place.path for place in places)
             return SearchAnswer(query, "names", "the question is a lookup by name", places=places, warnings=changes)
-        searcher = index.searcher
-        mode, reason = searcher.choose_mode(query, options.mode, options.filters)
-        count = max(options.count, HITS_MAX) if options.rerank else options.count
-        hits = searcher.search(query, mode, count, options.filters)
-        if options.rerank:
-            hits = rerank(query.text, hits, options.rerank)[: options.count]
-        if not hits:
-            searcher.check_filters(options.filters)
-        warnings = [searcher.warning] if options.mode in ("auto", "hybrid") and searcher.warning else []
-        return SearchAnswer(
-            query,
-            mode,
-            reason,
-            hits,
-            suggestions=searcher.suggest_words(query),
-            warnings=warnings + index.find_changes(hit.path for hit in hits),
-            groups=query.make_groups(searcher.languages),
-        )
+        answer = answer_from(index.searcher, query, options)
+        changes = index.find_changes(hit.path for hit in answer.hits)
+        return answer._replace(warnings=[*answer.warnings, *changes])
+
+
+def answer_from(searcher: Searcher, query: Query, options: SearchOptions) -> SearchAnswer:
+    """Answer a question that is not a lookup by name."""
+    mode, reason = searcher.choose_mode(query, options.mode, options.filters)
+    count = max(options.count, HITS_MAX) if options.rerank else options.count
+    hits = searcher.search(query, mode, count, options.filters)
+    if options.rerank:
+        hits = rerank(query.text, hits, options.rerank)[: options.count]
+    if not hits:
+        searcher.check_filters(options.filters)
+    return SearchAnswer(
+        query,
+        mode,
+        reason,
+        hits,
+        suggestions=searcher.suggest_words(query),
+        warnings=[searcher.warning] if options.mode in ("auto", "hybrid") and searcher.warning else [],
+        groups=query.make_groups(searcher.languages),
+    )
 
 
 class OpenIndex:

@@ -2,9 +2,12 @@
 
 import importlib
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from inorder.errors import OperatorError
+
+if TYPE_CHECKING:
+    from inorder.index.search import SearchAnswer, SearchOptions
 
 from .address import has_scheme
 from .base import ExportedDocument, Target, TargetOptions
@@ -16,9 +19,11 @@ class TargetKind(NamedTuple):
     module: str
     """Has `open_target(address, options)`, and `encode(document)` for workers."""
     title: str
+    search_module: str = ""
+    """Has `search(address, collection, question, options)`; empty: the target cannot be searched."""
 
 
-_POSTGRES = TargetKind("inorder.targets.postgres.target", "PostgreSQL with pgvector")
+_POSTGRES = TargetKind("inorder.targets.postgres.target", "PostgreSQL with pgvector", "inorder.targets.postgres.search")
 KINDS = {"postgresql": _POSTGRES, "postgres": _POSTGRES}
 """The targets by scheme."""
 
@@ -48,3 +53,12 @@ def find_encode(address: str) -> Callable[[ExportedDocument], bytes]:
     """The function that encodes a document for a target."""
     encode: Callable[[ExportedDocument], bytes] = importlib.import_module(find_kind(address).module).encode
     return encode
+
+
+def search_target(address: str, collection: str, question: str, options: "SearchOptions") -> "SearchAnswer":
+    """Answer a question from what was exported to a target. Raises OperatorError for one that cannot be searched."""
+    module = find_kind(address).search_module
+    if not module:
+        raise OperatorError(f"{address}: search in {find_kind(address).title} is not supported; search DATA instead")
+    answer: SearchAnswer = importlib.import_module(module).search(address, collection, question, options)
+    return answer

@@ -52,9 +52,7 @@ class LexicalIndex:
         self._norms = [self._make_norms(each) for each in lengths]
 
     def _make_norms(self, lengths: Numbers) -> Scores:
-        average = lengths[self.alive].sum() / max(1, self._count)
-        norms: Scores = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * lengths / (average or 1))
-        return norms
+        return make_norms(lengths, lengths[self.alive].sum() / max(1, self._count))
 
     def score(self, groups: Sequence[TermGroup]) -> tuple[Scores, Scores]:
         """The score of the text and that of the headings of every chunk; 0 if it has none of the terms or is dead."""
@@ -102,6 +100,12 @@ class LexicalIndex:
             (start, f"{start}\U0010ffff", shortest, longest),
         )
         return {str(term) for (term,) in rows}
+
+
+def make_norms(lengths: Numbers, average: float) -> Scores:
+    """What the length of each text does to the saturation of its terms."""
+    norms: Scores = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * lengths.astype(np.float64) / (average or 1))
+    return norms
 
 
 def _saturate(count: Occurrences, norms: Scores, factor: float) -> Scores:

@@ -177,19 +177,13 @@ class Searcher:
         numbers = candidates.numbers
         is_quick = is_without_model(spec)
         if is_quick and len(numbers) >= (1 if spec.startswith("hash") else _FEW):
-            rows = self._matrix_rows[numbers]
+            similarity = self._compare(vector, numbers)
         else:
-            rows = np.where(allowed, self._matrix_rows, -1)
-            numbers = np.arange(len(rows))
-        similarity = np.full(len(numbers), np.nan)
-        has_row = rows >= 0
-        similarity[has_row] = self._matrix.compare(vector, rows[has_row])
-        if len(numbers) == len(self._matrix_rows):
+            numbers, similarity = self._compare_all(vector, numbers, allowed, filters)
+            is_known = np.isin(numbers, candidates.numbers, assume_unique=True, kind="table")
             if is_quick and "lexical" in candidates.lists:
-                is_weak = similarity < _SIMILARITY_MIN
-                is_weak[candidates.numbers] = False
-                similarity[is_weak] = np.nan
-            best = np.union1d(take_best(similarity, LIST_MAX), candidates.numbers)
+                similarity[(similarity < _SIMILARITY_MIN) & ~is_known] = np.nan
+            best = np.union1d(take_best(similarity, LIST_MAX), np.flatnonzero(is_known))
             numbers, similarity = numbers[best], similarity[best]
         if is_quick and self._is_code.any():
             code, found = self._embed_code(self._find_words(candidates, query, allowed), provider, vector)
@@ -199,6 +193,24 @@ class Searcher:
         # Rounded, because the last bits depend on where in the matrix a row is.
         known = ~np.isnan(similarity)
         candidates.add("dense", numbers[known], np.round(similarity[known], 6))
+
+    def _compare(self, vector: npt.NDArray[Any], numbers: Numbers) -> Scores:
+        """The similarity of the vectors of these chunks; NaN for a chunk without one."""
+        rows = self._matrix_rows[numbers]
+        similarity = np.full(len(numbers), np.nan)
+        has_row = rows >= 0
+        similarity[has_row] = self._matrix.compare(vector, rows[has_row])
+        return similarity
+
+    def _compare_all(
+        self, vector: npt.NDArray[Any], numbers: Numbers, allowed: npt.NDArray[np.bool_], filters: Filters
+    ) -> tuple[Numbers, Scores]:
+        """Chunks in ascending order and the similarity of their vectors. Those that are most similar are among them,
+        and the chunks with these numbers."""
+        similarity = np.full(len(allowed), np.nan)
+        found = np.flatnonzero(allowed)
+        similarity[found] = self._compare(vector, found)
+        return np.arange(len(allowed)), similarity
 
     def _find_words(self, candidates: Candidates, query: Query, allowed: npt.NDArray[np.bool_]) -> Candidates:
         """The candidates, or if their words were not searched for, those that this would find."""
@@ -259,7 +271,7 @@ class Searcher:
         positions = np.flatnonzero(self._is_code[numbers]).tolist()
         if not positions:
             return total, {}
-        rows = dict(self._select("item_id, chunks.number, chunks.name", numbers[positions]))
+        rows = self._read_names(numbers[positions])
         positions.sort(key=lambda at: tuple(rows[int(numbers[at])][:2]))
         code = [RankedCode(item_id, name) for item_id, _, name in (rows[int(numbers[at])] for at in positions)]
         found = adjust(question, code, scale_to(among_code[positions], total[positions].max()))
@@ -293,6 +305,10 @@ class Searcher:
         texts = TextReader(self._connection)
         return {number: make_hit(row, texts) for number, row in self._select(HIT_COLUMNS, numbers)}
 
+    def _read_names(self, numbers: Numbers) -> dict[int, Sequence[Any]]:
+        """The item id, the number in the file and the name of each of these chunks, by number."""
+        return dict(self._select("item_id, chunks.number, chunks.name", numbers))
+
     def _select(self, columns: str, numbers: Numbers) -> Iterator[tuple[int, Sequence[Any]]]:
         wanted = dict(zip(self._lexical.chunks[numbers].tolist(), numbers.tolist(), strict=True))
         ids = list(wanted)
@@ -316,12 +332,15 @@ class Searcher:
         for name, value, table in (("language", filters.language, "files"), ("kind", filters.kind, "chunks")):
             if not value:
                 continue
-            rows = self._connection.execute(f"SELECT DISTINCT {name} FROM {table} WHERE {name} != '' ORDER BY {name}")
-            known = [str(found) for (found,) in rows]
+            known = self._list_values(name, table)
             if value not in known:
                 similar = "".join(f"; did you mean {word}?" for word in _find_similar(value, known, 1))
                 listed = f"; there is: {', '.join(known)}" if known and not similar else ""
                 raise OperatorError(f"nothing in the index has {name} {value!r}{similar}{listed}")
+
+    def _list_values(self, name: str, table: str) -> list[str]:
+        rows = self._connection.execute(f"SELECT DISTINCT {name} FROM {table} WHERE {name} != '' ORDER BY {name}")
+        return [str(found) for (found,) in rows]
 
     def suggest_words(self, query: Query) -> list[str]:
         """Words of the index that are similar to those words of the question that it does not have."""

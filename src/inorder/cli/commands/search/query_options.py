@@ -37,3 +37,43 @@ RerankOption = Annotated[
         rich_help_panel=Section.QUERY,
     ),
 ]
+PathOption = Annotated[
+    str,
+    typer.Option(
+        metavar="GLOB", help="Only files whose path matches, as in 'src/*.py'.", rich_help_panel=Section.QUERY
+    ),
+]
+LanguageOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Only code in this language, or documents in it (en, de...).",
+        rich_help_panel=Section.QUERY,
+    ),
+]
+KindOption = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND",
+        help="Only chunks of this kind: function, method, class, section, lines...",
+        rich_help_panel=Section.QUERY,
+    ),
+]
+IndexOption = Annotated[
+    str | None,
+    typer.Option(
+        "--index",
+        metavar="ADDRESS",
+        help="Search what was exported to this database (postgresql://user@host/database), not DATA.",
+        rich_help_panel=Section.INPUT,
+    ),
+]
+CollectionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--collection",
+        metavar="NAME",
+        help="With --index: the schema, collection or table to search. Default: inorder.",
+        rich_help_panel=Section.INPUT,
+    ),
+]

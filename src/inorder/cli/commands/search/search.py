@@ -5,14 +5,27 @@ from typing import Annotated
 import typer
 
 from inorder.cli.commands.search.presentation import describe_answer, print_answer, resolve_data
-from inorder.cli.commands.search.query_options import ModeOption, OnlyOption, RerankOption
+from inorder.cli.commands.search.query_options import (
+    CollectionOption,
+    IndexOption,
+    KindOption,
+    LanguageOption,
+    ModeOption,
+    OnlyOption,
+    PathOption,
+    RerankOption,
+)
 from inorder.cli.exit_codes import Exit
 from inorder.cli.option_spec import Section
 from inorder.cli.output import info, print_json
 from inorder.cli.parameters import DataOption, JsonOption
+from inorder.errors import require
 from inorder.index.search import SearchOptions
 from inorder.index.search import search as find
 from inorder.index.snippets import CONTEXT
+from inorder.targets.address import hide_secrets
+from inorder.targets.base import TargetOptions
+from inorder.targets.registry import search_target
 
 
 def search(
@@ -25,28 +38,9 @@ def search(
         ),
     ],
     mode: ModeOption = "auto",
-    path: Annotated[
-        str,
-        typer.Option(
-            metavar="GLOB", help="Only files whose path matches, as in 'src/*.py'.", rich_help_panel=Section.QUERY
-        ),
-    ] = "",
-    language: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Only code in this language, or documents in it (en, de...).",
-            rich_help_panel=Section.QUERY,
-        ),
-    ] = "",
-    kind: Annotated[
-        str,
-        typer.Option(
-            metavar="KIND",
-            help="Only chunks of this kind: function, method, class, section, lines...",
-            rich_help_panel=Section.QUERY,
-        ),
-    ] = "",
+    path: PathOption = "",
+    language: LanguageOption = "",
+    kind: KindOption = "",
     only: OnlyOption = "",
     rerank: RerankOption = "",
     count: Annotated[
@@ -66,15 +60,23 @@ def search(
     explain: Annotated[
         bool, typer.Option("--explain", help="Say how the question was searched, and how each score is composed.")
     ] = False,
+    index: IndexOption = None,
+    collection: CollectionOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Search documents and source code in DATA.
+    """Search documents and source code in DATA, or in a database that they were exported to.
 
-    Exit codes: 0 something was found, 3 nothing was found, 2 wrong usage or no index.
+    Exit codes: 0 something was found, 3 nothing was found, 2 wrong usage or no index, 1 the server failed.
     """
     options = SearchOptions(mode=mode, count=count, path=path, language=language, kind=kind, only=only, rerank=rerank)
-    answer = find(resolve_data(data), " ".join(question), options)
+    if index is None:
+        require(collection is None, "--collection needs --index")
+        answer = find(resolve_data(data), " ".join(question), options)
+    else:
+        require(data is None, "--index and --data exclude each other")
+        place = hide_secrets(index)
+        answer = search_target(place, collection or TargetOptions().collection, " ".join(question), options)
     for warning in answer.warnings:
         info(f"warning: {warning}")
     if as_json:
