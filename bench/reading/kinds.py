@@ -7,6 +7,7 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Flowable, PageBreak, Paragraph
 
 from .documents import BODY, HEIGHT, MARGIN, WIDTH, WORDS, Made, Story
+from .furniture_kinds import drafts, line_numbers, one_page_journal, one_page_letter, running_heads, watermarks
 from .table_kinds import (
     BOOK,
     decimal_tables,
@@ -136,83 +137,6 @@ def floats_in_columns(seed: int) -> Made:
         story.table(make_numbers(story, 5, 3), BOOK)
         story.paragraph(7)
     return story.make("columns: with tables", columns=(0.5, 0.5))
-
-
-def one_page_letter(seed: int) -> Made:
-    """One page with a running head, a page number and a footer."""
-    story = Story(seed)
-    head, foot = f"Journal of {story.words(2)}, Vol. {seed + 3} (1998)", "Page 1 of 1" if seed % 2 else "117"
-    story.furniture += [head, foot]
-    for _ in range(8):
-        story.paragraph(4)
-
-    def edges(canvas: Canvas) -> None:
-        canvas.setFont("Times-Roman", 8)
-        canvas.drawCentredString(WIDTH / 2, HEIGHT - 36, head)
-        canvas.drawCentredString(WIDTH / 2, 32, foot)
-
-    return story.make("furniture: one page", edges)
-
-
-def running_heads(seed: int) -> Made:
-    """Several pages with running heads and page numbers."""
-    story = Story(seed)
-    name = story.words(4).capitalize()
-    story.title(name)
-    for _ in range(22):
-        story.paragraph(6)
-    story.furniture.append(f"{name} reprinted")
-
-    def edges(canvas: Canvas) -> None:
-        canvas.setFont("Times-Roman", 8)
-        number = canvas.getPageNumber()
-        canvas.drawString(MARGIN, HEIGHT - 36, f"{name} reprinted")
-        canvas.drawRightString(WIDTH - MARGIN, HEIGHT - 36, str(number + 41))
-
-    return story.make("furniture: running heads", edges)
-
-
-def line_numbers(seed: int) -> Made:
-    """Lines numbered in the margin."""
-    story = Story(seed)
-    for _ in range(9):
-        story.paragraph(5, spaceAfter=0)
-    count = 40
-    story.furniture += [f"{number} {number + 1} {number + 2}" for number in range(1, count - 2, 3)]
-
-    def margin(canvas: Canvas) -> None:
-        canvas.setFont("Times-Roman", 7)
-        for number in range(count):
-            canvas.drawRightString(MARGIN - 14, HEIGHT - MARGIN - 10 - 12 * number, str(number + 1))
-
-    return story.make("furniture: line numbers", margin)
-
-
-def watermarks(seed: int) -> Made:
-    """A word across each page, and the stamp of an archive in the margin of the first."""
-    story = Story(seed)
-    for _ in range(14):
-        story.paragraph(6)
-    word, stamp = ("DRAFT COPY", "CONFIDENTIAL")[seed % 2], f"arXiv:2301.0000{seed}v2 [cs.DL] 4 Jan 2023"
-    story.furniture += [word, stamp]
-
-    def across(canvas: Canvas) -> None:
-        canvas.saveState()
-        canvas.setFillGray(0.85)
-        canvas.setFont("Helvetica-Bold", 54)
-        canvas.translate(WIDTH / 2, HEIGHT / 2)
-        canvas.rotate(45)
-        canvas.drawCentredString(0, 0, word)
-        canvas.restoreState()
-        if canvas.getPageNumber() == 1:
-            canvas.saveState()
-            canvas.setFont("Times-Roman", 16)
-            canvas.translate(34, HEIGHT / 3)
-            canvas.rotate(90)
-            canvas.drawString(0, 0, stamp)
-            canvas.restoreState()
-
-    return story.make("furniture: watermarks", across)
 
 
 def footnotes(seed: int) -> Made:
@@ -360,8 +284,10 @@ KINDS: tuple[Callable[[int], Made], ...] = (
     long_table,
     rotated_tables,
     one_page_letter,
+    one_page_journal,
     running_heads,
     line_numbers,
+    drafts,
     watermarks,
     footnotes,
     captions,

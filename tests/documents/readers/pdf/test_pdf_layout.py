@@ -215,6 +215,17 @@ def test_numbered_chapters_that_begin_on_new_pages_are_headings() -> None:
         ("", "Page 1 of 1"),
         ("", "\u00a9 1998 The Cooperative"),
         ("A. Keeper et al.", "- 3 -"),
+        ("Keepers and their lamps", "iv"),
+        ("THE LAMP AND THE LENS", "A-12"),
+        ("1014 A. Keeper and B. Boatman", "3-14"),
+        ("Lights 2004, 17, 212-220", "https://lights.example.org/handbook"),
+        ("Author manuscript", "Downloaded from lights.example.org by a guest on 3 March 2011"),
+        ("", "p. 12"),
+        ("", "12 / 30"),
+        (
+            "",
+            "\u00a9 1998 The Cooperative of Keepers of Lights, Harbours and Signals. J Lights A 48: 12-45, 1998",
+        ),
     ],
 )
 def test_a_single_page_has_furniture_that_reads_like_it(header: str, footer: str) -> None:
@@ -228,22 +239,30 @@ def test_a_single_page_has_furniture_that_reads_like_it(header: str, footer: str
         ("Dear keepers of the light,", "Yours, the cooperative"),
         ("", "1 The lamp was lit by A. Keeper et al. in 1952."),
         ("3 Of lamps and their oil.", ""),
+        (
+            "The keeper lights the lamp at dusk, and every boat that passes knows the rock",
+            "* Corresponding author, keeper@lights.example.org",
+        ),
+        ("1. Lamps are lit at dusk", "2. Lamps are put out at dawn"),
+        ("Is the lamp lit?", ""),
     ],
 )
 def test_the_first_and_last_lines_of_a_single_page_are_text_if_they_read_like_it(header: str, footer: str) -> None:
     assert furniture(draw_pdf(page_of_book(1, header, footer))) == []
 
 
-def test_numbers_of_lines_in_the_margin_are_furniture() -> None:
-    texts = [f"The keeper of watch {number} writes down who passed and when." for number in range(20)]
+def test_a_number_that_is_larger_than_the_text_is_the_number_of_a_single_page() -> None:
+    texts = [f"The lamp says in line {line} what no other says." for line in range(20)]
+    page = draw_together(draw_lines(*texts), draw_lines("41", top=810, size=12))
+    assert furniture(draw_pdf(page)) == [("footer", "41")]
 
-    def margin(canvas: Canvas) -> None:
-        canvas.setFont("Helvetica", 7)
-        for index in range(20):
-            canvas.drawRightString(45, HEIGHT - 100 - 12 * index, str(index + 5))
 
-    data = draw_pdf(draw_together(draw_lines(*texts), margin))
-    assert furniture(data) == [("header", " ".join(map(str, range(5, 25))))]
-    assert read_words(data)[20:] == expected_words(texts)
-    scattered = draw_pdf(draw_together(draw_lines(*texts), draw_lines("7", "3", "9", "1", "4", x=30)))
-    assert furniture(scattered) == []
+def test_small_words_above_a_page_of_few_lines_are_text() -> None:
+    page = draw_together(draw_lines("Keepers and their lamps", top=30, size=8), draw_lines("Lamps", "Oil", size=24))
+    assert furniture(draw_pdf(page)) == []
+
+
+def test_words_above_the_text_in_its_size_are_text() -> None:
+    texts = [f"The lamp says in line {line} what no other says." for line in range(20)]
+    page = draw_together(draw_lines("Keepers and their lamps", top=50), draw_lines(*texts))
+    assert furniture(draw_pdf(page)) == []

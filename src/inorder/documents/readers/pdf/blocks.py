@@ -45,9 +45,6 @@ def build_blocks(page: PageText, stats: DocumentStats) -> list[AnyBlock]:
     headers, footers = count_furniture_rows(page, stats.edges)
     inner = rows[headers : len(rows) - footers]
     found: list[AnyBlock] = [_make_furniture(row, "header", page.number) for row in rows[:headers]]
-    if page.line_numbers:
-        text = " ".join(number.text for number in page.line_numbers)
-        found.append(Furniture(text=text, kind="header", page=page.number, box=bounding_box(page.line_numbers)))
     rotated = _group_by_direction(page)
     main = _find_main_direction(inner, rotated)
     if main:

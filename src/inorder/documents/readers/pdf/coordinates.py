@@ -89,6 +89,10 @@ class SegmentReader:
         """The traits of the fonts at these places of the text."""
         return self._fonts.traits_of(self.page.character_indices(places))
 
+    def font_sizes_at(self, places: list[int]) -> list[float]:
+        """The font sizes at these places of the text, before the matrix scales them."""
+        return self.page.font_sizes(self.page.character_indices(places))
+
     def clear_partial_styles(self, segments: list[Segment]) -> None:
         """Clear the bold flag and the font of segments that begin or end in another font.
 

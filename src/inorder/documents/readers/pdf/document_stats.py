@@ -100,7 +100,8 @@ def compute_stats(pages: Sequence[PageText], bookmarks: Iterable[tuple[int, int,
     for page in written:
         page.edge_rows = find_edge_rows(page.rows, page.height, page.number)
     rows = [page.edge_rows or [] for page in written]
-    edges = compute_furniture_stats(rows, [page.height for page in written], body_size)
+    row_counts = [len(page.rows) for page in written]
+    edges = compute_furniture_stats(rows, [page.height for page in written], row_counts, body_size)
     outline = make_outline(bookmarks)
     body = (body_size, body_face, 2 * bold > total, False)
     furniture = [count_furniture_rows(page, edges) for page in written]

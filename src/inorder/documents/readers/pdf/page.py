@@ -11,7 +11,7 @@ from operator import and_
 
 from .captions import may_have_captions
 from .coordinates import SegmentReader
-from .furniture.line_numbers import find_line_numbers
+from .furniture.line_numbers import remove_line_numbers
 from .graphics import read_graphics
 from .headings.leads import mark_leads
 from .headings.tags import read_tagged_headings
@@ -45,11 +45,7 @@ def read_page(page: PdfPage) -> PageText:
     if not segments:
         found.is_empty = page.object_count() == 0
         return found
-    found.line_numbers = find_line_numbers(segments)
-    if found.line_numbers:
-        taken = {segment.order for segment in found.line_numbers}
-        segments = [segment for segment in segments if segment.order not in taken]
-    _set_segments(found, segments)
+    _set_segments(found, remove_line_numbers(reader, segments))
     has_tables = _may_have_tables(found)
     if has_tables and not page.rotation:
         _cut_beside_rows(reader, found)

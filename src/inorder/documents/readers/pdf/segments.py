@@ -108,8 +108,6 @@ class PageText(msgspec.Struct, kw_only=True):
     """In draw order."""
     rows: list[Row] = []
     """Upright segments in rows, from top to bottom."""
-    line_numbers: list[Segment] = []
-    """Numbers of lines in the margin. They are not among the segments."""
     edge_rows: list[EdgeRow] | None = None
     """Rows near the top and the bottom, once they were looked for."""
     furniture_rows: tuple[int, int] | None = None

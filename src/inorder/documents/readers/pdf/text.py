@@ -97,9 +97,7 @@ def cut_segments(reader: SegmentReader, crossing: list[tuple[Segment, list[float
     left = reader.page.bounds[0]
     cuts = [
         (space - 1, space + 1)
-        for (space, walls), (end, begin) in zip(
-            spaces, _find_edges(reader, [space for space, _ in spaces]), strict=True
-        )
+        for (space, walls), (end, begin) in zip(spaces, find_edges(reader, [space for space, _ in spaces]), strict=True)
         if any(end - 1 <= wall + left <= begin + 1 for wall in walls)
     ]
     return _cut(reader, [segment for segment, _ in crossing], cuts)
@@ -116,7 +114,7 @@ def cut_beside(reader: SegmentReader, crossing: list[tuple[Segment, list[Extent]
         for match in _SPACE.finditer(reader.text, segment.span[0], segment.span[1])
     ]
     left = reader.page.bounds[0]
-    edges = _find_edges(reader, [space for space, _, _ in spaces])
+    edges = find_edges(reader, [space for space, _, _ in spaces])
     cuts = [
         (space - 1, space + 1)
         for (space, size, gaps), (end, begin) in zip(spaces, edges, strict=True)
@@ -126,7 +124,7 @@ def cut_beside(reader: SegmentReader, crossing: list[tuple[Segment, list[Extent]
     return _cut(reader, [segment for segment, _ in crossing], cuts) if cuts else None
 
 
-def _find_edges(reader: SegmentReader, spaces: list[int]) -> Iterable[Extent]:
+def find_edges(reader: SegmentReader, spaces: list[int]) -> Iterable[Extent]:
     """Where the characters before and after these spaces end and begin."""
     page = reader.page
     boxes = page.boxes(page.character_indices([space - 1 for space in spaces] + [space + 1 for space in spaces]))

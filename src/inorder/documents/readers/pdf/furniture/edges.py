@@ -3,8 +3,7 @@
 A row at the edge is furniture if the same words, with any numbers, are at the edge of several pages. A row that is only
 a number must also count the pages. A row with a number that is larger than the text is a chapter heading. Running heads
 that change with the chapter are found by their position: the outermost row is at the same height on most pages, has a
-gap to the text, and is not larger than it. In a document of few pages nothing is repeated: there, a row at the edge is
-furniture if it reads like it (a page number, a journal with its volume, a copyright notice).
+gap to the text, and is not larger than it. In a document of few pages nothing is repeated (`single_pages`).
 
 `FurnitureStats` are computed from a sample of pages, so that parts of a document that are read separately agree.
 """
@@ -19,6 +18,8 @@ import msgspec
 from inorder.documents.readers.pdf.lines import merge_row
 from inorder.documents.readers.pdf.segments import Edge, EdgeRow, PageText, Row
 
+from .single_pages import take_furniture
+
 EDGE_SHARE = 0.14
 """How far from the edge of a page furniture may be, as a share of the height of the page."""
 SLOT_SHARE = 0.09
@@ -26,9 +27,7 @@ SLOT_SHARE = 0.09
 ROWS_MAX = 3
 SLOT_PAGES_MIN = 4
 LONE_PAGES_MAX = 3
-"""In a document with at most so many pages, rows are furniture if they read like it."""
-LONE_SHARE = 0.1
-LONE_GAP_SIZES = 0.8
+"""In a document with at most this many pages, rows are furniture if they read like it."""
 SPREAD_SIZES = 6.0
 SLOT_POINTS = 2.5
 GAP_SHARE = 0.5
@@ -41,17 +40,6 @@ SLOT_CHARACTERS_MAX = 80
 
 _NUMBER = re.compile(r"\d+")
 _CHAPTER = re.compile(r"chapter|section|part|appendix|kapitel|teil|chapitre|\d[.:)]", re.IGNORECASE)
-_PAGE_NUMBER = re.compile(
-    r"[^\w\s]*\s*(?:(?:page|seite|p\.|pag\.?)\s*)?\d{1,4}\s*(?:(?:/|of|von|de|sur|di)\s*\d{1,4})?\s*[^\w\s]*",
-    re.IGNORECASE,
-)
-_NOTE = re.compile(r"(?:\d{1,3}|[*\u2020\u2021\u00a7])\s*[^\W\d_]")
-_BESIDE_NUMBER = re.compile(r"\d{1,4}\s+[^\W\d_].{2,}|[^\W\d_].{2,}\s\d{1,4}", re.DOTALL)
-_RUNNING = re.compile(
-    r"\bvol(?:ume\b|\.)\s*\d|\bno\.\s*\d|\bissn\b|\bdoi\b|\u00a9|\bcopyright\b|all rights reserved|\bet al\.|arxiv:"
-    r"|\bpage \d+ of \d+|\b(?:journal|proceedings|transactions) of\b|\bpreprint\b",
-    re.IGNORECASE,
-)
 ROMAN_CHARACTERS_MAX = 7
 _ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
 _NUMBER_ALONE = re.compile(r"\W*#\W*(?:(?:/|of|von|de|sur|di)\W*#\W*)?")
@@ -110,12 +98,12 @@ def _measure_gap(row: Row, other: Row) -> float:
 
 
 def compute_furniture_stats(
-    pages: Sequence[Sequence[EdgeRow]], heights: Sequence[float], body_size: float
+    pages: Sequence[Sequence[EdgeRow]], heights: Sequence[float], row_counts: Sequence[int], body_size: float
 ) -> FurnitureStats:
-    """The furniture of a document, from the edge rows of a sample of its pages."""
+    """The furniture of a document, from the edge rows of a sample of its pages, and how many rows these have."""
     count = len(pages)
     size_max = 1.05 * body_size
-    lone = _find_lone_patterns(pages, heights, body_size) if count <= LONE_PAGES_MAX else set()
+    lone = _find_lone_patterns(pages, heights, row_counts, body_size) if count <= LONE_PAGES_MAX else set()
     if count < 2:
         return FurnitureStats(tuple(sorted(lone)), (), size_max)
     needed = 2 if count <= 5 else max(3, -(-3 * count // 10))
@@ -133,42 +121,19 @@ def compute_furniture_stats(
 
 
 def _find_lone_patterns(
-    pages: Sequence[Sequence[EdgeRow]], heights: Sequence[float], body_size: float
+    pages: Sequence[Sequence[EdgeRow]], heights: Sequence[float], row_counts: Sequence[int], body_size: float
 ) -> set[tuple[str, str]]:
     """Rows of a short document that are furniture by themselves, without being repeated."""
     found = [
         row
-        for rows, height in zip(pages, heights, strict=True)
+        for rows, height, count in zip(pages, heights, row_counts, strict=True)
         for edge in ("header", "footer")
-        for row in _take_lone([row for row in rows if row.edge == edge], height, body_size)
+        for row in take_furniture([row for row in rows if row.edge == edge], height, count, body_size)
     ]
     numbers = [row for row in found if _NUMBER_ALONE.fullmatch(row.pattern)]
     if len(pages) > 1 and not _are_page_numbers(numbers):
         found = [row for row in found if row not in numbers]
     return {(row.edge, row.pattern) for row in found}
-
-
-def _take_lone(inwards: Sequence[EdgeRow], height: float, body_size: float) -> list[EdgeRow]:
-    """The outermost rows at one edge that are furniture by themselves."""
-    taken = 0
-    for index, row in enumerate(inwards):
-        from_edge = row.middle if row.edge == "header" else height - row.middle
-        if from_edge > LONE_SHARE * height or row.size > 1.05 * body_size or not _is_lone(row, body_size):
-            break
-        if row.gap > LONE_GAP_SIZES * row.size:
-            taken = index + 1
-    return list(inwards[:taken])
-
-
-def _is_lone(row: EdgeRow, body_size: float) -> bool:
-    """Whether a row reads like furniture: a page number, a journal with its volume, a copyright notice."""
-    text = row.text
-    if len(text) > SLOT_CHARACTERS_MAX or (row.edge == "footer" and _NOTE.match(text) and not row.is_spread):
-        return False
-    if _PAGE_NUMBER.fullmatch(text) or _RUNNING.search(text):
-        return True
-    is_beside = bool(_BESIDE_NUMBER.fullmatch(text)) and not text.endswith(".")
-    return is_beside and (row.is_spread or row.size < 0.95 * body_size)
 
 
 def _is_numbered_heading(row: EdgeRow, size_max: float) -> bool:

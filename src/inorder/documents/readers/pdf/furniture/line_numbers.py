@@ -1,52 +1,215 @@
-"""Finds numbers of lines in the margin of a page: manuscripts and court papers have them."""
+"""Finds numbers of lines in the margin of a page: manuscripts, drafts and court papers have them.
 
-from collections import defaultdict
+They stand beside the text, at a common edge, and count. Every line has one, or every fifth. Numbered lists and the
+first column of a table count too: either some of their lines have no number, or their numbers are as large as the text
+and no line begins in the middle of a sentence. A number that was drawn together with its line is at the beginning or at
+the end of a segment, which is split there.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import compress, pairwise
+from itertools import pairwise
 from operator import attrgetter
+from statistics import median_low
+from typing import NamedTuple
 
-from inorder.documents.readers.pdf.segments import Segment
+from inorder.documents.readers.pdf.coordinates import SegmentReader
+from inorder.documents.readers.pdf.segments import Segment, Span
+from inorder.documents.readers.pdf.text import by_span, find_edges
 
 NUMBERS_MIN = 5
+SPARSE_NUMBERS_MIN = 3
+"""Where not every line has a number."""
+SPARSE_STEPS = (5, 10)
 DIGITS_MAX = 4
 TEXT_CHARACTERS_MIN = 20
 """Lines with fewer characters do not show where the text begins."""
 EDGE_POINTS = 2.0
 COUNTING_SHARE = 0.8
+OUTSIDE_SHARE = 0.9
+"""Share of the lines that begin to the right of the numbers, or end to their left."""
+NUMBERED_SHARE = 0.8
+"""Share of the lines that have a number, unless only every fifth has one."""
+GAP_SIZES = 0.45
+"""Distance of a number to its line, in sizes. A space is less."""
+SMALL_RATIO = 0.9
+"""Size of numbers, compared with the text, that shows what they are."""
+OPEN_SHARE = 0.15
+"""Share of lines that begin in the middle of a sentence."""
 
-_text_of = attrgetter("text")
+_DIGITS = "0123456789"
+_LEADING = re.compile(r"(\d{1,4})( )(?=\S)")
+_TRAILING = re.compile(r"(?<=\S)( )(\d{1,4})$")
 
 
-def find_line_numbers(segments: Sequence[Segment]) -> list[Segment]:
-    """The segments that number lines: beside the text, one below the other, and counting."""
-    is_number = list(map(str.isdecimal, map(_text_of, segments)))
-    if sum(is_number) < NUMBERS_MIN:
-        return []
-    numbers = [segment for segment in compress(segments, is_number) if len(segment.text) <= DIGITS_MAX]
-    if len(numbers) < NUMBERS_MIN:
-        return []
-    lines = [segment for segment in segments if len(segment.text) >= TEXT_CHARACTERS_MIN and not segment.direction]
-    if not lines:
-        return []
-    left, right = min([line.x0 for line in lines]), max([line.x1 for line in lines])
-    found: list[Segment] = []
-    for side in (
-        [number for number in numbers if number.x1 < left],
-        [number for number in numbers if number.x0 > right],
-    ):
-        found += _find_counting(side)
+class MarginNumber(NamedTuple):
+    """What may be the number of a line."""
+
+    value: int
+    x0: float
+    x1: float
+    middle: float
+    place: int
+    """Of its first or last digit in the text of the page."""
+    segment: Segment
+    cut: Span | None
+    """Where the segment is split; None if it is only the number."""
+
+
+class NumberedLine(NamedTuple):
+    """A line without its number."""
+
+    x0: float
+    x1: float
+    middle: float
+    size: float
+    place: int
+    """Of a character in the text of the page."""
+    text: str
+
+
+def remove_line_numbers(reader: SegmentReader, segments: list[Segment]) -> list[Segment]:
+    """The segments of a page without numbers of lines, which may be on both sides."""
+    for is_left in (True, False):
+        candidates = [segment for segment in segments if segment.text[0].isdigit() or segment.text[-1].isdigit()]
+        if len(candidates) < SPARSE_NUMBERS_MIN:
+            break
+        numbers = _collect_numbers(reader, candidates, is_left=is_left)
+        column = _find_column(numbers, is_left=is_left)
+        if column and _number_lines(reader, column, _list_lines(segments, numbers), is_left=is_left):
+            segments = _remove(reader, segments, column, is_left=is_left)
+    return segments
+
+
+def _collect_numbers(reader: SegmentReader, segments: Iterable[Segment], *, is_left: bool) -> list[MarginNumber]:
+    """The numbers at one side: alone, or at that end of a segment with a wide gap."""
+    found: list[MarginNumber] = []
+    glued: list[tuple[Segment, int, int]] = []
+    for segment in segments:
+        text, (start, last) = segment.text, segment.span
+        if segment.direction or len(text) != last - start + 1:
+            continue
+        if text.isdecimal():
+            if len(text) > DIGITS_MAX and text in _DIGITS:
+                found += _separate_digits(reader, segment)
+            elif len(text) <= DIGITS_MAX:
+                middle = (segment.top + segment.bottom) / 2
+                found.append(MarginNumber(int(text), segment.x0, segment.x1, middle, start, segment, None))
+        elif match := (_LEADING.match(text) if is_left else _TRAILING.search(text)):
+            number, space = (match.group(1), match.start(2)) if is_left else (match.group(2), match.start(1))
+            glued.append((segment, int(number), start + space))
+    if not glued or len(glued) + len(found) < SPARSE_NUMBERS_MIN or reader.page.rotation:
+        return found
+    left = reader.page.bounds[0]
+    edges = find_edges(reader, [space for _, _, space in glued])
+    for (segment, value, space), (end, begin) in zip(glued, edges, strict=True):
+        if begin - end >= GAP_SIZES * segment.size:
+            x0, x1 = (segment.x0, end - left) if is_left else (begin - left, segment.x1)
+            middle = (segment.top + segment.bottom) / 2
+            cut = space - 1, space + 1
+            found.append(MarginNumber(value, x0, x1, middle, cut[0 if is_left else 1], segment, cut))
     return found
 
 
-def _find_counting(numbers: Iterable[Segment]) -> list[Segment]:
-    """The numbers with a common edge, if they count from top to bottom."""
-    edges: defaultdict[int, list[Segment]] = defaultdict(list)
-    for number in numbers:
-        edges[round(number.x1 / EDGE_POINTS)].append(number)
-    place = max(edges, key=lambda edge: len(edges[edge]), default=0)
-    column = sorted(edges[place - 1] + edges[place] + edges[place + 1], key=lambda number: number.top)
-    if len(column) < NUMBERS_MIN:
+def _separate_digits(reader: SegmentReader, segment: Segment) -> list[MarginNumber]:
+    """The digits of a segment that are below one another: PDFium takes them for vertical text."""
+    start, last = segment.span
+    boxes = reader.page.boxes(reader.page.character_indices(range(start, last + 1)))
+    if reader.page.rotation or any(before[3] < after[1] for before, after in pairwise(boxes)):
         return []
-    steps = [int(after.text) - int(before.text) for before, after in pairwise(column)]
-    usual = max(set(steps), key=lambda step: (steps.count(step), -step))
-    return column if usual > 0 and steps.count(usual) >= COUNTING_SHARE * len(steps) else []
+    left, _, _, top = reader.page.bounds
+    return [
+        MarginNumber(int(digit), x0 - left, x1 - left, top - (ceiling + floor) / 2, start + at, segment, None)
+        for at, (digit, (x0, ceiling, x1, floor)) in enumerate(zip(segment.text, boxes, strict=True))
+    ]
+
+
+def _find_column(numbers: Sequence[MarginNumber], *, is_left: bool) -> list[MarginNumber]:
+    """The most numbers with a common edge, from top to bottom; empty if they do not count."""
+    for edge in ("x1", "x0") if is_left else ("x0", "x1"):
+        edges: defaultdict[int, list[MarginNumber]] = defaultdict(list)
+        for number in numbers:
+            edges[round(getattr(number, edge) / EDGE_POINTS)].append(number)
+        place = max(edges, key=lambda edge: len(edges[edge]), default=0)
+        column = sorted(edges[place - 1] + edges[place] + edges[place + 1], key=attrgetter("middle"))
+        if _find_step(column):
+            return column
+    return []
+
+
+def _find_step(column: Sequence[MarginNumber]) -> int:
+    """By how much the numbers increase from line to line; 0 if they do not count."""
+    steps = Counter([after.value - before.value for before, after in pairwise(column)])
+    usual = max(steps, key=lambda step: (steps[step], -step), default=0)
+    if usual <= 0 or steps[usual] < COUNTING_SHARE * steps.total():
+        return 0
+    if usual in SPARSE_STEPS and not any(number.value % usual for number in column):
+        return usual if len(column) >= SPARSE_NUMBERS_MIN else 0
+    return usual if len(column) >= NUMBERS_MIN else 0
+
+
+def _list_lines(segments: Iterable[Segment], numbers: Iterable[MarginNumber]) -> list[NumberedLine]:
+    """The long lines of a page, without the numbers that are glued to them."""
+    glued = {number.segment.order: number for number in numbers if number.cut is not None}
+    found: list[NumberedLine] = []
+    for segment in segments:
+        if segment.direction or len(segment.text) < TEXT_CHARACTERS_MIN:
+            continue
+        x0, x1, text, number = segment.x0, segment.x1, segment.text, glued.get(segment.order)
+        if number is not None and number.cut is not None:
+            start = segment.span[0]
+            if number.x0 <= x0:
+                x0, text = number.x1 + GAP_SIZES * segment.size, text[number.cut[1] - start :]
+            else:
+                x1, text = number.x0 - GAP_SIZES * segment.size, text[: number.cut[0] - start + 1]
+        place = sum(segment.span) // 2
+        found.append(NumberedLine(x0, x1, (segment.top + segment.bottom) / 2, segment.size, place, text))
+    return found
+
+
+def _number_lines(
+    reader: SegmentReader, column: Sequence[MarginNumber], lines: Sequence[NumberedLine], *, is_left: bool
+) -> bool:
+    """Whether these numbers are those of the lines."""
+    first, last = column[0].middle, column[-1].middle
+    lines = [line for line in lines if first - line.size < line.middle < last + line.size]
+    if len(lines) < SPARSE_NUMBERS_MIN:
+        return False
+    edge = max(number.x1 for number in column) if is_left else min(number.x0 for number in column)
+    outside = sum(line.x0 > edge if is_left else line.x1 < edge for line in lines)
+    if outside < OUTSIDE_SHARE * len(lines):
+        return False
+    if _find_step(column) in SPARSE_STEPS:
+        return True
+    middles = [number.middle for number in column]
+    numbered = sum(_is_near(line, middles) for line in lines)
+    if numbered < NUMBERED_SHARE * len(lines):
+        return False
+    if sum(line.text[0].islower() for line in lines) >= OPEN_SHARE * len(lines):
+        return True
+    size = median_low(reader.font_sizes_at([line.place for line in lines]))
+    return median_low(reader.font_sizes_at([number.place for number in column])) < SMALL_RATIO * size
+
+
+def _is_near(line: NumberedLine, middles: Sequence[float]) -> bool:
+    at = bisect_right(middles, line.middle)
+    return any(abs(middle - line.middle) < 0.5 * line.size for middle in middles[max(0, at - 1) : at + 1])
+
+
+def _remove(
+    reader: SegmentReader, segments: Iterable[Segment], column: Iterable[MarginNumber], *, is_left: bool
+) -> list[Segment]:
+    """The segments without these numbers."""
+    taken = {number.segment.order for number in column}
+    found = [segment for segment in segments if segment.order not in taken]
+    cut = [number for number in column if number.cut is not None]
+    if cut:
+        cut.sort(key=lambda number: number.segment.span)
+        pieces = reader.split([number.segment for number in cut], [number.cut for number in cut if number.cut])
+        found += pieces[1 if is_left else 0 :: 2]
+        found.sort(key=by_span)
+    for order, segment in enumerate(found):
+        segment.order = order
+    return found
