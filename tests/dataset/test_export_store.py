@@ -158,6 +158,31 @@ def test_an_edited_card_and_other_objects_stay(store: ChunkStore, memory: Any) -
     assert (found["README.md"], found["chunks/notes.txt"]) == (b"my words", b"not a shard")
 
 
+def test_a_card_that_an_interrupted_export_has_written_is_not_taken_for_an_edited_one(
+    store: ChunkStore, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first is interrupted before the manifest, the second before its card, with other documents each."""
+    export(store)
+    write = ObjectStore.write
+    for last, text in (("_inorder.json", "one"), ("README.md", "one two three")):
+
+        def fail(self: ObjectStore, path: str, content: bytes, last: str = last) -> None:
+            if path == last:
+                raise KeyboardInterrupt
+            write(self, path, content)
+
+        store.put(**{f"docs_{text[:3]}_{number}": text for number in range(len(text))})
+        monkeypatch.setattr(ObjectStore, "write", fail)
+        with pytest.raises(KeyboardInterrupt):
+            export(store)
+        monkeypatch.setattr(ObjectStore, "write", write)
+    export(store)
+    found = read_objects(memory)
+    memory.store.clear()
+    export(store)
+    assert found == read_objects(memory)
+
+
 def test_an_object_that_is_gone_or_was_cut_is_uploaded_again(store: ChunkStore, memory: Any) -> None:
     export(store)
     expected = read_objects(memory)

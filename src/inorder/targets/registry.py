@@ -24,7 +24,12 @@ class TargetKind(NamedTuple):
 
 
 _POSTGRES = TargetKind("inorder.targets.postgres.target", "PostgreSQL with pgvector", "inorder.targets.postgres.search")
-KINDS = {"postgresql": _POSTGRES, "postgres": _POSTGRES}
+KINDS = {
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES,
+    "duckdb": TargetKind("inorder.targets.duckdb", "DuckDB"),
+    "lance": TargetKind("inorder.targets.lance", "Lance"),
+}
 """The targets by scheme."""
 
 

@@ -6,7 +6,7 @@
     .inorder/staging/             shards that are written, and not published yet
     .inorder/written.jsonl        an entry for each of them
     .inorder/previous.json        the manifest of the export that is being replaced
-    .inorder/card                 the hash of the card that is about to be written
+    .inorder/card                 the hashes of cards that were written since the manifest
 
 A shard is published by a rename. While shards are renamed there is no manifest. What an interrupted export has left is
 found by its hash: the next export reuses it.
@@ -163,13 +163,17 @@ class ExportFolder:
         content = self.read(CARD)
         if content is None:
             return False
-        known = {"" if self._previous is None else self._previous.card_sha256, (self.read(_CARD_HASH) or b"").decode()}
+        known = {"" if self._previous is None else self._previous.card_sha256, *self._read_card_hashes()}
         return hashlib.sha256(content).hexdigest() not in known
 
     def write_card(self, content: bytes) -> None:
         """Write the card, after its hash, so that an interrupted export does not take it for an edited one."""
-        write_atomic(self.filesystem, f"{self.root}/{_CARD_HASH}", hashlib.sha256(content).hexdigest().encode())
+        hashes = [*self._read_card_hashes(), hashlib.sha256(content).hexdigest()]
+        write_atomic(self.filesystem, f"{self.root}/{_CARD_HASH}", "\n".join(hashes).encode())
         write_atomic(self.filesystem, f"{self.root}/{CARD}", content)
+
+    def _read_card_hashes(self) -> list[str]:
+        return (self.read(_CARD_HASH) or b"").decode().split()
 
     def complete(self, manifest: ExportManifest) -> None:
         """Write the manifest, and then remove what only an interrupted export needs."""

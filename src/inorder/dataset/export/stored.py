@@ -5,7 +5,7 @@
     chunks/part-00000-1f4be07a9c02d3e8.parquet     the shards of a table, with the start of their hash
     .inorder/leases/                               which process exports
     .inorder/shards/<key>                          the entry of a shard that was uploaded and is in no manifest yet
-    .inorder/card                                  the hash of the card that is about to be written
+    .inorder/card                                  the hashes of cards that were written since the manifest
 
 There is no rename, so nothing that a manifest names is changed: a shard with another content has another name. New
 shards are put first, the manifest after them, and what it no longer names is removed last. A reader that follows the
@@ -96,12 +96,12 @@ class StoredExport:
         the export. Returns the number of removed shards."""
         content, found = write_card(manifest), self._store.read(CARD)
         previous = "" if self.previous is None else self.previous.card_sha256
-        known = {previous, (self._store.read(_CARD_HASH) or b"").decode()}
-        is_edited = found is not None and hashlib.sha256(found).hexdigest() not in known
+        begun = (self._store.read(_CARD_HASH) or b"").decode().split()
+        is_edited = found is not None and hashlib.sha256(found).hexdigest() not in {previous, *begun}
         card_sha256 = previous if is_edited else hashlib.sha256(content).hexdigest()
         manifest = msgspec.structs.replace(manifest, card_sha256=card_sha256)
         if not is_edited and found != content:
-            self._write(_CARD_HASH, card_sha256.encode())
+            self._write(_CARD_HASH, "\n".join([*begun, card_sha256]).encode())
             self._write(CARD, content)
         if manifest != self.previous:
             self._lease.check()

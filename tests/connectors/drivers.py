@@ -1,0 +1,82 @@
+"""Command lines in processes that are forked from one that has imported everything, so that many can be killed."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.command_line import clean_environment
+
+PROGRAM = """
+import importlib, json, os, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+from inorder.cli.app import run_command
+for line in sys.stdin:
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(2, 1)
+        code = run_command(json.loads(line))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    print(pid, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+
+
+class Drivers:
+    """Starts command lines one after the other. The processes are real ones: they may be killed at any moment."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], modules: tuple[str, ...]) -> None:
+        self.log = folder / "drivers.log"
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, *modules],
+                cwd=folder,
+                env={**clean_environment(), **environment},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+
+    def start(self, *arguments: str) -> int:
+        """Start a command line. Returns its process id."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(arguments) + "\n")
+        self._process.stdin.flush()
+        return int(self._read())
+
+    def wait(self) -> int:
+        """The exit code of the command line; a negative one is a signal."""
+        return int(self._read())
+
+    def run(self, *arguments: str) -> int:
+        """Start a command line and wait for its end."""
+        self.start(*arguments)
+        return self.wait()
+
+    def close(self) -> None:
+        """End the process that forks."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, self.log.read_text()
+        return line
+
+
+@contextmanager
+def open_drivers(folder: Path, environment: Mapping[str, str], *modules: str) -> Iterator[Drivers]:
+    """A process that forks others, with these modules imported."""
+    drivers = Drivers(folder, environment, modules)
+    try:
+        yield drivers
+    finally:
+        drivers.close()

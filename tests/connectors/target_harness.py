@@ -1,0 +1,50 @@
+"""The conformance harness of a real target, and what its readers find, in one form for all of them."""
+
+from pathlib import Path
+from typing import Any
+
+from inorder.sinks.base import Sink
+from inorder.targets.base import Target, TargetLayout, TargetOptions
+from inorder.targets.registry import make_target
+from inorder.targets.sink import TargetSink
+from tests.targets.harnesses import TargetHarness
+
+DIMENSIONS = 4
+LAYOUT = TargetLayout(dimensions=DIMENSIONS, provider="hash:4")
+
+
+def open_target(address: str, layout: TargetLayout = LAYOUT, **options: Any) -> Target:
+    """A target that is connected."""
+    target = make_target(address, TargetOptions(**options))
+    try:
+        target.open(layout)
+    except BaseException:
+        target.close()
+        raise
+    return target
+
+
+class RealTargetHarness(TargetHarness):
+    """A place of a target at an address. Subclasses say how a reader of its own reads it, and how it is damaged."""
+
+    dimensions = DIMENSIONS
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def address(self) -> str:
+        raise NotImplementedError
+
+    def read_rows(self) -> list[Any]:
+        """All chunks in an order of their own."""
+        raise NotImplementedError
+
+    def open(self) -> Sink:
+        return TargetSink(open_target(self.address))
+
+    def content(self) -> object:
+        return self.read_rows()
+
+    def applied_seqs(self) -> list[int]:
+        return sorted({int(row[0][10:18]) for row in self.read_rows()})
