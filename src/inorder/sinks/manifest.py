@@ -15,7 +15,7 @@ bytes. A row that cannot be encoded stops the run before any byte of it is writt
 import contextlib
 import os
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -84,7 +84,7 @@ class ManifestSink:
         position = check_run(self.name, self._position, entries)
         if not entries:
             return position
-        data = b"".join([b"" if position.end else self._head, *map(self._encode_entry, entries)])
+        data = b"".join([b"" if position.end else self._head, *map(self.encode_entry, entries)])
         self._invalidate()
         with translate_os_errors(f"{self._path}: seqs {entries[0].seq} to {entries[-1].seq} cannot be appended"):
             self._file.append(data)
@@ -92,23 +92,28 @@ class ManifestSink:
         self._position = Position(end, offset, zlib.crc32(data, position.checksum))
         return self._position
 
-    def repeat_rows(self, start: int, convert: Callable[[bytes], bytes]) -> Position:
-        """Append the rows of the last run, from the offset `start` to the end of the file, as rows of this run.
-        `convert` returns the row that a row becomes; empty: none."""
+    def append_rows(self, blocks: Iterable[bytes], end: int) -> Position:
+        """Append encoded rows, in blocks of whole lines, after which every seq below `end` has its row. Not atomic: a
+        run that dies in the middle is rolled back."""
         begin, self._position = self.position(), None
-        offset, checksum, count, rest = begin.offset, begin.checksum, 0, b""
-        with translate_os_errors(f"{self._path}: the rows of the last run cannot be repeated"):
-            for at in range(start, begin.offset, _COPY_BYTES):
-                lines = (rest + self._file.read(at, min(_COPY_BYTES, begin.offset - at))).split(b"\n")
-                rest = lines.pop()
-                rows = [row for row in map(convert, lines) if row]
-                data = b"".join([b"" if count else self._head, *rows]) if rows else b""
-                if data:
-                    self._file.append(data)
-                    offset, checksum, count = offset + len(data), zlib.crc32(data, checksum), count + len(rows)
+        offset, checksum, head = begin.offset, begin.checksum, b"" if begin.end else self._head
+        with translate_os_errors(f"{self._path}: rows cannot be appended"):
+            for block in _join_blocks(blocks):
+                data = head + block
+                self._file.append(data)
+                offset, checksum, head = offset + len(data), zlib.crc32(data, checksum), b""
         self._invalidate()
-        self._position = Position(count, offset, checksum)
+        self._position = Position(end, offset, checksum)
         return self._position
+
+    def read_lines(self, start: int, end: int) -> Iterator[list[bytes]]:
+        """Yield the rows between two offsets, without their newlines, in blocks. Rows may be appended meanwhile."""
+        rest = b""
+        with translate_os_errors(f"{self._path} cannot be read"):
+            for at in range(start, end, _COPY_BYTES):
+                lines = (rest + self._file.read(at, min(_COPY_BYTES, end - at))).split(b"\n")
+                rest = lines.pop()
+                yield lines
 
     def position(self) -> Position:
         """Return how far it has come."""
@@ -168,7 +173,8 @@ class ManifestSink:
         self._position = None
         self._prefixes = None
 
-    def _encode_entry(self, entry: Entry) -> bytes:
+    def encode_entry(self, entry: Entry) -> bytes:
+        """Encode the row of an entry."""
         return _encode_row(self._row(entry), f"{self._path}: row of seq {entry.seq}")
 
 
@@ -193,6 +199,20 @@ def open_manifest(
     except BaseException:
         lock.release()
         raise
+
+
+def _join_blocks(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Join short blocks: each is written at once."""
+    pending: list[bytes] = []
+    size = 0
+    for block in blocks:
+        pending.append(block)
+        size += len(block)
+        if size >= _COPY_BYTES:
+            yield b"".join(pending)
+            pending, size = [], 0
+    if pending:
+        yield b"".join(pending)
 
 
 def _find_complete_size(file: AppendFile) -> int:

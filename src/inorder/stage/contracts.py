@@ -17,6 +17,7 @@ from inorder.errors import Category, InorderError, OperatorError, require
 
 from .options import StageOptions
 from .store.inputs import Input, StoredInput
+from .unchanged.derivation import Derivation, LastRun, PlanEdits
 
 if TYPE_CHECKING:
     from .context import StageContext
@@ -25,6 +26,8 @@ __all__ = [
     "Barrier",
     "Configurable",
     "Derivation",
+    "LastRun",
+    "PlanEdits",
     "PredictionRules",
     "Skip",
     "Stage",
@@ -105,25 +108,6 @@ class Barrier(msgspec.Struct, frozen=True):
 
     >>> plan = StagePlan("merge", [WorkItem(item_id="part-1"), Barrier(), WorkItem(item_id="whole")])
     """
-
-
-class Derivation(msgspec.Struct, frozen=True, kw_only=True):
-    """Says what decides which items a plan has, and whether they are up to date: results of other stages, and
-    `version`. If neither has changed since the last complete run, and its own results are what they were, no item is
-    checked.
-
-    >>> Derivation(stages=("doctags",), version="512 tokens").stages
-    ('doctags',)
-    """
-
-    stages: tuple[str, ...]
-    """The stages, whose results are in stores."""
-    version: str
-    """Everything else that decides which items there are, and whether they are up to date."""
-    is_same: Callable[[], bool] = lambda: True
-    """Whether nothing else has changed: asked last."""
-    read_outputs: Callable[[], str] | None = None
-    """Returns what identifies the results of the stage as they are now; None: they are in its store."""
 
 
 class StagePlan(msgspec.Struct, frozen=True):

@@ -38,6 +38,7 @@ class DataLayout:
         self.live = f"{self.data}/locks/{stage}.live.json"
         self.cache = f"{self.data}/cache/{stage}.sqlite"
         self.receipt = f"{self.data}/cache/{stage}.receipt.json"
+        self.listing = f"{self.data}/cache/{stage}.listing"
         self.store = f"{self.data}/store/{stage}.sqlite"
         self.staging = f"{self.data}/.staging/{stage}"
 

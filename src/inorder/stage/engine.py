@@ -1,5 +1,6 @@
 """Makes the engine of a stage, and the options of its kernel, from the options of the stage."""
 
+import os
 from collections.abc import Callable, Sequence
 from errno import EDQUOT, ENOSPC
 from functools import partial
@@ -18,11 +19,11 @@ from inorder.runtime.loop import Runtime, describe_survivors
 from inorder.runtime.memory_probe import MemoryProbe, create_memory_probe
 from inorder.stage.options import StageOptions
 
-from .contracts import StagePlan
+from .contracts import StageHooks, StagePlan, WorkItem
 from .data_layout import DataLayout
 from .store.compression import CompressingWork
 from .store.visits import Follower, VisitWork
-from .worker import StageTask, StageWork
+from .worker import StageResult, StageTask, StageWork
 
 _DISK_FULL = (ENOSPC, EDQUOT)
 _SUCCESS = int(State.TERMINAL_SUCCESS)
@@ -58,6 +59,31 @@ def make_engine_spec(plan: StagePlan, options: StageOptions) -> EngineSpec:
         recycle_resident_bytes=options.recycle_resident_bytes,
         ray=options.ray,
         classify=options.classify,
+    )
+
+
+def make_stage_work(
+    plan: StagePlan,
+    worker: Callable[..., Any],
+    options: StageOptions,
+    hooks: StageHooks,
+    resources: dict[str, Any] | None,
+    take_prepared: Callable[[str, WorkItem], tuple[StageResult, int] | None] | None,
+) -> StageWork:
+    """Make what calls the worker of a stage. `resources` are those of the driver, if workers are threads of it; None:
+    they are processes, and each sets up its own."""
+    return StageWork(
+        worker,
+        plan.stage_name,
+        options,
+        DataLayout(os.fspath(options.data), plan.stage_name).staging,
+        before_item=hooks.before_item,
+        worker_setup=hooks.worker_setup if resources is None else None,
+        group_size=hooks.group_size,
+        before_group=hooks.before_group,
+        resources=resources,
+        is_stored=plan.is_stored,
+        take_prepared=take_prepared,
     )
 
 

@@ -56,18 +56,19 @@ def count_rest(rest: Iterator[Any], position: PlanPosition, is_interrupted: Call
 
 def count_plan(
     summary: Summary,
-    plan: StagePlan,
+    expected: int | None,
     rest: Iterator[Any],
     position: PlanPosition,
     signals: Sequence[int],
     warn: Callable[[str], None],
 ) -> Summary:
-    """Complete the summary of a run that was stopped before the number of its items was known."""
+    """Complete the summary of a run that was stopped before the number of its items was known. `expected` is an
+    estimate of it."""
     if summary.total is not None:
         return summary
     known = len(signals)
     problem = count_rest(rest, position, lambda: len(signals) > known)
-    total = position.count if not problem else max(position.count, plan.expected_items or 0)
+    total = position.count if not problem else max(position.count, expected or 0)
     if problem:
         warn(f"the plan was not read to its end ({problem}); it has at least {total} items")
     done = summary.succeeded + summary.skipped + summary.failed
@@ -88,7 +89,7 @@ def read_plan(
     whether an earlier stage of the run has prepared the result of an item."""
     run_start = find_run_start(layout.manifest, is_resumed=resumed_end > 0)
     planned = IdSet()
-    tasks = _TaskMaker(plan, options, layout, cache)
+    tasks = TaskMaker(plan, options, layout, cache)
     is_looked_up = plan.is_stored and resumed_end == 0
     """Whether the store tells which of its items are not in the plan."""
     seq = 0
@@ -106,7 +107,7 @@ def read_plan(
         task = tasks.make_unchecked(item) if is_unchecked else tasks.make(item)
         if is_prepared is not None and not task.skip and not is_unchecked and is_prepared(plan.stage_name, item):
             task = task._replace(is_prepared=True)
-        yield _describe(item), task
+        yield describe_item(item), task
         seq += 1
     others = tasks.list_others() if is_looked_up else None
     for item in find_stale(plan, layout, planned, run_start, is_begun=True, others=others):
@@ -119,7 +120,7 @@ def read_plan(
     position.is_complete = True
 
 
-def _describe(item: WorkItem) -> PlanItem:
+def describe_item(item: WorkItem) -> PlanItem:
     """Return what the kernel needs to know about an item."""
     input_bytes = 0 if item.size_hint else sum(map(_get_size, item.inputs.values()))
     return PlanItem(item.item_id, item.cost_hint, item.size_hint, item.batch_key, input_bytes)
@@ -135,7 +136,7 @@ def _get_size(source: Input) -> int:
         return 0
 
 
-class _TaskMaker:
+class TaskMaker:
     """Makes the tasks of items: to run them, or to skip them if they are up to date."""
 
     def __init__(self, plan: StagePlan, options: StageOptions, layout: DataLayout, cache: HashCache) -> None:

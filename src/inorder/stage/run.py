@@ -49,6 +49,7 @@ from .engine import (
     list_survivors,
     make_engine_spec,
     make_kernel_options,
+    make_stage_work,
     require_disk_space,
     require_gpu_policy,
 )
@@ -63,8 +64,10 @@ from .plan_reader import PlanPosition, count_plan, fill_total, read_plan
 from .signals import cancel_on_signals
 from .staged_results import read_results, start_results
 from .store.visits import StageGroup
+from .unchanged.changed_items import ChangedItems
 from .unchanged.commit import NoWorkers, commit_unchanged, make_idle_runtime
-from .unchanged.receipt import Receipt, RunRecord
+from .unchanged.receipt import Receipt
+from .unchanged.record import RunRecord
 from .worker import StageWork
 
 _SUCCESS = int(State.TERMINAL_SUCCESS)
@@ -235,6 +238,8 @@ class _StageRun:
         record.begin(job.sinks, opened)
         if (receipt := record.find_unchanged(self._hooks, opened)) is not None:
             return self._commit_unchanged(job, opened, receipt), opened
+        if (found := record.find_edits(self._hooks, opened)) is not None:
+            return self._run(job, opened, ChangedItems(self._plan, job, *found)), opened
         try:
             return self._run(job, opened), opened
         except PlanChanged:
@@ -253,11 +258,15 @@ class _StageRun:
         self._monitor.record_unchanged(receipt.count)
         return summary
 
-    def _run(self, job: DurableJob, opened: OpenedJournal) -> Summary:
+    def _run(self, job: DurableJob, opened: OpenedJournal, changed: ChangedItems | None = None) -> Summary:
+        """Run all items of the plan, or those that may have changed."""
         position = PlanPosition()
-        resumed_end = opened.resume_point.end
         is_prepared = None if self._group is None else self._group.prepared.has
-        rest = read_plan(self._plan, self._options, self._layout, self._cache, resumed_end, position, is_prepared)
+        place = (self._options, self._layout, self._cache)
+        if changed is None:
+            rest = read_plan(self._plan, *place, opened.resume_point.end, position, is_prepared)
+        else:
+            job, rest = changed.job, changed.read(*place, position, is_prepared)
         try:
             start_results(self._filesystem, self._layout.staging, job.results, opened)
             followers = [] if self._group is None else self._group.find_followers(self._plan.stage_name)
@@ -270,7 +279,7 @@ class _StageRun:
                 engine,
                 self._clock,
                 make_kernel_options(self._options, has_groups=self._hooks.before_group is not None),
-                total=self._plan.total_items,
+                total=self._plan.total_items if changed is None else None,
                 observer=self._observe,
                 memory=create_stage_memory_probe(self._options, engine),
             )
@@ -288,14 +297,23 @@ class _StageRun:
         )
         try:
             with cancel_on_signals(run.runtime.cancel) as self._signals:
-                summary = count_plan(run.run(), self._plan, rest, position, self._signals, self._context.warn)
+                expected = self._plan.expected_items if changed is None else None
+                summary = count_plan(run.run(), expected, rest, position, self._signals, self._context.warn)
         except BaseException as error:
             for message in list_survivors(run.runtime):
                 error.add_note(message)
             raise
         for message in list_survivors(run.runtime):
             self._context.warn(message)
-        return summary
+        return summary if changed is None else self._add_rest(changed, summary)
+
+    def _add_rest(self, changed: ChangedItems, summary: Summary) -> Summary:
+        """Add the items that were not checked to the totals."""
+        total = changed.add_rest(summary)
+        self._monitor.record_unchanged(total.skipped - summary.skipped)
+        if self._record is not None and total.total is not None:
+            self._record.set_total(total.total)
+        return total
 
     def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:
         """Called after every step of the kernel, before its commands are performed."""
@@ -354,20 +372,9 @@ class _StageRun:
         return ManifestSink(self._filesystem, self._layout.manifest, row, head=[head], name="manifest", appends=True)
 
     def _make_work(self, spec: EngineSpec) -> StageWork:
-        options, hooks = self._options, self._hooks
-        return StageWork(
-            self._worker,
-            self._plan.stage_name,
-            options,
-            self._layout.staging,
-            before_item=hooks.before_item,
-            worker_setup=hooks.worker_setup if spec.has_processes else None,
-            group_size=hooks.group_size,
-            before_group=hooks.before_group,
-            resources=None if spec.has_processes else self._resources,
-            is_stored=self._plan.is_stored,
-            take_prepared=None if self._group is None else self._group.prepared.take,
-        )
+        resources = None if spec.has_processes else self._resources
+        take_prepared = None if self._group is None else self._group.prepared.take
+        return make_stage_work(self._plan, self._worker, self._options, self._hooks, resources, take_prepared)
 
     def _on_committed(self, entries: Sequence[Entry]) -> None:
         """Called on the commit thread after entries are committed."""

@@ -7,6 +7,7 @@ Volatile fields may differ from run to run: `duration_s` and `traceback` of a ro
 import datetime
 import os
 import platform
+import re
 import sys
 from typing import Any
 
@@ -49,7 +50,10 @@ BASE_FIELDS = {
 }
 """The base fields of every row, in order, and their meaning."""
 _RAW_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_CONFIG_STATUS, _SKIP_STATUS = b'"config"', b'"skip"'
+_ID_FIELD = msgspec.json.Decoder(dict[str, Any])
+_ID = re.compile(rb'{"stage":"[^"\\]*","doc_id":"([^"\\]*)"')
+_SKIPPED = re.compile(rb'{"stage":"[^"\\]*","doc_id":"(?:[^"\\]|\\.)*","status":"skip",')
+_SEQ = b'"seq":'
 _UNCHANGED_FIELDS = {
     name: msgspec.Raw(msgspec.json.encode(value))
     for name, value in {
@@ -130,21 +134,34 @@ def make_row(stage: str, entry: Entry) -> dict[str, Any]:
     return row
 
 
-def repeat_row(line: bytes, *, keeps_result: bool) -> bytes:
+def repeat_row(line: bytes, seq: int, *, keeps_result: bool) -> bytes:
     """Make the row of an item that is up to date from its row in the run before, in which it succeeded or was up to
-    date. Empty for the `__config__` row. `keeps_result`: the runner knows what the worker returned, and the hash of the
-    inputs."""
+    date, and from its seq. `keeps_result`: the runner knows what the worker returned, and the hash of the inputs."""
+    if _SKIPPED.match(line) is not None:
+        return _replace_seq(line, seq)
     fields = _RAW_FIELDS.decode(line)
-    status = bytes(fields["status"])
-    if status == _CONFIG_STATUS:
-        return b""
-    if status == _SKIP_STATUS:
-        return line + b"\n"
     if not keeps_result:
         fields = {name: value for name, value in fields.items() if name in BASE_FIELDS}
         fields["input_sha256"] = msgspec.Raw(b'""')
     fields.update(_UNCHANGED_FIELDS)
-    return msgspec.json.encode(fields) + b"\n"
+    fields["seq"] = msgspec.Raw(b"%d" % seq)
+    return msgspec.json.encode(fields)
+
+
+def _replace_seq(line: bytes, seq: int) -> bytes:
+    """The row with another seq. No string before that field can contain its name in quotes."""
+    head, mark, rest = line.partition(_SEQ)
+    number, comma, tail = rest.partition(b",")
+    wanted = b"%d" % seq
+    return line if number == wanted else head + mark + wanted + comma + tail
+
+
+def read_row_id(line: bytes) -> str:
+    """The `doc_id` of a row."""
+    found = _ID.match(line)
+    if found is None:
+        return str(_ID_FIELD.decode(line)["doc_id"])
+    return found[1].decode()
 
 
 def add_fields(row: dict[str, Any], fields: dict[str, Any]) -> None:

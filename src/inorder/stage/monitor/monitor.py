@@ -171,9 +171,10 @@ class RunMonitor:
                 self._errors.record(item_id, entry.failure.category.value, entry.failure.message)
 
     def record_unchanged(self, count: int) -> None:
-        """Take in items that are all up to date, and that no kernel has seen."""
-        self._counts[_SKIP] = count
-        self._metrics.planned_count, self._metrics.is_plan_complete = count, True
+        """Take in items that are up to date, and that no kernel has seen."""
+        self._counts[_SKIP] += count
+        self._metrics.planned_count += count
+        self._metrics.is_plan_complete = True
 
     def _emit_item(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         known = {"seq": entry.seq, "item_id": escape_surrogates(entry.item.item.item_id)}

@@ -123,6 +123,12 @@ class StoreReader:
         rows = self._fetch_all("SELECT item_id, folder, input_path FROM removed")
         return [(decode_id(item_id), folder, decode_id(path)) for item_id, folder, path in rows]
 
+    def list_written(self, after: int) -> list[str]:
+        """The ids of items whose rows have numbers above `after`: they were written later."""
+        return [
+            decode_id(item_id) for (item_id,) in self._fetch_all("SELECT item_id FROM items WHERE rowid > ?", after)
+        ]
+
     def read_position(self) -> Position:
         """How far the last run has come, and which one it was."""
         rows = self._fetch_all('SELECT "end", "offset", checksum FROM inorder_position')

@@ -5,8 +5,6 @@ commit. A run that dies before the commit is rolled back as any other, and done 
 from those of the last run, block by block.
 """
 
-from functools import partial
-
 from inorder.core.commands import Summary
 from inorder.core.events import Event
 from inorder.core.options import KernelOptions
@@ -23,9 +21,9 @@ from inorder.runtime.loop import Runtime
 from inorder.runtime.recovery import OpenedJournal
 from inorder.sinks.base import Entry, Position, Sink
 from inorder.sinks.manifest import ManifestSink
-from inorder.stage.manifest.rows import repeat_row
 
 from .receipt import Receipt
+from .spliced_manifest import SplicedManifest
 
 _SKIP = int(State.TERMINAL_SKIP)
 _ENTRIES = 1024
@@ -76,7 +74,7 @@ def commit_unchanged(
     """Commit every item as skipped. `keeps_results`: see `repeat_row`."""
     journal = CommitJournal(opened.writer, job.filesystem, job.path, job.options, clock)
     lane = CommitLane(journal, job.sinks, PlanDigest(job.identify))
-    count = receipt.count
+    count = receipt.kept_count
     try:
         journal.write_outcomes(Terminal(0, bytes([_SKIP]) * count, {}))
         positions = [_apply(sink, receipt, keeps_results=keeps_results) for sink in job.sinks]
@@ -104,8 +102,9 @@ def commit_unchanged(
 
 
 def _apply(sink: Sink, receipt: Receipt, *, keeps_results: bool) -> Position:
+    count = receipt.kept_count
     if isinstance(sink, ManifestSink):
-        return sink.repeat_rows(receipt.rows[0], partial(repeat_row, keeps_result=keeps_results))
-    for start in range(0, receipt.count, _ENTRIES):
-        sink.apply([Entry(seq, _SKIP) for seq in range(start, min(start + _ENTRIES, receipt.count))])
+        return SplicedManifest(sink, receipt, keeps_results=keeps_results).repeat_all()
+    for start in range(0, count, _ENTRIES):
+        sink.apply([Entry(seq, _SKIP) for seq in range(start, min(start + _ENTRIES, count))])
     return sink.position()

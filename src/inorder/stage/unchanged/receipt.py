@@ -9,34 +9,25 @@ with the store as the receipt describes it, keeps the id; every other run gives 
 which run was the last one to write to it, by its position. So a receipt that does not match it, because a run was
 interrupted or the store was replaced, is worth nothing. Neither is one of a file that has changed since.
 
+If little has changed, a receipt also tells what: a store numbers its rows in the order in which they were written, and
+the receipt of its stage names the content before, the first number of the last run, and what that run has removed. A
+stage that was made of the content before finds the changes with one query.
+
 A receipt is a cache. It may be lost at any moment; the next run then checks every item.
 """
 
 import contextlib
-import os
-from collections.abc import Sequence
+from hashlib import blake2b
 
 import msgspec
 
-from inorder.core.transitions import State
 from inorder.errors import InorderError
 from inorder.host.filesystem import SystemFilesystem, write_atomic
-from inorder.runtime.identity import hash_strings, new_run_id
-from inorder.runtime.recovery import OpenedJournal
-from inorder.sinks.base import Entry, Position, Sink
-from inorder.sinks.manifest import ManifestSink
-from inorder.stage.contracts import StageHooks, StagePlan
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.file_stat import FileStat
-from inorder.stage.freshness import UNCHANGED
-from inorder.stage.monitor.otel import is_otel_wanted
-from inorder.stage.options import StageOptions
-from inorder.stage.plan_identity import hash_config
 from inorder.stage.store.database import open_store
 
-FORMAT = 1
-_SUCCESS = int(State.TERMINAL_SUCCESS)
-_SKIP = int(State.TERMINAL_SKIP)
+FORMAT = 2
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +49,23 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of the run in the manifest: first offset, end, and the checksum of the manifest up to there."""
     digest: bytes = b""
     """The digest of the plan."""
+    fixed_version: str = ""
+    """A hash of the part of `version` whose changes cannot be found item by item."""
+    listing: str = ""
+    """The hash of what the plan has listed of its items; empty: nothing."""
+    gone_count: int = 0
+    """The last rows of the run are of items that it has removed."""
+    previous: str = ""
+    """The id of the content before `content`; empty: it is not known."""
+    start: int = 0
+    """Rows of the store with higher numbers were written since then."""
+    removed: list[str] = []
+    """The items that were removed since then."""
+
+    @property
+    def kept_count(self) -> int:
+        """The number of items that were not removed."""
+        return self.count - self.gone_count
 
 
 _DECODER = msgspec.json.Decoder(Receipt)
@@ -91,105 +99,41 @@ def identify_store(data: str, stage: str) -> str:
     return ""
 
 
-def find_content(data: str, stage: str) -> str:
-    """The id of the content of a store as it is now; empty: it is not known."""
+def read_current(data: str, stage: str) -> Receipt | None:
+    """The receipt of a stage, if it describes its store as it is now."""
     receipt = read_receipt(data, stage)
-    return receipt.content if receipt is not None and receipt.outputs == identify_store(data, stage) else ""
+    return receipt if receipt is not None and receipt.outputs == identify_store(data, stage) else None
 
 
-def hash_version(plan: StagePlan, options: StageOptions) -> str:
-    """A hash of what the items of a derived plan depend on besides the results that they are made of."""
-    derived = plan.derived_from
-    return "" if derived is None else hash_strings(derived.version, hash_config(plan, options))
+def list_changed(data: str, stage: str, since: str, current: Receipt) -> set[str] | None:
+    """The ids of results that were written or removed after the content of a store was `since`; None: they are not
+    known."""
+    if current.content == since:
+        return set()
+    store = open_store(data, stage)
+    if not since or current.previous != since or store is None:
+        return None
+    return {*store.list_written(current.start), *current.removed}
 
 
-class RunRecord:
-    """Compares the beginning of a run with the receipt of the last one, and its end with its beginning. To be made
-    before the run changes anything."""
+def read_listing(data: str, stage: str, wanted: str) -> bytes | None:
+    """What the plan of the last run has listed of its items; None: it is not what has the hash `wanted`."""
+    if not wanted:
+        return b""
+    with contextlib.suppress(OSError), open(DataLayout(data, stage).listing, "rb") as file:
+        content = file.read()
+        return content if hash_listing(content) == wanted else None
+    return None
 
-    def __init__(self, plan: StagePlan, options: StageOptions) -> None:
-        self._plan = plan
-        self._options = options
-        self._data = os.fspath(options.data)
-        self._version = hash_version(plan, options)
-        is_kept = plan.is_stored or plan.derived_from is not None
-        self._outputs = self._read_outputs() if is_kept else ""
-        known = read_receipt(self._data, plan.stage_name) if self._outputs else None
-        self._known = known if known is not None and known.outputs == self._outputs else None
-        """The receipt of the last run, if the results are what it describes."""
-        derived = plan.derived_from
-        stages = () if derived is None else derived.stages
-        self._inputs = {stage: find_content(self._data, stage) for stage in stages}
-        self._is_kept = is_kept
-        self._is_clean = False
-        self._opened: OpenedJournal | None = None
-        self._manifest: ManifestSink | None = None
-        self._start = Position()
 
-    def begin(self, sinks: Sequence[Sink], opened: OpenedJournal) -> None:
-        """Note where the run begins."""
-        self._opened = opened
-        self._manifest = next((sink for sink in sinks if isinstance(sink, ManifestSink)), None)
-        self._start = Position() if self._manifest is None else self._manifest.position()
-        self._is_clean = self._manifest is not None and not opened.is_resumed
+def write_listing(data: str, stage: str, listing: bytes) -> str:
+    """Keep what a plan has listed of its items. Returns its hash; empty: it could not be written."""
+    with contextlib.suppress(OSError):
+        write_atomic(SystemFilesystem(), DataLayout(data, stage).listing, listing)
+        return hash_listing(listing)
+    return ""
 
-    def add(self, entries: Sequence[Entry]) -> None:
-        """Take in entries that are committed."""
-        for entry in entries:
-            if entry.outcome == _SUCCESS:
-                continue
-            if entry.outcome != _SKIP or entry.payload.reason != UNCHANGED:
-                self._is_clean = False
 
-    def find_unchanged(self, hooks: StageHooks, opened: OpenedJournal) -> Receipt | None:
-        """The receipt of the last run, if it shows that every item is up to date; None: every item must be checked, or
-        something wants to know each."""
-        known, derived, options = self._known, self._plan.derived_from, self._options
-        if known is None or derived is None or not known.is_clean or opened.is_resumed or not self._is_clean:
-            return None
-        is_asked = options.resume and options.fingerprinting and not options.force
-        is_observed = hooks.after_item is not None or options.attempts_log or is_otel_wanted()
-        if not is_asked or is_observed or not all(self._inputs.values()):
-            return None
-        found = (known.version, known.inputs, known.rows[1:])
-        if found != (self._version, self._inputs, (self._start.offset, self._start.checksum)):
-            return None
-        return known if derived.is_same() else None
-
-    def write(self) -> None:
-        """Write the receipt of the run, which is complete."""
-        if not self._is_kept or self._opened is None or self._manifest is None:
-            return
-        known, outputs = self._known, self._read_outputs()
-        end = self._manifest.position()
-        candidate = self._opened.writer.state.newest_candidate
-        receipt = Receipt(
-            content=known.content if known is not None and self._is_same_content(outputs) else new_run_id(),
-            outputs=outputs,
-            inputs=self._inputs,
-            version=self._version,
-            is_clean=self._is_clean,
-            count=candidate.end,
-            rows=(self._start.offset, end.offset, end.checksum),
-            digest=candidate.digest,
-        )
-        write_receipt(self._data, self._plan.stage_name, receipt)
-
-    def _is_same_content(self, outputs: str) -> bool:
-        """Whether the run has written no result and removed none."""
-        derived = self._plan.derived_from
-        if derived is not None and derived.read_outputs is not None:
-            return outputs == self._outputs
-        store = open_store(self._data, self._plan.stage_name)
-        if store is None or self._opened is None or self._opened.is_resumed:
-            return False
-        return outputs.split(" ")[1:2] == self._outputs.split(" ")[1:2] and not store.list_removed()
-
-    def _read_outputs(self) -> str:
-        """What identifies the results as they are now; empty: there are none, or they cannot be read."""
-        derived = self._plan.derived_from
-        if derived is None or derived.read_outputs is None:
-            return identify_store(self._data, self._plan.stage_name)
-        with contextlib.suppress(InorderError, OSError):
-            return derived.read_outputs()
-        return ""
+def hash_listing(listing: bytes) -> str:
+    """The hash of what a plan has listed of its items."""
+    return blake2b(listing, digest_size=16).hexdigest()

@@ -1,0 +1,145 @@
+"""Compares the files of a run with those of the last one, while they are walked.
+
+A listing has eight bytes per file, in the order of the walk: a digest of its id, its path and its stat. A file whose
+digest is the next one of the last listing has not changed. If it is not, but one of those that follow soon, the files
+between them have changed or are gone. Otherwise the file itself has changed, or is new. So a mistake is possible in one
+direction only: a file that has not changed is checked.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import msgspec
+
+from inorder.documents.discovery import DocumentFile
+
+_DIGEST_BYTES = 8
+_UNKNOWN = bytes(_DIGEST_BYTES)
+_NEAR = 1024
+"""How many files of the last listing are searched for a file that is not the next one."""
+_LOST = 64
+"""After this many files in a row that were not found, the whole rest of the last listing is searched; then after twice
+as many, and so on."""
+
+
+class ListingRecord(msgspec.Struct, array_like=True):
+    """A listing as it is kept."""
+
+    digests: bytes
+    apart: list[int]
+    """The numbers of files whose items do not have the place of the file in the plan."""
+
+
+_DECODER = msgspec.msgpack.Decoder(ListingRecord)
+
+
+class FileListing:
+    """The digests of files."""
+
+    def __init__(self) -> None:
+        self.digests = bytearray()
+        self.apart: list[int] = []
+        self.is_racy = False
+        """Whether a file may change without a change of its stat. It has no digest."""
+
+    def add(self, file: DocumentFile) -> bytes:
+        """Add a file. Returns its digest."""
+        item_id, path, _, problem, found = file
+        if found is not None and found.is_racy:
+            self.is_racy = True
+            digest = _UNKNOWN
+        else:
+            signature = None if found is None else found.signature
+            text = f"{item_id}\n{path}\n{problem}\n{signature}"
+            digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
+        self.digests += digest
+        return digest
+
+    def mark_apart(self) -> None:
+        """Note that the item of the last file has another place in the plan."""
+        self.apart.append(len(self) - 1)
+
+    def __len__(self) -> int:
+        return len(self.digests) // _DIGEST_BYTES
+
+    def encode(self) -> bytes:
+        """Encode it, to be kept."""
+        return msgspec.msgpack.encode(ListingRecord(bytes(self.digests), self.apart))
+
+
+class ListingComparison:
+    """The files of a run, compared with those of the last one."""
+
+    def __init__(self, last: bytes, unmatched_max: int) -> None:
+        try:
+            record = _DECODER.decode(last)
+        except msgspec.DecodeError:
+            record = ListingRecord(b"", [])
+        self.listing = FileListing()
+        self.unmatched: list[tuple[int, DocumentFile]] = []
+        """Files that have changed or are new, each with the number of the file of the last run before which it
+        comes."""
+        self.dropped: set[int] = set()
+        """The numbers of files of the last run that have changed or are gone."""
+        self.is_exceeded = False
+        """Whether there are more unmatched files than `unmatched_max`. They are not kept then."""
+        self._unmatched_max = unmatched_max
+        self._last = record.digests
+        self._last_apart = frozenset(record.apart)
+        self._at = 0
+        """The offset in the last listing of the next digest."""
+        self._lost = 0
+
+    def add(self, file: DocumentFile) -> None:
+        """Compare the next file."""
+        digest = self.listing.add(file)
+        at = self._at
+        if self._last[at : at + _DIGEST_BYTES] != digest or digest == _UNKNOWN:
+            found = -1 if digest == _UNKNOWN else self._search(digest)
+            if found < 0:
+                self._add_unmatched(file)
+                return
+            self._drop_until(found)
+            at = found
+        if self._last_apart and at // _DIGEST_BYTES in self._last_apart:
+            self.listing.mark_apart()
+        self._at = at + _DIGEST_BYTES
+        self._lost = 0
+
+    def finish(self) -> None:
+        """Every file was added."""
+        self._drop_until(len(self._last))
+
+    @property
+    def has_apart(self) -> bool:
+        """Whether the item of a file that has changed or is gone does not have the place of the file."""
+        return not self._last_apart.isdisjoint(self.dropped)
+
+    def count_before(self, number: int) -> int:
+        """The number of the item of the last run that has the place of a file."""
+        return number - sum(1 for each in self._last_apart if each < number)
+
+    def _add_unmatched(self, file: DocumentFile) -> None:
+        self._lost += 1
+        if len(self.unmatched) < self._unmatched_max:
+            self.unmatched.append((self._at // _DIGEST_BYTES, file))
+        else:
+            self.is_exceeded = True
+
+    def _drop_until(self, offset: int) -> None:
+        self.dropped.update(range(self._at // _DIGEST_BYTES, offset // _DIGEST_BYTES))
+        self._at = offset
+
+    def _search(self, digest: bytes) -> int:
+        """The offset at which a digest is in the rest of the last listing; -1: it was not found."""
+        is_lost = self._lost >= _LOST and self._lost & (self._lost - 1) == 0
+        end = len(self._last) if is_lost else self._at + _NEAR * _DIGEST_BYTES
+        found = self._last.find(digest, self._at, end)
+        while found >= 0 and found % _DIGEST_BYTES:
+            found = self._last.find(digest, found + 1, end)
+        return found
+
+
+def list_items(comparison: ListingComparison) -> Sequence[tuple[int, DocumentFile]]:
+    """The unmatched files, each with the number of the item of the last run before which it comes."""
+    return [(comparison.count_before(number), file) for number, file in comparison.unmatched]
