@@ -14,7 +14,7 @@ No files have these names.
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from heapq import merge
 from pathlib import Path
@@ -29,7 +29,7 @@ from inorder.files.predicted import (
     will_be_written,
     will_exist,
 )
-from inorder.stage.contracts import Derivation
+from inorder.stage.contracts import Derivation, LastRun, PlanEdits
 from inorder.stage.store.database import FOLDER as STORE_FOLDER
 from inorder.stage.store.database import StoreReader, open_store
 from inorder.stage.store.inputs import Input, StoredInput
@@ -51,10 +51,15 @@ CHUNK_SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl"}
 _FILE_FOLDERS = {"doctags": ("doctags", "pages"), "chunk": (CHUNKS,), "embed": (VECTORS,)}
 
 
-def derive_from(data: str | os.PathLike[str], stages: Sequence[str], version: str) -> Derivation | None:
+def derive_from(
+    data: str | os.PathLike[str],
+    stages: Sequence[str],
+    version: str,
+    find_edits: Callable[[LastRun], PlanEdits | None] | None = None,
+) -> Derivation | None:
     """Says that the items of a plan depend on the results of these stages alone; None: some of them are in files."""
     has_files = any(find_other_layout(stage, "store", data) for stage in stages)
-    return None if has_files else Derivation(stages=tuple(stages), version=version)
+    return None if has_files else Derivation(stages=tuple(stages), version=version, find_edits=find_edits)
 
 
 def resolve_layout(chosen: LayoutChoice, data: str | os.PathLike[str]) -> Layout:
@@ -181,6 +186,18 @@ class _Lookup:
         if self._next is not None and self._next.doc_id == doc_id:
             return self._next
         return self._find(doc_id)
+
+
+def find_stored(data: str | os.PathLike[str], kind: ResultKind, doc_ids: Iterable[str]) -> dict[str, Result]:
+    """Those of these documents that have a result of a kind in the store, and the result of each."""
+    root = os.path.abspath(data)
+    store = open_store(root, kind.stage)
+    items = {} if store is None else {doc_id: store.get(f"{kind.id_prefix}{doc_id}") for doc_id in doc_ids}
+    return {
+        doc_id: _make_result(root, kind, doc_id, item)
+        for doc_id, item in items.items()
+        if item is not None and kind.has(item)
+    }
 
 
 def find_chunks(data: str, doc_id: str) -> Result | None:

@@ -8,8 +8,9 @@ item, too: its rows are removed. Items of files that no longer exist come last.
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -18,10 +19,21 @@ from inorder.code.discovery import discover
 from inorder.code.grammars import grammar_version
 from inorder.core.windows.plan import IdSet
 from inorder.documents.cost import count_chunks, estimate_code_chunks
-from inorder.documents.layout import CHUNK, EMBED, Result, derive_from, list_chunked, list_chunked_with_vectors
+from inorder.documents.edits import edit_documents
+from inorder.documents.layout import (
+    CHUNK,
+    CHUNK_RESULTS,
+    EMBED,
+    Result,
+    derive_from,
+    find_stored,
+    get_vector_kind,
+    list_chunked,
+    list_chunked_with_vectors,
+)
 from inorder.files.listing import list_folder
 from inorder.runtime.identity import hash_strings
-from inorder.stage.contracts import PredictionRules, Stage, StageHooks, StagePlan, WorkItem
+from inorder.stage.contracts import LastRun, PlanEdits, PredictionRules, Stage, StageHooks, StagePlan, WorkItem
 from inorder.stage.file_stat import FileStat
 from inorder.stage.freshness import UNCHANGED
 from inorder.stage.options import StageOptions
@@ -46,7 +58,7 @@ _MEMORY_BYTES = 4 * 2**30
 def plan(sources: Sequence[str | Path], data: Path) -> StagePlan:
     """Plan every document that has chunks, and every file below the sources."""
     items = IndexItems(Roots(sources), os.path.abspath(data))
-    derived = derive_from(data, ("chunk", "embed"), SCHEMA_VERSION)
+    derived = derive_from(data, ("chunk", "embed"), SCHEMA_VERSION, items.find_edits)
     if derived is not None:
         derived = msgspec.structs.replace(
             derived, is_same=items.has_only_documents, read_outputs=items.identify_published
@@ -117,8 +129,26 @@ class IndexItems:
         with translate_index_errors(path):
             return f"{read_meta(database, 'content_hash')} {FileStat.read(path).signature}"
 
-    def has_only_documents(self) -> bool:
-        """Whether the published database has no source code, and all files below the sources as documents."""
+    def find_edits(self, last: LastRun) -> PlanEdits | None:
+        """The documents that were chunked or embedded again, or removed, since the last run; None: there is source
+        code, too."""
+        vectors = get_vector_kind("dense")
+        ids = {*last.changed["chunk"]}
+        ids |= {each.removeprefix(vectors.id_prefix) for each in last.changed["embed"] if each.startswith("dense/")}
+        chunks = find_stored(self._data, CHUNK_RESULTS, ids)
+        if not self.has_only_documents(chunks, ids - chunks.keys()):
+            return None
+        dense = find_stored(self._data, vectors, chunks)
+        items = {doc_id: [make_document_item(each, dense.get(doc_id))] for doc_id, each in chunks.items()}
+        edits = edit_documents(last, ids, items)
+        if edits is None:
+            return None
+        removed = [_make_removal(doc_id) for doc_id in edits.gone if self._is_published(doc_id)]
+        return msgspec.structs.replace(edits, items=chain(edits.items, ((last.count, item) for item in removed)))
+
+    def has_only_documents(self, new: Container[str] = (), gone: Container[str] = ()) -> bool:
+        """Whether the published database has no source code, and all files below the sources as documents. It is about
+        to get `new` documents, and to lose those that are `gone`."""
         database = self._open_database()
         if database is None:
             return False
@@ -126,10 +156,11 @@ class IndexItems:
             if database.execute("SELECT 1 FROM files WHERE kind != ? LIMIT 1", (DOCUMENT,)).fetchone() is not None:
                 return False
         self._published = None
-        others = discover(
-            self._roots,
-            lambda item_id, path: path.startswith(self._inside) or self._find_published(item_id) is not None,
-        )
+
+        def is_document(item_id: str) -> bool:
+            return item_id in new or (item_id not in gone and self._find_published(item_id) is not None)
+
+        others = discover(self._roots, lambda item_id, path: path.startswith(self._inside) or is_document(item_id))
         return next(others, None) is None
 
     def check_freshness(self, item: WorkItem, sha256_of: Callable[[Input], str]) -> str:

@@ -33,6 +33,9 @@ from inorder.sinks.base import Entry, Position, Sink, complete_sink
 Describe = Callable[[Envelope, Any, int], Entry]
 """Builds the entry for the sinks from an envelope, its item and its number of attempts."""
 _SUCCESS = int(State.TERMINAL_SUCCESS)
+_SKIP = int(State.TERMINAL_SKIP)
+_ENTRIES = 1024
+"""Skipped entries that a sink gets at once."""
 
 
 def describe_plain(envelope: Envelope, item: Any, attempts: int) -> Entry:
@@ -166,6 +169,13 @@ class CommitLane:
             self._on_commit(entries)
         return run.end
 
+    def commit_skipped(self, start: int, count: int, digest: bytes | None = None) -> None:
+        """Commit items that are up to date and in no plan, as skipped ones without an item, from seq `start` on.
+        `digest` replaces that of the plan."""
+        self._journal.write_outcomes(Terminal(start, bytes([_SKIP]) * count, {}))
+        positions = [_apply_skipped(sink, start, count) for sink in self._sinks]
+        self.write_commit(start + count, positions, self._digest.value() if digest is None else digest)
+
     def write_commit(self, end: int, positions: Sequence[Position], digest: bytes) -> None:
         """Record that every sink has applied all seqs below `end`."""
         if self._journal.syncs_commits:
@@ -207,6 +217,12 @@ class CommitLane:
                 raise SyncError(str(error)) from error
 
 
+def _apply_skipped(sink: Sink, start: int, count: int) -> Position:
+    for first in range(start, start + count, _ENTRIES):
+        sink.apply([Entry(seq, _SKIP) for seq in range(first, min(first + _ENTRIES, start + count))])
+    return sink.position()
+
+
 class ThreadedCommit:
     """A commit lane on a thread of its own. It calls `wake` after each commit, and `poll_committed` reports it.
 
@@ -231,6 +247,11 @@ class ThreadedCommit:
         if isinstance(report, BaseException):
             raise report
         return report
+
+    def commit_skipped(self, start: int, count: int) -> None:
+        """Wait for the thread and commit items that are up to date and in no plan."""
+        self._lane.close(drain=True)
+        self._inner.commit_skipped(start, count)
 
     def finish(self, *, is_end: bool, is_complete: bool = False) -> None:
         """Wait for the thread and write the last checkpoint."""

@@ -52,6 +52,8 @@ class DurableJob(msgspec.Struct, frozen=True, kw_only=True):
     """Returns the results of items that need no worker."""
     on_commit: Callable[[Sequence[Entry]], None] | None = None
     """Called with the entries of every run after it is committed."""
+    skipped_count: int = 0
+    """Items that are up to date and not in the plan. They are committed after all others, as skipped."""
 
     def open(
         self, *, start_over: bool = False, accept_any_header: bool = False, start_over_if_behind: bool = False
@@ -92,6 +94,7 @@ class DurableRun:
         threaded = ThreadedCommit(lane, engine.wake) if job.commit_thread else None
         self._lane: CommitLane | ThreadedCommit = threaded or lane
         self._results = job.results
+        self._skipped_count = job.skipped_count
         self.runtime = Runtime(
             plan,
             engine,
@@ -111,6 +114,8 @@ class DurableRun:
         """Run to the end. A run that was cancelled or stopped by an infrastructure failure can be resumed."""
         try:
             summary = self.runtime.run()
+            if self._skipped_count and summary.stop_kind is None and summary.total is not None:
+                self._lane.commit_skipped(summary.total, self._skipped_count)
             self._lane.finish(
                 is_end=summary.stop_kind in (None, StopKind.ERROR_BUDGET.value), is_complete=summary.stop_kind is None
             )

@@ -311,8 +311,6 @@ class _StageRun:
         """Add the items that were not checked to the totals."""
         total = changed.add_rest(summary)
         self._monitor.record_unchanged(total.skipped - summary.skipped)
-        if self._record is not None and total.total is not None:
-            self._record.set_total(total.total)
         return total
 
     def _observe(self, now_ms: int, event: Event, commands: Sequence[Command] | None) -> None:

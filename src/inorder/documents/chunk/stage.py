@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from inorder.documents.cost import count_blocks
+from inorder.documents.edits import edit_documents
 from inorder.documents.layout import (
     CHUNK_SUFFIXES,
     CHUNKS,
@@ -19,13 +20,23 @@ from inorder.documents.layout import (
     Result,
     derive_from,
     estimate_count,
+    find_stored,
     list_documents,
     remove_other_layout,
     resolve_layout,
 )
 from inorder.errors import OperatorError, require
 from inorder.runtime.identity import hash_strings
-from inorder.stage.contracts import Configurable, MakeItems, PredictionRules, Stage, StagePlan, WorkItem
+from inorder.stage.contracts import (
+    Configurable,
+    LastRun,
+    MakeItems,
+    PlanEdits,
+    PredictionRules,
+    Stage,
+    StagePlan,
+    WorkItem,
+)
 from inorder.stage.options import StageOptions
 from inorder.stage.store.inputs import StoredInput
 
@@ -110,7 +121,7 @@ def plan(settings: ChunkSettings, sources: list[Path], data: Path) -> StagePlan:
         retires=lambda *_: True,
         expected_items=estimate_count(data, DOCUMENT_RESULTS),
         is_stored=items.is_stored,
-        derived_from=derive_from(data, ("doctags",), items.cfg_hash) if items.is_stored else None,
+        derived_from=derive_from(data, ("doctags",), items.cfg_hash, items.find_edits) if items.is_stored else None,
     )
 
 
@@ -143,6 +154,12 @@ class ChunkItems:
 
     def __iter__(self) -> Iterator[WorkItem]:
         return (self._make_item(document) for document in list_documents(self._data))
+
+    def find_edits(self, last: LastRun) -> PlanEdits | None:
+        """The documents that were converted again, or removed, since the last run."""
+        ids = last.changed[DOCUMENT_RESULTS.stage]
+        documents = find_stored(self._data, DOCUMENT_RESULTS, ids)
+        return edit_documents(last, ids, {doc_id: [self._make_item(each)] for doc_id, each in documents.items()})
 
     def follow(self, doc_id: str, results: Mapping[str, StoredInput]) -> list[WorkItem]:
         """The item of a document that was just converted; none for a part of one."""

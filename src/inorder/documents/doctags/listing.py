@@ -6,7 +6,7 @@ between them have changed or are gone. Otherwise the file itself has changed, or
 direction only: a file that has not changed is checked.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left
 from hashlib import blake2b
 
 import msgspec
@@ -44,13 +44,13 @@ class FileListing:
 
     def add(self, file: DocumentFile) -> bytes:
         """Add a file. Returns its digest."""
-        item_id, path, _, problem, found = file
+        found = file.stat
         if found is not None and found.is_racy:
             self.is_racy = True
             digest = _UNKNOWN
         else:
-            signature = None if found is None else found.signature
-            text = f"{item_id}\n{path}\n{problem}\n{signature}"
+            state = file.source.sha256 if file.source is not None else None if found is None else found.signature
+            text = f"{file.item_id}\n{file.path}\n{file.problem}\n{state}"
             digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
         self.digests += digest
         return digest
@@ -70,22 +70,21 @@ class FileListing:
 class ListingComparison:
     """The files of a run, compared with those of the last one."""
 
-    def __init__(self, last: bytes, unmatched_max: int) -> None:
+    def __init__(self, last: bytes) -> None:
         try:
             record = _DECODER.decode(last)
         except msgspec.DecodeError:
             record = ListingRecord(b"", [])
+        self.last = last
         self.listing = FileListing()
-        self.unmatched: list[tuple[int, DocumentFile]] = []
-        """Files that have changed or are new, each with the number of the file of the last run before which it
-        comes."""
-        self.dropped: set[int] = set()
-        """The numbers of files of the last run that have changed or are gone."""
+        self._unmatched: list[tuple[int, DocumentFile]] = []
+        self._dropped: list[range] = []
         self.is_exceeded = False
-        """Whether there are more unmatched files than `unmatched_max`. They are not kept then."""
-        self._unmatched_max = unmatched_max
+        """Whether there are more unmatched files than half of those of the last run. They are not kept then."""
+        self._unmatched_max = len(record.digests) // _DIGEST_BYTES // 2
         self._last = record.digests
-        self._last_apart = frozenset(record.apart)
+        self._last_apart = record.apart
+        self._apart_numbers = frozenset(record.apart)
         self._at = 0
         """The offset in the last listing of the next digest."""
         self._lost = 0
@@ -101,7 +100,7 @@ class ListingComparison:
                 return
             self._drop_until(found)
             at = found
-        if self._last_apart and at // _DIGEST_BYTES in self._last_apart:
+        if self._apart_numbers and at // _DIGEST_BYTES in self._apart_numbers:
             self.listing.mark_apart()
         self._at = at + _DIGEST_BYTES
         self._lost = 0
@@ -110,25 +109,32 @@ class ListingComparison:
         """Every file was added."""
         self._drop_until(len(self._last))
 
-    @property
-    def has_apart(self) -> bool:
-        """Whether the item of a file that has changed or is gone does not have the place of the file."""
-        return not self._last_apart.isdisjoint(self.dropped)
+    def list_dropped(self) -> set[int] | None:
+        """The numbers of the items of the last run whose files have changed or are gone; None: the item of one of these
+        files does not have the place of the file."""
+        numbers = {number for each in self._dropped for number in each}
+        return {self._count_before(number) for number in numbers} if self._apart_numbers.isdisjoint(numbers) else None
 
-    def count_before(self, number: int) -> int:
+    def list_unmatched(self) -> list[tuple[int, DocumentFile]]:
+        """The files that have changed or are new, each with the number of the item of the last run before which it
+        comes."""
+        return [(self._count_before(number), file) for number, file in self._unmatched]
+
+    def _count_before(self, number: int) -> int:
         """The number of the item of the last run that has the place of a file."""
-        return number - sum(1 for each in self._last_apart if each < number)
+        return number - bisect_left(self._last_apart, number)
 
     def _add_unmatched(self, file: DocumentFile) -> None:
         self._lost += 1
-        if len(self.unmatched) < self._unmatched_max:
-            self.unmatched.append((self._at // _DIGEST_BYTES, file))
+        if len(self._unmatched) < self._unmatched_max:
+            self._unmatched.append((self._at // _DIGEST_BYTES, file))
         else:
             self.is_exceeded = True
 
     def _drop_until(self, offset: int) -> None:
-        self.dropped.update(range(self._at // _DIGEST_BYTES, offset // _DIGEST_BYTES))
-        self._at = offset
+        if offset > self._at:
+            self._dropped.append(range(self._at // _DIGEST_BYTES, offset // _DIGEST_BYTES))
+            self._at = offset
 
     def _search(self, digest: bytes) -> int:
         """The offset at which a digest is in the rest of the last listing; -1: it was not found."""
@@ -138,8 +144,3 @@ class ListingComparison:
         while found >= 0 and found % _DIGEST_BYTES:
             found = self._last.find(digest, found + 1, end)
         return found
-
-
-def list_items(comparison: ListingComparison) -> Sequence[tuple[int, DocumentFile]]:
-    """The unmatched files, each with the number of the item of the last run before which it comes."""
-    return [(comparison.count_before(number), file) for number, file in comparison.unmatched]

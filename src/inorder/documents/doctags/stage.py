@@ -36,7 +36,7 @@ from inorder.documents.readers.registry import (
 from inorder.documents.readers.sniff import HEAD_BYTES, sniff
 from inorder.engines.base import count_cpus
 from inorder.files.heads import read_head
-from inorder.runtime.identity import StringsHash, hash_strings, new_run_id
+from inorder.runtime.identity import hash_strings, new_run_id
 from inorder.sources.fetching import FetchLimits
 from inorder.sources.remote_input import RemoteInput, set_limits
 from inorder.stage.context import StageContext
@@ -44,6 +44,8 @@ from inorder.stage.contracts import (
     Barrier,
     Configurable,
     Derivation,
+    LastRun,
+    PlanEdits,
     PredictionRules,
     Skip,
     Stage,
@@ -53,8 +55,10 @@ from inorder.stage.contracts import (
 )
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots, is_address
+from inorder.stage.unchanged.receipt import hash_listing, read_listing
 
 from .kinds import ANY, choose_reader, count_remote, fetch_remote, guess_kind
+from .listing import FileListing, ListingComparison
 from .storage import (
     STAGE_NAME,
     SURVEY_NAME,
@@ -162,15 +166,15 @@ def plan(settings: DoctagsSettings, sources: Sequence[str | Path], data: Path) -
     if any(map(is_address, sources)):
         set_limits(FetchLimits(concurrency=settings.fetch_concurrency, rate_per_s=settings.fetch_rate))
     items = _DocumentItems(settings, sources, os.path.abspath(data))
-    count, version = items.survey()
     is_stored = items.layout == "store"
+    count, derived = items.survey()
     return StagePlan(
         STAGE_NAME,
         items,
         retires=items.is_gone,
         expected_items=count,
         is_stored=is_stored,
-        derived_from=Derivation(stages=(), version=version) if is_stored else None,
+        derived_from=derived if is_stored else None,
     )
 
 
@@ -183,40 +187,71 @@ class _DocumentItems:
         self._roots = Roots(sources)
         self._data = data
         self._archives = ArchiveExpander(f"{data}/cache/archives.sqlite", settings.password_path)
+        self._compared: ListingComparison | None = None
+        self._listed: FileListing | None = None
+        """The files of the items, once all of them are known."""
 
     def list_files(self) -> Iterator[DocumentFile]:
         """Every file below the sources, except those in DATA, which may lie below them."""
         files = (file for file in discover(self._roots) if not file.path.startswith(f"{self._data}/"))
         return self._archives.expand(files)
 
-    def survey(self) -> tuple[int, str]:
-        """The number of files, and a hash of all that the documents depend on. It is another one in every run as long
-        as a file is racy: a change could follow that its stat does not show."""
-        parts = StringsHash()
+    def survey(self) -> tuple[int, Derivation]:
+        """The number of files, and what the documents depend on. The version is another one in every run as long as a
+        file is racy: a change could follow that its stat does not show."""
         settings = msgspec.structs.replace(self._settings, fetch_concurrency=1, fetch_rate=None)
-        for part in (STAGE_NAME, str(SCHEMA_VERSION), repr(settings)):
-            parts.add(part)
-        for kind in READERS:
-            parts.add(self._settings.version_of(kind))
-        count, is_racy = 0, False
-        for item_id, path, _, problem, found, source, _ in self.list_files():
-            count += 1
-            signature = None if found is None else found.signature
-            parts.add(f"{item_id}\n{path}\n{problem}\n{signature if source is None else source.sha256}")
-            is_racy = is_racy or (found is not None and found.is_racy)
-        return count, new_run_id() if is_racy else parts.value()
+        parts = [STAGE_NAME, str(SCHEMA_VERSION), repr(settings), repr(self._roots.paths)]
+        fixed = hash_strings(*parts, *map(self._settings.version_of, READERS))
+        compared = self._compared = ListingComparison(read_listing(self._data, STAGE_NAME))
+        for file in self.list_files():
+            compared.add(file)
+        compared.finish()
+        listing = compared.listing
+        return len(listing), Derivation(
+            stages=(),
+            version=new_run_id() if listing.is_racy else hash_strings(fixed, hash_listing(listing.digests)),
+            fixed_version=fixed,
+            find_edits=self.find_edits,
+            make_listing=lambda: b"" if self._listed is None else self._listed.encode(),
+        )
+
+    def find_edits(self, last: LastRun) -> PlanEdits | None:
+        """The files that may have changed since the last run; None: they are many, or one of them is large."""
+        compared = self._compared
+        if compared is None or compared.last != last.listing or compared.is_exceeded:
+            return None
+        files, dropped = compared.list_unmatched(), compared.list_dropped()
+        if dropped is None or (self._settings.part_pages and any(file.size >= _LARGE_BYTES for _, file in files)):
+            return None
+        ids = [item_id for number, item_id in enumerate(last.read_ids()) if number in dropped] if dropped else []
+        self._listed = compared.listing
+        present = {file.item_id for _, file in files}
+        make_item = self._bind_make_item()
+        return PlanEdits(
+            items=((place, make_item(file)) for place, file in files),
+            dropped=dropped,
+            gone=[item_id for item_id in ids if item_id not in present],
+        )
+
+    def _bind_make_item(self) -> Callable[[DocumentFile], WorkItem]:
+        hash_of = cache(partial(_hash_configuration, self._settings))
+        return partial(_make_item, settings=self._settings, layout=self.layout, hash_of=hash_of)
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
         large = []
-        hash_configuration = cache(partial(_hash_configuration, self._settings))
+        self._listed, listing = None, FileListing()
+        make_item = self._bind_make_item()
         for file in self.list_files():
-            item = _make_item(file, self._settings, self.layout, hash_configuration)
+            item = make_item(file)
+            listing.add(file)
             if self._settings.part_pages and item.meta["kind"] == "pdf" and file.size >= _LARGE_BYTES:
+                listing.mark_apart()
                 large.append(item)
             else:
                 yield item
         if large:
             yield from self._split(large)
+        self._listed = listing
 
     def is_gone(self, item_id: str, input_path: str) -> bool:
         """Whether an item that is not in the plan is to be removed: it lies below these sources, or its file does not

@@ -7,13 +7,14 @@ and is skipped if none of them has changed.
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from inorder.documents.cost import count_chunks
+from inorder.documents.edits import edit_documents
 from inorder.documents.layout import (
     CHUNK,
     CHUNK_RESULTS,
@@ -22,6 +23,7 @@ from inorder.documents.layout import (
     Result,
     derive_from,
     estimate_count,
+    find_stored,
     list_chunked,
     list_current_vectors,
     remove_other_layout,
@@ -34,7 +36,9 @@ from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import (
     Barrier,
     Configurable,
+    LastRun,
     MakeItems,
+    PlanEdits,
     PredictionRules,
     Stage,
     StageHooks,
@@ -167,7 +171,9 @@ def plan(settings: EmbedSettings, cfg_hashes: dict[str, str], sources: list[Path
         policy="gpu" if _needs_gpu(settings) else None,
         owns_device=False,
         is_stored=items.is_stored,
-        derived_from=derive_from(data, ("chunk",), items.hash_configuration()) if items.is_stored else None,
+        derived_from=(
+            derive_from(data, ("chunk",), items.hash_configuration(), items.find_edits) if items.is_stored else None
+        ),
     )
 
 
@@ -194,13 +200,36 @@ class EmbedItems:
         for chunks in list_chunked(self._data):
             yield from self._make_items(chunks)
         yield Barrier()
-        yield WorkItem(
+        yield self._make_corpus_item()
+
+    def _make_corpus_item(self) -> WorkItem:
+        return WorkItem(
             item_id=CORPUS,
             outputs={"statistics": f"{NAME}/{CORPUS}" if self.is_stored else STATISTICS},
             cfg_hash=self._hash_corpus(),
             meta={"family": CORPUS, "families": list(self._cfg_hashes)},
             reads=READS,
         )
+
+    def find_edits(self, last: LastRun) -> PlanEdits | None:
+        """The documents that were chunked again, or removed, since the last run, and the corpus."""
+        ids = last.changed[CHUNK_RESULTS.stage]
+        chunks = find_stored(self._data, CHUNK_RESULTS, ids)
+        items = {doc_id: self._make_items(each) for doc_id, each in chunks.items()}
+        edits = edit_documents(last, ids, items, [f"{family}/" for family in self._cfg_hashes])
+        if edits is None:
+            return None
+        corpus = last.count - 1
+        return msgspec.structs.replace(
+            edits, items=self._add_corpus(edits.items, corpus), dropped={*edits.dropped, corpus}
+        )
+
+    def _add_corpus(
+        self, items: Iterable[tuple[int, WorkItem] | Barrier], number: int
+    ) -> Iterator[tuple[int, WorkItem] | Barrier]:
+        yield from items
+        yield Barrier()
+        yield number, self._make_corpus_item()
 
     def follow(self, doc_id: str, results: Mapping[str, StoredInput]) -> list[WorkItem]:
         """The items of a document that was just chunked."""

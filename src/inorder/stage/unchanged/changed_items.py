@@ -1,8 +1,9 @@
 """A run in which only the items that may have changed are checked: its plan, its manifest, and its totals.
 
-The kernel, the journal and all sinks but the manifest see these items only, with seqs of their own. A run that dies is
-recovered as any other. What it has committed is not the beginning of the whole plan, so the next run starts over, and
-finds the results that were committed up to date.
+The kernel sees these items only, with seqs of their own. When they are done, all others are committed at once.
+
+A run that dies is recovered as any other. What it has committed is not the beginning of the whole plan, so the next run
+starts over, and finds the results that were committed up to date.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +13,6 @@ import msgspec
 from inorder.core.commands import Summary
 from inorder.core.windows.plan import PlanItem
 from inorder.runtime.durable_run import DurableJob
-from inorder.sinks.manifest import ManifestSink
 from inorder.stage.contracts import Barrier, PlanEdits, StagePlan, WorkItem
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.fingerprints import list_published
@@ -24,7 +24,7 @@ from inorder.stage.store.database import open_store
 from inorder.stage.worker import StageTask
 
 from .receipt import Receipt
-from .spliced_manifest import SplicedManifest
+from .spliced_manifest import splice_manifest
 
 
 class ChangedItems:
@@ -35,10 +35,8 @@ class ChangedItems:
         self._edits = edits
         self._rest_count = receipt.kept_count - len(edits.dropped)
         """Items of the last run whose rows are repeated."""
-        [manifest] = [sink for sink in job.sinks if isinstance(sink, ManifestSink)]
-        self._manifest = SplicedManifest(manifest, receipt, edits.dropped, keeps_results=plan.is_stored)
-        sinks = [self._manifest if sink is manifest else sink for sink in job.sinks]
-        self.job = msgspec.structs.replace(job, sinks=sinks)
+        sinks, self._manifest = splice_manifest(job.sinks, receipt, edits.dropped, keeps_results=plan.is_stored)
+        self.job = msgspec.structs.replace(job, sinks=sinks, skipped_count=self._rest_count)
         """The job, with a manifest that repeats the rows of all other items."""
         self._end = receipt.kept_count
 

@@ -8,25 +8,18 @@ from those of the last run, block by block.
 from inorder.core.commands import Summary
 from inorder.core.events import Event
 from inorder.core.options import KernelOptions
-from inorder.core.transitions import State
 from inorder.engines.base import Batch, Task
 from inorder.engines.progress import WorkerActivity
 from inorder.errors import SyncError
 from inorder.host.clock import Clock
-from inorder.journal.records import Terminal
 from inorder.runtime.commit import CommitJournal, CommitLane
 from inorder.runtime.durable_run import DurableJob
 from inorder.runtime.identity import PlanDigest
 from inorder.runtime.loop import Runtime
 from inorder.runtime.recovery import OpenedJournal
-from inorder.sinks.base import Entry, Position, Sink
-from inorder.sinks.manifest import ManifestSink
 
 from .receipt import Receipt
-from .spliced_manifest import SplicedManifest
-
-_SKIP = int(State.TERMINAL_SKIP)
-_ENTRIES = 1024
+from .spliced_manifest import splice_manifest
 
 
 class NoWorkers:
@@ -73,12 +66,12 @@ def commit_unchanged(
 ) -> Summary:
     """Commit every item as skipped. `keeps_results`: see `repeat_row`."""
     journal = CommitJournal(opened.writer, job.filesystem, job.path, job.options, clock)
-    lane = CommitLane(journal, job.sinks, PlanDigest(job.identify))
+    lane = CommitLane(
+        journal, splice_manifest(job.sinks, receipt, keeps_results=keeps_results)[0], PlanDigest(job.identify)
+    )
     count = receipt.kept_count
     try:
-        journal.write_outcomes(Terminal(0, bytes([_SKIP]) * count, {}))
-        positions = [_apply(sink, receipt, keeps_results=keeps_results) for sink in job.sinks]
-        lane.write_commit(count, positions, receipt.digest)
+        lane.commit_skipped(0, count, receipt.digest)
         lane.finish(is_end=True, is_complete=True)
     except SyncError:
         lane.mark_distrusted()
@@ -99,12 +92,3 @@ def commit_unchanged(
         cancel_reason=None,
         stopped_at=None,
     )
-
-
-def _apply(sink: Sink, receipt: Receipt, *, keeps_results: bool) -> Position:
-    count = receipt.kept_count
-    if isinstance(sink, ManifestSink):
-        return SplicedManifest(sink, receipt, keeps_results=keeps_results).repeat_all()
-    for start in range(0, count, _ENTRIES):
-        sink.apply([Entry(seq, _SKIP) for seq in range(start, min(start + _ENTRIES, count))])
-    return sink.position()

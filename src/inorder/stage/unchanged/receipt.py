@@ -116,14 +116,11 @@ def list_changed(data: str, stage: str, since: str, current: Receipt) -> set[str
     return {*store.list_written(current.start), *current.removed}
 
 
-def read_listing(data: str, stage: str, wanted: str) -> bytes | None:
-    """What the plan of the last run has listed of its items; None: it is not what has the hash `wanted`."""
-    if not wanted:
-        return b""
+def read_listing(data: str, stage: str) -> bytes:
+    """What the plan of the last run has listed of its items; empty: nothing."""
     with contextlib.suppress(OSError), open(DataLayout(data, stage).listing, "rb") as file:
-        content = file.read()
-        return content if hash_listing(content) == wanted else None
-    return None
+        return file.read()
+    return b""
 
 
 def write_listing(data: str, stage: str, listing: bytes) -> str:
@@ -134,6 +131,6 @@ def write_listing(data: str, stage: str, listing: bytes) -> str:
     return ""
 
 
-def hash_listing(listing: bytes) -> str:
+def hash_listing(listing: bytes | bytearray) -> str:
     """The hash of what a plan has listed of its items."""
     return blake2b(listing, digest_size=16).hexdigest()

@@ -23,6 +23,7 @@ from inorder.stage.store.database import open_store
 from .derivation import is_few
 from .receipt import (
     Receipt,
+    hash_listing,
     identify_store,
     list_changed,
     read_current,
@@ -61,8 +62,8 @@ class RunRecord:
         self._is_kept = is_kept
         self._is_clean = False
         self._gone_count = 0
-        self._total: int | None = None
         self._is_unchanged = False
+        self._begun_count = 0
         self._opened: OpenedJournal | None = None
         self._manifest: ManifestSink | None = None
         self._start = Position()
@@ -79,7 +80,7 @@ class RunRecord:
         self._start = Position() if self._manifest is None else self._manifest.position()
         self._is_clean = self._manifest is not None and not opened.is_resumed
         self._gone_count = 0
-        self._total = None
+        self._begun_count += 1
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Take in entries that are committed."""
@@ -88,10 +89,6 @@ class RunRecord:
                 self._gone_count += 1
             elif self._gone_count or not _is_up_to_date(entry):
                 self._is_clean = False
-
-    def set_total(self, count: int) -> None:
-        """Take in the number of all items, if not every one was committed as an entry."""
-        self._total = count
 
     def find_unchanged(self, hooks: StageHooks, opened: OpenedJournal) -> Receipt | None:
         """The receipt of the last run, if it shows that every item is up to date; None: items must be checked, or
@@ -108,9 +105,12 @@ class RunRecord:
         known, derived = self._find_comparable(hooks, opened), self._plan.derived_from
         if known is None or derived is None or derived.find_edits is None or self._manifest is None:
             return None
-        listing = read_listing(self._data, self._plan.stage_name, known.listing)
+        has_listing = derived.make_listing is not None
+        listing = read_listing(self._data, self._plan.stage_name) if has_listing else b""
+        if known.fixed_version != self._fixed_version or (has_listing and known.listing != hash_listing(listing)):
+            return None
         changed = self._list_changed(known)
-        if known.fixed_version != self._fixed_version or listing is None or changed is None or self._has_others(known):
+        if changed is None or self._has_others(known):
             return None
         if not all(is_few(ids, known.kept_count) for ids in changed.values()):
             return None
@@ -157,7 +157,7 @@ class RunRecord:
             inputs=self._inputs,
             version=self._version,
             is_clean=self._is_clean,
-            count=candidate.end if self._total is None else self._total,
+            count=candidate.end,
             rows=(self._start.offset, end.offset, end.checksum),
             digest=candidate.digest,
             fixed_version=self._fixed_version,
@@ -169,7 +169,7 @@ class RunRecord:
     def _write_listing(self) -> str:
         """Keep what the plan has listed of its items. Returns its hash."""
         derived = self._plan.derived_from
-        if derived is None or derived.make_listing is None:
+        if derived is None or derived.make_listing is None or self._begun_count > 1:  # the items were made again
             return ""
         if self._is_unchanged and self._known is not None:
             return self._known.listing

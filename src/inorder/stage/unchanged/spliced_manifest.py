@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence, Set
 
 import msgspec
 
-from inorder.sinks.base import AppliedRun, Entry, Position
+from inorder.sinks.base import AppliedRun, Entry, Position, Sink
 from inorder.sinks.manifest import ManifestSink
 from inorder.stage.manifest.rows import read_row_id, repeat_row
 
@@ -35,8 +35,9 @@ def read_last_ids(manifest: ManifestSink, receipt: Receipt) -> Iterator[str]:
 
 
 class SplicedManifest:
-    """A manifest that gets the entries of some items, and repeats the rows of all others. Implements `Sink`; seqs are
-    those of the entries that it gets."""
+    """A manifest that gets the entries of some items, and repeats the rows of all others: before each entry those of
+    the items before it, and the rest with the entries that have no item. Implements `Sink`; its positions count the
+    entries."""
 
     def __init__(
         self, inner: ManifestSink, receipt: Receipt, dropped: Set[int] = frozenset(), *, keeps_results: bool
@@ -58,16 +59,12 @@ class SplicedManifest:
         self._seq = 0
 
     def apply(self, entries: Sequence[Entry]) -> Position:
-        """Append the row of each entry, after those of the items before it."""
-        return self._inner.append_rows(self._splice(entries), entries[-1].seq + 1) if entries else self.position()
-
-    def complete(self) -> None:
-        """Append the rows of the items after the last entry."""
-        self._inner.append_rows(self._repeat_until(self._count), self.position().end)
-
-    def repeat_all(self) -> Position:
-        """Append the rows of all items, of which none is an entry."""
-        return self._inner.append_rows(self._repeat_until(self._count), self._count)
+        """Append the row of each entry, after those of the items before it. Entries without an item stand for all that
+        are repeated after the last one."""
+        if not entries:
+            return self.position()
+        blocks = self._repeat_until(self._count) if entries[0].item is None else self._splice(entries)
+        return self._inner.append_rows(blocks, entries[-1].seq + 1)
 
     def position(self) -> Position:
         """Return how far it has come."""
@@ -113,3 +110,12 @@ class SplicedManifest:
             if rows:
                 rows.append(b"")
                 yield b"\n".join(rows)
+
+
+def splice_manifest(
+    sinks: Sequence[Sink], receipt: Receipt, dropped: Set[int] = frozenset(), *, keeps_results: bool
+) -> tuple[list[Sink], SplicedManifest]:
+    """The sinks of a run, with a manifest that repeats rows, and this manifest."""
+    [manifest] = [sink for sink in sinks if isinstance(sink, ManifestSink)]
+    spliced = SplicedManifest(manifest, receipt, dropped, keeps_results=keeps_results)
+    return [spliced if sink is manifest else sink for sink in sinks], spliced

@@ -1,0 +1,43 @@
+"""How a plan with the documents in the order of their ids differs from that of the last run."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from inorder.stage.contracts import LastRun, PlanEdits, WorkItem
+
+
+def edit_documents(
+    last: LastRun, doc_ids: Iterable[str], items: Mapping[str, Sequence[WorkItem]], prefixes: Sequence[str] = ("",)
+) -> PlanEdits | None:
+    """How the plan differs in documents that may have changed. `items` has the items of those that are in the plan: one
+    per prefix, one after the other, whose ids are the id of the document after the prefix. None: the order of the items
+    is not known."""
+    wanted = sorted(doc_ids)
+    size = len(prefixes)
+    places = _find_places(islice(last.read_ids(), 0, None, size), wanted, prefixes[0])
+    if places is None:
+        return None
+    numbers = [(at * size, doc_id) for (at, _), doc_id in zip(places, wanted, strict=True)]
+    return PlanEdits(
+        items=[(number, item) for number, doc_id in numbers for item in items.get(doc_id, ())],
+        dropped={at * size + row for at, is_there in places if is_there for row in range(size)},
+        gone=[f"{prefix}{doc_id}" for doc_id in wanted if doc_id not in items for prefix in prefixes],
+    )
+
+
+def _find_places(ids: Iterator[str], wanted: Sequence[str], prefix: str) -> list[tuple[int, bool]] | None:
+    """For each wanted document, the number of the first document of the last run that does not come before it, and
+    whether it is the same one; None: they are not in the order of their ids, or have escaped bytes."""
+    places: list[tuple[int, bool]] = []
+    previous, count = "", 0
+    for item_id in ids:
+        if not item_id.startswith(prefix):
+            break
+        doc_id = item_id.removeprefix(prefix)
+        if doc_id <= previous or "\\u" in doc_id:
+            return None
+        while len(places) < len(wanted) and wanted[len(places)] <= doc_id:
+            places.append((count, wanted[len(places)] == doc_id))
+        previous = doc_id
+        count += 1
+    return places + [(count, False)] * (len(wanted) - len(places))
