@@ -201,11 +201,11 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "there are no totals without lexical vectors",
         "documents/embed/stage.py",
-        "        yield Barrier()\n        yield WorkItem(\n",
+        "        yield Barrier()\n        yield self._make_corpus_item()\n",
         "        yield Barrier()\n"
         '        if "lexical" not in self._cfg_hashes:\n'
         "            return\n"
-        "        yield WorkItem(\n",
+        "        yield self._make_corpus_item()\n",
         f"{_EXTRAS}test_the_row_of_the_corpus_has_totals_per_family_also_without_lexical[False]",
     ),
     Mutant(

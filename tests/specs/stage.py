@@ -61,6 +61,7 @@ def data_layout() -> str:
         found.live: "what a run that is under way waits for; removed in the end",
         found.cache: "hashes of files; may be deleted",
         found.receipt: "what the last complete run was made of and has made; may be deleted",
+        found.listing: "the files of the last complete run, eight bytes each; may be deleted",
         found.store: "the results of a built-in stage, with their fingerprints and the position of the run",
         found.staging: "results that are not committed yet: outputs, and the result log; empty after a run that ended",
         found.telemetry_path("RUN"): "events and metrics of one run",

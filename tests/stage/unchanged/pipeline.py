@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import inorder
+from inorder.documents.edits import edit_documents
 from inorder.sinks.packed_lines import open_lines
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import Derivation
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.store.database import open_store
 from inorder.stage.store.inputs import StoredInput
+from inorder.stage.store.rows import StoredItem
 from tests.stage.jobs import Place
 
 
@@ -22,6 +24,8 @@ class Pipeline:
         self.data = str(place.data)
         self.version = "1"
         self.is_same = True
+        self.finds_edits = False
+        """Whether the second stage finds out which of its items may have changed."""
         self.called: list[str] = []
         self.read: list[str] = []
         """The items of the second stage that were read from its plan."""
@@ -45,9 +49,27 @@ class Pipeline:
             SecondItems(self),
             retires=lambda *_: True,
             is_stored=True,
-            derived_from=Derivation(stages=("first",), version=self.version, is_same=lambda: self.is_same),
+            derived_from=Derivation(
+                stages=("first",),
+                version=self.version,
+                is_same=lambda: self.is_same,
+                find_edits=self._find_edits if self.finds_edits else None,
+            ),
         )
         return inorder.run_stage(plan, self._repeat, self.place.options(**options), hooks)
+
+    def _find_edits(self, last: inorder.LastRun) -> inorder.PlanEdits | None:
+        store = open_store(self.data, "first")
+        assert store is not None
+        rows = {item_id: store.get(item_id) for item_id in sorted(last.changed["first"])}
+        items = {item_id: [self.make_second(row)] for item_id, row in rows.items() if row is not None}
+        return edit_documents(last, rows, items)
+
+    def make_second(self, row: StoredItem) -> inorder.WorkItem:
+        self.read.append(row.item_id)
+        source = StoredInput(self.data, "first", row.item_id, f"loud/{row.item_id}", row.size, row.sha256)
+        outputs = {"long": f"long/{row.item_id}"}
+        return inorder.WorkItem(item_id=row.item_id, inputs={"loud": source}, outputs=outputs, cfg_hash=self.version)
 
     def _repeat(self, item: inorder.WorkItem, ctx: StageContext) -> dict[str, int]:
         self.called.append(item.item_id)
@@ -88,14 +110,9 @@ class SecondItems:
         self._pipeline = pipeline
 
     def __iter__(self) -> Iterator[inorder.WorkItem]:
-        data, version = self._pipeline.data, self._pipeline.version
-        store = open_store(data, "first")
+        store = open_store(self._pipeline.data, "first")
         assert store is not None
-        for row in store.iterate():
-            self._pipeline.read.append(row.item_id)
-            source = StoredInput(data, "first", row.item_id, f"loud/{row.item_id}", row.size, row.sha256)
-            outputs = {"long": f"long/{row.item_id}"}
-            yield inorder.WorkItem(item_id=row.item_id, inputs={"loud": source}, outputs=outputs, cfg_hash=version)
+        yield from map(self._pipeline.make_second, store.iterate())
 
 
 def shout(item: inorder.WorkItem, ctx: StageContext) -> None:

@@ -3,8 +3,9 @@
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -183,22 +184,17 @@ def test_a_run_that_dies_in_the_middle_leaves_one_row_per_item(
 ) -> None:
     """The rows are written one by one, and the process dies after some of them, or before the commit."""
     monkeypatch.setattr("inorder.sinks.manifest._COPY_BYTES", 100)
-    repeat_rows = ManifestSink.repeat_rows
+    append_rows = ManifestSink.append_rows
 
-    def die(sink: ManifestSink, start: int, convert: Callable[[bytes], bytes]) -> Any:
-        count = 0
+    def die(sink: ManifestSink, blocks: Iterable[bytes], end: int) -> Any:
+        def yield_some() -> Iterator[bytes]:
+            yield from islice(blocks, written)
+            raise KeyboardInterrupt
 
-        def convert_some(line: bytes) -> bytes:
-            nonlocal count
-            count += 1
-            if count > written + 1:
-                raise KeyboardInterrupt
-            return convert(line)
-
-        return repeat_rows(sink, start, convert_some)
+        return append_rows(sink, yield_some(), end)
 
     with monkeypatch.context() as patched:
-        patched.setattr(ManifestSink, "repeat_rows", die)
+        patched.setattr(ManifestSink, "append_rows", die)
         with pytest.raises(KeyboardInterrupt):
             pipeline.run()
     outcome = pipeline.run_second()

@@ -5,7 +5,7 @@ only the items that may differ are made and checked. All others keep their resul
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -76,8 +76,3 @@ class Derivation(msgspec.Struct, frozen=True, kw_only=True):
     def get_fixed_version(self) -> str:
         """The part of `version` whose changes `find_edits` cannot find."""
         return self.version if self.fixed_version is None else self.fixed_version
-
-
-def is_few(changed: Iterable[Any], count: int) -> bool:
-    """Whether so few of `count` items may have changed that it is worth while to look only for these."""
-    return 2 * sum(1 for _ in changed) <= count

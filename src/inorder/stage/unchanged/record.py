@@ -20,7 +20,6 @@ from inorder.stage.options import StageOptions
 from inorder.stage.plan_identity import hash_config
 from inorder.stage.store.database import open_store
 
-from .derivation import is_few
 from .receipt import (
     Receipt,
     hash_listing,
@@ -112,7 +111,7 @@ class RunRecord:
         changed = self._list_changed(known)
         if changed is None or self._has_others(known):
             return None
-        if not all(is_few(ids, known.kept_count) for ids in changed.values()):
+        if any(len(ids) > known.kept_count for ids in changed.values()):  # no longer worth while
             return None
         read_ids = partial(read_last_ids, self._manifest, known)
         edits = derived.find_edits(LastRun(count=known.kept_count, read_ids=read_ids, changed=changed, listing=listing))
