@@ -18,7 +18,7 @@ import msgspec
 
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.manifest.reader import read_configs
-from inorder.stage.sources import Roots, quote_id
+from inorder.stage.sources import Roots, is_address, join_address, quote_id, quote_key
 
 from .rows import CODE, DOCUMENT
 from .schema import read_meta, write_meta
@@ -66,11 +66,14 @@ def _read_stage_roots(data: str, stage: str) -> dict[str, str]:
 
 def identify_file(data: str, path: str) -> list[str]:
     """The item ids that a source file has, or would have, below the roots of DATA."""
-    place = os.path.abspath(path)
+    place = path if is_address(path) else os.path.abspath(path)
     found = []
     for name, root in read_manifest_roots(data)[DOCUMENT].items():
         if place == root:
             found.append(name)
+        elif is_address(root):
+            if place.startswith(f"{root.rstrip('/')}/"):
+                found.append(f"{name}/{quote_key(place.removeprefix(root).lstrip('/'))}")
         elif place.startswith(f"{root.rstrip(os.sep)}{os.sep}"):
             found.append(f"{name}/{quote_id(os.path.relpath(place, root))}")
     return found
@@ -80,6 +83,8 @@ def locate(roots: Mapping[str, Mapping[str, str]], kind: str, item_id: str, path
     """The path of a file, as seen from the current folder. `path` is used if the root of the file is unknown."""
     name, _, below = item_id.partition("/")
     root = roots.get(kind, {}).get(name)
+    if root is not None and is_address(root):
+        return join_address(root, os.fsdecode(unquote_to_bytes(below))) if below else root
     if root is not None:
         path = os.path.join(root, os.fsdecode(unquote_to_bytes(below))) if below else root
     here = f"{os.getcwd().rstrip(os.sep)}/"

@@ -9,7 +9,9 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from inorder.documents.inputs import is_there
 from inorder.stage.data_layout import DataLayout
+from inorder.stage.sources import is_address
 
 from .locations import find_roots
 
@@ -21,13 +23,14 @@ def find_changes(connection: sqlite3.Connection, data: str, index_path: str, sho
     indexed_ns = max(_read_time(index_path), _read_time(DataLayout(data, "index").manifest))
     paths = list(dict.fromkeys(shown))
     changed = [path for path in paths if _read_time(path) > indexed_ns]
-    gone = [path for path in paths if not os.path.lexists(path)]
+    gone = [path for path in paths if not is_there(path)]
     lines = [
         f"{_list_some(some)} {verb} since the index was made; run `inorder index` to update it"
         for some, verb in ((changed, "changed"), (gone, "was removed" if len(gone) == 1 else "were removed"))
         if some
     ]
-    roots = sorted({root for by_name in find_roots(connection, data).values() for root in by_name.values()})
+    found = {root for by_name in find_roots(connection, data).values() for root in by_name.values()}
+    roots = sorted(root for root in found if not is_address(root))
     moved = list(dict.fromkeys(tree for root in roots for tree in _find_moved_trees(root, indexed_ns)))
     return lines + [f"{tree} is on another commit than when it was indexed; run `inorder index`" for tree in moved]
 

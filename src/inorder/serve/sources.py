@@ -14,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 from inorder.errors import InorderError
 from inorder.index.locations import find_roots, read_manifest_roots
 from inorder.index.search import use_index
+from inorder.stage.sources import is_address
 
 from .problems import NotFound, TooLarge
 
@@ -27,8 +28,11 @@ def read_source(data: str, kind: str, item_id: str, bytes_max: int) -> bytes:
     root = roots.get(kind, {}).get(name)
     if root is None:
         raise NotFound(f"the source of {item_id} is not known any more; run `inorder index` or `inorder run` again")
+    if is_address(root):
+        raise NotFound(f"{item_id} is in the remote source {root}; only sources on this machine are shown")
     path = os.path.join(os.fsencode(root), unquote_to_bytes(below)) if below else os.fsencode(root)
-    allowed = {os.path.realpath(os.fsencode(each)) for found in roots.values() for each in found.values()}
+    local = [each for found in roots.values() for each in found.values() if not is_address(each)]
+    allowed = {os.path.realpath(os.fsencode(each)) for each in local}
     return _read_below(path, allowed, item_id, bytes_max)
 
 

@@ -55,6 +55,12 @@ def quote_key(key: str) -> str:
     return "/".join(_SPECIAL_PARTS.get(part) or quote_id(part) for part in key.split("/"))
 
 
+def join_address(address: str, key: str) -> str:
+    """The address of what has this path below a remote source."""
+    place, chain, archive = address.partition("::")
+    return f"{place.rstrip('/') if place.partition('://')[2] else place}/{key}{chain}{archive}".replace(":///", "://")
+
+
 _SPECIAL_PARTS = {"": "%2F", ".": "%2E", "..": "%2E%2E"}
 
 
