@@ -4,6 +4,8 @@ Folders are walked in the byte order of their names. Hidden files, Python caches
 `.inorderignore` excludes in its folder and below, are left out. Everything else is listed. What should not be indexed
 is listed with a reason to skip it: folders of third-party code, as one entry each, and files that are binary, too
 large, generated, or symbolic links. What cannot be read is listed with the problem.
+
+Of a remote source, the names decide what is fetched: objects whose name says no language are skipped without a request.
 """
 
 import os
@@ -13,6 +15,8 @@ from typing import NamedTuple
 
 from inorder.files.heads import read_head
 from inorder.files.walk import Entries, walk
+from inorder.sources.remote_input import RemoteInput
+from inorder.sources.visible import list_objects
 from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id
 
 from .generated import reason_to_skip
@@ -20,6 +24,7 @@ from .languages import language_of
 
 SIZE_MAX = 5_000_000
 """Limit for a file in bytes. A larger one is data, not source code."""
+_TOO_LARGE = f"larger than {SIZE_MAX:,} bytes"
 HEAD_BYTES = 8192
 """How much of a file is read to tell its language and whether to skip it."""
 _IGNORE_FILES = (".gitignore", IGNORE_FILE)
@@ -43,15 +48,17 @@ class CodeFile(NamedTuple):
     language: str | None = None
     problem: str = ""
     """Why it cannot be read; empty if no reason is known."""
+    source: RemoteInput | None = None
+    """What reads its content; None: it is a file."""
 
 
 def discover(roots: Roots, is_known: Callable[[str, str], bool] = lambda item_id, path: False) -> Iterator[CodeFile]:
     """List every file below these roots. A file for which `is_known` returns true, from its item id and path, is left
-    out and never opened."""
+    out and never opened. Raises OperatorError or InfrastructureError if a remote root cannot be listed."""
     for name, path in roots.paths.items():
         if is_address(path):
-            continue
-        if os.path.isdir(path):
+            yield from _discover_remote(roots, name, is_known)
+        elif os.path.isdir(path):
             yield from _walk(path, name, is_known)
         elif not is_known(quote_id(name), path):
             yield _inspect(path, name)
@@ -70,6 +77,25 @@ def _walk(root: str, prefix: str, is_known: Callable[[str, str], bool]) -> Itera
             yield CodeFile(quote_id(name), path, 0, reason)
         else:
             yield CodeFile(quote_id(name), path, 0, problem=reason)
+
+
+def _discover_remote(roots: Roots, name: str, is_known: Callable[[str, str], bool]) -> Iterator[CodeFile]:
+    skipped_folder = ""
+    for item_id, source, problem in list_objects(roots, name, _IGNORE_FILES):
+        folders = item_id.split("/")[1:-1]
+        if is_known(item_id, source.address) or not _CACHES.isdisjoint(folders):
+            continue
+        depth = next((number for number, each in enumerate(folders, 2) if each in _THIRD_PARTY_FOLDERS), 0)
+        if depth:
+            folder = "/".join(item_id.split("/")[:depth])
+            if folder != skipped_folder:
+                yield CodeFile(folder, folder, 0, _THIRD_PARTY)
+            skipped_folder = folder
+            continue
+        language = language_of(source.path, b"")
+        skip = "" if language else "not fetched: its name says no programming language"
+        skip = skip or (_TOO_LARGE if source.size > SIZE_MAX else reason_to_skip(source.path, b""))
+        yield CodeFile(item_id, source.address, source.size, skip, language, problem, source)
 
 
 def _find_third_party_reason(folder: str, entries: Entries) -> str:
@@ -91,5 +117,5 @@ def _inspect(path: str, item_id: str) -> CodeFile:
     except OSError as error:
         return CodeFile(name, path, 0, problem=f"the file cannot be read: {error.strerror or error}")
     language = language_of(path, head)
-    skip = f"larger than {SIZE_MAX:,} bytes" if status.st_size > SIZE_MAX else reason_to_skip(path, head)
+    skip = _TOO_LARGE if status.st_size > SIZE_MAX else reason_to_skip(path, head)
     return CodeFile(name, path, status.st_size, skip, language)

@@ -33,6 +33,8 @@ from inorder.documents.layout import (
 )
 from inorder.files.listing import list_folder
 from inorder.runtime.identity import hash_strings
+from inorder.sources.remote_input import RemoteInput, count_group, read_group
+from inorder.stage.context import StageContext
 from inorder.stage.contracts import LastRun, PlanEdits, PredictionRules, Stage, StageHooks, StagePlan, WorkItem
 from inorder.stage.file_stat import FileStat
 from inorder.stage.freshness import UNCHANGED
@@ -97,7 +99,7 @@ class IndexItems:
             language = found.language or ""
             yield WorkItem(
                 item_id=found.item_id,
-                inputs={} if found.skip or found.problem else {"source": found.path},
+                inputs={} if found.skip or found.problem else {"source": found.source or found.path},
                 cfg_hash=hash_language(language),
                 cost_hint=estimate_code_chunks(found.size),
                 meta={
@@ -261,6 +263,21 @@ def sinks(data: Path) -> list[IndexSink]:
     return [IndexSink(os.fspath(data))]
 
 
+def _count_remote(items: Sequence[WorkItem]) -> int:
+    """How many of these items are fetched at once."""
+    return count_group([_find_remote(item) for item in items])
+
+
+def _fetch_remote(items: Sequence[WorkItem], context: StageContext) -> None:
+    """Fetch the source code of these items at once."""
+    read_group([_find_remote(item) for item in items])
+
+
+def _find_remote(item: WorkItem) -> RemoteInput | None:
+    source = item.inputs.get("source")
+    return source if isinstance(source, RemoteInput) else None
+
+
 stage = Stage(
     name=NAME,
     plan=plan,
@@ -269,6 +286,6 @@ stage = Stage(
     follow=lambda data: follow_document,
     finish=lambda data: publish(os.fspath(data)),
     options=StageOptions(policy="cpu", timeout_s=_TIMEOUT_S, memory_bytes_max=_MEMORY_BYTES),
-    remote=StageHooks(),
+    remote=StageHooks(group_size=_count_remote, before_group=_fetch_remote),
     prediction=PredictionRules(outcome=predict_outcome, is_removal=lambda item: item.meta["task"] == REMOVE),
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 from inorder.documents.chunk.storage import read_chunks
 from inorder.runtime.identity import hash_strings
+from inorder.sources.remote_input import RemoteInput
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import Skip, StageError, WorkItem
 from inorder.stage.freshness import get_sha256
@@ -36,6 +37,8 @@ def work(item: WorkItem, context: StageContext) -> Any:
         raise known
     if known is not None:
         return known
+    if isinstance(item.inputs.get("source"), RemoteInput) and (reason := _find_reason_to_skip(item)):
+        return {"removed": True, "note": reason}
     with _pause_collector():
         rows = _make_document_rows(item) if task == DOCUMENT else _make_code_rows(item, context)
         calls_count = len(rows.calls)
@@ -68,6 +71,15 @@ def predict_outcome(item: WorkItem) -> Skip | StageError | None:
     if item.meta.get("problem"):
         return StageError(item.meta["problem"], category="input")
     return Skip(item.meta["skip"]) if item.meta.get("skip") else None
+
+
+def _find_reason_to_skip(item: WorkItem) -> str:
+    """Why an object is not indexed, by its first bytes; empty if it is."""
+    from inorder.code.discovery import HEAD_BYTES
+    from inorder.code.generated import reason_to_skip
+
+    source = item.inputs["source"]
+    return reason_to_skip(item.meta["path"], source.read_head(HEAD_BYTES)) if isinstance(source, RemoteInput) else ""
 
 
 def _make_document_rows(item: WorkItem) -> FileRows:
@@ -104,7 +116,8 @@ def _make_document_rows(item: WorkItem) -> FileRows:
 
 def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
     path = item.meta["path"]
-    data = read_content(item.inputs["source"])
+    source = item.inputs["source"]
+    data = read_content(source)
     parsed = _parse(path, data, f"{context.data}/.staging/{context.stage}/parsing-{hash_strings(item.item_id)}")
     if parsed.note:
         context.warn(parsed.note)
@@ -116,7 +129,7 @@ def _make_code_rows(item: WorkItem, context: StageContext) -> FileRows:
         language=parsed.language or "",
         lines=parsed.line_count,
         note=parsed.note,
-        sha256=hash_strings(_sha256(data)),
+        sha256=hash_strings(source.sha256 if isinstance(source, RemoteInput) else _sha256(data)),
         cfg_hash=item.cfg_hash,
         chunks=[
             ChunkRow(

@@ -80,11 +80,7 @@ def _require_ended(data: DataDirectory, stage: str) -> None:
 def _select_items(job: StageJob, data: DataDirectory, failed: set[str]) -> StagePlan:
     """The failed items, as the plan has them now."""
     plan = job.make_plan(data.root)
-    items = [
-        item
-        for item in plan.items
-        if isinstance(item, WorkItem) and escape_surrogates(item.item_id) in failed
-    ]
+    items = [item for item in plan.items if isinstance(item, WorkItem) and escape_surrogates(item.item_id) in failed]
     if missing := len(failed) - len(items):
         is_are = "is" if missing == 1 else "are"
         info(f"{job.stage.name}: {pluralize(missing, 'failed item')} {is_are} no longer in the plan; left unchanged")
