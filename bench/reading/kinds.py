@@ -8,6 +8,7 @@ from reportlab.platypus import Flowable, PageBreak, Paragraph
 
 from .documents import BODY, HEIGHT, MARGIN, WIDTH, WORDS, Made, Story
 from .furniture_kinds import drafts, line_numbers, one_page_journal, one_page_letter, running_heads, watermarks
+from .hebrew import right_to_left_tables
 from .table_kinds import (
     BOOK,
     decimal_tables,
@@ -283,6 +284,7 @@ KINDS: tuple[Callable[[int], Made], ...] = (
     spanning_tables,
     long_table,
     rotated_tables,
+    right_to_left_tables,
     one_page_letter,
     one_page_journal,
     running_heads,

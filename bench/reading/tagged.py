@@ -66,7 +66,7 @@ def write_tagged_pdf(elements: list[Tagged]) -> bytes:
     objects[3] = "<</Type/Font/Subtype/Type1/BaseFont/Times-Roman>>"
     tree = f"<</Nums[{' '.join(parents)}]>>"
     objects[4] = f"<</Type/StructTreeRoot/K[{' '.join(kids)}]/ParentTree {tree}/ParentTreeNextKey {len(pages)}>>"
-    return _write_objects(objects)
+    return write_objects(objects)
 
 
 def _draw_page(page: list[Tagged]) -> str:
@@ -80,7 +80,8 @@ def _draw_page(page: list[Tagged]) -> str:
     return "\n".join(parts)
 
 
-def _write_objects(objects: dict[int, str]) -> bytes:
+def write_objects(objects: dict[int, str]) -> bytes:
+    """A PDF of these objects. The first is its catalog."""
     data = b"%PDF-1.7\n"
     places: list[int] = []
     for number in sorted(objects):

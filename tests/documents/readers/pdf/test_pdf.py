@@ -177,6 +177,14 @@ def test_scripts_without_spaces_get_none_at_the_end_of_a_line(font: str, texts: 
     assert read(draw_pdf(draw_lines(*texts, font=font))) == [("paragraph", whole)]
 
 
+def test_a_short_last_line_ends_a_paragraph_in_scripts_without_spaces() -> None:
+    pdfmetrics.registerFont(UnicodeCIDFont("STSong-Light"))
+    first = ["灯塔管理员每天晚上在日落之前点灯并写下经过的船", "只的名字。"]
+    second = ["每天早上他熄灭灯火擦干净玻璃然后把日记送到港口", "去给办公室看"]
+    found = read(draw_pdf(draw_lines(*first, *second, font="STSong-Light")))
+    assert found == [("paragraph", "".join(first)), ("paragraph", "".join(second))]
+
+
 def right_to_left(*columns: tuple[float, list[str]]) -> bytes:
     """Hebrew lines that end at the given edges, drawn as they look: the last letter first."""
     content = b"BT /F 10 Tf\n"

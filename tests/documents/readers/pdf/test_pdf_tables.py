@@ -9,6 +9,7 @@ from reportlab.platypus import Spacer, TableStyle
 from reportlab.platypus import Table as Grid
 
 from bench.reading.documents import Made
+from bench.reading.hebrew import right_to_left_tables
 from bench.reading.scores import count_relations
 from bench.reading.table_kinds import (
     decimal_tables,
@@ -46,7 +47,7 @@ def rows_of(table: Table) -> list[list[str]]:
     return [[cell.text for cell in table.cells if cell.row == row] for row in range(table.rows)]
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(
     "make",
     [
@@ -58,6 +59,7 @@ def rows_of(table: Table) -> list[list[str]]:
         spanning_tables,
         long_table,
         rotated_tables,
+        right_to_left_tables,
     ],
 )
 def test_cells_of_generated_tables_are_found_and_right(make: Callable[[int], Made], seed: int) -> None:

@@ -23,6 +23,7 @@ from .lines import group_rows, is_continued, join_text, merge_row
 from .paragraphs import ParagraphBuilder
 from .segments import ASKEW, PageText, Row, Segment
 from .tables.banded import insert_banded_tables
+from .tables.direction import order_columns
 from .tables.pages import join_tables
 from .tables.ruled import insert_ruled_tables
 from .tables.unruled import find_unruled_tables
@@ -95,7 +96,7 @@ def _build_body(segments: list[Segment], rows: list[Row], page: PageText, stats:
     builder = ParagraphBuilder(stats, page, right_to_left=right_to_left)
     found: list[AnyBlock] = []
     for region in split_regions(segments, rows or group_rows(segments), right_to_left=right_to_left):
-        blocks = _build_region(region, builder, page.number)
+        blocks = _build_region(region, builder, page.number, right_to_left=right_to_left)
         _join_regions(found, blocks, page.text)
         found += blocks
     if page.graphics:
@@ -123,12 +124,12 @@ def _may_have_formulas(blocks: Sequence[AnyBlock]) -> bool:
     return any(isinstance(block, Paragraph) and len(block.text) <= FORMULA_CHARACTERS_MAX for block in blocks)
 
 
-def _build_region(region: Region, builder: ParagraphBuilder, page: int) -> list[AnyBlock]:
+def _build_region(region: Region, builder: ParagraphBuilder, page: int, *, right_to_left: bool) -> list[AnyBlock]:
     found: list[AnyBlock] = []
     done = 0
     for start, end, table in _find_tables(region, page):
         found += builder.build(_merge_rows(region[done:start]))
-        found.append(table)
+        found.append(order_columns(table, right_to_left=right_to_left))
         done = end
     found += builder.build(_merge_rows(region[done:]))
     return found

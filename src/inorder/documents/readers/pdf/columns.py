@@ -37,6 +37,10 @@ class Column:
         width = (after.x1 - after.x0) * (word if word > 0 else length) / length
         return line.x1 + width > self.right - 0.55 * line.size
 
+    def has_room(self, line: Segment) -> bool:
+        """Whether another character would have fitted at the end of a line."""
+        return line.x1 + line.size <= self.right - 0.55 * line.size
+
     def is_centred(self, line: Segment) -> bool:
         """Whether a line is centred, away from both edges."""
         left, right = line.x0 - self.left, self.right - line.x1

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from inorder.documents.model import AnyBlock, Code, Heading, ListItem, Paragraph, Title
+from inorder.documents.readers.unicode import is_cjk
 
 from .columns import BULLETS, Column, bounding_box, find_marker, format_code
 from .document_stats import DocumentStats
@@ -165,9 +166,10 @@ class ParagraphBuilder:
     @staticmethod
     def _is_paragraph_end(before: Segment, line: Segment, column: Column) -> bool:
         """Whether the line before ends a paragraph: it is short although the next word would have fitted."""
-        if line.text[0].islower() or not (before.text.endswith(_ENDS) or column.is_short(before)):
+        is_ended = before.text.endswith(_ENDS)
+        if line.text[0].islower() or not (is_ended or column.is_short(before)):
             return False
-        if column.is_full(before, line):
+        if column.is_full(before, line) and not (is_ended and is_cjk(line.text[0]) and column.has_room(before)):
             return False
         return not (column.is_centred(line) and column.is_centred(before))
 

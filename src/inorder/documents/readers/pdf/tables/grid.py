@@ -15,6 +15,7 @@ from inorder.documents.model import Cell, Table
 from inorder.documents.readers.pdf.columns import bounding_box
 from inorder.documents.readers.pdf.lines import join_text
 from inorder.documents.readers.pdf.segments import Extent, Row, Rule, Segment
+from inorder.documents.readers.unicode import is_right_to_left
 
 FULL_SHARE = 0.67
 """Rows with at least this share of the largest number of pieces show where the columns are."""
@@ -98,6 +99,8 @@ def _split_words(segment: Segment, first: int, extents: Sequence[Extent]) -> Pla
     words = segment.text.split(" ")
     if len(words) != len(extents) or segment.x0 > extents[0][0] + 3 or segment.x1 < extents[-1][1] - 3:
         return []
+    if is_right_to_left(segment.text):
+        words.reverse()
     return [
         PlacedCell(first + at, first + at, msgspec.structs.replace(segment, text=word, x0=x0, x1=x1))
         for at, (word, (x0, x1)) in enumerate(zip(words, extents, strict=True))
@@ -151,7 +154,9 @@ def _covers(segment: Segment, extent: Extent) -> bool:
 
 def is_continuation(row: PlacedRow, before: PlacedRow, extents: Sequence[Extent]) -> bool:
     """Whether a line continues cells of the line before: its first column is empty, and those cells are full."""
-    if row[0].first == 0 or 2 * len(row) > len(extents):
+    right_to_left = is_right_to_left(" ".join([cell.segment.text for cell in row]))
+    has_first = row[-1].last == len(extents) - 1 if right_to_left else row[0].first == 0
+    if has_first or 2 * len(row) > len(extents):
         return False
     above = {cell.first: cell.segment for cell in before}
     return all(
