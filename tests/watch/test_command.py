@@ -4,11 +4,13 @@ import json
 import os
 import signal
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.documents.embed.servers import Script, held_by, serving
 from tests.support.command_line import CommandLine, CommandResult
 
 pytestmark = [pytest.mark.process, pytest.mark.req("CLI-3")]
@@ -108,6 +110,26 @@ def test_a_second_watch_of_the_same_data_is_refused_in_one_line(cli: CommandLine
     again = Watch(cli)
     assert again.next("run_ended")["exit_code"] == 0
     assert again.end().code == 143
+
+
+@pytest.mark.req("CAN-2")
+def test_a_signal_during_a_run_stops_it_and_the_next_watch_continues(cli: CommandLine) -> None:
+    cli.source("a.md", "# Lamp\n\nA lamp.\n")
+    gate = threading.Event()
+    script = Script(held_by(gate))
+    with serving(script) as url:
+        embed = ("--dense", f"tei:{url}", "--cancel-grace-s", "0")
+        watch = Watch(cli, *embed)
+        script.has_requests()
+        ended = watch.end()
+        gate.set()
+        assert ended.code == 143
+        assert "embed: interrupted" in ended.err
+        assert json.loads(ended.out.splitlines()[-1])["exit_code"] == 143
+        again = Watch(cli, *embed)
+        assert again.next("run_ended")["exit_code"] == 0
+        assert list_documents(cli) == {"a.md"}
+        assert again.end().code == 143
 
 
 def test_a_run_of_another_process_is_waited_for(cli: CommandLine) -> None:

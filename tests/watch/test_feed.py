@@ -11,7 +11,7 @@ import pytest
 from inorder.host.clock import SystemClock
 from inorder.testing import VirtualClock
 from inorder.watch import feed as feed_module
-from inorder.watch.changes import SourceChanges
+from inorder.watch.changes import PATHS_MAX, SourceChanges
 from inorder.watch.feed import RECHECK_MS, SourceFeed
 from inorder.watch.source import LocalSource
 from tests.support.gates import GUARD_S, no_thread_leaks
@@ -122,6 +122,13 @@ def test_a_folder_that_is_moved_away_and_back_is_watched_again(folder: Folder) -
     folder.feed.prepare()
     folder.write("b.md")
     folder.wait_for("b.md")
+
+
+def test_a_burst_that_overflows_the_queue_of_the_system_is_reported_and_of_bounded_size(folder: Folder) -> None:
+    for number in range(5_000):  # of four events each; the queue has room for 16,384
+        (folder.root / f"{number}.md").touch()
+    found = folder.feed.wait(GUARD_MS)
+    assert found.count >= len(found.paths) == PATHS_MAX
 
 
 def test_a_single_file_is_watched_through_its_folder(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from inorder.cli.output import error as print_error
 from inorder.cli.parameters import Given
 from inorder.cli.settings import Settings, resolve
 from inorder.cli.stage_runner import report_outcome
+from inorder.documents.embed.shared.keeping import keep_providers
 from inorder.errors import require
 from inorder.host.clock import Clock, SystemClock
 from inorder.host.filesystem import SystemFilesystem
@@ -71,7 +72,8 @@ def _watch(
     printer.announce(addresses, options)
     problem = ""
     try:
-        return Watcher(feed, runs.run, [status, printer], clock, options).watch()
+        with keep_providers():
+            return Watcher(feed, runs.run, [status, printer], clock, options).watch()
     except Exception as error:
         problem = str(error)
         raise

@@ -17,6 +17,7 @@ from inorder.documents.embed.worker import OPEN_ERROR
 from inorder.engines.base import count_callers
 from inorder.errors import OperatorError
 from inorder.stage.context import StageContext
+from inorder.stage.contracts import StageOutcome
 
 _IMPORTED_AHEAD = ("inorder.documents.embed.storage", "inorder.documents.embed.term_statistics")
 """What the last item of the stage needs, and takes half a second to import."""
@@ -33,9 +34,11 @@ class OpenProviders:
         self._address = ""
         self._open_now: list[Any] = []
         """What this process must close."""
+        self._process: Any = None
+        """The process of the providers; None: there is none."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_open_now": []}
+        return {**self.__dict__, "_open_now": [], "_process": None}
 
     def open_in_driver(self, context: StageContext) -> None:
         """Called before the stage: prepare the process of the providers, or open all of them for the threads."""
@@ -45,12 +48,11 @@ class OpenProviders:
         if options.policy == "io":
             self._open(self._specs, context)
         elif self.shared:
-            from .process import ProviderProcess
+            from .keeping import open_process
 
             self._address = "unavailable"  # should the next line fail, no worker opens a model of its own
-            process = ProviderProcess({family: self._specs[family] for family in self.shared}, self._limits)
-            self._open_now.append(process)
-            self._address = process.address
+            self._process = open_process({family: self._specs[family] for family in self.shared}, self._limits)
+            self._address = self._process.address
 
     def open_in_worker(self, context: StageContext) -> None:
         """Called once in every worker process."""
@@ -64,9 +66,14 @@ class OpenProviders:
             for family in shared:
                 context.resources[family] = (RemoteDense if family == "dense" else RemoteSparse)(connection, family)
 
-    def close(self, _: object) -> None:
+    def close(self, outcome: StageOutcome) -> None:
         """Called after the stage: close what the driver has opened."""
         self._address = ""
+        if self._process is not None:
+            from .keeping import release_process
+
+            process, self._process = self._process, None
+            release_process(process, is_complete=outcome.stop_kind is None and not outcome.failed)
         while self._open_now:
             self._open_now.pop().close()
 

@@ -63,6 +63,11 @@ class ProviderProcess:
         process = self._process
         return None if process is None else process.pid
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether connections are answered: it is not closed, and has not died too often."""
+        return self._thread.is_alive() and not self._is_closing.is_set()
+
     def read_gpu_bytes(self) -> int | None:
         """The memory of the process on GPUs, as it was a second ago; None: it uses none."""
         size = int(self._gpu_bytes.value)
