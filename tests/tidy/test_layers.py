@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "code": BELOW_JOBS | {"sources"},
     "index": BELOW_JOBS | {"sources", "documents", "code"},
     "dataset": BELOW_JOBS | {"documents", "index"},
-    "watch": BELOW_JOBS,
+    "watch": BELOW_JOBS | {"sources"},
     "report": BELOW_JOBS | {"documents", "index", "dataset", "watch"},
     "targets": BELOW_JOBS | {"documents", "index"},
     FACE: LIBRARY,

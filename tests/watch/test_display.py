@@ -35,7 +35,7 @@ FACTS = (
     "last change 2023-11-14 22:15:00 UTC",
     "3 changes pending",
     "last run: number 7, ended 2023-11-14 22:16:40 UTC, in 1.5 s, exit code 3",
-    "the sources send no events, and are listed instead",
+    "a source that sends no events is listed",
     "next listing 2023-11-14 22:18:20 UTC",
     "next try 2023-11-14 22:17:30 UTC",
     "last error, 2023-11-14 22:16:40 UTC: <bdi>no space left on device</bdi>",

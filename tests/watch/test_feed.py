@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from inorder.errors import InfrastructureError
 from inorder.host.clock import SystemClock
 from inorder.testing import VirtualClock
 from inorder.watch import feed as feed_module
@@ -28,7 +29,7 @@ class Folder:
         root.mkdir()
         self.said: list[str] = []
         self.source = LocalSource(str(root), [str(root / "data")])
-        self.feed = SourceFeed([self.source], clock, 5_000, self.said.append)
+        self.feed = SourceFeed([self.source], [], clock, 5_000, self.said.append)
 
     def write(self, name: str, text: str = "x") -> None:
         path = self.root / name
@@ -134,7 +135,7 @@ def test_a_burst_that_overflows_the_queue_of_the_system_is_reported_and_of_bound
 def test_a_single_file_is_watched_through_its_folder(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("x")
-    feed = SourceFeed([LocalSource(str(path))], SystemClock(), 5_000, print)
+    feed = SourceFeed([LocalSource(str(path))], [], SystemClock(), 5_000, print)
     feed.prepare()
     try:
         (tmp_path / "other.md").write_text("x")
@@ -177,7 +178,7 @@ def polled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
 
 def test_a_limit_that_is_reached_is_announced_and_the_sources_are_listed_instead(polled: Folder) -> None:
     assert polled.said == [f"{LIMIT}; the sources are listed every 5 s instead"]
-    assert polled.feed.mode == "polling"
+    assert polled.feed.is_polling
     assert polled.feed.wait(60_000) == SourceChanges()
     polled.write("a/b.md")
     assert polled.feed.wait(60_000) == SourceChanges(1, (str(polled.root),))
@@ -203,4 +204,57 @@ def test_a_notifier_that_fails_is_announced_and_replaced_by_listings(folder: Fol
     folder.feed._on_failure("the events of the system have ended")
     assert folder.feed.wait(GUARD_MS).count == 1
     assert folder.said == ["the events of the system have ended; the sources are listed every 5 s instead"]
-    assert folder.feed.mode == "polling"
+    assert folder.feed.is_polling
+
+
+class ScriptedStore:
+    """A remote source whose listings are given."""
+
+    address = "s3://bucket/docs"
+
+    def __init__(self, *listings: str | Exception) -> None:
+        self._listings = list(listings)
+
+    def find_absence(self) -> str:
+        return ""
+
+    def identify_listing(self) -> str:
+        listing = self._listings.pop(0) if len(self._listings) > 1 else self._listings[0]
+        if isinstance(listing, Exception):
+            raise listing
+        return listing
+
+
+class RemoteFeed:
+    """The feed of a remote source, on a virtual clock."""
+
+    def __init__(self, *listings: str | Exception) -> None:
+        self.said: list[str] = []
+        self.listed: list[tuple[int | None, bool]] = []
+        clock = VirtualClock()
+        listed = self.listed
+        self.feed = SourceFeed(
+            [], [ScriptedStore(*listings)], clock, 5_000, self.said.append, lambda *at: listed.append(at)
+        )
+        self.feed._arrived = VirtualEvent(clock)
+
+    def count_changes(self, seconds: int) -> list[int]:
+        """Wait one second after the other. Returns in which there was a change."""
+        return [number for number in range(1, seconds + 1) if self.feed.wait(1_000).count]
+
+
+def test_a_remote_source_is_listed_at_its_interval_and_a_change_is_reported_once() -> None:
+    remote = RemoteFeed("one", "one", "two", "two")
+    remote.feed.prepare()
+    assert remote.count_changes(20) == [10]
+    assert remote.listed == [(5_000, True), (10_000, True), (15_000, True), (20_000, True), (25_000, True)]
+    remote.feed.prepare()
+    assert len(remote.listed) == 5, "the listing before the run shows what the next one is compared with"
+
+
+def test_a_listing_that_fails_is_no_change_and_is_announced_once() -> None:
+    problem = InfrastructureError("cannot list s3://bucket/docs: the store failed")
+    remote = RemoteFeed("one", problem, problem, "one", "one")
+    remote.feed.prepare()
+    assert remote.count_changes(25) == [15], "a change may have been missed"
+    assert remote.said == [str(problem)]

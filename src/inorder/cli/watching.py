@@ -21,6 +21,7 @@ from inorder.documents.embed.shared.keeping import keep_providers
 from inorder.errors import require
 from inorder.host.clock import Clock, SystemClock
 from inorder.host.filesystem import SystemFilesystem
+from inorder.sources.address import resolve_source
 from inorder.stage.contracts import StageOutcome
 from inorder.stage.data_layout import require_directory
 from inorder.watch.changes import SourceChanges
@@ -28,20 +29,21 @@ from inorder.watch.contracts import RunResult
 from inorder.watch.feed import SourceFeed
 from inorder.watch.loop import Watcher
 from inorder.watch.options import WatchOptions
+from inorder.watch.polling import RemoteSource
 from inorder.watch.source import LocalSource
 from inorder.watch.status import StatusWriter, WatchPlace
 
 _INTERRUPTED = (Exit.INTERRUPTED, Exit.TERMINATED)
 
 
-def run_watch(sources: Sequence[Path], options: WatchOptions, given: Given, *, as_json: bool) -> int:
+def run_watch(sources: Sequence[str], options: WatchOptions, given: Given, *, as_json: bool) -> int:
     """Watch the sources until a signal comes. Returns the exit code."""
     require_extra("ingest")
     require_extra("watch")
     claim_stdout()
     settings = resolve(given)
-    for source in sources:
-        require(source.exists(), f"no such file or directory: {source.absolute()}")
+    for source in map(resolve_source, sources):
+        require(isinstance(source, str) or source.exists(), f"no such file or directory: {source}")
     require_directory(settings.data)
     place = WatchPlace(settings.data)
     lock = place.lock()
@@ -53,7 +55,7 @@ def run_watch(sources: Sequence[Path], options: WatchOptions, given: Given, *, a
 
 def _watch(
     place: WatchPlace,
-    sources: Sequence[Path],
+    sources: Sequence[str],
     options: WatchOptions,
     given: Given,
     settings: Settings,
@@ -63,13 +65,14 @@ def _watch(
     """Watch, under the lock."""
     clock = SystemClock()
     excluded = _list_excluded(settings)
-    watched = [LocalSource(os.fspath(source), excluded) for source in sources]
-    addresses = [source.address for source in watched]
+    resolved = [resolve_source(source) for source in sources]
+    local = [LocalSource(os.fspath(source), excluded) for source in resolved if isinstance(source, Path)]
+    remote = [RemoteSource(source) for source in resolved if isinstance(source, str)]
     printer = WatchPrinter(clock, is_quiet=settings.is_quiet, as_json=as_json)
-    status = StatusWriter(place, SystemFilesystem(), clock, addresses)
-    feed = SourceFeed(watched, clock, int(options.poll_s * 1000), printer.warn, status.on_listed)
+    status = StatusWriter(place, SystemFilesystem(), clock, list(sources))
+    feed = SourceFeed(local, remote, clock, int(options.poll_s * 1000), printer.warn, status.on_listed)
     runs = _Runs(sources, given, printer)
-    printer.announce(addresses, options)
+    printer.announce(sources, options)
     problem = ""
     try:
         with keep_providers():
@@ -93,7 +96,7 @@ class _Runs:
     """Runs all stages. The first run prints what `inorder run` prints. Later ones are summed up by the printer, and
     show progress on a terminal only."""
 
-    def __init__(self, sources: Sequence[Path], given: Given, printer: "WatchPrinter") -> None:
+    def __init__(self, sources: Sequence[str], given: Given, printer: "WatchPrinter") -> None:
         self._sources = sources
         self._given = given
         self._printer = printer

@@ -7,61 +7,27 @@ that no event shows (a queue that has overflowed, a network filesystem) is found
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from inorder.host.clock import Clock
 from inorder.host.inotify import find_inotify_problem
 
 from .changes import PATHS_MAX, SourceChanges
 from .notifier import FolderNotifier
+from .polling import Poll, PollableSource
 from .source import RULE_FILES, LocalSource, WatchedFolder
 
 RECHECK_MS = 15 * 60 * 1_000
 """Between two listings of sources that send events."""
-_COST_SHARE = 20
-"""A listing that takes long is repeated after at least this many times its duration."""
-
-
-class PollableSource(Protocol):
-    """A source that is listed to find changes."""
-
-    address: str
-
-    def find_absence(self) -> str:
-        """Why the source cannot be read now; empty: it can."""
-        ...
-
-    def identify_listing(self) -> str:
-        """A hash of what the source has. Raises `OSError` or `InfrastructureError` if it cannot be listed."""
-        ...
-
-
-class Poll:
-    """When a source was listed, what was found, and when it is listed next."""
-
-    def __init__(self, source: PollableSource, interval_ms: int, clock: Clock) -> None:
-        self.source = source
-        self._interval_ms = interval_ms
-        self._clock = clock
-        self._listing: str | None = None
-        self.due_ms = 0
-
-    def look(self) -> bool:
-        """List the source. Returns whether it differs from the last listing."""
-        began_ms = self._clock.now_ms()
-        before, self._listing = self._listing, self.source.identify_listing()
-        now_ms = self._clock.now_ms()
-        self.due_ms = now_ms + max(self._interval_ms, _COST_SHARE * (now_ms - began_ms))
-        return before is not None and before != self._listing
 
 
 class SourceFeed:
-    """Watches local sources by events, or by listings if events cannot be had. Thread-safe where it must be: events
-    come from a thread."""
+    """Watches local sources by events, or by listings if events cannot be had, and remote ones by listings. Thread-safe
+    where it must be: events come from a thread."""
 
     def __init__(
         self,
         sources: Sequence[LocalSource],
+        remotes: Sequence[PollableSource],
         clock: Clock,
         poll_ms: int,
         announce: Callable[[str], None],
@@ -72,22 +38,28 @@ class SourceFeed:
         self._poll_ms = poll_ms
         self._announce = announce
         self._on_listed = on_listed
-        self._polls: list[Poll] = []
+        self._polls = [Poll(source, RECHECK_MS, clock) for source in sources]
+        self._remote_polls = [Poll(remote, poll_ms, clock) for remote in remotes]
         self._lock = threading.Lock()
         self._arrived = threading.Event()
         self._changes = SourceChanges()
         self._folders: dict[str, list[WatchedFolder]] = {}
         self._notifier: FolderNotifier | None = None
+        self._has_events = bool(sources)
         self._is_outdated = True
         """Whether the folders that are watched may not be those of the sources."""
         self._failure = ""
-        self.mode = "events"
-        """`events` or `polling`."""
+        """Why events cannot be had any more."""
+
+    @property
+    def is_polling(self) -> bool:
+        """Whether a source is listed because it sends no events."""
+        return bool(self._remote_polls) or not self._has_events
 
     @property
     def next_poll_ms(self) -> int | None:
         """When a source is listed next."""
-        return min((poll.due_ms for poll in self._polls), default=None)
+        return min((poll.due_ms for poll in (*self._polls, *self._remote_polls)), default=None)
 
     def find_absences(self) -> list[str]:
         """Why sources cannot be read now; empty: all can."""
@@ -99,16 +71,11 @@ class SourceFeed:
         """Watch the folders that the sources have now."""
         for source in self._sources:
             source.adopt()
-        if self.mode == "events" and self._is_outdated:
+        if self._has_events and self._is_outdated:
             self._watch_folders()
-        is_new = not self._polls
-        if is_new:
-            interval_ms = self._poll_ms if self.mode == "polling" else RECHECK_MS
-            self._polls = [Poll(source, interval_ms, self._clock) for source in self._sources]
-        if is_new or self.mode == "polling":
-            for poll in self._polls:
-                poll.look()
-            self._on_listed(self.next_poll_ms, self.mode == "polling")
+        for poll in (*self._polls, *self._remote_polls):
+            if poll.is_new:
+                self._list(poll)
 
     def wait(self, timeout_ms: int) -> SourceChanges:
         """Wait for an event, at most this long, and look for changes that events do not show."""
@@ -143,12 +110,19 @@ class SourceFeed:
             if source.is_replaced and not source.find_absence():
                 source.adopt()
                 self._add(1, [source.address], outdates=True)
-        for poll in self._polls:
-            if self._clock.now_ms() < poll.due_ms or poll.source.find_absence():
-                continue
-            if poll.look():
+        for poll in (*self._polls, *self._remote_polls):
+            is_due = self._clock.now_ms() >= poll.due_ms
+            if is_due and not poll.source.find_absence() and self._list(poll):
                 self._add(1, [poll.source.address], outdates=True)
-            self._on_listed(self.next_poll_ms, self.mode == "polling")
+
+    def _list(self, poll: Poll) -> bool:
+        """List a source. Returns whether it has changed. A problem is announced once."""
+        before = poll.problem
+        is_changed = poll.look()
+        if poll.problem and poll.problem != before:
+            self._announce(poll.problem)
+        self._on_listed(self.next_poll_ms, self.is_polling)
+        return is_changed
 
     def _watch_folders(self) -> None:
         self._is_outdated = False
@@ -172,7 +146,8 @@ class SourceFeed:
     def _fall_back(self, problem: str) -> None:
         """List the sources from now on, because events cannot be had."""
         self.close()
-        self._failure, self.mode, self._polls = "", "polling", []
+        self._failure, self._has_events = "", False
+        self._polls = [Poll(source, self._poll_ms, self._clock) for source in self._sources]
         self._announce(f"{problem}; the sources are listed every {self._poll_ms / 1000:g} s instead")
 
     def _on_failure(self, problem: str) -> None:

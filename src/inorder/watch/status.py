@@ -51,7 +51,7 @@ class WatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     state: str = "running"
     """See `STATES`."""
     is_polling: bool = False
-    """Whether the sources are listed, because they send no events."""
+    """Whether a source is listed, because it sends no events."""
     pending_changes: int = 0
     last_change_ms: int | None = None
     last_run: WatchedRun | None = None

@@ -36,7 +36,7 @@ def _list_facts(watch: WatchStatus) -> list[str]:
         ended = f"{format_time(run.ended_ms)}, in {format_duration(run.duration_ms)}, exit code {run.exit_code}"
         facts.append(f"last run: number {run.number}, ended {ended}")
     if watch.is_polling:
-        facts.append("the sources send no events, and are listed instead")
+        facts.append("a source that sends no events is listed")
     if watch.is_alive and watch.next_poll_ms is not None:
         facts.append(f"next listing {format_time(watch.next_poll_ms)}")
     if watch.is_alive and watch.next_retry_ms is not None:

@@ -1,7 +1,6 @@
 """`inorder watch`: keep DATA current."""
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,9 +15,11 @@ from inorder.watch.options import POLL_S, SETTLE_S, SETTLE_S_MAX, WatchOptions
 @run_options(partial(describe_defaults, list(BUILTIN)), list(BUILTIN))
 def watch(
     sources: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            metavar="SRC...", help="Files and directories, documents and code alike.", rich_help_panel=Section.INPUT
+            metavar="SRC...",
+            help="Files, directories and addresses (s3://bucket/prefix), documents and code alike.",
+            rich_help_panel=Section.INPUT,
         ),
     ],
     settle: Annotated[
