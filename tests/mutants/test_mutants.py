@@ -27,6 +27,7 @@ from tests.mutants.stage import STAGE_MUTANTS
 from tests.mutants.store import STORE_MUTANTS
 from tests.mutants.telemetry import TELEMETRY_MUTANTS
 from tests.mutants.unchanged import UNCHANGED_MUTANTS
+from tests.mutants.watch import WATCH_MUTANTS
 from tests.mutants.wiring import WIRING_MUTANTS
 
 ALL = (
@@ -48,6 +49,7 @@ ALL = (
     *WIRING_MUTANTS,
     *REPORT_MUTANTS,
     *SERVE_MUTANTS,
+    *WATCH_MUTANTS,
 )
 SEEDS = 1500
 BROKEN_PROMISE = 6

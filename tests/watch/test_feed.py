@@ -92,6 +92,13 @@ def test_a_new_folder_is_watched_from_the_next_run_on(folder: Folder) -> None:
     folder.wait_for("new/b.md")
 
 
+def test_a_folder_that_comes_outdates_the_watched_ones(folder: Folder) -> None:
+    assert not folder.feed._is_outdated
+    (folder.root / "new").mkdir()
+    folder.wait_for("new")
+    assert folder.feed._is_outdated
+
+
 def test_what_lies_in_data_and_what_is_hidden_or_ignored_is_not_reported(folder: Folder) -> None:
     folder.write(".inorderignore", "*.log\n")
     folder.wait_for(".inorderignore")

@@ -17,7 +17,7 @@ from inorder.files.heads import read_head
 from inorder.files.walk import Entries, walk
 from inorder.sources.remote_input import RemoteInput
 from inorder.sources.visible import list_objects
-from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id
+from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id, require_root
 
 from .generated import reason_to_skip
 from .languages import language_of
@@ -54,14 +54,18 @@ class CodeFile(NamedTuple):
 
 def discover(roots: Roots, is_known: Callable[[str, str], bool] = lambda item_id, path: False) -> Iterator[CodeFile]:
     """List every file below these roots. A file for which `is_known` returns true, from its item id and path, is left
-    out and never opened. Raises OperatorError or InfrastructureError if a remote root cannot be listed."""
+    out and never opened. Raises OperatorError if a root is missing, and OperatorError or InfrastructureError if a remote
+    root cannot be listed."""
     for name, path in roots.paths.items():
         if is_address(path):
             yield from _discover_remote(roots, name, is_known)
         elif os.path.isdir(path):
             yield from _walk(path, name, is_known)
-        elif not is_known(quote_id(name), path):
-            yield _inspect(path, name)
+            require_root(path)
+        else:
+            require_root(path)
+            if not is_known(quote_id(name), path):
+                yield _inspect(path, name)
 
 
 def _walk(root: str, prefix: str, is_known: Callable[[str, str], bool]) -> Iterator[CodeFile]:

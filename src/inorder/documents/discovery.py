@@ -18,7 +18,7 @@ from typing import NamedTuple
 from inorder.files.walk import walk
 from inorder.sources.visible import list_objects
 from inorder.stage.file_stat import FileStat
-from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id
+from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id, require_root
 from inorder.stage.store.inputs import AddressedInput
 
 
@@ -40,15 +40,17 @@ class DocumentFile(NamedTuple):
 
 
 def discover(roots: Roots) -> Iterator[DocumentFile]:
-    """Every file below these roots that may be a document. Raises OperatorError or InfrastructureError if a remote root
-    cannot be listed."""
+    """Every file below these roots that may be a document. Raises OperatorError if a root is missing, and OperatorError
+    or InfrastructureError if a remote root cannot be listed."""
     for name, path in roots.paths.items():
         if is_address(path):
             for item_id, source, problem in list_objects(roots, name, (IGNORE_FILE,)):
                 yield DocumentFile(item_id, source.address, source.size, problem, None, source)
         elif os.path.isdir(path):
             yield from _discover_folder(path, name)
+            require_root(path)
         else:
+            require_root(path)
             yield _inspect_file(path, name, os.path.dirname(path))
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from inorder.errors import OperatorError
+
 IGNORE_FILE = ".inorderignore"
 """Lists paths to leave out, in the syntax of `.gitignore`."""
 
@@ -47,6 +49,13 @@ class Roots:
         """Whether an item with this id would be below one of the roots."""
         names = map(quote_id, self.paths)
         return any(item_id == name or item_id.startswith((f"{name}/", f"{name}#")) for name in names)
+
+
+def require_root(path: str) -> None:
+    """Raise OperatorError if a local source is not there. One that vanishes while it is listed would otherwise look as
+    if all its files were deleted."""
+    if not os.path.lexists(path):
+        raise OperatorError(f"no such file or directory: {path}")
 
 
 def quote_key(key: str) -> str:
