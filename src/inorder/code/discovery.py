@@ -54,8 +54,8 @@ class CodeFile(NamedTuple):
 
 def discover(roots: Roots, is_known: Callable[[str, str], bool] = lambda item_id, path: False) -> Iterator[CodeFile]:
     """List every file below these roots. A file for which `is_known` returns true, from its item id and path, is left
-    out and never opened. Raises OperatorError if a root is missing, and OperatorError or InfrastructureError if a remote
-    root cannot be listed."""
+    out and never opened. Raises OperatorError if a root is missing, and OperatorError or InfrastructureError if a
+    remote root cannot be listed."""
     for name, path in roots.paths.items():
         if is_address(path):
             yield from _discover_remote(roots, name, is_known)
