@@ -1,6 +1,9 @@
 """Command lines in processes that are forked from one that has imported everything, so that many can be killed."""
 
 import json
+import os
+import select
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -53,6 +56,13 @@ class Drivers:
     def wait(self) -> int:
         """The exit code of the command line; a negative one is a signal."""
         return int(self._read())
+
+    def wait_or_kill(self, pid: int, seconds: float) -> int:
+        """Kill the process unless it ends within this time. Returns its exit code."""
+        assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], seconds)[0]:
+            os.kill(pid, signal.SIGKILL)
+        return self.wait()
 
     def run(self, *arguments: str) -> int:
         """Start a command line and wait for its end."""

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from inorder.sinks.base import Sink
-from inorder.targets.base import Target, TargetLayout, TargetOptions
+from inorder.sinks.base import Position, Sink
+from inorder.targets.base import Target, TargetChanges, TargetLayout, TargetOptions, encode_document
 from inorder.targets.registry import make_target
 from inorder.targets.sink import TargetSink
-from tests.targets.harnesses import TargetHarness
+from tests.targets.harnesses import TargetHarness, make_document
 
 DIMENSIONS = 4
 LAYOUT = TargetLayout(dimensions=DIMENSIONS, provider="hash:4")
@@ -48,3 +48,10 @@ class RealTargetHarness(TargetHarness):
 
     def applied_seqs(self) -> list[int]:
         return sorted({int(row[0][10:18]) for row in self.read_rows()})
+
+
+def write(target: Target, *seqs: int, removed: tuple[int, ...] = (), end: int = 1) -> None:
+    """Write and remove documents, and store a position with this end."""
+    documents = [make_document(seq, dimensions=DIMENSIONS) for seq in seqs]
+    ids, gone = [each.doc_id for each in documents], [make_document(seq).doc_id for seq in removed]
+    target.write(TargetChanges([encode_document(each) for each in documents], ids, gone), Position(end))

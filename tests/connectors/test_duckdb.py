@@ -10,10 +10,10 @@ import pytest
 
 import inorder
 from inorder.sinks.base import Position
-from inorder.targets.base import TargetChanges, TargetLayout, encode_document
+from inorder.targets.base import TargetChanges, TargetLayout
 from inorder.targets.tables import encode_clean
 from inorder.testing import SINK_RULES
-from tests.connectors.target_harness import LAYOUT, RealTargetHarness, open_target
+from tests.connectors.target_harness import LAYOUT, RealTargetHarness, open_target, write
 from tests.targets.harnesses import make_document
 
 duckdb: Any = pytest.importorskip("duckdb", reason="make test-connectors installs it")
@@ -51,12 +51,6 @@ def test_it_keeps_the_rule(rule: Callable[[Any], None], tmp_path_factory: pytest
 @pytest.fixture
 def address(tmp_path: Path) -> str:
     return f"duckdb://{tmp_path}/file.duckdb"
-
-
-def write(target: Any, *seqs: int, removed: tuple[int, ...] = ()) -> None:
-    documents = [make_document(seq, dimensions=4) for seq in seqs]
-    ids, gone = [each.doc_id for each in documents], [make_document(seq).doc_id for seq in removed]
-    target.write(TargetChanges([encode_document(each) for each in documents], ids, gone), Position(len(seqs)))
 
 
 def test_documents_are_replaced_and_removed(address: str, tmp_path: Path) -> None:

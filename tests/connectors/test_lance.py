@@ -11,11 +11,10 @@ import pytest
 import inorder
 from inorder.sinks.base import Position
 from inorder.targets import lance as lance_target
-from inorder.targets.base import TargetChanges, TargetLayout, encode_document
+from inorder.targets.base import TargetLayout
 from inorder.testing import SINK_RULES
 from tests.connectors.sink_process import SinkProcess, wait_for_end
-from tests.connectors.target_harness import LAYOUT, RealTargetHarness, open_target
-from tests.targets.harnesses import make_document
+from tests.connectors.target_harness import LAYOUT, RealTargetHarness, open_target, write
 
 lance: Any = pytest.importorskip("lance", reason="make test-connectors installs it")
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -70,12 +69,6 @@ def read_rows(folder: Path) -> list[Any]:
 @pytest.mark.parametrize("rule", SINK_RULES, ids=lambda rule: rule.__name__)
 def test_it_keeps_the_rule(rule: Callable[[Any], None], tmp_path_factory: pytest.TempPathFactory) -> None:
     rule(lambda: LanceHarness(tmp_path_factory.mktemp("lance")))
-
-
-def write(target: Any, *seqs: int, removed: tuple[int, ...] = (), end: int = 1) -> None:
-    documents = [make_document(seq, dimensions=4) for seq in seqs]
-    ids, gone = [each.doc_id for each in documents], [make_document(seq).doc_id for seq in removed]
-    target.write(TargetChanges([encode_document(each) for each in documents], ids, gone), Position(end))
 
 
 def test_documents_are_replaced_and_removed_and_lancedb_reads_them(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ KINDS = {
     "postgres": _POSTGRES,
     "duckdb": TargetKind("inorder.targets.duckdb", "DuckDB"),
     "lance": TargetKind("inorder.targets.lance", "Lance"),
+    "qdrant": TargetKind("inorder.targets.qdrant", "Qdrant"),
 }
 """The targets by scheme."""
 
