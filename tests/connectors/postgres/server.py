@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -23,15 +24,22 @@ log_min_messages = warning
 """
 
 
-class PostgresServer:
-    """A server with a socket in its folder. `stop_at_once` is what a crash of the machine does to it."""
+def _find_free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
-    def __init__(self) -> None:
+
+class PostgresServer:
+    """A server with a socket in its folder, and one of TCP if it `listens`. `stop_at_once` is what a crash of the
+    machine does to it."""
+
+    def __init__(self, *, listens: bool = False) -> None:
         import pgserver
 
         self._programs = Path(pgserver.__file__).parent / "pginstall" / "bin"
         self.folder = Path(tempfile.mkdtemp(prefix="inorder-pg-", dir="/tmp"))
         self.data = self.folder / "data"
+        self.port = _find_free_port() if listens else 5432
         self._user: dict[str, Any] = {}
         if os.geteuid() == 0:
             os.chown(self.folder, SYSTEM_USER, SYSTEM_USER)
@@ -39,6 +47,8 @@ class PostgresServer:
         self._run("initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C")
         with open(self.data / "postgresql.conf", "a", encoding="utf-8") as file:
             file.write(_SETTINGS + f"unix_socket_directories = '{self.folder}'\n")
+            if listens:
+                file.write(f"listen_addresses = '127.0.0.1'\nport = {self.port}\n")
         hosts = self.data / "pg_hba.conf"
         hosts.write_text(f"local all {SECURED} scram-sha-256\n{hosts.read_text()}")
         self.start()
@@ -62,7 +72,7 @@ class PostgresServer:
 
     def address(self, database: str = "postgres", user: str = "postgres", password: str = "") -> str:
         secret = f":{quote(password)}" if password else ""
-        return f"postgresql://{user}{secret}@/{database}?host={quote(str(self.folder), safe='')}"
+        return f"postgresql://{user}{secret}@/{database}?host={quote(str(self.folder), safe='')}&port={self.port}"
 
     def execute(self, query: str, database: str = "postgres") -> list[tuple[object, ...]]:
         with psycopg.connect(self.address(database), autocommit=True) as connection:

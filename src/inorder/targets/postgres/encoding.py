@@ -2,7 +2,7 @@
 on."""
 
 import struct
-from uuid import UUID
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -33,10 +33,13 @@ CHUNK_COLUMNS = (
 TERM_COLUMNS = ("doc_id", "number", "body_length", "head_length", "terms", "counts")
 HEAD_UNIT = 256
 """A number in `counts` is how often a term is in the text, plus this many times how often it is in the headings."""
+_TERMS_MAX = 2**16
+"""Encoded terms that a worker keeps."""
 _NULL = struct.pack(">i", -1)
 _INTEGER, _TEXT = 23, 25
 """Object ids of the types `integer` and `text`."""
 _LENGTHS = struct.Struct(">i")
+_UUID_LENGTH = _LENGTHS.pack(16)
 _pack_integer = struct.Struct(">ii").pack
 _pack_bigint = struct.Struct(">iq").pack
 _INTEGER_ELEMENT = np.dtype([("size", ">i4"), ("value", ">i4")])
@@ -95,11 +98,11 @@ def _pack_chunk(document: ExportedDocument, doc_id: bytes, chunk: ExportedChunk,
         struct.pack(">h", len(CHUNK_COLUMNS) + has_vectors),
         doc_id,
         _pack_integer(4, chunk.number),
-        _LENGTHS.pack(16) + UUID(chunk.chunk_id).bytes,
+        _UUID_LENGTH + bytes.fromhex(chunk.chunk_id.replace("-", "")),
         *map(_pack_text, (chunk.kind, chunk.name, chunk.headings, chunk.context)),
         _pack_integer(4, chunk.start),
         _pack_integer(4, chunk.end),
-        _pack_integers(np.array(chunk.pages, np.int64)),
+        _pack_array(_INTEGER, len(chunk.pages), b"".join([_pack_integer(4, page) for page in chunk.pages])),
         _pack_text(chunk.text),
         _pack_json(metadata),
     ]
@@ -115,7 +118,7 @@ def _pack_terms(document: ExportedDocument, doc_id: bytes) -> tuple[bytes, int, 
     found = count_file_terms(((chunk.text, chunk.name, chunk.context) for chunk in document.chunks), language)
     names = found.vocabulary.split(" ")
     order = sorted(range(len(names)), key=names.__getitem__)
-    vocabulary = [_pack_text(names[number]) for number in order]
+    vocabulary = [_pack_term(names[number]) for number in order]
     ranks = np.empty(len(names), np.int64)
     ranks[order] = np.arange(len(names))
     sizes, terms = np.frombuffer(found.sizes, NUMBER_TYPE), ranks[np.frombuffer(found.terms, NUMBER_TYPE)]
@@ -123,7 +126,8 @@ def _pack_terms(document: ExportedDocument, doc_id: bytes) -> tuple[bytes, int, 
     counts = np.frombuffer(found.body, np.uint8) + HEAD_UNIT * np.frombuffer(found.head, np.uint8).astype(np.int64)
     body, head = (np.frombuffer(each, LENGTH_TYPE) for each in (found.body_lengths, found.head_lengths))
     ends = np.cumsum(sizes).tolist()
-    numbers, counts = terms[sorting].tolist(), counts[sorting]
+    numbers, elements = terms[sorting].tolist(), _pack_elements(counts[sorting])
+    size = _INTEGER_ELEMENT.itemsize
     rows, start = [], 0
     for chunk, end, body_length, head_length in zip(document.chunks, ends, body.tolist(), head.tolist(), strict=True):
         rows += [
@@ -133,7 +137,7 @@ def _pack_terms(document: ExportedDocument, doc_id: bytes) -> tuple[bytes, int, 
             _pack_integer(4, body_length),
             _pack_integer(4, head_length),
             _pack_array(_TEXT, end - start, b"".join([vocabulary[number] for number in numbers[start:end]])),
-            _pack_integers(counts[start:end]),
+            _pack_array(_INTEGER, end - start, elements[size * start : size * end]),
         ]
         start = end
     return b"".join(rows), int(body.sum()), int(head.sum())
@@ -148,6 +152,9 @@ def _pack_text(text: str) -> bytes:
     if b"\0" in content:
         content = content.replace(b"\0", "\ufffd".encode())
     return _LENGTHS.pack(len(content)) + content
+
+
+_pack_term = lru_cache(_TERMS_MAX)(_pack_text)
 
 
 def _pack_json(value: dict[str, object]) -> bytes:
@@ -168,11 +175,12 @@ def _pack_vector(vector: bytes) -> bytes:
     return _LENGTHS.pack(4 + len(content)) + struct.pack(">HH", len(content) // 4, 0) + content
 
 
-def _pack_integers(values: "np.typing.NDArray[np.int64]") -> bytes:
+def _pack_elements(values: "np.typing.NDArray[np.int64]") -> bytes:
+    """Values as the elements of an array of integers."""
     elements = np.empty(len(values), _INTEGER_ELEMENT)
     elements["size"] = 4
     elements["value"] = values
-    return _pack_array(_INTEGER, len(values), elements.tobytes())
+    return elements.tobytes()
 
 
 def _pack_array(type_id: int, count: int, elements: bytes) -> bytes:
