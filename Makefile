@@ -40,7 +40,7 @@ DEMO := build/demo
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters test-connectors check docs bench bench-peers bench-documents bench-quality bench-search bench-serve bench-gpu bench-ray \
+.PHONY: help demo test test-fast test-browser test-extras test-models test-ray test-adapters test-connectors check docs bench bench-peers bench-documents bench-quality bench-search bench-serve bench-connectors bench-gpu bench-ray \
 	bench-capacity gauntlet \
 	gauntlet-ray soak clean
 
@@ -111,6 +111,11 @@ bench-search: $(BENCH_STAMP) ## measure search beside other libraries; CORPUS=DI
 
 bench-serve: $(STAMP) ## measure `inorder serve`: page loads, searches of 50 users, cost to a run
 	$(RUN) bench/serve.py
+
+bench-connectors: $(CONNECTORS_STAMP) ## measure exports to PostgreSQL beside LlamaIndex and LangChain
+	$(CONNECTORS_RUN) -m pip install --quiet --disable-pip-version-check \
+		langchain-postgres llama-index-vector-stores-postgres psycopg2-binary
+	$(CONNECTORS_RUN) bench/connectors.py
 
 bench-gpu: $(STAMP) ## measure embedding on a GPU, if there is one
 	$(RUN) bench/gpu.py

@@ -166,7 +166,7 @@ def test_a_disk_that_is_full(server: PostgresServer, database: str, data: Path) 
     assert read_tables(server, database) == read_tables(server, database, "whole")
 
 
-def test_a_table_that_somebody_has_locked(
+def test_a_table_that_another_session_has_locked(
     server: PostgresServer, database: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(target, "LOCK_S", 1)
