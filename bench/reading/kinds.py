@@ -19,6 +19,7 @@ from .table_kinds import (
     rotated_tables,
     ruled_tables,
     spanning_tables,
+    tight_tables,
     unruled_tables,
 )
 from .tagged import tagged_headings
@@ -284,6 +285,7 @@ KINDS: tuple[Callable[[int], Made], ...] = (
     spanning_tables,
     long_table,
     rotated_tables,
+    tight_tables,
     right_to_left_tables,
     one_page_letter,
     one_page_journal,

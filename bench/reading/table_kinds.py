@@ -3,6 +3,7 @@
 import io
 
 from reportlab.lib import colors
+from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Table, TableStyle
 
@@ -141,3 +142,22 @@ def rotated_tables(seed: int) -> Made:
     canvas.save()
     content = Content(" ".join(story.parts), [], story.tables, [], [])
     return Made("tables: rotated", packed.getvalue(), content)
+
+
+def tight_tables(seed: int) -> Made:
+    """Numbers that end directly before the next column, and begin directly after the longest name."""
+    story = Story(seed)
+    gap = (4.5, 3.6, 3.0)[seed % 3]
+    for number in range(4):
+        story.paragraph(3)
+        rows = [["Station", "First", "Second", "Third"]]
+        rows += [
+            [story.words(story.chance.randint(1, 4)), *(f"{story.chance.random() * 1000:.1f}" for _ in range(3))]
+            for _ in range(6)
+        ]
+        widths = [
+            gap + max(stringWidth(row[column], "Times-Roman", 9) for row in rows) for column in range(len(rows[0]))
+        ]
+        tight: Style = [("LEFTPADDING", (0, 0), (-1, -1), 0), ("RIGHTPADDING", (0, 0), (-1, -1), 0), *RIGHT]
+        story.table(rows, tight + (BOOK if number % 2 else BOLD_HEAD), colWidths=widths)
+    return story.make("tables: tight numbers")

@@ -19,6 +19,7 @@ from bench.reading.table_kinds import (
     rotated_tables,
     ruled_tables,
     spanning_tables,
+    tight_tables,
     unruled_tables,
 )
 from bench.reading.tools import read_content
@@ -67,6 +68,25 @@ def test_cells_of_generated_tables_are_found_and_right(make: Callable[[int], Mad
     found, given, right = count_relations(read_content(made.data), made.content)
     assert right >= 0.9 * given
     assert right >= 0.95 * found
+
+
+@pytest.mark.parametrize(("seed", "share"), [(0, 1.0), (1, 0.9), (2, 0.85)])
+def test_numbers_of_columns_that_are_close_are_cells_of_their_own(seed: int, share: float) -> None:
+    made = tight_tables(seed)
+    _, given, right = count_relations(read_content(made.data), made.content)
+    assert right >= share * given
+
+
+@pytest.mark.parametrize(
+    "numbers", [("10 000", "2 500", "117 204", "9 300"), ("555 1204", "555 9020", "555 4711", "555 2")]
+)
+def test_numbers_with_spaces_are_one_cell(numbers: tuple[str, ...]) -> None:
+    rows = [["great", "1.5", numbers[0]], ["small", "2.5", numbers[1]], ["boat", "9.1", numbers[2]]]
+    data = typeset_pdf(
+        [Grid([HEAD, *rows, ["oil", "3.7", numbers[3]]], style=TableStyle([("ALIGN", (2, 0), (2, -1), "RIGHT")]))]
+    )
+    (table,) = tables_of(data)
+    assert rows_of(table)[1:4] == rows
 
 
 def test_a_table_with_rules_above_and_below_has_a_header_of_what_is_above_the_second() -> None:

@@ -7,7 +7,7 @@ line that begins with "Figure" may belong to a picture.
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from operator import and_
+from operator import and_, attrgetter
 
 from .captions import may_have_captions
 from .coordinates import SegmentReader
@@ -19,7 +19,7 @@ from .lines import group_rows
 from .pdfium import PdfPage
 from .segments import Extent, Graphics, PageText, Row, Rule, Segment, Span
 from .tables.banded import group_rules
-from .text import by_span, cut_at_gaps, cut_beside, cut_segments, read_segments
+from .text import NUMBERS, by_span, cut_at_gaps, cut_beside, cut_numbers, cut_segments, read_segments
 
 SIDE_POINTS_MAX = 200_000.0
 """The format allows 14,400. PDFium needs time and memory that grow with the size of a page."""
@@ -28,6 +28,8 @@ CELL_CHARACTERS_MAX = 30
 CELLS_PER_ROW_MIN = 3
 """Rows with fewer do not show where the cells of others are."""
 ROUNDS_MAX = 3
+NUMBER_ROWS_MIN = 3
+ALIGNED_POINTS = 2.0
 LINE_CHARACTERS_MAX = 70
 """A longer line between rules is running text."""
 
@@ -48,6 +50,7 @@ def read_page(page: PdfPage) -> PageText:
     _set_segments(found, remove_line_numbers(reader, segments))
     has_tables = _may_have_tables(found)
     if has_tables and not page.rotation:
+        _cut_number_columns(reader, found)
         _cut_beside_rows(reader, found)
     if has_tables or may_have_captions(found.text):
         found.graphics = read_graphics(page)
@@ -107,6 +110,30 @@ def _cut_between_rules(reader: SegmentReader, found: PageText, graphics: Graphic
         pieces = cut_at_gaps(reader, segments)
         if pieces is not segments:
             _replace_segments(found, segments, pieces)
+
+
+def _cut_number_columns(reader: SegmentReader, found: PageText) -> None:
+    """Split segments that contain the numbers of several table columns, which are close to each other."""
+    glued = [
+        segment
+        for row in found.rows
+        if len(row) > 1
+        for segment in row
+        if " " in segment.text and not segment.is_mono and NUMBERS.fullmatch(segment.text)
+    ]
+    if len(glued) < NUMBER_ROWS_MIN:
+        return
+    glued.sort(key=attrgetter("x1"))
+    start = 0
+    for end in range(1, len(glued) + 1):
+        if end < len(glued) and glued[end].x1 - glued[end - 1].x1 < ALIGNED_POINTS:
+            continue
+        column = sorted(glued[start:end], key=by_span)
+        start = end
+        if len(column) >= NUMBER_ROWS_MIN and len({segment.text.count(" ") for segment in column}) == 1:
+            pieces = cut_numbers(reader, column)
+            if pieces is not None:
+                _replace_segments(found, column, pieces)
 
 
 def _cut_beside_rows(reader: SegmentReader, found: PageText) -> None:

@@ -27,6 +27,9 @@ SHORT_CHARACTERS_MAX = 25
 """In a line with pieces as short as this, smaller gaps count too."""
 BESIDE_GAP_SHARE = 0.38
 """A gap that is wider than this share of the size separates cells if rows beside it have a gap there too."""
+NUMBER_GAP_SHARE = 0.3
+"""The same for columns of numbers, of which this share must have it."""
+NUMBER_WIDE_SHARE = 0.9
 LETTER_WIDTH = 0.5
 """Maximum width of most letters, as a share of their size."""
 SAMPLE_STEP = 16
@@ -37,6 +40,10 @@ SPARSE_RATIO = 1.15
 
 _LINE = re.compile(rf"[^\s{NO_CHARACTER}](?:[^\r\n{NO_CHARACTER}]*[^\s{NO_CHARACTER}])?{NO_CHARACTER}?")
 _SPACE = re.compile(" ")
+_NUMBER = r"[-+(\u2212$\u20ac\u00a3]*\d[\d.,]*[%)]?"
+NUMBERS = re.compile(rf"{_NUMBER}(?: {_NUMBER})+")
+"""Several numbers."""
+_THOUSANDS = re.compile(r"[-+(\u2212$\u20ac\u00a3]*\d{1,3}(?: \d{3})+(?:[.,]\d+)?[%)]?")
 _START = re.Match[str].start
 
 by_span = attrgetter("span")
@@ -122,6 +129,25 @@ def cut_beside(reader: SegmentReader, crossing: list[tuple[Segment, list[Extent]
         and any(max(end - left, low) < min(begin - left, high) for low, high in gaps)
     ]
     return _cut(reader, [segment for segment, _ in crossing], cuts) if cuts else None
+
+
+def cut_numbers(reader: SegmentReader, segments: list[Segment]) -> list[Segment] | None:
+    """Split segments of numbers, one below the other, at all of their spaces; None if these are spaces in numbers.
+
+    A space between the digits of a number is as wide as between words; the gap between two columns is wider.
+    """
+    if all(_THOUSANDS.fullmatch(segment.text) for segment in segments):
+        return None
+    spaces = [
+        (match.start(), segment.size)
+        for segment in segments
+        for match in _SPACE.finditer(reader.text, segment.span[0], segment.span[1])
+    ]
+    edges = find_edges(reader, [space for space, _ in spaces])
+    wide = sum(begin - end > NUMBER_GAP_SHARE * size for (_, size), (end, begin) in zip(spaces, edges, strict=True))
+    if wide < NUMBER_WIDE_SHARE * len(spaces):
+        return None
+    return _cut(reader, segments, [(space - 1, space + 1) for space, _ in spaces])
 
 
 def find_edges(reader: SegmentReader, spaces: list[int]) -> Iterable[Extent]:
