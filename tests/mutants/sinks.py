@@ -16,6 +16,9 @@ _PUBLISH = f"{_PUBLISHING}::test_everything_is_durable_before_it_is_published_an
 _OLD_LOG = f"{_PUBLISHING}::test_the_log_of_an_old_draft_is_gone_for_good_before_a_new_draft_is_there"
 _ENDED = f"{_PUBLISHING}::test_killed_between_the_end_of_the_journal_and_publishing_the_next_run_repeats_nothing"
 _LOST = f"{_PUBLISHING}::test_a_lost_file_of_vectors_is_found_by_verify_and_said_by_search_and_written_again"
+_TARGET = "tests/targets/test_target_sink.py"
+_DIFFERENCE = "tests/targets/test_difference.py"
+_ADDRESS = "tests/targets/test_address.py"
 _FEW = f"{_CALLS}::test_files_are_published_by_a_rename_and_become_durable_with_their_folders"
 
 SINKS_MUTANTS: tuple[Mutant, ...] = (
@@ -285,5 +288,49 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
         'raise _make_missing_error(f"{path}{SUFFIX}") from error',
         "raise",
         "tests/sinks/test_packed_lines.py::test_damage_to_the_packed_lines_is_an_error[missing]",
+    ),
+    # ---- targets of exports
+    Mutant(
+        "a new export begins at position 0 and empties the target",
+        "targets/sink.py",
+        "        return Position(0, self._stored.offset, int.from_bytes(os.urandom(4)) or 1)\n",
+        "        return Position()\n",
+        f"{_TARGET}::test_a_new_run_begins_at_what_the_target_holds",
+    ),
+    Mutant(
+        "positions of another export are held",
+        "targets/sink.py",
+        "        return position.end == 0 and position.offset >= self._stored.offset\n",
+        "        return True\n",
+        f"{_TARGET}::test_positions_of_another_run_are_not_held",
+    ),
+    Mutant(
+        "a target that failed is used again",
+        "targets/sink.py",
+        "        self._position = None\n",
+        "",
+        f"{_TARGET}::test_after_a_failed_write_the_position_is_unknown",
+    ),
+    Mutant(
+        "documents that the index no longer has stay in the target",
+        "targets/difference.py",
+        """            yield DocumentChange(held.doc_id, "")
+            held""",
+        "            held",
+        f"{_DIFFERENCE}::test_after_the_difference_the_target_equals_the_index",
+    ),
+    Mutant(
+        "changed documents stay as they are in the target",
+        "targets/difference.py",
+        "is_same = held.hash == document.hash",
+        "is_same = True",
+        f"{_DIFFERENCE}::test_after_the_difference_the_target_equals_the_index",
+    ),
+    Mutant(
+        "the password of an address is shown",
+        "targets/address.py",
+        'urlunsplit((parts.scheme, f"{user}{separator}{place}",',
+        "urlunsplit((parts.scheme, parts.netloc,",
+        f"{_ADDRESS}::test_an_address_is_shown_without_its_secrets",
     ),
 )

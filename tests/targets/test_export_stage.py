@@ -6,16 +6,18 @@ from typing import Any
 
 import pytest
 
-from inorder.errors import OperatorError
+from inorder.errors import InfrastructureError, OperatorError
+from inorder.sinks.base import Position
 from inorder.stage.contracts import StageOutcome
 from inorder.stage.options import StageOptions
 from inorder.stage.run import run_stage
+from inorder.targets.base import TargetChanges
 from inorder.targets.index_reader import IndexReader
 from inorder.targets.registry import KINDS, TargetKind
 from inorder.targets.stage import ExportSettings, make_stage
 from tests.dataset.corpus import IDS, make_corpus, process
 from tests.documents.stage_runs import StageRuns
-from tests.targets.file_target import read_file
+from tests.targets.file_target import FileTarget, read_file
 
 
 @pytest.fixture(autouse=True)
@@ -95,6 +97,26 @@ def test_with_another_provider_every_document_is_written_again(runs: StageRuns) 
 def test_what_the_target_holds_is_removed_if_asked_for(runs: StageRuns) -> None:
     export(runs)
     assert export(runs, recreate=True).succeeded == 3
+
+
+def test_an_export_that_was_stopped_is_not_resumed_but_does_the_rest(
+    runs: StageRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = FileTarget.write
+
+    def write_the_first_and_fail(target: FileTarget, changes: TargetChanges, position: Position) -> None:
+        write(target, changes._replace(written=changes.written[:1]), position)
+        if changes.written:
+            raise InfrastructureError("the server is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileTarget, "write", write_the_first_and_fail)
+        with pytest.raises(InfrastructureError, match="the server is gone"):
+            export(runs)
+    assert sorted(read_target(runs)) == IDS[:1]
+    outcome = export(runs)
+    assert (outcome.resumed_at, outcome.scheduled) == (None, 2)
+    assert sorted(read_target(runs)) == IDS
 
 
 def test_without_an_index_nothing_is_connected(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from inorder.files.listing import share_listings
 from inorder.stage.contracts import Configurable, Stage, StageOutcome
 from inorder.stage.options import StageOptions
 from inorder.stage.store.visits import StageGroup
+from inorder.targets.registry import check_target
 
 ENTRIES = {
     "doctags": "inorder.documents.doctags.stage:stage",
@@ -61,8 +62,8 @@ def run_builtin(
     """Run these stages in turn. Returns their outcomes and the exit code.
 
     The stage `export` is left out if no target is set. Failed items do not keep later stages from running; a stage that
-    was stopped does. Settings are read and checked for
-    all stages before the first one runs, and directories are listed once for all.
+    was stopped does. Settings are read and checked for all stages before the first one runs, the target is connected to
+    once, and directories are listed once for all.
     """
     reader = SettingsReader(given)
     stages = [stage for stage in stages if stage != EXPORT or "to" in reader.for_stage(EXPORT).values]
@@ -71,6 +72,8 @@ def run_builtin(
     if not sources:
         require_data(jobs[0][1].data, "run `inorder doctags SRC` or `inorder run SRC` first")
     _announce_conversion(jobs)
+    if len(jobs) > 1 and stages[-1] == EXPORT:
+        check_target(jobs[-1][0].settings["to"])
     outcomes: list[StageOutcome] = []
     worst = Exit.DONE
     with share_listings(), _open_group(jobs, options) as group:

@@ -73,6 +73,15 @@ def test_a_wrong_password(server: PostgresServer, database: str, secured: str, d
     assert is_untouched(server, database)
 
 
+def test_a_run_says_so_before_it_begins(server: PostgresServer, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("Words.")
+    line = ["run", "a.md", "--to", server.address("nowhere"), "--data", "new"]
+    code, _, err = run_in_process(line, tmp_path, {"PATH": ""})
+    assert code == 2
+    assert 'database "nowhere" does not exist' in err
+    assert not (tmp_path / "new").exists()
+
+
 def test_an_unknown_host(data: Path) -> None:
     assert "nowhere.invalid" in fail(data, f"postgresql://me:{SECRET}@nowhere.invalid/x")
 

@@ -68,6 +68,11 @@ def encode(document: ExportedDocument) -> bytes:
     return encode_rows(document)
 
 
+def check_address(address: str) -> None:
+    """Raise an error if the server does not let us in."""
+    connect(address).close()
+
+
 class PostgresTarget:
     """Tables in one schema of a database."""
 
