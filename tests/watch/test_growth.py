@@ -10,6 +10,7 @@ import pytest
 
 from inorder.cli.exit_codes import Interrupted
 from inorder.watch.loop import Watcher
+from inorder.watch.retention import FILES_PER_RUN
 from tests.support.command_line import CommandLine
 
 CYCLES = 5
@@ -42,6 +43,7 @@ def test_open_files_threads_and_processes_do_not_grow_with_the_number_of_runs(
 
     monkeypatch.setattr(Watcher, "_wait_until_due", change)
     cli.source("0.md", "# Lamp\n\nA lamp.\n")
-    ended = cli.run_in_process("watch", "sources", "-q", "--policy", "io", "--workers", "1")
+    ended = cli.run_in_process("watch", "sources", "-q", "--keep-runs", "1", "--policy", "io", "--workers", "1")
     assert ended.code == 143, ended.err
+    assert len(os.listdir(cli.data / "telemetry")) == FILES_PER_RUN
     assert held[1:] == [held[1]] * CYCLES

@@ -85,6 +85,7 @@ ROWS = {
     ("watch", "settle"): CommandRow(WATCH, ("--settle", "0.2"), has('"settle_s":0.2')),
     ("watch", "settle_max"): CommandRow(WATCH, ("--settle-max", "30"), has('"settle_s_max":30.0')),
     ("watch", "poll"): CommandRow(WATCH, ("--poll", "5"), has('"poll_s":5.0')),
+    ("watch", "keep_runs"): CommandRow(WATCH, ("--keep-runs", "7"), has('"keep_runs":7')),
     ("watch", "as_json"): CommandRow(("watch", "docs", *IN_THREADS), ("--json",), is_json_lines),
     ("search", "mode"): CommandRow((*SEARCH, "--json", "--mode", "lexical"), ("--mode", "dense"), has('"dense"')),
     ("search", "path"): CommandRow(SEARCH, ("--path", "docs/a.md"), lacks("c.py")),

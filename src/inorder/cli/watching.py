@@ -30,6 +30,7 @@ from inorder.watch.feed import SourceFeed
 from inorder.watch.loop import Watcher
 from inorder.watch.options import WatchOptions
 from inorder.watch.polling import RemoteSource
+from inorder.watch.retention import prune_telemetry
 from inorder.watch.source import LocalSource
 from inorder.watch.status import StatusWriter, WatchPlace
 
@@ -72,11 +73,19 @@ def _watch(
     status = StatusWriter(place, SystemFilesystem(), clock, list(sources))
     feed = SourceFeed(local, remote, clock, int(options.poll_s * 1000), printer.warn, status.on_listed)
     runs = _Runs(sources, given, printer)
+    started_ms = clock.wall_ms()
+
+    def run() -> RunResult:
+        try:
+            return runs.run()
+        finally:
+            prune_telemetry(SystemFilesystem(), settings.data, started_ms, options.keep_runs)
+
     printer.announce(sources, options)
     problem = ""
     try:
         with keep_providers():
-            return Watcher(feed, runs.run, [status, printer], clock, options).watch()
+            return Watcher(feed, run, [status, printer], clock, options).watch()
     except Exception as error:
         problem = str(error)
         raise

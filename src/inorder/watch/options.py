@@ -4,7 +4,7 @@ import msgspec
 
 from inorder.errors import require
 
-SETTLE_S, SETTLE_S_MAX, POLL_S = 0.5, 10.0, 60.0
+SETTLE_S, SETTLE_S_MAX, POLL_S, KEEP_RUNS = 0.5, 10.0, 60.0, 100
 _SECONDS_MAX = 7 * 24 * 3600.0
 
 
@@ -17,6 +17,8 @@ class WatchOptions(msgspec.Struct, frozen=True, kw_only=True):
     """A run starts at the latest this long after the first change."""
     poll_s: float = POLL_S
     """Interval between two listings of a source that sends no events."""
+    keep_runs: int = KEEP_RUNS
+    """Runs whose telemetry is kept."""
 
     def __post_init__(self) -> None:
         for name, least in (("settle_s", 0.0), ("settle_s_max", 0.0), ("poll_s", 0.1)):

@@ -9,7 +9,7 @@ from inorder.cli.builtin import BUILTIN, describe_defaults
 from inorder.cli.option_spec import Section
 from inorder.cli.parameters import Given, run_options
 from inorder.cli.watching import run_watch
-from inorder.watch.options import POLL_S, SETTLE_S, SETTLE_S_MAX, WatchOptions
+from inorder.watch.options import KEEP_RUNS, POLL_S, SETTLE_S, SETTLE_S_MAX, WatchOptions
 
 
 @run_options(partial(describe_defaults, list(BUILTIN)), list(BUILTIN))
@@ -49,6 +49,17 @@ def watch(
             show_default=False,
         ),
     ] = POLL_S,
+    keep_runs: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help=f"Keep the telemetry of this many runs, and remove what older runs of the watch have written. "
+            f"Default: {KEEP_RUNS}.",
+            rich_help_panel=Section.OUTPUT,
+            show_default=False,
+        ),
+    ] = KEEP_RUNS,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per event on stdout.")] = False,
     *,
     given: Given,
@@ -64,5 +75,5 @@ def watch(
 
     Exit codes: 2 wrong usage, 5 DATA is watched by another process, 6 DATA is damaged, 130 SIGINT, 143 SIGTERM.
     """
-    options = WatchOptions(settle_s=settle, settle_s_max=settle_max, poll_s=poll)
+    options = WatchOptions(settle_s=settle, settle_s_max=settle_max, poll_s=poll, keep_runs=keep_runs)
     raise typer.Exit(run_watch(sources, options, given, as_json=as_json))
