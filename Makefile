@@ -112,7 +112,7 @@ bench-search: $(BENCH_STAMP) ## measure search beside other libraries; CORPUS=DI
 bench-serve: $(STAMP) ## measure `inorder serve`: page loads, searches of 50 users, cost to a run
 	$(RUN) bench/serve.py
 
-bench-connectors: $(CONNECTORS_STAMP) ## measure exports to PostgreSQL beside LlamaIndex and LangChain
+bench-connectors: $(CONNECTORS_STAMP) ## measure exports to PostgreSQL beside LlamaIndex and LangChain, and reading from S3 beside s3fs
 	$(CONNECTORS_RUN) -m pip install --quiet --disable-pip-version-check \
 		langchain-postgres llama-index-vector-stores-postgres psycopg2-binary
 	$(CONNECTORS_RUN) bench/connectors.py

@@ -1,6 +1,6 @@
 """What goes into databases, and comes out of object stores, per second, beside other tools in the same run.
 
-    python bench/connectors.py [--part postgres] [--documents 3000] [--json]
+    python bench/connectors.py [--part postgres] [--part s3] [--documents 3000] [--json]
 
 `make test-connectors` installs the servers; the tools that are compared are installed by `make bench-connectors`.
 """
@@ -8,9 +8,9 @@
 import argparse
 import json
 
-from connecting import postgres
+from connecting import postgres, s3
 
-PARTS = {"postgres": postgres.measure}
+PARTS = {"postgres": postgres.measure, "s3": s3.measure}
 
 
 def main() -> None:

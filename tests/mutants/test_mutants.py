@@ -23,6 +23,7 @@ from tests.mutants.report import REPORT_MUTANTS
 from tests.mutants.runner import ROOT, PytestServer, link_source
 from tests.mutants.serve import SERVE_MUTANTS
 from tests.mutants.sinks import SINKS_MUTANTS
+from tests.mutants.sources import SOURCES_MUTANTS
 from tests.mutants.stage import STAGE_MUTANTS
 from tests.mutants.store import STORE_MUTANTS
 from tests.mutants.telemetry import TELEMETRY_MUTANTS
@@ -49,6 +50,7 @@ ALL = (
     *WIRING_MUTANTS,
     *REPORT_MUTANTS,
     *SERVE_MUTANTS,
+    *SOURCES_MUTANTS,
     *WATCH_MUTANTS,
 )
 SEEDS = 1500

@@ -124,6 +124,17 @@ def test_an_empty_or_missing_source_is_an_error_and_not_a_deletion(bucket: Bucke
     assert bucket.documents() == before
 
 
+def test_a_folder_without_objects_is_an_error_and_not_a_deletion(bucket: Bucket) -> None:
+    bucket.put({"docs/a.md": b"# A\n"})
+    assert bucket.run("doctags", "memory://bucket/docs").code == 0
+    bucket.filesystem.makedirs("/bucket/docs", exist_ok=True)
+    bucket.remove("docs/a.md")
+    ended = bucket.run("doctags", "memory://bucket/docs")
+    assert ended.code == 2
+    assert "no objects below memory://bucket/docs" in ended.stderr
+    assert list(bucket.documents()) == ["docs/a.md"]
+
+
 def test_an_object_that_is_gone_before_it_is_read_fails_as_a_file_does(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,3 +195,12 @@ def test_worker_processes_read_an_archive_in_place(bucket: Bucket, tmp_path: Pat
     for source, data in (("zip://docs::box.zip", "remote"), ("docs", "local")):
         assert bucket.command("doctags", source, "--data", data, "--workers", "2", "--quiet").code == 0
     assert bucket.documents("remote") == bucket.documents("local")
+
+
+def test_an_archive_that_was_replaced_is_opened_again(bucket: Bucket, tmp_path: Path) -> None:
+    for text in (b"# First\n", b"# Second\n"):
+        write_files(tmp_path / "docs", {"a.md": text})
+        shutil.make_archive(str(tmp_path / "next"), "zip", tmp_path, "docs")
+        (tmp_path / "next.zip").replace(tmp_path / "box.zip")
+        assert bucket.run("doctags", "zip://docs::box.zip").code == 0
+        assert text[2:-1] in bucket.documents()["docs/a.md"]

@@ -24,7 +24,7 @@ from .stores import ObjectInfo, Store
 
 HASHED = "sha256="
 """How the fingerprint of an object begins whose store has nothing usable: the hash of its content follows."""
-RANGE_BYTES = 8 * 2**20
+RANGE_BYTES = 16 * 2**20
 """An object that is larger is read in ranges of this size."""
 CACHE_BYTES = 128 * 2**20
 """Contents that one process keeps; the latest one is kept even if it is larger."""

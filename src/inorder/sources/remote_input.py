@@ -9,7 +9,7 @@ from inorder.stage.store.inputs import AddressedInput
 
 from .fetching import Fetcher, FetchLimits
 from .problems import RemoteProblem
-from .stores import ObjectInfo, Store, reuse_store
+from .stores import ObjectInfo, Store, forget_stores, reuse_store
 
 GROUP_BYTES = 64 * 2**20
 """Contents that a worker process reads ahead at once."""
@@ -30,11 +30,20 @@ class RemoteInput(AddressedInput, frozen=True, kw_only=True):
 
     def read(self) -> bytes:
         """Read the content. Raises StageError if it cannot be read, or is no longer what was listed."""
+        try:
+            return self._read()
+        except RemoteProblem as problem:
+            raise problem.to_stage_error() from None
+
+    def _read(self) -> bytes:
         fetcher = get_fetcher()
         try:
             return fetcher.read(*self._locate(fetcher))
         except RemoteProblem as problem:
-            raise problem.to_stage_error() from None
+            if problem.kind != "changed" or self.protocol != "zip":
+                raise
+        forget_stores()  # the archive that this process has open may be an older one
+        return fetcher.read(*self._locate(fetcher))
 
     def read_head(self, count: int) -> bytes:
         """Read the first bytes of the content."""

@@ -213,6 +213,11 @@ def reuse_store(protocol: str, location: str, connections: int) -> Store:
     return reopen_store(protocol, location, connections, os.getpid())
 
 
+def forget_stores() -> None:
+    """Open every store again when it is needed."""
+    reopen_store.cache_clear()
+
+
 def _parse_host(location: str) -> dict[str, Any]:
     user, at, host = location.rpartition("@")
     name, colon, port = host.rpartition(":")
