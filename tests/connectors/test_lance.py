@@ -118,6 +118,16 @@ def test_a_write_that_was_interrupted_is_undone_by_the_next_export(
     assert sorted({row[0][17] for row in read_rows(tmp_path)}) == ["2", "3", "4"]
 
 
+@pytest.mark.parametrize("names", [["inorder.lance/data"], ["inorder_documents.lance/_versions", "inorder.lance"]])
+def test_tables_whose_creation_was_interrupted_are_created(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).mkdir(parents=True)
+    target = open_target(f"lance://{tmp_path}")
+    write(target, 1)
+    target.close()
+    assert len(read_rows(tmp_path)) == 2
+
+
 def test_an_index_that_a_user_has_built_stays(tmp_path: Path) -> None:
     target = open_target(f"lance://{tmp_path}")
     write(target, *range(300))

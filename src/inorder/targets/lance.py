@@ -91,7 +91,7 @@ class LanceTarget:
             os.makedirs(self._folder, exist_ok=True)
             self._lock = Lock(f"{base}.lock", self._address)
             state = None
-            if os.path.isdir(f"{base}_documents.lance") and not self._options.recreate:
+            if _is_table(f"{base}_documents.lance") and not self._options.recreate:
                 self._documents = self._lance.dataset(f"{base}_documents.lance")
                 state = self._read_state()
             if state is None:
@@ -158,7 +158,7 @@ class LanceTarget:
 
     def _create(self, base: str, layout: TargetLayout) -> None:
         """Create empty tables. The state comes last: tables without one are created again."""
-        if os.path.isdir(f"{base}.lance") and self._documents is None and not self._options.recreate:
+        if _is_table(f"{base}.lance") and self._documents is None and not self._options.recreate:
             self._require_ours(base)
         self._chunks = self._create_table(f"{base}.lance", make_chunk_schema(layout.dimensions))
         self._documents = self._create_table(f"{base}_documents.lance", DOCUMENTS)
@@ -166,7 +166,7 @@ class LanceTarget:
         self._store(Position())
 
     def _create_table(self, path: str, schema: Any) -> Any:
-        mode = "overwrite" if os.path.isdir(path) else "create"
+        mode = "overwrite" if _is_table(path) else "create"
         return self._lance.write_dataset(schema.empty_table(), path, mode=mode)
 
     def _require_ours(self, base: str) -> None:
@@ -262,6 +262,12 @@ class LanceTarget:
             if any(each in problem for each in ("Permission denied", "Read-only file system")):
                 raise OperatorError(f"{self._address} {doing}: {problem}") from None
             raise InfrastructureError(f"{self._address} {doing}: {problem}; run again to resume") from None
+
+
+def _is_table(path: str) -> bool:
+    """Whether there is a table, and not only the beginning of one."""
+    versions = os.path.join(path, "_versions")
+    return os.path.isdir(versions) and any(name.endswith(".manifest") for name in os.listdir(versions))
 
 
 def _has_same_rows(table: Any, version: int) -> bool:
