@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from inorder.documents.doctags import stage as doctags
+from inorder.index import locations
 from inorder.stage import file_stat
 from inorder.stage.contracts import WorkItem
+from inorder.stage.manifest.reader import find_last_run
 from inorder.stage.plan_reader import TaskMaker
 from inorder.stage.store.database import open_store
 from tests.documents.stage_runs import StageRuns
@@ -187,3 +189,27 @@ def test_every_file_is_opened_after_another_source_was_added(runs: Changes) -> N
     runs.opened.clear()
     runs.doctags("docs", "more")
     assert len(runs.opened) == len(NAMES) + 1
+
+
+def test_rows_of_runs_that_the_index_knows_are_not_read_again(runs: Changes, monkeypatch: pytest.MonkeyPatch) -> None:
+    change_one(runs)
+    runs.run_all()
+    known = {stage: find_last_run(f"{runs.data}/manifests/{stage}.jsonl") for stage in ("doctags", "index")}
+    read: list[int] = []
+    monkeypatch.setattr(locations, "find_runs", lambda path, since=0: read.append(since) or iter(()))
+    with closing(sqlite3.connect(runs.data / "index.sqlite")) as index:
+        assert locations.are_roots_current(index, str(runs.data))
+    assert read == [found[0] for found in known.values() if found is not None]
+    assert all(read)
+
+
+def test_sources_of_every_run_are_known_whatever_was_read_before(runs: Changes) -> None:
+    runs.write("more/a.md", f"# A\n\n{PROSE}\n")
+    runs.doctags("more")
+    runs.run_all()
+    (runs.data / "manifests" / "doctags.jsonl").unlink()
+    runs.doctags("docs")
+    runs.index()
+    with closing(sqlite3.connect(runs.data / "index.sqlite")) as index:
+        found = locations.find_roots(index, str(runs.data))
+    assert found["document"] == {"docs": str(runs.docs), "more": str(runs.folder / "more")}

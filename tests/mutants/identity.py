@@ -138,8 +138,8 @@ IDENTITY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the statistics of the corpus do not depend on its content",
         "documents/embed/stage.py",
-        "{family}/{table.doc_id} {_identify(table)}",
-        "{family}/{table.doc_id}",
+        'f"{item_id} {found}\\0"',
+        'f"{item_id}\\0"',
         _STATISTICS,
     ),
     Mutant(

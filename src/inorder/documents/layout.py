@@ -165,6 +165,33 @@ def list_current_vectors(data: str | os.PathLike[str], families: Sequence[str]) 
                 yield family, vectors
 
 
+def has_only_stored(data: str) -> bool:
+    """Whether all chunks and vectors are in stores, with ids that are valid Unicode."""
+    stages = (CHUNK_RESULTS.stage, EMBED)
+    stores = [open_store(data, stage) for stage in stages]
+    has_files = any(find_other_layout(stage, "store", data) for stage in stages)
+    return not has_files and not any(store is not None and store.has_invalid_ids() for store in stores)
+
+
+def list_vector_hashes(data: str, families: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The item ids of the vectors that `list_current_vectors` lists, if they are in the store, and the hash of each."""
+    chunks, vectors = open_store(data, CHUNK_RESULTS.stage), open_store(data, EMBED)
+    if chunks is None or vectors is None:
+        return
+    listed = {family: vectors.iterate_hashes(f"{family}/") for family in families}
+    ahead = {family: next(found, _END) for family, found in listed.items()}
+    for doc_id, _ in chunks.iterate_hashes():
+        for family, found in listed.items():
+            item_id = f"{family}/{doc_id}"
+            while ahead[family][0] < item_id and ahead[family] is not _END:
+                ahead[family] = next(found, _END)
+            if ahead[family][0] == item_id:
+                yield ahead[family]
+
+
+_END = ("", "")
+
+
 def list_chunked_with_vectors(data: str | os.PathLike[str], family: str) -> Iterator[tuple[Result, Result | None]]:
     """The chunks of every document that has some, with its vectors in one family."""
     vectors = _Lookup(list_vectors(data, family), partial(find_vectors, os.fspath(data), family))

@@ -10,12 +10,11 @@ import os
 import sqlite3
 import weakref
 from array import array
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
-from itertools import groupby
-from operator import itemgetter
+from itertools import chain
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +27,8 @@ from .matrix_file import PREFIX, MatrixFile, make_name, new_digest
 from .schema import has_table, read_meta, write_meta
 
 _Rows = npt.NDArray[np.float32]
+_BLOCK_ROWS = 4096
+"""Rows of the old matrix that are copied at once."""
 _SETTINGS = ("vectors_file", "vectors_width", "vectors_count", "vectors_provider")
 
 
@@ -35,9 +36,7 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
     """Write the vectors of all documents to one file, in the order of the item ids, and the ids of their chunks to the
     database. Vectors of documents that have not changed are copied from the file before. It stays if none has."""
     old = _OldMatrix(connection, data)
-    with contextlib.closing(_list_documents(connection)) as documents:
-        is_same = old.has_exactly(documents, data)
-    if is_same:
+    if old.has_exactly(connection, data):
         return
     old.discard_if_altered()
     connection.execute("DROP TABLE IF EXISTS vectors")
@@ -57,7 +56,7 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
             raw = np.ascontiguousarray(matrix, dtype="<f4").tobytes()
             digest.update(raw)
             file.append(raw)
-            rows.extend(chunks)
+            rows.frombytes(chunks.astype("<i8").tobytes())
             count = len(rows)
         file.sync()
     finally:
@@ -73,13 +72,6 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
         write_meta(connection, setting, str(value))
 
 
-class _Document(NamedTuple):
-    item_id: str
-    chunks: list[int]
-    """The ids of its chunks, in their order."""
-    chunk_ids: list[str]
-
-
 class _OldMatrix:
     """The matrix of the published index, to copy vectors from. Empty if there is none, or it is damaged."""
 
@@ -92,70 +84,104 @@ class _OldMatrix:
         self._by_chunk = np.argsort(self._chunks)
         """The rows in the order of their chunks."""
 
-    def has_exactly(self, documents: Iterable[_Document], data: str) -> bool:
-        """Whether the matrix has the vectors of these documents, and no others."""
-        count = 0
-        for document in documents:
-            rows = len(self.find_rows(document))
-            if not rows and find_vectors(data, "dense", document.item_id) is not None:
-                return False
-            count += rows
-        return self._is_whole and count == len(self._by_chunk)
+    def has_exactly(self, connection: sqlite3.Connection, data: str) -> bool:
+        """Whether the matrix has the vectors of all documents, and no others."""
+        if not self._is_whole:
+            return False
+        found = _ChunkTable(connection)
+        rows = self.find_rows(found.chunks)
+        new = found.list_files(rows < 0)
+        if any(find_vectors(data, "dense", _read_item_id(connection, file)) is not None for file in new):
+            return False
+        return int((rows >= 0).sum()) == len(self._by_chunk)
 
     def discard_if_altered(self) -> None:
         """Copy nothing from a file with other content than was written: it would no longer be noticed."""
         if len(self._by_chunk) and self._file.is_altered():
             self._by_chunk = self._by_chunk[:0]
 
-    def find_rows(self, document: _Document) -> list[int]:
-        """The rows of a document that has not changed since: its chunks have the same ids. Empty if it has, or had no
-        vectors."""
+    def find_rows(self, chunks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The row of each of these chunks; -1: it has none. The chunks of a document that has changed since have other
+        ids."""
         if not len(self._by_chunk):
-            return []
-        at = np.searchsorted(self._chunks, document.chunks, sorter=self._by_chunk)
+            return np.full(len(chunks), -1, np.int64)
+        at = np.searchsorted(self._chunks, chunks, sorter=self._by_chunk)
         rows = self._by_chunk[np.minimum(at, len(self._by_chunk) - 1)]
-        found: list[int] = np.sort(rows[self._chunks[rows] == document.chunks]).tolist()
-        return found
+        return np.where(self._chunks[rows] == chunks, rows, -1)
 
-    def read(self, rows: list[int]) -> tuple[_Rows, list[int], str]:
-        """The vectors, the chunks and the provider of rows."""
-        return self._matrix[rows], self._chunks[rows].tolist(), self._provider
+    def read(self, rows: npt.NDArray[np.int64]) -> Iterator[tuple[_Rows, npt.NDArray[np.int64], str]]:
+        """Yield the vectors, the chunks and the provider of rows, in blocks."""
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            block = rows[start : start + _BLOCK_ROWS]
+            is_range = int(block[-1]) - int(block[0]) == len(block) - 1 and bool((np.diff(block) == 1).all())
+            matrix = self._matrix[block[0] : block[-1] + 1] if is_range else self._matrix[block]
+            yield matrix, self._chunks[block], self._provider
 
     @cached_property
     def _matrix(self) -> _Rows:
         return np.memmap(self._file.path, dtype="<f4", mode="r", shape=self._file.shape)
 
 
-def _list_documents(connection: sqlite3.Connection) -> Generator[_Document]:
-    """All documents that have chunks, in the order of their item ids."""
-    rows = connection.execute(
-        "SELECT item_id, chunks.id, chunk_id FROM files JOIN chunks ON file = files.id WHERE files.kind = 'document' "
-        "ORDER BY item_id, number"
-    )
-    for item_id, found in groupby(rows, key=itemgetter(0)):
-        _, chunks, chunk_ids = zip(*found, strict=True)
-        yield _Document(item_id, list(chunks), list(chunk_ids))
+class _ChunkTable:
+    """The chunks of all documents, in the order of the item ids, and the file of each."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        rows = connection.execute(
+            "SELECT file, chunks.id FROM files JOIN chunks ON file = files.id WHERE files.kind = 'document' "
+            "ORDER BY item_id, number"
+        )
+        table = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, 2)
+        self.files, self.chunks = table[:, 0], table[:, 1]
+        self.starts = np.flatnonzero(np.diff(self.files, prepend=-1))
+        """Where the chunks of each document begin."""
+
+    def list_files(self, is_unknown: npt.NDArray[np.bool_]) -> list[int]:
+        """The documents of which all chunks are unknown."""
+        if not len(self.starts):
+            return []
+        found: list[int] = self.files[self.starts][np.logical_and.reduceat(is_unknown, self.starts)].tolist()
+        return found
+
+
+def _read_item_id(connection: sqlite3.Connection, file: int) -> str:
+    [item_id] = connection.execute("SELECT item_id FROM files WHERE id = ?", (file,)).fetchone()
+    return str(item_id)
 
 
 def _read_documents(
     connection: sqlite3.Connection, data: str, old: _OldMatrix
-) -> Iterator[tuple[_Rows, list[int], str]]:
-    """The vectors, the chunks and the provider of each document that has vectors."""
-    for document in _list_documents(connection):
-        known = old.find_rows(document)
-        if known:
-            yield old.read(known)
-            continue
-        found = find_vectors(data, "dense", document.item_id)
-        if found is None:
-            continue
-        from inorder.documents.embed.stored import load_dense  # with PyArrow, which an index of code does not need
+) -> Iterator[tuple[_Rows, npt.NDArray[np.int64], str]]:
+    """The vectors, the chunks and the provider of all documents that have vectors, in the order of their item ids."""
+    table = _ChunkTable(connection)
+    rows = old.find_rows(table.chunks)
+    new = frozenset(table.list_files(rows < 0))
+    firsts = [start for start in table.starts.tolist() if int(table.files[start]) in new] if new else []
+    before = 0
+    for start in firsts:
+        yield from old.read(_keep_known(rows[before:start]))
+        before = start
+        yield from _read_new(connection, data, int(table.files[start]))
+    yield from old.read(_keep_known(rows[before:]))
 
-        row_of = dict(zip(document.chunk_ids, document.chunks, strict=True))
-        ids, matrix, _, spec = load_dense(found.source)
-        kept = [at for at, chunk_id in enumerate(ids) if chunk_id in row_of]
-        if kept:
-            yield matrix[kept], [row_of[ids[at]] for at in kept], spec
+
+def _keep_known(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return rows[rows >= 0]
+
+
+def _read_new(
+    connection: sqlite3.Connection, data: str, file: int
+) -> Iterator[tuple[_Rows, npt.NDArray[np.int64], str]]:
+    """The vectors, the chunks and the provider of a document that the old matrix does not have, if it has vectors."""
+    found = find_vectors(data, "dense", _read_item_id(connection, file))
+    if found is None:
+        return
+    from inorder.documents.embed.stored import load_dense  # with PyArrow, which an index of code does not need
+
+    row_of = dict(connection.execute("SELECT chunk_id, id FROM chunks WHERE file = ? ORDER BY number", (file,)))
+    ids, matrix, _, spec = load_dense(found.source)
+    kept = [at for at, chunk_id in enumerate(ids) if chunk_id in row_of]
+    if kept:
+        yield matrix[kept], np.array([row_of[ids[at]] for at in kept], np.int64), spec
 
 
 def remove_old_matrices(data: str, kept: str) -> None:

@@ -24,14 +24,16 @@ from inorder.documents.layout import (
     derive_from,
     estimate_count,
     find_stored,
+    has_only_stored,
     list_chunked,
     list_current_vectors,
+    list_vector_hashes,
     remove_other_layout,
     resolve_layout,
     vectors_path,
 )
 from inorder.errors import require
-from inorder.files.predicted import get_predicted_change
+from inorder.files.predicted import get_predicted_change, is_predicting
 from inorder.runtime.identity import hash_strings
 from inorder.stage.contracts import (
     Barrier,
@@ -263,10 +265,18 @@ class EmbedItems:
     def _hash_corpus(self) -> str:
         """A hash of all vectors of the enabled families, taken from their fingerprints."""
         digest = hashlib.blake2b(digest_size=16)
-        for family, table in list_current_vectors(self._data, tuple(self._cfg_hashes)):
-            digest.update(f"{family}/{table.doc_id} {_identify(table)}\0".encode("utf-8", "surrogatepass"))
+        for item_id, found in self._list_identities():
+            digest.update(f"{item_id} {found}\0".encode("utf-8", "surrogatepass"))
         families = ",".join(self._cfg_hashes)
         return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, families, digest.hexdigest())
+
+    def _list_identities(self) -> Iterator[tuple[str, str]]:
+        """The item id of all vectors of the enabled families, each with what changes whenever they change."""
+        families = tuple(self._cfg_hashes)
+        if self.is_stored and not is_predicting() and has_only_stored(self._data):
+            return list_vector_hashes(self._data, families)
+        tables = list_current_vectors(self._data, families)
+        return ((f"{family}/{table.doc_id}", _identify(table)) for family, table in tables)
 
 
 def _identify(table: Result) -> str:

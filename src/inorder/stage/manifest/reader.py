@@ -151,21 +151,17 @@ def find_last_run(path: str) -> tuple[int, ConfigRow] | None:
     return next(find_runs(path), None)
 
 
-def read_configs(path: str) -> Iterator[ConfigRow]:
-    """Yield the `__config__` row of every run, the last run first."""
-    return (config for _, config in find_runs(path))
-
-
-def find_runs(path: str) -> Iterator[tuple[int, ConfigRow]]:
-    """Yield the offset and the `__config__` row of every run, the last run first."""
-    for offset in _find_config_lines(path):
+def find_runs(path: str, since: int = 0) -> Iterator[tuple[int, ConfigRow]]:
+    """Yield the offset and the `__config__` row of every run, the last run first; those from the offset `since` on,
+    which is the beginning of a row."""
+    for offset in _find_config_lines(path, since):
         line = read_line_at(path, offset)
         if line.row is not None and line.row.is_config and (config := decode_config(line)) is not None:
             yield offset, config
 
 
-def _find_config_lines(path: str) -> Iterator[int]:
-    """Yield the offsets of lines that may be `__config__` rows, the last one first."""
+def _find_config_lines(path: str, since: int) -> Iterator[int]:
+    """Yield the offsets of lines from `since` on that may be `__config__` rows, the last one first."""
     try:
         file = open_lines(path)
     except FileNotFoundError:
@@ -173,12 +169,12 @@ def _find_config_lines(path: str) -> Iterator[int]:
     with file:
         end = file.seek(0, os.SEEK_END)
         rest = b""
-        while end > 0:
-            start = max(0, end - _BLOCK_BYTES)
+        while end > since:
+            start = max(since, end - _BLOCK_BYTES)
             file.seek(start)
             data = file.read(end - start) + rest
-            first = data.find(b"\n") + 1 if start > 0 else 0
-            if start > 0 and first == 0:
+            first = data.find(b"\n") + 1 if start > since else 0
+            if start > since and first == 0:
                 rest, end = data, start  # the line is longer than one block
                 continue
             yield from _find_in_block(data, first, start)

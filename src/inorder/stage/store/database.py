@@ -19,7 +19,7 @@ from inorder.sinks.sqlite import translate_sqlite_error
 
 from .codec import DICTIONARIES, Dictionary, decompress
 from .lookup import BlockLookup
-from .rows import SELECT, SELECT_VERSION_1, TABLES, StoredItem, decode_id, encode_id, make_item
+from .rows import SELECT, SELECT_VERSION_1, TABLES, StoredItem, decode_id, encode_id, make_item, unpack_hash
 
 FOLDER = "store"
 VERSION = 2
@@ -117,6 +117,22 @@ class StoreReader:
                     return
                 yield item
             low, comparison = rows[-1][0], ">"
+
+    def iterate_hashes(self, prefix: str = "") -> Iterator[tuple[str, str]]:
+        """Yield the id of every item, and the hash of its content, if the id begins with `prefix`, in the order of the
+        ids; without those that are not valid Unicode."""
+        query = f"SELECT item_id, sha256 FROM items WHERE item_id > ? ORDER BY item_id LIMIT {_ROWS}"
+        last = prefix
+        while rows := self._fetch_all(query, last):
+            for item_id, stored in rows:
+                if not isinstance(item_id, str) or not item_id.startswith(prefix):
+                    return
+                yield item_id, unpack_hash(stored)
+            last = rows[-1][0]
+
+    def has_invalid_ids(self) -> bool:
+        """Whether the ids of some items are not valid Unicode."""
+        return bool(self._fetch_all("SELECT 1 FROM items WHERE item_id > x'' LIMIT 1"))
 
     def list_removed(self) -> list[tuple[str, str, str]]:
         """The items that the last run has removed: id, folder and input path."""
