@@ -10,7 +10,6 @@ from inorder.documents.readers.sniff import EXTENSIONS, HEAD_BYTES, sniff
 
 from .entry import ENCRYPTED, Archive, ArchiveEntry
 from .limits import DEPTH_MAX, NAME_CHARACTERS_MAX, NESTED_BYTES_MAX, ArchiveError, Budget
-from .mails import MailArchive
 from .names import MAIL_FORMATS, UniqueNames, find_format, is_hidden, quote_name
 from .tars import TarArchive
 from .zips import ZipArchive
@@ -58,6 +57,8 @@ class _Place(msgspec.Struct, frozen=True):
 def open_archive(file: BinaryIO, archive_format: str) -> Archive:
     """Open an archive. Raises ArchiveError if it is damaged."""
     if archive_format in MAIL_FORMATS:
+        from .mails import MailArchive  # with the reader of HTML, which a run without mail does not need
+
         return MailArchive(file, is_mailbox=archive_format == "mbox")
     return ZipArchive(file) if archive_format == "zip" else TarArchive(file, archive_format)
 
