@@ -27,6 +27,8 @@ DIGITS_MAX = 4
 TEXT_CHARACTERS_MIN = 20
 """Lines with fewer characters do not show where the text begins."""
 EDGE_POINTS = 2.0
+WIDTH_POINTS_MAX = 20.0
+"""Of a number."""
 COUNTING_SHARE = 0.8
 OUTSIDE_SHARE = 0.9
 """Share of the lines that begin to the right of the numbers, or end to their left."""
@@ -73,14 +75,32 @@ class NumberedLine(NamedTuple):
 def remove_line_numbers(reader: SegmentReader, segments: list[Segment]) -> list[Segment]:
     """The segments of a page without numbers of lines, which may be on both sides."""
     for is_left in (True, False):
-        candidates = [segment for segment in segments if segment.text[0].isdigit() or segment.text[-1].isdigit()]
+        candidates = _find_candidates(segments, is_left=is_left)
         if len(candidates) < SPARSE_NUMBERS_MIN:
-            break
+            continue
         numbers = _collect_numbers(reader, candidates, is_left=is_left)
         column = _find_column(numbers, is_left=is_left)
         if column and _number_lines(reader, column, _list_lines(segments, numbers), is_left=is_left):
             segments = _remove(reader, segments, column, is_left=is_left)
     return segments
+
+
+def _find_candidates(segments: Iterable[Segment], *, is_left: bool) -> list[Segment]:
+    """Segments with a digit at one side that begin or end where most long lines do, or farther out."""
+    if is_left:
+        found = [segment for segment in segments if segment.text[0].isdigit()]
+    else:
+        found = [segment for segment in segments if segment.text[-1].isdigit()]
+    if len(found) < SPARSE_NUMBERS_MIN:
+        return []
+    lines = [segment for segment in segments if len(segment.text) >= TEXT_CHARACTERS_MIN]
+    if len(lines) < SPARSE_NUMBERS_MIN:
+        return []
+    if is_left:
+        edge = sorted([line.x0 for line in lines])[len(lines) // 2]
+        return [segment for segment in found if segment.x0 <= edge + WIDTH_POINTS_MAX]
+    edge = sorted([line.x1 for line in lines])[len(lines) // 2]
+    return [segment for segment in found if segment.x1 >= edge - WIDTH_POINTS_MAX]
 
 
 def _collect_numbers(reader: SegmentReader, segments: Iterable[Segment], *, is_left: bool) -> list[MarginNumber]:
