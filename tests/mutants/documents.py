@@ -8,7 +8,43 @@ _RULES = "tests/documents/test_rules.py::"
 _EXTRAS = "tests/documents/test_manifest_extras.py::"
 _COSTS = "tests/documents/test_costs.py::"
 _ARCHIVES = "tests/documents/archives/test_archives_hostile.py::"
+_PDF = "tests/documents/readers/pdf/"
 DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "numbers of a list are numbers of lines",
+        "documents/readers/pdf/furniture/line_numbers.py",
+        "if numbered < NUMBERED_SHARE * len(lines):",
+        "if numbered < 0:",
+        f"{_PDF}test_pdf_line_numbers.py::test_numbers_of_a_list_and_of_the_rows_of_a_table_stay",
+    ),
+    Mutant(
+        "a number that was drawn with its line stays",
+        "documents/readers/pdf/furniture/line_numbers.py",
+        "if begin - end >= GAP_SIZES * segment.size:",
+        "if False:",
+        f"{_PDF}test_pdf_line_numbers.py::test_numbers_that_are_drawn_with_their_line_are_left_out",
+    ),
+    Mutant(
+        "small words above a page of few lines are a running head",
+        "documents/readers/pdf/furniture/single_pages.py",
+        "row_count < HEAD_ROWS_MIN or not",
+        "not",
+        f"{_PDF}test_pdf_layout.py::test_small_words_above_a_page_of_few_lines_are_text",
+    ),
+    Mutant(
+        "the first column of a table is always the leftmost",
+        "documents/readers/pdf/tables/direction.py",
+        "column=table.columns - cell.column - cell.columns",
+        "column=cell.column",
+        f"{_PDF}test_pdf_tables.py::test_cells_of_generated_tables_are_found_and_right",
+    ),
+    Mutant(
+        "a space between thousands separates cells",
+        "documents/readers/pdf/text.py",
+        "if wide < NUMBER_WIDE_SHARE * len(spaces):",
+        "if wide < 0:",
+        f"{_PDF}test_pdf_tables.py::test_numbers_with_spaces_are_one_cell",
+    ),
     Mutant(
         "members of a ZIP archive may share bytes",
         "documents/archives/zips.py",

@@ -258,7 +258,8 @@ def test_a_number_that_is_larger_than_the_text_is_the_number_of_a_single_page() 
 
 
 def test_small_words_above_a_page_of_few_lines_are_text() -> None:
-    page = draw_together(draw_lines("Keepers and their lamps", top=30, size=8), draw_lines("Lamps", "Oil", size=24))
+    texts = ["Lamps are lit at dusk", "Oil is kept below the stairs", "Glass is cleaned at dawn"]
+    page = draw_together(draw_lines("Keepers and their lamps", top=30, size=8), draw_lines(*texts, size=24))
     assert furniture(draw_pdf(page)) == []
 
 
