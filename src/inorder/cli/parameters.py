@@ -15,6 +15,14 @@ from inorder.cli.options import PROFILE, RENAMED, SHARED
 Given = Mapping[str, Any]
 """The options on the command line, by name."""
 
+SourcesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SRC...",
+        help="Files, directories and addresses (s3://bucket/prefix), documents and code alike.",
+        rich_help_panel=Section.INPUT,
+    ),
+]
 DataOption = Annotated[
     str | None,
     typer.Option(

@@ -1,26 +1,17 @@
 """`inorder run`: from files to a searchable index."""
 
 from functools import partial
-from typing import Annotated
 
 import typer
 
 from inorder.cli.builtin import BUILTIN, describe_defaults, run_builtin
-from inorder.cli.option_spec import Section
 from inorder.cli.output import print_json
-from inorder.cli.parameters import Given, JsonOption, run_options
+from inorder.cli.parameters import Given, JsonOption, SourcesArgument, run_options
 
 
 @run_options(partial(describe_defaults, list(BUILTIN)), list(BUILTIN))
 def run(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SRC...",
-            help="Files, directories and addresses (s3://bucket/prefix), documents and code alike.",
-            rich_help_panel=Section.INPUT,
-        ),
-    ],
+    sources: SourcesArgument,
     as_json: JsonOption = False,
     *,
     given: Given,

@@ -1,53 +1,33 @@
 """`inorder watch`: keep DATA current."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from inorder.cli.builtin import BUILTIN, describe_defaults
 from inorder.cli.option_spec import Section
-from inorder.cli.parameters import Given, run_options
+from inorder.cli.parameters import Given, SourcesArgument, run_options
 from inorder.cli.watching import run_watch
 from inorder.watch.options import KEEP_RUNS, POLL_S, SETTLE_S, SETTLE_S_MAX, WatchOptions
 
 
+def _make_seconds(text: str, default: float) -> Any:
+    """An option with a time."""
+    return typer.Option(
+        metavar="SECONDS", help=f"{text} Default: {default:g}.", rich_help_panel=Section.INPUT, show_default=False
+    )
+
+
 @run_options(partial(describe_defaults, list(BUILTIN)), list(BUILTIN))
 def watch(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SRC...",
-            help="Files, directories and addresses (s3://bucket/prefix), documents and code alike.",
-            rich_help_panel=Section.INPUT,
-        ),
-    ],
-    settle: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            help=f"Run when no source has changed for this time. Default: {SETTLE_S:g}.",
-            rich_help_panel=Section.INPUT,
-            show_default=False,
-        ),
-    ] = SETTLE_S,
+    sources: SourcesArgument,
+    settle: Annotated[float, _make_seconds("Run when no source has changed for this time.", SETTLE_S)] = SETTLE_S,
     settle_max: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            help=f"Run at the latest this long after the first change. Default: {SETTLE_S_MAX:g}.",
-            rich_help_panel=Section.INPUT,
-            show_default=False,
-        ),
+        float, _make_seconds("Run at the latest this long after the first change.", SETTLE_S_MAX)
     ] = SETTLE_S_MAX,
     poll: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            help=f"Interval between two listings of a source that sends no events. Default: {POLL_S:g}.",
-            rich_help_panel=Section.INPUT,
-            show_default=False,
-        ),
+        float, _make_seconds("Interval between two listings of a source that sends no events.", POLL_S)
     ] = POLL_S,
     keep_runs: Annotated[
         int,
