@@ -76,3 +76,15 @@ def test_whatever_is_observed_the_limit_is_from_one_to_the_maximum_and_at_most_d
         before = sizer.limit
         sizer.observe(count, elapsed_s)
         assert 1 <= sizer.limit <= min(100, before * 2)
+
+
+def test_one_slow_batch_halves_the_limit_of_groups() -> None:
+    """It may have waited for a model that was loaded."""
+    sizer = BatchSizer(target_s=1.0, limit_max=128, limit=64, fall_max=2)
+    sizer.observe(64, 1000.0)
+    assert sizer.limit == 32
+    sizer.observe(32, 0.1)
+    assert sizer.limit == 64
+    for _ in range(9):
+        sizer.observe(sizer.limit, 1000.0)
+    assert sizer.limit == 1

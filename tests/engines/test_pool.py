@@ -49,6 +49,9 @@ class Nimble:
     def is_alive(self) -> bool:
         return True
 
+    def begin_stop(self) -> None:
+        """Do nothing."""
+
     def stop(self) -> None:
         """Do nothing."""
 

@@ -47,6 +47,9 @@ class Patient:
     def is_alive(self) -> bool:
         return True
 
+    def begin_stop(self) -> None:
+        """Do nothing."""
+
     def stop(self) -> None:
         self.is_stopped = True
 

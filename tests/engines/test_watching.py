@@ -48,6 +48,9 @@ class Puppet:
     def is_alive(self) -> bool:
         return not self.is_dead
 
+    def begin_stop(self) -> None:
+        """Do nothing."""
+
     def stop(self) -> None:
         self.is_stopped = True
 

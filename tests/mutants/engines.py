@@ -160,7 +160,7 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
         "stage/engine.py",
         "    elif has_groups:\n",
         "    elif has_groups and False:\n",
-        "tests/stage/run/test_groups.py::test_windows_have_room_for_the_groups_of_all_workers[True-8192]",
+        "tests/stage/run/test_groups.py::test_windows_have_room_for_the_groups_of_all_workers[True-16384]",
     ),
     Mutant(
         "a reply that nobody has read is taken for the next one",

@@ -105,15 +105,20 @@ class BatchSizer:
     holds work that an idle one could do.
     """
 
-    def __init__(self, target_s: float = 0.005, limit_max: int = 1024, limit: int = 1) -> None:
+    def __init__(
+        self, target_s: float = 0.005, limit_max: int = 1024, limit: int = 1, fall_max: int | None = None
+    ) -> None:
         self._target_s = target_s
         self._limit_max = limit_max
+        self._fall_max = fall_max
+        """A single batch divides the limit by no more than this; None: by any number."""
         self.limit = limit
 
     def observe(self, count: int, elapsed_s: float) -> None:
         """Learn that a batch of `count` items took this long."""
         fitting = int(count * self._target_s / max(elapsed_s, 1e-9))
-        self.limit = max(1, min(fitting, self.limit * 2, self._limit_max))
+        least = 1 if self._fall_max is None else self.limit // self._fall_max
+        self.limit = max(1, least, min(fitting, self.limit * 2, self._limit_max))
 
 
 def count_callers(workers: int | None) -> int:

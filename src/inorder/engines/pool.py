@@ -84,6 +84,10 @@ class PoolWorker(Protocol):
         """Whether it can still finish its work."""
         ...
 
+    def begin_stop(self) -> None:
+        """Begin to end it, without waiting: many end sooner together than one after the other."""
+        ...
+
     def stop(self) -> None:
         """End it. From now on it puts nothing into the outbox."""
         ...
@@ -211,6 +215,8 @@ class PoolEngine:
         """End every worker. Waits up to `grace_s` for those that cannot be ended; returns what they still run, and what
         workers still run that were abandoned before."""
         until_s = monotonic() + grace_s
+        for worker in self._workers.values():
+            worker.begin_stop()
         for worker in self._workers.values():
             worker.stop()
         try:

@@ -105,6 +105,9 @@ class ThreadPoolWorker:
         """A thread lives as long as its process."""
         return True
 
+    def begin_stop(self) -> None:
+        """A thread ends by itself."""
+
     def stop(self) -> None:
         """Start and deliver nothing more."""
         with self._lock:

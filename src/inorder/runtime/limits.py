@@ -36,8 +36,8 @@ class Windows(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     entries: int | None = None
-    """Items per window; the first size, if `adaptive`. None: 1024 for a stage, 8192 for one with groups and for
-    `imap`; on a cluster, at least 64 per worker."""
+    """Items per window; the first size, if `adaptive`. None: 1024 for a stage, 16384 for one with groups, 8192
+    for `imap`; on a cluster, at least 64 per worker."""
     adaptive: bool = False
     """Choose the size of each window from the run so far: half as many items after commit lag, buffered bytes or
     retries, twice as many after idle workers."""

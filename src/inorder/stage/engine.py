@@ -27,7 +27,7 @@ from .worker import StageResult, StageTask, StageWork
 
 _DISK_FULL = (ENOSPC, EDQUOT)
 _SUCCESS = int(State.TERMINAL_SUCCESS)
-GROUPED_ENTRIES = 8192
+GROUPED_ENTRIES = 16_384
 """Items per window of a stage with groups, and items read ahead: every worker has a whole group while others are
 computed, and quick items do not wait for the windows of slow ones."""
 _SKIP = int(State.TERMINAL_SKIP)

@@ -82,7 +82,7 @@ def test_threads_call_neither_hook(place: Place) -> None:
     assert {row["group"] for row in place.rows().values() if row["status"] == "success"} == {"alone"}
 
 
-@pytest.mark.parametrize(("is_grouped", "entries"), [(False, 1024), (True, 8192)])
+@pytest.mark.parametrize(("is_grouped", "entries"), [(False, 1024), (True, 16_384)])
 def test_windows_have_room_for_the_groups_of_all_workers(place: Place, is_grouped: bool, entries: int) -> None:
     """Quick items, and groups of other workers, do not wait for a group that is computed."""
     grouped = inorder.StageHooks(group_size=count_five, before_group=read_group)

@@ -28,8 +28,13 @@ BATCH_S = 0.4
 """Work in one batch: long compared to the round trip to a process, during which the process waits for a millisecond.
 Results come earlier: see `_FLUSH_S` in `worker_main`."""
 GROUP_START = 64
-"""Items in the first batch of a worker that processes groups. How long that batch takes says nothing of the next ones:
+"""Items in the second batch of a worker that processes groups. How long the first one takes says nothing of the next:
 it waits for what the function opens."""
+GROUP_FALL_MAX = 2
+"""A batch that took long makes the next one at most this many times smaller: a later one may be the one that waits."""
+GROUP_MAX = 128
+"""Most items in a batch of such a worker. Results are committed in order: those of all others wait for a large batch
+that was given out first."""
 _MAIN_GUARD_HINT = "a script that starts work must do so under: if __name__ == '__main__':"
 _PICKLE_HINT = "bind arguments with functools.partial, or use policy='io' to run it in threads"
 
@@ -73,7 +78,11 @@ class ProcessPoolWorker:
         self._pack = pack
         self._unpack = unpack
         self._has_groups = has_groups
-        self._sizer = BatchSizer(target_s=batch_s, limit=GROUP_START if has_groups else 1)
+        self._sizer = (
+            BatchSizer(target_s=batch_s, limit_max=GROUP_MAX, limit=GROUP_START, fall_max=GROUP_FALL_MAX)
+            if has_groups
+            else BatchSizer(target_s=batch_s)
+        )
         self._lock = threading.Lock()
         self._batch_seqs: list[int] = []
         self._finished_seqs: set[int] = set()
@@ -173,6 +182,13 @@ class ProcessPoolWorker:
     def is_alive(self) -> bool:
         """Whether the process exists. Heartbeats show whether it runs."""
         return self._process is None or self._process.is_alive()
+
+    def begin_stop(self) -> None:
+        """Kill the process, without waiting for its end."""
+        with self._lock:
+            self._is_stopped = True
+            if self._process is not None:
+                self._process.kill()
 
     def stop(self) -> None:
         """Kill the process."""
