@@ -23,7 +23,7 @@ from tests.connectors.sources.s3_faults import (
 )
 from tests.documents.pdf_files import draw_lines, draw_pdf
 from tests.sources.bucket import TEXTS, Bucket, write_files
-from tests.support.command_line import CommandLine
+from tests.support.command_line import GUARD_S, CommandLine
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -246,3 +246,19 @@ def test_a_driver_that_is_killed_resumes_and_equals_an_undisturbed_run(
     assert place.run("run", "docs", "--data", "local").code == 0
     assert place.documents("remote") == place.documents("local")
     assert place.command("verify", "--data", "remote").code == 0
+
+
+@pytest.mark.parametrize("command", ["doctags", "run"])
+def test_a_worker_process_reads_several_objects_at_the_same_time(s3: FaultyS3, place: Bucket, command: str) -> None:
+    put_below_docs(s3, {f"{number}.md": b"# Lamp\n" for number in range(8)})
+    both = threading.Barrier(2, timeout=GUARD_S)
+    numbers = count(1)
+
+    def meet(request: SeenRequest) -> None:
+        if not request.is_listing and next(numbers) <= 2:
+            both.wait()
+
+    s3.fault = meet
+    ended = place.command(command, SOURCE, "--workers", "1", "--quiet")
+    assert (ended.code, ended.stderr) == (0, "")
+    assert not both.broken

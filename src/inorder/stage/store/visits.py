@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inorder.engines.attempt import Skip
+from inorder.stage.context import StageLookahead
 from inorder.stage.contracts import MakeItems, Stage, WorkItem
 from inorder.stage.fingerprints import combine_sha256
 from inorder.stage.options import StageOptions
@@ -68,6 +69,11 @@ class VisitWork:
     def classify(self) -> Any:
         """The user's mapping of exceptions."""
         return self._work.classify
+
+    @property
+    def lookahead(self) -> StageLookahead | None:
+        """What a worker process calls before a group of items of the stage; None: it has no groups."""
+        return self._work.lookahead
 
     def __call__(self, task: StageTask) -> Any:
         """Run one item, and prepare the items that follow from it."""
