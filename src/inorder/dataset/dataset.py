@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict, overload
 
 from inorder.documents.chunk.chunks import Chunk
 from inorder.documents.chunk.storage import read_chunks, unpack_chunks
+from inorder.documents.copies import find_original, list_copies_of
 from inorder.documents.layout import CHUNK_RESULTS, DOCUMENT_RESULTS, ResultKind
 from inorder.errors import OperatorError, require
 from inorder.index.locations import identify_file
@@ -98,7 +99,7 @@ class Dataset:
 
     def documents(self) -> Rows[DatasetDocument]:
         """Return the documents, in the order of their ids. Raises OperatorError if DATA has none."""
-        return Rows(self._require_open(), DocumentTable(self._find_chunks))
+        return Rows(self._require_open(), DocumentTable(self._find_chunks, self._find_copies))
 
     def chunks(self) -> Rows[Chunk]:
         """Return the chunks of all documents. Raises OperatorError if DATA has none."""
@@ -128,20 +129,20 @@ class Dataset:
 
     def get(self, doc_id: str) -> DatasetDocument:
         """Return one document by its id. Raises OperatorError if DATA does not have it."""
-        loaded = self._load(DOCUMENT_RESULTS, doc_id)
+        loaded = self._load(DOCUMENT_RESULTS, doc_id) or self._load_original(doc_id)
         if loaded is None:
             self.documents()  # says so if there are none at all
             raise OperatorError(f"no document {doc_id!r} in {self.path}{self._suggest_ids(doc_id)}")
-        return DatasetDocument(loaded, self._find_chunks)
+        return DatasetDocument(loaded, self._find_chunks, self._find_copies)
 
     def find(self, text: str) -> DatasetDocument:
         """Return one document by its id, by the path of its source file, or by an ending of its id that no other
         document has. Raises OperatorError if there is none, or more than one."""
         data = self._require_open()
         for doc_id in (text, *identify_file(data, text)):
-            loaded = self._load(DOCUMENT_RESULTS, doc_id)
+            loaded = self._load(DOCUMENT_RESULTS, doc_id) or self._load_original(doc_id)
             if loaded is not None:
-                return DatasetDocument(loaded, self._find_chunks)
+                return DatasetDocument(loaded, self._find_chunks, self._find_copies)
         ending = f"/{text.lstrip('/')}"
         with open_results(data, DOCUMENT_RESULTS) as results:
             ids = (result.doc_id for result in results.iterate())
@@ -223,6 +224,14 @@ class Dataset:
     def _find_chunks(self, doc_id: str) -> list[Chunk]:
         loaded = self._load(CHUNK_RESULTS, doc_id)
         return [] if loaded is None else decode_result(loaded, unpack_chunks, read_chunks)
+
+    def _find_copies(self, doc_id: str) -> list[str]:
+        return list_copies_of(self._require_open(), doc_id)
+
+    def _load_original(self, item_id: str) -> LoadedResult | None:
+        """The document that a file is a copy of."""
+        original = find_original(self._require_open(), item_id)
+        return None if original is None else self._load(DOCUMENT_RESULTS, original)
 
     def _load(self, kind: ResultKind, doc_id: str) -> LoadedResult | None:
         with open_results(self._require_open(), kind) as results:

@@ -23,13 +23,19 @@ class DatasetDocument:
     ...     return len(document.text.split())
     """
 
-    def __init__(self, loaded: LoadedResult, find_chunks: Callable[[str], list[Chunk]]) -> None:
+    def __init__(
+        self,
+        loaded: LoadedResult,
+        find_chunks: Callable[[str], list[Chunk]],
+        find_copies: Callable[[str], list[str]] = lambda doc_id: [],
+    ) -> None:
         self.doc_id = loaded.doc_id
         """The name of the source and the path below it."""
         self.input_sha256 = loaded.input_sha256
         """The hash of the source file; empty if it was read without fingerprints."""
         self._stored = decode_result(loaded, unpack_document, _read_files)
         self._find_chunks = find_chunks
+        self._find_copies = find_copies
 
     def __repr__(self) -> str:
         return f"DatasetDocument({self.doc_id!r})"
@@ -59,6 +65,11 @@ class DatasetDocument:
     def chunks(self) -> list[Chunk]:
         """Its chunks, in reading order; none if it has not been split yet."""
         return self._find_chunks(self.doc_id)
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """Its id, and those of all files with the same content."""
+        return [self.doc_id, *self._find_copies(self.doc_id)]
 
     @property
     def name(self) -> str:

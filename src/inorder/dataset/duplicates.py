@@ -38,9 +38,10 @@ class DuplicateGroup(msgspec.Struct, frozen=True, kw_only=True):
     """1 if their texts are the same; else the least share of runs of words that one has in common with the first."""
 
 
-def find_duplicates(chunks: Iterable[tuple[str, str]]) -> list[DuplicateGroup]:
+def find_duplicates(chunks: Iterable[tuple[str, str]], copies: Iterable[tuple[str, str]] = ()) -> list[DuplicateGroup]:
     """The groups of documents with the same text, and with nearly the same, in the order of their ids. Chunks are given
-    as document and text; those of a document follow each other. Documents without words are left out."""
+    as document and text; those of a document follow each other. Documents without words are left out, except those with
+    copies: pairs of a file and the document whose content it has."""
     same: defaultdict[bytes, list[str]] = defaultdict(list)
     signatures: dict[str, Signature] = {}
     for document, found in groupby(chunks, key=itemgetter(0)):
@@ -51,7 +52,11 @@ def find_duplicates(chunks: Iterable[tuple[str, str]]) -> list[DuplicateGroup]:
         if not group:
             signatures[document] = _sign(words)
         group.append(document)
-    exact = [DuplicateGroup(documents=sorted(group), similarity=1.0) for group in same.values() if len(group) > 1]
+    groups = {document: group for group in same.values() for document in group}
+    for copy, document in copies:
+        groups.setdefault(document, [document]).append(copy)
+    distinct = {id(group): sorted(group) for group in groups.values() if len(group) > 1}
+    exact = [DuplicateGroup(documents=group, similarity=1.0) for group in distinct.values()]
     return sorted([*exact, *_group_similar(signatures)], key=lambda group: (group.documents, -group.similarity))
 
 

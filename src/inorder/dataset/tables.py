@@ -103,11 +103,16 @@ class DocumentTable(DataTable[DatasetDocument, DatasetDocument]):
 
     name, kind, made_by = DOCUMENTS, DOCUMENT_RESULTS, "doctags SRC"
 
-    def __init__(self, find_chunks: Callable[[str], list[Chunk]] = lambda doc_id: []) -> None:
+    def __init__(
+        self,
+        find_chunks: Callable[[str], list[Chunk]] = lambda doc_id: [],
+        find_copies: Callable[[str], list[str]] = lambda doc_id: [],
+    ) -> None:
         self._find_chunks = find_chunks
+        self._find_copies = find_copies
 
     def decode(self, loaded: LoadedResult) -> DatasetDocument:
-        return DatasetDocument(loaded, self._find_chunks)
+        return DatasetDocument(loaded, self._find_chunks, self._find_copies)
 
     def list_rows(self, doc_id: str, decoded: DatasetDocument) -> Iterator[DatasetDocument]:
         yield decoded

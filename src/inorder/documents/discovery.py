@@ -37,6 +37,8 @@ class DocumentFile(NamedTuple):
     """What reads its content; None: it is a file."""
     kind: str = ""
     """Its kind, as `sniff` returns it, if it is known without reading the first bytes; empty: it is not."""
+    sha256: str = ""
+    """Of its content, if it is known without reading it."""
 
 
 def discover(roots: Roots) -> Iterator[DocumentFile]:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Change(Enum):
@@ -38,6 +38,8 @@ class PredictedFiles:
         """Names of written files, and of the folders above them, by folder."""
         self.is_rewriting_same = False
         """Whether files that are rewritten are assumed to keep their bytes."""
+        self.notes: dict[str, Any] = {}
+        """What else a stage would write, by name."""
 
     def add(self, path: str, change: Change) -> None:
         """Predict a change. It replaces an earlier one of the same file."""
@@ -98,6 +100,11 @@ def predict_files() -> Iterator[PredictedFiles]:
         yield _current
     finally:
         _current = outer
+
+
+def get_predicted_notes() -> dict[str, Any] | None:
+    """What stages would write besides files, by name; None: nothing is predicted now."""
+    return None if _current is None else _current.notes
 
 
 def is_predicting() -> bool:

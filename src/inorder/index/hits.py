@@ -26,11 +26,15 @@ class Filters(NamedTuple):
     """Kind of the chunk: function, class, section..."""
     only: str = ""
     """`code` or `document`."""
+    copied: str = ""
+    """The item ids of documents that have a copy with such a path, as JSON; empty: there are none."""
 
     def sql(self) -> tuple[str, list[str]]:
         """The conditions in SQL, and the values of their placeholders."""
+        path = "item_id GLOB ? OR location(files.kind, item_id, path) GLOB ?"
+        copied = " OR item_id IN (SELECT value FROM json_each(?))" if self.copied else ""
         conditions = (
-            ("(item_id GLOB ? OR location(files.kind, item_id, path) GLOB ?)", [self.path] * 2),
+            (f"({path}{copied})", [self.path] * 2 + [self.copied] * bool(self.copied)),
             ("language = ?", [self.language]),
             ("chunks.kind = ?", [self.kind]),
             ("files.kind = ?", [self.only]),
@@ -99,3 +103,12 @@ def make_hit(row: Sequence[Any], texts: TextReader) -> Hit:
         pages=[int(page) for page in pages.split() if page.isdecimal()],
         text=texts.read(text),
     )
+
+
+def add_copies(hits: Sequence[Hit], copies: Sequence[tuple[str, str]]) -> None:
+    """Add the copies of documents to hits: pairs of the id of a copy and of its document."""
+    by_document: dict[str, list[str]] = {}
+    for copy, document in copies:
+        by_document.setdefault(document, []).append(copy)
+    for hit in hits:
+        hit.copies = [*hit.copies, *(each for name in [hit.item_id, *hit.copies] for each in by_document.get(name, ()))]

@@ -11,7 +11,7 @@ by an older version has none: its roots are read from the manifests.
 
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -97,6 +97,15 @@ def identify_file(data: str, path: str) -> list[str]:
         elif place.startswith(f"{root.rstrip(os.sep)}{os.sep}"):
             found.append(f"{name}/{quote_id(os.path.relpath(place, root))}")
     return found
+
+
+def match_copies(connection: sqlite3.Connection, copies: Sequence[tuple[str, str]], pattern: str) -> str:
+    """The documents that have a copy whose path or item id matches a glob, as JSON; empty: there are none."""
+    rows = msgspec.json.encode(copies).decode()
+    copy, original = "json_extract(value, '$[0]')", "json_extract(value, '$[1]')"
+    query = f"SELECT DISTINCT {original} FROM json_each(?) WHERE {copy} GLOB ? OR location(?, {copy}, {copy}) GLOB ?"
+    found = [each for (each,) in connection.execute(query, (rows, pattern, DOCUMENT, pattern))] if copies else []
+    return msgspec.json.encode(found).decode() if found else ""
 
 
 def locate(roots: Mapping[str, Mapping[str, str]], kind: str, item_id: str, path: str) -> str:

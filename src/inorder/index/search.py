@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from inorder.documents.copies import list_copies
 from inorder.errors import OperatorError, require
 
 from .connection import connect_index, read_snapshot, translate_index_errors
 from .drafts.publishing import published_path
-from .hits import Filters, Hit
+from .hits import Filters, Hit, add_copies
 from .lexical.scoring import TermGroup
+from .locations import match_copies
 from .query import Query, parse_query, replace_surrogates
 from .ranking.rerank import HITS_MAX, rerank
 from .ranking.retrieval import MODES, Searcher
@@ -93,16 +95,24 @@ def search(data: str, question: str, options: SearchOptions | None = None) -> Se
             places = look_up(index.connection, query, options.count)
             changes = index.find_changes(place.path for place in places)
             return SearchAnswer(query, "names", "the question is a lookup by name", places=places, warnings=changes)
-        answer = answer_from(index.searcher, query, options)
+        filters = options.filters
+        if options.path:
+            filters = filters._replace(copied=match_copies(index.connection, list_copies(data), filters.path))
+        answer = answer_from(index.searcher, query, options, filters)
+        found = [item for hit in answer.hits for item in (hit.item_id, *hit.copies)]
+        add_copies(answer.hits, list_copies(data, found))
         changes = index.find_changes(hit.path for hit in answer.hits)
         return answer._replace(warnings=[*answer.warnings, *changes])
 
 
-def answer_from(searcher: Searcher, query: Query, options: SearchOptions) -> SearchAnswer:
-    """Answer a question that is not a lookup by name."""
-    mode, reason = searcher.choose_mode(query, options.mode, options.filters)
+def answer_from(
+    searcher: Searcher, query: Query, options: SearchOptions, filters: Filters | None = None
+) -> SearchAnswer:
+    """Answer a question that is not a lookup by name. Default filters: those of the options."""
+    filters = filters or options.filters
+    mode, reason = searcher.choose_mode(query, options.mode, filters)
     count = max(options.count, HITS_MAX) if options.rerank else options.count
-    hits = searcher.search(query, mode, count, options.filters)
+    hits = searcher.search(query, mode, count, filters)
     if options.rerank:
         hits = rerank(query.text, hits, options.rerank)[: options.count]
     if not hits:

@@ -18,6 +18,7 @@ import msgspec
 from inorder.code.discovery import discover
 from inorder.code.grammars import grammar_version
 from inorder.core.windows.plan import IdSet
+from inorder.documents.copies import list_present_copies
 from inorder.documents.cost import count_chunks, estimate_code_chunks
 from inorder.documents.edits import edit_documents
 from inorder.documents.layout import (
@@ -91,7 +92,11 @@ class IndexItems:
         for chunks, dense in list_chunked_with_vectors(self._data, "dense"):
             planned.add(chunks.doc_id)
             yield make_document_item(chunks, dense)
-        for found in discover(self._roots, lambda item_id, path: path.startswith(self._inside) or item_id in planned):
+        copies = self._list_copies()
+        for found in discover(
+            self._roots,
+            lambda item_id, path: path.startswith(self._inside) or item_id in planned or item_id in copies,
+        ):
             planned.add(found.item_id)
             if found.skip and self._is_published(found.item_id):
                 yield _make_removal(found.item_id)
@@ -158,12 +163,21 @@ class IndexItems:
             if database.execute("SELECT 1 FROM files WHERE kind != ? LIMIT 1", (DOCUMENT,)).fetchone() is not None:
                 return False
         self._published = None
+        copies = self._list_copies()
 
         def is_document(item_id: str) -> bool:
-            return item_id in new or (item_id not in gone and self._find_published(item_id) is not None)
+            is_published = item_id not in gone and self._find_published(item_id) is not None
+            return item_id in new or is_published or item_id in copies
 
         others = discover(self._roots, lambda item_id, path: path.startswith(self._inside) or is_document(item_id))
         return next(others, None) is None
+
+    def _list_copies(self) -> IdSet:
+        """The files that are copies of documents: they are not read as source code."""
+        found = IdSet()
+        for copy, _ in list_present_copies(self._data):
+            found.add(copy)
+        return found
 
     def check_freshness(self, item: WorkItem, sha256_of: Callable[[Input], str]) -> str:
         """The reason to skip an item that the published database has in its present state; empty if it does not."""

@@ -57,4 +57,6 @@ class ArchiveExpander:
             password_file=self._password_file if member.is_encrypted else NO_PASSWORDS,
         )
         item_id = f"{file.item_id}/{member.name}"
-        return DocumentFile(item_id, address, member.size, member.problem, file.stat, source, member.kind)
+        return DocumentFile(
+            item_id, address, member.size, member.problem, file.stat, source, member.kind, member.sha256
+        )

@@ -29,6 +29,8 @@ class ArchiveEntry(NamedTuple):
     """Why it is no plain file: `ENCRYPTED`, `LINK`, `SPECIAL`; empty: it is one."""
     problem: str = ""
     """Why it cannot be read; empty: no reason is known."""
+    sha256: str = ""
+    """Of the content, if it was read."""
     content: bytes | None = None
     """The content of an archive within this one; None: it is no archive, or too large."""
 

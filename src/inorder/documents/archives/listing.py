@@ -14,7 +14,7 @@ from .names import MAIL_FORMATS, UniqueNames, find_format, is_hidden, quote_name
 from .tars import TarArchive
 from .zips import ZipArchive
 
-LISTING_VERSION = 1
+LISTING_VERSION = 2
 """Raise it when the same archive is listed differently."""
 
 
@@ -33,6 +33,8 @@ class Member(msgspec.Struct, frozen=True, array_like=True):
     kind: str = ""
     problem: str = ""
     is_encrypted: bool = False
+    sha256: str = ""
+    """Of its content, if it was read."""
 
 
 class Listing(msgspec.Struct, frozen=True, array_like=True):
@@ -138,6 +140,7 @@ def _make_member(entry: ArchiveEntry, place: _Place) -> Member:
         kind=kind,
         problem=problem,
         is_encrypted=is_encrypted,
+        sha256=entry.sha256,
     )
 
 

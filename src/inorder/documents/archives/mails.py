@@ -41,11 +41,13 @@ class MailArchive:
         Mail without the form of mail has none: its reader says what is wrong with it."""
         for message in range(len(self._spans)):
             for part, (name, content) in enumerate(self._read_message(message)):
+                digest = hashlib.sha256(content).hexdigest()
                 yield ArchiveEntry(
                     number=message * ATTACHMENTS_MAX + part,
                     name=f"{message + 1}/{name}" if self._is_mailbox else name,
                     size=len(content),
-                    fingerprint=hashlib.sha256(content).hexdigest(),
+                    fingerprint=digest,
+                    sha256=digest,
                     head=content[:HEAD_BYTES],
                     content=content if find_format(name) is not None else None,
                 )

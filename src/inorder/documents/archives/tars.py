@@ -152,7 +152,8 @@ class TarArchive:
         except ReadError as error:
             raise ArchiveError(f"the archive is damaged after {self._number:,} members: {error}") from None
         content = b"".join(kept) if is_kept else None
-        return entry._replace(fingerprint=digest.hexdigest(), head=head, content=content)
+        found = digest.hexdigest()
+        return entry._replace(fingerprint=found, sha256=found, head=head, content=content)
 
     def _read_pieces(self, info: tarfile.TarInfo) -> Iterator[bytes]:
         left = info.size

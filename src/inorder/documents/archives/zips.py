@@ -4,8 +4,10 @@ A member is identified by its size and its CRC-32, which the directory has. The 
 """
 
 import contextlib
+import hashlib
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import BinaryIO
@@ -97,7 +99,9 @@ class ZipArchive:
         try:
             if find_format(entry.name) is not None and info.file_size <= NESTED_BYTES_MAX:
                 return entry._replace(content=self._unpack(info))
-            return entry._replace(head=self._unpack(info, count=HEAD_BYTES))
+            head = self._unpack(info, count=HEAD_BYTES)
+            is_whole = len(head) == info.file_size and zlib.crc32(head) == info.CRC
+            return entry._replace(head=head, sha256=hashlib.sha256(head).hexdigest() if is_whole else "")
         except ReadError as error:
             return entry._replace(problem=str(error))
 

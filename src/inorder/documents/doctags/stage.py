@@ -10,6 +10,7 @@ read some pages each, and the document itself merges the parts. The result is th
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,6 +18,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from inorder.documents.archives.discovery import ArchiveExpander
+from inorder.documents.copies import CopyFinder, CopyLog, SizeFilter, may_have_copies
 from inorder.documents.cost import estimate_pages
 from inorder.documents.discovery import DocumentFile, discover
 from inorder.documents.inputs import BYTES_MAX, is_there
@@ -55,7 +57,9 @@ from inorder.stage.contracts import (
 )
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots, is_address
+from inorder.stage.store.inputs import AddressedInput
 from inorder.stage.unchanged.receipt import hash_listing, read_listing
+from inorder.version import __version__
 
 from .kinds import ANY, choose_reader, count_remote, fetch_remote, guess_kind
 from .listing import FileListing, ListingComparison
@@ -130,11 +134,12 @@ def make(settings: DoctagsSettings) -> Stage:
     if settings.ocr:
         require_ocr()
     read_passwords(settings.password_file)
+    copies = CopyLog()
     return Stage(
         name=STAGE_NAME,
-        plan=partial(plan, settings),
+        plan=partial(plan, settings, copies=copies),
         worker=work,
-        finish=partial(remove_other_layout, STAGE_NAME, settings.layout),
+        finish=partial(_finish, settings.layout, copies),
         remote=StageHooks(
             worker_setup=partial(_set_fetch_limits, settings),
             before_stage=partial(_set_fetch_limits, settings),
@@ -161,11 +166,18 @@ def _set_fetch_limits(settings: DoctagsSettings, context: StageContext) -> None:
     set_limits(FetchLimits(concurrency=settings.fetch_concurrency, rate_per_s=rate))
 
 
-def plan(settings: DoctagsSettings, sources: Sequence[str | Path], data: Path) -> StagePlan:
+def _finish(layout: LayoutChoice, copies: CopyLog, data: Path) -> None:
+    remove_other_layout(STAGE_NAME, layout, data)
+    copies.write(data)
+
+
+def plan(
+    settings: DoctagsSettings, sources: Sequence[str | Path], data: Path, *, copies: CopyLog | None = None
+) -> StagePlan:
     """The documents below the sources. Only the first bytes of each file are read here, and nothing of objects."""
     if any(map(is_address, sources)):
         set_limits(FetchLimits(concurrency=settings.fetch_concurrency, rate_per_s=settings.fetch_rate))
-    items = _DocumentItems(settings, sources, os.path.abspath(data))
+    items = _DocumentItems(settings, sources, os.path.abspath(data), copies or CopyLog())
     is_stored = items.layout == "store"
     count, derived = items.survey()
     return StagePlan(
@@ -181,11 +193,13 @@ def plan(settings: DoctagsSettings, sources: Sequence[str | Path], data: Path) -
 class _DocumentItems:
     """The items of the plan. Can be iterated more than once."""
 
-    def __init__(self, settings: DoctagsSettings, sources: Sequence[str | Path], data: str) -> None:
+    def __init__(self, settings: DoctagsSettings, sources: Sequence[str | Path], data: str, copies: CopyLog) -> None:
         self._settings = settings
         self.layout = resolve_layout(settings.layout, data)
         self._roots = Roots(sources)
         self._data = data
+        self._sizes = SizeFilter()
+        self._copies = copies
         self._archives = ArchiveExpander(f"{data}/cache/archives.sqlite", settings.password_path)
         self._compared: ListingComparison | None = None
         self._listed: FileListing | None = None
@@ -200,28 +214,34 @@ class _DocumentItems:
         """The number of files, and what the documents depend on. The version is another one in every run as long as a
         file is racy: a change could follow that its stat does not show."""
         settings = msgspec.structs.replace(self._settings, fetch_concurrency=1, fetch_rate=None)
-        parts = [STAGE_NAME, str(SCHEMA_VERSION), repr(settings), repr(self._roots.paths)]
+        parts = [STAGE_NAME, str(SCHEMA_VERSION), __version__, repr(settings), repr(self._roots.paths)]
         fixed = hash_strings(*parts, *map(self._settings.version_of, READERS))
         compared = self._compared = ListingComparison(read_listing(self._data, STAGE_NAME))
         for file in self.list_files():
             compared.add(file)
+            self._sizes.add(file.size)
+            self._sizes.has_parts |= file.source is not None
         compared.finish()
         listing = compared.listing
         return len(listing), Derivation(
             stages=(),
             version=new_run_id() if listing.is_racy else hash_strings(fixed, hash_listing(listing.digests)),
             fixed_version=fixed,
+            skips_again=True,
             find_edits=self.find_edits,
             make_listing=lambda: b"" if self._listed is None else self._listed.encode(),
         )
 
     def find_edits(self, last: LastRun) -> PlanEdits | None:
-        """The files that may have changed since the last run; None: they are many, or one of them is large."""
+        """The files that may have changed since the last run; None: they are many, or one of them is large or a
+        copy."""
         compared = self._compared
         if compared is None or compared.last != last.listing or compared.is_exceeded:
             return None
         files, dropped = compared.list_unmatched(), compared.list_dropped()
         if dropped is None or (self._settings.part_pages and any(file.size >= _LARGE_BYTES for _, file in files)):
+            return None
+        if may_have_copies([file for _, file in files], self._sizes, self._data, STAGE_NAME):
             return None
         ids = [item_id for number, item_id in enumerate(last.read_ids()) if number in dropped] if dropped else []
         self._listed = compared.listing
@@ -233,25 +253,32 @@ class _DocumentItems:
             gone=[item_id for item_id in ids if item_id not in present],
         )
 
-    def _bind_make_item(self) -> Callable[[DocumentFile], WorkItem]:
+    def _bind_make_item(self, copies: CopyFinder | None = None) -> Callable[[DocumentFile], WorkItem]:
         hash_of = cache(partial(_hash_configuration, self._settings))
-        return partial(_make_item, settings=self._settings, layout=self.layout, hash_of=hash_of)
+        return partial(_make_item, settings=self._settings, layout=self.layout, hash_of=hash_of, copies=copies)
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
         large = []
         self._listed, listing = None, FileListing()
-        make_item = self._bind_make_item()
-        for file in self.list_files():
-            item = make_item(file)
-            listing.add(file)
-            if self._settings.part_pages and item.meta["kind"] == "pdf" and file.size >= _LARGE_BYTES:
-                listing.mark_apart()
-                large.append(item)
-            else:
-                yield item
+        with closing(CopyFinder(self._sizes, f"{self._data}/cache/contents.sqlite")) as copies:
+            make_item = self._bind_make_item(copies)
+            for file in self.list_files():
+                item = make_item(file)
+                listing.add(file)
+                if self._is_split(item, file):
+                    listing.mark_apart()
+                    large.append(item)
+                else:
+                    yield item
+            self._copies.set(copies.found, self._roots)
         if large:
             yield from self._split(large)
         self._listed = listing
+
+    def _is_split(self, item: WorkItem, file: DocumentFile) -> bool:
+        """Whether a document may be read in parts."""
+        is_large_pdf = item.meta["kind"] == "pdf" and file.size >= _LARGE_BYTES
+        return bool(self._settings.part_pages) and is_large_pdf and "copy_of" not in item.meta
 
     def is_gone(self, item_id: str, input_path: str) -> bool:
         """Whether an item that is not in the plan is to be removed: it lies below these sources, or its file does not
@@ -318,7 +345,11 @@ def _hash_configuration(settings: DoctagsSettings, kind: str) -> str:
 
 
 def _make_item(
-    file: DocumentFile, settings: DoctagsSettings, layout: Layout, hash_of: Callable[[str], str]
+    file: DocumentFile,
+    settings: DoctagsSettings,
+    layout: Layout,
+    hash_of: Callable[[str], str],
+    copies: CopyFinder | None,
 ) -> WorkItem:
     """The item of one file. It has outputs even if the file is not a document now: an earlier version may have been.
     `hash_of` returns the hash of the configuration for a kind of documents."""
@@ -337,11 +368,14 @@ def _make_item(
     kind = choice["kind"]
     if is_large and (kind in READERS or kind == "image"):
         problem = f"the file has {file.size:,} bytes; the limit is {BYTES_MAX:,}"
+    is_compared = not (problem or is_large or is_remote) and (kind in READERS or choice["ocr"])
+    original = copies.find(file, kind, head) if is_compared and copies is not None else ""
+    source = AddressedInput(address=file.path, sha256=original, size=file.size) if original else file.source
     return WorkItem(
         item_id=file.item_id,
-        inputs={} if problem or is_large else {"document": file.source or file.path},  # a large file is not even hashed
+        inputs={} if problem or is_large else {"document": source or file.path},  # a large file is not even hashed
         outputs=document_outputs(file.item_id, layout),
-        cfg_hash=hash_of(kind),
+        cfg_hash=hash_strings(hash_of(kind), original) if original else hash_of(kind),
         cost_hint=estimate_pages(kind, head, file.size),
         meta={
             "task": "document",
@@ -351,6 +385,7 @@ def _make_item(
             "password_file": settings.password_path,
             **choice,
             **({"choices": (settings.reader, settings.ocr)} if is_remote else {}),
+            **({"copy_of": original} if original else {}),
         },
         batch_key=kind if file.source is None else file.source.batch_key or kind,
     )

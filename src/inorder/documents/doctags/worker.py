@@ -63,6 +63,8 @@ def predict_outcome(item: WorkItem) -> Skip | StageError | None:
     """The outcome of an item whose file cannot be read, or is not a document; None: it must be read."""
     if item.meta["problem"]:
         return StageError(item.meta["problem"], category="input")
+    if "copy_of" in item.meta:
+        return Skip(f"the same content as {item.meta['copy_of']}")
     if item.meta["task"] != "document" or item.meta["reader"] == "docling":
         return None
     kind = item.meta["kind"]

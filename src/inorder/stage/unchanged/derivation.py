@@ -60,6 +60,9 @@ class Derivation(msgspec.Struct, frozen=True, kw_only=True):
     """The stages, whose results are in stores."""
     version: str
     """Everything else that decides which items there are, and whether they are up to date."""
+    skips_again: bool = False
+    """Whether an item that its worker has skipped would be skipped again, with the same reason, if nothing of this has
+    changed. If not, every item is checked as long as there is such an item."""
     is_same: Callable[[], bool] = lambda: True
     """Whether nothing else has changed: asked last."""
     read_outputs: Callable[[], str] | None = None

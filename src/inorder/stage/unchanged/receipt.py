@@ -42,6 +42,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     """The ids of the contents that the plan was made of, by stage."""
     version: str = ""
     """A hash of everything else that decides which items there are, and whether they are up to date."""
+    has_skipped: bool = False
+    """Whether its worker has skipped an item, which counts as up to date then."""
     is_clean: bool = False
     """Whether every item is up to date now: none failed, was declined by its worker, or was removed."""
     count: int = 0

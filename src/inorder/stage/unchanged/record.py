@@ -61,6 +61,7 @@ class RunRecord:
         self._is_kept = is_kept
         self._is_clean = False
         self._gone_count = 0
+        self._has_skipped = False
         self._is_unchanged = False
         self._begun_count = 0
         self._opened: OpenedJournal | None = None
@@ -79,6 +80,7 @@ class RunRecord:
         self._start = Position() if self._manifest is None else self._manifest.position()
         self._is_clean = self._manifest is not None and not opened.is_resumed
         self._gone_count = 0
+        self._has_skipped = False
         self._begun_count += 1
 
     def add(self, entries: Sequence[Entry]) -> None:
@@ -86,8 +88,18 @@ class RunRecord:
         for entry in entries:
             if _is_gone(entry):
                 self._gone_count += 1
-            elif self._gone_count or not _is_up_to_date(entry):
+            elif self._gone_count or not self._is_settled(entry):
                 self._is_clean = False
+
+    def _is_settled(self, entry: Entry) -> bool:
+        """Whether the next run skips the item, if it has not changed."""
+        derived = self._plan.derived_from
+        if entry.outcome != _SKIP:
+            return entry.outcome == _SUCCESS
+        if entry.payload.reason == UNCHANGED:
+            return True
+        self._has_skipped = True
+        return derived is not None and derived.skips_again
 
     def find_unchanged(self, hooks: StageHooks, opened: OpenedJournal) -> Receipt | None:
         """The receipt of the last run, if it shows that every item is up to date; None: items must be checked, or
@@ -103,6 +115,8 @@ class RunRecord:
         checked."""
         known, derived = self._find_comparable(hooks, opened), self._plan.derived_from
         if known is None or derived is None or derived.find_edits is None or self._manifest is None:
+            return None
+        if known.has_skipped:  # an item that has no result may depend on one that has changed
             return None
         has_listing = derived.make_listing is not None
         listing = read_listing(self._data, self._plan.stage_name) if has_listing else b""
@@ -155,6 +169,8 @@ class RunRecord:
             outputs=outputs,
             inputs=self._inputs,
             version=self._version,
+            has_skipped=self._has_skipped
+            or (self._is_unchanged and self._known is not None and self._known.has_skipped),
             is_clean=self._is_clean,
             count=candidate.end,
             rows=(self._start.offset, end.offset, end.checksum),
@@ -210,11 +226,6 @@ class RunRecord:
         with contextlib.suppress(InorderError, OSError):
             return derived.read_outputs()
         return ""
-
-
-def _is_up_to_date(entry: Entry) -> bool:
-    """Whether the next run skips the item, if it has not changed."""
-    return entry.outcome == _SUCCESS or (entry.outcome == _SKIP and entry.payload.reason == UNCHANGED)
 
 
 def _is_gone(entry: Entry) -> bool:

@@ -47,9 +47,11 @@ def inspect(
 def _show_duplicates(root: str, as_json: bool) -> None:
     from inorder.dataset.dataset import open as open_dataset
     from inorder.dataset.duplicates import find_duplicates
+    from inorder.documents.copies import list_copies
 
     with open_dataset(root) as dataset:
-        groups = find_duplicates((chunk.doc_id, chunk.text) for chunk in dataset.chunks())
+        texts = ((chunk.doc_id, chunk.text) for chunk in dataset.chunks())
+        groups = find_duplicates(texts, list_copies(root))
     if as_json:
         print_json({"data": root, "duplicates": msgspec.to_builtins(groups)})
         return

@@ -50,7 +50,8 @@ def show(
 ) -> None:
     """Print one document of DATA as Markdown, text, DocTags, chunks or JSON.
 
-    With --json, the object has doc_id, name, mimetype, pages, and the form as content.
+    With --json, the object has doc_id, paths (of all files with this content), name, mimetype, pages, and the form as
+    content.
     """
     require(form in _FORMS, f"--as must be one of {', '.join(_FORMS)}; got {form!r}")
     found = Dataset(resolve_data(data)).find(document)
@@ -59,7 +60,13 @@ def show(
         option = "" if data is None else f" --data {shlex.quote(data)}"
         raise OperatorError(f"{found.doc_id} has no chunks; it has no text, or `inorder chunk{option}` has not run")
     if as_json:
-        described = {"doc_id": found.doc_id, "name": found.name, "mimetype": found.mimetype, "pages": found.page_count}
+        described = {
+            "doc_id": found.doc_id,
+            "paths": found.paths,
+            "name": found.name,
+            "mimetype": found.mimetype,
+            "pages": found.page_count,
+        }
         value = msgspec.Raw(content.encode()) if form == "json" else content
         print_json(described | {"as": form, "content": value})
     elif form == "chunks":

@@ -1,0 +1,222 @@
+"""Copies: files of one kind with the same content are one document with several paths.
+
+The first of them in the plan is the document, and the others are skipped. They are found when the plan is made. Only
+content that has the size of another one is hashed; of a short file the first bytes, which are read anyway, are all of
+it. What was found is kept in DATA, so that searches can name every path.
+"""
+
+import contextlib
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterable
+from urllib.parse import quote
+
+import msgspec
+
+from inorder.documents.discovery import DocumentFile
+from inorder.documents.readers.sniff import HEAD_BYTES
+from inorder.errors import InorderError
+from inorder.files.predicted import get_predicted_notes, is_predicting
+from inorder.stage.fingerprints import hash_file
+from inorder.stage.hash_cache import HashCache
+from inorder.stage.sources import Roots
+from inorder.stage.store.database import open_store
+
+_SLOTS = 2**23
+_FACTOR = 0x9E3779B97F4A7C15
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS copies (item_id TEXT PRIMARY KEY, original TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS copies_original ON copies (original)",
+)
+_NOTE = "copies"
+_PAGE_CACHE = "PRAGMA cache_size = -8192"
+
+
+class SizeFilter:
+    """Says whether a size occurs twice. It takes two megabytes for any number of files, and may err on that side."""
+
+    def __init__(self) -> None:
+        self._once = bytearray(_SLOTS // 8)
+        self._twice = bytearray(_SLOTS // 8)
+        self.has_parts = False
+        """Whether there are documents that are no files of their own."""
+
+    def add(self, size: int) -> None:
+        """Count the size of a file."""
+        byte, bit = _find_slot(size)
+        if self._once[byte] & bit:
+            self._twice[byte] |= bit
+        else:
+            self._once[byte] |= bit
+
+    def has_two(self, size: int) -> bool:
+        """Whether there may be two files of this size."""
+        byte, bit = _find_slot(size)
+        return bool(self._twice[byte] & bit)
+
+
+def _find_slot(size: int) -> tuple[int, int]:
+    slot = (size * _FACTOR >> 24) % _SLOTS
+    return slot >> 3, 1 << (slot & 7)
+
+
+class CopyFinder:
+    """Finds the copies in one pass over the files of a plan. The contents that were seen are on disk, not in memory."""
+
+    def __init__(self, sizes: SizeFilter, cache_path: str) -> None:
+        self._sizes = sizes
+        self._cache_path = cache_path
+        self._cache: HashCache | None = None
+        self._seen: sqlite3.Connection | None = None
+        self.found: dict[str, str] = {}
+        """The document that each copy is a copy of."""
+
+    def find(self, file: DocumentFile, kind: str, head: bytes) -> str:
+        """The id of the first file with the same content and kind; empty: this is the first one."""
+        if not file.size or not self._sizes.has_two(file.size):
+            return ""
+        try:
+            digest = file.sha256 or self._hash(file, head)
+        except (OSError, InorderError):  # its item says what is wrong with it
+            return ""
+        key = bytes.fromhex(digest)[:16] + kind.encode()
+        seen = self._open()
+        added = seen.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (key, file.item_id))
+        if added.rowcount:
+            return ""
+        [original] = seen.execute("SELECT item_id FROM seen WHERE key = ?", (key,)).fetchone()
+        self.found[file.item_id] = original
+        return str(original)
+
+    def close(self) -> None:
+        """Forget what was seen. What was found is kept."""
+        if self._cache is not None:
+            self._cache.close()
+        if self._seen is not None:
+            self._seen.close()
+        self._cache = self._seen = None
+
+    def _hash(self, file: DocumentFile, head: bytes) -> str:
+        if file.source is None and file.size <= HEAD_BYTES and len(head) == file.size:
+            return hashlib.sha256(head).hexdigest()
+        cache = self._open_cache()
+        known = None if cache is None or file.stat is None else cache.get(file.path, file.stat, "sha256")
+        if known is not None:
+            return known
+        digest = hash_file(file.path) if file.source is None else hashlib.sha256(file.source.read()).hexdigest()
+        if cache is not None and file.stat is not None:
+            cache.put(file.path, file.stat, "sha256", digest)
+        return digest
+
+    def _open(self) -> sqlite3.Connection:
+        if self._seen is None:
+            self._seen = sqlite3.connect("", isolation_level=None)  # a temporary file, once it does not fit in memory
+            self._seen.execute(_PAGE_CACHE)
+            self._seen.execute("CREATE TABLE seen (key BLOB PRIMARY KEY, item_id TEXT NOT NULL) WITHOUT ROWID")
+            self._seen.execute("BEGIN")
+        return self._seen
+
+    def _open_cache(self) -> HashCache | None:
+        if self._cache is None and os.path.isdir(os.path.dirname(self._cache_path)):
+            is_wanted = os.path.exists(self._cache_path) or not is_predicting()
+            self._cache = HashCache(self._cache_path) if is_wanted else None
+        return self._cache
+
+
+def may_have_copies(files: Iterable[DocumentFile], sizes: SizeFilter, data: str, stage: str) -> bool:
+    """Whether one of these files, which are new or have changed, may be a copy of another one, or of a document that
+    the store of the stage has. `sizes` are those of all files. May err on the side of copies."""
+    compared = [file for file in files if not file.problem and sizes.has_two(file.size)]
+    if not compared:
+        return False
+    store = open_store(data, stage)
+    if sizes.has_parts or store is None:
+        return True
+    hashes: dict[str, str] = {}
+    try:
+        for file in compared:
+            if hashes.setdefault(hash_file(file.path), file.item_id) != file.item_id:
+                return True
+    except OSError:
+        return True
+    return any(hashes[digest] != item_id for item_id, digest in store.find_made_of(list(hashes)))
+
+
+class CopyLog:
+    """What the plan of a run has found, until the run is complete."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, str] | None = None
+        self._roots: Roots | None = None
+
+    def set(self, found: dict[str, str], roots: Roots) -> None:
+        """Take the copies that a plan has found below its sources."""
+        self._found, self._roots = found, roots
+        notes = get_predicted_notes()
+        if notes is not None:
+            notes[_NOTE] = found, roots
+
+    def write(self, data: str | os.PathLike[str]) -> None:
+        """Write them to DATA, unless the plan was not read. Copies below other sources stay."""
+        if self._found is None or self._roots is None:
+            return
+        path = _locate(data)
+        if not self._found and not os.path.exists(path):
+            return
+        roots = self._roots
+        rows = _merge(list_copies(data), self._found, roots)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            connection.execute("DELETE FROM copies")
+            connection.executemany("INSERT OR REPLACE INTO copies VALUES (?, ?)", rows)
+            connection.execute("COMMIT")
+
+
+def list_copies(data: str | os.PathLike[str], originals: Iterable[str] | None = None) -> list[tuple[str, str]]:
+    """The id of each copy of these documents, or of all in DATA, and that of the document, in order."""
+    listed = None if originals is None else msgspec.json.encode(list(originals)).decode()
+    where = "" if listed is None else "WHERE original IN (SELECT value FROM json_each(?))"
+    return _query(data, where, [] if listed is None else [listed])
+
+
+def list_present_copies(data: str | os.PathLike[str]) -> list[tuple[str, str]]:
+    """As `list_copies`, and in a dry run what the run before would have found."""
+    notes = get_predicted_notes() or {}
+    found = list_copies(data)
+    return _merge(found, *notes[_NOTE]) if _NOTE in notes else found
+
+
+def _merge(known: list[tuple[str, str]], found: dict[str, str], roots: Roots) -> list[tuple[str, str]]:
+    """The copies that are known below other sources, and those that were found."""
+    return [*(each for each in known if not roots.has(each[0])), *found.items()]
+
+
+def _query(data: str | os.PathLike[str], where: str, values: list[str]) -> list[tuple[str, str]]:
+    """The rows that meet a condition; none if the database is missing or cannot be read."""
+    path = _locate(data)
+    if not os.path.exists(path):
+        return []
+    with contextlib.suppress(sqlite3.Error):
+        connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)
+        with contextlib.closing(connection):
+            query = f"SELECT item_id, original FROM copies {where} ORDER BY item_id"
+            return connection.execute(query, values).fetchall()
+    return []
+
+
+def list_copies_of(data: str | os.PathLike[str], doc_id: str) -> list[str]:
+    """The ids of the copies of a document."""
+    return [copy for copy, _ in list_copies(data, [doc_id])]
+
+
+def find_original(data: str | os.PathLike[str], item_id: str) -> str | None:
+    """The document that this file is a copy of; None: it is none."""
+    return next((original for _, original in _query(data, "WHERE item_id = ?", [item_id])), None)
+
+
+def _locate(data: str | os.PathLike[str]) -> str:
+    return f"{os.path.abspath(data)}/store/copies.sqlite"

@@ -1,0 +1,175 @@
+"""The same content under two names is read once, and is one document with two paths."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import inorder
+from inorder.documents import copies
+from inorder.documents.copies import SizeFilter, list_copies
+from inorder.documents.layout import LayoutChoice, list_documents
+from inorder.stage import file_stat
+from tests.documents.archives.archive_files import make_archive, make_zip
+from tests.documents.archives.test_attachments import make_mail
+from tests.documents.stage_runs import StageRuns
+from tests.documents.workspace import PROSE
+
+pytestmark = pytest.mark.req("DOC-4")
+
+TEXT = f"# The lamp\n\n{PROSE}\n"
+LONG = f"# The lamp\n\n{PROSE * 200}\n"
+
+
+@pytest.fixture(params=["store", "files"])
+def runs(tmp_path: Path, request: pytest.FixtureRequest) -> StageRuns:
+    layout: LayoutChoice = request.param
+    return StageRuns(tmp_path, layout)
+
+
+def list_ids(runs: StageRuns) -> list[str]:
+    return sorted(each.doc_id for each in list_documents(runs.data))
+
+
+def list_reasons(runs: StageRuns) -> dict[str, str]:
+    return {name: row["reason"] for name, row in runs.rows("doctags").items() if row["status"] == "skip"}
+
+
+@pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
+def test_a_copy_is_skipped_and_names_the_document(runs: StageRuns, text: str) -> None:
+    for name in ("a.md", "b.md", "sub/c.md"):
+        runs.write(f"docs/{name}", text)
+    runs.write("docs/other.md", text.replace("lamp", "wick"))
+    runs.write("docs/plain.txt", text)
+    assert runs.doctags().succeeded == 3
+    reasons = dict.fromkeys(["docs/b.md", "docs/sub/c.md"], "the same content as docs/a.md")
+    assert list_reasons(runs) == reasons
+    assert list_ids(runs) == ["docs/a.md", "docs/other.md", "docs/plain.txt"]
+    assert list_copies(runs.data) == [("docs/b.md", "docs/a.md"), ("docs/sub/c.md", "docs/a.md")]
+
+
+@pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
+def test_the_next_copy_takes_the_place_of_a_document_that_is_gone(runs: StageRuns, text: str) -> None:
+    for name in ("b.md", "c.md"):
+        runs.write(f"docs/{name}", text)
+    runs.doctags()
+    runs.write("docs/a.md", text)
+    runs.doctags()
+    assert list_ids(runs) == ["docs/a.md"], "it comes first now"
+    runs.write("docs/a.md", "# Something else\n")
+    runs.doctags()
+    assert list_ids(runs) == ["docs/a.md", "docs/b.md"]
+    (runs.docs / "b.md").unlink()
+    runs.doctags()
+    assert list_ids(runs) == ["docs/a.md", "docs/c.md"]
+    assert list_copies(runs.data) == []
+
+
+def test_members_and_attachments_are_copies_too(runs: StageRuns) -> None:
+    files = {"note.md": TEXT.encode(), "long.md": LONG.encode()}
+    (runs.docs / "a.zip").write_bytes(make_zip(files))
+    (runs.docs / "b.tar.gz").write_bytes(make_archive("tar.gz", files))
+    (runs.docs / "c.eml").write_bytes(make_mail(files).as_bytes())
+    runs.write("docs/d.md", LONG)
+    runs.doctags()
+    assert list_ids(runs) == ["docs/a.zip/long.md", "docs/a.zip/note.md", "docs/c.eml"]
+    assert dict(list_copies(runs.data)) == {
+        "docs/b.tar.gz/long.md": "docs/a.zip/long.md",
+        "docs/b.tar.gz/note.md": "docs/a.zip/note.md",
+        "docs/c.eml/long.md": "docs/a.zip/long.md",
+        "docs/c.eml/note.md": "docs/a.zip/note.md",
+        "docs/d.md": "docs/a.zip/long.md",
+    }
+
+
+def test_only_content_with_the_size_of_another_is_hashed(runs: StageRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[str] = []
+    hash_file: Callable[[str], str] = copies.hash_file
+
+    def note(path: str) -> str:
+        hashed.append(Path(path).name)
+        return hash_file(path)
+
+    monkeypatch.setattr(copies, "hash_file", note)
+    for number in range(5):
+        runs.write(f"docs/{number}.md", LONG + "x" * number)
+    runs.write("docs/same.md", LONG)
+    monkeypatch.setattr(file_stat, "RACY_NS", -(10**12))
+    runs.doctags()
+    assert hashed == ["0.md", "same.md"]
+    runs.write("docs/more.md", "# More\n")
+    runs.doctags()
+    assert hashed == ["0.md", "same.md"], "the others are known"
+
+
+def test_a_rerun_with_nothing_changed_looks_at_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from inorder.documents.doctags import stage as doctags
+
+    runs = StageRuns(tmp_path)
+    monkeypatch.setattr(file_stat, "RACY_NS", -(10**12))
+    for name in ("a.md", "b.md", "code.py"):
+        runs.write(f"docs/{name}", TEXT)
+    runs.doctags()
+    runs.doctags()
+
+    def refuse(path: str, count: int) -> bytes:
+        raise AssertionError(f"{path} was read")
+
+    monkeypatch.setattr(doctags, "read_head", refuse)
+    assert runs.doctags().skipped == 3
+    assert list_reasons(runs)["docs/b.md"] == "the same content as docs/a.md"
+    assert list_copies(runs.data) == [("docs/b.md", "docs/a.md")]
+
+
+def test_copies_below_other_sources_stay_known(tmp_path: Path) -> None:
+    runs = StageRuns(tmp_path)
+    for name in ("docs/a.md", "docs/b.md", "more/c.md", "more/d.md"):
+        runs.write(name, TEXT)
+    runs.doctags("docs")
+    runs.doctags("more")
+    assert list_copies(runs.data) == [("docs/b.md", "docs/a.md"), ("more/d.md", "more/c.md")]
+
+
+def test_every_path_is_shown_and_found(tmp_path: Path) -> None:
+    runs = StageRuns(tmp_path)
+    for name in ("a.md", "sub/b.md"):
+        runs.write(f"docs/{name}", TEXT)
+    runs.doctags()
+    runs.chunk()
+    runs.embed(dense="none")
+    runs.index()
+    with inorder.open(runs.data) as data:
+        [document] = data.documents()
+        assert document.paths == data.get("docs/sub/b.md").paths == ["docs/a.md", "docs/sub/b.md"]
+        assert data.find("docs/sub/b.md").doc_id == "docs/a.md"
+        wheres: list[inorder.SearchWhere] = [{}, {"path": "docs/a*"}, {"path": "*/sub/*"}]
+        for where in wheres:
+            [hit] = data.search("lamp", where=where).hits
+            assert (hit.item_id, hit.copies) == ("docs/a.md", ["docs/sub/b.md"])
+        assert data.search("lamp", where={"path": "docs/c*"}).hits == []
+
+
+def test_sizes_that_occur_once_are_told_from_those_that_occur_twice() -> None:
+    sizes = SizeFilter()
+    for size in [*range(1, 100_000), 7, 50_000]:
+        sizes.add(size)
+    assert sizes.has_two(7)
+    assert sizes.has_two(50_000)
+    assert sum(sizes.has_two(size) for size in range(1, 100_000)) < 2_000
+
+
+def test_show_and_inspect_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from inorder.cli.commands.data.inspect import inspect
+    from inorder.cli.commands.data.show import show
+
+    runs = StageRuns(tmp_path)
+    for name in ("a.md", "b.md"):
+        runs.write(f"docs/{name}", TEXT)
+    runs.doctags()
+    runs.chunk()
+    show("docs/b.md", data=str(runs.data), as_json=True)
+    assert json.loads(capsys.readouterr().out)["paths"] == ["docs/a.md", "docs/b.md"]
+    inspect(duplicates=True, data=str(runs.data), as_json=True)
+    groups = json.loads(capsys.readouterr().out)["duplicates"]
+    assert groups == [{"documents": ["docs/a.md", "docs/b.md"], "similarity": 1.0}]
