@@ -250,9 +250,9 @@ def test_a_document_that_fails_takes_its_results_along_and_fails_again(docs: Com
 
 @pytest.mark.process
 def test_the_members_of_an_archive_are_predicted_and_explained_one_by_one(docs: CommandLine) -> None:
-    members = {f"{name}.md": f"# {name}\n\nA letter.\n".encode() for name in "abc"}
-    changed = {"a.md": b"# a\n\nAnother letter.\n", "c.md": members["c.md"], "d.md": b"# d\n"}
     for ending in ("zip", "tar.gz"):
+        members = {f"{name}.md": f"# {name}\n\nA letter in {ending}.\n".encode() for name in "abc"}
+        changed = {"a.md": b"# a\n\nAnother letter.\n", "c.md": members["c.md"], "d.md": members["c.md"]}
         box = docs.folder / "docs" / f"box.{ending}"
         box.write_bytes(make_archive(ending, members))
         run(docs)

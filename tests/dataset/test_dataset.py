@@ -155,7 +155,7 @@ def test_a_document_is_found_by_id_path_or_a_unique_ending(runs: StageRuns, data
 def test_an_ending_of_two_documents_is_refused(tmp_path: Path) -> None:
     runs = StageRuns(tmp_path)
     for folder in ("a", "b"):
-        runs.write(f"docs/{folder}/same.txt", "text")
+        runs.write(f"docs/{folder}/same.txt", f"text {folder}")
     runs.doctags(layout="store")
     with pytest.raises(inorder.OperatorError, match=r"end with 'same.txt': 'docs/a/same.txt', 'docs/b/same.txt'; give"):
         inorder.open(runs.data).find("same.txt")

@@ -135,12 +135,13 @@ def test_every_path_is_shown_and_found(tmp_path: Path) -> None:
     runs = StageRuns(tmp_path)
     for name in ("a.md", "sub/b.md"):
         runs.write(f"docs/{name}", TEXT)
+    (runs.docs / "box.zip").write_bytes(make_zip({"oil.md": b"# Oil\n\nA barrel of oil.\n"}))
     runs.doctags()
     runs.chunk()
     runs.embed(dense="none")
     runs.index()
     with inorder.open(runs.data) as data:
-        [document] = data.documents()
+        document = data.get("docs/a.md")
         assert document.paths == data.get("docs/sub/b.md").paths == ["docs/a.md", "docs/sub/b.md"]
         assert data.find("docs/sub/b.md").doc_id == "docs/a.md"
         wheres: list[inorder.SearchWhere] = [{}, {"path": "docs/a*"}, {"path": "*/sub/*"}]
@@ -148,6 +149,9 @@ def test_every_path_is_shown_and_found(tmp_path: Path) -> None:
             [hit] = data.search("lamp", where=where).hits
             assert (hit.item_id, hit.copies) == ("docs/a.md", ["docs/sub/b.md"])
         assert data.search("lamp", where={"path": "docs/c*"}).hits == []
+        answer = data.search("barrel")
+        assert [hit.item_id for hit in answer.hits] == ["docs/box.zip/oil.md"]
+        assert answer.warnings == [], "it is there: in the archive"
 
 
 def test_sizes_that_occur_once_are_told_from_those_that_occur_twice() -> None:

@@ -70,7 +70,7 @@ def test_data_below_a_source_is_no_document_and_its_neighbours_are(runs: StageRu
     runs.write("data/own.txt", "inside\n")
     runs.write("data2/other.txt", "beside\n")
     runs.doctags("docs", ".")
-    assert sorted(name.rpartition("/")[2] for name in runs.done("doctags")) == ["note.md", "note.md", "other.txt"]
+    assert sorted(name.rpartition("/")[2] for name in runs.rows("doctags")) == ["note.md", "note.md", "other.txt"]
 
 
 @pytest.mark.req("DOC-4")

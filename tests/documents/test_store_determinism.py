@@ -34,8 +34,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> StageRuns:
         made.write(f"docs/{number}.md", f"# Note {number}\n\n" + f"{number} {PROSE}\n\n" * (number + 1))
     made.write("docs/page.html", f"<h1>Rota</h1><p>{PROSE}</p><table><tr><th>a</th><td>1</td></tr></table>")
     made.write("docs/broken.docx", "PK\x03\x04")
-    texts = {f"{number}.md": f"# Letter {number}\n\n{PROSE}".encode() for number in range(4)}
     for ending in ("zip", "tar.gz"):
+        texts = {f"{number}.md": f"# Letter {number // 2} in {ending}\n\n{PROSE}".encode() for number in range(4)}
         (made.docs / f"letters.{ending}").write_bytes(make_archive(ending, texts))
     return made
 

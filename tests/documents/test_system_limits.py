@@ -73,7 +73,7 @@ def test_a_name_that_leaves_no_room_for_an_ending_costs_only_its_file(workspace:
     names = [f"{'n' * (size - 3)}.md" for size in range(200, NAME_BYTES_MAX + 1, 5)]
     names += ["\u706f" * 84 + ".md", f"{'p' * (NAME_BYTES_MAX - 3)}.py"]
     for name in names:
-        workspace.write(name, "# Long\n\ntext")
+        workspace.write(name, f"# Long\n\ntext {len(name)}")
     run = _LimitRun(workspace, ("docs",), "--layout", "files")
     stored = [name for name in names if run.status(f"docs/{name}") == "success"]
     assert stored == names[:7]
@@ -99,7 +99,7 @@ def _write_at_depth(folder: Path, sizes: list[int], name: str) -> str:
         for size in sizes:
             Path("d" * size).mkdir(exist_ok=True)
             os.chdir("d" * size)
-        Path(name).write_text(f"# Deep\n\n{PROSE}")
+        Path(name).write_text(f"# Deep {name}\n\n{PROSE}")
     finally:
         os.chdir(before)
     return "/".join(["d" * size for size in sizes] + [name])
@@ -180,7 +180,7 @@ def test_a_file_that_grows_while_it_is_read_costs_only_itself(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace.write("growing.md", "# Grows")
-    read = doctags_worker._read_input
+    read = doctags_worker.read_input
 
     def read_and_grow(item: Any) -> bytes:
         data = read(item)
@@ -189,7 +189,7 @@ def test_a_file_that_grows_while_it_is_read_costs_only_itself(
                 file.write(b" on")
         return data
 
-    monkeypatch.setattr(doctags_worker, "_read_input", read_and_grow)
+    monkeypatch.setattr(doctags_worker, "read_input", read_and_grow)
     run = _LimitRun(workspace)
     assert "changed while it was read" in run.reason("docs/growing.md")
 

@@ -7,6 +7,7 @@ _LIMITS = "tests/documents/test_system_limits.py::"
 _RULES = "tests/documents/test_rules.py::"
 _EXTRAS = "tests/documents/test_manifest_extras.py::"
 _COSTS = "tests/documents/test_costs.py::"
+_COPIES = "tests/documents/test_copies.py::"
 _ARCHIVES = "tests/documents/archives/test_archives_hostile.py::"
 _PDF = "tests/documents/readers/pdf/"
 DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
@@ -44,6 +45,20 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         "if wide < NUMBER_WIDE_SHARE * len(spaces):",
         "if wide < 0:",
         f"{_PDF}test_pdf_tables.py::test_numbers_with_spaces_are_one_cell",
+    ),
+    Mutant(
+        "a copy may be of another kind",
+        "documents/copies.py",
+        "[:16] + kind.encode()",
+        "[:16]",
+        f"{_COPIES}test_a_copy_is_skipped_and_names_the_document[store-short]",
+    ),
+    Mutant(
+        "a search in a folder does not find the copies there",
+        "index/search.py",
+        "        if options.path:\n            filters",
+        "        if False:\n            filters",
+        f"{_COPIES}test_every_path_is_shown_and_found",
     ),
     Mutant(
         "members of a ZIP archive may share bytes",
@@ -247,9 +262,9 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "pages of a long PDF are counted twice",
         "documents/doctags/worker.py",
-        "    return _write_outputs(item, context, pdf.merge(parts), _read_input(item))\n",
+        "    return _write_outputs(item, context, pdf.merge(parts), read_input(item))\n",
         "    context.measure(pages=len(pdf.merge(parts).pages))\n"
-        "    return _write_outputs(item, context, pdf.merge(parts), _read_input(item))\n",
+        "    return _write_outputs(item, context, pdf.merge(parts), read_input(item))\n",
         f"{_EXTRAS}test_pages_are_counted_once_also_for_a_pdf_that_is_read_in_parts",
     ),
     Mutant(

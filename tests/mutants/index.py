@@ -63,7 +63,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a changed file is not noticed",
         "index/staleness.py",
-        "if _read_time(path) > indexed_ns]",
+        "if _read_time(find_file(path)) > indexed_ns]",
         "if _read_time(path) < 0]",
         f"{_CODE_RANKING}test_a_file_that_changed_or_went_is_named",
     ),
@@ -149,8 +149,8 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a document is indexed a second time as code",
         "index/stage.py",
-        "path.startswith(self._inside) or item_id in planned):",
-        "path.startswith(self._inside)):",
+        "path.startswith(self._inside) or item_id in planned or item_id in copies,",
+        "path.startswith(self._inside) or item_id in copies,",
         f"{_RULES}test_a_document_is_not_indexed_as_code_too",
     ),
     Mutant(

@@ -176,8 +176,8 @@ STORE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "stored results are not sent with their item",
         "stage/file_transfer.py",
-        "return msgspec.structs.replace(source, content=read_content(source))\n\n\ndef _attach_read",
-        "return source\n\n\ndef _attach_read",
+        "return msgspec.structs.replace(source, content=read_content(source))\n\n\ndef _measure_addressed",
+        "return source\n\n\ndef _measure_addressed",
         f"{_TRANSFER}::test_a_stored_result_travels_as_bytes_and_gives_the_same_result_as_here[sent]",
     ),
 )

@@ -55,8 +55,8 @@ UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a run with a failure counts as clean",
         _RECORD,
-        "elif self._gone_count or not _is_up_to_date(entry):",
-        "elif self._gone_count:",
+        "return entry.outcome == _SUCCESS",
+        "return True",
         f"{_TEST}::test_an_item_that_fails_is_done_again_by_every_run",
     ),
     Mutant(
@@ -79,6 +79,13 @@ UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
         "hooks.after_item is not None or ",
         "",
         f"{_TEST}::test_a_hook_is_called_for_every_item",
+    ),
+    Mutant(
+        "a file that is skipped makes every run check every item",
+        _RECORD,
+        "return derived is not None and derived.skips_again",
+        "return False",
+        "tests/documents/test_copies.py::test_a_rerun_with_nothing_changed_looks_at_no_file",
     ),
     Mutant(
         "a file that may change without a change of its stat is trusted",

@@ -26,6 +26,11 @@ def read_input(item: WorkItem) -> bytes:
 
 def is_there(path: str) -> bool:
     """Whether a document may still exist: its file does, or the file that it is a part of, or its address is remote."""
-    if os.path.lexists(path) or "://" in path:
-        return True
-    return bool(path) and any(map(os.path.isfile, PurePath(path).parents))
+    return "://" in path or (bool(path) and os.path.lexists(find_file(path)))
+
+
+def find_file(path: str) -> str:
+    """The file at a path, or the file that what has this address is a part of; the path itself if there is neither."""
+    if os.path.lexists(path):
+        return path
+    return next((os.fspath(each) for each in PurePath(path).parents if os.path.isfile(each)), path)

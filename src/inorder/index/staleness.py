@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from inorder.documents.inputs import is_there
+from inorder.documents.inputs import find_file, is_there
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.sources import is_address
 
@@ -22,7 +22,7 @@ def find_changes(connection: sqlite3.Connection, data: str, index_path: str, sho
     """One line per reason to index again. `shown` are the paths of the files in the answer."""
     indexed_ns = max(_read_time(index_path), _read_time(DataLayout(data, "index").manifest))
     paths = list(dict.fromkeys(shown))
-    changed = [path for path in paths if _read_time(path) > indexed_ns]
+    changed = [path for path in paths if _read_time(find_file(path)) > indexed_ns]
     gone = [path for path in paths if not is_there(path)]
     lines = [
         f"{_list_some(some)} {verb} since the index was made; run `inorder index` to update it"

@@ -2,6 +2,7 @@
 
 import io
 import os
+import random
 import tarfile
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from inorder.documents.layout import LayoutChoice, list_documents
 from inorder.stage import file_stat
 from tests.documents.archives.archive_files import FORMATS, add_member, make_archive, make_tar, make_zip
 from tests.documents.formats.samples import NAMES, SAMPLES
+from tests.documents.pdf_files import draw_lines, draw_pdf
 from tests.documents.stage_runs import StageRuns
 
 pytestmark = pytest.mark.req("DOC-1")
@@ -67,11 +69,19 @@ def test_only_the_members_that_changed_are_read_again(runs: StageRuns, ending: s
 def test_a_member_reads_as_the_same_file_in_a_folder(runs: StageRuns) -> None:
     for kind, data in SAMPLES.items():
         (runs.docs / NAMES[kind]).write_bytes(data)
-    (runs.docs / "box.tar").write_bytes(make_tar({NAMES[kind]: data for kind, data in SAMPLES.items()}))
-    assert runs.doctags(layout="files").failed == 0
+    packed = make_tar({NAMES[kind]: data for kind, data in SAMPLES.items()})
+    require_same(runs, "box.tar", packed)
+
+
+def require_same(runs: StageRuns, box: str, packed: bytes) -> None:
+    """Require that the files in `docs` read the same in an archive. Two runs: in one they would be copies."""
+    (runs.folder / "boxes").mkdir()
+    (runs.folder / "boxes" / box).write_bytes(packed)
+    assert runs.doctags("docs", layout="files").failed == 0
+    assert runs.doctags("boxes", layout="files").failed == 0
     for name in NAMES.values():
-        found = [(runs.data / f"doctags/docs/{path}.docling.json").read_bytes() for path in (name, f"box.tar/{name}")]
-        assert found[0] == found[1]
+        paths = [runs.data / f"doctags/{path}.docling.json" for path in (f"docs/{name}", f"boxes/{box}/{name}")]
+        assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 @pytest.mark.parametrize("layout", ["store", "files"])
@@ -93,7 +103,7 @@ def test_archives_within_archives_are_folders_too(tmp_path: Path, layout: Layout
 
 
 def test_an_office_file_with_the_name_of_an_archive_is_a_document(runs: StageRuns) -> None:
-    (runs.docs / "report.zip").write_bytes(SAMPLES["pptx"])
+    (runs.docs / "report.zip").write_bytes(SAMPLES["xlsx"])
     (runs.docs / "box.zip").write_bytes(make_zip({"talk.zip": SAMPLES["pptx"]}))
     assert runs.doctags().succeeded == 2
     assert list_ids(runs) == ["docs/box.zip/talk.zip", "docs/report.zip"]
@@ -171,3 +181,15 @@ def test_documents_of_an_archive_outside_of_the_sources_stay(runs: StageRuns) ->
     os.unlink(runs.docs / "box.zip")
     runs.doctags("more")
     assert list_ids(runs) == ["more/other.md"]
+
+
+@pytest.mark.parametrize("ending", ["zip", "tar.gz"])
+def test_a_long_pdf_in_an_archive_is_read_in_parts(runs: StageRuns, ending: str) -> None:
+    pages = [f"Page {number} of a long report." for number in range(6)]
+    pdf = draw_pdf(*map(draw_lines, pages)) + b"%" + random.Random(1).randbytes(150_000).hex().encode() + b"\n"
+    (runs.docs / f"box.{ending}").write_bytes(make_archive(ending, {"long.pdf": pdf}))
+    assert runs.doctags(split_pages=2).failed == 0
+    name = f"docs/box.{ending}/long.pdf"
+    steps = ["#survey", "#000001-000002", "#000003-000004", "#000005-000006", ""]
+    assert list(runs.rows("doctags")) == [f"{name}{step}" for step in steps]
+    assert runs.rows("doctags")[name]["pages"] == 6

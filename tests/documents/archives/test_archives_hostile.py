@@ -155,7 +155,7 @@ def test_a_header_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) 
 def test_paths_that_lead_out_of_the_archive_are_quoted(runs: StageRuns) -> None:
     files = {"../../up.md": b"# Up\n", "/etc/motd.md": b"# Root\n", "a/../../b.md": b"# B\n", "x\n\x1b[2J.md": b"# X\n"}
     (runs.docs / "box.zip").write_bytes(make_zip(files))
-    (runs.docs / "box.tar").write_bytes(make_tar(files))
+    (runs.docs / "box.tar").write_bytes(make_tar({name: content + b"In tar.\n" for name, content in files.items()}))
     assert runs.doctags(layout="files").succeeded == 8
     found = ["%2E%2E/%2E%2E/up.md", "etc/motd.md", "a/%2E%2E/%2E%2E/b.md", "x%0A%1B[2J.md"]
     assert runs.done("doctags") == {f"docs/box.{ending}/{name}" for ending in ("zip", "tar") for name in found}

@@ -9,7 +9,7 @@ import pytest
 from inorder.documents.archives import limits
 from inorder.documents.layout import list_documents
 from tests.documents.archives.archive_files import make_zip
-from tests.documents.archives.test_archives import find_reasons
+from tests.documents.archives.test_archives import find_reasons, require_same
 from tests.documents.formats.samples import NAMES, SAMPLES
 from tests.documents.stage_runs import StageRuns
 
@@ -59,11 +59,7 @@ def test_an_attachment_reads_as_the_same_file_in_a_folder(runs: StageRuns) -> No
     for kind, data in SAMPLES.items():
         (runs.docs / NAMES[kind]).write_bytes(data)
     files = {NAMES[kind]: data for kind, data in SAMPLES.items()}
-    (runs.docs / "inbox.eml").write_bytes(make_mail(files).as_bytes())
-    assert runs.doctags(layout="files").failed == 0
-    for name in NAMES.values():
-        paths = [runs.data / f"doctags/docs/{path}.docling.json" for path in (name, f"inbox.eml/{name}")]
-        assert paths[0].read_bytes() == paths[1].read_bytes()
+    require_same(runs, "inbox.eml", make_mail(files).as_bytes())
 
 
 @pytest.mark.req("DOC-4")

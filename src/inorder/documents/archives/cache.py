@@ -44,6 +44,7 @@ class ListingCache:
         self._connection: sqlite3.Connection | None = None
         self._pending: dict[str, _Pending] = {}
         """What is not in the database: because it does not exist yet, or is not to be changed."""
+        self._pending_bytes = 0
 
     def get(self, path: str, stat: FileStat, make: Callable[[], Listing]) -> Listing:
         """The listing of an archive with this stat, made with `make` if it is not known."""
@@ -53,12 +54,16 @@ class ListingCache:
             return known
         listing = make()
         packed = load_zstd().compress(msgspec.msgpack.encode(listing))
-        self._pending[path] = _Pending(signature, packed, stat.is_racy)
-        if sum(len(each.listing) for each in self._pending.values()) > _PENDING_BYTES_MAX:
-            self._write()
-            while self._pending and sum(len(each.listing) for each in self._pending.values()) > _PENDING_BYTES_MAX:
-                self._pending.pop(next(iter(self._pending)))
+        self._add(path, _Pending(signature, packed, stat.is_racy))
         return listing
+
+    def _add(self, path: str, pending: _Pending) -> None:
+        self._pending[path] = pending
+        self._pending_bytes += len(pending.listing)
+        if self._pending_bytes > _PENDING_BYTES_MAX:
+            self._write()
+            while self._pending_bytes > _PENDING_BYTES_MAX:
+                self._pending_bytes -= len(self._pending.pop(next(iter(self._pending))).listing)
 
     def close(self) -> None:
         """Write what is new, and close the database. Listings of racy archives are kept for the rest of the plan."""
@@ -105,6 +110,7 @@ class ListingCache:
             connection.execute("COMMIT")
             connection.execute("BEGIN")
             self._pending = {path: each for path, each in self._pending.items() if each.is_racy}
+            self._pending_bytes = sum(len(each.listing) for each in self._pending.values())
 
 
 def _decompress(packed: bytes) -> bytes:

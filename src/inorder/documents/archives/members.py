@@ -6,7 +6,7 @@ because members must be read in order, and an archive within an archive because 
 
 import io
 import threading
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
 from inorder.errors import ReadError
@@ -15,6 +15,7 @@ from inorder.stage.file_stat import FileStat
 from inorder.stage.store.inputs import AddressedInput
 
 from .entry import Archive, MemberChanged
+from .limits import NESTED_BYTES_MAX
 from .listing import open_archive
 
 _RANDOM_ACCESS = frozenset(("zip", "eml", "mbox"))
@@ -58,8 +59,13 @@ class MemberInput(AddressedInput, frozen=True, kw_only=True):
 
 class _OpenArchive(NamedTuple):
     archive: Archive
+    file: BinaryIO
     signature: tuple[int, ...]
     """Of the file, when it was opened."""
+
+    def close(self) -> None:
+        self.archive.close()
+        self.file.close()
 
 
 class OpenArchives:
@@ -78,8 +84,8 @@ class OpenArchives:
         archive = self._find(member, depth - 1)
         passwords = read_passwords(member.password_file)
         content = archive.read(member.indices[depth - 1], member.fingerprints[depth - 1], passwords)
-        if is_whole:
-            self._latest = member, content
+        if is_whole:  # the parts of a long PDF follow each other
+            self._latest = (member, content) if len(content) <= NESTED_BYTES_MAX else None
         return content
 
     def _find(self, member: MemberInput, depth: int) -> Archive:
@@ -88,15 +94,22 @@ class OpenArchives:
         signature = FileStat.read(member.archive).signature
         found = self._open.pop(key, None)
         if found is not None and found.signature != signature:
-            found.archive.close()
+            found.close()
             found = None
         if found is None:
-            file = io.BytesIO(self.read(member, depth)) if depth else open(member.archive, "rb")  # noqa: SIM115
-            found = _OpenArchive(open_archive(file, member.formats[depth]), signature)
+            file = self._open_file(member, depth)
+            try:
+                found = _OpenArchive(open_archive(file, member.formats[depth]), file, signature)
+            except BaseException:
+                file.close()
+                raise
         self._open[key] = found
         while len(self._open) > _OPEN_MAX:
-            self._open.pop(next(iter(self._open))).archive.close()
+            self._open.pop(next(iter(self._open))).close()
         return found.archive
+
+    def _open_file(self, member: MemberInput, depth: int) -> BinaryIO:
+        return io.BytesIO(self.read(member, depth)) if depth else open(member.archive, "rb")
 
 
 _local = threading.local()

@@ -181,6 +181,10 @@ class RunRecord:
         )
         write_receipt(self._data, self._plan.stage_name, self._name_content(receipt))
 
+    def _has_kept_skipped(self) -> bool:
+        """Whether the items are those of the last run, and some of them were skipped."""
+        return self._is_unchanged and self._known is not None and self._known.has_skipped
+
     def _write_listing(self) -> str:
         """Keep what the plan has listed of its items. Returns its hash."""
         derived = self._plan.derived_from
