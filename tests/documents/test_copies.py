@@ -177,3 +177,24 @@ def test_show_and_inspect_agree(tmp_path: Path, capsys: pytest.CaptureFixture[st
     inspect(duplicates=True, data=str(runs.data), as_json=True)
     groups = json.loads(capsys.readouterr().out)["duplicates"]
     assert groups == [{"documents": ["docs/a.md", "docs/b.md"], "similarity": 1.0}]
+
+
+@pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
+def test_a_run_that_checks_little_finds_new_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Of a corpus without copies, only the files that changed are planned again."""
+    runs = StageRuns(tmp_path)
+    monkeypatch.setattr(file_stat, "RACY_NS", -(10**12))
+    for number in range(8):
+        runs.write(f"docs/{number}.md", text.replace("lamp", f"lamp {number}"))
+    runs.doctags()
+    runs.write("docs/3.md", text.replace("lamp", "lamp 5"))
+    runs.doctags()
+    assert list_reasons(runs)["docs/5.md"] == "the same content as docs/3.md"
+    runs.write("docs/3.md", text.replace("lamp", "lamp 9"))
+    runs.doctags()
+    assert runs.done("doctags") == {"docs/3.md", "docs/5.md"}
+    runs.write("docs/2.md", text.replace("lamp", "lamp 7"))
+    runs.write("docs/7.md", text.replace("lamp", "lamp 2"))
+    runs.doctags()
+    assert runs.done("doctags") == {"docs/2.md", "docs/7.md"}, "they have changed places"
+    assert list_copies(runs.data) == []

@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence, Set
 from urllib.parse import quote
 
 import msgspec
@@ -124,23 +124,26 @@ class CopyFinder:
         return self._cache
 
 
-def may_have_copies(files: Iterable[DocumentFile], sizes: SizeFilter, data: str, stage: str) -> bool:
-    """Whether one of these files, which are new or have changed, may be a copy of another one, or of a document that
-    the store of the stage has. `sizes` are those of all files. May err on the side of copies."""
+def may_have_copies(
+    files: Iterable[DocumentFile], sizes: SizeFilter, find_stored: Callable[[list[str]], Sequence[str]]
+) -> bool:
+    """Whether one of these files, which are new or have changed, may be a copy of another one, or of one of the others
+    of the plan. `sizes` are those of all files; `find_stored` returns the documents of the others that were made of
+    content with one of these hashes. May err on the side of copies."""
     compared = [file for file in files if not file.problem and sizes.has_two(file.size)]
-    if not compared:
-        return False
-    store = open_store(data, stage)
-    if sizes.has_parts or store is None:
-        return True
-    hashes: dict[str, str] = {}
+    if not compared or sizes.has_parts:
+        return bool(compared)
     try:
-        for file in compared:
-            if hashes.setdefault(hash_file(file.path), file.item_id) != file.item_id:
-                return True
+        hashes = {hash_file(file.path) for file in compared}
     except OSError:
         return True
-    return any(hashes[digest] != item_id for item_id, digest in store.find_made_of(list(hashes)))
+    return len(hashes) < len(compared) or bool(find_stored(list(hashes)))
+
+
+def find_made_of(data: str, stage: str, hashes: list[str], *, without: Set[str]) -> list[str]:
+    """The documents in a store that were made of content with one of these hashes, except some."""
+    store = open_store(data, stage)
+    return [] if store is None else [each for each in store.find_made_of(hashes) if each not in without]
 
 
 class CopyLog:

@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from inorder.documents.archives.discovery import ArchiveExpander
-from inorder.documents.copies import CopyFinder, CopyLog, SizeFilter, may_have_copies
+from inorder.documents.copies import CopyFinder, CopyLog, SizeFilter, find_made_of, may_have_copies
 from inorder.documents.cost import estimate_pages
 from inorder.documents.discovery import DocumentFile, discover
 from inorder.documents.inputs import BYTES_MAX, is_there
@@ -241,11 +241,12 @@ class _DocumentItems:
         files, dropped = compared.list_unmatched(), compared.list_dropped()
         if dropped is None or (self._settings.part_pages and any(file.size >= _LARGE_BYTES for _, file in files)):
             return None
-        if may_have_copies([file for _, file in files], self._sizes, self._data, STAGE_NAME):
-            return None
         ids = [item_id for number, item_id in enumerate(last.read_ids()) if number in dropped] if dropped else []
-        self._listed = compared.listing
         present = {file.item_id for _, file in files}
+        stored = partial(find_made_of, self._data, STAGE_NAME, without={*ids, *present})
+        if may_have_copies([file for _, file in files], self._sizes, stored):
+            return None
+        self._listed = compared.listing
         make_item = self._bind_make_item()
         return PlanEdits(
             items=((place, make_item(file)) for place, file in files),

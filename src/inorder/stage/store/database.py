@@ -19,7 +19,7 @@ from inorder.sinks.sqlite import translate_sqlite_error
 
 from .codec import DICTIONARIES, Dictionary, decompress
 from .lookup import BlockLookup
-from .rows import SELECT, SELECT_VERSION_1, TABLES, StoredItem, decode_id, encode_id, make_item, pack_hash, unpack_hash
+from .rows import SELECT, SELECT_VERSION_1, TABLES, StoredItem, decode_id, encode_id, make_item, pack_hash
 
 FOLDER = "store"
 VERSION = 2
@@ -145,14 +145,14 @@ class StoreReader:
             decode_id(item_id) for (item_id,) in self._fetch_all("SELECT item_id FROM items WHERE rowid > ?", after)
         ]
 
-    def find_made_of(self, hashes: Sequence[str]) -> list[tuple[str, str]]:
-        """The ids of items whose inputs have one of these hashes, and the hash. Every row is looked at."""
+    def find_made_of(self, hashes: Sequence[str]) -> list[str]:
+        """The ids of items whose inputs have one of these hashes. Every row is looked at."""
         found = []
         for start in range(0, len(hashes), _ROWS):
             values = [pack_hash(each) for each in hashes[start : start + _ROWS]]
             marks = ", ".join("?" * len(values))
-            query = f"SELECT item_id, input_sha256 FROM items WHERE input_sha256 IN ({marks})"
-            found += [(decode_id(item_id), unpack_hash(digest)) for item_id, digest in self._fetch_all(query, *values)]
+            query = f"SELECT item_id FROM items WHERE input_sha256 IN ({marks})"
+            found += [decode_id(item_id) for (item_id,) in self._fetch_all(query, *values)]
         return found
 
     def read_position(self) -> Position:
