@@ -19,7 +19,7 @@ from inorder.sinks.sqlite import translate_sqlite_error
 
 from .codec import DICTIONARIES, Dictionary, decompress
 from .lookup import BlockLookup
-from .rows import SELECT, SELECT_VERSION_1, TABLES, StoredItem, decode_id, encode_id, make_item, pack_hash
+from .rows import SELECT, SELECT_VERSION_1, TABLES, StoredItem, decode_id, encode_id, make_item, pack_hash, unpack_hash
 
 FOLDER = "store"
 VERSION = 2
