@@ -357,3 +357,40 @@ def test_a_file_address_is_a_local_folder(store: ChunkStore, tmp_path: Path) -> 
     outcome = export(store, f"file://{tmp_path}/out")
     assert outcome.to == str(tmp_path / "out")
     assert "chunks/part-00000.parquet" in read_tree(tmp_path / "out")
+
+
+class TestContinuous:
+    """`inorder run SRC --to ADDRESS`."""
+
+    def run(self, folder: Path, *options: str) -> tuple[int, str, str]:
+        return run_in_process(["run", "docs", "--quiet", "--policy", "io", *options], folder, {})
+
+    def test_after_each_run_the_store_has_the_tables_of_data(self, memory: Any, tmp_path: Path) -> None:
+        (tmp_path / "docs").mkdir()
+        for text in ("The lamp is lit.", "The horn is sounded in fog."):
+            (tmp_path / "docs/note.md").write_text(text)
+            code, _, err = self.run(tmp_path, "--to", TO)
+            assert code == 0, err
+            inorder.open(tmp_path / ".inorder").export("memory://other/out")
+            fresh = [memory.cat_file(path) for path in memory.find("/other/out") if "part-" in path]
+            assert read_exported(memory) == fresh
+            assert len(fresh) == 4
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (("--to", "memory://bucket/other"), "is not empty and holds no export"),
+            (("--to", "nosuch://bucket/out"), "unknown protocol nosuch://"),
+            (("--to", TO, "--hnsw"), f"--hnsw is for databases, and '{TO}' is an object store"),
+        ],
+    )
+    def test_a_store_that_cannot_be_used_is_refused_before_anything_runs(
+        self, memory: Any, tmp_path: Path, options: tuple[str, ...], message: str
+    ) -> None:
+        (tmp_path / "docs").mkdir()
+        (tmp_path / "docs/note.md").write_text("The lamp is lit.")
+        memory.pipe_file("/bucket/other/notes.txt", b"something else")
+        code, out, err = self.run(tmp_path, *options)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert message in err
+        assert not (tmp_path / ".inorder/store").exists()

@@ -11,16 +11,17 @@ from inorder.cli.data_dir import require_data
 from inorder.cli.exit_codes import Exit
 from inorder.cli.extras import extra_of, require_extra
 from inorder.cli.options import ALL, SHARED
-from inorder.cli.output import info
+from inorder.cli.output import info, pluralize
 from inorder.cli.parameters import Given
 from inorder.cli.settings import Settings, SettingsReader, StageSettings
 from inorder.cli.stage_loader import StageJob, load_job
 from inorder.cli.stage_runner import check_options, report_outcome, run_job
+from inorder.errors import OperatorError
 from inorder.files.listing import share_listings
 from inorder.stage.contracts import Configurable, Stage, StageOutcome
 from inorder.stage.options import StageOptions
 from inorder.stage.store.visits import StageGroup
-from inorder.targets.registry import check_target
+from inorder.targets.registry import check_target, is_target
 
 ENTRIES = {
     "doctags": "inorder.documents.doctags.stage:stage",
@@ -61,12 +62,15 @@ def run_builtin(
 ) -> tuple[list[StageOutcome], int]:
     """Run these stages in turn. Returns their outcomes and the exit code.
 
-    The stage `export` is left out if no target is set. Failed items do not keep later stages from running; a stage that
+    The stage `export` is left out if no target is set. To an object store, the tables of DATA are exported at the end
+    instead. Failed items do not keep later stages from running; a stage that
     was stopped does. Settings are read and checked for all stages before the first one runs, the target is connected to
     once, and directories are listed once for all.
     """
     reader = SettingsReader(given)
-    stages = [stage for stage in stages if stage != EXPORT or "to" in reader.for_stage(EXPORT).values]
+    store = _find_store(reader) if EXPORT in stages else None
+    has_target = store is None and "to" in reader.for_stage(EXPORT).values
+    stages = [stage for stage in stages if stage != EXPORT or has_target]
     jobs = [load_builtin(stage, sources, reader) for stage in stages]
     options = [check_options(settings, job.stage) for job, settings in jobs]
     if not sources:
@@ -86,7 +90,33 @@ def run_builtin(
                     info(f"not started: {', '.join(skipped)}")
                 return outcomes, code
             worst = max(worst, code)
+    if store is not None:
+        _export_tables(jobs[0][1], store)
     return outcomes, worst
+
+
+def _find_store(reader: SettingsReader) -> str | None:
+    """The object store to export to, which is checked; None: there is none."""
+    from inorder.dataset.export.export import check_store
+
+    own = reader.for_stage(EXPORT).own_values(EXPORT)
+    to = str(own["to"].value) if "to" in own else ""
+    if not to or is_target(to):
+        return None
+    for name in own.keys() - {"to"}:
+        raise OperatorError(f"--{name} is for databases, and {to!r} is an object store")
+    check_store(to)
+    return to
+
+
+def _export_tables(settings: Settings, store: str) -> None:
+    from inorder.dataset.export.export import export_data
+    from inorder.dataset.export.options import ExportOptions
+
+    outcome = export_data(settings.data, ExportOptions(to=store))
+    if not settings.is_quiet:
+        written = sum(table.written for table in outcome.tables.values())
+        info(f"exported to {store}: {pluralize(written, 'file')} written, {outcome.removed} removed")
 
 
 def _announce_conversion(jobs: Sequence[tuple[StageJob, Settings]]) -> None:

@@ -162,7 +162,8 @@ OWN = {
             "to",
             "to",
             AddressType(),
-            "Export the index to this database after each run, as in postgresql://user@host/database. Passwords are "
+            "Export the index to this database after each run, as in postgresql://user@host/database, duckdb:///file, "
+            "lance:///folder or qdrant://host/collection, or the tables of DATA to s3://bucket/prefix. Passwords are "
             "not stored; they can be in PGPASSWORD or ~/.pgpass instead.",
             "URL",
             meanings={"": "none"},

@@ -47,6 +47,11 @@ def open_target(address: str, options: TargetOptions) -> "DuckDBTarget":
     return DuckDBTarget(address, options, duckdb)
 
 
+def check_address(address: str) -> None:
+    """Raise OperatorError for an address that cannot be one, or if the package is not installed."""
+    open_target(address, TargetOptions())
+
+
 class DuckDBTarget:
     """Tables in one schema of a file."""
 

@@ -60,6 +60,11 @@ def open_target(address: str, options: TargetOptions) -> "LanceTarget":
     return LanceTarget(address, options, require_module("lance", by="--to lance://", extra="lance"))
 
 
+def check_address(address: str) -> None:
+    """Raise OperatorError for an address that cannot be one, or if the package is not installed."""
+    open_target(address, TargetOptions())
+
+
 class LanceTarget:
     """Two tables in a local folder."""
 

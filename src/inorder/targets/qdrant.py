@@ -56,6 +56,11 @@ def open_target(address: str, options: TargetOptions) -> "QdrantTarget":
     return QdrantTarget(address, options, require_module("qdrant_client", by="--to qdrant://", extra="qdrant"))
 
 
+def check_address(address: str) -> None:
+    """Raise OperatorError for an address that cannot be one, or if the package is not installed."""
+    open_target(address, TargetOptions())
+
+
 class QdrantTarget:
     """Two collections of a server, or of a local folder."""
 

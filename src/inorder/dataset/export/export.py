@@ -65,6 +65,14 @@ def export_data(
                 lock.release()
 
 
+def check_store(to: str) -> None:
+    """Raise what an export to an object store would raise about its address, where that can be told without DATA."""
+    address = parse_address(to)
+    if address is None:
+        raise OperatorError(f"{to!r} is not the address of an object store")
+    require_export_store(ObjectStore(address, by="--to"))
+
+
 def _export_to_store(
     data: str, address: StoreAddress, options: ExportOptions, on_progress: OnProgress
 ) -> ExportOutcome:
