@@ -121,15 +121,6 @@ def test_a_file_that_does_not_fit_is_one_line_and_stays_as_it_is(
     assert read_rows(tmp_path / "file.duckdb") == before
 
 
-def test_recreate_writes_other_dimensions(address: str) -> None:
-    target = open_target(address)
-    write(target, 1)
-    target.close()
-    target = open_target(address, TargetLayout(dimensions=8, provider="hash:8"), recreate=True)
-    assert (target.list_documents("", 9), target.read_position()) == ([], Position())
-    target.close()
-
-
 @pytest.mark.parametrize(
     ("name", "message"), [("text.txt", "not a valid DuckDB"), ("missing/file.duckdb", "cannot be opened")]
 )

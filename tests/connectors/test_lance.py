@@ -203,15 +203,6 @@ def test_a_table_of_somebody_else_is_refused(tmp_path: Path) -> None:
     assert lance.dataset(str(tmp_path / "inorder.lance")).count_rows() == 1
 
 
-def test_recreate_writes_other_dimensions(tmp_path: Path) -> None:
-    target = open_target(f"lance://{tmp_path}")
-    write(target, 1)
-    target.close()
-    target = open_target(f"lance://{tmp_path}", TargetLayout(dimensions=8, provider="hash:8"), recreate=True)
-    assert (target.list_documents("", 9), target.read_position()) == ([], Position())
-    target.close()
-
-
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(inorder.InorderError, match="cannot be opened"):

@@ -166,15 +166,6 @@ def test_collections_that_do_not_fit_are_one_line_and_stay_as_they_are(
     assert read_rows(tmp_path) == before
 
 
-def test_recreate_writes_other_dimensions(tmp_path: Path) -> None:
-    target = open_target(f"qdrant://{tmp_path}")
-    write(target, 1)
-    target.close()
-    target = open_target(f"qdrant://{tmp_path}", TargetLayout(dimensions=8, provider="hash:8"), recreate=True)
-    assert (target.list_documents("", 9), target.read_position()) == ([], Position())
-    target.close()
-
-
 def test_a_server_that_cannot_be_reached_is_one_line() -> None:
     with pytest.raises(inorder.InfrastructureError, match=r"qdrant://127\.0\.0\.1:1/name cannot be opened: .*refused"):
         open_target("qdrant://127.0.0.1:1/name")
