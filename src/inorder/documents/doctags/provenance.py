@@ -5,6 +5,7 @@ A block with a page but without a box gets the whole page as its box.
 """
 
 import math
+from itertools import repeat
 
 from inorder.documents.model import Block, Document
 
@@ -31,11 +32,13 @@ def place_of(block: Block, sizes: dict[int, Dimensions]) -> Place | None:
     if block.page is None or (size := sizes.get(block.page)) is None:
         return None
     width, height = size
-    if block.box is None or not all(map(math.isfinite, block.box)):
+    if block.box is None:
         return block.page, 0.0, 0.0, width, height
-    left, top, right, bottom = [round(float(edge), DIGITS) for edge in block.box]
+    left, top, right, bottom = map(round, map(float, block.box), repeat(DIGITS))
     if 0.0 <= left <= right <= width and 0.0 <= top <= bottom <= height:
         return block.page, left, top, right, bottom
+    if not all(map(math.isfinite, block.box)):
+        return block.page, 0.0, 0.0, width, height
     left, right = sorted((_clamp(left, width), _clamp(right, width)))
     top, bottom = sorted((_clamp(top, height), _clamp(bottom, height)))
     return block.page, left, top, right, bottom

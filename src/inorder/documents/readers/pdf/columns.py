@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import attrgetter
 
 from inorder.documents.model import Box
 
@@ -19,6 +20,7 @@ _MARKER = re.compile(
     r"|(\d{1,3}[.)]|\(?[a-zA-Z]\)|\(\d{1,3}\)|\(?[ivx]{1,5}\)|[ivx]{1,5}\.|[a-z]\.)\s+(?=\S)"
 )
 _NO_MARK = ("", False)
+_box_of = attrgetter("x0", "top", "x1", "bottom")
 _SPACES_MAX = 80
 
 
@@ -80,12 +82,8 @@ def bounding_box(lines: Sequence[Segment]) -> Box:
     first = lines[0]
     if len(lines) == 1:
         return first.x0, first.top, first.x1, first.bottom
-    return (
-        min([line.x0 for line in lines]),
-        min([line.top for line in lines]),
-        max([line.x1 for line in lines]),
-        max([line.bottom for line in lines]),
-    )
+    lefts, tops, rights, bottoms = zip(*map(_box_of, lines), strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
 
 
 def format_code(lines: Sequence[Segment]) -> str:
