@@ -55,3 +55,12 @@ def write(target: Target, *seqs: int, removed: tuple[int, ...] = (), end: int = 
     documents = [make_document(seq, dimensions=DIMENSIONS) for seq in seqs]
     ids, gone = [each.doc_id for each in documents], [make_document(seq).doc_id for seq in removed]
     target.write(TargetChanges([encode_document(each) for each in documents], ids, gone), Position(end))
+
+
+def replace_and_remove(target: Target) -> None:
+    """Write three documents, replace one and remove one. Documents 1 and 2 are listed then, page by page."""
+    write(target, 1, 2, 3, end=3)
+    write(target, 2, removed=(3, 77), end=4)
+    first, second = "documents/00000001.md", "documents/00000002.md"
+    assert [each.doc_id for each in target.list_documents("", 9)] == [first, second]
+    assert [each.doc_id for each in target.list_documents(first, 1)] == [second]

@@ -13,7 +13,7 @@ from inorder.sinks.base import Position
 from inorder.targets.base import TargetChanges, TargetLayout
 from inorder.targets.tables import encode_clean
 from inorder.testing import SINK_RULES
-from tests.connectors.target_harness import LAYOUT, RealTargetHarness, open_target, write
+from tests.connectors.target_harness import LAYOUT, RealTargetHarness, open_target, replace_and_remove, write
 from tests.targets.harnesses import make_document
 
 duckdb: Any = pytest.importorskip("duckdb", reason="make test-connectors installs it")
@@ -55,10 +55,7 @@ def address(tmp_path: Path) -> str:
 
 def test_documents_are_replaced_and_removed(address: str, tmp_path: Path) -> None:
     target = open_target(address)
-    write(target, 1, 2, 3)
-    write(target, 2, removed=(3, 77))
-    assert [each.doc_id for each in target.list_documents("", 9)] == ["documents/00000001.md", "documents/00000002.md"]
-    assert [each.doc_id for each in target.list_documents("documents/00000001.md", 1)] == ["documents/00000002.md"]
+    replace_and_remove(target)
     target.complete()
     target.close()
     rows = read_rows(tmp_path / "file.duckdb")

@@ -14,7 +14,7 @@ from inorder.targets import lance as lance_target
 from inorder.targets.base import TargetLayout
 from inorder.testing import SINK_RULES
 from tests.connectors.sink_process import SinkProcess, wait_for_end
-from tests.connectors.target_harness import LAYOUT, RealTargetHarness, open_target, write
+from tests.connectors.target_harness import LAYOUT, RealTargetHarness, open_target, replace_and_remove, write
 
 lance: Any = pytest.importorskip("lance", reason="make test-connectors installs it")
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -75,10 +75,7 @@ def test_documents_are_replaced_and_removed_and_lancedb_reads_them(tmp_path: Pat
     import lancedb
 
     target = open_target(f"lance://{tmp_path}")
-    write(target, 1, 2, 3, end=3)
-    write(target, 2, removed=(3, 77), end=1)
-    assert [each.doc_id for each in target.list_documents("", 9)] == ["documents/00000001.md", "documents/00000002.md"]
-    assert [each.doc_id for each in target.list_documents("documents/00000001.md", 1)] == ["documents/00000002.md"]
+    replace_and_remove(target)
     target.complete()
     target.close()
     assert [row[10] for row in read_rows(tmp_path)] == ["result 1 part 0", "result 1 part 1", "result 2 part 0"]

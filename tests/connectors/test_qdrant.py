@@ -10,7 +10,7 @@ import inorder
 from inorder.sinks.base import Position
 from inorder.targets.base import TargetLayout
 from inorder.testing import SINK_RULES
-from tests.connectors.target_harness import LAYOUT, RealTargetHarness, open_target, write
+from tests.connectors.target_harness import LAYOUT, RealTargetHarness, open_target, replace_and_remove, write
 
 qdrant: Any = pytest.importorskip("qdrant_client", reason="make test-connectors installs it")
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -70,12 +70,9 @@ def test_it_keeps_the_rule(rule: Callable[[Any], None], tmp_path_factory: pytest
 
 def test_documents_are_replaced_and_removed_and_found_by_their_vectors(tmp_path: Path) -> None:
     target = open_target(f"qdrant://{tmp_path}")
-    write(target, 1, 2, 3, end=3)
-    write(target, 2, removed=(3, 77), end=4)
+    replace_and_remove(target)
     target.close()
     again = open_target(f"qdrant://{tmp_path}")
-    assert [each.doc_id for each in again.list_documents("", 9)] == ["documents/00000001.md", "documents/00000002.md"]
-    assert [each.doc_id for each in again.list_documents("documents/00000001.md", 1)] == ["documents/00000002.md"]
     assert again.read_position() == Position(4)
     again.close()
     assert [row[11] for row in read_rows(tmp_path)] == ["result 1 part 0", "result 1 part 1", "result 2 part 0"]
