@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from copy import copy
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from inorder.documents.doctags import stage as doctags
+from inorder.documents.embed import worker as embed_worker
 from inorder.index import locations
 from inorder.stage import file_stat
 from inorder.stage.contracts import WorkItem
@@ -33,7 +34,9 @@ class Changes(StageRuns):
         super().__init__(folder, "store")
         self.opened: list[str] = []
         self.checked: list[str] = []
-        read_head, make = doctags.read_head, TaskMaker.make
+        self.counted: list[str] = []
+        """Once for each time that the terms of all documents were counted."""
+        read_head, make, count_corpus = doctags.read_head, TaskMaker.make, embed_worker._count_corpus
 
         def read(path: str, count: int) -> bytes:
             self.opened.append(os.path.basename(path))
@@ -43,6 +46,11 @@ class Changes(StageRuns):
             self.checked.append(item.item_id)
             return make(tasks, item)
 
+        def count(data: str, families: Sequence[str]) -> Any:
+            self.counted.append(data)
+            return count_corpus(data, families)
+
+        monkeypatch.setattr(embed_worker, "_count_corpus", count)
         monkeypatch.setattr(doctags, "read_head", read)
         monkeypatch.setattr(TaskMaker, "make", check)
 
@@ -55,6 +63,7 @@ class Changes(StageRuns):
     def run_all(self) -> None:
         self.opened.clear()
         self.checked.clear()
+        self.counted.clear()
         outcomes = [self.doctags(), self.chunk(), self.embed(dense="hash:16"), self.index()]
         assert [outcome.stop_kind for outcome in outcomes] == [None] * 4
 
@@ -152,6 +161,7 @@ def test_only_what_has_changed_is_done_and_all_is_as_after_a_fresh_run(
     removed = [each for each in runs.rows("index") if "removed" in runs.rows("index")[each]]
     wanted = [*ids, *ids, *embedded, "__corpus__", *ids, *removed] if is_written else ids
     assert runs.checked == wanted
+    assert runs.counted == []
     fresh = copy(runs)
     fresh.data = runs.folder / "fresh"
     fresh.run_all()
@@ -189,6 +199,27 @@ def test_every_file_is_opened_after_another_source_was_added(runs: Changes) -> N
     runs.opened.clear()
     runs.doctags("docs", "more")
     assert len(runs.opened) == len(NAMES) + 1
+
+
+@pytest.mark.parametrize("state", ["missing", "damaged", "of another run"])
+def test_all_terms_are_counted_if_the_facts_of_the_last_run_are_not_there(runs: Changes, state: str) -> None:
+    path = runs.data / "cache" / "embed.corpus"
+    if state == "missing":
+        path.unlink()
+    elif state == "damaged":
+        path.write_bytes(b"")
+    else:
+        before = path.read_bytes()
+        change_one(runs)
+        runs.run_all()
+        path.write_bytes(before)
+    do_everything(runs)
+    runs.run_all()
+    assert len(runs.counted) == 1
+    fresh = copy(runs)
+    fresh.data = runs.folder / "fresh"
+    fresh.run_all()
+    assert runs.read_results() == fresh.read_results()
 
 
 def test_rows_of_runs_that_the_index_knows_are_not_read_again(runs: Changes, monkeypatch: pytest.MonkeyPatch) -> None:

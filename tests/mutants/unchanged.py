@@ -6,6 +6,7 @@ _RECEIPT = "stage/unchanged/receipt.py"
 _RECORD = "stage/unchanged/record.py"
 _SPLICED = "stage/unchanged/spliced_manifest.py"
 _EDITS = "tests/stage/unchanged/test_edits.py"
+_FEW = "tests/documents/test_few_changes.py::test_only_what_has_changed_is_done_and_all_is_as_after_a_fresh_run"
 _TEST = "tests/stage/unchanged/test_unchanged.py"
 _CHANGED = f"{_TEST}::test_every_item_is_checked_if_anything_has_changed"
 
@@ -170,5 +171,20 @@ UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
         "return self.count - self.gone_count",
         "return self.count",
         f"{_EDITS}::test_only_what_may_have_changed_is_read[removed]",
+    ),
+    Mutant(
+        "terms of documents that have changed stay in the statistics of the corpus",
+        "documents/embed/corpus.py",
+        "    terms.subtract(removed)\n",
+        "",
+        f"{_FEW}[change_one]",
+    ),
+    Mutant(
+        "facts of another corpus are taken for those of the last run",
+        "documents/embed/corpus.py",
+        "state.cfg_hash != last[0].cfg_hash or ",
+        "",
+        "tests/documents/test_few_changes.py::"
+        "test_all_terms_are_counted_if_the_facts_of_the_last_run_are_not_there[of another run]",
     ),
 )

@@ -52,6 +52,7 @@ from inorder.stage.fingerprints import decode_fingerprint
 from inorder.stage.options import StageOptions
 from inorder.stage.store.inputs import StoredInput
 
+from .corpus import describe_change
 from .groups import count_group, embed_group
 from .lexical import VERSION as LEXICAL_VERSION
 from .providers.registry import identity, is_sparse_provider, policy
@@ -204,12 +205,12 @@ class EmbedItems:
         yield Barrier()
         yield self._make_corpus_item()
 
-    def _make_corpus_item(self) -> WorkItem:
+    def _make_corpus_item(self, change: bytes | None = None) -> WorkItem:
         return WorkItem(
             item_id=CORPUS,
             outputs={"statistics": f"{NAME}/{CORPUS}" if self.is_stored else STATISTICS},
             cfg_hash=self._hash_corpus(),
-            meta={"family": CORPUS, "families": list(self._cfg_hashes)},
+            meta={"family": CORPUS, "families": list(self._cfg_hashes), "change": change},
             reads=READS,
         )
 
@@ -222,16 +223,17 @@ class EmbedItems:
         if edits is None:
             return None
         corpus = last.count - 1
+        change = describe_change(self._data, self._cfg_hashes.keys(), sorted(ids), chunks)
         return msgspec.structs.replace(
-            edits, items=self._add_corpus(edits.items, corpus), dropped={*edits.dropped, corpus}
+            edits, items=self._add_corpus(edits.items, corpus, change), dropped={*edits.dropped, corpus}
         )
 
     def _add_corpus(
-        self, items: Iterable[tuple[int, WorkItem] | Barrier], number: int
+        self, items: Iterable[tuple[int, WorkItem] | Barrier], number: int, change: bytes | None
     ) -> Iterator[tuple[int, WorkItem] | Barrier]:
         yield from items
         yield Barrier()
-        yield number, self._make_corpus_item()
+        yield number, self._make_corpus_item(change)
 
     def follow(self, doc_id: str, results: Mapping[str, StoredInput]) -> list[WorkItem]:
         """The items of a document that was just chunked."""

@@ -148,6 +148,11 @@ def unpack_lexical(content: bytes) -> tuple[list[str], list[dict[str, int]]]:
     return _unpack_ids(found.ids), chunks
 
 
+def unpack_stored_terms(content: bytes) -> StoredTerms:
+    """The inverse of `pack_lexical`, as one table."""
+    return _UNPACK_LEXICAL.decode(content)
+
+
 def load_sparse_sizes(source: Input) -> SparseSizes:
     """How large the sparse vectors of a document are."""
     if not is_stored(source):

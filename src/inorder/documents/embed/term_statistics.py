@@ -60,13 +60,22 @@ class TermStatistics:
         if self._pending >= _TERMS_PENDING:
             self._count_pending()
 
+    def start_from(self, known: pa.Table) -> None:
+        """Begin with what `finish` has returned for other documents."""
+        self._parts.append(_read_sums(known))
+
+    def subtract(self, other: "TermStatistics") -> None:
+        """Remove the terms of documents that are in this one, too. The other one is finished."""
+        terms, sums = _read_sums(other.finish())
+        self._parts.append(_TermSums(terms, [-each for each in sums]))
+
     def finish(self) -> pa.Table:
         """The columns `term`, `chunks` and `count`, in the order of the terms."""
         self._count_pending()
         while self._counting:
             self._collect()
         self._pool.shutdown()
-        terms, sums = _merge(self._parts)
+        terms, sums = _drop_absent(*_merge(self._parts))
         self.length = int(sums[1].sum())
         order = pc.sort_indices(terms)
         places = np.frombuffer(order.buffers()[1], "<u8", len(order))
@@ -88,6 +97,19 @@ class TermStatistics:
         self._parts_size += len(found.terms)
         if self._parts_size > _MERGED_TERMS:
             self._parts, self._parts_size = [_merge(self._parts)], 0
+
+
+def _read_sums(table: pa.Table) -> _TermSums:
+    columns = [table[name].combine_chunks() for name in ("chunks", "count")]
+    return _TermSums(table["term"].combine_chunks(), [each.to_numpy() for each in columns])
+
+
+def _drop_absent(terms: pa.Array, sums: list[Integers]) -> _TermSums:
+    """Drop terms that no chunk has any more."""
+    places = np.flatnonzero(sums[0])
+    if len(places) == len(terms):
+        return _TermSums(terms, sums)
+    return _TermSums(pc.take(terms, _make_integers(places)), [each[places] for each in sums])
 
 
 def _count_terms(texts: Sequence[bytes], counts: Sequence[Integers]) -> _TermSums:

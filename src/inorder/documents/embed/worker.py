@@ -30,7 +30,7 @@ def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
     """Embed one document in one family, or compute the statistics of the corpus."""
     family = item.meta["family"]
     if family == CORPUS:
-        return _summarize_corpus(item.meta["families"], context)
+        return _summarize_corpus(item, context)
     if family == "lexical":
         return _count_lexical(item, context)
     from .groups import take_embedded
@@ -163,12 +163,33 @@ def _get_provider(context: StageContext, family: str) -> Any:
     return provider
 
 
-def _summarize_corpus(families: Sequence[str], context: StageContext) -> dict[str, Any]:
-    """Totals of every family, and the statistics of all terms. Memory grows with the vocabulary only."""
+def _summarize_corpus(item: WorkItem, context: StageContext) -> dict[str, Any]:
+    """Totals of every family, and the statistics of all terms."""
+    from .corpus import keep_state, update_corpus
     from .storage import make_statistics, write_statistics
+
+    data, families, change = os.fspath(context.data), item.meta["families"], item.meta.get("change")
+    updated = None if change is None else update_corpus(data, item.item_id, families, change)
+    totals, terms = updated or _count_corpus(data, families)
+    documents = max(total.documents for total in totals.values())
+    chunks = max(total.vectors for total in totals.values())
+    counted = terms.finish()
+    context.write_output("statistics", write_statistics(make_statistics(chunks, terms.length, counted)))
+    if context.is_stored:
+        keep_state(data, item.cfg_hash, totals)
+    return {
+        "documents": documents,
+        "chunks": chunks,
+        "terms": counted.num_rows,
+        "average_length": round(terms.length / max(1, chunks), 3),
+        "families": {family: total.summarize() for family, total in totals.items()},
+    }
+
+
+def _count_corpus(data: str, families: Sequence[str]) -> "tuple[dict[str, FamilyTotals], TermStatistics]":
+    """The totals and the terms of all documents. Memory grows with the vocabulary only."""
     from .term_statistics import TermStatistics
 
-    data = os.fspath(context.data)
     totals = {family: FamilyTotals() for family in families}
     terms = TermStatistics()
     lexical: list[Input] = []
@@ -182,17 +203,7 @@ def _summarize_corpus(families: Sequence[str], context: StageContext) -> dict[st
             lexical = []
     if lexical:
         _add_terms(totals["lexical"], lexical, terms)
-    documents = max(total.documents for total in totals.values())
-    chunks = max(total.vectors for total in totals.values())
-    counted = terms.finish()
-    context.write_output("statistics", write_statistics(make_statistics(chunks, terms.length, counted)))
-    return {
-        "documents": documents,
-        "chunks": chunks,
-        "terms": counted.num_rows,
-        "average_length": round(terms.length / max(1, chunks), 3),
-        "families": {family: total.summarize() for family, total in totals.items()},
-    }
+    return totals, terms
 
 
 def _add_terms(total: FamilyTotals, sources: Sequence[Input], terms: "TermStatistics") -> None:

@@ -1,0 +1,143 @@
+"""The statistics of a corpus of which few documents have changed: those of the last run, without what these documents
+contributed then, and with what they contribute now.
+
+The statistics of terms are in the store. What else is needed for exact totals is kept in `DATA/cache/embed.corpus`: for
+every family, how many documents have the same facts. It is a cache; without it, all documents are read.
+"""
+
+import contextlib
+import io
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from inorder.documents.layout import EMBED, find_stored, get_vector_kind
+from inorder.host.filesystem import SystemFilesystem, write_atomic
+from inorder.stage.store.database import open_store
+
+from .stored import load_stored_terms, unpack_stored_terms
+from .totals import DENSE_FACTS, FamilyTotals, FileFacts, add_dense_table
+
+if TYPE_CHECKING:
+    from .term_statistics import TermStatistics
+
+DOCUMENTS_MAX = 1000
+"""If more documents have changed, all are read."""
+_FACTS_MAX = 100_000
+"""Documents with different facts. If there are more, nothing is kept."""
+
+
+class _FamilyState(msgspec.Struct, array_like=True):
+    files: list[tuple[FileFacts, int]]
+    nnz: dict[int, int]
+
+
+class _CorpusState(msgspec.Struct, array_like=True):
+    cfg_hash: str
+    families: dict[str, _FamilyState]
+
+
+_DECODER = msgspec.msgpack.Decoder(_CorpusState)
+
+
+class CorpusChange(msgspec.Struct, array_like=True):
+    """What a worker needs to know of a change. It travels with the item of the corpus."""
+
+    doc_ids: list[str]
+    """Documents that have changed or are new."""
+    dense: list[dict[str, Any]]
+    """What is known of the dense vectors that changed documents had."""
+    lexical: list[bytes]
+    """The terms that they had."""
+
+
+def describe_change(data: str, families: Iterable[str], changed: Sequence[str], present: Iterable[str]) -> bytes | None:
+    """Describe a change before the stage replaces the vectors of documents that have changed or are gone. `present` are
+    those that have not gone. None: the statistics must be computed from all documents."""
+    store = open_store(data, EMBED)
+    if store is None or not {"dense", "lexical"} >= {*families} or len(changed) > DOCUMENTS_MAX:
+        return None
+    found = CorpusChange(sorted(present), [], [])
+    for doc_id in changed:
+        dense = store.get(f"dense/{doc_id}") if "dense" in families else None
+        if dense is not None:
+            facts = dense.extras
+            if not facts.keys() >= DENSE_FACTS:
+                return None
+            found.dense.append({name: facts[name] for name in DENSE_FACTS})
+        lexical = store.read(f"lexical/{doc_id}") if "lexical" in families else None
+        if lexical is not None:
+            found.lexical.append(lexical[1])
+    return msgspec.msgpack.encode(found)
+
+
+def update_corpus(
+    data: str, corpus_id: str, families: Sequence[str], change: bytes
+) -> "tuple[dict[str, FamilyTotals], TermStatistics] | None":
+    """The totals and the terms of all documents, from those of the last run; None: they are not known."""
+    from inorder.documents.parquet import read_table
+
+    from .term_statistics import TermStatistics
+
+    store = open_store(data, EMBED)
+    last = None if store is None else store.read(corpus_id)
+    state = _read_state(data)
+    if last is None or state is None or state.cfg_hash != last[0].cfg_hash or {*state.families} != {*families}:
+        return None
+    described = msgspec.msgpack.decode(change, type=CorpusChange)
+    totals = {family: _restore(state.families[family]) for family in families}
+    terms, removed = TermStatistics(), TermStatistics()
+    terms.start_from(read_table(io.BytesIO(last[1])))
+    for facts in described.dense:
+        totals["dense"].add_file(facts["vectors"], facts["norms"], facts["dimensions"], facts["provider"], times=-1)
+    for table in map(unpack_stored_terms, described.lexical):
+        totals["lexical"].add_file(len(table.sizes), {}, times=-1)
+        totals["lexical"].add_terms(table.sizes, times=-1)
+        removed.add(table)
+    terms.subtract(removed)
+    _add_new(data, totals, terms, described.doc_ids)
+    return totals, terms
+
+
+def _add_new(data: str, totals: Mapping[str, FamilyTotals], terms: "TermStatistics", doc_ids: Sequence[str]) -> None:
+    for family, total in totals.items():
+        found = find_stored(data, get_vector_kind(family), doc_ids)
+        if family == "dense":
+            for result in found.values():
+                add_dense_table(total, result)
+            continue
+        for table in load_stored_terms([result.source for result in found.values()]):
+            total.add_file(len(table.sizes), {})
+            total.add_terms(table.sizes)
+            terms.add(table)
+
+
+def keep_state(data: str, cfg_hash: str, totals: Mapping[str, FamilyTotals]) -> None:
+    """Keep what the next update needs. An error of the disk is ignored."""
+    if sum(len(total.files) for total in totals.values()) > _FACTS_MAX:
+        return
+    families = {
+        family: _FamilyState(sorted((+total.files).items(), key=repr), dict(+total.nnz))
+        for family, total in totals.items()
+    }
+    with contextlib.suppress(OSError):
+        write_atomic(SystemFilesystem(), _locate(data), msgspec.msgpack.encode(_CorpusState(cfg_hash, families)))
+
+
+def _restore(state: _FamilyState) -> FamilyTotals:
+    totals = FamilyTotals()
+    totals.files = Counter(dict(state.files))
+    totals.nnz = Counter(state.nnz)
+    return totals
+
+
+def _read_state(data: str) -> _CorpusState | None:
+    with contextlib.suppress(OSError, msgspec.DecodeError), open(_locate(data), "rb") as file:
+        return _DECODER.decode(file.read())
+    return None
+
+
+def _locate(data: str) -> str:
+    return f"{data}/cache/embed.corpus"
