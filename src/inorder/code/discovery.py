@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from inorder.files.heads import read_head
-from inorder.files.walk import Entries, walk
+from inorder.files.walk import UNREADABLE_FOLDER, Entries, walk
 from inorder.sources.remote_input import RemoteInput
 from inorder.sources.visible import list_objects
 from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id, require_root
@@ -60,7 +60,7 @@ def discover(roots: Roots, is_known: Callable[[str, str], bool] = lambda item_id
         if is_address(path):
             yield from _discover_remote(roots, name, is_known)
         elif os.path.isdir(path):
-            yield from _walk(path, name, is_known)
+            yield from _walk(roots, path, name, is_known)
             require_root(path)
         else:
             require_root(path)
@@ -68,11 +68,13 @@ def discover(roots: Roots, is_known: Callable[[str, str], bool] = lambda item_id
                 yield _inspect(path, name)
 
 
-def _walk(root: str, prefix: str, is_known: Callable[[str, str], bool]) -> Iterator[CodeFile]:
+def _walk(roots: Roots, root: str, prefix: str, is_known: Callable[[str, str], bool]) -> Iterator[CodeFile]:
     for path, below, reason in walk(
         root, _IGNORE_FILES, excluded_names=_CACHES, reason_to_skip=_find_third_party_reason
     ):
         name = f"{prefix}/{below}" if below else prefix
+        if reason.startswith(UNREADABLE_FOLDER):
+            roots.add_unreadable(quote_id(name))
         if is_known(quote_id(name), path):
             continue
         if not reason:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from time import time_ns
 from typing import NamedTuple
 
-from inorder.files.walk import walk
+from inorder.files.walk import UNREADABLE_FOLDER, walk
 from inorder.sources.visible import list_objects
 from inorder.stage.file_stat import FileStat
 from inorder.stage.sources import IGNORE_FILE, Roots, is_address, quote_id, require_root
@@ -49,16 +49,18 @@ def discover(roots: Roots) -> Iterator[DocumentFile]:
             for item_id, source, problem in list_objects(roots, name, (IGNORE_FILE,)):
                 yield DocumentFile(item_id, source.address, source.size, problem, None, source)
         elif os.path.isdir(path):
-            yield from _discover_folder(path, name)
+            yield from _discover_folder(roots, path, name)
             require_root(path)
         else:
             require_root(path)
             yield _inspect_file(path, name, os.path.dirname(path))
 
 
-def _discover_folder(root: str, prefix: str) -> Iterator[DocumentFile]:
+def _discover_folder(roots: Roots, root: str, prefix: str) -> Iterator[DocumentFile]:
     for path, relative, problem in walk(root, (IGNORE_FILE,)):
         name = f"{prefix}/{relative}" if relative else prefix
+        if problem.startswith(UNREADABLE_FOLDER):
+            roots.add_unreadable(quote_id(name))
         yield DocumentFile(quote_id(name), path, 0, problem) if problem else _inspect_file(path, name, root)
 
 

@@ -14,6 +14,8 @@ import pathspec
 from .listing import DirectoryEntry, list_folder
 
 Entries = Sequence[DirectoryEntry]
+UNREADABLE_FOLDER = "the folder cannot be read"
+"""How the problem of a folder begins whose entries are not known."""
 
 
 class WalkEntry(NamedTuple):
@@ -61,7 +63,7 @@ def walk(
         try:
             entries = list_folder(folder.path)
         except OSError as error:
-            yield WalkEntry(folder.path, name, f"the folder cannot be read: {error.strerror}")
+            yield WalkEntry(folder.path, name, f"{UNREADABLE_FOLDER}: {error.strerror}")
             continue
         if folder.relative and (reason := reason_to_skip(folder.path, entries)):
             yield WalkEntry(folder.path, name, reason)

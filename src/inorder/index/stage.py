@@ -206,13 +206,15 @@ class IndexItems:
             return database.execute(query, (item_id,)).fetchall()
 
     def _find_removed_items(self, planned: IdSet) -> Iterator[WorkItem]:
-        """Files of the published database that belong to these sources, or to documents, and were not planned."""
+        """Files of the published database that belong to these sources, or to documents, and were not planned. Source
+        code in folders that cannot be read stays."""
         database = self._open_database()
         if database is None:
             return
         with translate_index_errors(published_path(self._data)):
             for item_id, kind in database.execute("SELECT item_id, kind FROM files ORDER BY item_id"):
-                if item_id not in planned and (kind == DOCUMENT or self._roots.has(item_id)):
+                is_listed = self._roots.has(item_id) and not self._roots.may_be_unread(item_id)
+                if item_id not in planned and (kind == DOCUMENT or is_listed):
                     yield _make_removal(item_id)
 
     def _is_published(self, item_id: str) -> bool:

@@ -33,6 +33,8 @@ class Roots:
         """Absolute path or address by name."""
         self.listings: dict[str, Any] = {}
         """Listings of remote sources by address: one plan looks at the same listing throughout."""
+        self._unreadable: set[str] = set()
+        """The ids of folders whose entries are not known."""
         for source in sources:
             path = os.fspath(source)
             path = path if is_address(path) else os.path.abspath(path)
@@ -49,6 +51,19 @@ class Roots:
         """Whether an item with this id would be below one of the roots."""
         names = map(quote_id, self.paths)
         return any(item_id == name or item_id.startswith((f"{name}/", f"{name}#")) for name in names)
+
+    def add_unreadable(self, item_id: str) -> None:
+        """Note that the folder with this id cannot be read."""
+        self._unreadable.add(item_id)
+
+    def may_be_unread(self, item_id: str) -> bool:
+        """Whether an item lies below a folder that could not be read, and may still exist."""
+        return any(item_id.startswith(f"{folder}/") for folder in self._unreadable)
+
+    @property
+    def are_read(self) -> bool:
+        """Whether every folder could be read."""
+        return not self._unreadable
 
 
 def require_root(path: str) -> None:

@@ -233,10 +233,10 @@ class _DocumentItems:
         )
 
     def find_edits(self, last: LastRun) -> PlanEdits | None:
-        """The files that may have changed since the last run; None: they are many, or one of them is large or a
-        copy."""
+        """The files that may have changed since the last run; None: they are many, one of them is large or a copy, or a
+        folder cannot be read."""
         compared = self._compared
-        if compared is None or compared.last != last.listing or compared.is_exceeded:
+        if compared is None or compared.last != last.listing or compared.is_exceeded or not self._roots.are_read:
             return None
         files, dropped = compared.list_unmatched(), compared.list_dropped()
         if dropped is None or (self._settings.part_pages and any(file.size >= _LARGE_BYTES for _, file in files)):
@@ -283,8 +283,8 @@ class _DocumentItems:
 
     def is_gone(self, item_id: str, input_path: str) -> bool:
         """Whether an item that is not in the plan is to be removed: it lies below these sources, or its file does not
-        exist any more. Documents from other sources stay in DATA."""
-        return self._roots.has(item_id) or not is_there(input_path)
+        exist any more. Documents from other sources stay in DATA, and so do those in folders that cannot be read."""
+        return not self._roots.may_be_unread(item_id) and (self._roots.has(item_id) or not is_there(input_path))
 
     def _split(self, large: list[WorkItem]) -> Iterator[WorkItem | Barrier]:
         for item in large:
