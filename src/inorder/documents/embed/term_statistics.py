@@ -7,7 +7,6 @@ reads. Memory grows with the vocabulary only.
 
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from inorder.engines.base import count_cpus
+from inorder.lanes import Lane, LaneConfig, Ticket
 
 from .stored import StoredTerms
 
@@ -44,8 +44,9 @@ class TermStatistics:
         self._texts: list[bytes] = []
         self._counts: list[Integers] = []
         self._pending = 0
-        self._pool = ThreadPoolExecutor(min(_THREADS_MAX, count_cpus()))
-        self._counting: deque[Future[_TermSums]] = deque()
+        threads = min(_THREADS_MAX, count_cpus())
+        self._lane = Lane(LaneConfig(name="terms", max_concurrency=threads, capacity=threads))
+        self._counting: deque[Ticket[_TermSums]] = deque()
         self._parts = [_TermSums(_make_texts([]).cast(pa.string()), [np.zeros(0, np.int64)] * 2)]
         self._parts_size = 0
 
@@ -74,7 +75,7 @@ class TermStatistics:
         self._count_pending()
         while self._counting:
             self._collect()
-        self._pool.shutdown()
+        self.close()
         terms, sums = _drop_absent(*_merge(self._parts))
         self.length = int(sums[1].sum())
         order = pc.sort_indices(terms)
@@ -82,12 +83,16 @@ class TermStatistics:
         columns = [pc.take(terms, order), *(_make_integers(each[places]) for each in sums)]
         return pa.Table.from_arrays(columns, names=["term", "chunks", "count"])
 
+    def close(self) -> None:
+        """End the threads. Idempotent."""
+        self._lane.close(drain=False)
+
     def _count_pending(self) -> None:
         if not self._texts:
             return
         if len(self._counting) > 2 * _THREADS_MAX:
             self._collect()
-        self._counting.append(self._pool.submit(_count_terms, self._texts, self._counts))
+        self._counting.append(self._lane.submit(_count_terms, self._texts, self._counts))
         self._texts, self._counts, self._pending = [], [], 0
 
     def _collect(self) -> None:

@@ -193,16 +193,20 @@ def _count_corpus(data: str, families: Sequence[str]) -> "tuple[dict[str, Family
     totals = {family: FamilyTotals() for family in families}
     terms = TermStatistics()
     lexical: list[Input] = []
-    for family, table in list_current_vectors(data, tuple(families)):
-        if family != "lexical":
-            (add_dense_table if family == "dense" else add_sparse_table)(totals[family], table)
-            continue
-        lexical.append(table.source)
-        if len(lexical) == _BLOCK_DOCUMENTS:
-            _add_terms(totals[family], lexical, terms)
-            lexical = []
-    if lexical:
-        _add_terms(totals["lexical"], lexical, terms)
+    try:
+        for family, table in list_current_vectors(data, tuple(families)):
+            if family != "lexical":
+                (add_dense_table if family == "dense" else add_sparse_table)(totals[family], table)
+                continue
+            lexical.append(table.source)
+            if len(lexical) == _BLOCK_DOCUMENTS:
+                _add_terms(totals[family], lexical, terms)
+                lexical = []
+        if lexical:
+            _add_terms(totals["lexical"], lexical, terms)
+    except BaseException:
+        terms.close()
+        raise
     return totals, terms
 
 
