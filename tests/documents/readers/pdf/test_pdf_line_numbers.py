@@ -86,6 +86,22 @@ def test_numbers_that_are_drawn_with_their_line_are_left_out(
     assert share_in_order(given, found) >= 0.99
 
 
+def test_numbers_on_both_sides_are_left_out() -> None:
+    lines = [LINES[index % 3] for index in range(30)]
+
+    def draw(canvas: Canvas) -> None:
+        for index, line in enumerate(lines):
+            height = HEIGHT - 100 - 12 * index
+            canvas.setFont("Helvetica", 7)
+            canvas.drawRightString(MARGIN - 12, height, str(index + 1))
+            canvas.setFont("Helvetica", 10)
+            canvas.drawString(MARGIN, height, line)
+            canvas.setFont("Helvetica", 7)
+            canvas.drawString(WIDTH - MARGIN - 150, height, str(index + 1))
+
+    assert read_words(draw_pdf(draw)) == re.findall(r"\w+", " ".join(lines))
+
+
 def test_numbers_as_large_as_the_text_are_left_out_where_lines_begin_in_the_middle_of_a_sentence() -> None:
     draw, given = draw_text(25)
     assert read_words(draw_pdf(draw_together(draw_numbers(25, 1, 20, size=10), draw))) == given

@@ -74,33 +74,31 @@ class NumberedLine(NamedTuple):
 
 def remove_line_numbers(reader: SegmentReader, segments: list[Segment]) -> list[Segment]:
     """The segments of a page without numbers of lines, which may be on both sides."""
+    ends = [segment for segment in segments if segment.text[0].isdigit() or segment.text[-1].isdigit()]
+    if len(ends) < SPARSE_NUMBERS_MIN:
+        return segments
+    lines = [segment for segment in segments if len(segment.text) >= TEXT_CHARACTERS_MIN]
+    if len(lines) < SPARSE_NUMBERS_MIN:
+        return segments
     for is_left in (True, False):
-        candidates = _find_candidates(segments, is_left=is_left)
+        candidates = _find_candidates(ends, lines, is_left=is_left)
         if len(candidates) < SPARSE_NUMBERS_MIN:
             continue
         numbers = _collect_numbers(reader, candidates, is_left=is_left)
         column = _find_column(numbers, is_left=is_left)
         if column and _number_lines(reader, column, _list_lines(segments, numbers), is_left=is_left):
             segments = _remove(reader, segments, column, is_left=is_left)
+            ends = [segment for segment in segments if segment.text[-1].isdigit()]
     return segments
 
 
-def _find_candidates(segments: Iterable[Segment], *, is_left: bool) -> list[Segment]:
-    """Segments with a digit at one side that begin or end where most long lines do, or farther out."""
+def _find_candidates(ends: Iterable[Segment], lines: Sequence[Segment], *, is_left: bool) -> list[Segment]:
+    """Segments that begin or end where most long lines do, or farther out."""
     if is_left:
-        found = [segment for segment in segments if segment.text[0].isdigit()]
-    else:
-        found = [segment for segment in segments if segment.text[-1].isdigit()]
-    if len(found) < SPARSE_NUMBERS_MIN:
-        return []
-    lines = [segment for segment in segments if len(segment.text) >= TEXT_CHARACTERS_MIN]
-    if len(lines) < SPARSE_NUMBERS_MIN:
-        return []
-    if is_left:
-        edge = sorted([line.x0 for line in lines])[len(lines) // 2]
-        return [segment for segment in found if segment.x0 <= edge + WIDTH_POINTS_MAX]
-    edge = sorted([line.x1 for line in lines])[len(lines) // 2]
-    return [segment for segment in found if segment.x1 >= edge - WIDTH_POINTS_MAX]
+        edge = sorted([line.x0 for line in lines])[len(lines) // 2] + WIDTH_POINTS_MAX
+        return [segment for segment in ends if segment.x0 <= edge and segment.text[0].isdigit()]
+    edge = sorted([line.x1 for line in lines])[len(lines) // 2] - WIDTH_POINTS_MAX
+    return [segment for segment in ends if segment.x1 >= edge and segment.text[-1].isdigit()]
 
 
 def _collect_numbers(reader: SegmentReader, segments: Iterable[Segment], *, is_left: bool) -> list[MarginNumber]:
