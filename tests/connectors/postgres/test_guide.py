@@ -31,7 +31,8 @@ def test_the_guide_leads_from_a_bucket_to_pgvector(
     client.create_bucket(Bucket="handbook")
     for name, text in CHAPTERS.items():
         client.put_object(Bucket="handbook", Key=f"chapters/{name}", Body=text.encode())
-    _, commands = re.findall(r"```bash\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```bash\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    [commands] = [block for block in blocks if "s3://handbook" in block]
     environment = {
         **clean_environment(),
         **store.environment,
@@ -47,7 +48,8 @@ def test_the_guide_leads_from_a_bucket_to_pgvector(
     assert done.returncode == 0, done.stderr
     assert "horn.md" in done.stdout
     assert "The horn is sounded in fog." in done.stdout
-    [query] = re.findall(r"```sql\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    queries = re.findall(r"```sql\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    [query] = [query for query in queries if "embedding" in query]
     with psycopg.connect(server.address(database), autocommit=True) as connection:
         [vector] = connection.execute("SELECT embedding::text FROM inorder.chunks LIMIT 1").fetchone() or ("",)
         setting, _, selection = query.replace("$1", f"'{vector}'::vector").partition(";")

@@ -16,6 +16,7 @@ from inorder.errors import InfrastructureError
 from inorder.sinks.base import Position
 from inorder.targets.base import TargetChanges
 from inorder.targets.postgres import connection as connection_module
+from inorder.targets.postgres import target as target_module
 from inorder.targets.postgres.connection import Connection
 from inorder.targets.postgres.target import PostgresTarget
 from tests.connectors.postgres.exports import export, make_index, make_texts, read_tables
@@ -45,6 +46,13 @@ class Corpora:
         second.embed(dense="hash:16")
         second.index()
         self.first, self.second = first.data, second.data
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take long to notice that a process was killed, or to start a server."""
+    monkeypatch.setattr(target_module, "LOCK_WAIT_S", 120)
+    monkeypatch.setattr(connection_module, "WAIT_S", 120.0)
 
 
 @pytest.fixture(scope="module")

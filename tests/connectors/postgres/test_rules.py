@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from inorder.sinks.base import Position, Sink
-from inorder.sinks.testing import RULES, MakeHarness
+from inorder.sinks.testing import RULES, MakeHarness, check_only_one_can_be_open
 from inorder.targets.base import TargetChanges, TargetLayout, TargetOptions
 from inorder.targets.postgres import target as module
 from inorder.targets.postgres.connection import Connection
@@ -76,5 +76,5 @@ class PostgresHarness(TargetHarness):
 def test_the_sink_of_a_server_keeps_the_rule(
     rule: Callable[[MakeHarness], None], address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LOCK_WAIT_S", 2)
+    monkeypatch.setattr(module, "LOCK_WAIT_S", 1 if rule is check_only_one_can_be_open else 60)
     rule(lambda: PostgresHarness(address))
