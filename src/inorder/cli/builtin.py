@@ -13,7 +13,7 @@ from inorder.cli.extras import extra_of, require_extra
 from inorder.cli.options import ALL, SHARED
 from inorder.cli.output import info, pluralize
 from inorder.cli.parameters import Given
-from inorder.cli.settings import Settings, SettingsReader, StageSettings
+from inorder.cli.settings import Settings, SettingsReader, StageSettings, Value
 from inorder.cli.stage_loader import StageJob, load_job
 from inorder.cli.stage_runner import check_options, report_outcome, run_job
 from inorder.errors import OperatorError
@@ -68,9 +68,9 @@ def run_builtin(
     once, and directories are listed once for all.
     """
     reader = SettingsReader(given)
-    store = _find_store(reader) if EXPORT in stages else None
-    has_target = store is None and "to" in reader.for_stage(EXPORT).values
-    stages = [stage for stage in stages if stage != EXPORT or has_target]
+    own = reader.for_stage(EXPORT).own_values(EXPORT) if EXPORT in stages else {}
+    store = _find_store(own)
+    stages = [stage for stage in stages if stage != EXPORT or ("to" in own and store is None)]
     jobs = [load_builtin(stage, sources, reader) for stage in stages]
     options = [check_options(settings, job.stage) for job, settings in jobs]
     if not sources:
@@ -95,11 +95,10 @@ def run_builtin(
     return outcomes, worst
 
 
-def _find_store(reader: SettingsReader) -> str | None:
+def _find_store(own: Mapping[str, Value]) -> str | None:
     """The object store to export to, which is checked; None: there is none."""
     from inorder.dataset.export.export import check_store
 
-    own = reader.for_stage(EXPORT).own_values(EXPORT)
     to = str(own["to"].value) if "to" in own else ""
     if not to or is_target(to):
         return None
