@@ -140,15 +140,22 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "documents of other sources are removed",
         "documents/doctags/stage.py",
-        "return self._roots.has(item_id) or not is_there(input_path)",
-        "return True",
+        "(self._roots.has(item_id) or not is_there(input_path))",
+        "True",
         f"{_RULES}test_documents_of_other_sources_stay",
+    ),
+    Mutant(
+        "documents in a folder that cannot be read are removed",
+        "documents/doctags/stage.py",
+        "not self._roots.may_be_unread(item_id) and (",
+        "(",
+        "tests/documents/test_unreadable_folder.py::test_what_is_below_a_folder_that_cannot_be_read_stays",
     ),
     Mutant(
         "documents that no longer exist stay if their source is not named",
         "documents/doctags/stage.py",
-        "return self._roots.has(item_id) or not is_there(input_path)",
-        "return self._roots.has(item_id)",
+        "(self._roots.has(item_id) or not is_there(input_path))",
+        "self._roots.has(item_id)",
         f"{_RULES}test_documents_of_other_sources_stay",
     ),
     Mutant(

@@ -128,16 +128,23 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "indexing one source takes away all others",
         "index/stage.py",
-        "if item_id not in planned and (kind == DOCUMENT or self._roots.has(item_id)):",
+        "if item_id not in planned and (kind == DOCUMENT or is_listed):",
         "if item_id not in planned:",
         f"{_RULES}test_indexing_another_source_keeps_what_is_there",
     ),
     Mutant(
         "files that are gone stay",
         "index/stage.py",
-        "(kind == DOCUMENT or self._roots.has(item_id))",
+        "(kind == DOCUMENT or is_listed)",
         "kind == DOCUMENT",
         f"{_RULES}test_indexing_another_source_keeps_what_is_there",
+    ),
+    Mutant(
+        "source code in a folder that cannot be read is removed",
+        "index/stage.py",
+        "self._roots.has(item_id) and not self._roots.may_be_unread(item_id)",
+        "self._roots.has(item_id)",
+        "tests/documents/test_unreadable_folder.py::test_what_is_below_a_folder_that_cannot_be_read_stays",
     ),
     Mutant(
         "a source takes away another one whose name begins alike",

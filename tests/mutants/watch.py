@@ -121,8 +121,8 @@ WATCH_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a source that vanishes while it is listed has no files",
         "documents/discovery.py",
-        "            yield from _discover_folder(path, name)\n            require_root(path)\n",
-        "            yield from _discover_folder(path, name)\n",
+        "            yield from _discover_folder(roots, path, name)\n            require_root(path)\n",
+        "            yield from _discover_folder(roots, path, name)\n",
         "tests/watch/test_vanishing.py::test_a_listing_of_a_folder_that_vanishes_does_not_come_to_its_end",
     ),
 )
