@@ -159,6 +159,9 @@ class FakeProcess:
     def is_alive(self) -> bool:
         return not self.is_closed
 
+    def kill(self) -> None:
+        self.is_closed = True
+
     def close(self) -> None:
         self.is_closed = True
 
