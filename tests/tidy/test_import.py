@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,7 @@ def modules_loaded_by(statement: str) -> set[str]:
     """Names in `sys.modules` that the statement adds in a fresh interpreter."""
     program = f"import sys; before = set(sys.modules); {statement}; print(*(set(sys.modules) - before))"
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    return set(finished.stdout.split())
+    return {*finished.stdout.split(), *finished.stderr.split()}  # a command sends what others print to stderr
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
@@ -36,3 +37,11 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 def test_a_heavy_import_would_be_seen() -> None:
     assert modules_loaded_by("import sqlite3, multiprocessing") & HEAVY == {"sqlite3", "multiprocessing"}
+
+
+def test_a_run_without_an_export_loads_no_client_of_a_database_or_store(tmp_path: Path) -> None:
+    (tmp_path / "lamp.py").write_text("def light():\n    return 1\n")
+    arguments = ["index", str(tmp_path / "lamp.py"), "--data", str(tmp_path / "data"), "--policy", "io", "--quiet"]
+    loaded = modules_loaded_by(f"from inorder.cli.app import run_command; run_command({arguments})")
+    assert "inorder.index.writer" in loaded
+    assert loaded & {"pyarrow", "fsspec", "psycopg", "aiohttp"} == set()

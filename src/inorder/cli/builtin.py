@@ -63,9 +63,9 @@ def run_builtin(
     """Run these stages in turn. Returns their outcomes and the exit code.
 
     The stage `export` is left out if no target is set. To an object store, the tables of DATA are exported at the end
-    instead. Failed items do not keep later stages from running; a stage that
-    was stopped does. Settings are read and checked for all stages before the first one runs, the target is connected to
-    once, and directories are listed once for all.
+    instead. Failed items do not keep later stages from running; a stage that was stopped does. Settings are read and
+    checked for all stages before the first one runs, the target is connected to once, and directories are listed once
+    for all.
     """
     reader = SettingsReader(given)
     own = reader.for_stage(EXPORT).own_values(EXPORT) if EXPORT in stages else {}
@@ -97,11 +97,11 @@ def run_builtin(
 
 def _find_store(own: Mapping[str, Value]) -> str | None:
     """The object store to export to, which is checked; None: there is none."""
-    from inorder.dataset.export.export import check_store
-
     to = str(own["to"].value) if "to" in own else ""
     if not to or is_target(to):
         return None
+    from inorder.dataset.export.export import check_store  # with Arrow, which takes 30 MB
+
     for name in own.keys() - {"to"}:
         raise OperatorError(f"--{name} is for databases, and {to!r} is an object store")
     check_store(to)
