@@ -329,8 +329,8 @@ SINKS_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the password of an address is shown",
         "targets/address.py",
-        'urlunsplit((parts.scheme, f"{user}{separator}{place}",',
-        "urlunsplit((parts.scheme, parts.netloc,",
+        'f"{parts.scheme}://{user}{separator}{place}{parts.path}{query}"',
+        'f"{parts.scheme}://{parts.netloc}{parts.path}{query}"',
         f"{_ADDRESS}::test_an_address_is_shown_without_its_secrets",
     ),
 )

@@ -14,6 +14,7 @@ from inorder.targets.address import find_secrets, has_scheme, hide_secrets
         ("https://host:6333/?api_key=k", "https://host:6333/", {"api_key": "k"}),
         ("postgresql://me@host/db?sslmode=require", "postgresql://me@host/db?sslmode=require", {}),
         ("qdrant:///tmp/place", "qdrant:///tmp/place", {}),
+        ("duckdb:////tmp/file.duckdb", "duckdb:////tmp/file.duckdb", {}),
         ("folder/name", "folder/name", {}),
     ],
 )

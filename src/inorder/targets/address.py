@@ -4,7 +4,7 @@ An address is stored in journals and manifests and is shown in messages, so secr
 read. They stay in the memory of this process.
 """
 
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 _SECRETS = ("password", "passfile", "sslpassword", "api_key", "apikey", "key", "secret", "token", "access_token")
 """Names of parameters of an address that are not stored or shown."""
@@ -33,9 +33,9 @@ def hide_secrets(text: str) -> str:
             secrets[name.lower()] = value
         else:
             kept.append((name, value))
-    address = urlunsplit((parts.scheme, f"{user}{separator}{place}", parts.path, urlencode(kept, quote_via=quote), ""))
-    if parts.netloc == "" and not address.startswith(f"{parts.scheme}://"):  # urlunsplit drops an empty host
-        address = address.replace(f"{parts.scheme}:", f"{parts.scheme}://", 1)
+    query = f"?{urlencode(kept, quote_via=quote)}" if kept else ""
+    # `urlunsplit` drops an empty host, and a slash of a path that begins with two.
+    address = f"{parts.scheme}://{user}{separator}{place}{parts.path}{query}"
     if secrets:
         _known[address] = secrets
     return address
