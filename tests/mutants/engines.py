@@ -163,10 +163,10 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
         "tests/stage/run/test_groups.py::test_windows_have_room_for_the_groups_of_all_workers[True-16384]",
     ),
     Mutant(
-        "a reply that nobody has read is taken for the next one",
+        "a reply that was not read is taken for the next one",
         "documents/embed/shared/client.py",
-        "                self._drop()  # nobody",
-        "                pass  # nobody",
+        "                self._drop()  # the pending",
+        "                pass  # the pending",
         "tests/documents/embed/test_portions.py"
         "::test_after_a_failure_no_reply_is_taken_for_that_of_another_request[tokenizer]",
     ),

@@ -1,6 +1,6 @@
 """The content of documents, whether a document is a file or has an address.
 
-A document that is no file of its own is an `AddressedInput` of its item: it has an address, such as
+A document inside another file, or in a remote source, is an `AddressedInput` of its item: it has an address, such as
 `docs/box.zip/letters/a.pdf`, and a hash that is known when the plan is made. Each kind of address is a subclass.
 """
 

@@ -88,7 +88,7 @@ class ObjectStore:
         """Copy an object inside the store, where it can, else through this machine."""
         try:
             self._call(lambda: self._filesystem.cp_file(self._key(old), self._prepare(new)))
-        except NotImplementedError:
+        except NotImplementedError:  # filesystems of fsspec need not have a copy
             with tempfile.TemporaryDirectory() as folder:
                 local = os.path.join(folder, "object")
                 self._call(lambda: self._filesystem.get_file(self._key(old), local))

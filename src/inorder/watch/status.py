@@ -1,7 +1,6 @@
 """The state of a watch, in a small file of DATA: for reports, pages and metrics.
 
-The watch holds a lock as long as it lives. A file that says anything but `ended` while nobody holds the lock was left
-by a watch that was killed.
+The watch holds a lock while it runs. If the lock is free and the file does not say `ended`, the watch was killed.
 """
 
 import contextlib

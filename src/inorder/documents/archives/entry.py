@@ -65,7 +65,7 @@ def list_damage() -> tuple[type[Exception], ...]:
         EOFError,
         ValueError,
         LookupError,
-        NotImplementedError,
+        NotImplementedError,  # a compression method that `zipfile` does not know
         OverflowError,
         RuntimeError,
     )

@@ -1,7 +1,7 @@
 """Tar archives, compressed or not. They have no directory: members are read from the first to the last.
 
 A member is identified by the hash of its content, which is computed when the archive is listed. A reader of members
-keeps its place: whoever reads them in order unpacks the archive once.
+keeps its place, so reading all of them in order decompresses the archive once.
 """
 
 import bz2

@@ -50,7 +50,7 @@ class FamilyTotals:
         self.files: Counter[FileFacts] = Counter()
         """How many documents have the same facts."""
         self.nnz: Counter[int] = Counter()
-        """How many vectors have so many terms."""
+        """The number of vectors by their number of terms."""
 
     @property
     def documents(self) -> int:

@@ -62,7 +62,7 @@ class ServiceConnection:
                 yield self._receive()
         finally:
             if is_waiting:
-                self._drop()  # nobody reads the reply that is to come
+                self._drop()  # the pending reply would be taken for that of the next request
 
     def _send(self, request: EmbedRequest) -> None:
         self.get_info(request.family)

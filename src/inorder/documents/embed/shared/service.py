@@ -1,6 +1,6 @@
 """The process of the providers: it owns the models, and embeds the texts of all worker processes.
 
-A worker process connects, is told what the providers are, and sends requests one after the other. There is a thread per
+A worker process connects, receives the list of providers, and sends requests one after the other. There is a thread per
 connection; the threads share the batches of the provider. So the texts of many documents are in one batch, and the
 interpreter that runs the model does nothing else.
 """
