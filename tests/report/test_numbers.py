@@ -61,17 +61,23 @@ def test_two_runs_are_compared_item_by_item(cli: CommandLine) -> None:
     assert "Comparison of count" in (cli.folder / result.out.strip()).read_text(encoding="utf-8")
 
 
-def test_retries_and_lost_workers_are_marks_on_the_time_axis(cli: CommandLine) -> None:
-    cli.sources("one", "flaky 2", "die", "four")
+def test_retries_are_marks_on_the_time_axis(cli: CommandLine) -> None:
+    cli.sources("one", "flaky 2", "three")
     cli.stage("count", "--policy", "cpu", "--workers", "1", "--retries", "1", "--retry-backoff-s", "0")
     [run] = report_of(cli)["runs"]
-    assert run["events"]["retries"] == 1
-    assert run["mark_counts"]["retry"] == 1
+    assert run["events"]["retries"] == run["mark_counts"]["retry"] == 1
+    [mark] = run["marks"]
+    assert "ConnectionError: not yet" in mark["text"]
+    assert 0 <= mark["at_ms"] <= run["active_ms"]
+
+
+def test_lost_workers_are_marks_on_the_time_axis(cli: CommandLine) -> None:
+    cli.sources("one", "die", "three")
+    cli.stage("count", "--policy", "cpu", "--workers", "1", "--retry-backoff-s", "0")
+    [run] = report_of(cli)["runs"]
     assert run["events"]["lost_workers"] == run["mark_counts"]["lost"] >= 1
-    texts = [mark["text"] for mark in run["marks"]]
-    assert any("ConnectionError: not yet" in text for text in texts)
-    assert any("SIGKILL" in text for text in texts)
-    assert [row["item_id"] for row in run["failures"]["rows"]] == ["2.txt"]
+    assert any("SIGKILL" in mark["text"] for mark in run["marks"])
+    assert [row["item_id"] for row in run["failures"]["rows"]] == ["1.txt"]
     assert all(0 <= mark["at_ms"] <= run["active_ms"] for mark in run["marks"])
 
 
