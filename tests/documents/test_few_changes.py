@@ -36,7 +36,7 @@ class Changes(StageRuns):
         self.checked: list[str] = []
         self.counted: list[str] = []
         """Once for each time that the terms of all documents were counted."""
-        read_head, make, count_corpus = doctags.read_head, TaskMaker.make, embed_worker._count_corpus
+        read_head, make, count_corpus = doctags.read_head, TaskMaker.make, embed_worker.count_corpus
 
         def read(path: str, count: int) -> bytes:
             self.opened.append(os.path.basename(path))
@@ -50,7 +50,7 @@ class Changes(StageRuns):
             self.counted.append(data)
             return count_corpus(data, families)
 
-        monkeypatch.setattr(embed_worker, "_count_corpus", count)
+        monkeypatch.setattr(embed_worker, "count_corpus", count)
         monkeypatch.setattr(doctags, "read_head", read)
         monkeypatch.setattr(TaskMaker, "make", check)
 

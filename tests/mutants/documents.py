@@ -8,6 +8,7 @@ _RULES = "tests/documents/test_rules.py::"
 _EXTRAS = "tests/documents/test_manifest_extras.py::"
 _COSTS = "tests/documents/test_costs.py::"
 _COPIES = "tests/documents/test_copies.py::"
+_COUNTING = "tests/documents/embed/counting/test_counting.py::"
 _ARCHIVES = "tests/documents/archives/test_archives_hostile.py::"
 _PDF = "tests/documents/readers/pdf/"
 DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
@@ -287,6 +288,20 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         "return max(1.0, size / _PAGE_BYTES.get(kind, _TEXT_PAGE_BYTES))",
         "return max(1.0, float(size))",
         f"{_COSTS}test_a_document_costs_its_pages",
+    ),
+    Mutant(
+        "statistics of rows that a run has replaced are used",
+        "documents/embed/counting/service.py",
+        "or store.read_position().checksum != self._run:",
+        "or False:",
+        f"{_COUNTING}test_rows_of_a_run_that_was_started_over_are_not_returned",
+    ),
+    Mutant(
+        "statistics of other documents are used",
+        "documents/embed/counting/service.py",
+        "if request.documents != {family: total.documents for family, total in counts.totals.items()}:",
+        "if False:",
+        f"{_COUNTING}test_statistics_of_other_documents_are_not_returned",
     ),
     Mutant(
         "a batch of texts has one too many",

@@ -297,6 +297,12 @@ def _make_result(data: str, kind: ResultKind, doc_id: str, found: StoredItem | N
     return Result(doc_id, StoredInput(data, kind.stage, f"{kind.id_prefix}{doc_id}", path, size, sha256), size, found)
 
 
+def make_vector_result(data: str, family: str, item: StoredItem) -> Result:
+    """The vectors of a document in one family, which the store has."""
+    kind = get_vector_kind(family)
+    return _make_result(data, kind, item.item_id.removeprefix(kind.id_prefix), item)
+
+
 def _get_size(path: str) -> int:
     return os.stat(path).st_size if get_predicted_change(path) is None else 0
 

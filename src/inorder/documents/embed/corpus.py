@@ -17,8 +17,9 @@ from inorder.documents.layout import EMBED, find_stored, get_vector_kind
 from inorder.host.filesystem import SystemFilesystem, write_atomic
 from inorder.stage.store.database import open_store
 
+from .counting.messages import FamilyState
 from .stored import load_stored_terms, unpack_stored_terms
-from .totals import DENSE_FACTS, FamilyTotals, FileFacts, add_dense_table
+from .totals import DENSE_FACTS, FamilyTotals, add_dense_table
 
 if TYPE_CHECKING:
     from .term_statistics import TermStatistics
@@ -29,14 +30,9 @@ _FACTS_MAX = 100_000
 """Documents with different facts. If there are more, nothing is kept."""
 
 
-class _FamilyState(msgspec.Struct, array_like=True):
-    files: list[tuple[FileFacts, int]]
-    nnz: dict[int, int]
-
-
 class _CorpusState(msgspec.Struct, array_like=True):
     cfg_hash: str
-    families: dict[str, _FamilyState]
+    families: dict[str, FamilyState]
 
 
 _DECODER = msgspec.msgpack.Decoder(_CorpusState)
@@ -87,7 +83,7 @@ def update_corpus(
     if last is None or state is None or state.cfg_hash != last[0].cfg_hash or {*state.families} != {*families}:
         return None
     described = msgspec.msgpack.decode(change, type=CorpusChange)
-    totals = {family: _restore(state.families[family]) for family in families}
+    totals = unpack_totals({family: state.families[family] for family in families})
     terms, removed = TermStatistics(), TermStatistics()
     terms.start_from(read_table(io.BytesIO(last[1])))
     for facts in described.dense:
@@ -118,15 +114,25 @@ def keep_state(data: str, cfg_hash: str, totals: Mapping[str, FamilyTotals]) -> 
     """Keep what the next update needs. An error of the disk is ignored."""
     if sum(len(total.files) for total in totals.values()) > _FACTS_MAX:
         return
-    families = {
-        family: _FamilyState(sorted((+total.files).items(), key=repr), dict(+total.nnz))
+    state = _CorpusState(cfg_hash, pack_totals(totals))
+    with contextlib.suppress(OSError):
+        write_atomic(SystemFilesystem(), _locate(data), msgspec.msgpack.encode(state))
+
+
+def pack_totals(totals: Mapping[str, FamilyTotals]) -> dict[str, FamilyState]:
+    """The totals of every family, in a form that can be sent."""
+    return {
+        family: FamilyState(sorted((+total.files).items(), key=repr), dict(sorted((+total.nnz).items())))
         for family, total in totals.items()
     }
-    with contextlib.suppress(OSError):
-        write_atomic(SystemFilesystem(), _locate(data), msgspec.msgpack.encode(_CorpusState(cfg_hash, families)))
 
 
-def _restore(state: _FamilyState) -> FamilyTotals:
+def unpack_totals(families: Mapping[str, FamilyState]) -> dict[str, FamilyTotals]:
+    """The inverse of `pack_totals`."""
+    return {family: _restore(state) for family, state in families.items()}
+
+
+def _restore(state: FamilyState) -> FamilyTotals:
     totals = FamilyTotals()
     totals.files = Counter(dict(state.files))
     totals.nnz = Counter(state.nnz)

@@ -117,7 +117,7 @@ def make(settings: EmbedSettings) -> Stage:
     providers = {family: spec for family, spec in settings.families.items() if family != "lexical"}
     for family, spec in providers.items():
         _require_family(family, spec)
-    opened = OpenProviders(providers, settings.server_limits)
+    opened = OpenProviders(providers, settings.server_limits, tuple(settings.families), settings.layout)
     cfg_hashes = _hash_configurations(settings)
     return Stage(
         name=NAME,
@@ -206,11 +206,12 @@ class EmbedItems:
         yield self._make_corpus_item()
 
     def _make_corpus_item(self, change: bytes | None = None) -> WorkItem:
+        cfg_hash, documents = self._hash_corpus()
         return WorkItem(
             item_id=CORPUS,
             outputs={"statistics": f"{NAME}/{CORPUS}" if self.is_stored else STATISTICS},
-            cfg_hash=self._hash_corpus(),
-            meta={"family": CORPUS, "families": list(self._cfg_hashes), "change": change},
+            cfg_hash=cfg_hash,
+            meta={"family": CORPUS, "families": list(self._cfg_hashes), "change": change, "documents": documents},
             reads=READS,
         )
 
@@ -264,13 +265,16 @@ class EmbedItems:
         families = [f"{family}={cfg_hash}" for family, cfg_hash in self._cfg_hashes.items()]
         return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, *families)
 
-    def _hash_corpus(self) -> str:
-        """A hash of all vectors of the enabled families, taken from their fingerprints."""
+    def _hash_corpus(self) -> tuple[str, dict[str, int]]:
+        """A hash of all vectors of the enabled families, taken from their fingerprints, and the number of documents
+        with vectors in each family."""
         digest = hashlib.blake2b(digest_size=16)
+        documents = dict.fromkeys(self._cfg_hashes, 0)
         for item_id, found in self._list_identities():
             digest.update(f"{item_id} {found}\0".encode("utf-8", "surrogatepass"))
+            documents[item_id[: item_id.index("/")]] += 1
         families = ",".join(self._cfg_hashes)
-        return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, families, digest.hexdigest())
+        return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, families, digest.hexdigest()), documents
 
     def _list_identities(self) -> Iterator[tuple[str, str]]:
         """The item id of all vectors of the enabled families, each with what changes whenever they change."""

@@ -6,24 +6,23 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from inorder.documents.layout import list_current_vectors
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageError, WorkItem
-from inorder.stage.store.inputs import Input
 
+from .counting.counts import count_corpus
 from .lexical import count_terms
-from .totals import FamilyTotals, add_dense_table, add_sparse_table, summarize_norms
+from .totals import summarize_norms
 
 if TYPE_CHECKING:
+    from .counting.counts import CorpusSummary
     from .groups import EmbeddedDocument
-    from .term_statistics import TermStatistics
 
 CORPUS = "__corpus__"
 OPEN_ERROR = "open_error"
 """The resource that says why a provider cannot be opened."""
+COUNTS = "counts"
+"""The resource that has the address of the counting process."""
 _FORMAT = "parquet"
-_BLOCK_DOCUMENTS = 128
-"""Documents whose terms are read at once."""
 
 
 def work(item: WorkItem, context: StageContext) -> dict[str, Any]:
@@ -165,55 +164,40 @@ def _get_provider(context: StageContext, family: str) -> Any:
 
 def _summarize_corpus(item: WorkItem, context: StageContext) -> dict[str, Any]:
     """Totals of every family, and the statistics of all terms."""
-    from .corpus import keep_state, update_corpus
-    from .storage import make_statistics, write_statistics
+    from .corpus import keep_state
 
-    data, families, change = os.fspath(context.data), item.meta["families"], item.meta.get("change")
-    updated = None if change is None else update_corpus(data, item.item_id, families, change)
-    totals, terms = updated or _count_corpus(data, families)
-    documents = max(total.documents for total in totals.values())
-    chunks = max(total.vectors for total in totals.values())
-    counted = terms.finish()
-    context.write_output("statistics", write_statistics(make_statistics(chunks, terms.length, counted)))
+    data = os.fspath(context.data)
+    found = _find_counted(item, context) or _count_all(data, item)
+    context.write_output("statistics", found.statistics)
     if context.is_stored:
-        keep_state(data, item.cfg_hash, totals)
+        keep_state(data, item.cfg_hash, found.totals)
+    chunks = max(total.vectors for total in found.totals.values())
     return {
-        "documents": documents,
+        "documents": max(total.documents for total in found.totals.values()),
         "chunks": chunks,
-        "terms": counted.num_rows,
-        "average_length": round(terms.length / max(1, chunks), 3),
-        "families": {family: total.summarize() for family, total in totals.items()},
+        "terms": found.terms,
+        "average_length": round(found.length / max(1, chunks), 3),
+        "families": {family: total.summarize() for family, total in found.totals.items()},
     }
 
 
-def _count_corpus(data: str, families: Sequence[str]) -> "tuple[dict[str, FamilyTotals], TermStatistics]":
-    """The totals and the terms of all documents. Memory grows with the vocabulary only."""
-    from .term_statistics import TermStatistics
+def _find_counted(item: WorkItem, context: StageContext) -> "CorpusSummary | None":
+    """What the counting process of this run has counted."""
+    address, documents = context.resources.get(COUNTS, ""), item.meta.get("documents")
+    if not address or documents is None:
+        return None
+    from .counting.process import ask_for_counts
 
-    totals = {family: FamilyTotals() for family in families}
-    terms = TermStatistics()
-    lexical: list[Input] = []
-    try:
-        for family, table in list_current_vectors(data, tuple(families)):
-            if family != "lexical":
-                (add_dense_table if family == "dense" else add_sparse_table)(totals[family], table)
-                continue
-            lexical.append(table.source)
-            if len(lexical) == _BLOCK_DOCUMENTS:
-                _add_terms(totals[family], lexical, terms)
-                lexical = []
-        if lexical:
-            _add_terms(totals["lexical"], lexical, terms)
-    except BaseException:
-        terms.close()
-        raise
-    return totals, terms
+    return ask_for_counts(address, documents)
 
 
-def _add_terms(total: FamilyTotals, sources: Sequence[Input], terms: "TermStatistics") -> None:
-    from .stored import load_stored_terms
+def _count_all(data: str, item: WorkItem) -> "CorpusSummary":
+    from .corpus import update_corpus
+    from .counting.counts import summarize_counts
 
-    for table in load_stored_terms(sources):
-        total.add_file(len(table.sizes), {})
-        total.add_terms(table.sizes)
-        terms.add(table)
+    families, change = item.meta["families"], item.meta.get("change")
+    updated = None if change is None else update_corpus(data, item.item_id, families, change)
+    if updated is not None:
+        return summarize_counts(*updated)
+    counts = count_corpus(data, families)
+    return summarize_counts(counts.totals, counts.terms)

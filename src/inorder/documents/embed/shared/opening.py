@@ -6,29 +6,45 @@ local   io          in the driver, shared by its threads
 ray     any         in every worker, which has its own GPU
 """
 
+import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inorder.documents.embed.providers.registry import open_dense, open_sparse, policy
 from inorder.documents.embed.providers.server.limits import ServerLimits
-from inorder.documents.embed.worker import OPEN_ERROR
+from inorder.documents.embed.worker import COUNTS, OPEN_ERROR
+from inorder.documents.layout import LayoutChoice, resolve_layout
 from inorder.engines.base import count_callers
 from inorder.errors import OperatorError
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import StageOutcome
 
+if TYPE_CHECKING:
+    from inorder.documents.embed.counting.process import CountingProcess
+
 _IMPORTED_AHEAD = ("inorder.documents.embed.storage", "inorder.documents.embed.term_statistics")
 """What the last item of the stage needs, and takes half a second to import."""
+_IMPORTED_WITH_COUNTS = ("inorder.documents.embed.counting.process",)
+"""The same, if another process has counted."""
 
 
 class OpenProviders:
     """The providers of one stage. Sent to every worker process, without what is open in the driver."""
 
-    def __init__(self, specs: Mapping[str, str], limits: ServerLimits) -> None:
+    def __init__(
+        self,
+        specs: Mapping[str, str],
+        limits: ServerLimits,
+        families: Sequence[str] = (),
+        layout: LayoutChoice = "auto",
+    ) -> None:
         self._specs = specs
         self._limits = limits
+        self._families = families
+        """All families of the stage, which are counted while a model or a server computes."""
+        self._layout = layout
         self.shared = tuple(family for family, spec in specs.items() if policy(spec) != "cpu")
         """Families whose provider is opened once for all workers of this machine."""
         self._address = ""
@@ -36,9 +52,11 @@ class OpenProviders:
         """What this process must close."""
         self._process: Any = None
         """The process of the providers; None: there is none."""
+        self._counts_address = ""
+        self._counting: CountingProcess | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_open_now": [], "_process": None}
+        return {**self.__dict__, "_open_now": [], "_process": None, "_counting": None}
 
     def open_in_driver(self, context: StageContext) -> None:
         """Called before the stage: prepare the process of the providers, or open all of them for the threads."""
@@ -53,6 +71,14 @@ class OpenProviders:
             self._address = "unavailable"  # should the next line fail, no worker opens a model of its own
             self._process = open_process({family: self._specs[family] for family in self.shared}, self._limits)
             self._address = self._process.address
+            self._start_counting(os.path.abspath(options.data))
+
+    def _start_counting(self, data: str) -> None:
+        from inorder.documents.embed.counting import process
+
+        if resolve_layout(self._layout, data) == "store" and process.is_worth_counting(data):
+            self._counting = process.CountingProcess(data, self._families)
+            self._counts_address = self._counting.address
 
     def open_in_worker(self, context: StageContext) -> None:
         """Called once in every worker process."""
@@ -61,14 +87,19 @@ class OpenProviders:
         if shared:
             from .client import RemoteDense, RemoteSparse, ServiceConnection
 
-            threading.Thread(target=import_ahead, name="inorder-imports", daemon=True).start()
+            names = _IMPORTED_WITH_COUNTS if self._counts_address else _IMPORTED_AHEAD
+            threading.Thread(target=import_ahead, args=(names,), name="inorder-imports", daemon=True).start()
             connection = ServiceConnection(self._address, count_callers(context.options.workers))
+            context.resources[COUNTS] = self._counts_address
             for family in shared:
                 context.resources[family] = (RemoteDense if family == "dense" else RemoteSparse)(connection, family)
 
     def close(self, outcome: StageOutcome) -> None:
         """Called after the stage: close what the driver has opened."""
-        self._address = ""
+        self._address = self._counts_address = ""
+        if self._counting is not None:
+            self._counting.close()
+            self._counting = None
         if self._process is not None:
             from .keeping import release_process
 
@@ -88,7 +119,7 @@ class OpenProviders:
             self._open_now.append(provider)
 
 
-def import_ahead() -> None:
+def import_ahead(names: Sequence[str]) -> None:
     """Import modules while this process waits for a model or a server."""
-    for name in _IMPORTED_AHEAD:
+    for name in names:
         import_module(name)

@@ -4,10 +4,7 @@ import atexit
 import contextlib
 import os
 import select
-import shutil
 import signal
-import socket
-import tempfile
 import threading
 from collections.abc import Mapping
 from multiprocessing import get_context
@@ -15,17 +12,14 @@ from typing import Any
 
 from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.engines.process.spawner import start_process
-from inorder.errors import InfrastructureError
 from inorder.stage.monitor.gpu import add_gpu_process, remove_gpu_process
 
 from .service import NO_GPU, serve_providers
+from .sockets import UnixListener
 
 STARTS_MAX = 4
 """A process that dies more often than this is not started again: its worker processes then fail their items."""
-_BACKLOG = 1024
 _JOIN_S = 5.0
-_PATH_BYTES_MAX = 100
-"""The path of a Unix socket has at most 107 bytes."""
 
 
 class ProviderProcess:
@@ -44,14 +38,8 @@ class ProviderProcess:
         self._is_closing = threading.Event()
         self._gpu_bytes = self._context.Value("q", NO_GPU, lock=False)
         self._wake_end, self._wake = self._context.Pipe(duplex=False)
-        try:
-            self._folder = _create_folder()
-            self.address = f"{self._folder}/providers"
-            self._listener = socket.socket(socket.AF_UNIX)
-            self._listener.bind(self.address)
-            self._listener.listen(_BACKLOG)
-        except OSError as error:
-            raise InfrastructureError(f"cannot create a socket for the providers: {error}") from error
+        self._listener = UnixListener("providers")
+        self.address = self._listener.address
         add_gpu_process(self.read_gpu_bytes)
         atexit.register(self.close)  # a run that failed does not close what it has opened
         self._thread = threading.Thread(target=self._supervise, name="inorder-providers", daemon=True)
@@ -88,16 +76,15 @@ class ProviderProcess:
         self._kill()
         self._thread.join(_JOIN_S)
         self._listener.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _supervise(self) -> None:
         """Wait for a connection, start the process, wait for its end; again if it was not expected."""
         for _ in range(STARTS_MAX):
-            select.select([self._listener.fileno(), self._wake_end.fileno()], [], [])
+            select.select([self._listener.socket.fileno(), self._wake_end.fileno()], [], [])
             if self._is_closing.is_set():
                 return
             lifeline_theirs, lifeline = self._context.Pipe(duplex=False)
-            arguments = (self._listener, lifeline_theirs, self._gpu_bytes, dict(self._specs), self._limits)
+            arguments = (self._listener.socket, lifeline_theirs, self._gpu_bytes, dict(self._specs), self._limits)
             process = self._context.Process(
                 target=serve_providers, args=arguments, name="inorder-providers", daemon=True
             )
@@ -108,7 +95,7 @@ class ProviderProcess:
                 self._kill()
             process.join()
             lifeline.close()
-        self._listener.close()  # from now on, connections are refused
+        self._listener.socket.close()  # from now on, connections are refused
 
     def _kill(self) -> None:
         process = self._process
@@ -117,12 +104,3 @@ class ProviderProcess:
                 os.killpg(process.pid, signal.SIGKILL)
             with contextlib.suppress(OSError):
                 process.kill()
-
-
-def _create_folder() -> str:
-    """A folder that only this user can enter, with a path that is short enough for a socket."""
-    folder = tempfile.mkdtemp(prefix="inorder-")
-    if len(os.fsencode(folder)) <= _PATH_BYTES_MAX - len("/providers"):
-        return folder
-    os.rmdir(folder)
-    return tempfile.mkdtemp(prefix="inorder-", dir="/tmp")
