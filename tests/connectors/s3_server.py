@@ -19,8 +19,8 @@ CREDENTIALS = {
 }
 
 
-class S3Server:
-    """The server, and the process that it is to kill."""
+class MotoServer:
+    """moto's S3 server on a free port of the loopback interface."""
 
     def __init__(self) -> None:
         from moto.server import DomainDispatcherApplication, create_backend_app
@@ -30,8 +30,27 @@ class S3Server:
         self._application = DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", 0, self._serve, threaded=True)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
         self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
+
+    def start(self) -> None:
+        """Serve until `close`."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._thread.join()
+
+    def _serve(self, environ: Any, start_response: Any) -> Iterable[bytes]:
+        answer: Iterable[bytes] = self._application(environ, start_response)
+        return answer
+
+
+class S3Server(MotoServer):
+    """The server, and the process that it is to kill."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self._lock = threading.Lock()
         self._left = 0
         self._is_applied = False
@@ -78,11 +97,6 @@ class S3Server:
         """Answer the request that is held."""
         self._may_go_on.set()
 
-    def close(self) -> None:
-        """Stop serving."""
-        self._server.shutdown()
-        self._thread.join()
-
     def _serve(self, environ: Any, start_response: Any) -> Iterable[bytes]:
         with self._lock:
             self._left -= 1
@@ -93,7 +107,7 @@ class S3Server:
             self._may_go_on.wait(GUARD_S)
         if is_last and not self._is_applied:
             self._kill()
-        body: Iterable[bytes] = self._application(environ, start_response)
+        body = super()._serve(environ, start_response)
         if is_last and self._is_applied:
             self._kill()
         return body
@@ -109,6 +123,7 @@ def serve_s3() -> Iterator[S3Server]:
     import boto3
 
     server = S3Server()
+    server.start()
     try:
         client = boto3.client(
             "s3",

@@ -1,11 +1,11 @@
 """moto's S3 server in a thread of the tests, with objects that tests put there directly, and faults on request."""
 
-import logging
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote
+
+from tests.connectors.s3_server import MotoServer
 
 BUCKET = "bucket"
 KEY_ID = "AKIDVISIBLENOWHERE"
@@ -47,18 +47,11 @@ def make_error(status: str, code: str, **headers: str) -> Answer:
     return Answer(status, body.encode(), tuple((name.replace("_", "-"), value) for name, value in headers.items()))
 
 
-class FaultyS3:
+class FaultyS3(MotoServer):
     """The server. `fault` is asked before each request."""
 
     def __init__(self) -> None:
-        from moto.server import DomainDispatcherApplication, create_backend_app
-        from werkzeug.serving import make_server
-
-        logging.getLogger("werkzeug").setLevel(logging.ERROR)
-        self._application = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server("127.0.0.1", 0, self._serve, threaded=True)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
+        super().__init__()
         self.requests: list[SeenRequest] = []
         self.fault: Fault = lambda request: None
 
@@ -71,7 +64,7 @@ class FaultyS3:
             "AWS_SESSION_TOKEN": TOKEN,
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_EC2_METADATA_DISABLED": "true",
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._server.server_port}",
+            "AWS_ENDPOINT_URL": self.endpoint,
         }
 
     @property
@@ -95,10 +88,6 @@ class FaultyS3:
             self._backend.create_bucket(BUCKET, "us-east-1")
         self.requests.clear()
 
-    def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-
     @property
     def _backend(self) -> Any:
         from moto.s3.models import s3_backends
@@ -113,8 +102,7 @@ class FaultyS3:
         self.requests.append(request)
         answer = self.fault(request)
         if answer is None:
-            found: Iterable[bytes] = self._application(environ, start_response)
-            return found
+            return super()._serve(environ, start_response)
         length = (
             ()
             if any(name == "Content-Length" for name, _ in answer.headers)
@@ -128,6 +116,7 @@ class FaultyS3:
 def serve_s3() -> Iterator[FaultyS3]:
     """A server with the bucket `BUCKET`."""
     server = FaultyS3()
+    server.start()
     try:
         yield server
     finally:
