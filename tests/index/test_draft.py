@@ -16,7 +16,7 @@ from inorder.index.drafts.publishing import draft_path, publish, published_path
 from inorder.index.lexical import inversion
 from inorder.index.lexical.postings import read_segments
 from inorder.index.lexical.scoring import LexicalIndex, TermGroup
-from inorder.index.rows import CODE, CallRow, ChunkRow, FileRows, SymbolRow, encode_rows
+from inorder.index.rows import CODE, CallRow, ChunkRow, FileRows, SymbolRow, count_terms, encode_rows
 from inorder.index.schema import read_meta
 from inorder.index.verify import find_problems
 from inorder.sinks.base import Entry, Position
@@ -256,7 +256,9 @@ def test_a_first_run_that_was_resumed_after_its_last_file_has_all_words(tmp_path
 
 
 def test_words_are_inverted_before_many_chunks_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inversion, "BATCH_CHUNKS_MAX", 2)
+    buffer = inversion.TermBuffer()
+    buffer.add(1, count_terms(rows("f0")))
+    monkeypatch.setattr(inversion, "BATCH_BYTES_MAX", 2 * buffer.size_bytes)
     monkeypatch.setattr(inversion, "SEGMENTS_MAX", 100)
     built(tmp_path, [success(seq, f"f{seq}") for seq in range(7)])
     assert len(texts(tmp_path)) == 7

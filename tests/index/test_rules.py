@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inorder.code import discovery, parse
-from inorder.index import stage
+from inorder.index import stage, vectors
 from inorder.index.connection import open_index
 from inorder.index.hits import Filters
 from inorder.index.query import parse_query
@@ -169,6 +169,34 @@ def test_vectors_of_a_removed_document_leave_the_matrix(runs: StageRuns) -> None
     embedded(runs, dense="hash:64")
     runs.index("docs")
     assert read_meta(opened(runs), "vectors_count") == "1"
+
+
+@pytest.mark.req("IDX-5")
+def test_chunks_and_vectors_are_read_few_at_a_time(runs: StageRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory does not grow with the number of documents."""
+    monkeypatch.setattr(vectors, "_BLOCK_ROWS", 3)
+    blocks: list[int] = []
+    find_rows = vectors._OldMatrix.find_rows
+
+    def note(self: Any, chunks: Any) -> Any:
+        blocks.append(len(chunks))
+        return find_rows(self, chunks)
+
+    monkeypatch.setattr(vectors._OldMatrix, "find_rows", note)
+    for number in range(9):
+        runs.write(f"docs/{number}.md", f"{PROSE} {number}")
+    embedded(runs, dense="hash:64")
+    runs.index("docs")
+    assert read_meta(opened(runs), "vectors_count") == "9"
+    for number in (1, 4, 5):
+        runs.write(f"docs/{number}.md", f"{PROSE} other {number}")
+    embedded(runs, dense="hash:64")
+    runs.index("docs")
+    matrix = VectorMatrix(opened(runs), str(runs.data))
+    query = "SELECT item_id FROM chunks JOIN files ON files.id = file WHERE chunks.id = ?"
+    rows = [opened(runs).execute(query, (int(chunk),)).fetchone()[0] for chunk in matrix.chunks]
+    assert rows == [f"docs/{number}.md" for number in range(9)]
+    assert max(blocks) <= 2 * 3
 
 
 # ---- the order of answers

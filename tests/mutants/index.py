@@ -14,15 +14,15 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "vectors of two providers of the same width share a matrix",
         "index/vectors.py",
-        "if count and (matrix.shape[1], spec) != (width, provider):",
-        "if count and matrix.shape[1] != width:",
+        "if rows.count and (matrix.shape[1], spec) != (width, provider):",
+        "if rows.count and matrix.shape[1] != width:",
         f"{_RULES}test_vectors_of_two_providers_are_never_in_one_matrix",
     ),
     Mutant(
         "a document has each row of the matrix twice",
         "index/vectors.py",
-        'rows.frombytes(chunks.astype("<i8").tobytes())',
-        'rows.frombytes(2 * chunks.astype("<i8").tobytes())',
+        'self._pending += chunks.astype("<i8").tobytes()',
+        'self._pending += 2 * chunks.astype("<i8").tobytes()',
         f"{_RULES}test_vectors_of_two_providers_are_never_in_one_matrix",
     ),
     Mutant(
@@ -270,7 +270,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
         "a small change merges everything",
         "index/lexical/inversion.py",
         "dead * _DEAD_SHARE >= sum(sizes) > 0",
-        "segments",
+        "found",
         f"{_POSTINGS}::test_a_small_change_leaves_the_large_segment_alone",
     ),
     Mutant(
@@ -318,7 +318,7 @@ INDEX_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "vectors of removed documents stay in the matrix",
         "index/vectors.py",
-        "return int((rows >= 0).sum()) == len(self._by_chunk)",
+        "return known == len(self._by_chunk)",
         "return True",
         f"{_RULES}test_vectors_of_a_removed_document_leave_the_matrix",
     ),

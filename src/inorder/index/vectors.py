@@ -9,10 +9,8 @@ import contextlib
 import os
 import sqlite3
 import weakref
-from array import array
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -28,7 +26,8 @@ from .schema import has_table, read_meta, write_meta
 
 _Rows = npt.NDArray[np.float32]
 _BLOCK_ROWS = 4096
-"""Rows of the old matrix that are copied at once."""
+"""Rows of the old matrix that are copied at once, and chunks that are looked up at once."""
+_DOCUMENT_CHUNKS = "FROM files JOIN chunks ON file = files.id WHERE files.kind = 'document'"
 _SETTINGS = ("vectors_file", "vectors_width", "vectors_count", "vectors_provider")
 
 
@@ -39,37 +38,67 @@ def write_matrix(connection: sqlite3.Connection, data: str) -> None:
     if old.has_exactly(connection, data):
         return
     old.discard_if_altered()
-    connection.execute("DROP TABLE IF EXISTS vectors")
-    connection.execute("CREATE TABLE vectors (chunks BLOB NOT NULL)")
+    rows = _RowList(connection)
     filesystem = SystemFilesystem()
     temporary = f"{data}/{PREFIX}new"
     with contextlib.suppress(FileNotFoundError):
         filesystem.unlink(temporary)
     file = filesystem.open(temporary)
-    digest, width, provider, count = new_digest(), 0, "", 0
-    rows = array("q")
+    digest, width, provider = new_digest(), 0, ""
     try:
         for matrix, chunks, spec in _read_documents(connection, data, old):
-            if count and (matrix.shape[1], spec) != (width, provider):
+            if rows.count and (matrix.shape[1], spec) != (width, provider):
                 continue  # made by another provider, and not yet replaced
             width, provider = matrix.shape[1], spec
             raw = np.ascontiguousarray(matrix, dtype="<f4").tobytes()
             digest.update(raw)
             file.append(raw)
-            rows.frombytes(chunks.astype("<i8").tobytes())
-            count = len(rows)
+            rows.add(chunks)
         file.sync()
     finally:
         file.close()
-    connection.execute("INSERT INTO vectors VALUES (?)", (np.array(rows, "<i8").tobytes(),))
-    name = make_name(digest) if count else ""
-    if count:
+    rows.finish()
+    name = make_name(digest) if rows.count else ""
+    if rows.count:
         filesystem.rename(temporary, f"{data}/{name}")
         filesystem.sync_directory(data)
     else:
         filesystem.unlink(temporary)
-    for setting, value in zip(_SETTINGS, (name, width, count, provider), strict=True):
+    for setting, value in zip(_SETTINGS, (name, width, rows.count, provider), strict=True):
         write_meta(connection, setting, str(value))
+
+
+class _RowList:
+    """The chunk of each row of a new matrix, written to the table `vectors` in place: it is as long as the matrix."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        connection.execute("DROP TABLE IF EXISTS vectors")
+        connection.execute("CREATE TABLE vectors (chunks BLOB NOT NULL)")
+        [chunks] = connection.execute(f"SELECT COUNT(*) {_DOCUMENT_CHUNKS}").fetchone()
+        self._size = 8 * chunks
+        number = connection.execute("INSERT INTO vectors VALUES (zeroblob(?))", (self._size,)).lastrowid
+        self._blob = connection.blobopen("vectors", "chunks", number or 0)
+        self._connection = connection
+        self._pending = bytearray()
+        self.count = 0
+
+    def add(self, chunks: npt.NDArray[np.int64]) -> None:
+        """Add the chunks of further rows."""
+        self._pending += chunks.astype("<i8").tobytes()
+        self.count += len(chunks)
+        if len(self._pending) >= 8 * _BLOCK_ROWS:
+            self._flush()
+
+    def finish(self) -> None:
+        """Write the rest."""
+        self._flush()
+        self._blob.close()
+        if 8 * self.count < self._size:  # there are documents without vectors
+            self._connection.execute("UPDATE vectors SET chunks = substr(chunks, 1, ?)", (8 * self.count,))
+
+    def _flush(self) -> None:
+        self._blob.write(self._pending)
+        self._pending.clear()
 
 
 class _OldMatrix:
@@ -88,12 +117,15 @@ class _OldMatrix:
         """Whether the matrix has the vectors of all documents, and no others."""
         if not self._is_whole:
             return False
-        found = _ChunkTable(connection)
-        rows = self.find_rows(found.chunks)
-        new = found.list_files(rows < 0)
-        if any(find_vectors(data, "dense", _read_item_id(connection, file)) is not None for file in new):
-            return False
-        return int((rows >= 0).sum()) == len(self._by_chunk)
+        known = 0
+        with contextlib.closing(_read_chunks(connection)) as blocks:
+            for block in blocks:
+                rows = self.find_rows(block.chunks)
+                new = (_read_item_id(connection, file) for file, _ in block.list_new(rows))
+                if any(find_vectors(data, "dense", item_id) is not None for item_id in new):
+                    return False
+                known += int((rows >= 0).sum())
+        return known == len(self._by_chunk)
 
     def discard_if_altered(self) -> None:
         """Copy nothing from a file with other content than was written: it would no longer be noticed."""
@@ -122,25 +154,32 @@ class _OldMatrix:
         return np.memmap(self._file.path, dtype="<f4", mode="r", shape=self._file.shape)
 
 
-class _ChunkTable:
-    """The chunks of all documents, in the order of the item ids, and the file of each."""
+class _ChunkBlock:
+    """The chunks of some documents, in the order of the item ids, and the file of each."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        rows = connection.execute(
-            "SELECT file, chunks.id FROM files JOIN chunks ON file = files.id WHERE files.kind = 'document' "
-            "ORDER BY item_id, number"
-        )
-        table = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, 2)
-        self.files, self.chunks = table[:, 0], table[:, 1]
-        self.starts = np.flatnonzero(np.diff(self.files, prepend=-1))
-        """Where the chunks of each document begin."""
+    def __init__(self, table: npt.NDArray[np.int64]) -> None:
+        self._files, self.chunks = table[:, 0], table[:, 1]
 
-    def list_files(self, is_unknown: npt.NDArray[np.bool_]) -> list[int]:
-        """The documents of which all chunks are unknown."""
-        if not len(self.starts):
-            return []
-        found: list[int] = self.files[self.starts][np.logical_and.reduceat(is_unknown, self.starts)].tolist()
-        return found
+    def list_new(self, rows: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+        """The files of which no chunk has a row, each with the place of its first chunk. `rows` has the row of each
+        chunk, or -1."""
+        starts = np.flatnonzero(np.diff(self._files, prepend=-1))
+        starts = starts[np.maximum.reduceat(rows, starts) < 0]
+        yield from zip(self._files[starts].tolist(), starts.tolist(), strict=True)
+
+
+def _read_chunks(connection: sqlite3.Connection) -> Generator[_ChunkBlock, None, None]:
+    """The chunks of all documents, in blocks of whole documents."""
+    found = connection.execute(f"SELECT file, chunks.id {_DOCUMENT_CHUNKS} ORDER BY item_id, number")
+    table = np.zeros((0, 2), np.int64)
+    while rows := found.fetchmany(_BLOCK_ROWS):
+        table = np.concatenate([table, np.array(rows, np.int64)])
+        end = int(np.searchsorted(table[:, 0] == table[-1, 0], True))
+        if end:
+            yield _ChunkBlock(table[:end])
+        table = table[end:]
+    if len(table):
+        yield _ChunkBlock(table)
 
 
 def _read_item_id(connection: sqlite3.Connection, file: int) -> str:
@@ -152,16 +191,14 @@ def _read_documents(
     connection: sqlite3.Connection, data: str, old: _OldMatrix
 ) -> Iterator[tuple[_Rows, npt.NDArray[np.int64], str]]:
     """The vectors, the chunks and the provider of all documents that have vectors, in the order of their item ids."""
-    table = _ChunkTable(connection)
-    rows = old.find_rows(table.chunks)
-    new = frozenset(table.list_files(rows < 0))
-    firsts = [start for start in table.starts.tolist() if int(table.files[start]) in new] if new else []
-    before = 0
-    for start in firsts:
-        yield from old.read(_keep_known(rows[before:start]))
-        before = start
-        yield from _read_new(connection, data, int(table.files[start]))
-    yield from old.read(_keep_known(rows[before:]))
+    for block in _read_chunks(connection):
+        rows = old.find_rows(block.chunks)
+        before = 0
+        for file, start in block.list_new(rows):
+            yield from old.read(_keep_known(rows[before:start]))
+            before = start
+            yield from _read_new(connection, data, file)
+        yield from old.read(_keep_known(rows[before:]))
 
 
 def _keep_known(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

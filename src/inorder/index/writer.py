@@ -50,7 +50,7 @@ class RowWriter:
         imports = ((file, n, each.module, each.names, each.line) for n, each in enumerate(rows.imports))
         _insert(connection, "imports", 5, imports)
         insert_calls(connection, file, rows.packed_calls or pack_calls(rows.calls))
-        if self._buffer.chunks_count >= inversion.BATCH_CHUNKS_MAX:
+        if self._buffer.size_bytes >= inversion.BATCH_BYTES_MAX:
             self.invert(connection)
 
     def _pack_text(self, connection: sqlite3.Connection, kind: str, text: str) -> StoredText:

@@ -16,6 +16,7 @@ from inorder.index.lexical.check import is_inverted_index_intact
 from inorder.index.lexical.file_terms import FileTerms
 from inorder.index.lexical.inversion import TermBuffer, merge_segments
 from inorder.index.lexical.postings import (
+    IndexSegment,
     PostingColumns,
     Postings,
     decode_long_postings,
@@ -130,6 +131,8 @@ def test_scores_do_not_depend_on_the_order_of_changes(
 ) -> None:
     monkeypatch.setattr(inversion, "SEGMENTS_MAX", 2)
     monkeypatch.setattr(inversion, "_MERGED_POSTINGS", 10)
+    monkeypatch.setattr(inversion, "_ENCODED_POSTINGS", 5)
+    monkeypatch.setattr(inversion, "SEGMENT_CHUNKS_MAX", 8)
     chance = random.Random(seed)
     texts: dict[int, list[str]] = {}
     files = count()
@@ -178,6 +181,58 @@ def test_rare_terms_are_merged_few_at_a_time(inverted: Inverted, monkeypatch: py
     assert sum(joined) >= 300
     assert max(joined) <= 20
     assert is_intact(inverted.connection, {1: [" ".join(words)]})
+
+
+def test_segments_are_merged_up_to_a_size(inverted: Inverted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory for a merge does not grow with the index."""
+    monkeypatch.setattr(inversion, "SEGMENT_CHUNKS_MAX", 40)
+    read = _count_chunks(monkeypatch)
+    for file in range(20):
+        inverted.add(file, *["lamp"] * 9)
+        inverted.invert()
+    inverted.merge()
+    assert [len(each.chunks) for each in read_segments(inverted.connection)] == [36] * 5
+    for file in range(20, 25):
+        inverted.add(file, *["lamp"] * 9)
+        inverted.merge()
+    assert [len(each.chunks) for each in read_segments(inverted.connection)] == [36] * 5 + [9] * 5
+    for file in range(0, 20, 2):
+        inverted.remove(file)
+    inverted.merge()
+    assert [len(each.chunks) for each in read_segments(inverted.connection)] == [18] * 5 + [36, 9]
+    assert max(read) <= 40
+    assert is_intact(inverted.connection, {file: ["lamp"] * 9 for file in range(25) if file > 19 or file % 2})
+
+
+def _count_chunks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Note how many chunks each merge reads."""
+    found: list[int] = []
+
+    def read(connection: sqlite3.Connection, ids: Sequence[int]) -> list[IndexSegment]:
+        segments = read_segments(connection, ids)
+        found.append(sum(len(each.chunks) for each in segments))
+        return segments
+
+    monkeypatch.setattr(inversion, "read_segments", read)
+    return found
+
+
+def test_postings_are_encoded_few_at_a_time(inverted: Inverted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inversion, "_ENCODED_POSTINGS", 10)
+    encoded: list[int] = []
+    encode = inversion.encode_postings
+
+    def count_postings(columns: PostingColumns) -> Iterator[tuple[int, bytes]]:
+        encoded.append(len(columns.numbers))
+        return encode(columns)
+
+    monkeypatch.setattr(inversion, "encode_postings", count_postings)
+    texts = [" ".join(f"rare{number}" for number in range(start, start + 30)) for start in (0, 10)]
+    inverted.add(1, *texts)
+    inverted.invert()
+    assert sum(encoded) >= 60
+    assert max(encoded) <= 10
+    assert is_intact(inverted.connection, {1: texts})
 
 
 def test_a_posting_that_was_altered_is_noticed(inverted: Inverted) -> None:

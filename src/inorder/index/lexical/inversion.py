@@ -17,25 +17,34 @@ from .postings import (
     decode_long_postings,
     decode_many_postings,
     encode_postings,
+    list_segment_sizes,
     read_alive,
     read_segments,
 )
 from .schema import DamagedIndexError
 from .terms import LENGTH_TYPE, NUMBER_TYPE, TermNumbers
 
-BATCH_CHUNKS_MAX = 16_384
-"""Chunks that are inverted at once. With 100 terms per chunk, this takes about 60 MB of memory."""
+BATCH_BYTES_MAX = 8 * 2**20
+"""The terms of chunks that are inverted at once. This takes about three times as much memory."""
 SEGMENTS_MAX = 8
 """More segments are merged. A search looks up each term in each segment."""
+SEGMENT_CHUNKS_MAX = 131_072
+"""No more chunks are merged, so that the memory for it does not grow with the index."""
 _DEAD_SHARE = 4
 """All segments are merged when 1/4 of the chunks are dead."""
-_MERGED_POSTINGS = 250_000
-"""Postings that are merged at once: about 30 MB of memory."""
+_MERGED_POSTINGS = 100_000
+"""Postings that are merged at once: about 12 MB of memory."""
+_ENCODED_POSTINGS = 50_000
+"""Postings that are encoded at once."""
 _ROW_POSTINGS = 4
 """A row takes as much memory as this many postings: most terms are rare, and have few postings in a row."""
 _LONG_ROW_POSTINGS = 64
 """Rows with more postings than this on average are decoded one by one, which takes a tenth of the memory."""
 _LENGTHS = ("body_lengths", "head_lengths")
+_COLUMNS = ("sizes", "terms", "body", "head", *_LENGTHS)
+_FILE_BYTES = 400
+"""Memory for the objects of a file."""
+_PLACE_BITS = 32
 
 
 class TermBuffer:
@@ -43,7 +52,8 @@ class TermBuffer:
 
     def __init__(self) -> None:
         self._files: list[tuple[int, FileTerms]] = []
-        self.chunks_count = 0
+        self.size_bytes = 0
+        """The size of the terms."""
 
     @property
     def first(self) -> int | None:
@@ -52,22 +62,21 @@ class TermBuffer:
 
     def add(self, first: int, terms: FileTerms) -> None:
         """Add the terms of a file, whose chunks have the ids from `first` on."""
-        count = len(terms.body_lengths) // np.dtype(LENGTH_TYPE).itemsize
-        if count:
+        if terms.body_lengths:
             self._files.append((first, terms))
-            self.chunks_count += count
+            self.size_bytes += _FILE_BYTES + len(terms.vocabulary) + sum(len(getattr(terms, each)) for each in _COLUMNS)
 
     def extend(self, other: "TermBuffer") -> None:
         """Add the files of another buffer, whose chunks have higher ids."""
         self._files += other._files
-        self.chunks_count += other.chunks_count
+        self.size_bytes += other.size_bytes
 
     def invert(self, connection: sqlite3.Connection) -> None:
         """Write a segment with everything in the buffer, and empty it."""
         if self._files:
             _invert(connection, self._files)
             self._files = []
-            self.chunks_count = 0
+            self.size_bytes = 0
 
 
 def _invert(connection: sqlite3.Connection, files: Sequence[tuple[int, FileTerms]]) -> None:
@@ -77,21 +86,38 @@ def _invert(connection: sqlite3.Connection, files: Sequence[tuple[int, FileTerms
     chunks = [np.arange(first, first + len(terms.sizes) // 4, dtype=np.int64) for first, terms in firsts]
     segment = _create_segment(connection, np.concatenate(chunks), np.stack(lengths, axis=1))
     numbers = TermNumbers()
-    terms = np.concatenate([_number_terms(each, numbers) for each in all_terms])
+    terms = [_number_terms(each, numbers) for each in all_terms]
     names = sorted(numbers.names)
-    ranks = np.empty(len(names), np.int32)
-    ranks[[numbers[name] for name in names]] = np.arange(len(names), dtype=np.int32)
-    terms = ranks[terms]
-    order = np.argsort(terms, kind="stable")
-    counts = np.bincount(terms, minlength=len(names))
+    ranks = np.empty(len(names), np.int64)
+    ranks[[numbers[name] for name in names]] = np.arange(len(names))
+    keys = ranks[np.concatenate(terms)]
+    del terms, numbers
+    counts = np.bincount(keys, minlength=len(names))
+    keys <<= _PLACE_BITS
+    keys += np.arange(len(keys))
+    keys.sort()  # by term, and then by place; half the memory of `argsort`
     sizes = _join([each.sizes for each in all_terms], NUMBER_TYPE)
-    columns = PostingColumns(
-        np.cumsum(counts) - counts,
-        np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[order].astype(np.int64),
-        _join([each.body for each in all_terms], "u1")[order],
-        _join([each.head for each in all_terms], "u1")[order],
-    )
-    _insert_postings(connection, segment, names, columns)
+    owners = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    body, head = (_join([getattr(each, name) for each in all_terms], "u1") for name in ("body", "head"))
+    ends = np.cumsum(counts)
+    starts = ends - counts
+    for first, last in _divide(counts):
+        places = keys[starts[first] : ends[last - 1]] & ((1 << _PLACE_BITS) - 1)
+        within = starts[first:last] - starts[first]
+        columns = PostingColumns(within, owners[places].astype(np.int64), body[places], head[places])
+        _insert_postings(connection, segment, names[first:last], columns)
+
+
+def _divide(counts: Numbers) -> Iterator[tuple[int, int]]:
+    """Divide terms with so many postings each into ranges that are encoded one after the other."""
+    first, total = 0, 0
+    for at, count in enumerate(counts.tolist()):
+        if total and total + count > _ENCODED_POSTINGS:
+            yield first, at
+            first, total = at, 0
+        total += count
+    if total:
+        yield first, len(counts)
 
 
 def _number_terms(terms: FileTerms, numbers: TermNumbers) -> npt.NDArray[np.int32]:
@@ -126,20 +152,36 @@ def _create_segment(connection: sqlite3.Connection, chunks: Numbers, lengths: np
 
 
 def merge_segments(connection: sqlite3.Connection) -> None:
-    """Merge segments, so that there are never many of them and few dead chunks.
+    """Merge segments, so that there are never many small ones and few dead chunks.
 
-    All of them are merged when many chunks are dead. When there are many segments, the latest ones are merged, from the
-    first that is smaller than all after it together. So every posting is merged a few times at most, and a small change
-    costs little.
+    All of them are merged when many chunks are dead. When there are many segments after the last large one, the latest
+    are merged, from the first that is smaller than all after it together. So every posting is merged a few times at
+    most, and a small change costs little. No merged segment has more than `SEGMENT_CHUNKS_MAX` chunks.
     """
-    segments = read_segments(connection)
-    sizes = [len(segment.chunks) for segment in segments]
+    found = list_segment_sizes(connection)
+    sizes = [size for _, size in found]
     [dead] = connection.execute("SELECT COUNT(*) FROM dead").fetchone()
     if dead * _DEAD_SHARE >= sum(sizes) > 0:
-        _merge(connection, segments)
-    elif len(segments) > SEGMENTS_MAX:
-        start = next(at for at in range(len(sizes)) if at == len(sizes) - 2 or sizes[at] < sum(sizes[at + 1 :]))
-        _merge(connection, segments[start:])
+        _merge_groups(connection, found)
+        return
+    small = next((at for at in range(len(sizes), 0, -1) if sizes[at - 1] * 2 > SEGMENT_CHUNKS_MAX), 0)
+    if len(sizes) - small > SEGMENTS_MAX:
+        last = len(sizes) - 2
+        start = next(at for at in range(small, len(sizes)) if at == last or sizes[at] < sum(sizes[at + 1 :]))
+        _merge_groups(connection, found[start:])
+
+
+def _merge_groups(connection: sqlite3.Connection, segments: Sequence[tuple[int, int]]) -> None:
+    """Merge segments, given with their sizes, in groups that are not too large."""
+    group: list[int] = []
+    total = 0
+    for id_, size in segments:
+        if group and total + size > SEGMENT_CHUNKS_MAX:
+            _merge(connection, read_segments(connection, group))
+            group, total = [], 0
+        group.append(id_)
+        total += size
+    _merge(connection, read_segments(connection, group))
 
 
 def _merge(connection: sqlite3.Connection, segments: Sequence[IndexSegment]) -> None:
@@ -147,6 +189,8 @@ def _merge(connection: sqlite3.Connection, segments: Sequence[IndexSegment]) -> 
     chunks = np.concatenate([segment.chunks for segment in segments])
     lengths = np.stack([np.concatenate([segment[at] for segment in segments]) for at in (2, 3)], axis=1)
     alive = read_alive(connection, chunks)
+    if len(segments) == 1 and alive.all():
+        return
     if alive.any():
         merged = _create_segment(connection, chunks[alive], lengths[alive])
         renumbered = np.cumsum(alive) - 1

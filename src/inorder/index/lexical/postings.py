@@ -9,7 +9,8 @@ Scores depend on the chunks that are alive, and not on how they are divided into
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -140,16 +141,23 @@ class IndexSegment(NamedTuple):
     head_lengths: npt.NDArray[np.uint16]
 
 
-def read_segments(connection: sqlite3.Connection) -> list[IndexSegment]:
-    """All segments, in the order of their chunks."""
-    found = connection.execute("SELECT id, chunks, body_lengths, head_lengths FROM segments ORDER BY last")
+def list_segment_sizes(connection: sqlite3.Connection) -> list[tuple[int, int]]:
+    """The id of every segment, and the number of its chunks, in the order of their chunks."""
+    return connection.execute("SELECT id, length(chunks) / 8 FROM segments ORDER BY last").fetchall()
+
+
+def read_segments(connection: sqlite3.Connection, ids: Collection[int] | None = None) -> list[IndexSegment]:
+    """All segments, or those with these ids, in the order of their chunks."""
+    wanted = [id_ for id_, _ in list_segment_sizes(connection) if ids is None or id_ in ids]
+    query = "SELECT id, chunks, body_lengths, head_lengths FROM segments WHERE id = ?"
+    found = (connection.execute(query, (id_,)).fetchone() for id_ in wanted)
     segments = []
     for id_, chunks, *lengths in found:
         if len(chunks) % 8 or any(len(each) * 4 != len(chunks) for each in lengths):
             raise DamagedIndexError(f"the columns of segment {id_} differ in length")
         body, head = (np.frombuffer(each, "<u2") for each in lengths)
         segments.append(IndexSegment(id_, np.frombuffer(chunks, "<i8"), body, head))
-    known = {segment.id for segment in segments}
+    known = {id_ for id_, _ in list_segment_sizes(connection)}
     for (id_,) in connection.execute("SELECT MIN(segment) FROM postings UNION ALL SELECT MAX(segment) FROM postings"):
         if id_ is not None and id_ not in known:
             raise DamagedIndexError(f"there are terms of segment {id_}, which does not exist")
@@ -159,7 +167,9 @@ def read_segments(connection: sqlite3.Connection) -> list[IndexSegment]:
 def read_alive(connection: sqlite3.Connection, chunks: Numbers) -> npt.NDArray[np.bool_]:
     """Which of these chunks, in ascending order, are alive."""
     alive = np.ones(len(chunks), np.bool_)
-    dead = np.array([chunk for (chunk,) in connection.execute("SELECT chunk FROM dead")], np.int64)
+    first, last = (int(chunks[at]) for at in (0, -1)) if len(chunks) else (0, 0)
+    found = connection.execute("SELECT chunk FROM dead WHERE chunk BETWEEN ? AND ?", (first, last))
+    dead = np.fromiter(chain.from_iterable(found), np.int64)
     at = np.searchsorted(chunks, dead)
     is_here = at < len(chunks)
     is_here[is_here] = chunks[at[is_here]] == dead[is_here]
