@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inorder.index.lexical import terms as terms_module
+from inorder.index.lexical import word_table
 from inorder.index.lexical.analysis import TERM_CHARACTERS_MAX, analyze, is_partial, split_words
 from inorder.index.lexical.file_terms import FileTerms
 from inorder.index.lexical.languages import STEMMERS, detect_language
@@ -137,16 +138,44 @@ def read_counts(counted: FileTerms) -> list[dict[str, tuple[int, int]]]:
 
 
 WORDS = st.lists(
-    st.sampled_from(["fog", "FogHorn", "foghorn", "_", "häuser", "灯台下", "x9", "Lamps"]), max_size=9
-).map(" ".join)
+    st.sampled_from(
+        [
+            "fog", "FogHorn", "foghorn", "_", "häuser", "灯台下", "x9", "Lamps", "9", "0xFF", "HTTPServer", "lampster",
+            "lampsters", "__init__", "sixteen_letters_", "seventeen_letters", "seventeen_letter", "w" * 70, "a.b-c",
+        ]
+    ),
+    max_size=9,
+).map(" ".join)  # fmt: skip
 
 
 @pytest.mark.req("IDX-2")
-@given(st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=5), st.sampled_from([1, 3, 1000]))
-def test_the_terms_of_each_chunk_are_counted(chunks: list[tuple[str, str, str]], words_max: int) -> None:
+@given(
+    st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=5),
+    st.sampled_from([1, 3, 1000]),
+    st.sampled_from([0, 2000]),
+    st.sampled_from([1, 17]),
+)
+def test_the_terms_of_each_chunk_are_counted(
+    chunks: list[tuple[str, str, str]], words_max: int, characters_few: int, slot_bits: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(terms_module, "CACHED_WORDS_MAX", words_max)
-        assert read_counts(count_file_terms(chunks, "")) == count_by_hand(chunks)
+        patch.setattr(terms_module, "_tables", terms_module._Tables())
+        patch.setattr(terms_module, "_FEW_CHARACTERS", characters_few)
+        patch.setattr(word_table, "CACHED_WORDS_MAX", words_max)
+        patch.setattr(word_table, "_SLOT_BITS", slot_bits)
+        patch.setattr(word_table, "_SHIFT", np.uint64(64 - slot_bits))
+        for _ in range(2):
+            assert read_counts(count_file_terms(chunks, "")) == count_by_hand(chunks)
+
+
+def test_known_words_are_found_without_looking_up_each() -> None:
+    texts = " ".join(f"word{number}" for number in range(1000))
+    table = word_table.WordTable("")
+    first = table.number_words(texts.encode())
+    table.clear()
+    again = table.number_words(texts.encode())
+    assert np.array_equal(first, again)
+    assert len(table) < 100
 
 
 def test_a_count_that_is_too_large_is_limited() -> None:

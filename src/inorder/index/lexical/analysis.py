@@ -13,7 +13,7 @@ A text is split into words, and each word gives one or more terms. Texts and que
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from .languages import STEMMERS
@@ -41,7 +41,8 @@ _IS_TRIPLED = re.compile(f"[{_TRIPLED}]")
 _KEEPS_MARKS = re.compile("(?!\u0435)[\u0400-\u052f]")
 """Cyrillic letters, but for the one that is written with and without its marks."""
 _NAME_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+ASCII_WORD_CHARACTERS = frozenset(chr(code) for code in range(128) if chr(code).isalnum() or chr(code) == "_")
+_ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if chr(code) not in ASCII_WORD_CHARACTERS}
 _ASCII_TABLE = bytes(ord(_ASCII_BETWEEN_WORDS.get(code, chr(code))) for code in range(128)) + bytes(range(128, 256))
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u0640\u200b\u200c\u200d\u2060\ufeff"))
 """Soft hyphens, Arabic elongation, and characters without width."""
@@ -110,6 +111,20 @@ class TermCache(dict[str, tuple[str, ...]]):
         parts = [part for part in (_NAME_PART.findall(word) if word.isascii() else word.split("_")) if part]
         terms = [self._stems[part] for part in parts]
         return terms if len(terms) == 1 else [*terms, whole] if terms else []
+
+    def derive_ascii_terms(self, words: Iterable[str]) -> Iterator[list[str]]:
+        """The terms of each of many words in ASCII, without the cache: as `derive_terms`, in half the time."""
+        stems = self._stems
+        for word in words:
+            if len(word) > TERM_CHARACTERS_MAX or word[0] <= "9":
+                yield self.derive_terms(word)
+            elif word.isalpha() and (word.islower() or word.istitle()):
+                yield [stems[word]]
+            else:
+                terms = [stems[part] for part in _NAME_PART.findall(word)]
+                if len(terms) > 1:
+                    terms.append(word.strip("_").lower())
+                yield terms
 
 
 @cache

@@ -22,7 +22,8 @@ from .postings import (
     read_segments,
 )
 from .schema import DamagedIndexError
-from .terms import LENGTH_TYPE, NUMBER_TYPE, TermNumbers
+from .terms import LENGTH_TYPE, NUMBER_TYPE
+from .word_table import TermNumbers
 
 BATCH_BYTES_MAX = 8 * 2**20
 """The terms of chunks that are inverted at once. This takes about three times as much memory."""

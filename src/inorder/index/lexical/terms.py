@@ -1,14 +1,14 @@
 """Count the terms of the chunks of a file."""
 
 import threading
-from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, repeat
 
 import numpy as np
-import numpy.typing as npt
 
-from .analysis import CACHED_WORDS_MAX, open_term_cache, split_encoded_words
+from .analysis import split_encoded_words
 from .file_terms import FileTerms
+from .word_table import Numbers, WordTable
 
 _COUNT_MAX = 255
 _LENGTH_MAX = 65_535
@@ -17,93 +17,67 @@ NUMBER_TYPE, LENGTH_TYPE = "<u4", "<u2"
 
 
 _TERM_MASK = (1 << 32) - 1
-
-Numbers = npt.NDArray[np.int64]
-
-
-class TermNumbers(dict[str, int]):
-    """Numbers terms in the order in which they are first looked up."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-        """The terms in the order of their numbers."""
-
-    def __missing__(self, term: str) -> int:
-        self[term] = number = len(self.names)
-        self.names.append(term)
-        return number
-
-
-class _WordTable(dict[bytes | str, int]):
-    """Numbers the words and the terms of a language in the order in which they are first looked up, so that terms can
-    be counted as numbers. One that is full is replaced before the next file: the words in use return soon."""
-
-    def __init__(self, language: str) -> None:
-        super().__init__()
-        self._derive_terms = open_term_cache(language).derive_terms
-        self.numbers = TermNumbers()
-        self.starts = array("i", [0])
-        """For each word, where its terms begin, and at last where those of the last word end."""
-        self.terms = array("i")
-        """The numbers of the terms of each word, word after word."""
-        self._ranks = np.zeros(0, NUMBER_TYPE)
-        """Space for a number per term."""
-
-    def __missing__(self, word: bytes | str) -> int:
-        terms = self._derive_terms(word if isinstance(word, str) else word.decode("ascii"))
-        self.terms.extend([self.numbers[term] for term in terms])
-        self.starts.append(len(self.terms))
-        self[word] = number = len(self)
-        return number
-
-    def renumber(self, terms: Numbers) -> tuple[str, npt.NDArray[np.uint32]]:
-        """The vocabulary of these terms, and the number of each in it."""
-        names = self.numbers.names
-        if len(self._ranks) < len(names):
-            self._ranks = np.zeros(2 * len(names), NUMBER_TYPE)
-        ordered = np.sort(terms)
-        present = ordered[_find_runs(ordered)]  # `np.unique` takes four times as long
-        self._ranks[present] = np.arange(len(present), dtype=NUMBER_TYPE)
-        return " ".join([names[number] for number in present.tolist()]), self._ranks[terms]
+_FEW_CHARACTERS = 2000
+"""The words of shorter texts are looked up one by one: below this, that is as fast."""
 
 
 class _Tables(threading.local):
     """The tables of a thread, by language."""
 
     def __init__(self) -> None:
-        self.by_language: dict[str, _WordTable] = {}
+        self.by_language: dict[str, WordTable] = {}
 
 
 _tables = _Tables()
 
 
-def _find_table(language: str) -> _WordTable:
+def _find_table(language: str) -> WordTable:
     """The table of a language; an empty one if it is full."""
     table = _tables.by_language.get(language)
-    if table is None or len(table) >= CACHED_WORDS_MAX:
-        _tables.by_language[language] = table = _WordTable(language)
+    if table is None or table.is_full:
+        _tables.by_language[language] = table = WordTable(language)
     return table
 
 
 def count_file_terms(chunks: Iterable[tuple[str, str, str]], language: str) -> FileTerms:
     """Count the terms of the chunks of a file, given as text, name and context. `language` is that of the document;
     empty for program code."""
+    fields = [field for text, name, context in chunks for field in (text, f"{name} {context}")]
     table = _find_table(language)
+    words, owners = _number_words(table, fields)
+    return _count(table, words, owners, len(fields))
+
+
+def _number_words(table: WordTable, fields: Sequence[str]) -> tuple[Numbers, Numbers]:
+    """The numbers of the words of all fields, and the field of each."""
+    whole = "\n".join(fields)
+    if len(whole) < _FEW_CHARACTERS:
+        return _number_one_by_one(table, enumerate(fields))
+    if whole.isascii():
+        return _number_together(table, fields, whole)
+    others = [(at, field) for at, field in enumerate(fields) if not field.isascii()]
+    fields = [field if field.isascii() else "" for field in fields]
+    found = _number_together(table, fields, "\n".join(fields)), _number_one_by_one(table, others)
+    return np.concatenate([words for words, _ in found]), np.concatenate([field for _, field in found])
+
+
+def _number_together(table: WordTable, fields: Sequence[str], whole: str) -> tuple[Numbers, Numbers]:
+    """As `_number_words`, of fields in ASCII, and of the lines that they are together."""
+    starts, words = table.number_words(whole.encode("ascii"))
+    ends = np.fromiter(accumulate(map(len, fields)), np.int64, len(fields)) + np.arange(len(fields))
+    counts = np.diff(np.searchsorted(starts, ends), prepend=0)
+    return words, np.repeat(np.arange(len(fields)), counts)
+
+
+def _number_one_by_one(table: WordTable, fields: Iterable[tuple[int, str]]) -> tuple[Numbers, Numbers]:
+    """As `_number_words`, of numbered fields."""
     number_of = table.__getitem__
     words: list[int] = []
-    """The words of all chunks: of each its text, then its headings."""
-    ends = [0]
-    known_context, context_words = "", list[int]()
-    for text, name, context in chunks:
-        words += map(number_of, split_encoded_words(text))
-        ends.append(len(words))
-        if context != known_context:  # it is the same for all chunks of a source file
-            known_context, context_words = context, list(map(number_of, split_encoded_words(context)))
-        words += map(number_of, split_encoded_words(name))
-        words += context_words
-        ends.append(len(words))
-    return _count(table, np.array(words, np.int64), np.diff(ends))
+    owners: list[int] = []
+    for at, field in fields:
+        words += map(number_of, split_encoded_words(field))
+        owners += repeat(at, len(words) - len(owners))
+    return np.array(words, np.int64), np.array(owners, np.int64)
 
 
 def _find_runs(values: Numbers) -> Numbers:
@@ -113,13 +87,12 @@ def _find_runs(values: Numbers) -> Numbers:
     return np.flatnonzero(is_first)
 
 
-def _count(table: _WordTable, words: Numbers, words_of_field: Numbers) -> FileTerms:
+def _count(table: WordTable, words: Numbers, fields: Numbers, fields_count: int) -> FileTerms:
     """Count the terms of the words in each field: the text of a chunk, then its headings."""
-    fields_count = len(words_of_field)
     starts = np.frombuffer(table.starts, np.int32)
     first_terms = starts[words]
     counts = starts[words + 1] - first_terms
-    field = np.repeat(np.repeat(np.arange(fields_count), words_of_field), counts)
+    field = np.repeat(fields, counts)
     at = np.arange(len(field)) + np.repeat(first_terms - np.cumsum(counts) + counts, counts)
     lengths = np.minimum(np.bincount(field, minlength=fields_count), _LENGTH_MAX).astype(LENGTH_TYPE)
     keys = np.sort((field >> 1) << 33 | np.frombuffer(table.terms, np.int32)[at].astype(np.int64) << 1 | field & 1)
