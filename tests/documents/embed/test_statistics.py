@@ -1,5 +1,10 @@
 """The statistics of the terms of a corpus, and their table."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -47,3 +52,29 @@ def test_the_table_is_the_one_that_pyarrow_makes_of_lists(
 @pytest.mark.parametrize("chunks", DOCUMENTS[:2])
 def test_stored_terms_are_those_that_were_counted(chunks: list[dict[str, int]]) -> None:
     assert unpack_lexical(pack_lexical(IDS, chunks)) == (IDS, chunks)
+
+
+@pytest.mark.process
+@pytest.mark.req("STL-1")
+def test_an_update_does_not_load_pandas_where_it_is_installed(tmp_path: Path) -> None:
+    """It takes half a second, which is more than everything else."""
+    (tmp_path / "pandas.py").write_text("__version__ = '2.2.0'\n")
+    program = (
+        "import io, sys\n"
+        "from inorder.documents.embed.storage import make_statistics, write_statistics\n"
+        "from inorder.documents.embed.stored import make_stored_terms\n"
+        "from inorder.documents.embed.term_statistics import TermStatistics\n"
+        "from inorder.documents.parquet import read_table\n"
+        "first, second, removed = TermStatistics(), TermStatistics(), TermStatistics()\n"
+        "first.add(make_stored_terms(b'', [{'ash': 1, 'elm': 2}]))\n"
+        "stored = write_statistics(make_statistics(1, 3, first.finish()))\n"
+        "second.start_from(read_table(io.BytesIO(stored)))\n"
+        "removed.add(make_stored_terms(b'', [{'ash': 1}]))\n"
+        "second.subtract(removed)\n"
+        "print(second.finish().to_pydict(), 'pandas' in sys.modules)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    finished = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, env=environment
+    )
+    assert finished.stdout == "{'term': ['elm'], 'chunks': [1], 'count': [2]} False\n"

@@ -26,6 +26,7 @@ _MERGED_TERMS = 2_000_000
 _THREADS_MAX = 4
 
 Integers = npt.NDArray[np.int64]
+_NO_INTEGERS = np.zeros(0, np.int64)
 
 
 class _TermSums(NamedTuple):
@@ -47,7 +48,7 @@ class TermStatistics:
         threads = min(_THREADS_MAX, count_cpus())
         self._lane = Lane(LaneConfig(name="terms", max_concurrency=threads, capacity=threads))
         self._counting: deque[Ticket[_TermSums]] = deque()
-        self._parts = [_TermSums(_make_texts([]).cast(pa.string()), [np.zeros(0, np.int64)] * 2)]
+        self._parts = [_TermSums(_make_texts([]).cast(pa.string()), [_NO_INTEGERS] * 2)]
         self._parts_size = 0
 
     def add(self, document: StoredTerms) -> None:
@@ -105,8 +106,13 @@ class TermStatistics:
 
 
 def _read_sums(table: pa.Table) -> _TermSums:
-    columns = [table[name].combine_chunks() for name in ("chunks", "count")]
-    return _TermSums(table["term"].combine_chunks(), [each.to_numpy() for each in columns])
+    sums = [_view_integers(table[name].combine_chunks()) for name in ("chunks", "count")]
+    return _TermSums(table["term"].combine_chunks(), sums)
+
+
+def _view_integers(column: pa.Array) -> Integers:
+    """The values of a column without nulls. `Array.to_numpy` imports Pandas, too."""
+    return np.frombuffer(column.buffers()[1], "<i8", len(column), column.offset * 8) if len(column) else _NO_INTEGERS
 
 
 def _drop_absent(terms: pa.Array, sums: list[Integers]) -> _TermSums:
