@@ -16,6 +16,7 @@ from .error_table import Classify
 from .ray.options import RayOptions
 
 if TYPE_CHECKING:
+    from .process.idle import IdleProcesses
     from .ray.packing import FileTransfer
 
 
@@ -84,11 +85,12 @@ def create_resizable_engine(
     *,
     pack: PackTasks | None = None,
     files: "FileTransfer | None" = None,
+    idle: "IdleProcesses | None" = None,
 ) -> ResizableEngine:
     """Build an engine of threads, processes or Ray actors.
 
     `pack` replaces how processes of this machine are sent their tasks; `files` moves the files of items to
-    a cluster and back.
+    a cluster and back; `idle` has processes of this machine that are used again.
     """
     function = _attach_mapping(function, spec)
     if not spec.has_processes:
@@ -117,6 +119,7 @@ def create_resizable_engine(
             options=limits,
             pack=pack or pack_tasks,
             lease_s=spec.lease_s,
+            idle=idle,
         )
     from .ray.engine import RayEngine
 

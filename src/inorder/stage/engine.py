@@ -13,6 +13,7 @@ from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates, run_attempt
 from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task, count_callers
 from inorder.engines.factory import EngineSpec, create_resizable_engine
+from inorder.engines.process.idle import IdleProcesses
 from inorder.errors import InfrastructureError, require
 from inorder.runtime.limits import make_retry_options
 from inorder.runtime.loop import Runtime, describe_survivors
@@ -88,15 +89,20 @@ def make_stage_work(
 
 
 def create_stage_engine(
-    spec: EngineSpec, options: StageOptions, work: StageWork, layout: DataLayout, followers: Sequence[Follower] = ()
+    spec: EngineSpec,
+    options: StageOptions,
+    work: StageWork,
+    layout: DataLayout,
+    followers: Sequence[Follower] = (),
+    idle: IdleProcesses | None = None,
 ) -> ResizableEngine:
     """Create the engine of a stage. On a cluster, it also transfers the files of items. Workers go on with the items of
-    the followers."""
+    the followers. On this machine, it uses the idle processes of earlier stages."""
     if options.engine == "local":
         function: Callable[[StageTask], Any] = VisitWork(work, followers) if followers else work
         if work.is_stored and spec.has_processes:
             function = CompressingWork(function, work)
-        return create_resizable_engine(function, spec, pack=partial(_pack_tasks, work))
+        return create_resizable_engine(function, spec, pack=partial(_pack_tasks, work), idle=idle)
     from .file_transfer import RemoteWork, StageFileTransfer
 
     files = StageFileTransfer(

@@ -269,9 +269,11 @@ class _StageRun:
             job, rest = changed.job, changed.read(*place, position, is_prepared)
         try:
             start_results(self._filesystem, self._layout.staging, job.results, opened)
-            followers = [] if self._group is None else self._group.find_followers(self._plan.stage_name)
+            group = self._group
+            followers = [] if group is None else group.find_followers(self._plan.stage_name)
+            idle = None if group is None else group.idle
             spec = make_engine_spec(self._plan, self._options)
-            engine = create_stage_engine(spec, self._options, self._make_work(spec), self._layout, followers)
+            engine = create_stage_engine(spec, self._options, self._make_work(spec), self._layout, followers, idle)
             run = DurableRun(
                 job,
                 opened,

@@ -180,6 +180,8 @@ def test_the_limit_of_memory_is_one_that_an_item_cannot_raise(monkeypatch: pytes
 class Stillborn:
     """A process that ends before it takes any work."""
 
+    is_reused = False
+
     def __init__(self, signal_name: str | None) -> None:
         self._signal_name = signal_name
 

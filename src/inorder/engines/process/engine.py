@@ -20,9 +20,10 @@ from inorder.engines.pool import Outbox, PoolEngine, RunningItem
 from inorder.engines.progress import ItemProgress
 from inorder.errors import InfrastructureError, OperatorError, require
 
+from .idle import IdleProcesses
 from .lookahead import get_lookahead
 from .transfer import PACKED_KINDS
-from .worker_process import ProcessDied, StartupError, WorkerProcess, pack_tasks, unpack_result
+from .worker_process import ProcessDied, ProcessLimits, StartupError, WorkerProcess, pack_tasks, unpack_result
 
 BATCH_S = 0.4
 """Work in one batch: long compared to the round trip to a process, during which the process waits for a millisecond.
@@ -55,6 +56,11 @@ class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             require(value is None or value >= 1, f"option {name} must be at least 1, got {value}")
 
+    @property
+    def lasting(self) -> ProcessLimits:
+        """Those that a process has from its start on."""
+        return ProcessLimits(self.memory_bytes_max, self.recycle_resident_bytes)
+
 
 class ProcessPoolWorker:
     """One process after another, under one worker number. The first is started with the first batch."""
@@ -70,8 +76,11 @@ class ProcessPoolWorker:
         unpack: Callable[[Envelope], Envelope] = unpack_result,
         batch_s: float = BATCH_S,
         has_groups: bool = False,
+        idle: IdleProcesses | None = None,
     ) -> None:
         self.number = number
+        self._idle = idle
+        self._is_idle = True
         self._put_event = put
         self._function_pickle = function_pickle
         self._options = options
@@ -99,6 +108,7 @@ class ProcessPoolWorker:
 
     def execute(self, batch: Batch) -> None:
         """Run a batch. Any error on the way ends this worker with a `WorkerLost`."""
+        self._is_idle = False
         try:
             self._execute(batch)
         except BaseException as error:
@@ -110,8 +120,9 @@ class ProcessPoolWorker:
         with self._lock:
             self._batch_seqs = [task[0] for task in tasks]
             self._finished_seqs = set()
+        process = None
         try:
-            process = self._ensure_process() if tasks else None
+            process = self._ensure_process(batch) if tasks else None
             if process is not None:
                 process.send(tasks, batch.bytes_max)
             self._put_finished(refused)
@@ -122,27 +133,38 @@ class ProcessPoolWorker:
                 self._put_finished(
                     [unpack(result) if type(result.payload) in PACKED_KINDS else result for result in results]
                 )
-        except ProcessDied as error:
-            self._put_lost(str(error), error.detail)
+        except (ProcessDied, StartupError) as error:
+            if process is not None and process.is_reused and not process.is_ready:
+                self._drop(process)
+                self._execute(batch)  # it has run nothing of the batch
+            else:
+                self._report_end(error)
             return
         except InfrastructureError as error:
             self._put(error)
             return
-        except StartupError as error:
-            is_killed = error.signal_name is not None
-            self._put(
-                WorkerLost(self.number, Loss.INFRASTRUCTURE, reason=str(error))
-                if is_killed
-                else _make_startup_error(error)
-            )
-            return
-        is_first = process is not None and process.tasks_done <= len(self._finished_seqs)
+        is_first = process is not None and process.tasks_done - process.tasks_before <= len(self._finished_seqs)
         if not (is_first and self._has_groups):
             self._sizer.observe(max(1, len(self._finished_seqs)), monotonic() - began_s)
         with self._lock:
             self._put_unstarted(0)
             self._batch_seqs = []
+            self._is_idle = True
             self._put_locked(Pulled(self.number, self._pull_limit()))
+
+    def _report_end(self, error: ProcessDied | StartupError) -> None:
+        if isinstance(error, ProcessDied):
+            self._put_lost(str(error), error.detail)
+        elif error.signal_name is not None:
+            self._put(WorkerLost(self.number, Loss.INFRASTRUCTURE, reason=str(error)))
+        else:
+            self._put(_make_startup_error(error))
+
+    def _drop(self, process: WorkerProcess) -> None:
+        """End a process that could not be used again."""
+        with self._lock:
+            process.close()
+            self._process = None
 
     def running_item(self) -> RunningItem | None:
         """The item that the process is running."""
@@ -184,35 +206,50 @@ class ProcessPoolWorker:
         return self._process is None or self._process.is_alive()
 
     def begin_stop(self) -> None:
-        """Kill the process, without waiting for its end."""
+        """Kill the process, without waiting for its end, unless it is kept for the next engine."""
         with self._lock:
             self._is_stopped = True
-            if self._process is not None:
+            if self._process is not None and not self._keep_process(self._process):
                 self._process.kill()
 
     def stop(self) -> None:
-        """Kill the process."""
+        """Kill the process, unless it is kept for the next engine."""
         with self._lock:
             self._is_stopped = True
-            if self._process is not None:
+            if self._process is not None and not self._keep_process(self._process):
                 self._process.close()
+
+    def _keep_process(self, process: WorkerProcess) -> bool:
+        """Leave a process that has nothing to run to the next engine. Returns whether it is left."""
+        if self._idle is None or not self._is_idle or not process.is_ready or self._must_recycle(process):
+            return False
+        self._process = None
+        self._idle.add(process)
+        return True
 
     def find_survivor(self) -> Task | None:
         """None: the process was killed."""
         return None
 
-    def _ensure_process(self) -> WorkerProcess:
+    def _ensure_process(self, batch: Batch) -> WorkerProcess:
         with self._lock:
             if self._is_stopped:
                 raise ProcessDied("the worker was stopped before it began")
             if self._process is None:
+                self._process = self._take_idle(is_unused=batch.isolated)
+            if self._process is None:
                 try:
-                    self._process = WorkerProcess(
-                        self._function_pickle, self._options.memory_bytes_max, self._options.recycle_resident_bytes
-                    )
+                    self._process = WorkerProcess(self._function_pickle, self._options.lasting)
                 except OSError as error:
                     raise InfrastructureError(f"cannot start a worker process: {error}") from error
             return self._process
+
+    def _take_idle(self, *, is_unused: bool) -> WorkerProcess | None:
+        """A process of an earlier engine, with the function of this one; or one that has run nothing."""
+        found = None if self._idle is None else self._idle.take(self._options.lasting, is_unused=is_unused)
+        if found is not None:
+            found.load(self._function_pickle)
+        return found
 
     def _pull_limit(self) -> int:
         """How many items to ask for: no more than the process may run before it is replaced."""
@@ -261,7 +298,7 @@ def _make_startup_error(cause: StartupError) -> Exception:
 
 
 class ProcessEngine(PoolEngine):
-    """An engine of `workers` processes."""
+    """An engine of `workers` processes. It uses those that `idle` has, and leaves its own there at the end."""
 
     def __init__(
         self,
@@ -272,13 +309,16 @@ class ProcessEngine(PoolEngine):
         options: ProcessOptions | None = None,
         pack: PackTasks = pack_tasks,
         lease_s: float = LEASE_S,
+        idle: IdleProcesses | None = None,
     ) -> None:
         function_pickle = pickle_function(function)
         limits = options or ProcessOptions()
         has_groups = get_lookahead(function) is not None
 
         def make_worker(number: int, outbox: Outbox) -> ProcessPoolWorker:
-            return ProcessPoolWorker(number, outbox.put, function_pickle, limits, pack=pack, has_groups=has_groups)
+            return ProcessPoolWorker(
+                number, outbox.put, function_pickle, limits, pack=pack, has_groups=has_groups, idle=idle
+            )
 
         super().__init__(make_worker, workers, timeout_s=timeout_s, name="processes", lease_s=lease_s)
 

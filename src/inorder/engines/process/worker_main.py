@@ -36,6 +36,8 @@ from .shared_status import SharedStatus, StatusSnapshot
 from .transfer import PackedValue, is_plain_result, measure_buffers, pack, send_buffers
 
 READY = b"ready"
+LOAD = b"load:"
+"""A message that begins with this has another function. Batches are pickles, which begin otherwise."""
 _FLUSH_S = 0.2
 """Results are sent at the latest this long after the ones before them. Each message costs the parent about half a
 millisecond, which on a small machine is taken from the workers."""
@@ -86,18 +88,24 @@ def worker_main(
         _limit_memory(memory_bytes_max)
     status = SharedStatus(reduction.recv_handle(connection))
     statuses.append(status)
-    try:
-        function = pickle.loads(function_pickle)
-    except BaseException as error:
-        connection.send_bytes(classify_error(error).message.encode())
-        return
-    gc.freeze()
-    gc.set_threshold(_GC_OBJECTS, *gc.get_threshold()[1:])
-    connection.send_bytes(READY)
-    runners.append(_BatchRunner(_ResultBuffer(connection), status, function, recycle_resident_bytes))
+    results = _ResultBuffer(connection)
     with contextlib.suppress(EOFError, OSError):
+        message = LOAD + function_pickle
         while True:
-            runners[0].run(connection.recv_bytes())
+            if message.startswith(LOAD):
+                runners.clear()
+                try:
+                    function = pickle.loads(memoryview(message)[len(LOAD) :])
+                except BaseException as error:
+                    connection.send_bytes(classify_error(error).message.encode())
+                    return
+                gc.freeze()
+                gc.set_threshold(_GC_OBJECTS, *gc.get_threshold()[1:])
+                runners.append(_BatchRunner(results, status, function, recycle_resident_bytes))
+                connection.send_bytes(READY)
+            else:
+                runners[0].run(message)
+            message = connection.recv_bytes()
 
 
 def _limit_memory(size: int) -> None:

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable
 from multiprocessing import get_context, reduction
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,7 +22,7 @@ from inorder.host.memory import read_resident_bytes
 from .shared_status import SharedStatus, StatusSnapshot
 from .spawner import start_process
 from .transfer import PACKED_KINDS, PLAIN_ITEMS, PackedValue, pack_item, receive_buffers, unpack
-from .worker_main import READY, ResultMessage, worker_main
+from .worker_main import LOAD, READY, ResultMessage, worker_main
 
 _JOIN_S = 5.0
 _DECODER = msgspec.msgpack.Decoder(ResultMessage)
@@ -45,22 +45,33 @@ class ProcessDied(Exception):
         self.detail = detail
 
 
+class ProcessLimits(NamedTuple):
+    """Limits that a process has from its start on."""
+
+    memory_bytes_max: int | None = None
+    recycle_resident_bytes: int | None = None
+
+
 class WorkerProcess:
     """A child process with one pipe, one status block and one lifeline."""
 
-    def __init__(
-        self, function_pickle: bytes, memory_bytes_max: int | None, recycle_resident_bytes: int | None = None
-    ) -> None:
+    def __init__(self, function_pickle: bytes, limits: ProcessLimits) -> None:
         context = get_context("spawn")
         self._connection: Connection[Any, Any]
         self._connection, theirs = context.Pipe()
         lifeline_theirs, self._lifeline = context.Pipe(duplex=False)
         self._status, descriptor = SharedStatus.create()
-        self._is_ready = False
+        self.limits = limits
+        self._loading_count = 1
+        """Functions that it was given, and has not said to have loaded."""
         self.tasks_done = 0
+        self.tasks_before = 0
+        """Items that it had run when it was given its function."""
+        self.is_reused = False
+        """Whether it has, or had, another function before."""
         self._process = context.Process(
             target=worker_main,
-            args=(theirs, lifeline_theirs, function_pickle, memory_bytes_max, recycle_resident_bytes),
+            args=(theirs, lifeline_theirs, function_pickle, *limits),
             name="inorder-worker",
             daemon=True,
         )
@@ -107,6 +118,19 @@ class WorkerProcess:
         """Its resident memory; 0 where that cannot be read."""
         return read_resident_bytes(self.pid)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is known to have loaded its function."""
+        return self._loading_count == 0
+
+    def load(self, function_pickle: bytes) -> None:
+        """Give it another function. It has nothing to run."""
+        self.is_reused = True
+        self.tasks_before = self.tasks_done
+        self._loading_count += 1
+        with contextlib.suppress(OSError):  # it has ended, which the next message shows
+            self._connection.send_bytes(LOAD + function_pickle)
+
     def send(self, tasks: list[PackedTask], bytes_max: int) -> None:
         """Send a batch. Raises `ProcessDied`."""
         self._status.begin_batch(len(tasks))
@@ -137,18 +161,17 @@ class WorkerProcess:
         return msgspec.structs.replace(envelope, payload=PackedValue(data, receive_buffers(self._connection, sizes)))
 
     def _await_ready(self) -> None:
-        if self._is_ready:
-            return
-        try:
-            message = self._read()
-        except (EOFError, OSError) as error:
-            reason = self.describe_end()
-            code = self._process.exitcode
-            signal_name = _get_signal_name(-code) if code is not None and code < 0 else None
-            raise StartupError(f"{reason} during startup", signal_name) from error
-        if message != READY:
-            raise StartupError(f"the function cannot be loaded: {message.decode(errors='replace')}")
-        self._is_ready = True
+        while self._loading_count:
+            try:
+                message = self._read()
+            except (EOFError, OSError) as error:
+                reason = self.describe_end()
+                code = self._process.exitcode
+                signal_name = _get_signal_name(-code) if code is not None and code < 0 else None
+                raise StartupError(f"{reason} during startup", signal_name) from error
+            if message != READY:
+                raise StartupError(f"the function cannot be loaded: {message.decode(errors='replace')}")
+            self._loading_count -= 1
 
     def _read(self) -> bytes:
         """Read the next message. The pidfd shows the end of the process even if a fork of it holds the pipe open."""

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inorder.engines.attempt import Skip
+from inorder.engines.process.idle import IdleProcesses
 from inorder.stage.context import StageLookahead
 from inorder.stage.contracts import MakeItems, Stage, WorkItem
 from inorder.stage.fingerprints import combine_sha256
@@ -209,6 +210,8 @@ class StageGroup:
         self._data = Path(os.path.abspath(data))
         self._stages = stages
         self.prepared = PreparedResults(data)
+        self.idle = IdleProcesses()
+        """Worker processes of stages that have ended."""
 
     def find_followers(self, name: str) -> list[Follower]:
         """The stages that a worker of this stage can go on with: those that follow in the run without a gap, and run
@@ -228,7 +231,8 @@ class StageGroup:
         return found
 
     def close(self) -> None:
-        """Remove the prepared results."""
+        """End the worker processes, and remove the prepared results."""
+        self.idle.close()
         self.prepared.close()
 
     def _make_work(self, stage: Stage, options: StageOptions) -> StageWork:

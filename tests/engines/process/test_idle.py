@@ -1,0 +1,108 @@
+"""Worker processes that one engine of a run leaves to the next."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inorder.core.events import Pulled
+from inorder.engines.process.engine import ProcessEngine, ProcessOptions, pickle_function
+from inorder.engines.process.idle import IdleProcesses
+from inorder.engines.process.worker_process import ProcessLimits
+from inorder.errors import InfrastructureError
+from tests.support.misbehaviour import Mischief, is_running, serve, wait_until, whoami
+
+from .test_engine import give, run_batch, take
+
+pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.process]
+
+
+class Unloadable:
+    """A function that no process can load."""
+
+    def __call__(self, _: Any) -> None: ...
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, ("not a number",)
+
+
+@pytest.fixture
+def idle() -> Iterator[IdleProcesses]:
+    """The idle processes of a run."""
+    with closing(IdleProcesses()) as made:
+        yield made
+
+
+def run_engine(
+    idle: IdleProcesses, function: Callable[[Any], Any], *items: Any, isolated: bool = False, **options: Any
+) -> list[Any]:
+    """Run items on an engine of one worker."""
+    engine = ProcessEngine(function, 1, timeout_s=None, options=ProcessOptions(**options), idle=idle)
+    with closing(engine):
+        engine.start()
+        take(engine, 1, Pulled)
+        return run_batch(engine, *items, isolated=isolated)
+
+
+def test_the_next_engine_goes_on_with_the_process_and_its_own_function(idle: IdleProcesses) -> None:
+    [pid] = run_engine(idle, whoami, 1)
+    assert run_engine(idle, serve, 7, 8) == run_engine(IdleProcesses(), serve, 7, 8)
+    assert run_engine(idle, whoami, 1) == [pid]
+    idle.close()
+    assert wait_until(lambda: not is_running(pid))
+
+
+def test_a_process_that_is_started_early_runs_the_items_of_the_first_engine(idle: IdleProcesses) -> None:
+    idle.start(pickle_function(serve), ProcessLimits())
+    [process] = idle._processes
+    assert run_engine(idle, whoami, 1) == [process.pid]
+
+
+def test_a_process_that_could_not_load_what_it_was_started_with_is_replaced(idle: IdleProcesses) -> None:
+    idle.start(b"not a pickle", ProcessLimits())
+    [process] = idle._processes
+    assert run_engine(idle, whoami, 1) != [process.pid]
+
+
+def test_a_process_that_was_killed_while_it_was_idle_is_replaced(idle: IdleProcesses) -> None:
+    [pid] = run_engine(idle, whoami, 1)
+    os.kill(pid, signal.SIGKILL)
+    [other] = run_engine(idle, whoami, 1)
+    assert other != pid
+
+
+def test_an_isolated_item_gets_a_process_that_has_run_nothing(idle: IdleProcesses) -> None:
+    [pid] = run_engine(idle, whoami, 1)
+    assert run_engine(idle, whoami, 1, isolated=True) != [pid]
+
+
+def test_other_limits_need_another_process(idle: IdleProcesses) -> None:
+    [pid] = run_engine(idle, whoami, 1)
+    assert run_engine(idle, whoami, 1, memory_bytes_max=2**40) != [pid]
+
+
+def test_a_process_that_is_due_for_replacement_is_not_left(idle: IdleProcesses) -> None:
+    run_engine(idle, whoami, 1, recycle_tasks=1)
+    assert idle._processes == []
+
+
+def test_a_function_that_cannot_be_loaded_is_an_error_of_the_function(idle: IdleProcesses) -> None:
+    run_engine(idle, whoami, 1)
+    with pytest.raises(InfrastructureError, match="the function cannot be loaded"):
+        run_engine(idle, Unloadable(), 1)
+
+
+def test_a_process_that_is_busy_when_its_engine_ends_is_killed(idle: IdleProcesses, tmp_path: Path) -> None:
+    engine = ProcessEngine(serve, 1, timeout_s=None, idle=idle)
+    with closing(engine):
+        engine.start()
+        take(engine, 1, Pulled)
+        give(engine, 0, Mischief("hang", str(tmp_path / "word")))
+        assert wait_until(lambda: bool(engine.list_activity()))
+        [pid] = engine.process_ids()
+    assert idle._processes == []
+    assert wait_until(lambda: not is_running(pid))
