@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from inorder.engines.process import engine as process_engine
+from inorder.engines import pool
 from inorder.engines.process.worker_process import WorkerProcess
+from inorder.stage import file_stat
 from inorder.stage.store.database import open_store
 from inorder.stage.store.visits import PreparedResults
 from tests.support.command_line import CommandLine
@@ -56,17 +57,38 @@ def read_manifests(data: Path) -> list[dict[str, Any]]:
     return [{name: row[name] for name in row if name not in VOLATILE} for row in rows if row["status"] != "config"]
 
 
-def test_a_run_of_all_stages_makes_the_same_as_each_stage_alone(
-    docs: CommandLine, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """What each worker process that is started loads first."""
+    found: list[bytes] = []
+    start = WorkerProcess.__init__
+
+    def start_counted(process: WorkerProcess, function_pickle: bytes, *limits: Any) -> None:
+        found.append(function_pickle)
+        start(process, function_pickle, *limits)
+
+    monkeypatch.setattr(WorkerProcess, "__init__", start_counted)
+    return found
+
+
+@pytest.mark.req("STL-1")
+def test_a_run_after_one_change_starts_a_process_for_it_and_one_for_the_corpus(
+    docs: CommandLine, started: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[str] = []
+    monkeypatch.setattr(file_stat, "RACY_NS", -(10**12))
+    monkeypatch.setattr(pool, "ALONE_S", 10**6)
+    command = ["run", "docs", "--workers", "2", "-q"]
+    assert docs.run_in_process(*command).code == 0
+    started.clear()
+    assert docs.run_in_process(*command).code == 0
+    assert started == [], "nothing has changed"
+    (docs.folder / "docs" / "2.md").write_text("# Other\n\nOther words.\n")
+    assert docs.run_in_process(*command).code == 0
+    assert len(started) == 2
+    assert all(b"LoadedAhead" in each for each in started), "both were started before they were needed"
 
-    class CountedProcess(WorkerProcess):
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            started.append("process")
-            super().__init__(*arguments, **options)
 
-    monkeypatch.setattr(process_engine, "WorkerProcess", CountedProcess)
+def test_a_run_of_all_stages_makes_the_same_as_each_stage_alone(docs: CommandLine, started: list[bytes]) -> None:
     run(docs, "run", "together")
     assert len(started) == 2, "one for the documents, one for the statistics of the corpus"
     for stage in (*STAGES, "index"):

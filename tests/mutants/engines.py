@@ -116,15 +116,15 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a start that was killed by a signal is fatal",
         "engines/process/engine.py",
-        "is_killed = error.signal_name is not None",
-        "is_killed = False",
+        "elif error.signal_name is not None:",
+        "elif False:",
         f"{_PROMISES}a_start_that_is_killed_is_repeated_and_one_that_fails_by_itself_is_fatal",
     ),
     Mutant(
         "a start that failed by itself is repeated",
         "engines/process/engine.py",
-        "is_killed = error.signal_name is not None",
-        "is_killed = True",
+        "elif error.signal_name is not None:",
+        "elif True:",
         f"{_PROMISES}a_start_that_is_killed_is_repeated_and_one_that_fails_by_itself_is_fatal",
     ),
     Mutant(

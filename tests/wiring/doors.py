@@ -29,6 +29,7 @@ from inorder.engines import threads
 from inorder.engines.attempt import run_attempt
 from inorder.engines.base import PackedTask, Task
 from inorder.engines.process import engine as process_engine
+from inorder.engines.process.worker_process import ProcessLimits
 from inorder.engines.ray import engine as ray_engine
 from inorder.errors import InfrastructureError, OperatorError
 from inorder.runtime import durable_run
@@ -122,8 +123,11 @@ class FakeProcess:
     resident_sizes: ClassVar[dict[int, int]]
     """Resident memory by number of items done; 0 if it is not there."""
 
-    def __init__(self, function_pickle: bytes, memory_bytes_max: int | None, *_: Any) -> None:
-        self.memory_bytes_max = memory_bytes_max
+    tasks_before = 0
+    is_reused = False
+
+    def __init__(self, function_pickle: bytes, limits: ProcessLimits) -> None:
+        self.memory_bytes_max = limits.memory_bytes_max
         self.tasks_done = 0
         self.pid = 10_000 + len(self.started)
         self.is_closed = False

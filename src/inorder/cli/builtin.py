@@ -20,6 +20,7 @@ from inorder.errors import OperatorError
 from inorder.files.listing import share_listings
 from inorder.stage.contracts import Configurable, Stage, StageOutcome
 from inorder.stage.options import StageOptions
+from inorder.stage.store.ahead import expect_work
 from inorder.stage.store.visits import StageGroup
 from inorder.targets.registry import check_target, is_target
 
@@ -152,7 +153,8 @@ def _open_group(
     stages = [(job.stage, chosen) for (job, _), chosen in zip(jobs, options, strict=True)]
     group = StageGroup(options[0].data, stages)
     try:
-        yield group
+        with expect_work(group.start_ahead):
+            yield group
     finally:
         group.close()
 

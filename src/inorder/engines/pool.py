@@ -30,6 +30,11 @@ SLOW_S = 0.02
 a worker whose items are quick it takes half."""
 
 
+ALONE_S = 1.0
+"""For how long the first worker is alone, if the others follow only when there is work for them. It is about twice the
+time that a process takes to start."""
+
+
 class RunningItem(NamedTuple):
     """The item that a worker is running."""
 
@@ -111,9 +116,13 @@ class PoolEngine:
         timeout_s: float | None,
         name: str,
         lease_s: float = LEASE_S,
+        starts_with_one: bool = False,
     ) -> None:
         self._make_worker = make_worker
         self._count = count
+        self._start_count = 1 if starts_with_one else count
+        self._alone_until_s: float | None = None
+        """When the other workers follow; None: the first one has nothing to do yet, or they are there."""
         self._timeout_s = timeout_s
         self._lease_s = lease_s
         self._beats: dict[int, tuple[int, float]] = {}
@@ -137,8 +146,8 @@ class PoolEngine:
         self._lane = Lane(LaneConfig(name=name, max_concurrency=count, capacity=count))
 
     def start(self) -> None:
-        """Create the workers; each pulls."""
-        for _ in range(self._count):
+        """Create the workers, or the first one; each pulls."""
+        for _ in range(self._start_count):
             self._add_worker()
 
     def dispatch(self, batch: Batch) -> None:
@@ -148,6 +157,8 @@ class PoolEngine:
             self._outbox.put(WorkerLost(batch.worker, Loss.RETIRED, reason="the worker ended before it got a batch"))
             return
         worker.prepare(batch)
+        if self._start_count < self._count and self._alone_until_s is None:
+            self._alone_until_s = monotonic() + ALONE_S
         self._busy.add(batch.worker)
         self._beats.pop(batch.worker, None)
         self._tickets[batch.worker] = self._lane.submit(worker.execute, batch)
@@ -172,6 +183,7 @@ class PoolEngine:
 
     def resize(self, count: int) -> None:
         """Change the number of workers: more at once, fewer as workers come to pull."""
+        self._start_count, self._alone_until_s = self._count, None
         for _ in range(count - len(self._workers) + len(self._retiring)):
             if self._retiring:
                 self._retiring.pop()
@@ -259,6 +271,8 @@ class PoolEngine:
         events = [self._track(event) for event in arrived]
         events.extend(overruns)
         self._replace_silent(now_s)
+        if self._alone_until_s is not None and now_s >= self._alone_until_s and self._busy:
+            self.resize(self._count)
         if now_s - self._last_beat_s >= BEAT_S:
             self._last_beat_s = now_s
             events.append(Beat([number for number, worker in self._workers.items() if worker.is_alive()]))

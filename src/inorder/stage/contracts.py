@@ -359,6 +359,9 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     its items, which is sent to worker processes; None: it cannot go on with this DATA."""
     finish: Callable[[Path], None] | None = None
     """Called with DATA after a run that was not stopped, after its sinks are closed, while its lock is still held."""
+    imports: tuple[str, ...] = ()
+    """Modules that the worker imports with its first items. In a run of several stages, a worker process that is
+    started before they are known imports these."""
     prediction: PredictionRules = PredictionRules()
     """What `inorder plan` and `inorder explain` may assume about the worker."""
     remote: StageHooks | None = None

@@ -1,7 +1,7 @@
 """Makes the engine of a stage, and the options of its kernel, from the options of the stage."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from errno import EDQUOT, ENOSPC
 from functools import partial
 from time import perf_counter, time
@@ -13,7 +13,6 @@ from inorder.core.transitions import State
 from inorder.engines.attempt import escape_surrogates, run_attempt
 from inorder.engines.base import WORKERS_MAX, PackedTask, ResizableEngine, Task, count_callers
 from inorder.engines.factory import EngineSpec, create_resizable_engine
-from inorder.engines.process.idle import IdleProcesses
 from inorder.errors import InfrastructureError, require
 from inorder.runtime.limits import make_retry_options
 from inorder.runtime.loop import Runtime, describe_survivors
@@ -23,7 +22,7 @@ from inorder.stage.options import StageOptions
 from .contracts import StageHooks, StagePlan, WorkItem
 from .data_layout import DataLayout
 from .store.compression import CompressingWork
-from .store.visits import Follower, VisitWork
+from .store.visits import StageGroup, VisitWork
 from .worker import StageResult, StageTask, StageWork
 
 _DISK_FULL = (ENOSPC, EDQUOT)
@@ -46,7 +45,7 @@ def require_gpu_policy(plan: StagePlan, options: StageOptions) -> None:
     )
 
 
-def make_engine_spec(plan: StagePlan, options: StageOptions) -> EngineSpec:
+def make_engine_spec(plan: StagePlan, options: StageOptions, *, has_few_items: bool = False) -> EngineSpec:
     """Make the spec of the engine that a stage with these options needs."""
     is_shared = options.policy == "gpu" and options.engine == "local" and not plan.owns_device
     return EngineSpec(
@@ -60,6 +59,7 @@ def make_engine_spec(plan: StagePlan, options: StageOptions) -> EngineSpec:
         recycle_resident_bytes=options.recycle_resident_bytes,
         ray=options.ray,
         classify=options.classify,
+        starts_with_one=has_few_items,
     )
 
 
@@ -93,12 +93,13 @@ def create_stage_engine(
     options: StageOptions,
     work: StageWork,
     layout: DataLayout,
-    followers: Sequence[Follower] = (),
-    idle: IdleProcesses | None = None,
+    group: StageGroup | None = None,
 ) -> ResizableEngine:
-    """Create the engine of a stage. On a cluster, it also transfers the files of items. Workers go on with the items of
-    the followers. On this machine, it uses the idle processes of earlier stages."""
+    """Create the engine of a stage. On a cluster, it also transfers the files of items. In a group of stages,
+    workers go on with the items of the next ones, and idle processes are used again."""
     if options.engine == "local":
+        followers = [] if group is None else group.find_followers(work.stage)
+        idle = None if group is None else group.idle
         function: Callable[[StageTask], Any] = VisitWork(work, followers) if followers else work
         if work.is_stored and spec.has_processes:
             function = CompressingWork(function, work)

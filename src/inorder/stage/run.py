@@ -260,6 +260,8 @@ class _StageRun:
 
     def _run(self, job: DurableJob, opened: OpenedJournal, changed: ChangedItems | None = None) -> Summary:
         """Run all items of the plan, or those that may have changed."""
+        if self._group is not None:
+            self._group.start_next(self._plan.stage_name)
         position = PlanPosition()
         is_prepared = None if self._group is None else self._group.prepared.has
         place = (self._options, self._layout, self._cache)
@@ -269,11 +271,8 @@ class _StageRun:
             job, rest = changed.job, changed.read(*place, position, is_prepared)
         try:
             start_results(self._filesystem, self._layout.staging, job.results, opened)
-            group = self._group
-            followers = [] if group is None else group.find_followers(self._plan.stage_name)
-            idle = None if group is None else group.idle
-            spec = make_engine_spec(self._plan, self._options)
-            engine = create_stage_engine(spec, self._options, self._make_work(spec), self._layout, followers, idle)
+            spec = make_engine_spec(self._plan, self._options, has_few_items=changed is not None)
+            engine = create_stage_engine(spec, self._options, self._make_work(spec), self._layout, self._group)
             run = DurableRun(
                 job,
                 opened,

@@ -361,3 +361,21 @@ def test_recycling_a_process_leaves_no_descriptor_open(make: Make) -> None:
 def test_a_limit_below_one_is_refused(name: str) -> None:
     with pytest.raises(OperatorError, match=name):
         ProcessOptions(**{name: 0})
+
+
+def test_an_engine_that_starts_with_one_worker_gets_the_others_when_the_first_has_worked_for_a_while(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pool, "ALONE_S", 10**6)
+    engine = ProcessEngine(serve, 3, timeout_s=None, starts_with_one=True)
+    try:
+        engine.start()
+        assert [event.worker for event in take(engine, 1, Pulled)] == [0]
+        assert run_batch(engine, 7) == [14]
+        assert len(engine._workers) == 1
+        monkeypatch.setattr(pool, "ALONE_S", 0.0)
+        engine._alone_until_s = None
+        give(engine, 0, Mischief("hang", str(tmp_path / "word")))
+        assert {event.worker for event in take(engine, 2, Pulled)} == {1, 2}
+    finally:
+        engine.close()

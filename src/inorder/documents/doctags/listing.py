@@ -89,21 +89,22 @@ class ListingComparison:
         """The offset in the last listing of the next digest."""
         self._lost = 0
 
-    def add(self, file: DocumentFile) -> None:
-        """Compare the next file."""
+    def add(self, file: DocumentFile) -> bool:
+        """Compare the next file. Returns whether it has not changed."""
         digest = self.listing.add(file)
         at = self._at
         if self._last[at : at + _DIGEST_BYTES] != digest or digest == _UNKNOWN:
             found = -1 if digest == _UNKNOWN else self._search(digest)
             if found < 0:
                 self._add_unmatched(file)
-                return
+                return False
             self._drop_until(found)
             at = found
         if self._apart_numbers and at // _DIGEST_BYTES in self._apart_numbers:
             self.listing.mark_apart()
         self._at = at + _DIGEST_BYTES
         self._lost = 0
+        return True
 
     def finish(self) -> None:
         """Every file was added."""

@@ -57,6 +57,7 @@ from inorder.stage.contracts import (
 )
 from inorder.stage.options import StageOptions
 from inorder.stage.sources import Roots, is_address
+from inorder.stage.store.ahead import announce_work
 from inorder.stage.store.inputs import AddressedInput
 from inorder.stage.unchanged.receipt import hash_listing, read_listing
 from inorder.version import __version__
@@ -72,7 +73,7 @@ from .storage import (
     part_path,
     read_survey,
 )
-from .worker import predict_outcome, work
+from .worker import IMPORTS, predict_outcome, work
 
 SCHEMA_VERSION = 1
 _LARGE_BYTES = 256 * 1024
@@ -140,6 +141,7 @@ def make(settings: DoctagsSettings) -> Stage:
         plan=partial(plan, settings, copies=copies),
         worker=work,
         finish=partial(_finish, settings.layout, copies),
+        imports=IMPORTS,
         remote=StageHooks(
             worker_setup=partial(_set_fetch_limits, settings),
             before_stage=partial(_set_fetch_limits, settings),
@@ -218,7 +220,8 @@ class _DocumentItems:
         fixed = hash_strings(*parts, *map(self._settings.version_of, READERS))
         compared = self._compared = ListingComparison(read_listing(self._data, STAGE_NAME))
         for file in self.list_files():
-            compared.add(file)
+            if not compared.add(file):
+                announce_work(STAGE_NAME)
             self._sizes.add(file.size)
             self._sizes.has_parts |= file.source is not None
         compared.finish()

@@ -29,6 +29,12 @@ from .storage import (
     read_survey,
 )
 
+IMPORTS = (
+    "inorder.documents.readers.markdown.walk",
+    "inorder.documents.readers.text",
+    "inorder.stage.store.compression",
+)
+"""What the first items need: the reader of most small files, and what the others share."""
 _SKIP_REASONS = {
     "image": "an image: --ocr reads its text",
     "empty": "the file is empty",

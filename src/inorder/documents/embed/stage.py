@@ -58,7 +58,7 @@ from .lexical import VERSION as LEXICAL_VERSION
 from .providers.registry import identity, is_sparse_provider, policy
 from .providers.server.limits import ServerLimits
 from .shared.opening import OpenProviders
-from .worker import CORPUS, work
+from .worker import CORPUS, IMPORTS, work
 
 NAME = "embed"
 STATISTICS = f"{VECTORS}/{CORPUS}.parquet"
@@ -125,6 +125,7 @@ def make(settings: EmbedSettings) -> Stage:
         worker=work,
         follow=None if opened.shared else partial(_follow, settings, cfg_hashes),
         finish=partial(remove_other_layout, NAME, settings.layout),
+        imports=IMPORTS,
         hooks=StageHooks(
             worker_setup=opened.open_in_worker,
             before_stage=opened.open_in_driver,

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from .groups import EmbeddedDocument
 
 CORPUS = "__corpus__"
+IMPORTS = (
+    "inorder.documents.embed.corpus",
+    "inorder.documents.embed.storage",
+    "inorder.documents.embed.term_statistics",
+)
+"""What the statistics of the corpus need."""
 OPEN_ERROR = "open_error"
 """The resource that says why a provider cannot be opened."""
 COUNTS = "counts"

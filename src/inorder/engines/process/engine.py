@@ -310,6 +310,7 @@ class ProcessEngine(PoolEngine):
         pack: PackTasks = pack_tasks,
         lease_s: float = LEASE_S,
         idle: IdleProcesses | None = None,
+        starts_with_one: bool = False,
     ) -> None:
         function_pickle = pickle_function(function)
         limits = options or ProcessOptions()
@@ -320,7 +321,14 @@ class ProcessEngine(PoolEngine):
                 number, outbox.put, function_pickle, limits, pack=pack, has_groups=has_groups, idle=idle
             )
 
-        super().__init__(make_worker, workers, timeout_s=timeout_s, name="processes", lease_s=lease_s)
+        super().__init__(
+            make_worker,
+            workers,
+            timeout_s=timeout_s,
+            name="processes",
+            lease_s=lease_s,
+            starts_with_one=starts_with_one,
+        )
 
     def process_ids(self) -> list[int]:
         """The ids of the worker processes."""

@@ -23,6 +23,7 @@ import msgspec
 
 from inorder.engines.attempt import Skip
 from inorder.engines.process.idle import IdleProcesses
+from inorder.errors import OperatorError
 from inorder.stage.context import StageLookahead
 from inorder.stage.contracts import MakeItems, Stage, WorkItem
 from inorder.stage.fingerprints import combine_sha256
@@ -30,6 +31,7 @@ from inorder.stage.options import StageOptions
 from inorder.stage.staged_results import decode_result, encode_result
 from inorder.stage.worker import PreparedItem, StageResult, StageTask, StageWork
 
+from .ahead import LoadedAhead
 from .codec import decompress
 from .inputs import StoredInput
 from .lookup import BlockLookup
@@ -211,7 +213,31 @@ class StageGroup:
         self._stages = stages
         self.prepared = PreparedResults(data)
         self.idle = IdleProcesses()
-        """Worker processes of stages that have ended."""
+        """Worker processes of stages that have ended, and those that were started early."""
+        self._started: set[str] = set()
+
+    def start_ahead(self, name: str) -> None:
+        """Start a process for a stage whose items are not known yet, unless there is one. It loads what these need."""
+        found = next((each for each in self._stages if each[0].name == name), None)
+        if found is None or name in self._started or not _has_processes(found[1]):
+            return
+        self._started.add(name)
+        stage, options = found
+        work, followers = self._make_work(stage, options), self.find_followers(name)
+        function = LoadedAhead(VisitWork(work, followers) if followers else work, stage.imports)
+        from inorder.engines.process.engine import pickle_function
+        from inorder.engines.process.worker_process import ProcessLimits
+
+        with contextlib.suppress(OperatorError):  # the engine of the stage reports it
+            limits = ProcessLimits(options.memory_bytes_max, options.recycle_resident_bytes)
+            self.idle.start(pickle_function(function), limits)
+
+    def start_next(self, name: str) -> None:
+        """Start a process for the stage after this one, if it has items that no earlier stage goes on with."""
+        names = [stage.name for stage, _ in self._stages]
+        following = [stage for stage, _ in self._stages[names.index(name) + 1 :]]
+        if following and following[0].follow is not None and following[0].imports:
+            self.start_ahead(following[0].name)
 
     def find_followers(self, name: str) -> list[Follower]:
         """The stages that a worker of this stage can go on with: those that follow in the run without a gap, and run
@@ -220,7 +246,7 @@ class StageGroup:
         first = names.index(name)
         found: list[Follower] = []
         for stage, options in self._stages[first:]:
-            if options.policy != "cpu" or options.engine != "local":
+            if not _has_processes(options):
                 break
             if stage.name == name:
                 continue
@@ -245,3 +271,8 @@ class StageGroup:
             worker_setup=stage.hooks.worker_setup,
             is_stored=stage.sinks is None,
         )
+
+
+def _has_processes(options: StageOptions) -> bool:
+    """Whether the workers of a stage are processes of this machine."""
+    return options.policy == "cpu" and options.engine == "local"

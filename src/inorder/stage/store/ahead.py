@@ -1,0 +1,49 @@
+"""Worker processes that are started while the first stage of a run still looks for its items.
+
+A process loads modules for longer than it takes to process many a change. Whether there is a change is known as soon as
+the first changed file is seen, long before the plan is made. So a plan announces that there will be work, and a run of
+several stages starts a process then. Nothing depends on it: a stage that finds no process starts one.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib import import_module
+from typing import Any
+
+_start: ContextVar[Callable[[str], None] | None] = ContextVar("start", default=None)
+
+
+@contextmanager
+def expect_work(start: Callable[[str], None]) -> Iterator[None]:
+    """Call `start` with the name of each stage that announces work in this block."""
+    token = _start.set(start)
+    try:
+        yield
+    finally:
+        _start.reset(token)
+
+
+def announce_work(stage: str) -> None:
+    """Announce that the workers of a stage will have something to do."""
+    start = _start.get()
+    if start is not None:
+        start(stage)
+
+
+class LoadedAhead:
+    """What a process loads that is started early: the function of a stage, and modules which that imports with its
+    first items."""
+
+    def __init__(self, function: Callable[..., Any], modules: tuple[str, ...]) -> None:
+        self.function = function
+        self._modules = modules
+
+    def __call__(self, task: Any) -> Any:
+        """Call the function."""
+        return self.function(task)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for name in self._modules:
+            import_module(name)
