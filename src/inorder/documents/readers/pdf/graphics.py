@@ -15,7 +15,7 @@ import pypdfium2.raw as pdfium
 
 from inorder.documents.model import Box
 
-from .pdfium import PdfPage, bind_function
+from .pdfium import PdfPage, bind_function, convert_address
 from .segments import Graphics, Rule
 
 OBJECTS_MAX = 20_000
@@ -30,7 +30,7 @@ NEAR_POINTS = 3.0
 """Rules nearer than this touch."""
 
 _POINTER = ctypes.c_void_p
-_get_object = bind_function("FPDFPage_GetObject", _POINTER, _POINTER, _POINTER)
+_get_object = bind_function("FPDFPage_GetObject", _POINTER)
 _get_type = bind_function("FPDFPageObj_GetType", ctypes.c_int, _POINTER)
 _get_bounds = bind_function("FPDFPageObj_GetBounds", ctypes.c_int, *[_POINTER] * 5)
 _get_matrix = bind_function("FPDFPageObj_GetMatrix", ctypes.c_int, _POINTER, _POINTER)
@@ -45,7 +45,7 @@ def read_graphics(page: PdfPage) -> Graphics:
     count = page.object_count()
     if not 0 < count <= OBJECTS_MAX:
         return Graphics()
-    address = ctypes.cast(page.handle, _POINTER).value
+    address = convert_address(ctypes.cast(page.handle, _POINTER).value)
     objects = list(map(_get_object, repeat(address), range(count)))
     kinds = list(map(_get_type, objects))
     view = PageView(page)

@@ -1,8 +1,9 @@
 """Calls PDFium: documents, pages and text pages that are always closed, and fast calls.
 
 A page has thousands of characters, and a call into the library costs as much as the work it does. So calls per word go
-through prototypes that take plain addresses and keep the interpreter lock, and `map` makes many of them at once, which
-write into one buffer. Rare calls go through the ordinary bindings of pypdfium2.
+through prototypes that keep the interpreter lock, and `map` makes many of them at once. Converting arguments costs more
+than the call: addresses that are used again and again are converted once, and results are written to a buffer whose
+places are known in advance. Rare calls go through the ordinary bindings of pypdfium2.
 
 PDFium is not thread-safe. One lock is held while a document is open: documents are read in parallel by processes.
 """
@@ -35,36 +36,68 @@ HEAP_KEPT_BYTES = 16 << 20
 again for the next page, which costs a tenth of the time to read it."""
 HEAP_BLOCK_BYTES_MAX = 4 << 20
 """Larger blocks of memory are not part of the heap."""
+CALLS_MAX = 1024
+"""How many results a buffer has places for."""
 
 _LOCK = threading.Lock()
 _POINTER = ctypes.c_void_p
 _INT = ctypes.c_int
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_NUMBER = ctypes.c_void_p
 _BOX = struct.Struct("4f")
+BOX_BYTES = 16
+MATRIX_BYTES = 24
+
+convert_address = _POINTER.from_param
+"""An address as an argument that needs no further conversion."""
 
 
 def bind_function(name: str, result: Any, *arguments: Any) -> Any:
-    """The PDFium function of this name, with addresses as plain numbers.
+    """The PDFium function of this name.
 
-    Small integers may be declared as addresses too: they are passed in the same registers, and ctypes needs four times
-    as long to convert a number to an `int` as to an address.
+    Either all arguments are declared, and addresses are plain numbers; or none is, which takes ctypes half the time:
+    then arguments are addresses from `convert_address` and numbers of 32 bits.
     """
     address = ctypes.cast(getattr(pdfium, name), _POINTER).value or 0
     return ctypes.PYFUNCTYPE(result, *arguments)(address)
 
 
-_loose_box = bind_function("FPDFText_GetLooseCharBox", _INT, _POINTER, _NUMBER, _POINTER)
-_text_object = bind_function("FPDFText_GetTextObject", _POINTER, _POINTER, _NUMBER)
-_font_size = bind_function("FPDFText_GetFontSize", ctypes.c_double, _POINTER, _NUMBER)
-_matrix = bind_function("FPDFText_GetMatrix", _INT, _POINTER, _NUMBER, _POINTER)
-_char_index = bind_function("FPDFText_GetCharIndexFromTextIndex", _INT, _POINTER, _INT)
-_get_text = bind_function("FPDFText_GetText", _INT, _POINTER, _INT, _INT, _POINTER)
+class ResultBuffer:
+    """Calls functions that write single-precision numbers to an address, and collects what they write.
+
+    Not safe for threads: it is used while the lock of PDFium is held.
+    """
+
+    def __init__(self, result_bytes: int) -> None:
+        self._numbers = array("f", bytes(CALLS_MAX * result_bytes))
+        self._size = result_bytes // self._numbers.itemsize
+        start = self._numbers.buffer_info()[0]
+        self._places = [convert_address(start + result_bytes * index) for index in range(CALLS_MAX)]
+
+    def call(self, function: Any, owner: Any, indices: Sequence[int]) -> "array[float]":
+        """Call a function with the owner, each index and a place for its result. Returns the results in a row."""
+        count = len(indices)
+        if count > CALLS_MAX:
+            parts = [indices[start : start + CALLS_MAX] for start in range(0, count, CALLS_MAX)]
+            return array("f", b"".join([self.call(function, owner, part).tobytes() for part in parts]))
+        numbers, end = self._numbers, self._size * count
+        numbers[:end] = array("f", bytes(end * numbers.itemsize))
+        deque(map(function, repeat(owner), indices, self._places), 0)
+        return numbers[:end]
+
+
+_loose_box = bind_function("FPDFText_GetLooseCharBox", None)
+_text_object = bind_function("FPDFText_GetTextObject", _POINTER)
+_font_size = bind_function("FPDFText_GetFontSize", ctypes.c_double)
+_matrix = bind_function("FPDFText_GetMatrix", None)
+_char_index = bind_function("FPDFText_GetCharIndexFromTextIndex", _INT)
+_get_text = bind_function("FPDFText_GetText", _INT)
 _font_of = bind_function("FPDFTextObj_GetFont", _POINTER, _POINTER)
 _mark_of = bind_function("FPDFPageObj_GetMarkedContentID", _INT, _POINTER)
 _font_name = bind_function("FPDFFont_GetBaseFontName", ctypes.c_size_t, _POINTER, _POINTER, ctypes.c_size_t)
 _font_flags = bind_function("FPDFFont_GetFlags", _INT, _POINTER)
 _font_weight = bind_function("FPDFFont_GetWeight", _INT, _POINTER)
+_boxes = ResultBuffer(BOX_BYTES)
+_matrices = ResultBuffer(MATRIX_BYTES)
 
 
 def keep_heap() -> None:
@@ -172,7 +205,8 @@ class PdfPage:
         self.height: float = pdfium.FPDF_GetPageHeightF(handle)
         """Size of the displayed page, after its rotation."""
         self._text: Any = None
-        self._address: int | None = None
+        self._address: Any = None
+        """Of the text, as an argument."""
         self._indices_differ = False
 
     @cached_property
@@ -198,12 +232,12 @@ class PdfPage:
         if not self._text:
             return ""
         HANDLES.open += 1
-        self._address = ctypes.cast(self._text, _POINTER).value
+        self._address = convert_address(ctypes.cast(self._text, _POINTER).value)
         count = int(pdfium.FPDFText_CountChars(self._text))
         if count <= 0:
             return ""
         buffer = array("H", bytes(2 * count + 2))
-        written = _get_text(self._address, 0, count, buffer.buffer_info()[0]) - 1
+        written = _get_text(self._address, 0, count, convert_address(buffer.buffer_info()[0])) - 1
         if written <= 0:
             return ""
         self._indices_differ = written != count
@@ -238,11 +272,7 @@ class PdfPage:
 
     def box_numbers(self, characters: Sequence[int]) -> "array[float]":
         """Left, top, right and bottom of the box of each of these characters, one after the other."""
-        size = 16 * len(characters)
-        buffer = array("f", bytes(size))
-        start = buffer.buffer_info()[0]
-        deque(map(_loose_box, repeat(self._address), characters, range(start, start + size, 16)), 0)
-        return buffer
+        return _boxes.call(_loose_box, self._address, characters)
 
     def fonts(self, characters: Sequence[int]) -> list[int | None]:
         """The font of each of these characters. Valid while the page is open."""
@@ -259,11 +289,7 @@ class PdfPage:
 
     def matrix_numbers(self, characters: Sequence[int]) -> "array[float]":
         """The matrix from text space to page space of each of these characters: six numbers, one after the other."""
-        size = 24 * len(characters)
-        buffer = array("f", bytes(size))
-        start = buffer.buffer_info()[0]
-        deque(map(_matrix, repeat(self._address), characters, range(start, start + size, 24)), 0)
-        return buffer
+        return _matrices.call(_matrix, self._address, characters)
 
 
 def turn_box(box: CharacterBox, quarter: int) -> CharacterBox:

@@ -25,12 +25,11 @@ CHARACTERS_SHARE_MAX = 0.3
 
 _LEVELS = {"Title": 0, "H": 1, "H1": 1, "H2": 2, "H3": 3, "H4": 4, "H5": 5, "H6": 6}
 _POINTER = ctypes.c_void_p
-_NUMBER = ctypes.c_void_p
-_get_type = bind_function("FPDF_StructElement_GetType", ctypes.c_ulong, _POINTER, _POINTER, _NUMBER)
+_get_type = bind_function("FPDF_StructElement_GetType", ctypes.c_ulong, _POINTER, _POINTER, ctypes.c_ulong)
 _count_children = bind_function("FPDF_StructElement_CountChildren", ctypes.c_int, _POINTER)
-_get_child = bind_function("FPDF_StructElement_GetChildAtIndex", _POINTER, _POINTER, _NUMBER)
+_get_child = bind_function("FPDF_StructElement_GetChildAtIndex", _POINTER, _POINTER, ctypes.c_int)
 _count_marks = bind_function("FPDF_StructElement_GetMarkedContentIdCount", ctypes.c_int, _POINTER)
-_get_mark = bind_function("FPDF_StructElement_GetMarkedContentIdAtIndex", ctypes.c_int, _POINTER, _NUMBER)
+_get_mark = bind_function("FPDF_StructElement_GetMarkedContentIdAtIndex", ctypes.c_int, _POINTER, ctypes.c_int)
 
 
 def read_tagged_headings(page: PdfPage, segments: Sequence[Segment]) -> list[TaggedHeading]:
