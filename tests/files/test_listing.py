@@ -9,6 +9,7 @@ import pytest
 
 from inorder.code.discovery import discover as discover_code
 from inorder.documents.discovery import discover as discover_documents
+from inorder.files import listing
 from inorder.files.listing import DirectoryEntry, list_folder, share_listings
 from inorder.stage.sources import Roots
 
@@ -55,6 +56,16 @@ def test_a_shared_walk_finds_the_same_files_in_the_same_order(tree: Path, discov
         shared = [list_paths() for _ in range(2)]
     assert len(alone) > 3
     assert shared == [alone, alone]
+
+
+def test_the_names_of_a_large_folder_take_a_few_bytes_each_while_they_are_shared(tree: Path) -> None:
+    for number in range(500):
+        (tree / "b" / f"document-{number:07}.md").touch()
+    alone = list_folder(str(tree / "b"))
+    with share_listings():
+        assert list_folder(str(tree / "b")) == alone
+        assert list_folder(str(tree / "b")) == alone
+        assert sum(map(len, (listing._shared or {}).values())) < 5 * 500
 
 
 def test_a_listing_is_read_once_while_it_is_shared_and_again_afterwards(tree: Path) -> None:

@@ -151,10 +151,24 @@ CORE_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a repeated id is not noticed",
-        "core/windows/plan.py",
+        "core/windows/id_set.py",
         "if found == hash_:\n                return False\n",
         "if found == hash_:\n                return True\n",
-        "tests/core/windows/test_plan.py",
+        "tests/core/windows/test_id_set.py",
+    ),
+    Mutant(
+        "a repeated id is not noticed after its block is compressed",
+        "core/windows/id_set.py",
+        "return item_id in self._opened[1]",
+        "return False",
+        "tests/core/windows/test_id_set.py::test_ids_in_any_order_are_new_exactly_once",
+    ),
+    Mutant(
+        "ids that were compressed are forgotten when a plan turns out to have no order",
+        "core/windows/id_set.py",
+        "for block in self._blocks:\n            yield from _open_block(block)",
+        "return",
+        "tests/core/windows/test_id_set.py::test_ids_in_any_order_are_new_exactly_once",
     ),
     # ---- dispatch
     Mutant(

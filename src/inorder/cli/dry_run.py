@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from inorder.cli.known_failures import KnownFailures
 from inorder.cli.stage_loader import StageJob
-from inorder.core.windows.plan import IdSet
+from inorder.core.windows.id_set import IdSet
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import OperatorError
 from inorder.files.predicted import Change, PredictedFiles

@@ -5,14 +5,18 @@ once, and every later walk sees the listing of the first one.
 """
 
 import os
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 Listed = TypeVar("Listed")
 
-_shared: dict[str, str] | None = None
+_shared: dict[str, bytes] | None = None
 """Listings by path while they are shared, in a compact form: a source may have millions of files."""
+_COMPRESSED_BYTES_MIN = 2000
+"""Shorter listings are kept as they are: it takes longer to start a compressor than to read them."""
+_RAW, _COMPRESSED = b"\0", b"\1"
 _shared_remote: dict[str, Any] = {}
 """Listings of remote sources by address while they are shared."""
 
@@ -55,9 +59,19 @@ def list_folder(path: str) -> Sequence[DirectoryEntry]:
         return _read(path)
     if path not in _shared:
         entries = _read(path)
-        _shared[path] = "\0".join(f"{entry.name}/" if entry.is_folder else entry.name for entry in entries)
+        _shared[path] = _pack(entries)
         return entries
-    names = _shared[path].split("\0") if _shared[path] else []
+    return _unpack(_shared[path])
+
+
+def _pack(entries: Sequence[DirectoryEntry]) -> bytes:
+    text = os.fsencode("\0".join(f"{entry.name}/" if entry.is_folder else entry.name for entry in entries))
+    return _RAW + text if len(text) < _COMPRESSED_BYTES_MIN else _COMPRESSED + zlib.compress(text, 1)
+
+
+def _unpack(packed: bytes) -> list[DirectoryEntry]:
+    text = os.fsdecode(packed[1:] if packed[:1] == _RAW else zlib.decompress(packed[1:]))
+    names = text.split("\0") if text else []
     return [DirectoryEntry(name.removesuffix("/"), name.endswith("/")) for name in names]
 
 

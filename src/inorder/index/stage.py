@@ -17,7 +17,7 @@ import msgspec
 
 from inorder.code.discovery import discover
 from inorder.code.grammars import grammar_version
-from inorder.core.windows.plan import IdSet
+from inorder.core.windows.id_set import IdSet
 from inorder.documents.copies import list_present_copies
 from inorder.documents.cost import count_chunks, estimate_code_chunks
 from inorder.documents.edits import edit_documents

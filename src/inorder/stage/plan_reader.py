@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from inorder.core.commands import Summary
-from inorder.core.windows.plan import IdSet, PlanItem
+from inorder.core.windows.id_set import IdSet
+from inorder.core.windows.plan import PlanItem
 from inorder.engines.attempt import escape_surrogates
 from inorder.errors import OperatorError
 from inorder.runtime.identity import PlanChanged

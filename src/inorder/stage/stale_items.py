@@ -8,7 +8,7 @@ resumed run finds the same items, in the same order, as before its interruption.
 from collections.abc import Callable, Sequence
 from itertools import chain
 
-from inorder.core.windows.plan import IdSet
+from inorder.core.windows.id_set import IdSet
 from inorder.engines.attempt import escape_surrogates
 from inorder.sinks.packed_lines import measure_lines
 

@@ -3,45 +3,10 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from inorder.core.windows.plan import IdSet, PlanIntake, PlanItem
+from inorder.core.windows.plan import PlanIntake, PlanItem
 from inorder.errors import OperatorError
 from tests.core.driver import Driver
-
-
-@given(st.lists(st.text(max_size=3), max_size=200))
-def test_an_id_is_new_exactly_once(ids: list[str]) -> None:
-    seen: set[str] = set()
-    identities = IdSet()
-    for item_id in ids:
-        assert identities.add(item_id) == (item_id not in seen)
-        seen.add(item_id)
-    assert len(identities) == len(seen)
-
-
-@given(st.sets(st.text()), st.text())
-def test_an_id_is_in_the_set_if_it_was_added_and_only_then(known: set[str], other: str) -> None:
-    identities = IdSet()
-    for item_id in known:
-        identities.add(item_id)
-    assert all(item_id in identities for item_id in known)
-    assert (other in identities) == (other in known)
-
-
-def test_ids_are_still_known_after_the_table_has_grown() -> None:
-    identities = IdSet()
-    assert all(identities.add(f"item {number}") for number in range(5000))
-    assert not any(identities.add(f"item {number}") for number in range(5000))
-    assert len(identities) == 5000
-
-
-def test_an_id_costs_at_most_24_bytes_once_there_are_many() -> None:
-    identities = IdSet()
-    for number in range(20_000):
-        identities.add(str(number))
-        assert number < 64 or identities.size_bytes <= 24 * len(identities)
 
 
 @pytest.mark.parametrize(

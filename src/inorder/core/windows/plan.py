@@ -3,19 +3,17 @@
 A plan is read lazily, so an error in it is found when the item is reached. Each error is an `OperatorError` that names
 the item: a cost that is negative or not a number, a negative size, a repeated id, more or fewer items than announced.
 
-Ids must be unique in the whole plan, which may have tens of millions of items. `IdSet` therefore keeps a 64-bit hash
-per id in one flat table. For ten million items, the chance that two different ids have the same hash is about three in
-a million: the price of not keeping the ids.
+Ids must be unique in the whole plan, which may have tens of millions of items: see `id_set`.
 """
 
 import math
-from array import array
 from collections.abc import Sequence
-from hashlib import blake2b
 
 import msgspec
 
 from inorder.errors import OperatorError, require
+
+from .id_set import IdSet
 
 
 class PlanItem(msgspec.Struct, frozen=True, gc=False):
@@ -31,67 +29,6 @@ class PlanItem(msgspec.Struct, frozen=True, gc=False):
     """Items with the same key are dispatched together."""
     input_bytes: int = 0
     """Size of what the item reads: its weight in `windows.bytes_max` if the size of its result is unknown."""
-
-
-class IdSet:
-    """A set of ids: a hash table with open addressing, at most 2/3 full, 8 bytes per slot."""
-
-    _EMPTY_SLOT = 0
-
-    def __init__(self) -> None:
-        self._slots = array("Q", bytes(8 * 64))
-        self._count = 0
-
-    def add(self, item_id: str) -> bool:
-        """Add an id and return whether it was new."""
-        hash_ = _hash_id(item_id)
-        slots = self._slots
-        mask = len(slots) - 1
-        position = hash_ & mask
-        while (found := slots[position]) != self._EMPTY_SLOT:
-            if found == hash_:
-                return False
-            position = (position + 1) & mask
-        slots[position] = hash_
-        self._count += 1
-        if self._count * 3 > len(slots) * 2:
-            self._grow()
-        return True
-
-    def __contains__(self, item_id: str) -> bool:
-        hash_ = _hash_id(item_id)
-        slots = self._slots
-        mask = len(slots) - 1
-        position = hash_ & mask
-        while (found := slots[position]) not in (self._EMPTY_SLOT, hash_):
-            position = (position + 1) & mask
-        return found == hash_
-
-    def _grow(self) -> None:
-        old = self._slots
-        slots = array("Q", bytes(8 * 2 * len(old)))
-        mask = len(slots) - 1
-        for hash_ in old:
-            if hash_ == self._EMPTY_SLOT:
-                continue
-            position = hash_ & mask
-            while slots[position] != self._EMPTY_SLOT:
-                position = (position + 1) & mask
-            slots[position] = hash_
-        self._slots = slots
-
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def size_bytes(self) -> int:
-        """Memory used by the table."""
-        return len(self._slots) * self._slots.itemsize
-
-
-def _hash_id(item_id: str) -> int:
-    """Hash an id to 64 bits; never 0, which marks an empty slot."""
-    return int.from_bytes(blake2b(item_id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") or 1
 
 
 class PlanIntake:

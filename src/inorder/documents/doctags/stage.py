@@ -263,6 +263,7 @@ class _DocumentItems:
 
     def __iter__(self) -> Iterator[WorkItem | Barrier]:
         large = []
+        self._compared = None  # all files are checked, so nothing asks for it any more
         self._listed, listing = None, FileListing()
         with closing(CopyFinder(self._sizes, f"{self._data}/cache/contents.sqlite")) as copies:
             make_item = self._bind_make_item(copies)
