@@ -22,7 +22,7 @@ pytest.importorskip("moto", reason="make test-connectors installs it")
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 SMALL = 2048
-KILLS = 10
+KILLS = 20
 TO = f"s3://{BUCKET}"
 
 

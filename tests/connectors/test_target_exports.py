@@ -17,7 +17,7 @@ from tests.support.in_process import run_in_process
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 DOCUMENTS = 30
-KILLS = 10
+KILLS = 20
 FAST = {"INORDER_POLICY": "io", "INORDER_WORKERS": "2", "INORDER_QUIET": "true"}
 MANY_WRITES = FAST | {"INORDER_WINDOWS_ENTRIES": "4", "INORDER_WINDOWS_ADAPTIVE": "false"}
 Row = tuple[str, int, str, str, list[float] | None, str]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from inorder.errors import BusyError, InfrastructureError, InorderError, OperatorError, require
+from inorder.errors import BusyError, InorderError, OperatorError, require
 from inorder.files.optional_deps import require_module
 from inorder.sinks.base import Position
 
@@ -21,7 +21,7 @@ from .base import (
     TargetOptions,
     decode_document,
 )
-from .mismatches import other_content, other_version, wrong_dimensions
+from .mismatches import failed_access, other_content, other_version, wrong_dimensions
 from .tables import encode_clean, make_chunk_table, make_document_table
 
 VERSION = 1
@@ -196,8 +196,6 @@ class DuckDBTarget:
             found = re.search(r"PID (\d+)", problem)
             holder = f"process {found[1]}" if found else "another process"
             return BusyError(f"{self._address} is in use by {holder}; wait until it ends, or stop it")
-        if any(each in problem for each in ("read-only", "Read-only", "Permission denied", "not a valid DuckDB")):
+        if any(each in problem for each in ("not a valid DuckDB", "Cannot open file")):
             return OperatorError(f"{self._address} {doing}: {problem}")
-        if any(each in problem for each in ("No such file", "Is a directory", "Cannot open file")):
-            return OperatorError(f"{self._address} {doing}: {problem}")
-        return InfrastructureError(f"{self._address} {doing}: {problem}; run again to resume")
+        return failed_access(self._address, doing, problem)

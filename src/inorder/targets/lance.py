@@ -20,14 +20,14 @@ from typing import Any
 
 import msgspec
 
-from inorder.errors import InfrastructureError, OperatorError, require
+from inorder.errors import InfrastructureError, InorderError, require
 from inorder.files.optional_deps import require_module
 from inorder.host.filesystem import SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.sinks.base import Position
 
 from .base import ListedDocument, TargetChanges, TargetLayout, TargetOptions, decode_document
-from .mismatches import other_content, other_version, wrong_dimensions
+from .mismatches import failed_access, other_content, other_version, wrong_dimensions
 from .tables import DOCUMENTS, encode_clean, make_chunk_schema, make_chunk_table, make_document_table
 
 VERSION = 1
@@ -258,15 +258,13 @@ class LanceTarget:
         """Raise an error of Lance or of the system as ours."""
         try:
             yield
-        except PermissionError as error:
-            raise OperatorError(f"{self._address} {doing}: {error.strerror} ({error.filename})") from None
-        except (OSError, RuntimeError, ValueError) as error:
-            if isinstance(error, OperatorError):
-                raise
-            problem = " ".join(str(error).split())[:300]
-            if any(each in problem for each in ("Permission denied", "Read-only file system")):
-                raise OperatorError(f"{self._address} {doing}: {problem}") from None
-            raise InfrastructureError(f"{self._address} {doing}: {problem}; run again to resume") from None
+        except InorderError:
+            raise
+        except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
+            raise failed_access(self._address, doing, f"{error.strerror or error}{where}") from None
+        except (RuntimeError, ValueError) as error:
+            raise failed_access(self._address, doing, str(error)) from None
 
 
 def _is_table(path: str) -> bool:

@@ -1,9 +1,20 @@
-"""What is said about a collection that does not fit the index."""
+"""What is said about a collection that does not fit the index, and about a place that cannot be written."""
 
-from inorder.errors import OperatorError
+from inorder.errors import InfrastructureError, InorderError, OperatorError
 
 from .base import TargetLayout
 
+_NO_SPACE = ("No space left on device", "Disk quota exceeded", "File too large")
+_UNUSABLE = (
+    "Permission denied",
+    "Read-only file system",
+    "read-only",
+    "Not a directory",
+    "Is a directory",
+    "File exists",
+    "File name too long",
+    "No such file",
+)
 _REMEDY = "choose another --collection, or write everything again with --recreate"
 
 
@@ -26,3 +37,15 @@ def other_version(address: str, collection: str, found: object, known: int) -> O
 def other_content(address: str, collection: str) -> OperatorError:
     """The error for something that was not written by inorder."""
     return OperatorError(f"{address}: {collection} holds something else than an export; choose another --collection")
+
+
+def failed_access(address: str, doing: str, problem: str) -> InorderError:
+    """The error for a file or folder that cannot be opened or written. Only a disk that is full, or that fails, can
+    become usable again."""
+    problem = " ".join(problem.split())[:300]
+    for reason in _NO_SPACE:
+        if reason in problem:
+            return InfrastructureError(f"{address} {doing}: {reason}; make room, and run again to resume")
+    if any(each in problem for each in _UNUSABLE):
+        return OperatorError(f"{address} {doing}: {problem}")
+    return InfrastructureError(f"{address} {doing}: {problem}; run again to resume")

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from inorder.runtime.limits import Windows
 from inorder.stage.contracts import StageOutcome
 from inorder.stage.options import StageOptions
 from inorder.stage.run import run_stage
@@ -14,9 +15,10 @@ TABLES = ("documents", "chunks", "terms")
 
 
 def export(data: Path, address: str, **settings: Any) -> StageOutcome:
-    """Export the index of DATA in this process."""
+    """Export the index of DATA in this process, with at most eight documents per write: those of two windows."""
     stage = make_stage(ExportSettings(to=address, **settings))
-    options = StageOptions(data=str(data), progress="none", policy="io", workers=2, fsync="off")
+    windows = Windows(entries=4, adaptive=False)
+    options = StageOptions(data=str(data), progress="none", policy="io", workers=2, fsync="off", windows=windows)
     assert stage.sinks is not None
     return run_stage(stage.plan([], data), stage.worker, options, sinks=stage.sinks(data))
 
