@@ -182,6 +182,14 @@ def test_terms_are_folded_so_that_spellings_of_one_word_are_one_term() -> None:
 
 
 @pytest.mark.req("DOC-3")
+def test_terms_do_not_depend_on_whether_the_rest_of_a_text_is_ascii() -> None:
+    every = "".join(map(chr, range(128)))
+    for text in (every, f"Some_Words, 3.14 {every[::-1]}x", "b a b", ""):
+        assert [*split_terms(text), "\u00e4"] == split_terms(f"{text} \u00c4")
+        assert list(count_terms(text)) == sorted(set(split_terms(text)))
+
+
+@pytest.mark.req("DOC-3")
 def test_a_long_term_is_cut_at_exactly_64_characters() -> None:
     assert [len(term) for term in split_terms("a" * 63 + " " + "b" * 64 + " " + "c" * 65)] == [63, 64, 64]
 

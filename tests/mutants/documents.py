@@ -9,6 +9,7 @@ _EXTRAS = "tests/documents/test_manifest_extras.py::"
 _COSTS = "tests/documents/test_costs.py::"
 _COPIES = "tests/documents/test_copies.py::"
 _COUNTING = "tests/documents/embed/counting/test_counting.py::"
+_WORDS = "tests/documents/embed/words/test_word_tokenizer.py::"
 _ARCHIVES = "tests/documents/archives/test_archives_hostile.py::"
 _PDF = "tests/documents/readers/pdf/"
 DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
@@ -302,6 +303,27 @@ DOCUMENTS_MUTANTS: tuple[Mutant, ...] = (
         "if request.documents != {family: total.documents for family, total in counts.totals.items()}:",
         "if False:",
         f"{_COUNTING}test_statistics_of_other_documents_are_not_returned",
+    ),
+    Mutant(
+        "tokens of words that depend on the next one are remembered",
+        "documents/embed/providers/word_tokenizer.py",
+        "token.single_word or token.lstrip or token.rstrip",
+        "token.single_word",
+        f"{_WORDS}test_a_tokenizer_that_depends_on_more_than_words_is_used_as_it_is",
+    ),
+    Mutant(
+        "all words are remembered",
+        "documents/embed/providers/word_tokenizer.py",
+        "            known.clear()\n",
+        "",
+        f"{_WORDS}test_words_are_forgotten_when_they_are_too_many",
+    ),
+    Mutant(
+        "terms of ASCII keep their case",
+        "documents/embed/lexical.py",
+        "ord(chr(code).lower()) if",
+        "code if",
+        f"{_RULES}test_terms_do_not_depend_on_whether_the_rest_of_a_text_is_ascii",
     ),
     Mutant(
         "a batch of texts has one too many",

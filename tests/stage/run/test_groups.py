@@ -1,5 +1,6 @@
 """The hooks `group_size` and `before_group`: a worker process reads for several items at once."""
 
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import inorder
 from inorder.core.events import Pulled
 from inorder.engines.base import Batch, BatchSizer, Task
 from inorder.engines.process import engine as process_engine
+from inorder.engines.process.lookahead import Lookahead
 from inorder.journal.records import WindowRecord
 from inorder.journal.scan import scan
 from tests.stage.jobs import Place, read_lines
@@ -107,6 +109,16 @@ class Squares:
 
     def read(self, items: Sequence[int]) -> None:
         pass
+
+
+def test_a_batch_is_unpacked_once_and_again_after_an_item_that_cannot_be_unpickled() -> None:
+    tasks: list[Any] = [(seq, 1, pickle.dumps(seq)) for seq in range(5)]
+    tasks[2] = (2, 1, b"not a pickle")
+    lookahead = Lookahead(Squares())
+    assert [lookahead.unpack(tasks, start) for start in range(5)] == [[0, 1], [1], [], [3, 4], [4]]
+    first = lookahead.unpack(tasks, 0)
+    assert [lookahead.unpack(tasks, start) for start in (0, 1)] == [first, first[1:]]
+    assert lookahead.unpack([(7, 1, pickle.dumps(7))], 0) == [7], "another batch"
 
 
 def test_the_second_batch_is_large_whatever_time_the_first_took(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,9 +32,19 @@ class Lookahead:
 
     def __init__(self, function: ReadsAhead) -> None:
         self._function = function
+        self._tasks: list[PackedTask] = []
+        self._start = 0
+        self._items: list[Any] = []
+        """The items of `_tasks` from `_start` on."""
 
     def unpack(self, tasks: list[PackedTask], start: int) -> list[Any]:
-        """The items from `start` on, up to the first that cannot be unpickled. The tasks keep the unpickled items."""
+        """The items from `start` on, up to the first that cannot be unpickled. The tasks keep the unpickled items. A
+        batch is unpacked once, however many of its items form no group."""
+        if tasks is not self._tasks or not self._start <= start < self._start + len(self._items):
+            self._tasks, self._start, self._items = tasks, start, self._unpack(tasks, start)
+        return self._items[start - self._start :]
+
+    def _unpack(self, tasks: list[PackedTask], start: int) -> list[Any]:
         items: list[Any] = []
         for index in range(start, min(len(tasks), start + _ITEMS_MAX)):
             seq, attempt, packed = tasks[index]

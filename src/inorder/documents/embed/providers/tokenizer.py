@@ -1,6 +1,7 @@
 """Tokenize texts for a model, and pad batches."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from inorder.errors import OperatorError
 from inorder.files.optional_deps import require_module
 
 from .base import replace_surrogates
+from .word_tokenizer import TokenArray, make_word_tokenizer
 
 Numbers = npt.NDArray[np.int64]
 
@@ -61,11 +63,16 @@ def tokenize_texts(tokenizer: Any, texts: Sequence[str]) -> Sequence[Tokens]:
     return [encoding.ids for encoding in tokenizer.encode_batch_fast([replace_surrogates(text) for text in texts])]
 
 
-def load_tokenizer(spec: TokenizerSpec, *, by: str, extra: str) -> Callable[[Sequence[str]], Sequence[Tokens]]:
-    """A function that tokenizes texts as the process does in which the spec was made."""
+def load_tokenizer(
+    spec: TokenizerSpec, *, by: str, extra: str
+) -> Callable[[Sequence[str]], Sequence[Tokens | TokenArray]]:
+    """A function that tokenizes texts as the process does in which the spec was made, on one core or few. Called by one
+    thread."""
     tokenizer = require_module("tokenizers", by=by, extra=extra).Tokenizer.from_str(spec.definition)
+    by_word = make_word_tokenizer(tokenizer)
+    tokenize = partial(tokenize_texts, tokenizer) if by_word is None else by_word.tokenize
     prompt = spec.prompt
-    return lambda texts: tokenize_texts(tokenizer, [prompt + text for text in texts] if prompt else texts)
+    return lambda texts: tokenize([prompt + text for text in texts] if prompt else texts)
 
 
 def pad_batch(batch: Sequence[Tokens], padding: int) -> tuple[Numbers, Numbers]:

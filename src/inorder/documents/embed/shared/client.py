@@ -14,6 +14,7 @@ import numpy as np
 from inorder.documents.embed.batching import Tokens
 from inorder.documents.embed.providers.base import BatchTally, Matrix, SparseVector, replace_surrogates
 from inorder.documents.embed.providers.tokenizer import load_tokenizer
+from inorder.documents.embed.providers.word_tokenizer import TokenArray
 from inorder.engines.base import count_cpus
 from inorder.stage.contracts import StageError
 
@@ -162,7 +163,7 @@ class RemoteDense(RemoteProvider):
         return self._dimensions or self.info.dimensions or self.embed(["dimensions"]).shape[1]
 
     @cached_property
-    def _tokenize(self) -> Callable[[Sequence[str]], Sequence[Tokens]] | None:
+    def _tokenize(self) -> Callable[[Sequence[str]], Sequence[Tokens | TokenArray]] | None:
         info = self.info
         return None if info.tokenizer is None else load_tokenizer(info.tokenizer, by=info.name, extra="onnx")
 

@@ -5,13 +5,11 @@ from itertools import pairwise
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from inorder.documents.embed.providers.base import Matrix, SparseVector
 from inorder.documents.embed.providers.tokenizer import TokenizerSpec
+from inorder.documents.embed.providers.word_tokenizer import TokenArray
 from inorder.errors import Failure
-
-TokenArray = npt.NDArray[np.int32]
 
 
 class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +55,7 @@ class EmbedReply(msgspec.Struct, frozen=True, kw_only=True):
     batch_texts: int = 0
 
 
-def pack_tokens(tokens: Sequence[Sequence[int]]) -> tuple[bytes, list[int]]:
+def pack_tokens(tokens: Sequence[Sequence[int] | TokenArray]) -> tuple[bytes, list[int]]:
     """The tokens of all texts one after the other, and the number of tokens of each."""
     flat = np.concatenate([np.asarray(each, dtype=np.int32) for each in tokens]) if tokens else np.zeros(0, np.int32)
     return flat.tobytes(), [len(each) for each in tokens]
