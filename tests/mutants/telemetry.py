@@ -36,8 +36,8 @@ TELEMETRY_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "names of measures have no limit",
         "stage/monitor/measures.py",
-        "if name in sums or len(sums) < NAMES_MAX:",
-        "if True:",
+        "elif len(sums) < NAMES_MAX:",
+        "else:",
         f"{_MEASURES}test_names_and_groups_have_a_limit",
     ),
     Mutant(

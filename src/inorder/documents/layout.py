@@ -178,15 +178,17 @@ def list_vector_hashes(data: str, families: Sequence[str]) -> Iterator[tuple[str
     chunks, vectors = open_store(data, CHUNK_RESULTS.stage), open_store(data, EMBED)
     if chunks is None or vectors is None:
         return
-    listed = {family: vectors.iterate_hashes(f"{family}/") for family in families}
-    ahead = {family: next(found, _END) for family, found in listed.items()}
-    for doc_id, _ in chunks.iterate_hashes():
-        for family, found in listed.items():
-            item_id = f"{family}/{doc_id}"
-            while ahead[family][0] < item_id and ahead[family] is not _END:
-                ahead[family] = next(found, _END)
-            if ahead[family][0] == item_id:
-                yield ahead[family]
+    listed = [(f"{family}/", vectors.iterate_hashes(f"{family}/")) for family in families]
+    ahead = [next(found, _END) for _, found in listed]
+    for doc_id in chunks.iterate_ids():
+        for place, (prefix, found) in enumerate(listed):
+            item_id, following = prefix + doc_id, ahead[place]
+            while following[0] < item_id and following is not _END:
+                following = next(found, _END)
+            if following[0] == item_id:
+                yield following
+                following = next(found, _END)
+            ahead[place] = following
 
 
 _END = ("", "")

@@ -156,4 +156,4 @@ def _skip_callers(trace: TracebackType | None) -> TracebackType | None:
 
 def escape_surrogates(text: str) -> str:
     """Make text encodable as UTF-8: the name of a file may have bytes that are not."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -22,7 +22,7 @@ from .manifest.rows import SCHEMA_VERSION
 
 def identify_item(item: WorkItem) -> bytes:
     """Return what must stay equal for an item to count as the same after a restart."""
-    outputs = "\x00".join(f"{name}={os.fspath(path)}" for name, path in item.outputs.items())
+    outputs = "\x00".join([f"{name}={os.fspath(path)}" for name, path in item.outputs.items()])
     return f"{item.item_id}\x00{item.cfg_hash}\x00{outputs}".encode("utf-8", "surrogatepass")
 
 

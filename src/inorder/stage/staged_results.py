@@ -58,7 +58,7 @@ class StageResultCodec:
 
     def identify(self, item: StageTask) -> bytes:
         """Return the identity of an item and the paths of its inputs."""
-        inputs = "\x00".join(f"{name}={_identify_input(each)}" for name, each in item.item.inputs.items())
+        inputs = "\x00".join([f"{name}={_identify_input(each)}" for name, each in item.item.inputs.items()])
         return identify_item(item.item) + b"\x01" + inputs.encode("utf-8", "surrogatepass")
 
     def encode(self, item: StageTask, payload: Any) -> EncodedResult | None:

@@ -10,8 +10,14 @@ from inorder.documents.embed.providers.server.limits import ServerLimits
 from inorder.documents.embed.shared import keeping
 from inorder.documents.embed.shared.client import RemoteDense, ServiceConnection
 from inorder.documents.embed.shared.keeping import keep_providers, open_process, release_process
+from inorder.documents.embed.shared.opening import OpenProviders
 from inorder.documents.embed.shared.process import ProviderProcess
+from inorder.documents.embed.stage import EmbedSettings, plan
+from inorder.stage.context import StageContext
+from inorder.stage.contracts import Barrier
+from inorder.stage.options import StageOptions
 from tests.documents.embed.models import onnx_folder
+from tests.documents.stage_runs import StageRuns
 
 LIMITS = ServerLimits()
 
@@ -71,3 +77,47 @@ def test_a_process_is_replaced_if_its_model_or_its_limits_have_changed(specs: di
         (tmp_path / "model" / "more.json").write_text("{}")
         third = open_process(specs, ServerLimits(texts_max=7))
         assert (second.is_usable, third.is_usable) == (False, True)
+
+
+def open_providers(specs: dict[str, str], data: Path) -> tuple[OpenProviders, ProviderProcess]:
+    opened = OpenProviders(specs, LIMITS)
+    opened.open_in_driver(StageContext("embed", StageOptions(data=data, policy="gpu"), {}))
+    assert isinstance(opened._process, ProviderProcess)
+    return opened, opened._process
+
+
+@pytest.mark.process
+def test_a_process_ends_when_all_documents_are_embedded(specs: dict[str, str], tmp_path: Path) -> None:
+    opened, process = open_providers(specs, tmp_path)
+    try:
+        opened.end_embedding()
+        assert process.is_usable, "nothing was embedded, and the run may start over"
+        use(process)
+        opened.end_embedding()
+        assert not process.is_usable
+    finally:
+        process.close()
+    assert not os.path.exists(process.address)
+
+
+@pytest.mark.process
+def test_a_process_that_is_kept_does_not_end_when_all_documents_are_embedded(
+    specs: dict[str, str], tmp_path: Path
+) -> None:
+    with keep_providers():
+        opened, process = open_providers(specs, tmp_path)
+        use(process)
+        opened.end_embedding()
+        assert process.is_usable
+
+
+def test_the_last_item_is_planned_when_all_documents_are_embedded(tmp_path: Path) -> None:
+    runs = StageRuns(tmp_path, "store")
+    runs.write("docs/a.md", "# one\n\ntext\n")
+    runs.doctags()
+    runs.chunk()
+    seen: list[str] = []
+    note = seen.append
+    for item in plan(EmbedSettings(), {"dense": "hash"}, [], runs.data, on_embedded=lambda: note("embedded")).items:
+        note("barrier" if isinstance(item, Barrier) else item.item_id)
+    assert seen == ["dense/docs/a.md", "barrier", "embedded", "__corpus__"]

@@ -7,8 +7,9 @@ and is skipped if none of them has changed.
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -67,6 +68,8 @@ READS = ("chunks", VECTORS, "store", "chunk", NAME)
 SCHEMA_VERSION = 1
 _CORPUS_VERSION = "totals 1"
 """To be increased whenever the totals of the corpus change."""
+_IDENTITIES = 1024
+"""Documents that are hashed at once."""
 _NONE = "none"
 _LIMITS = ServerLimits()
 _TIMEOUT_S = 3600.0
@@ -121,7 +124,7 @@ def make(settings: EmbedSettings) -> Stage:
     cfg_hashes = _hash_configurations(settings)
     return Stage(
         name=NAME,
-        plan=partial(plan, settings, cfg_hashes),
+        plan=partial(plan, settings, cfg_hashes, on_embedded=opened.end_embedding),
         worker=work,
         follow=None if opened.shared else partial(_follow, settings, cfg_hashes),
         finish=partial(remove_other_layout, NAME, settings.layout),
@@ -164,9 +167,16 @@ def _hash_configurations(settings: EmbedSettings) -> dict[str, str]:
     return {family: hash_strings(NAME, str(SCHEMA_VERSION), family, version) for family, version in versions.items()}
 
 
-def plan(settings: EmbedSettings, cfg_hashes: dict[str, str], sources: list[Path], data: Path) -> StagePlan:
-    """Plan every document that has chunks. The vectors of other documents are removed."""
-    items = _make_embed_items(settings, cfg_hashes, data)
+def plan(
+    settings: EmbedSettings,
+    cfg_hashes: dict[str, str],
+    sources: list[Path],
+    data: Path,
+    on_embedded: Callable[[], None] | None = None,
+) -> StagePlan:
+    """Plan every document that has chunks. The vectors of other documents are removed. `on_embedded` is called when all
+    documents are committed."""
+    items = _make_embed_items(settings, cfg_hashes, data, on_embedded)
     return StagePlan(
         NAME,
         items,
@@ -181,9 +191,11 @@ def plan(settings: EmbedSettings, cfg_hashes: dict[str, str], sources: list[Path
     )
 
 
-def _make_embed_items(settings: EmbedSettings, cfg_hashes: dict[str, str], data: Path) -> "EmbedItems":
+def _make_embed_items(
+    settings: EmbedSettings, cfg_hashes: dict[str, str], data: Path, on_embedded: Callable[[], None] | None = None
+) -> "EmbedItems":
     is_stored = resolve_layout(settings.layout, data) == "store"
-    return EmbedItems(settings.families, cfg_hashes, os.path.abspath(data), is_stored=is_stored)
+    return EmbedItems(settings.families, cfg_hashes, os.path.abspath(data), on_embedded, is_stored=is_stored)
 
 
 def _follow(settings: EmbedSettings, cfg_hashes: dict[str, str], data: Path) -> MakeItems | None:
@@ -194,8 +206,17 @@ def _follow(settings: EmbedSettings, cfg_hashes: dict[str, str], data: Path) -> 
 class EmbedItems:
     """The items of a plan. Can be iterated repeatedly."""
 
-    def __init__(self, families: dict[str, str], cfg_hashes: dict[str, str], data: str, *, is_stored: bool) -> None:
+    def __init__(
+        self,
+        families: dict[str, str],
+        cfg_hashes: dict[str, str],
+        data: str,
+        on_embedded: Callable[[], None] | None,
+        *,
+        is_stored: bool,
+    ) -> None:
         self.is_stored = is_stored
+        self._on_embedded = on_embedded
         self._families = families
         self._cfg_hashes = cfg_hashes
         self._data = data
@@ -207,6 +228,9 @@ class EmbedItems:
         yield self._make_corpus_item()
 
     def _make_corpus_item(self, change: bytes | None = None) -> WorkItem:
+        """The item after all others, which are committed."""
+        if self._on_embedded is not None:
+            self._on_embedded()
         cfg_hash, documents = self._hash_corpus()
         return WorkItem(
             item_id=CORPUS,
@@ -271,9 +295,12 @@ class EmbedItems:
         with vectors in each family."""
         digest = hashlib.blake2b(digest_size=16)
         documents = dict.fromkeys(self._cfg_hashes, 0)
-        for item_id, found in self._list_identities():
-            digest.update(f"{item_id} {found}\0".encode("utf-8", "surrogatepass"))
-            documents[item_id[: item_id.index("/")]] += 1
+        identities = self._list_identities()
+        while block := list(islice(identities, _IDENTITIES)):
+            text = "".join([f"{item_id} {found}\0" for item_id, found in block])
+            digest.update(text.encode("utf-8", "surrogatepass"))
+            for item_id, _ in block:
+                documents[item_id.partition("/")[0]] += 1
         families = ",".join(self._cfg_hashes)
         return hash_strings(NAME, str(SCHEMA_VERSION), _CORPUS_VERSION, families, digest.hexdigest()), documents
 

@@ -96,7 +96,9 @@ def _name_option(value: Any) -> str:
 def get_result(entry: Entry) -> StageResult | None:
     """Return the result of an item; None: it failed."""
     payload = entry.payload
-    value = getattr(payload, "value", None) if not isinstance(payload, StageResult) else payload
+    if type(payload) is StageResult:
+        return payload
+    value = getattr(payload, "value", None)
     return value if isinstance(value, StageResult) else None
 
 

@@ -26,7 +26,8 @@ class Histogram:
         """Add one value."""
         self.count += 1
         self.total += value
-        self.largest = max(self.largest, value)
+        if value > self.largest:
+            self.largest = value
         self._buckets[int(math.log10(value) * _PER_DECADE) if value > 0.001 else -3 * _PER_DECADE] += 1
 
     def quantile(self, share: float) -> float:

@@ -22,7 +22,8 @@ class MeasureSums:
 
     def record(self, entry: Entry) -> None:
         """Add an item that succeeded."""
-        self.output_bytes += sum(output.size for output in entry.outputs)
+        if entry.outputs:
+            self.output_bytes += sum(output.size for output in entry.outputs)
         result = get_result(entry)
         if result is None:
             return
@@ -34,9 +35,13 @@ class MeasureSums:
         group["items"] += 1
         group["exec_ms"] += entry.exec_ms
         for name, value in result.measures.items():
-            if not isinstance(value, str):
-                _add(self.totals, name, value)
-                _add(group, name, value)
+            if isinstance(value, str):
+                continue
+            for sums in (self.totals, group):
+                if name in sums:
+                    sums[name] += value
+                elif len(sums) < NAMES_MAX:
+                    sums[name] = value
 
     def summarize(self) -> dict[str, dict[str, float]]:
         """Return the groups, with rounded times."""
@@ -47,8 +52,3 @@ class MeasureSums:
         if key not in self.groups and len(self.groups) >= GROUPS_MAX:
             key = _OTHER
         return self.groups.setdefault(key, {"items": 0, "exec_ms": 0.0})
-
-
-def _add(sums: dict[str, float], name: str, value: float) -> None:
-    if name in sums or len(sums) < NAMES_MAX:
-        sums[name] = sums.get(name, 0) + value

@@ -19,7 +19,7 @@ from inorder.sinks.sqlite import translate_sqlite_error
 
 from .codec import DICTIONARIES, Dictionary, decompress
 from .lookup import BlockLookup
-from .rows import SELECT, SELECT_VERSION_1, TABLES, StoredItem, decode_id, encode_id, make_item, pack_hash, unpack_hash
+from .rows import SELECT, SELECT_VERSION_1, TABLES, StoredItem, decode_id, encode_id, make_item, pack_hash
 
 FOLDER = "store"
 VERSION = 2
@@ -133,17 +133,22 @@ class StoreReader:
                 yield item
             low, comparison = rows[-1][0], ">"
 
-    def iterate_hashes(self, prefix: str = "") -> Iterator[tuple[str, str]]:
+    def iterate_hashes(self, prefix: str) -> Iterator[tuple[str, str]]:
         """Yield the id of every item, and the hash of its content, if the id begins with `prefix`, in the order of the
         ids; without those that are not valid Unicode."""
-        query = f"SELECT item_id, sha256 FROM items WHERE item_id > ? ORDER BY item_id LIMIT {_ROWS}"
-        last = prefix
-        while rows := self._fetch_all(query, last):
-            for item_id, stored in rows:
-                if not isinstance(item_id, str) or not item_id.startswith(prefix):
-                    return
-                yield item_id, unpack_hash(stored)
-            last = rows[-1][0]
+        columns = "item_id, CASE typeof(sha256) WHEN 'blob' THEN lower(hex(sha256)) ELSE sha256 END"
+        return self._iterate_columns(columns, prefix, f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}")
+
+    def iterate_ids(self) -> Iterator[str]:
+        """Yield the ids of all items in order, without those that are not valid Unicode."""
+        return (item_id for (item_id,) in self._iterate_columns("item_id", "", b""))  # bytes follow all text
+
+    def _iterate_columns(self, columns: str, low: str, high: str | bytes) -> Iterator[Any]:
+        """Yield columns, of which the id is the first, of the items with ids above `low` and below `high`."""
+        query = f"SELECT {columns} FROM items WHERE item_id > ? AND item_id < ? ORDER BY item_id LIMIT {_ROWS}"
+        while rows := self._fetch_all(query, low, high):
+            yield from rows
+            low = rows[-1][0]
 
     def has_invalid_ids(self) -> bool:
         """Whether the ids of some items are not valid Unicode."""

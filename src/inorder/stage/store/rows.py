@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from inorder.core.invariants import check
+from inorder.core.invariants import raise_violation
 from inorder.sinks.base import Entry
 
 from .codec import DICTIONARIES, RAW, SAMPLES, SMALL_BYTES, Dictionary, compress, train
@@ -92,6 +92,7 @@ class ItemWriter:
         self._samples: list[tuple[bytes, bytes]] = []
         rows = connection.execute("SELECT number, data FROM dictionaries ORDER BY number")
         self._dictionaries = [Dictionary(number, data) for number, data in rows]
+        self._known = _identify_dictionaries(self._dictionaries)
         self._is_trained = bool(self._dictionaries)
         """Whether there are dictionaries, or the results of this run have too little in common."""
         for number, folder, cfg_hash, base in connection.execute("SELECT * FROM origins"):
@@ -118,13 +119,14 @@ class ItemWriter:
     def _make_row(self, number: int, entry: Entry, extras: bytes) -> tuple[Any, ...]:
         item, result = entry.item.item, entry.payload
         stored = result.stored
-        check(stored is not None, f"item {item.item_id!r} has no result to store")
+        if stored is None:
+            raise_violation(f"item {item.item_id!r} has no result to store")
         folder = os.fspath(next(iter(item.outputs.values()))).removesuffix(item.item_id).rstrip("/")
         base, path = _split_path(item.item_id, os.fspath(next(iter(item.inputs.values()), "")))
         codec, content = stored.codec, stored.content
         if codec >= DICTIONARIES:
-            known = any((each.number, each.checksum) == (codec, stored.dictionary) for each in self._dictionaries)
-            check(known, f"item {item.item_id!r} was compressed with a dictionary that the store does not have")
+            if (codec, stored.dictionary) not in self._known:
+                raise_violation(f"item {item.item_id!r} was compressed with a dictionary that the store does not have")
         elif codec == RAW and not stored.dictionary and stored.size <= SMALL_BYTES:
             codec, content = compress(content, self._dictionaries[0] if self._dictionaries else None)
         return (
@@ -170,8 +172,13 @@ class ItemWriter:
         self._is_trained = True
         if made[0] is not None and made[1] is not None:
             self._dictionaries = [made[0], made[1]]
+            self._known = _identify_dictionaries(self._dictionaries)
             rows = [(each.number, each.data) for each in self._dictionaries]
             self._connection.executemany("INSERT INTO dictionaries VALUES (?, ?)", rows)
+
+
+def _identify_dictionaries(dictionaries: Iterable[Dictionary]) -> set[tuple[int, int]]:
+    return {(each.number, each.checksum) for each in dictionaries}
 
 
 def make_item(row: Any, find_dictionary: Callable[[int], Dictionary]) -> StoredItem:

@@ -66,6 +66,12 @@ def open_process(specs: Mapping[str, str], limits: ServerLimits) -> ProviderProc
     return _keeper.open(key, specs, limits)
 
 
+def stop_process(process: ProviderProcess) -> None:
+    """Begin to end a process that this run needs no longer, unless it is to be kept."""
+    if _keeper is None:
+        process.stop()
+
+
 def release_process(process: ProviderProcess, *, is_complete: bool) -> None:
     """End the process, or keep it if the run was complete: one whose providers cannot be opened is not worth it."""
     if _keeper is None:

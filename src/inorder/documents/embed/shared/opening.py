@@ -94,6 +94,14 @@ class OpenProviders:
             for family in shared:
                 context.resources[family] = (RemoteDense if family == "dense" else RemoteSparse)(connection, family)
 
+    def end_embedding(self) -> None:
+        """Called when all documents are embedded: the process of the providers ends while the corpus is summarized. One
+        that was not started stays: a run that starts over may need it."""
+        if self._process is not None and self._process.process_id is not None:
+            from .keeping import stop_process
+
+            stop_process(self._process)
+
     def close(self, outcome: StageOutcome) -> None:
         """Called after the stage: close what the driver has opened."""
         self._address = self._counts_address = ""

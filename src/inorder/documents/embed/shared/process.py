@@ -65,15 +65,20 @@ class ProviderProcess:
         """Wait until the process has ended and will not be started again."""
         self._thread.join(timeout_s)
 
-    def close(self) -> None:
-        """End the process. Idempotent."""
+    def stop(self) -> None:
+        """Kill the process, and do not wait for its end: the memory of a GPU takes a while to be released. Idempotent;
+        `close` must follow."""
         if self._is_closing.is_set():
             return
         self._is_closing.set()
-        atexit.unregister(self.close)
         remove_gpu_process(self.read_gpu_bytes)
         self._wake.close()
         self._kill()
+
+    def close(self) -> None:
+        """End the process. Idempotent."""
+        self.stop()
+        atexit.unregister(self.close)
         self._thread.join(_JOIN_S)
         self._listener.close()
 
