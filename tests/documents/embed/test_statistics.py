@@ -49,6 +49,23 @@ def test_the_table_is_the_one_that_pyarrow_makes_of_lists(
     assert statistics.length == sum(columns["count"])
 
 
+def test_the_sums_in_memory_grow_with_the_vocabulary_and_not_with_the_documents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(term_statistics, "_MERGED_TERMS", 100)
+    monkeypatch.setattr(term_statistics, "_TERMS_PENDING", 20)
+    statistics = TermStatistics()
+    held = []
+    for number in range(400):
+        words = {f"word{each % 50}": 1 for each in range(number, number + 10)}
+        statistics.add(make_stored_terms(b"", [words]))
+        held.append(statistics.count_held())
+    assert 50 < max(held) <= 50 + 100 + 20
+    counted = statistics.finish()
+    assert counted.num_rows == 50
+    assert statistics.length == 4000
+
+
 @pytest.mark.parametrize("chunks", DOCUMENTS[:2])
 def test_stored_terms_are_those_that_were_counted(chunks: list[dict[str, int]]) -> None:
     assert unpack_lexical(pack_lexical(IDS, chunks)) == (IDS, chunks)

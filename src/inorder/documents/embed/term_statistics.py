@@ -19,10 +19,11 @@ from inorder.lanes import Lane, LaneConfig, Ticket
 
 from .stored import StoredTerms
 
-_TERMS_PENDING = 250_000
+_TERMS_PENDING = 50_000
 """Terms that are counted together."""
-_MERGED_TERMS = 2_000_000
-"""Sums that are kept apart, before they are added to what is known."""
+_MERGED_TERMS = 200_000
+"""Sums that are kept apart, before they are added to what is known. They may be half as many as the terms that are
+known: so each sum is added a few times at most."""
 _THREADS_MAX = 4
 
 Integers = npt.NDArray[np.int64]
@@ -47,6 +48,8 @@ class TermStatistics:
         self._pending = 0
         threads = min(_THREADS_MAX, count_cpus())
         self._lane = Lane(LaneConfig(name="terms", max_concurrency=threads, capacity=threads))
+        self._ahead = threads
+        """Portions that may wait to be collected. Each takes a few megabytes."""
         self._counting: deque[Ticket[_TermSums]] = deque()
         self._parts = [_TermSums(_make_texts([]).cast(pa.string()), [_NO_INTEGERS] * 2)]
         self._parts_size = 0
@@ -91,7 +94,7 @@ class TermStatistics:
     def _count_pending(self) -> None:
         if not self._texts:
             return
-        if len(self._counting) > 2 * _THREADS_MAX:
+        if len(self._counting) > self._ahead:
             self._collect()
         self._counting.append(self._lane.submit(_count_terms, self._texts, self._counts))
         self._texts, self._counts, self._pending = [], [], 0
@@ -101,8 +104,12 @@ class TermStatistics:
         found = self._counting.popleft().result()
         self._parts.append(found)
         self._parts_size += len(found.terms)
-        if self._parts_size > _MERGED_TERMS:
+        if self._parts_size > max(_MERGED_TERMS, len(self._parts[0].terms) // 2):
             self._parts, self._parts_size = [_merge(self._parts)], 0
+
+    def count_held(self) -> int:
+        """The number of sums in memory."""
+        return sum(len(part.terms) for part in self._parts)
 
 
 def _read_sums(table: pa.Table) -> _TermSums:
