@@ -1,6 +1,7 @@
 """Lines that are kept compressed: the same text at the same offsets, whatever is packed and when the power fails."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from inorder.sim.disk.disk import Disk
 from inorder.sim.disk.operations import DiskFaults
 from inorder.sinks import packed_lines
 from inorder.sinks.checksums import PrefixChecksums
-from inorder.sinks.packed_lines import PackedFile, decode_head, open_lines, pack_lines
+from inorder.sinks.packed_lines import PackedFile, PackedFrames, decode_head, open_lines, pack_lines
 
 pytestmark = pytest.mark.req("RUN-7")
 
@@ -132,6 +133,25 @@ def test_other_tools_read_the_packed_lines(tmp_path: Path) -> None:
         assert lines.readlines() == LINES
         assert lines.seek(len(LINES[0])) == len(LINES[0])
         assert lines.readline() == LINES[1]
+
+
+def test_a_closed_file_holds_no_lines_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be part of a reference cycle, which is collected much later."""
+    opened: list[PackedFrames] = []
+
+    class Noted(PackedFrames):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            opened.append(self)
+
+    path = tmp_path / "count.jsonl"
+    path.write_bytes(TEXT)
+    pack_lines(SystemFilesystem(), str(path), "count", [].append)
+    monkeypatch.setattr(packed_lines, "PackedFrames", Noted)
+    with open_lines(str(path)) as lines:
+        assert lines.readline() == LINES[0]
+        assert sum(frames.held_bytes for frames in opened) > 0
+    assert sum(frames.held_bytes for frames in opened) == 0
 
 
 def test_few_lines_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,6 +106,15 @@ class PackedFrames:
             number += 1
         return b"".join(blocks)
 
+    @property
+    def held_bytes(self) -> int:
+        """Memory for lines that were read."""
+        return len(self._latest[1])
+
+    def release(self) -> None:
+        """Release the memory of the frame that was read last. A file that is closed may live on for a while."""
+        self._latest = -1, b""
+
     def _list_frames(self) -> Iterator[_Frame]:
         start = place = 0
         while place < self._head.packed_bytes and start < self._head.bytes:
@@ -296,6 +305,7 @@ class _LineReader(io.RawIOBase):
 
     def close(self) -> None:
         if not self.closed:
+            self._frames.release()
             self._file.close()
             self._packed.close()
         super().close()
