@@ -114,6 +114,20 @@ ENGINES_MUTANTS: tuple[Mutant, ...] = (
         f"{_PROMISES}the_result_of_an_item_is_not_sent_before_the_process_was_checked_after_it",
     ),
     Mutant(
+        "an isolated item gets a process of an earlier engine",
+        "engines/process/idle.py",
+        "if not (is_unused and process.tasks_done)",
+        "if True",
+        "tests/engines/process/test_idle.py::test_an_isolated_item_gets_a_process_that_has_run_nothing",
+    ),
+    Mutant(
+        "a process keeps its limits for a stage with others",
+        "engines/process/idle.py",
+        "if process.limits == limits)",
+        "if process.limits is not None)",
+        "tests/engines/process/test_idle.py::test_other_limits_need_another_process",
+    ),
+    Mutant(
         "a start that was killed by a signal is fatal",
         "engines/process/engine.py",
         "elif error.signal_name is not None:",

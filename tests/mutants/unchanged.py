@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 _RECEIPT = "stage/unchanged/receipt.py"
 _RECORD = "stage/unchanged/record.py"
 _SPLICED = "stage/unchanged/spliced_manifest.py"
+_REPEATED = "tests/stage/unchanged/test_repeated_rows.py"
 _EDITS = "tests/stage/unchanged/test_edits.py"
 _FEW = "tests/documents/test_few_changes.py::test_only_what_has_changed_is_done_and_all_is_as_after_a_fresh_run"
 _TEST = "tests/stage/unchanged/test_unchanged.py"
@@ -154,9 +155,30 @@ UNCHANGED_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the row of an item that has changed is repeated, too",
         _SPLICED,
-        "if self._number + offset not in self._dropped:",
-        "if True:",
+        "if dropped == self._number:",
+        "if dropped == self._number and self._dropped.pop() < 0:",
         f"{_EDITS}::test_only_what_may_have_changed_is_read[one]",
+    ),
+    Mutant(
+        "a line stands for rows of items that were not up to date",
+        _SPLICED,
+        "if self._names_rows and is_skipped_row(line):",
+        "if self._names_rows:",
+        f"{_REPEATED}::test_a_run_without_changes_writes_one_line_and_has_a_row_per_item",
+    ),
+    Mutant(
+        "rows that a line stands for keep the seqs of their own run",
+        "stage/manifest/repeated.py",
+        "yield offset, replace_seq(line, seq)",
+        "yield offset, line",
+        f"{_REPEATED}::test_rows_that_lie_apart_after_changes_are_named_in_order",
+    ),
+    Mutant(
+        "rows in many pieces stay so",
+        _SPLICED,
+        "and not _is_scattered(receipt)",
+        "",
+        f"{_REPEATED}::test_rows_in_very_many_pieces_are_written_again_in_one",
     ),
     Mutant(
         "rows keep the places of the last run",

@@ -1,20 +1,30 @@
 """How a plan with the documents in the order of their ids differs from that of the last run."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from inorder.stage.contracts import LastRun, PlanEdits, WorkItem
 
+CountIds = Callable[[str, str], int]
+"""Counts the documents of the last run from one id up to another one, without this."""
+
 
 def edit_documents(
-    last: LastRun, doc_ids: Iterable[str], items: Mapping[str, Sequence[WorkItem]], prefixes: Sequence[str] = ("",)
+    last: LastRun,
+    doc_ids: Iterable[str],
+    items: Mapping[str, Sequence[WorkItem]],
+    prefixes: Sequence[str] = ("",),
+    count_ids: CountIds | None = None,
 ) -> PlanEdits | None:
     """How the plan differs in documents that may have changed. `items` has the items of those that are in the plan: one
-    per prefix, one after the other, whose ids are the id of the document after the prefix. None: the order of the items
-    is not known."""
+    per prefix, one after the other, whose ids are the id of the document after the prefix. Without `count_ids`, the ids
+    of the last run are read from its rows. Returns None if the order of the items is not known."""
     wanted = sorted(doc_ids)
     size = len(prefixes)
-    places = _find_places(islice(last.read_ids(), 0, None, size), wanted, prefixes[0])
+    if count_ids is not None and _is_text(wanted):
+        places: list[tuple[int, bool]] | None = [*_count_places(count_ids, wanted)]
+    else:
+        places = _find_places(islice(last.read_ids(), 0, None, size), wanted, prefixes[0])
     if places is None:
         return None
     numbers = [(at * size, doc_id) for (at, _), doc_id in zip(places, wanted, strict=True)]
@@ -25,9 +35,23 @@ def edit_documents(
     )
 
 
-def _find_places(ids: Iterator[str], wanted: Sequence[str], prefix: str) -> list[tuple[int, bool]] | None:
+def _is_text(doc_ids: Iterable[str]) -> bool:
+    """Whether all ids are valid Unicode."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in set("".join(doc_ids)))
+
+
+def _count_places(count_ids: CountIds, wanted: Iterable[str]) -> Iterator[tuple[int, bool]]:
     """For each wanted document, the number of the first document of the last run that does not come before it, and
-    whether it is the same one; None: they are not in the order of their ids, or have escaped bytes."""
+    whether it is the same one. Together, every document is counted once."""
+    number, previous = 0, ""
+    for doc_id in wanted:
+        number += count_ids(previous, doc_id)
+        yield number, count_ids(doc_id, f"{doc_id}\0") > 0
+        previous = doc_id
+
+
+def _find_places(ids: Iterator[str], wanted: Sequence[str], prefix: str) -> list[tuple[int, bool]] | None:
+    """The same, from the ids of the last run; None: they are not in the order of their ids, or have escaped bytes."""
     places: list[tuple[int, bool]] = []
     previous, count = "", 0
     for item_id in ids:

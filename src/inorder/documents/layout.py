@@ -229,6 +229,15 @@ def find_stored(data: str | os.PathLike[str], kind: ResultKind, doc_ids: Iterabl
     }
 
 
+def bind_count_stored(data: str | os.PathLike[str], kind: ResultKind) -> Callable[[str, str], int] | None:
+    """A function that counts the documents with a result of a kind in the store, from one id up to another one; None:
+    there is no store, or some ids are not valid Unicode."""
+    store, prefix = open_store(os.path.abspath(data), kind.stage), kind.id_prefix
+    if store is None or store.has_invalid_ids():
+        return None
+    return lambda first, end: store.count_between(f"{prefix}{first}", f"{prefix}{end}")
+
+
 def find_chunks(data: str, doc_id: str) -> Result | None:
     """The chunks of a document that exist or will exist; None: there are none."""
     return _find_result(data, CHUNK_RESULTS, doc_id)

@@ -147,11 +147,26 @@ class IndexItems:
             return None
         dense = find_stored(self._data, vectors, chunks)
         items = {doc_id: [make_document_item(each, dense.get(doc_id))] for doc_id, each in chunks.items()}
-        edits = edit_documents(last, ids, items)
+        edits = edit_documents(last, ids, items, count_ids=self._bind_count_published(last.count))
         if edits is None:
             return None
         removed = [_make_removal(doc_id) for doc_id in edits.gone if self._is_published(doc_id)]
         return msgspec.structs.replace(edits, items=chain(edits.items, ((last.count, item) for item in removed)))
+
+    def _bind_count_published(self, count: int) -> Callable[[str, str], int] | None:
+        """A function that counts the published documents from one id up to another one; None: they are not as many as
+        the last run had, or some ids have escaped bytes, whose order is another one."""
+        database = self._open_database()
+        if database is None:
+            return None
+
+        def count_files(condition: str, *values: str) -> int:
+            with translate_index_errors(published_path(self._data)):
+                [found] = database.execute(f"SELECT COUNT(*) FROM files WHERE {condition}", values).fetchone()
+            return int(found)
+
+        is_known = count_files("TRUE") == count and not count_files("instr(item_id, ?) > 0", "\\u")
+        return partial(count_files, "item_id >= ? AND item_id < ?") if is_known else None
 
     def has_only_documents(self, new: Container[str] = (), gone: Container[str] = ()) -> bool:
         """Whether the published database has no source code, and all files below the sources as documents. It is about

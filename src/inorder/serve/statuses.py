@@ -77,11 +77,11 @@ class StageTable:
         self._inode = found.st_ino
         self._database.execute("BEGIN")
         for line, row in read_rows(self._path, self._offset):
-            self._offset = line.offset + len(line.raw) + 1
+            self._offset = line.end
             if row.is_removed:
                 self._database.execute("DELETE FROM items WHERE id = ?", (row.doc_id,))
             elif not row.is_config:
-                self._store(row, line.offset)
+                self._store(row, line.source)
         self._database.execute("COMMIT")
 
     def _store(self, row: ManifestRow, offset: int) -> None:

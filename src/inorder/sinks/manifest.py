@@ -115,6 +115,11 @@ class ManifestSink:
                 rest = lines.pop()
                 yield lines
 
+    def read_text(self, offset: int, size: int) -> bytes:
+        """Read bytes of the rows; fewer only at their end. Rows may be appended meanwhile."""
+        with translate_os_errors(f"{self._path} cannot be read"):
+            return self._file.read(offset, size)
+
     def position(self) -> Position:
         """Return how far it has come."""
         return check_run(self.name, self._position, ())

@@ -254,7 +254,7 @@ class _StageRun:
         engine = NoWorkers()
         self._monitor.start(make_idle_runtime(engine, self._clock), opened, engine, lambda: 0, job.results)
         start_results(self._filesystem, self._layout.staging, job.results, opened)
-        summary = commit_unchanged(job, opened, receipt, self._clock, keeps_results=self._plan.is_stored)
+        summary = commit_unchanged(self._plan, job, opened, receipt, self._clock)
         self._monitor.record_unchanged(receipt.count)
         return summary
 

@@ -10,6 +10,7 @@ from inorder.sinks.packed_lines import open_lines
 from inorder.stage.context import StageContext
 from inorder.stage.contracts import Derivation
 from inorder.stage.data_layout import DataLayout
+from inorder.stage.manifest.reader import read_lines
 from inorder.stage.store.database import open_store
 from inorder.stage.store.inputs import StoredInput
 from inorder.stage.store.rows import StoredItem
@@ -88,13 +89,20 @@ class Pipeline:
     def list_runs(self) -> list[list[bytes]]:
         """The rows of every run of the second stage, without the `__config__` rows."""
         runs: list[list[bytes]] = []
-        with open_lines(f"{self.data}/manifests/second.jsonl") as file:
-            for line in file:
-                if b'"doc_id":"__config__"' in line:
-                    runs.append([])
-                else:
-                    runs[-1].append(line)
+        for line in read_lines(f"{self.data}/manifests/second.jsonl"):
+            assert line.row is not None
+            if line.row.is_config:
+                runs.append([])
+            else:
+                runs[-1].append(line.raw)
         return runs
+
+    def list_written(self) -> list[bytes]:
+        """The lines that the latest run of the second stage has written, without the `__config__` row."""
+        with open_lines(f"{self.data}/manifests/second.jsonl") as file:
+            lines = file.read().splitlines()
+        start = max(number for number, line in enumerate(lines) if b'"doc_id":"__config__"' in line)
+        return lines[start + 1 :]
 
     def list_results(self) -> dict[str, bytes]:
         store = open_store(self.data, "second")

@@ -12,6 +12,7 @@ import pytest
 from inorder.host import filesystem
 from inorder.stage.data_layout import DataLayout
 from inorder.stage.store.sink import StoreSink
+from inorder.stage.unchanged import spliced_manifest
 from inorder.stage.unchanged.receipt import read_receipt
 from tests.stage.jobs import Place
 from tests.stage.unchanged.pipeline import Pipeline
@@ -21,9 +22,10 @@ NAMES = ["b", "d", "f", "h", "j", "l", "n", "p"]
 VOLATILE = ("duration_s", "attempts", "status", "reason")
 
 
-@pytest.fixture
-def pipeline(place: Place) -> Pipeline:
-    """A pipeline that has run twice."""
+@pytest.fixture(params=[10**6, 1], ids=["written", "named"])
+def pipeline(place: Place, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    """A pipeline that has run twice. Rows that are repeated are written again, or one line stands for them."""
+    monkeypatch.setattr(spliced_manifest, "REPEATED_MIN", request.param)
     for name in NAMES:
         place.source(name, f"text of {name}")
     made = Pipeline(place)

@@ -11,6 +11,7 @@ import msgspec
 from inorder.documents.cost import count_blocks
 from inorder.documents.edits import edit_documents
 from inorder.documents.layout import (
+    CHUNK_RESULTS,
     CHUNK_SUFFIXES,
     CHUNKS,
     DOCUMENT_RESULTS,
@@ -18,6 +19,7 @@ from inorder.documents.layout import (
     Layout,
     LayoutChoice,
     Result,
+    bind_count_stored,
     derive_from,
     estimate_count,
     find_stored,
@@ -159,7 +161,8 @@ class ChunkItems:
         """The documents that were converted again, or removed, since the last run."""
         ids = last.changed[DOCUMENT_RESULTS.stage]
         documents = find_stored(self._data, DOCUMENT_RESULTS, ids)
-        return edit_documents(last, ids, {doc_id: [self._make_item(each)] for doc_id, each in documents.items()})
+        items = {doc_id: [self._make_item(each)] for doc_id, each in documents.items()}
+        return edit_documents(last, ids, items, count_ids=bind_count_stored(self._data, CHUNK_RESULTS))
 
     def follow(self, doc_id: str, results: Mapping[str, StoredInput]) -> list[WorkItem]:
         """The item of a document that was just converted; none for a part of one."""

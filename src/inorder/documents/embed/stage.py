@@ -22,9 +22,11 @@ from inorder.documents.layout import (
     VECTORS,
     LayoutChoice,
     Result,
+    bind_count_stored,
     derive_from,
     estimate_count,
     find_stored,
+    get_vector_kind,
     has_only_stored,
     list_chunked,
     list_current_vectors,
@@ -245,7 +247,9 @@ class EmbedItems:
         ids = last.changed[CHUNK_RESULTS.stage]
         chunks = find_stored(self._data, CHUNK_RESULTS, ids)
         items = {doc_id: self._make_items(each) for doc_id, each in chunks.items()}
-        edits = edit_documents(last, ids, items, [f"{family}/" for family in self._cfg_hashes])
+        families = [*self._cfg_hashes]
+        count_ids = bind_count_stored(self._data, get_vector_kind(families[0]))
+        edits = edit_documents(last, ids, items, [f"{family}/" for family in families], count_ids)
         if edits is None:
             return None
         corpus = last.count - 1

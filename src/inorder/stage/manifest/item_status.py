@@ -81,8 +81,8 @@ class ItemStatuses:
         elif row.status in STATUSES:
             status = "success" if row.is_satisfied else row.status
             category = row.error.category if row.error is not None else ""
-            made = line.offset if status == "success" else -1
-            offsets = (line.offset, made, self._is_fingerprinting, row.is_satisfied)
+            made = line.source if status == "success" else -1
+            offsets = (line.source, made, self._is_fingerprinting, row.is_satisfied)
             self._pending.append((row.doc_id, status, category, len(row.warnings), *offsets))
             if len(self._pending) >= _BATCH:
                 self._flush()

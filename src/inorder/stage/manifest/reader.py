@@ -2,7 +2,8 @@
 
 A manifest is a sequence of runs. Each starts with its `__config__` row, followed by one row per item in the order of
 the plan. A run that was interrupted and resumed is one run. A last line without a newline is being written, or was torn
-off by a crash: it is not a row. The rows of earlier runs may be packed; offsets are those of the text of all rows.
+off by a crash: it is not a row. The rows of earlier runs may be packed; offsets are those of the text of all rows. A
+line may stand for rows of earlier runs, see `repeated`; a reader gets these.
 
 Only the fields that every stage has are decoded; fields that a stage adds are in the raw line.
 """
@@ -13,9 +14,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
+from inorder.errors import IntegrityError
 from inorder.sinks.packed_lines import open_lines
 from inorder.stage.freshness import REMOVED_FROM_PLAN, SATISFIED_REASONS
 
+from .repeated import decode_repeated, expand_rows, is_repeated
 from .rows import CONFIG_ID
 
 _BLOCK_BYTES = 2**16
@@ -81,13 +84,18 @@ class ConfigRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ManifestLine(NamedTuple):
-    """One line of a manifest."""
+    """One line of a manifest, or one of the rows that a line stands for."""
 
     offset: int
+    """Of the line."""
     raw: bytes
-    """Without its newline."""
+    """The row, without its newline."""
     row: ManifestRow | None
     """None: the line cannot be decoded."""
+    end: int
+    """The offset of the next line."""
+    source: int
+    """The offset at which the row is written."""
 
 
 _ROW = msgspec.json.Decoder(ManifestRow)
@@ -95,19 +103,56 @@ _CONFIG = msgspec.json.Decoder(ConfigRow)
 
 
 def read_lines(path: str, start: int = 0) -> Iterator[ManifestLine]:
-    """Yield every whole line from this offset on; none if the manifest does not exist."""
+    """Yield every whole line from this offset on; none if the manifest does not exist. Lines that stand for rows of
+    earlier runs are replaced by these."""
     try:
         file = open_lines(path)
     except FileNotFoundError:
         return
-    with file:
+    with file, _EarlierRows(path) as earlier:
         file.seek(start)
         offset = start
         for raw in file:
             if not raw.endswith(b"\n"):
                 return
-            yield ManifestLine(offset, raw[:-1], decode_row(raw))
-            offset += len(raw)
+            end = offset + len(raw)
+            if is_repeated(raw):
+                yield from earlier.read(offset, raw[:-1], end)
+            else:
+                yield ManifestLine(offset, raw[:-1], decode_row(raw), end, offset)
+            offset = end
+
+
+class _EarlierRows:
+    """Reads the rows that lines of a manifest stand for. The file is opened with the first one."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: BinaryIO | None = None
+
+    def __enter__(self) -> "_EarlierRows":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def read(self, offset: int, line: bytes, end: int) -> Iterator[ManifestLine]:
+        """Yield the rows; a line without a row if they cannot be read."""
+        found = decode_repeated(line)
+        try:
+            for source, raw in () if found is None else expand_rows(found, self._read_at):
+                yield ManifestLine(offset, raw, decode_row(raw), end, source)
+        except IntegrityError:
+            found = None
+        if found is None:
+            yield ManifestLine(offset, line, None, end, offset)
+
+    def _read_at(self, offset: int, size: int) -> bytes:
+        if self._file is None:
+            self._file = open_lines(self._path)
+        self._file.seek(offset)
+        return self._file.read(size)
 
 
 def read_rows(path: str, start: int = 0) -> Iterator[tuple[ManifestLine, ManifestRow]]:
@@ -143,7 +188,7 @@ def read_line(file: BinaryIO, offset: int) -> ManifestLine:
     """Read the line at an offset of an open manifest."""
     file.seek(offset)
     raw = file.readline()
-    return ManifestLine(offset, raw.rstrip(b"\n"), decode_row(raw))
+    return ManifestLine(offset, raw.rstrip(b"\n"), decode_row(raw), offset + len(raw), offset)
 
 
 def find_last_run(path: str) -> tuple[int, ConfigRow] | None:

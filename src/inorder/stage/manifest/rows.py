@@ -139,8 +139,8 @@ def make_row(stage: str, entry: Entry) -> dict[str, Any]:
 def repeat_row(line: bytes, seq: int, *, keeps_result: bool) -> bytes:
     """Make the row of an item that is up to date from its row in the run before, in which it succeeded or was up to
     date, and from its seq. `keeps_result`: the runner knows what the worker returned, and the hash of the inputs."""
-    if _SKIPPED.match(line) is not None:
-        return _replace_seq(line, seq)
+    if is_skipped_row(line):
+        return replace_seq(line, seq)
     fields = _RAW_FIELDS.decode(line)
     if not keeps_result:
         fields = {name: value for name, value in fields.items() if name in BASE_FIELDS}
@@ -150,7 +150,12 @@ def repeat_row(line: bytes, seq: int, *, keeps_result: bool) -> bytes:
     return msgspec.json.encode(fields)
 
 
-def _replace_seq(line: bytes, seq: int) -> bytes:
+def is_skipped_row(line: bytes) -> bool:
+    """Whether a row is that of an item that was skipped. It is repeated as it is, with another seq."""
+    return _SKIPPED.match(line) is not None
+
+
+def replace_seq(line: bytes, seq: int) -> bytes:
     """The row with another seq. No string before that field can contain its name in quotes."""
     head, mark, rest = line.partition(_SEQ)
     number, comma, tail = rest.partition(b",")

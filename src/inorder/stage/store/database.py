@@ -150,6 +150,11 @@ class StoreReader:
             yield from rows
             low = rows[-1][0]
 
+    def count_between(self, first: str, end: str) -> int:
+        """The number of items from the id `first` on whose ids come before `end`. Both are valid Unicode."""
+        query = "SELECT count(*) FROM items WHERE item_id >= ? AND item_id < ?"
+        return int(self._fetch_all(query, first, end)[0][0])
+
     def has_invalid_ids(self) -> bool:
         """Whether the ids of some items are not valid Unicode."""
         return bool(self._fetch_all("SELECT 1 FROM items WHERE item_id > x'' LIMIT 1"))

@@ -35,7 +35,9 @@ class ChangedItems:
         self._edits = edits
         self._rest_count = receipt.kept_count - len(edits.dropped)
         """Items of the last run whose rows are repeated."""
-        sinks, self._manifest = splice_manifest(job.sinks, receipt, edits.dropped, keeps_results=plan.is_stored)
+        sinks, self._manifest = splice_manifest(
+            job.sinks, receipt, edits.dropped, stage=plan.stage_name, keeps_results=plan.is_stored
+        )
         self.job = msgspec.structs.replace(job, sinks=sinks, skipped_count=self._rest_count)
         """The job, with a manifest that repeats the rows of all other items."""
         self._end = receipt.kept_count

@@ -17,6 +17,7 @@ from inorder.runtime.durable_run import DurableJob
 from inorder.runtime.identity import PlanDigest
 from inorder.runtime.loop import Runtime
 from inorder.runtime.recovery import OpenedJournal
+from inorder.stage.contracts import StagePlan
 
 from .receipt import Receipt
 from .spliced_manifest import splice_manifest
@@ -62,13 +63,12 @@ def make_idle_runtime(engine: NoWorkers, clock: Clock) -> Runtime:
 
 
 def commit_unchanged(
-    job: DurableJob, opened: OpenedJournal, receipt: Receipt, clock: Clock, *, keeps_results: bool
+    plan: StagePlan, job: DurableJob, opened: OpenedJournal, receipt: Receipt, clock: Clock
 ) -> Summary:
-    """Commit every item as skipped. `keeps_results`: see `repeat_row`."""
+    """Commit every item as skipped."""
     journal = CommitJournal(opened.writer, job.filesystem, job.path, job.options, clock)
-    lane = CommitLane(
-        journal, splice_manifest(job.sinks, receipt, keeps_results=keeps_results)[0], PlanDigest(job.identify)
-    )
+    sinks, _ = splice_manifest(job.sinks, receipt, stage=plan.stage_name, keeps_results=plan.is_stored)
+    lane = CommitLane(journal, sinks, PlanDigest(job.identify))
     count = receipt.kept_count
     try:
         lane.commit_skipped(0, count, receipt.digest)

@@ -132,7 +132,7 @@ class StageCheck:
         """The seq of the next row; -1: a config row must come first; None: unknown."""
         end = 0
         for number, line in enumerate(read_lines(self._manifest), 1):
-            end = line.offset + len(line.raw) + 1
+            end = line.end
             fault = _check_row(line, expected, self._stage)
             if fault:
                 yield self._make_problem(ALTERED, path, f"line {number}, at byte {line.offset}, {fault}")
