@@ -50,6 +50,14 @@ def make_documents(folder: Path, count: int) -> None:
         path.write_text(make_text(random.Random(number), words))
 
 
+def change_documents(folder: Path, count: int) -> None:
+    """Write one of every `SHARE` documents again, with another text."""
+    words = make_words(random.Random(1))
+    for number in range(0, count, SHARE):
+        path = folder / f"{number // PER_FOLDER:04}" / f"{number:07}.md"
+        path.write_text(make_text(random.Random(count + number), words))
+
+
 def make_words(source: random.Random) -> list[str]:
     """A vocabulary of which, as in every language, few words are frequent."""
     syllables = [a + b for a in "bdfgklmnprst" for b in ("a", "e", "i", "o", "u", "an", "er")]
@@ -111,10 +119,7 @@ def measure(count: int, folder: Path) -> dict[str, float]:
     first = run(sources, data, environment)
     files, size = count_bytes(data)
     again = run(sources, data, environment)
-    words = make_words(random.Random(1))
-    for number in range(0, count, SHARE):
-        path = sources / f"{number // PER_FOLDER:04}" / f"{number:07}.md"
-        path.write_text(make_text(random.Random(count + number), words))
+    change_documents(sources, count)
     changed = run(sources, data, environment)
     return {
         "documents": count,
