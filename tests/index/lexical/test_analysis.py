@@ -178,6 +178,17 @@ def test_known_words_are_found_without_looking_up_each() -> None:
     assert len(table) < 100
 
 
+def test_words_of_documents_that_do_not_return_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terms_module, "_tables", terms_module._Tables())
+    monkeypatch.setattr(word_table, "DOCUMENT_WORDS_MAX", 10)
+    for number in range(100):
+        count_file_terms([("fog horn", f"document{number}", "")], "en")
+        count_file_terms([("fog horn", f"document{number}", "")], "")
+    sizes = {language: len(table) for language, table in terms_module._tables.by_language.items()}
+    assert sizes["en"] <= 10
+    assert sizes[""] > 100
+
+
 def test_a_count_that_is_too_large_is_limited() -> None:
     chunks = [("fog " * 300, "horn " * 70_000, "")]
     counted = count_file_terms(chunks, "")

@@ -16,6 +16,9 @@ from .analysis import ASCII_WORD_CHARACTERS, CACHED_WORDS_MAX, open_term_cache
 
 Numbers = npt.NDArray[np.int64]
 
+DOCUMENT_WORDS_MAX = CACHED_WORDS_MAX // 4
+"""A text has fewer words that return than program code, and every document has a few that do not, such as its name.
+Words take 500 bytes each, in every worker."""
 _KEY_BYTES = 8
 _SHORT_BYTES_MAX = 2 * _KEY_BYTES
 _SLOT_BITS = 17
@@ -69,6 +72,7 @@ class WordTable(dict[bytes | str, int]):
         """For each word, where its terms begin, and at last where those of the last word end."""
         self.terms = array("i")
         """The numbers of the terms of each word, word after word."""
+        self._words_max = DOCUMENT_WORDS_MAX if language else CACHED_WORDS_MAX
         self._slots = _Slots()
         self._is_present = np.zeros(0, np.bool_)
         """Space for a mark and a number per term."""
@@ -84,7 +88,7 @@ class WordTable(dict[bytes | str, int]):
     @property
     def is_full(self) -> bool:
         """Whether it has as many words as it should."""
-        return len(self) >= CACHED_WORDS_MAX
+        return len(self) >= self._words_max
 
     def number_words(self, text: bytes) -> tuple[Numbers, Numbers]:
         """Where the words of a text in ASCII begin, and their numbers, in the order of the text."""
