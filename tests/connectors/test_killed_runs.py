@@ -15,8 +15,8 @@ from tests.connectors.run_targets import LanceRuns, PostgresRuns, RunTarget, S3R
 from tests.connectors.s3_server import serve_s3
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
-TESTS = 4
-KILLS = int(os.environ.get("KILLS", "40")) // TESTS
+KILLS = 5
+TESTS = int(os.environ.get("KILLS", "20")) // KILLS
 DOCUMENTS = 24
 PROCESSES = {
     "INORDER_POLICY": "cpu",

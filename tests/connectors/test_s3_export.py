@@ -22,7 +22,7 @@ pytest.importorskip("moto", reason="make test-connectors installs it")
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 SMALL = 2048
-KILLS = 20
+KILLS, TESTS = 10, 20
 TO = f"s3://{BUCKET}"
 
 
@@ -179,7 +179,7 @@ def change(store: ChunkStore, chance: random.Random) -> None:
             store.put(**{name_of(number): text_of(number) * chance.randint(1, 4)})
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(TESTS))
 def test_killed_at_random_requests_the_export_is_always_complete_and_in_the_end_equal_to_an_undisturbed_one(
     store: ChunkStore, server: S3Server, client: Any, prefix: str, tmp_path: Path, environment: Any, seed: int
 ) -> None:

@@ -17,7 +17,7 @@ from tests.support.in_process import run_in_process
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 DOCUMENTS = 30
-KILLS = 20
+KILLS, TESTS = 10, 20
 FAST = {"INORDER_POLICY": "io", "INORDER_WORKERS": "2", "INORDER_QUIET": "true"}
 MANY_WRITES = FAST | {"INORDER_WINDOWS_ENTRIES": "4", "INORDER_WINDOWS_ADAPTIVE": "false"}
 Row = tuple[str, int, str, str, list[float] | None, str]
@@ -163,7 +163,7 @@ def test_vectors_of_another_length_are_refused_and_recreated(scheme: str, editio
     assert read(scheme, tmp_path) == list_index(runs.data)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(TESTS))
 def test_lance_killed_at_random_moments_ends_equal_to_the_index(seed: int, editions: Editions, tmp_path: Path) -> None:
     pytest.importorskip("lance", reason="make test-connectors installs it")
     chance, kills, number = random.Random(seed), 0, 0

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from inorder.documents.chunk.chunks import Chunk, derive_chunk_id
 from inorder.documents.chunk.storage import pack_chunks
+from inorder.sinks.sqlite import _POSITION_TABLE
 from inorder.stage.store.codec import compress
 from inorder.stage.store.database import VERSION, store_path
 from inorder.stage.store.rows import SCHEMA
@@ -19,7 +20,7 @@ class StageStore:
         (data / "store").mkdir(parents=True, exist_ok=True)
         self._path = store_path(str(data), stage)
         with sqlite3.connect(self._path) as connection:
-            connection.executescript(SCHEMA)
+            connection.executescript(SCHEMA + _POSITION_TABLE)
             connection.execute(f"PRAGMA user_version={VERSION}")
             connection.execute("INSERT OR IGNORE INTO origins VALUES (1, ?, 'cfg', '')", (stage,))
 

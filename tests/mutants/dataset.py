@@ -81,6 +81,13 @@ DATASET_MUTANTS: tuple[Mutant, ...] = (
         f"{_EXPORT}test_a_document_that_a_run_changes_meanwhile_is_exported_as_it_is_then",
     ),
     Mutant(
+        "tables of an export are those of different moments",
+        "dataset/export/export.py",
+        "_read_versions(self._data, tables) != versions:",
+        "_read_versions(self._data, tables) != versions and not tables:",
+        "tests/dataset/test_export_during_runs.py::test_tables_that_a_run_changes_meanwhile_are_exported_again[file]",
+    ),
+    Mutant(
         "documents of the store come before those in files, whatever their ids",
         "documents/layout.py",
         "for result in merge(stored, sorted(files), key=lambda each: each.doc_id):",

@@ -19,6 +19,7 @@ from inorder.documents.layout import (
 )
 from inorder.errors import IntegrityError
 from inorder.host.paths import find_path_problem
+from inorder.sinks.base import Position
 from inorder.stage.data_layout import FINGERPRINT_SUFFIX
 from inorder.stage.fingerprints import decode_fingerprint, hash_file
 from inorder.stage.store.database import StoreReader, store_path
@@ -64,6 +65,10 @@ class ResultReader:
     def iterate(self, after: str = "") -> Iterator[Result]:
         """The results in the order of their doc ids, those that follow `after`."""
         return iterate_results(self._data, self._kind, self._store, after)
+
+    def read_version(self) -> Position:
+        """Another one after every change of the store; always the same for results in files."""
+        return Position() if self._store is None else self._store.read_position()
 
     def has(self, doc_id: str) -> bool:
         """Whether there is a result for a document."""

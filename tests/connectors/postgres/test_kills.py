@@ -23,7 +23,7 @@ from tests.connectors.postgres.exports import export, make_index, make_texts, re
 from tests.connectors.postgres.server import PostgresServer
 from tests.documents.stage_runs import StageRuns
 
-KILLS, TESTS = 20, 10
+KILLS, TESTS = 10, 20
 DOCUMENTS = 40
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 

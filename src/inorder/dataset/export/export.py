@@ -20,6 +20,7 @@ from inorder.files.object_store import ObjectStore
 from inorder.host.filesystem import Filesystem, SystemFilesystem
 from inorder.host.lock import Lock
 from inorder.host.os_errors import translate_os_errors
+from inorder.sinks.base import Position
 from inorder.version import __version__
 
 from .files import export_files
@@ -58,8 +59,7 @@ def export_data(
         make_durable_directory(disk, f"{root}/{HIDDEN}")
         lock = None if filesystem else Lock(f"{root}/{HIDDEN}/lock", f"the export {root}")
         try:
-            folder = ExportFolder(root, disk)
-            return _Export(data, folder, options, on_progress).run(tables)
+            return _export_one_state(data, lambda: ExportFolder(root, disk), options, on_progress, tables)
         finally:
             if lock is not None:
                 lock.release()
@@ -83,9 +83,38 @@ def _export_to_store(
     lease = ExportLease(store, f"the export {address}")
     try:
         with translate_os_errors("a shard could not be written"), tempfile.TemporaryDirectory() as scratch:
-            return _Export(data, StoredExport(store, lease, scratch), options, on_progress).run(tables)
+            return _export_one_state(data, lambda: StoredExport(store, lease, scratch), options, on_progress, tables)
     finally:
         lease.release()
+
+
+def _export_one_state(
+    data: str,
+    open_target: Callable[[], ExportFolder | StoredExport],
+    options: ExportOptions,
+    on_progress: OnProgress,
+    tables: list[DataTable[Any, Any]],
+) -> ExportOutcome:
+    """Export tables as they are at one moment. If a run changes one of them meanwhile, nothing is published, and all
+    are exported again; shards that are still the same are kept."""
+    for _ in range(_ATTEMPTS):
+        outcome = _Export(data, open_target(), options, on_progress).run(tables)
+        if outcome is not None:
+            return outcome
+    raise _changes(data)
+
+
+def _changes(data: str) -> InfrastructureError:
+    return InfrastructureError(f"{data} changes while it is exported; export it again when no run is active")
+
+
+def _read_versions(data: str, tables: list[DataTable[Any, Any]]) -> list[Position]:
+    """The states of the stores that these tables are made of."""
+    versions = []
+    for table in tables:
+        with open_results(data, table.kind) as results:
+            versions.append(results.read_version())
+    return versions
 
 
 def select_tables(data: str, what: str) -> list[DataTable[Any, Any]]:
@@ -124,8 +153,10 @@ class _Export:
                 " choose it with --format, or another folder"
             )
 
-    def run(self, tables: list[DataTable[Any, Any]]) -> ExportOutcome:
-        """Prepare and publish the tables. Those that were not asked for stay as they are."""
+    def run(self, tables: list[DataTable[Any, Any]]) -> ExportOutcome | None:
+        """Prepare and publish the tables. Those that were not asked for stay as they are. None: a run has changed
+        results meanwhile, and nothing is published."""
+        versions = _read_versions(self._data, tables)
         previous = self._target.previous
         entries = {} if previous is None else dict(previous.tables)
         replaced = [name for name in TABLES if self._options.what in ("all", name.partition("/")[0])]
@@ -138,6 +169,8 @@ class _Export:
             else:
                 entries[table.name] = self._prepare(table, progress)
             self._on_progress(table.name, progress)
+        if self._options.format != "files" and _read_versions(self._data, tables) != versions:
+            return None
         ordered = {name: entries[name] for name in TABLES if name in entries}
         manifest = ExportManifest(generator=f"inorder {__version__}", format=self._options.format, tables=ordered)
         self._outcome.removed = self._target.finish(manifest, replaced)
@@ -163,7 +196,7 @@ class _Export:
                     self._on_progress(table.name, progress)
                 else:
                     return combine_shards(table.name, entries)
-        raise InfrastructureError(f"{self._data} changes while it is exported; export it again when no run is active")
+        raise _changes(self._data)
 
     def _reuse(self, table: DataTable[Any, Any], shard: Shard, number: int, progress: TableExport) -> ShardEntry | None:
         found = self._target.reuse(shard.key)
