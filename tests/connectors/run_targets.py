@@ -1,11 +1,17 @@
 """Targets of `inorder run --to` in which a test has places of its own, and what is in such a place."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+import pytest
+
 from tests.connectors.postgres.exports import read_tables
 from tests.connectors.postgres.server import PostgresServer
-from tests.connectors.s3_server import BUCKET, S3Server
+from tests.connectors.s3_server import BUCKET, S3Server, serve_s3
+
+PACKAGES = {"postgres": "pgserver", "lance": "lance", "s3": "moto", "duckdb": "duckdb"}
 
 
 class RunTarget(Protocol):
@@ -41,6 +47,26 @@ class PostgresRuns:
 
     def read(self, place: str) -> object:
         return read_tables(self._server, self._database, place)
+
+
+class DuckDBRuns:
+    """A file per place."""
+
+    modules = ("duckdb", "inorder.targets.duckdb", "inorder.targets.stage")
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.environment: dict[str, str] = {}
+
+    def find_arguments(self, place: str) -> list[str]:
+        return ["--to", f"duckdb://{self._folder}/{place}.duckdb"]
+
+    def read(self, place: str) -> object:
+        import duckdb
+
+        with duckdb.connect(f"{self._folder}/{place}.duckdb") as connection:
+            queries = [f"SELECT * FROM inorder.{table} ORDER BY 1, 2" for table in ("documents", "chunks")]
+            return [connection.execute(query).fetchall() for query in queries]
 
 
 class LanceRuns:
@@ -86,3 +112,20 @@ class S3Runs:
         start = f"{BUCKET}/{self._prefix}/{place}"
         paths = [path for path in client.find(start) if "/.inorder/" not in path]
         return {path.removeprefix(start): client.cat_file(path) for path in paths}
+
+
+@contextmanager
+def open_target(kind: str, folder: Path) -> Iterator[RunTarget]:
+    """A target with a server of its own, if it needs one."""
+    pytest.importorskip(PACKAGES[kind], reason="make test-connectors installs it")
+    if kind == "postgres":
+        server = PostgresServer()
+        try:
+            yield PostgresRuns(server, "runs")
+        finally:
+            server.close()
+    elif kind == "s3":
+        with serve_s3() as store:
+            yield S3Runs(store, "runs")
+    else:
+        yield LanceRuns(folder / "tables") if kind == "lance" else DuckDBRuns(folder)

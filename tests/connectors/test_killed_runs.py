@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.connectors.drivers import Drivers, open_drivers
-from tests.connectors.postgres.server import PostgresServer
-from tests.connectors.run_targets import LanceRuns, PostgresRuns, RunTarget, S3Runs
-from tests.connectors.s3_server import serve_s3
+from tests.connectors.run_targets import RunTarget, open_target
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 KILLS = 5
@@ -29,17 +27,8 @@ PROCESSES = {
 
 @pytest.fixture(params=["postgres", "lance", "s3"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunTarget]:
-    packages = {"postgres": "pgserver", "lance": "lance", "s3": "moto"}
-    pytest.importorskip(packages[request.param], reason="make test-connectors installs it")
-    if request.param == "postgres":
-        database_server = PostgresServer()
-        yield PostgresRuns(database_server, "runs")
-        database_server.close()
-    elif request.param == "lance":
-        yield LanceRuns(tmp_path / "tables")
-    else:
-        with serve_s3() as store:
-            yield S3Runs(store, "runs")
+    with open_target(request.param, tmp_path) as target:
+        yield target
 
 
 def change(sources: Path, chance: random.Random, edition: int) -> None:
