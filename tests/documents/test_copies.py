@@ -124,8 +124,10 @@ def test_a_rerun_with_nothing_changed_looks_at_no_file(tmp_path: Path, monkeypat
 
 def test_copies_below_other_sources_stay_known(tmp_path: Path) -> None:
     runs = StageRuns(tmp_path)
-    for name in ("docs/a.md", "docs/b.md", "more/c.md", "more/d.md"):
-        runs.write(name, TEXT)
+    runs.write("docs/a.md", TEXT)
+    runs.write("docs/b.md", TEXT)
+    for name in ("more/c.md", "more/d.md"):
+        runs.write(name, TEXT.replace("lamp", "wick"))
     runs.doctags("docs")
     runs.doctags("more")
     assert list_copies(runs.data) == [("docs/b.md", "docs/a.md"), ("more/d.md", "more/c.md")]

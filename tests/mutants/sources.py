@@ -6,7 +6,29 @@ _RUNS = "tests/sources/test_runs.py::"
 _FETCHING = "tests/sources/test_fetching.py::"
 _ADDRESS = "tests/sources/test_address.py::"
 _COMMANDS = "tests/sources/test_commands.py::"
+_ELSEWHERE = "tests/documents/test_copies_elsewhere.py::"
 SOURCES_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "a copy of a document of another source is read again",
+        "documents/copies.py",
+        "if not original and self._find_elsewhere is not None:",
+        "if not original and self._find_elsewhere is None:",
+        f"{_ELSEWHERE}test_a_few_new_files_are_compared_with_other_sources_too",
+    ),
+    Mutant(
+        "content is lost when its document is removed and a copy is below another source",
+        "documents/other_sources.py",
+        "        if self._roots.has(original):\n            return True\n",
+        "        if self._roots.has(original):\n            return False\n",
+        f"{_ELSEWHERE}test_when_the_document_is_gone_its_copy_elsewhere_takes_its_place[apart-removed]",
+    ),
+    Mutant(
+        "a file is a copy of itself",
+        "documents/copies.py",
+        'if original in ("", file.item_id):',
+        "if not original:",
+        f"{_ELSEWHERE}test_after_an_interruption_the_new_document_is_not_taken_for_a_copy_of_itself",
+    ),
     Mutant(
         "an empty listing is a listing",
         "sources/listing.py",

@@ -2,7 +2,8 @@
 
 The first of them in the plan is the document, and the others are skipped. They are found when the plan is made. Only
 content that has the size of another one is hashed; of a short file the first bytes, which are read anyway, are all of
-it. What was found is kept in DATA, so that searches can name every path.
+it. If DATA has documents of other sources, all content is hashed, and a document there with the same content is the
+document: see `other_sources`. What was found is kept in DATA, so that searches can name every path.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence, Set
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -22,15 +24,27 @@ from inorder.stage.fingerprints import hash_file
 from inorder.stage.hash_cache import HashCache
 from inorder.stage.sources import Roots
 from inorder.stage.store.database import open_store
+from inorder.stage.store.rows import decode_id, encode_id
 
 _SLOTS = 2**23
 _FACTOR = 0x9E3779B97F4A7C15
 _SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS copies (item_id TEXT PRIMARY KEY, original TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE INDEX IF NOT EXISTS copies_original ON copies (original)",
+    "DROP TABLE IF EXISTS copies",
+    "CREATE TABLE copies (item_id TEXT PRIMARY KEY, original TEXT NOT NULL, path NOT NULL) WITHOUT ROWID",
+    "CREATE INDEX copies_original ON copies (original)",
 )
 _NOTE = "copies"
 _PAGE_CACHE = "PRAGMA cache_size = -8192"
+
+
+class CopiedFile(NamedTuple):
+    """A file that is a copy."""
+
+    item_id: str
+    original: str
+    """The id of the document."""
+    path: str
+    """The path of the file, or the address of a part of one."""
 
 
 class SizeFilter:
@@ -64,30 +78,44 @@ def _find_slot(size: int) -> tuple[int, int]:
 class CopyFinder:
     """Finds the copies in one pass over the files of a plan. The contents that were seen are on disk, not in memory."""
 
-    def __init__(self, sizes: SizeFilter, cache_path: str) -> None:
+    def __init__(
+        self, sizes: SizeFilter, cache_path: str, find_elsewhere: Callable[[str, str], str] | None = None
+    ) -> None:
+        """`find_elsewhere` returns the document of other sources that was made of content with a hash by a
+        configuration with a hash; empty: there is none. None: DATA has no documents of other sources."""
         self._sizes = sizes
+        self._find_elsewhere = find_elsewhere
         self._cache_path = cache_path
         self._cache: HashCache | None = None
         self._seen: sqlite3.Connection | None = None
-        self.found: dict[str, str] = {}
-        """The document that each copy is a copy of."""
+        self.found: list[CopiedFile] = []
 
-    def find(self, file: DocumentFile, kind: str, head: bytes) -> str:
+    def find(self, file: DocumentFile, kind: str, head: bytes, cfg_hash: str) -> str:
         """The id of the first file with the same content and kind; empty: this is the first one."""
-        if not file.size or not self._sizes.has_two(file.size):
+        has_two = self._sizes.has_two(file.size)
+        if not file.size or not (has_two or self._find_elsewhere):
             return ""
         try:
             digest = file.sha256 or self._hash(file, head)
         except (OSError, InorderError):  # its item says what is wrong with it
             return ""
         key = bytes.fromhex(digest)[:16] + kind.encode()
-        seen = self._open()
-        added = seen.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (key, file.item_id))
-        if added.rowcount:
+        original = self._find_seen(key) if has_two else ""
+        if not original and self._find_elsewhere is not None:
+            original = self._find_elsewhere(digest, cfg_hash)
+        if has_two:
+            self._note(key, original or file.item_id)
+        if original in ("", file.item_id):
             return ""
-        [original] = seen.execute("SELECT item_id FROM seen WHERE key = ?", (key,)).fetchone()
-        self.found[file.item_id] = original
-        return str(original)
+        self.found.append(CopiedFile(file.item_id, original, file.path))
+        return original
+
+    def _find_seen(self, key: bytes) -> str:
+        row = self._open().execute("SELECT item_id FROM seen WHERE key = ?", (key,)).fetchone()
+        return "" if row is None else str(row[0])
+
+    def _note(self, key: bytes, document: str) -> None:
+        self._open().execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (key, document))
 
     def close(self) -> None:
         """Forget what was seen. What was found is kept."""
@@ -125,12 +153,17 @@ class CopyFinder:
 
 
 def may_have_copies(
-    files: Iterable[DocumentFile], sizes: SizeFilter, find_stored: Callable[[list[str]], Sequence[str]]
+    files: Iterable[DocumentFile],
+    sizes: SizeFilter,
+    find_stored: Callable[[list[str]], Sequence[str]],
+    *,
+    has_others: bool,
 ) -> bool:
     """Whether one of these files, which are new or have changed, may be a copy of another one, or of one of the others
     of the plan. `sizes` are those of all files; `find_stored` returns the documents of the others that were made of
-    content with one of these hashes. May err on the side of copies."""
-    compared = [file for file in files if not file.problem and sizes.has_two(file.size)]
+    content with one of these hashes; `has_others`: DATA has documents of other sources. May err on the side of
+    copies."""
+    compared = [file for file in files if not file.problem and (has_others or sizes.has_two(file.size))]
     if not compared or sizes.has_parts:
         return bool(compared)
     try:
@@ -150,33 +183,48 @@ class CopyLog:
     """What the plan of a run has found, until the run is complete."""
 
     def __init__(self) -> None:
-        self._found: dict[str, str] | None = None
-        self._roots: Roots | None = None
+        self._found: _Found | None = None
 
-    def set(self, found: dict[str, str], roots: Roots) -> None:
-        """Take the copies that a plan has found below its sources."""
-        self._found, self._roots = found, roots
+    def set(self, found: list[CopiedFile], roots: Roots, checked: Set[str]) -> None:
+        """Take the copies that a plan has found below its sources, and among files of other sources that it has
+        `checked`."""
+        self._found = _Found(found, roots, checked)
         notes = get_predicted_notes()
         if notes is not None:
-            notes[_NOTE] = found, roots
+            notes[_NOTE] = self._found
 
     def write(self, data: str | os.PathLike[str]) -> None:
         """Write them to DATA, unless the plan was not read. Copies below other sources stay."""
-        if self._found is None or self._roots is None:
+        if self._found is None:
             return
         path = _locate(data)
-        if not self._found and not os.path.exists(path):
+        if not self._found.copies and not os.path.exists(path):
             return
-        roots = self._roots
-        rows = _merge(list_copies(data), self._found, roots)
+        rows = [
+            (each.item_id, each.original, encode_id(each.path)) for each in _merge(list_copied_files(data), self._found)
+        ]
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             for statement in _SCHEMA:
                 connection.execute(statement)
-            connection.execute("DELETE FROM copies")
-            connection.executemany("INSERT OR REPLACE INTO copies VALUES (?, ?)", rows)
+            connection.executemany("INSERT OR REPLACE INTO copies VALUES (?, ?, ?)", rows)
             connection.execute("COMMIT")
+
+
+class _Found(NamedTuple):
+    """What a plan has found."""
+
+    copies: list[CopiedFile]
+    roots: Roots
+    checked: Set[str]
+
+
+def list_copied_files(data: str | os.PathLike[str]) -> list[CopiedFile]:
+    """All copies in DATA, with their paths, in the order of their ids."""
+    return [
+        CopiedFile(each[0], each[1], decode_id(each[2])) for each in _query(data, "", [], "item_id, original, path")
+    ]
 
 
 def list_copies(data: str | os.PathLike[str], originals: Iterable[str] | None = None) -> list[tuple[str, str]]:
@@ -189,16 +237,19 @@ def list_copies(data: str | os.PathLike[str], originals: Iterable[str] | None = 
 def list_present_copies(data: str | os.PathLike[str]) -> list[tuple[str, str]]:
     """As `list_copies`, and in a dry run what the run before would have found."""
     notes = get_predicted_notes() or {}
-    found = list_copies(data)
-    return _merge(found, *notes[_NOTE]) if _NOTE in notes else found
+    found = _merge(list_copied_files(data), notes[_NOTE]) if _NOTE in notes else list_copied_files(data)
+    return [(each.item_id, each.original) for each in found]
 
 
-def _merge(known: list[tuple[str, str]], found: dict[str, str], roots: Roots) -> list[tuple[str, str]]:
+def _merge(known: list[CopiedFile], found: _Found) -> list[CopiedFile]:
     """The copies that are known below other sources, and those that were found."""
-    return [*(each for each in known if not roots.has(each[0])), *found.items()]
+    kept = (each for each in known if not found.roots.has(each.item_id) and each.item_id not in found.checked)
+    return [*kept, *found.copies]
 
 
-def _query(data: str | os.PathLike[str], where: str, values: list[str]) -> list[tuple[str, str]]:
+def _query(
+    data: str | os.PathLike[str], where: str, values: list[str], columns: str = "item_id, original"
+) -> list[Any]:
     """The rows that meet a condition; none if the database is missing or cannot be read."""
     path = _locate(data)
     if not os.path.exists(path):
@@ -206,8 +257,7 @@ def _query(data: str | os.PathLike[str], where: str, values: list[str]) -> list[
     with contextlib.suppress(sqlite3.Error):
         connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)
         with contextlib.closing(connection):
-            query = f"SELECT item_id, original FROM copies {where} ORDER BY item_id"
-            return connection.execute(query, values).fetchall()
+            return connection.execute(f"SELECT {columns} FROM copies {where} ORDER BY item_id", values).fetchall()
     return []
 
 

@@ -53,7 +53,7 @@ def discover(roots: Roots) -> Iterator[DocumentFile]:
             require_root(path)
         else:
             require_root(path)
-            yield _inspect_file(path, name, os.path.dirname(path))
+            yield inspect_file(path, name, os.path.dirname(path))
 
 
 def _discover_folder(roots: Roots, root: str, prefix: str) -> Iterator[DocumentFile]:
@@ -61,10 +61,11 @@ def _discover_folder(roots: Roots, root: str, prefix: str) -> Iterator[DocumentF
         name = f"{prefix}/{relative}" if relative else prefix
         if problem.startswith(UNREADABLE_FOLDER):
             roots.add_unreadable(quote_id(name))
-        yield DocumentFile(quote_id(name), path, 0, problem) if problem else _inspect_file(path, name, root)
+        yield DocumentFile(quote_id(name), path, 0, problem) if problem else inspect_file(path, name, root)
 
 
-def _inspect_file(path: str, item_id: str, root: str) -> DocumentFile:
+def inspect_file(path: str, item_id: str, root: str) -> DocumentFile:
+    """The file at a path, which lies below this root."""
     name = quote_id(item_id)
     try:
         read_ns = time_ns()

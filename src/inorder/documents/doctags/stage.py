@@ -10,7 +10,6 @@ read some pages each, and the document itself merges the parts. The result is th
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -23,6 +22,7 @@ from inorder.documents.cost import estimate_pages
 from inorder.documents.discovery import DocumentFile, discover
 from inorder.documents.inputs import BYTES_MAX, is_there
 from inorder.documents.layout import Layout, LayoutChoice, remove_other_layout, resolve_layout
+from inorder.documents.other_sources import OtherSources
 from inorder.documents.readers.docling import DOCLING_FORMATS
 from inorder.documents.readers.html.rules import Extent
 from inorder.documents.readers.passwords import NO_PASSWORDS, read_passwords
@@ -202,15 +202,16 @@ class _DocumentItems:
         self._data = data
         self._sizes = SizeFilter()
         self._copies = copies
+        self._others = OtherSources(data, STAGE_NAME, self._roots)
         self._archives = ArchiveExpander(f"{data}/cache/archives.sqlite", settings.password_path)
         self._compared: ListingComparison | None = None
         self._listed: FileListing | None = None
         """The files of the items, once all of them are known."""
 
     def list_files(self) -> Iterator[DocumentFile]:
-        """Every file below the sources, except those in DATA, which may lie below them."""
+        """Every file below the sources, except those in DATA, which may lie below them; and files that were copies."""
         files = (file for file in discover(self._roots) if not file.path.startswith(f"{self._data}/"))
-        return self._archives.expand(files)
+        return self._archives.expand(self._others.add_copies(files))
 
     def survey(self) -> tuple[int, Derivation]:
         """The number of files, and what the documents depend on. The version is another one in every run as long as a
@@ -247,7 +248,8 @@ class _DocumentItems:
         ids = [item_id for number, item_id in enumerate(last.read_ids()) if number in dropped] if dropped else []
         present = {file.item_id for _, file in files}
         stored = partial(find_made_of, self._data, STAGE_NAME, without={*ids, *present})
-        if may_have_copies([file for _, file in files], self._sizes, stored):
+        has_others = self._others.has_documents()
+        if may_have_copies((file for _, file in files), self._sizes, stored, has_others=has_others):
             return None
         self._listed = compared.listing
         make_item = self._bind_make_item()
@@ -265,7 +267,7 @@ class _DocumentItems:
         large = []
         self._compared = None  # all files are checked, so nothing asks for it any more
         self._listed, listing = None, FileListing()
-        with closing(CopyFinder(self._sizes, f"{self._data}/cache/contents.sqlite")) as copies:
+        with self._others.open_finder(self._sizes) as copies:
             make_item = self._bind_make_item(copies)
             for file in self.list_files():
                 item = make_item(file)
@@ -275,7 +277,7 @@ class _DocumentItems:
                     large.append(item)
                 else:
                     yield item
-            self._copies.set(copies.found, self._roots)
+            self._copies.set(copies.found, self._roots, self._others.checked)
         if large:
             yield from self._split(large)
         self._listed = listing
@@ -374,7 +376,7 @@ def _make_item(
     if is_large and (kind in READERS or kind == "image"):
         problem = f"the file has {file.size:,} bytes; the limit is {BYTES_MAX:,}"
     is_compared = not (problem or is_large or is_remote) and (kind in READERS or choice["ocr"])
-    original = copies.find(file, kind, head) if is_compared and copies is not None else ""
+    original = copies.find(file, kind, head, hash_of(kind)) if is_compared and copies is not None else ""
     source = AddressedInput(address=file.path, sha256=original, size=file.size) if original else file.source
     return WorkItem(
         item_id=file.item_id,

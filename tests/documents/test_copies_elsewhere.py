@@ -1,0 +1,184 @@
+"""A copy of a document of another source, which an earlier run has read, is found; and takes its place later."""
+
+from pathlib import Path
+
+import pytest
+
+import inorder
+from inorder.documents.copies import list_copies
+from inorder.documents.layout import list_documents
+from inorder.documents.other_sources import OtherSources
+from inorder.stage import file_stat
+from inorder.stage.sources import Roots
+from tests.documents.archives.archive_files import make_zip
+from tests.documents.stage_runs import StageRuns
+from tests.documents.workspace import PROSE
+
+pytestmark = pytest.mark.req("DOC-4")
+
+TEXT = f"# The lamp\n\n{PROSE}\n"
+LONG = f"# The lamp\n\n{PROSE * 200}\n"
+
+
+@pytest.fixture(autouse=True)
+def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file counts as written a moment ago, so that runs take every shortcut that they may."""
+    monkeypatch.setattr(file_stat, "RACY_NS", -(10**12))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> StageRuns:
+    return StageRuns(tmp_path)
+
+
+def list_ids(runs: StageRuns) -> list[str]:
+    return sorted(each.doc_id for each in list_documents(runs.data))
+
+
+@pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
+def test_a_copy_that_a_later_run_of_another_source_finds_is_not_read(runs: StageRuns, text: str) -> None:
+    runs.write("docs/a.md", text)
+    runs.doctags("docs")
+    runs.write("more/c.md", text)
+    runs.write("more/d.md", text)
+    runs.write("more/other.md", "# Another one\n")
+    assert runs.doctags("more").succeeded == 1
+    assert list_ids(runs) == ["docs/a.md", "more/other.md"]
+    assert list_copies(runs.data) == [("more/c.md", "docs/a.md"), ("more/d.md", "docs/a.md")]
+    assert runs.doctags("docs").succeeded == 0
+    assert runs.doctags("more").succeeded == 0
+    assert len(list_copies(runs.data)) == 2
+
+
+def test_a_few_new_files_are_compared_with_other_sources_too(runs: StageRuns) -> None:
+    runs.write("docs/a.md", TEXT)
+    runs.doctags("docs")
+    for number in range(8):
+        runs.write(f"more/{number}.md", f"# Note {number}\n\n{PROSE}\n")
+    runs.doctags("more")
+    runs.write("more/9.md", TEXT)
+    assert runs.doctags("more").succeeded == 0
+    assert list_copies(runs.data) == [("more/9.md", "docs/a.md")]
+
+
+@pytest.mark.parametrize("is_changed", [True, False], ids=["changed", "removed"])
+@pytest.mark.parametrize("order", [["docs", "more"], ["docs more"]], ids=["apart", "together"])
+def test_when_the_document_is_gone_its_copy_elsewhere_takes_its_place(
+    runs: StageRuns, order: list[str], *, is_changed: bool
+) -> None:
+    """Also in a run of the source of the document alone."""
+    runs.write("docs/a.md", TEXT)
+    runs.write("docs/b.md", "# Something\n")
+    runs.write("more/c.md", TEXT)
+    for sources in order:
+        runs.doctags(*sources.split())
+    assert list_copies(runs.data) == [("more/c.md", "docs/a.md")]
+    if is_changed:
+        runs.write("docs/a.md", "# Something else\n")
+    else:
+        (runs.docs / "a.md").unlink()
+    runs.doctags("docs")
+    assert "more/c.md" in list_ids(runs)
+    assert list_copies(runs.data) == []
+    runs.doctags("docs")
+    runs.doctags("more")
+    assert "more/c.md" in list_ids(runs)
+
+
+def test_a_run_of_a_third_source_that_removes_the_document_keeps_its_content(runs: StageRuns) -> None:
+    runs.write("docs/a.md", TEXT)
+    runs.write("more/c.md", TEXT)
+    runs.doctags("docs")
+    runs.doctags("more")
+    (runs.docs / "a.md").unlink()
+    runs.write("third/x.md", "# The third\n")
+    runs.doctags("third")
+    assert list_ids(runs) == ["more/c.md", "third/x.md"]
+
+
+def test_a_copy_that_is_gone_is_forgotten(runs: StageRuns) -> None:
+    runs.write("docs/a.md", TEXT)
+    runs.write("more/c.md", TEXT)
+    runs.doctags("docs")
+    runs.doctags("more")
+    (runs.folder / "more/c.md").unlink()
+    runs.write("docs/b.md", "# Something\n")
+    runs.doctags("docs")
+    assert list_copies(runs.data) == []
+    assert list_ids(runs) == ["docs/a.md", "docs/b.md"]
+
+
+def test_a_member_of_an_archive_elsewhere_takes_the_place_too(runs: StageRuns) -> None:
+    runs.write("docs/a.md", TEXT)
+    (runs.folder / "more").mkdir()
+    (runs.folder / "more/box.zip").write_bytes(make_zip({"in/a.md": TEXT.encode(), "own.md": b"# Its own\n"}))
+    runs.doctags("docs")
+    runs.doctags("more")
+    assert list_copies(runs.data) == [("more/box.zip/in/a.md", "docs/a.md")]
+    assert list_ids(runs) == ["docs/a.md", "more/box.zip/own.md"]
+    (runs.docs / "a.md").unlink()
+    runs.write("docs/b.md", "# Something\n")
+    runs.doctags("docs")
+    assert list_ids(runs) == ["docs/b.md", "more/box.zip/in/a.md", "more/box.zip/own.md"]
+
+
+def test_after_an_interruption_the_new_document_is_not_taken_for_a_copy_of_itself(runs: StageRuns) -> None:
+    """It was committed, and the list of copies was not written yet."""
+    runs.write("docs/a.md", TEXT)
+    runs.write("more/c.md", TEXT)
+    runs.doctags("docs")
+    runs.doctags("more")
+    listed = runs.data / "store/copies.sqlite"
+    before = listed.read_bytes()
+    (runs.docs / "a.md").unlink()
+    runs.write("docs/b.md", "# Something\n")
+    runs.doctags("docs")
+    listed.write_bytes(before)
+    for name in ("docs/b.md", "docs/d.md"):  # copies, so that all files are planned
+        runs.write(name, "# Something else\n")
+    runs.doctags("docs")
+    assert list_ids(runs) == ["docs/b.md", "more/c.md"]
+    assert list_copies(runs.data) == [("docs/d.md", "docs/b.md")]
+
+
+def test_content_that_other_settings_read_is_read_again(runs: StageRuns) -> None:
+    page = f"<html><body><nav>Menu</nav><article><p>{PROSE}</p></article></body></html>"
+    runs.write("docs/a.html", page)
+    runs.doctags("docs", html="full")
+    runs.write("more/c.html", page)
+    runs.doctags("more", html="article")
+    assert list_ids(runs) == ["docs/a.html", "more/c.html"]
+
+
+def test_searches_name_every_path(runs: StageRuns) -> None:
+    runs.write("docs/a.md", TEXT)
+    runs.doctags("docs")
+    runs.write("more/c.md", TEXT)
+    runs.doctags("more")
+    runs.chunk()
+    runs.embed(dense="none")
+    runs.index("docs", "more")
+    with inorder.open(runs.data) as data:
+        [hit] = data.search("lamp").hits
+        assert (hit.item_id, hit.copies) == ("docs/a.md", ["more/c.md"])
+
+
+@pytest.mark.parametrize(
+    ("names", "roots", "expected"),
+    [
+        (["docs/a.md", "docs/b.md"], ["docs"], False),
+        (["docs/a.md", "docs-old/b.md"], ["docs"], True),
+        (["docs/a.md", "docs2/b.md"], ["docs"], True),
+        (["a/a.md", "docs/a.md"], ["docs"], True),
+        (["a/a.md", "docs/a.md", "z/b.md"], ["docs", "a", "z"], False),
+        ([], ["docs"], False),
+    ],
+)
+def test_documents_of_other_sources_are_noticed(
+    runs: StageRuns, names: list[str], roots: list[str], *, expected: bool
+) -> None:
+    for name in names:
+        runs.write(name, f"# Of {name}\n")
+    runs.doctags(*sorted({name.partition("/")[0] for name in names}) or ["docs"])
+    others = OtherSources(str(runs.data), "doctags", Roots([runs.folder / root for root in roots]))
+    assert others.has_documents() == expected
