@@ -1,8 +1,12 @@
-"""Calls into PDFium whose results are written to a buffer that is used again."""
+"""What reading a PDF uses and gives back: a buffer for the results of calls into PDFium, and the garbage collector."""
+
+import gc
 
 import pytest
 
 from inorder.documents.readers.pdf.pdfium import CALLS_MAX, open_pdf
+from inorder.documents.readers.pdf.reader import read
+from inorder.errors import ReadError
 from tests.documents.pdf_files import draw_lines, draw_pdf
 
 LINES = [f"Line {number} of a page with more characters than the buffer has places" for number in range(30)]
@@ -39,3 +43,22 @@ def test_the_results_of_a_call_stay_after_the_next_call() -> None:
         kept = first.tolist()
         page.box_numbers([3])
         assert first.tolist() == kept
+
+
+@pytest.mark.req("DOC-1")
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_the_garbage_collector_is_as_it_was_after_a_document_and_after_a_damaged_one(is_enabled: bool) -> None:
+    was_enabled = gc.isenabled()
+    seen: list[bool] = []
+    try:
+        (gc.enable if is_enabled else gc.disable)()
+        read(draw_pdf(draw_lines("A line")), "document", on_page=lambda number, last: seen.append(gc.isenabled()))
+        assert gc.isenabled() == is_enabled
+        with pytest.raises(ReadError):
+            read(b"%PDF-1.7 and nothing else", "document")
+        with pytest.raises(ReadError):
+            read(draw_pdf(draw_lines("A line")), "document", first_page=5)
+        assert gc.isenabled() == is_enabled
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
+    assert seen == [False]

@@ -19,6 +19,9 @@ _MARKER = re.compile(
     rf"([{BULLETS}*\u2013\u2014-]|o)\s+(?=\S)"
     r"|(\d{1,3}[.)]|\(?[a-zA-Z]\)|\(\d{1,3}\)|\(?[ivx]{1,5}\)|[ivx]{1,5}\.|[a-z]\.)\s+(?=\S)"
 )
+MARKER_LETTERS = "oivx"
+"""Letters that a marker of several characters, or without a point, may begin with."""
+MARKER_ENDS = (".", ")")
 _NO_MARK = ("", False)
 _box_of = attrgetter("x0", "top", "x1", "bottom")
 _SPACES_MAX = 80
@@ -68,7 +71,7 @@ def find_usual_leading(lines: Sequence[Segment]) -> float:
 
 def find_marker(text: str) -> tuple[str, bool]:
     """The marker of a list item, and whether it is a number; empty if the line is not a list item."""
-    if text[0].isalpha() and text[0] not in "oivx" and text[1:2] not in (".", ")"):
+    if text[0].isalpha() and text[0] not in MARKER_LETTERS and text[1:2] not in MARKER_ENDS:
         return _NO_MARK
     match = _MARKER.match(text)
     if match is None:

@@ -21,6 +21,8 @@ from .segments import ASKEW, Extent, Segment, Span
 from .style import SIZE_POINTS_MAX, SIZE_POINTS_MIN, FontReader, Traits, measure_rotation
 
 COORDINATE_MAX = 1_000_000.0
+FACES_FEW = 8
+"""Up to this many fonts of a page are counted one by one."""
 
 _face_of = attrgetter("face")
 
@@ -32,7 +34,8 @@ class SegmentReader:
         self.page = page
         self.text = text
         self._fonts = FontReader(page)
-        self._is_clean = is_readable(text)
+        self.is_clean = is_readable(text)
+        """Whether the text needs no normalization."""
         self._left, self._bottom, self._right, self._top = page.bounds
 
     def read(self, spans: list[Span], texts: list[str]) -> list[Segment]:
@@ -45,7 +48,7 @@ class SegmentReader:
             [middle + (text[middle] == " ") for middle in map(floordiv, map(add, starts, lasts), repeat(2))]
         )
         boxes = page.box_numbers(page.character_indices(starts + lasts))
-        if not self._is_clean:
+        if not self.is_clean:
             texts = list(map(clean, texts))
         traits, sizes, matrices = self._fonts.traits_of(middles), page.font_sizes(middles), page.matrix_numbers(middles)
         if not page.rotation and all(texts) and not any(matrices[1::6]) and not any(matrices[2::6]):
@@ -67,7 +70,7 @@ class SegmentReader:
         found: list[Segment] = []
         for start, last, first_box, last_box in zip(starts, lasts, boxes, boxes[len(starts) :], strict=False):
             whole = wholes.get(start, whole)
-            text = self.text[start : last + 1] if self._is_clean else clean(self.text[start : last + 1])
+            text = self.text[start : last + 1] if self.is_clean else clean(self.text[start : last + 1])
             if not text:
                 continue
             if is_turned or whole.direction:
@@ -99,9 +102,9 @@ class SegmentReader:
         A segment in the usual font of the page is not checked. A number at the beginning may have another font.
         """
         faces = list(map(_face_of, segments))
-        counts = Counter(faces)
-        usual = max(counts, key=counts.__getitem__)
-        unusual = [segment for segment, face in zip(segments, faces, strict=True) if face != usual or segment.is_bold]
+        distinct = dict.fromkeys(faces)
+        usual = max(distinct, key=(Counter(faces).__getitem__ if len(distinct) > FACES_FEW else faces.count))
+        unusual = [segment for segment in segments if segment.face != usual or segment.is_bold]
         if not unusual:
             return
         traits = self.traits_at([segment.span[0] for segment in unusual] + [segment.span[1] for segment in unusual])

@@ -14,7 +14,7 @@ import msgspec
 
 from .furniture.edges import FurnitureStats, compute_furniture_stats, count_furniture_rows, find_edge_rows
 from .headings.outline import OutlineEntry, PageOutline, make_outline, outline_of_page
-from .headings.runs import CHARACTERS_MAX, SIZE_STEP, Run, collect_runs, match_outline
+from .headings.runs import CHARACTERS_MAX, SIZE_STEP, Run, StyleKey, collect_runs, match_outline
 from .headings.styles import (
     LEVELS_MAX,
     OUTLINED_MIN,
@@ -107,7 +107,7 @@ def compute_stats(pages: Sequence[PageText], bookmarks: Iterable[tuple[int, int,
     furniture = [count_furniture_rows(page, edges) for page in written]
     tag_shift = -1 if len(outline) >= OUTLINED_MIN else find_tag_shift([page.tagged_headings for page in pages], total)
     known = DocumentStats(outline=outline, tag_shift=tag_shift)
-    runs = _collect_all_runs(written, furniture, body_size, known)
+    runs = _collect_all_runs(written, furniture, body, known)
     title_style = None if title_size or not written else find_title_style(runs, written[0].height, body)
     title = next((run for run in runs if run.page == 1 and _is_title(run, title_size, title_style)), None)
     return DocumentStats(
@@ -154,14 +154,14 @@ def _find_body(letters: dict[SegmentStyle, int]) -> tuple[float, str]:
 def _collect_all_runs(
     pages: Iterable[PageText],
     furniture: Iterable[tuple[int, int]],
-    body_size: float,
+    body: StyleKey,
     known: DocumentStats,
 ) -> list[Run]:
     """The runs of all pages, without furniture, which is given as numbers of rows at the top and at the bottom."""
     runs: list[Run] = []
     for page, (headers, footers) in zip(pages, furniture, strict=True):
         outer = page.rows[:headers] + page.rows[len(page.rows) - footers :]
-        found = collect_runs(page, {segment.order for row in outer for segment in row}, body_size)
+        found = collect_runs(page, {segment.order for row in outer for segment in row}, body)
         match_outline(found, known.outline_of_page(page))
         runs += found
     return runs

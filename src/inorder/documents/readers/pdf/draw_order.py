@@ -22,6 +22,8 @@ CHARACTERS_MIN = 8
 """Average per row. Cells of a table that was drawn column by column have fewer."""
 OVERLAP_POINTS = 2.0
 
+_order_of = attrgetter("order")
+
 
 def find_drawn_columns(segments: Sequence[Segment], *, right_to_left: bool) -> list[list[Row]]:
     """The columns in reading order, with what is above and below them; empty if there is no clear case."""
@@ -50,15 +52,17 @@ def find_drawn_columns(segments: Sequence[Segment], *, right_to_left: bool) -> l
 def _split_runs(segments: Sequence[Segment]) -> list[list[Segment]]:
     """Split the segments, in draw order, where drawing goes up."""
     runs: list[list[Segment]] = []
-    lowest = 0.0
-    for segment in sorted(segments, key=attrgetter("order")):
+    run: list[Segment] = []
+    lowest = float("inf")
+    for segment in sorted(segments, key=_order_of):
         bottom = segment.bottom
-        if not runs or bottom < lowest - UP_LINES * segment.size:
-            runs.append([])
+        if bottom > lowest:
             lowest = bottom
-        elif bottom > lowest:
+        elif bottom < lowest - UP_LINES * segment.size:
+            run = []
+            runs.append(run)
             lowest = bottom
-        runs[-1].append(segment)
+        run.append(segment)
     return runs
 
 

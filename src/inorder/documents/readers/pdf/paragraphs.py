@@ -14,7 +14,7 @@ import msgspec
 from inorder.documents.model import AnyBlock, Code, Heading, ListItem, Paragraph, Title
 from inorder.documents.readers.unicode import is_cjk
 
-from .columns import BULLETS, Column, bounding_box, find_marker, format_code
+from .columns import BULLETS, MARKER_ENDS, MARKER_LETTERS, Column, bounding_box, find_marker, format_code
 from .document_stats import DocumentStats
 from .headings.leads import split_lead
 from .headings.numbering import parse_number
@@ -57,17 +57,30 @@ class ParagraphBuilder:
         self._blocks = []
         column = Column(lines)
         step_max = STEP_RATIO_MAX * column.leading
-        afters: list[Segment | None] = [*lines[1:], None]
         named = self._find_named_headings(lines) if self._rules.outline else {}
         named_until = 0
-        for index, (line, after) in enumerate(zip(lines, afters, strict=True)):
-            if index < named_until:
-                continue
-            if index in named:
-                self._finish()
-                named_until, level = named[index]
-                self._add_heading(lines[index:named_until], level)
-                continue
+        for index, line in enumerate(lines):
+            if named:
+                if index < named_until:
+                    continue
+                if index in named:
+                    self._finish()
+                    named_until, level = named[index]
+                    self._add_heading(lines[index:named_until], level)
+                    continue
+            piece, text = self._piece, line.text
+            if piece and text[0].islower() and not self._marker:
+                before, size = piece[-1], line.size
+                if (
+                    size == before.size
+                    and -0.8 * size <= line.x0 - before.x0 <= 0.8 * size
+                    and 0 < line.bottom - before.bottom <= step_max
+                    and line.is_bold == before.is_bold
+                    and not (line.is_mono or before.is_mono)
+                    and ((text[0] not in MARKER_LETTERS and text[1:2] not in MARKER_ENDS) or not find_marker(text)[0])
+                ):
+                    piece.append(line)
+                    continue
             if line.lead is not None:
                 title, *rest = split_lead(line)
                 if level := self._rules.lead_level(title):
@@ -75,19 +88,9 @@ class ParagraphBuilder:
                     self._add_heading([title], level)
                     line = rest[0]
             marker, is_numbered = find_marker(line.text)
-            if not marker and not self._marker and self._piece and line.text[0].islower():
-                before, size = self._piece[-1], line.size
-                if (
-                    size == before.size
-                    and -0.8 * size <= line.x0 - before.x0 <= 0.8 * size
-                    and 0 < line.bottom - before.bottom <= step_max
-                    and line.is_bold == before.is_bold
-                    and not (line.is_mono or before.is_mono)
-                ):
-                    self._piece.append(line)
-                    continue
             if marker and not self._is_item(line, marker, column):
                 marker = ""
+            after = lines[index + 1] if index + 1 < len(lines) else None
             if self._piece and (marker or self._is_new_block(line, after, column)):
                 self._finish()
             if not self._piece:

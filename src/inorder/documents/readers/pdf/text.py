@@ -52,7 +52,7 @@ _direction_of = attrgetter("direction")
 
 def read_segments(reader: SegmentReader) -> list[Segment]:
     """All segments of a page in draw order."""
-    segments = reader.read(*_find_lines(reader.text))
+    segments = reader.read(*_find_lines(reader.text, is_clean=reader.is_clean))
     if not segments:
         return []
     gaps: list[Span] = []
@@ -68,11 +68,10 @@ def read_segments(reader: SegmentReader) -> list[Segment]:
     return segments
 
 
-def _find_lines(text: str) -> tuple[list[Span], list[str]]:
+def _find_lines(text: str, *, is_clean: bool) -> tuple[list[Span], list[str]]:
     """The lines of a text without white space around them: where they are, and their text."""
     lines = text.split("\r\n")
-    breaks = text.count("\r") + text.count("\n")
-    if NO_CHARACTER in text or breaks > 2 * (len(lines) - 1) or list(map(str.strip, lines)) != lines:
+    if not (_is_trimmed(text) if is_clean and text.isascii() else _are_trimmed(text, lines)):
         found = [(start, end - 1) for start, end in map(re.Match.span, _LINE.finditer(text))]
         return found, [text[start : last + 1] for start, last in found]
     ends = list(map(add, accumulate(map(len, lines)), range(-1, 2 * len(lines), 2)))
@@ -80,6 +79,17 @@ def _find_lines(text: str) -> tuple[list[Span], list[str]]:
     if all(lines):
         return spans, lines
     return list(compress(spans, lines)), list(filter(None, lines))
+
+
+def _is_trimmed(text: str) -> bool:
+    """Whether no line of a clean text in ASCII, which has no other white space, begins or ends with a space."""
+    return " \r" not in text and "\n " not in text and not text.startswith(" ") and not text.endswith(" ")
+
+
+def _are_trimmed(text: str, lines: list[str]) -> bool:
+    """Whether these lines are all lines of a text, and have no white space around them."""
+    breaks = text.count("\r") + text.count("\n")
+    return NO_CHARACTER not in text and breaks == 2 * (len(lines) - 1) and list(map(str.strip, lines)) == lines
 
 
 def _split_segments(reader: SegmentReader, segments: list[Segment], gaps: Sequence[Span]) -> list[Segment]:

@@ -46,11 +46,11 @@ class Run(msgspec.Struct):
     level: int = -1
     """By the outline; -1 if it is not in the outline."""
 
-    def append(self, line: Segment) -> None:
+    def append(self, text: str) -> None:
         """Add a line."""
         self.line_count += 1
         if len(self.text) <= CHARACTERS_MAX:
-            self.text = f"{self.text} {line.text}"
+            self.text = f"{self.text} {text}"
 
 
 def _is_short(run: Run) -> bool:
@@ -70,61 +70,59 @@ def is_capitals(text: str) -> bool:
 
 def style_key(line: Segment, body_size: float) -> StyleKey:
     """The style of a line. Small capitals count as large as the text."""
-    size = round(line.size / SIZE_STEP) * SIZE_STEP
-    capitals = is_capitals(line.text)
+    size, text = round(line.size / SIZE_STEP) * SIZE_STEP, line.text
+    capitals = text.isupper() and is_capitals(text)
     if capitals and SMALL_CAPITALS_SHARE * body_size <= size <= body_size:
         size = body_size
     return size, line.face, line.is_bold, capitals
 
 
-def collect_runs(page: PageText, furniture: set[int], body_size: float) -> list[Run]:
-    """The runs of a page in draw order. `furniture` has the positions of segments that are left out."""
+def collect_runs(page: PageText, furniture: set[int], body: StyleKey) -> list[Run]:
+    """The runs of a page in draw order. `furniture` has the positions of segments that are left out.
+
+    Whether a run is short is not determined for runs in the style of the text, which are no headings by their style.
+    """
     segments = [segment for segment in page.segments if not segment.direction and segment.order not in furniture]
     if [segment for segment in segments if segment.lead is not None]:
         segments = [part for segment in segments for part in split_lead(segment)]
     if not segments:
         return []
-    before = segments[0]
+    before, body_size = segments[0], body[0]
     run = Run(style_key(before, body_size), page.number, before, before.text, float("inf"))
     runs = [run]
     for segment in segments[1:]:
-        size = segment.size
+        size, text = segment.size, segment.text
         if (
             size == before.size
             and -0.5 * size < segment.top - before.bottom < 0.6 * size
             and segment.face == before.face
-            and _is_running_text(run, before, segment)
-        ):
-            run.append(segment)
+            and segment.is_bold == before.is_bold
+            and segment.x0 < before.x1
+            and before.x0 < segment.x1
+            and not run.key[3]
+            and (text[0].islower() or not (text.isupper() or may_have_number(text)))
+            and (run.line_count > 1 or not is_number_alone(run.text))
+        ):  # most lines clearly continue the run
+            run.line_count += 1
+            if len(run.text) <= CHARACTERS_MAX:
+                run.text = f"{run.text} {text}"
             before = segment
             continue
         key = style_key(segment, body_size)
         if _is_same_run(run, before, segment, key):
             if is_number_alone(run.text):
                 run.key = key
-            run.append(segment)
+            run.append(text)
         else:
             run.gap_after = gap = _measure_gap(before, segment)
-            run = Run(key, page.number, segment, segment.text, gap)
+            run = Run(key, page.number, segment, text, gap)
             runs.append(run)
         before = segment
     for run in runs:
         run.number = parse_number(run.text)
-        run.is_short = _is_short(run)
+        if run.key != body:
+            run.is_short = _is_short(run)
     return runs
-
-
-def _is_running_text(run: Run, before: Segment, segment: Segment) -> bool:
-    """Whether a line of the same size clearly continues the run: most lines do, and this is the quickest check."""
-    text = segment.text
-    return (
-        segment.is_bold == before.is_bold
-        and not run.key[3]
-        and segment.x0 < before.x1
-        and before.x0 < segment.x1
-        and (text[0].islower() or not (text.isupper() or may_have_number(text)))
-        and (run.line_count > 1 or not is_number_alone(run.text))
-    )
 
 
 def _is_same_run(run: Run, before: Segment, segment: Segment, key: StyleKey) -> bool:

@@ -57,10 +57,10 @@ def _find_grids(graphics: Graphics) -> Iterable[tuple[list[Rule], list[Rule]]]:
     groups = _DisjointSets(len(across) + len(down))
     places = [place for place, _, _ in down]
     for index, (y, left, right) in enumerate(across):
-        for other in range(bisect_left(places, left - NEAR_POINTS), bisect_right(places, right + NEAR_POINTS)):
-            _, top, bottom = down[other]
+        first, end = bisect_left(places, left - NEAR_POINTS), bisect_right(places, right + NEAR_POINTS)
+        for other, (_, top, bottom) in enumerate(down[first:end], len(across) + first):
             if top - NEAR_POINTS <= y <= bottom + NEAR_POINTS:
-                groups.union(index, len(across) + other)
+                groups.union(index, other)
     members: defaultdict[int, tuple[list[Rule], list[Rule]]] = defaultdict(lambda: ([], []))
     for index, rule in enumerate(across):
         members[groups.find(index)][0].append(rule)
@@ -115,11 +115,14 @@ class _DisjointSets:
         return index
 
     def union(self, one: int, other: int) -> None:
+        parent = self._parent
+        if parent[one] == parent[other]:
+            return
         one, other = self.find(one), self.find(other)
         if one < other:
-            self._parent[other] = one
+            parent[other] = one
         else:
-            self._parent[one] = other
+            parent[one] = other
 
 
 def _group_by_position(rules: Iterable[Rule], places: list[float]) -> list[list[Rule]]:
@@ -245,9 +248,11 @@ def _make_cell(area: list[tuple[int, int]], segments: list[Segment]) -> FilledCe
     bottom, right = area[-1]
     if len(area) != (bottom - top + 1) * (right - left + 1):
         return None
-    lines = segments if len(segments) < 2 else list(map(merge_row, group_rows(segments)))
-    text = join_lines([line.text for line in lines]) if lines else ""
-    return Cell(text, top, left, bottom - top + 1, right - left + 1), lines
+    rows, columns = bottom - top + 1, right - left + 1
+    if len(segments) < 2:
+        return Cell(segments[0].text if segments else "", top, left, rows, columns), segments
+    lines = list(map(merge_row, group_rows(segments)))
+    return Cell(join_lines([line.text for line in lines]), top, left, rows, columns), lines
 
 
 def split_rows(cells: list[FilledCell]) -> list[FilledCell]:
